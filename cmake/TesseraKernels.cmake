@@ -1,0 +1,137 @@
+# Kernels: for each CUDA row of src/plan/kernels.def one fat binary (nvcc: sm_80, sm_90a, PTX) that is embedded in the
+# library, and one emulator object (gcc). Sets TESSERA_HAVE_NVCC, TESSERA_KERNEL_SOURCES, TESSERA_KERNEL_OBJECTS and
+# the target tessera_kernels.
+
+set(TESSERA_HAVE_NVCC OFF)
+if(TESSERA_CUDA)
+  find_program(TESSERA_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+  if(TESSERA_NVCC)
+    set(TESSERA_HAVE_NVCC ON)
+    execute_process(COMMAND ${TESSERA_NVCC} --version OUTPUT_VARIABLE nvcc_text)
+    string(REGEX MATCH "V[0-9.]+" TESSERA_NVCC_VERSION "${nvcc_text}")
+    message(STATUS "nvcc ${TESSERA_NVCC_VERSION}: device code will be embedded")
+  else()
+    message(STATUS "nvcc not found: no device code; the CPU and the emulator are complete")
+  endif()
+endif()
+set(TESSERA_NVCC_FLAGS -O3 -std=c++17 -lineinfo -gencode arch=compute_80,code=sm_80 -gencode
+                       arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=compute_80)
+
+# The emulator relies on gcc's instrumentation (clang's differs) and on objcopy to rename its callbacks.
+if(TESSERA_EMU)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set(TESSERA_EMU_CC ${CMAKE_C_COMPILER})
+  else()
+    find_program(TESSERA_EMU_CC gcc REQUIRED)
+  endif()
+  find_program(TESSERA_OBJCOPY objcopy REQUIRED)
+endif()
+set(TESSERA_EMU_FLAGS -x c -std=gnu11 -O1 -g -fPIC -fsanitize=thread -fno-inline-small-functions -ffp-contract=off
+                      -fvisibility=hidden -Wall -Wextra -Wno-unused-function -DTSR_EMU=1)
+
+# The table of rows, read by the host compiler at configure time.
+set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+file(MAKE_DIRECTORY ${generated})
+find_program(TESSERA_HOST_CC NAMES cc gcc clang REQUIRED)
+execute_process(
+  COMMAND ${TESSERA_HOST_CC} -std=gnu11 -I${CMAKE_CURRENT_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}/src -o
+          ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/core/row.h tools/instances.c)
+string(REPLACE ";" "|" instance_lines "${instance_lines}")
+string(REGEX MATCHALL "[^\n]+" instance_lines "${instance_lines}")
+
+file(GLOB_RECURSE kernel_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.h)
+list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/gemm_args.h)
+set(kernel_includes -I${CMAKE_CURRENT_SOURCE_DIR}/kernels -I${CMAKE_CURRENT_SOURCE_DIR}/src)
+
+set(TESSERA_KERNEL_OBJECTS)
+set(reports)
+set(device_decls)
+set(device_rows)
+set(emu_decls)
+set(emu_rows)
+set(asm_text "    .section .rodata\n")
+set(fatbins)
+foreach(line IN LISTS instance_lines)
+  string(REPLACE "|" ";" fields "${line}")
+  list(GET fields 0 instance)
+  list(GET fields 1 source)
+  list(GET fields 2 defines)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+  separate_arguments(defines UNIX_COMMAND "${defines}")
+  list(TRANSFORM defines PREPEND -D)
+
+  if(TESSERA_HAVE_NVCC)
+    set(fatbin ${generated}/${instance}.fatbin)
+    set(report ${generated}/${instance}.report.h)
+    add_custom_command(
+      OUTPUT ${fatbin} ${report}
+      COMMAND
+        ${CMAKE_COMMAND} "-DNVCC=${TESSERA_NVCC}" "-DNVCC_VERSION=${TESSERA_NVCC_VERSION}" "-DHOST_CC=${TESSERA_HOST_CC}"
+        "-DFLAGS=${TESSERA_NVCC_FLAGS}" "-DDEFINES=${defines};-DTSR_KERNEL_NAME=${instance}"
+        "-DINCLUDES=${kernel_includes}" "-DSOURCE=${source}" "-DINSTANCE=${instance}" "-DFATBIN=${fatbin}"
+        "-DREPORT=${report}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
+      DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
+      COMMENT "nvcc ${instance}"
+      VERBATIM)
+    list(APPEND fatbins ${fatbin})
+    list(APPEND reports ${report})
+    string(APPEND asm_text "    .balign 16\n    .globl tsr_fatbin_${instance}\n    .hidden tsr_fatbin_${instance}\n"
+                           "tsr_fatbin_${instance}:\n    .incbin \"${fatbin}\"\n")
+    string(APPEND device_decls "extern const unsigned char tsr_fatbin_${instance}[];\n")
+    string(APPEND device_rows "    {\"${instance}\", tsr_fatbin_${instance},\n#include \"${instance}.report.h\"\n    },\n")
+  endif()
+
+  if(TESSERA_EMU)
+    set(object ${generated}/${instance}.emu.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${TESSERA_EMU_CC} ${TESSERA_EMU_FLAGS} ${defines} -DTSR_KERNEL_NAME=tsr_emu_kernel_${instance}
+              ${kernel_includes} -c ${source} -o ${object}
+      COMMAND ${TESSERA_OBJCOPY} --redefine-syms=${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms ${object}
+      DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms
+      COMMENT "emulator object ${instance}"
+      VERBATIM)
+    list(APPEND TESSERA_KERNEL_OBJECTS ${object})
+    string(APPEND emu_decls "void tsr_emu_kernel_${instance}(const tsr_gemm_args args);\n")
+    string(APPEND emu_rows "    {\"${instance}\", tsr_emu_kernel_${instance}},\n")
+  endif()
+endforeach()
+
+# Tables behind src/core/device_code.h. The hardware stamps say which kernels passed on a GPU, by hash.
+set(stamps ${CMAKE_CURRENT_SOURCE_DIR}/perf/hardware.stamps)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${stamps})
+set(stamp_rows)
+if(EXISTS ${stamps})
+  file(STRINGS ${stamps} stamp_lines REGEX "^[a-z0-9_]+ [0-9a-f]+ ")
+  foreach(line IN LISTS stamp_lines)
+    string(REGEX REPLACE "^([^ ]+) ([^ ]+) (.*)$" "    {\"\\1\", \"\\2\", \"\\3\"},\n" row "${line}")
+    string(APPEND stamp_rows "${row}")
+  endforeach()
+endif()
+file(CONFIGURE OUTPUT ${generated}/kernel_tables.c CONTENT [[/* Generated by cmake/TesseraKernels.cmake. */
+#include "core/device_code.h"
+
+@device_decls@
+@emu_decls@
+const tsr_device_code tsr_device_codes[] = {
+@device_rows@    {0}};
+const tsr_emu_code tsr_emu_codes[] = {
+@emu_rows@    {0}};
+const tsr_stamp tsr_stamps[] = {
+@stamp_rows@    {0}};
+]] @ONLY)
+set(TESSERA_KERNEL_SOURCES ${generated}/kernel_tables.c)
+set_source_files_properties(${generated}/kernel_tables.c PROPERTIES OBJECT_DEPENDS "${reports}")
+
+if(TESSERA_HAVE_NVCC)
+  string(APPEND asm_text "    .section .note.GNU-stack,\"\",%progbits\n")
+  file(CONFIGURE OUTPUT ${generated}/fatbins.S CONTENT "${asm_text}" @ONLY)
+  list(APPEND TESSERA_KERNEL_SOURCES ${generated}/fatbins.S)
+  set_source_files_properties(${generated}/fatbins.S PROPERTIES OBJECT_DEPENDS "${fatbins}")
+endif()
+if(TESSERA_KERNEL_OBJECTS)
+  set_source_files_properties(${TESSERA_KERNEL_OBJECTS} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+endif()
+add_custom_target(tessera_kernels DEPENDS ${TESSERA_KERNEL_OBJECTS} ${fatbins} ${reports})

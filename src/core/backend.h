@@ -1,0 +1,49 @@
+/* What a room that drives devices offers to plans: src/cpu, src/cuda and src/emu each export one of these. All
+ * functions may be called from several threads at once, but for open and close. */
+#ifndef TSR_CORE_BACKEND_H
+#define TSR_CORE_BACKEND_H
+
+#include "core/row.h"
+
+typedef void tsr_log_line(const char *line, void *user);
+
+typedef struct tsr_backend_options {
+    int threads;                    /* CPU threads; 0: all that the process may use */
+    const tsr_allocator *allocator; /* outlives the device */
+    tsr_log_line *log;              /* may be NULL */
+    void *log_user;
+} tsr_backend_options;
+
+/* A row made ready on a device: a loaded function, or nothing. Owned by the device, freed by close. */
+typedef struct tsr_loaded tsr_loaded;
+
+/* One launch. */
+typedef struct tsr_launch {
+    const tsr_row *row;
+    const tsr_loaded *loaded;
+    const tsr_gemm_args *args;       /* pointers are the device's */
+    const tsr_problem *problem;      /* extents of the operands, for the emulator's bounds */
+    const void *packed_a, *packed_b; /* CPU rows */
+    int threads;                     /* CPU rows; 0: the device's */
+    void *stream;                    /* CUDA */
+} tsr_launch;
+
+typedef struct tsr_backend {
+    /* Fills *out but for out->allocator. TSR_NO_DEVICE with the reason if there is none. */
+    tsr_status (*open)(int ordinal, const tsr_backend_options *options, tsr_device *out);
+    void (*close)(tsr_device *device);
+    /* Makes the row's code resident, so that launch compiles and loads nothing. *out may be NULL on success. */
+    tsr_status (*load)(tsr_device *device, const tsr_row *row, const tsr_loaded **out);
+    tsr_status (*launch)(tsr_device *device, const tsr_launch *launch);
+    tsr_status (*alloc)(tsr_device *device, size_t bytes, void **out);
+    tsr_status (*free)(tsr_device *device, void *pointer);
+    tsr_status (*upload)(tsr_device *device, void *to, const void *from, size_t bytes, void *stream);
+    tsr_status (*download)(tsr_device *device, void *to, const void *from, size_t bytes, void *stream);
+    tsr_status (*synchronize)(tsr_device *device, void *stream);
+    /* 1 if this build holds code of the row for the device's kind; the reason otherwise. */
+    int (*has_code)(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes);
+} tsr_backend;
+
+extern const tsr_backend tsr_cpu_backend, tsr_cuda_backend, tsr_emu_backend;
+
+#endif

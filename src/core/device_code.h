@@ -1,0 +1,39 @@
+/* Tables that the build generates: device code, emulator code and hardware stamps of the CUDA rows. Each ends with a
+ * NULL instance. */
+#ifndef TSR_CORE_DEVICE_CODE_H
+#define TSR_CORE_DEVICE_CODE_H
+
+#include <stddef.h>
+
+#include "core/gemm_args.h"
+
+typedef struct tsr_device_code {
+    const char *instance;
+    const unsigned char *fatbin;
+    size_t fatbin_bytes;
+    const char *hash; /* of the preprocessed source, the flags and the nvcc version */
+    int registers;    /* of a thread, sm_90a */
+} tsr_device_code;
+
+typedef struct tsr_emu_code {
+    const char *instance;
+    void (*kernel)(const tsr_gemm_args args);
+} tsr_emu_code;
+
+typedef struct tsr_stamp {
+    const char *instance;
+    const char *hash;
+    const char *where; /* "H200 2026-11-21" */
+} tsr_stamp;
+
+extern const tsr_device_code tsr_device_codes[];
+extern const tsr_emu_code tsr_emu_codes[];
+extern const tsr_stamp tsr_stamps[];
+
+/* The entry of an instance, NULL if there is none. */
+const tsr_device_code *tsr_find_device_code(const char *instance);
+const tsr_emu_code *tsr_find_emu_code(const char *instance);
+/* Where the instance last passed as it now stands; NULL if its hash differs or it never did. */
+const char *tsr_find_stamp(const char *instance);
+
+#endif

@@ -1,0 +1,11 @@
+/* The calling thread's error message, behind tsr_last_error(). */
+#ifndef TSR_CORE_ERROR_H
+#define TSR_CORE_ERROR_H
+
+#include "tessera.h"
+
+/* Stores the formatted message for this thread and returns `status`, so that callers can `return tsr_fail(...)`.
+ * Messages name the argument and the rule: "lda = 3: must be at least K = 5 (A is stored M x K)". */
+tsr_status tsr_fail(tsr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

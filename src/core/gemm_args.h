@@ -1,0 +1,19 @@
+/* The one argument of every GEMM kernel, shared by host and device code: D = alpha * op(A) * op(B) + beta * C for
+ * `batch` problems. Included by kernels compiled with nvcc, NVRTC (which has no system headers) and gcc, so it includes
+ * nothing and uses only built-in types. */
+#ifndef TSR_CORE_GEMM_ARGS_H
+#define TSR_CORE_GEMM_ARGS_H
+
+typedef struct tsr_gemm_args {
+    const void *a, *b, *c;
+    void *d;
+    void *workspace;
+    long long m, n, k;                                  /* k is 0 when alpha is 0: then A and B are never read */
+    long long lda, ldb, ldc, ldd;                       /* elements; validated to be at least the row length */
+    long long batch_a, batch_b, batch_c, batch_d;       /* elements from problem to problem */
+    long long batch;
+    double alpha, beta;                                 /* beta == 0: C is never read and may be NULL */
+    int trans_a, trans_b;                               /* 1: A is stored K x M, B is stored N x K */
+} tsr_gemm_args;
+
+#endif

@@ -1,0 +1,23 @@
+/* A validated GEMM problem: what a descriptor says, with every default filled in. */
+#ifndef TSR_CORE_PROBLEM_H
+#define TSR_CORE_PROBLEM_H
+
+#include "core/gemm_args.h"
+#include "tessera.h"
+
+typedef struct tsr_problem {
+    long long m, n, k, batch;
+    tsr_operand a, b, c, d;  /* ld, align_bytes resolved; memory as given */
+    tsr_compute compute;     /* never DEFAULT */
+    unsigned flags;
+    int threads;             /* 0: the device's */
+    const char *kernel;      /* only valid during planning */
+} tsr_problem;
+
+/* Rows and columns of an operand as stored: A is M x K, or K x M when transposed. `which` is one of "abcd". */
+void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, long long *columns);
+
+/* Bytes from the first to the last element of one operand, all batches. Validation made sure that it fits. */
+long long tsr_operand_bytes(const tsr_problem *problem, char which);
+
+#endif

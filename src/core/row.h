@@ -1,0 +1,77 @@
+/* A row of the kernel table: one instance of one kernel, with all that plans, backends, the checker, the emulator,
+ * benchmarks and docs need to know of it. The table itself is src/plan/kernels.def. */
+#ifndef TSR_CORE_ROW_H
+#define TSR_CORE_ROW_H
+
+#include "core/device.h"
+#include "core/gemm_args.h"
+#include "core/problem.h"
+
+typedef enum tsr_row_kind { TSR_ROW_CPU, TSR_ROW_CUDA } tsr_row_kind;
+
+typedef struct tsr_cost {
+    double ns;           /* expected time of one run, without transfers */
+    double bytes;        /* traffic of the level that limits it */
+    const char *limiter; /* "compute", "memory", "cache", "launch" */
+} tsr_cost;
+
+typedef struct tsr_row tsr_row;
+
+/* Runs a CPU row: `threads` > 0. `a` or `b` in args is the packed form where packed_a or packed_b is set. */
+typedef struct tsr_cpu_call {
+    const tsr_gemm_args *args;
+    const void *packed_a, *packed_b; /* from the row's pack hook; NULL: none */
+    int threads;
+    tsr_device *device;
+} tsr_cpu_call;
+typedef tsr_status tsr_cpu_run(const tsr_row *row, const tsr_cpu_call *call);
+
+/* Prepared operands of a CPU row, which = 'a' or 'b'. Bytes are 0 where the row has no packed form. */
+typedef size_t tsr_cpu_pack_bytes(const tsr_row *row, const tsr_problem *problem, char which);
+typedef tsr_status tsr_cpu_pack(const tsr_row *row, const tsr_problem *problem, char which, const void *data,
+                                void *packed);
+
+/* Grid of a CUDA row in CTAs. */
+typedef struct tsr_grid {
+    long long x, y, z;
+} tsr_grid;
+
+struct tsr_row {
+    const char *name;     /* the kernel, as the user says it: "tiled" */
+    const char *instance; /* unique; also the symbol in device code: "tiled_f32_t16" */
+    const char *summary;  /* one line, for help and docs */
+    tsr_row_kind kind;
+    const char *source;   /* "kernels/gemm/tiled.cu", "src/cpu/tiled.c" */
+    const char *defines;  /* CUDA: -D constants, blanks between: "TILE=16 ELEM_F32" */
+
+    tsr_dtype dtype_ab, dtype_cd;
+    tsr_compute compute;
+
+    int min_arch;         /* CUDA: lowest compute capability, 80 */
+    int exact_arch;       /* CUDA: 1 if min_arch is the only one (sm_90a code) */
+    int bm, bn, bk;       /* tile of D that a CTA makes, and its step along K; 0: not tiled (CPU) */
+    int threads_x, threads_y;
+    int smem_bytes;       /* dynamic shared memory of a CTA */
+    int align_elems;      /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
+
+    /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
+     * At most 3x the worst that was ever measured. */
+    double bound_c;
+
+    /* 0 if the row cannot run the problem on the device, with the reason written. NULL: the table's common checks
+     * (kind, arch, dtypes, alignment, grid size, limits) are enough. */
+    int (*applicable)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                      size_t reason_bytes);
+    void (*cost)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+    double efficiency;    /* fraction of the compute peak that large problems reach; read by the cost functions */
+
+    tsr_cpu_run *run;     /* CPU rows */
+    tsr_cpu_pack_bytes *pack_bytes;
+    tsr_cpu_pack *pack;
+};
+
+/* One CTA for each BM x BN tile of D: x counts tiles (row-major over D's tiles), z counts problems of the batch up to
+ * 65535 (kernels stride on). */
+tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args);
+
+#endif

@@ -1,0 +1,19 @@
+/* Prints one line for each CUDA row of the kernel table: "instance;source;defines". CMake compiles and runs this when it
+ * configures, so that a new row needs no edit of the build. */
+#include <stdio.h>
+
+#include "core/row.h"
+
+#define HOOK(function) NULL
+#define ROW(...) {__VA_ARGS__},
+static const tsr_row rows[] = {
+#include "plan/kernels.def"
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].kind == TSR_ROW_CUDA)
+            printf("%s;%s;%s\n", rows[i].instance, rows[i].source, rows[i].defines);
+    return 0;
+}
