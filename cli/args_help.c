@@ -3,33 +3,9 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/output.h"
 
-enum { HELP_COLUMNS = 100, HELP_INDENT = 2, HELP_WIDEST = 34 };
-
-/* Prints `text` in words from column `at`, wrapped, further lines indented to `indent`. A newline in it is kept. */
-static void print_wrapped(const char *text, int at, int indent)
-{
-    int column = at;
-    while (*text) {
-        if (*text == '\n') {
-            printf("\n%*s", indent, "");
-            column = indent;
-            text++;
-            continue;
-        }
-        int blanks = (int)strspn(text, " ");
-        int word = (int)strcspn(text + blanks, " \n");
-        if (column + blanks + word > HELP_COLUMNS && column > indent) {
-            printf("\n%*s%.*s", indent, "", word, text + blanks);
-            column = indent + word;
-        } else {
-            printf("%.*s", blanks + word, text);
-            column += blanks + word;
-        }
-        text += blanks + word;
-    }
-    putchar('\n');
-}
+enum { HELP_INDENT = 2, HELP_WIDEST = 34 };
 
 static int term(const cli_option *option, char *out, size_t bytes)
 {
@@ -48,7 +24,7 @@ static void print_row(const char *text, const char *help, int width)
         printf("\n%*s", HELP_INDENT + width + 2, "");
     else
         printf("%*s", width - length + 2, "");
-    print_wrapped(help, HELP_INDENT + width + 2, HELP_INDENT + width + 2);
+    cli_print_wrapped(stdout, help, HELP_INDENT + width + 2, HELP_INDENT + width + 2);
 }
 
 static void print_kernels(void)
@@ -59,7 +35,7 @@ static void print_kernels(void)
     for (size_t i = 0; (name = cli_kernel_name(i)) != NULL && used < sizeof line; i++)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", i ? " " : "", name);
     printf("\nkernels: ");
-    print_wrapped(used ? line : "none", 9, 9);
+    cli_print_wrapped(stdout, used ? line : "none", 9, 9);
 }
 
 void cli_print_help(const cli_command *command)
@@ -75,7 +51,7 @@ void cli_print_help(const cli_command *command)
     }
     printf("tessera %s: %s\n\nusage: ", command->name, command->summary);
     snprintf(text, sizeof text, "tessera %s %s", command->name, command->usage);
-    print_wrapped(text, 7, 11 + (int)strlen(command->name));
+    cli_print_wrapped(stdout, text, 7, 11 + (int)strlen(command->name));
     putchar('\n');
     for (const cli_option *option = command->options; option->name; option++) {
         term(option, text, sizeof text);
@@ -86,6 +62,6 @@ void cli_print_help(const cli_command *command)
         print_kernels();
     if (command->notes) {
         putchar('\n');
-        print_wrapped(command->notes, 0, 0);
+        cli_print_wrapped(stdout, command->notes, 0, 0);
     }
 }
