@@ -40,15 +40,15 @@ extern "C" {
 
 /* ---- status ---------------------------------------------------------------------------------------------------- */
 
-#define TSR_STATUS_MAP(X)                                                        \
-    X(TSR_OK, "success")                                                         \
-    X(TSR_INVALID_ARGUMENT, "invalid argument")                                  \
-    X(TSR_UNSUPPORTED, "unsupported by this version, build or device")           \
-    X(TSR_NO_DEVICE, "no such device")                                           \
-    X(TSR_OUT_OF_MEMORY, "out of memory")                                        \
-    X(TSR_DRIVER_ERROR, "the CUDA driver reported an error")                     \
-    X(TSR_KERNEL_FAULT, "the emulator caught a fault in a kernel")               \
-    X(TSR_IO_ERROR, "a file could not be read or written")                       \
+#define TSR_STATUS_MAP(X)                                              \
+    X(TSR_OK, "success")                                               \
+    X(TSR_INVALID_ARGUMENT, "invalid argument")                        \
+    X(TSR_UNSUPPORTED, "unsupported by this version, build or device") \
+    X(TSR_NO_DEVICE, "no such device")                                 \
+    X(TSR_OUT_OF_MEMORY, "out of memory")                              \
+    X(TSR_DRIVER_ERROR, "the CUDA driver reported an error")           \
+    X(TSR_KERNEL_FAULT, "the emulator caught a fault in a kernel")     \
+    X(TSR_IO_ERROR, "a file could not be read or written")             \
     X(TSR_INTERNAL, "internal error")
 
 typedef enum tsr_status {
@@ -115,10 +115,10 @@ TSR_API size_t tsr_dtype_bytes(tsr_dtype dtype);
 typedef struct tsr_context tsr_context;
 
 typedef struct tsr_context_options {
-    size_t struct_bytes;          /* sizeof(tsr_context_options) */
-    int threads;                  /* CPU threads of a call; 0: all that the process may use */
-    int plan_cache_entries;       /* plans kept for reuse; 0: 256 */
-    const char *tuning_file;      /* tuned choices (not supported yet: must be NULL) */
+    size_t struct_bytes;     /* sizeof(tsr_context_options) */
+    int threads;             /* CPU threads of a call; 0: all that the process may use */
+    int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
+    const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
     /* Host memory for packing and staging; both or neither. `align` is a power of two. The library never frees what
      * it did not allocate. May be called from any thread. */
     void *(*alloc)(size_t align, size_t bytes, void *user);
@@ -149,7 +149,7 @@ TSR_API tsr_status tsr_synchronize(tsr_context *context, void *stream);
 
 typedef struct tsr_operand {
     tsr_dtype dtype;
-    tsr_trans trans;      /* A and B only; TSR_N for C and D */
+    tsr_trans trans; /* A and B only; TSR_N for C and D */
     tsr_memory memory;
     uint32_t align_bytes; /* guaranteed alignment of the pointers of every run, a power of two; 0: one element */
     int64_t ld;           /* elements from row to row; 0: rows lie tight */
@@ -168,8 +168,8 @@ typedef struct tsr_gemm_desc {
     tsr_batch_kind batch_kind;
     int64_t batch_count; /* >= 0 */
     uint32_t flags;
-    int threads;         /* CPU threads for this problem; 0: the context's */
-    const char *kernel;  /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
+    int threads;          /* CPU threads for this problem; 0: the context's */
+    const char *kernel;   /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
     const char *epilogue; /* fused C expression (not supported yet: must be NULL) */
 } tsr_gemm_desc;
 
@@ -224,8 +224,8 @@ typedef struct tsr_run_args {
     const void *a, *b, *c;
     void *d;
     tsr_scalar alpha, beta;
-    void *stream;           /* CUstream; NULL: the default stream */
-    void *workspace;        /* device memory; may be NULL if the plan needs none */
+    void *stream;    /* CUstream; NULL: the default stream */
+    void *workspace; /* device memory; may be NULL if the plan needs none */
     size_t workspace_bytes;
     const tsr_prepared *prepared_a, *prepared_b; /* used instead of a and b */
     const void *bias;                            /* not supported yet: NULL, as all that follow */
@@ -284,14 +284,14 @@ TSR_API tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, in
 
 /* One kernel's answer to a problem. */
 typedef struct tsr_candidate {
-    const char *kernel;   /* instance name */
-    const char *device;   /* where it would run: "cpu", "cuda:0", "emu" */
-    int applicable;       /* 0: `reason` says why not */
+    const char *kernel; /* instance name */
+    const char *device; /* where it would run: "cpu", "cuda:0", "emu" */
+    int applicable;     /* 0: `reason` says why not */
     int chosen;
-    char reason[120];     /* "" if applicable */
-    double cost_ns;       /* expected time, transfers of host operands included */
-    double bytes;         /* expected traffic of the memory that limits it */
-    const char *limiter;  /* "compute", "memory", "cache", "launch", "transfer" */
+    char reason[120];    /* "" if applicable */
+    double cost_ns;      /* expected time, transfers of host operands included */
+    double bytes;        /* expected traffic of the memory that limits it */
+    const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */
 } tsr_candidate;
 
 /* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate)) each: the chosen one first, then by
@@ -301,17 +301,19 @@ TSR_API tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, ts
 
 /* What is known of a kernel instance. Strings are static. */
 typedef struct tsr_kernel_info {
-    size_t struct_bytes;    /* sizeof(tsr_kernel_info), set by the caller */
-    const char *name;       /* "tiled" */
-    const char *instance;   /* "tiled_f32_t16" */
+    size_t struct_bytes;  /* sizeof(tsr_kernel_info), set by the caller */
+    const char *name;     /* "tiled" */
+    const char *instance; /* "tiled_f32_t16" */
     const char *summary;
-    const char *source;     /* the file in the source tree */
-    const char *constants;  /* "TILE=16" */
+    const char *source;    /* the file in the source tree */
+    const char *constants; /* "TILE=16" */
     tsr_dtype dtype_ab, dtype_cd;
     tsr_compute compute;
-    int is_cuda;            /* runs on GPUs and in the emulator; otherwise on the CPU */
-    int has_device_code;    /* this build embeds it for GPUs */
-    const char *hardware;   /* "H200 2026-11-21" where it last passed as it now stands, or "untested on hardware" */
+    int is_cuda;          /* runs on GPUs and in the emulator; otherwise on the CPU */
+    int has_device_code;  /* this build embeds it for GPUs */
+    int registers;        /* of a thread on sm_90a; 0 without device code */
+    const char *hash;     /* of the kernel as it now stands: source, flags, compiler; "" without device code */
+    const char *hardware; /* "H200 2026-11-21", where it last passed as it now stands, or "untested on hardware" */
 } tsr_kernel_info;
 
 /* Fills *out with kernel `index` (0, 1, ...); TSR_INVALID_ARGUMENT past the last one. */

@@ -1,11 +1,11 @@
-/* Prints one line for each CUDA row of the kernel table: "instance;source;defines". CMake compiles and runs this when it
- * configures, so that a new row needs no edit of the build. */
+/* Prints one line for each CUDA row of the kernel table: "instance;source;defines". CMake compiles and runs this when
+ * it configures, so that a new row needs no edit of the build. */
 #include <stdio.h>
 
 #include "core/row.h"
 
 #define HOOK(function) NULL
-#define ROW(...) {__VA_ARGS__},
+#define ROW(...)       {__VA_ARGS__},
 static const tsr_row rows[] = {
 #include "plan/kernels.def"
 };

@@ -8,9 +8,9 @@
 typedef enum tsr_device_kind { TSR_DEVICE_CPU, TSR_DEVICE_CUDA, TSR_DEVICE_EMU } tsr_device_kind;
 
 typedef struct tsr_cuda_limits {
-    int arch;                 /* 90 for compute capability 9.0 */
+    int arch; /* 90 for compute capability 9.0 */
     int sm_count;
-    int core_clock_khz;       /* the highest the driver names */
+    int core_clock_khz; /* the highest the driver names */
     int memory_clock_khz;
     int memory_bus_bits;
     long long l2_bytes;
@@ -21,23 +21,23 @@ typedef struct tsr_cuda_limits {
     int registers_per_sm;
     int smem_per_block_bytes; /* with the opt-in */
     int smem_per_sm_bytes;
-    int driver_version;       /* 13000 for 13.0 */
+    int driver_version; /* 13000 for 13.0 */
 } tsr_cuda_limits;
 
 typedef struct tsr_device {
     tsr_device_kind kind;
-    char id[16];                   /* "cpu", "cuda:0", "emu" */
-    char name[96];                 /* "AMD EPYC 9654", "NVIDIA H200" */
-    tsr_cuda_limits cuda;          /* CUDA, and the GPU that the emulator stands for */
-    int threads;                   /* CPU: threads of one call */
+    char id[16];                            /* "cpu", "cuda:0", "emu" */
+    char name[96];                          /* "AMD EPYC 9654", "NVIDIA H200" */
+    tsr_cuda_limits cuda;                   /* CUDA, and the GPU that the emulator stands for */
+    int threads;                            /* CPU: threads of one call */
     long long l1_bytes, l2_bytes, l3_bytes; /* CPU, of one core; l3 of the whole chip */
-    double peak_flops_f32;         /* FLOP/s of all cores without tensor cores; the clock is the highest named */
+    double peak_flops_f32; /* FLOP/s of all cores without tensor cores; the clock is the highest named */
     double peak_flops_f64;
-    double memory_bytes_per_s;     /* peak of device memory, from properties (GPU) or measured once (CPU: estimate) */
-    double transfer_bytes_per_s;   /* host <-> device; 0 if the memory is the host's */
-    double launch_ns;              /* fixed cost of a call */
+    double memory_bytes_per_s;   /* peak of device memory, from properties (GPU) or measured once (CPU: estimate) */
+    double transfer_bytes_per_s; /* host <-> device; 0 if the memory is the host's */
+    double launch_ns;            /* fixed cost of a call */
     const tsr_allocator *allocator;
-    void *impl;                    /* the backend's own */
+    void *impl; /* the backend's own */
 } tsr_device;
 
 #endif

@@ -8,12 +8,12 @@ typedef struct tsr_gemm_args {
     const void *a, *b, *c;
     void *d;
     void *workspace;
-    long long m, n, k;                                  /* k is 0 when alpha is 0: then A and B are never read */
-    long long lda, ldb, ldc, ldd;                       /* elements; validated to be at least the row length */
-    long long batch_a, batch_b, batch_c, batch_d;       /* elements from problem to problem */
+    long long m, n, k;                            /* k is 0 when alpha is 0: then A and B are never read */
+    long long lda, ldb, ldc, ldd;                 /* elements; validated to be at least the row length */
+    long long batch_a, batch_b, batch_c, batch_d; /* elements from problem to problem */
     long long batch;
-    double alpha, beta;                                 /* beta == 0: C is never read and may be NULL */
-    int trans_a, trans_b;                               /* 1: A is stored K x M, B is stored N x K */
+    double alpha, beta;   /* beta == 0: C is never read and may be NULL */
+    int trans_a, trans_b; /* 1: A is stored K x M, B is stored N x K */
 } tsr_gemm_args;
 
 #endif

@@ -7,15 +7,18 @@
 
 typedef struct tsr_problem {
     long long m, n, k, batch;
-    tsr_operand a, b, c, d;  /* ld, align_bytes resolved; memory as given */
-    tsr_compute compute;     /* never DEFAULT */
+    tsr_operand a, b, c, d; /* ld, align_bytes resolved; memory as given */
+    tsr_compute compute;    /* never DEFAULT */
     unsigned flags;
-    int threads;             /* 0: the device's */
-    const char *kernel;      /* only valid during planning */
+    int threads;        /* 0: the device's */
+    const char *kernel; /* only valid during planning */
 } tsr_problem;
 
 /* Rows and columns of an operand as stored: A is M x K, or K x M when transposed. `which` is one of "abcd". */
 void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, long long *columns);
+
+/* The operand "abcd" of a problem. */
+const tsr_operand *tsr_problem_operand(const tsr_problem *problem, char which);
 
 /* Bytes from the first to the last element of one operand, all batches. Validation made sure that it fits. */
 long long tsr_operand_bytes(const tsr_problem *problem, char which);

@@ -41,18 +41,18 @@ struct tsr_row {
     const char *instance; /* unique; also the symbol in device code: "tiled_f32_t16" */
     const char *summary;  /* one line, for help and docs */
     tsr_row_kind kind;
-    const char *source;   /* "kernels/gemm/tiled.cu", "src/cpu/tiled.c" */
-    const char *defines;  /* CUDA: -D constants, blanks between: "TILE=16 ELEM_F32" */
+    const char *source;  /* "kernels/gemm/tiled.cu", "src/cpu/tiled.c" */
+    const char *defines; /* CUDA: -D constants, blanks between: "TILE=16 ELEM_F32" */
 
     tsr_dtype dtype_ab, dtype_cd;
     tsr_compute compute;
 
-    int min_arch;         /* CUDA: lowest compute capability, 80 */
-    int exact_arch;       /* CUDA: 1 if min_arch is the only one (sm_90a code) */
-    int bm, bn, bk;       /* tile of D that a CTA makes, and its step along K; 0: not tiled (CPU) */
+    int min_arch;   /* CUDA: lowest compute capability, 80 */
+    int exact_arch; /* CUDA: 1 if min_arch is the only one (sm_90a code) */
+    int bm, bn, bk; /* tile of D that a CTA makes, and its step along K; 0: not tiled (CPU) */
     int threads_x, threads_y;
-    int smem_bytes;       /* dynamic shared memory of a CTA */
-    int align_elems;      /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
+    int smem_bytes;  /* dynamic shared memory of a CTA */
+    int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
      * At most 3x the worst that was ever measured. */
@@ -63,9 +63,9 @@ struct tsr_row {
     int (*applicable)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                       size_t reason_bytes);
     void (*cost)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-    double efficiency;    /* fraction of the compute peak that large problems reach; read by the cost functions */
+    double efficiency; /* fraction of the compute peak that large problems reach; read by the cost functions */
 
-    tsr_cpu_run *run;     /* CPU rows */
+    tsr_cpu_run *run; /* CPU rows */
     tsr_cpu_pack_bytes *pack_bytes;
     tsr_cpu_pack *pack;
 };

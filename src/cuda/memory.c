@@ -37,10 +37,10 @@ tsr_status tsr_cuda_alloc(tsr_device *device, size_t bytes, void **out)
 
 tsr_status tsr_cuda_free(tsr_device *device, void *pointer)
 {
-    const tsr_cuda *cuda = device->impl;
+    tsr_cuda *cuda = device->impl;
     tsr_cu_result result;
     tsr_status status;
-    if (!pointer)
+    if (!pointer || atomic_load(&cuda->fatal)) /* a dead context has no memory left, and its end was reported */
         return TSR_OK;
     status = tsr_cuda_enter(device);
     if (status != TSR_OK)

@@ -1,0 +1,41 @@
+#include "core/problem.h"
+
+void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, long long *columns)
+{
+    long long r = problem->m, c = problem->n;
+    int transposed = 0;
+    if (which == 'a') {
+        c = problem->k;
+        transposed = problem->a.trans == TSR_T;
+    } else if (which == 'b') {
+        r = problem->k;
+        transposed = problem->b.trans == TSR_T;
+    }
+    *rows = transposed ? c : r;
+    *columns = transposed ? r : c;
+}
+
+const tsr_operand *tsr_problem_operand(const tsr_problem *problem, char which)
+{
+    switch (which) {
+    case 'a':
+        return &problem->a;
+    case 'b':
+        return &problem->b;
+    case 'c':
+        return &problem->c;
+    default:
+        return &problem->d;
+    }
+}
+
+long long tsr_operand_bytes(const tsr_problem *problem, char which)
+{
+    long long rows, columns;
+    tsr_stored_shape(problem, which, &rows, &columns);
+    if (rows == 0 || columns == 0 || problem->batch == 0)
+        return 0;
+    const tsr_operand *operand = tsr_problem_operand(problem, which);
+    return ((problem->batch - 1) * operand->batch_stride + (rows - 1) * operand->ld + columns) *
+           (long long)tsr_dtype_bytes(operand->dtype);
+}

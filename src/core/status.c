@@ -1,0 +1,44 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/error.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
+/* One message for each thread; the only state that outlives a call besides contexts. */
+static _Thread_local char last_error[512];
+
+const char *tsr_status_text(tsr_status status)
+{
+    switch (status) {
+#define STATUS_CASE(name, text) \
+    case name:                  \
+        return text;
+        TSR_STATUS_MAP(STATUS_CASE)
+#undef STATUS_CASE
+    }
+    return "unknown status";
+}
+
+const char *tsr_last_error(void)
+{
+    return last_error;
+}
+
+const char *tsr_version(void)
+{
+    return TEXT(TSR_VERSION_MAJOR) "." TEXT(TSR_VERSION_MINOR) "." TEXT(TSR_VERSION_PATCH);
+}
+
+tsr_status tsr_fail(tsr_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    /* Through a second buffer, since an argument may be the last message itself. */
+    char text[sizeof last_error];
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(last_error, sizeof last_error, "%s", text);
+    return status;
+}
