@@ -27,6 +27,11 @@ static __attribute__((noinline)) void other_access(emu_thread *thread, const voi
         return;
     emu_cta *cta = thread->cta;
     emu_fault fault = {0};
+    if (tsr_emu_shared_is_near(&cta->shared, address)) {
+        fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_SHARED};
+        fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes);
+        fail(thread, &fault, address, size, is_write, place);
+    }
     const emu_agent agent = {cta->number, thread->id, cta->shared.clock};
     if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
                                &fault))

@@ -15,7 +15,10 @@ static void describe_outside(const emu_fault *f, const char *verb, char *text, s
 {
     char element[96];
     name_element(f, element, sizeof element);
-    if (!f->operand)
+    if (f->memory == EMU_SHARED)
+        snprintf(text, bytes, "%s of %zu bytes out of bounds: shared memory + %lld, which has %zu bytes", verb, f->size,
+                 f->past_bytes, f->shared_bytes);
+    else if (!f->operand)
         snprintf(text, bytes, "%s of %zu bytes at %p: not in any operand, nor in shared memory", verb, f->size,
                  f->address);
     else if (f->past_bytes < 0)

@@ -40,7 +40,8 @@ typedef struct emu_fault {
     char operand; /* 'A' ... 'D'; 0: none is near */
     long long batch, row, column;
     long long rows, columns;
-    long long past_bytes; /* EMU_OUTSIDE: bytes after the operand's end, negative before its start */
+    long long
+        past_bytes; /* EMU_OUTSIDE: bytes after the operand's end, negative before its start; shared: from start */
 
     char waiting[256]; /* EMU_DEADLOCK: where the threads are */
 } emu_fault;

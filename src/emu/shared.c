@@ -2,27 +2,35 @@
 
 #include <string.h>
 
-/* A NaN in every float format, and far from any count. */
-enum { POISON_BYTE = 0xff };
+enum {
+    POISON_BYTE = 0xff,    /* a NaN in every float format, and far from any count */
+    GUARD_BYTES = 64 << 10 /* nothing else lies near the arena, so that a near miss is known for what it is */
+};
 
 int tsr_emu_shared_make(emu_shared *shared, size_t bytes, const tsr_allocator *allocator)
 {
     *shared = (emu_shared){.count = bytes};
-    shared->bytes = tsr_alloc(allocator, 1024, bytes);
+    shared->memory = tsr_alloc(allocator, 1024, bytes + 2 * (size_t)GUARD_BYTES);
     shared->shadow = tsr_alloc(allocator, 64, bytes * sizeof *shared->shadow);
-    if (!shared->bytes || !shared->shadow) {
+    if (!shared->memory || !shared->shadow) {
         tsr_emu_shared_free(shared, allocator);
         return 0;
     }
+    shared->bytes = (unsigned char *)shared->memory + GUARD_BYTES;
     memset(shared->shadow, 0, bytes * sizeof *shared->shadow);
     return 1;
 }
 
 void tsr_emu_shared_free(emu_shared *shared, const tsr_allocator *allocator)
 {
-    tsr_free(allocator, shared->bytes);
+    tsr_free(allocator, shared->memory);
     tsr_free(allocator, shared->shadow);
     *shared = (emu_shared){0};
+}
+
+int tsr_emu_shared_is_near(const emu_shared *shared, const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)shared->memory < shared->count + 2 * (size_t)GUARD_BYTES;
 }
 
 void tsr_emu_shared_begin(emu_shared *shared)

@@ -27,6 +27,7 @@ typedef struct emu_shadow {
 } emu_shadow;
 
 typedef struct emu_shared {
+    void *memory; /* the arena between two guards */
     unsigned char *bytes;
     size_t count;
     emu_shadow *shadow;   /* one for each byte */
@@ -37,6 +38,9 @@ typedef struct emu_shared {
 /* 0 when out of memory. */
 int tsr_emu_shared_make(emu_shared *shared, size_t bytes, const tsr_allocator *allocator);
 void tsr_emu_shared_free(emu_shared *shared, const tsr_allocator *allocator);
+
+/* 1 if the address lies in the arena or just outside it. */
+int tsr_emu_shared_is_near(const emu_shared *shared, const void *address);
 
 /* A new CTA: nothing is written, everything is poison. */
 void tsr_emu_shared_begin(emu_shared *shared);
