@@ -77,14 +77,14 @@ static tsr_status open_peer(int ordinal, int threads, void **state)
     cublas_peer *peer = calloc(1, sizeof *peer);
     if (peer == NULL)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for cuBLAS");
-    tsr_status status = lab_lt_load(&peer->lt);
+    tsr_status status = lab_gpu_open(ordinal, &peer->gpu); /* first: the library is half a gigabyte */
     if (status != TSR_OK) {
         free(peer);
         return status;
     }
-    status = lab_gpu_open(ordinal, &peer->gpu);
+    status = lab_lt_load(&peer->lt);
     if (status != TSR_OK) {
-        lab_lt_unload(&peer->lt);
+        lab_gpu_close(&peer->gpu);
         free(peer);
         return status;
     }
