@@ -1,0 +1,254 @@
+/* The value parsers of cli/args.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/args.h"
+
+int cli_parse_text(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    if (!*text)
+        return cli_reject(error, "needs a value (%s), not ''", option->value ? option->value : option->name);
+    *(const char **)to = text;
+    return 1;
+}
+
+static int reject_int(const cli_option *option, const char *text, cli_message *error)
+{
+    if (option->max == INT64_MAX)
+        return cli_reject(error, "needs a whole number of at least %" PRId64 ", not '%s'", option->min, text);
+    return cli_reject(error, "needs a whole number from %" PRId64 " to %" PRId64 ", not '%s'", option->min, option->max,
+                      text);
+}
+
+int cli_parse_int(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    char *end;
+    int starts_well = (*text >= '0' && *text <= '9') || (*text == '-' && text[1] >= '0' && text[1] <= '9');
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (!starts_well || *end || errno || value < option->min || value > option->max)
+        return reject_int(option, text, error);
+    *(int64_t *)to = value;
+    return 1;
+}
+
+int cli_parse_number(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || strchr(" \t\n\v\f\r", *text))
+        return cli_reject(error, "needs a finite number, not '%s'", text);
+    *(double *)to = value;
+    return 1;
+}
+
+/* ---- choices --------------------------------------------------------------------------------------------------------
+ */
+
+/* "a|b|c" as "a, b, c". */
+static void list_choices(const char *choices, char *out, size_t bytes)
+{
+    size_t used = 0;
+    for (; *choices && used + 3 < bytes; choices++) {
+        out[used++] = *choices == '|' ? ',' : *choices;
+        if (*choices == '|')
+            out[used++] = ' ';
+    }
+    out[used] = 0;
+}
+
+static int choice_index(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (int index = 0;; index++) {
+        size_t span = strcspn(choices, "|");
+        if (span == length && strncmp(choices, text, length) == 0)
+            return index;
+        if (!choices[span])
+            return -1;
+        choices += span + 1;
+    }
+}
+
+int cli_parse_choice(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    int index = choice_index(option->value, text);
+    if (index < 0) {
+        char names[256];
+        list_choices(option->value, names, sizeof names);
+        return cli_reject(error, "needs one of %s, not '%s'", names, text);
+    }
+    *(int *)to = index;
+    return 1;
+}
+
+/* ---- dtypes, layouts, kernels
+ * ---------------------------------------------------------------------------------------- */
+
+int cli_parse_dtype(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    char names[256] = "";
+    for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++) {
+        const char *name = tsr_dtype_name((tsr_dtype)dtype);
+        if (strcmp(name, text) == 0) {
+            *(tsr_dtype *)to = (tsr_dtype)dtype;
+            return 1;
+        }
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+    }
+    return cli_reject(error, "needs one of %s, not '%s'", names, text);
+}
+
+int cli_parse_layout(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    if (strlen(text) != 2 || strspn(text, "nt") != 2)
+        return cli_reject(error, "needs one of nn, nt, tn, tt (A, B transposed or not), not '%s'", text);
+    cli_layout layout = {text[0] == 't' ? TSR_T : TSR_N, text[1] == 't' ? TSR_T : TSR_N};
+    *(cli_layout *)to = layout;
+    return 1;
+}
+
+const char *cli_kernel_name(size_t index)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info}, other = info;
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++) {
+        size_t j = 0;
+        while (j < i && tsr_kernel(j, &other) == TSR_OK && strcmp(other.name, info.name) != 0)
+            j++;
+        if (j == i && index-- == 0)
+            return info.name;
+    }
+    return NULL;
+}
+
+static const char *nth_kernel_name(size_t index, const void *user)
+{
+    (void)user;
+    return cli_kernel_name(index);
+}
+
+static int check_kernel(const char *text, const char *besides, cli_message *error)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (strcmp(info.name, text) == 0 || strcmp(info.instance, text) == 0)
+            return 1;
+    size_t names = 0;
+    while (cli_kernel_name(names))
+        names++;
+    const char *nearest = cli_nearest(text, names, nth_kernel_name, NULL);
+    if (nearest)
+        return cli_reject(error, "needs the name of a kernel%s, not '%s'; did you mean %s?", besides, text, nearest);
+    return cli_reject(error, "needs the name of a kernel%s, not '%s'; tessera info --kernels lists them", besides,
+                      text);
+}
+
+int cli_parse_kernel(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    if (!check_kernel(text, "", error))
+        return 0;
+    *(const char **)to = text;
+    return 1;
+}
+
+int cli_parse_kernel_or_all(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    if (strcmp(text, "all") != 0 && !check_kernel(text, " or all", error))
+        return 0;
+    *(const char **)to = text;
+    return 1;
+}
+
+/* ---- comma lists
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* Copies the item at *rest and moves past its comma; *rest is NULL after the last. 0 and a message if the item cannot
+ * be taken as the count-th of a list. */
+static int next_item(const char **rest, size_t count, char item[CLI_NAME_MAX], cli_message *error)
+{
+    size_t length = strcspn(*rest, ",");
+    if (!length)
+        return cli_reject(error, "needs a list without empty items, such as a,b");
+    if (count >= CLI_LIST_MAX)
+        return cli_reject(error, "takes at most %d values", CLI_LIST_MAX);
+    if (length >= CLI_NAME_MAX)
+        return cli_reject(error, "has an item of more than %d characters: '%.*s...'", CLI_NAME_MAX - 1, 20, *rest);
+    memcpy(item, *rest, length);
+    item[length] = 0;
+    *rest = (*rest)[length] ? *rest + length + 1 : NULL;
+    return 1;
+}
+
+int cli_parse_ints(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    cli_int_list list = {0};
+    char item[CLI_NAME_MAX];
+    for (const char *rest = text; rest; list.count++)
+        if (!next_item(&rest, list.count, item, error) || !cli_parse_int(option, item, &list.values[list.count], error))
+            return 0;
+    *(cli_int_list *)to = list;
+    return 1;
+}
+
+int cli_parse_dtypes(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    cli_dtype_list list = {0};
+    char item[CLI_NAME_MAX];
+    for (const char *rest = text; rest; list.count++)
+        if (!next_item(&rest, list.count, item, error) ||
+            !cli_parse_dtype(option, item, &list.values[list.count], error))
+            return 0;
+    *(cli_dtype_list *)to = list;
+    return 1;
+}
+
+int cli_parse_layouts(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    cli_layout_list list = {0};
+    char item[CLI_NAME_MAX];
+    for (const char *rest = text; rest; list.count++)
+        if (!next_item(&rest, list.count, item, error) ||
+            !cli_parse_layout(option, item, &list.values[list.count], error))
+            return 0;
+    *(cli_layout_list *)to = list;
+    return 1;
+}
+
+int cli_parse_choices(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    unsigned bits = 0;
+    size_t count = 0;
+    char item[CLI_NAME_MAX];
+    for (const char *rest = text; rest; count++) {
+        int index;
+        if (!next_item(&rest, count, item, error) || !cli_parse_choice(option, item, &index, error))
+            return 0;
+        bits |= 1u << index;
+    }
+    *(unsigned *)to = bits;
+    return 1;
+}
+
+int cli_parse_kernels(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    cli_name_list *list = to;
+    int alone = strcmp(text, "all") == 0 || strcmp(text, "auto") == 0;
+    list->count = 0;
+    for (const char *rest = text; rest; list->count++) {
+        char *item = list->values[list->count < CLI_LIST_MAX ? list->count : 0];
+        if (!next_item(&rest, list->count, item, error) || (!alone && !check_kernel(item, ", all or auto", error)))
+            return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,7 @@
+#include "cli/commands.h"
+
+#include <stddef.h>
+
+const cli_command *const cli_commands[] = {
+    NULL,
+};

@@ -1,0 +1,60 @@
+/* The command `tessera`: finds the sub-command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "tessera.h"
+
+static size_t command_count(void)
+{
+    size_t count = 0;
+    while (cli_commands[count])
+        count++;
+    return count;
+}
+
+static const char *command_name(size_t index, const void *user)
+{
+    (void)user;
+    return cli_commands[index]->name;
+}
+
+static void print_overview(FILE *to)
+{
+    fprintf(to,
+            "tessera %s: tiled matrix multiplication\n\n"
+            "usage: tessera COMMAND [arguments]\n"
+            "       tessera COMMAND --help\n"
+            "       tessera --version\n\n",
+            tsr_version());
+    for (size_t i = 0; cli_commands[i]; i++)
+        fprintf(to, "  %-9s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    fprintf(to, "\nexit codes: 0 success, 1 the work failed, 2 the arguments are wrong\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return CLI_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_overview(stdout);
+        return cli_finish_output(NULL, CLI_OK);
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("tessera %s\n", tsr_version());
+        return cli_finish_output(NULL, CLI_OK);
+    }
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_finish_output(cli_commands[i], cli_commands[i]->run(cli_commands[i], argc - 2, argv + 2));
+
+    const char *nearest = cli_nearest(name, command_count(), command_name, NULL);
+    const char *what = name[0] == '-' ? "option" : "command";
+    if (nearest)
+        return cli_usage_error(NULL, "unknown %s %s; did you mean %s?", what, name, nearest);
+    return cli_usage_error(NULL, "unknown %s %s; tessera --help lists the commands", what, name);
+}
