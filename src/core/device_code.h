@@ -26,6 +26,8 @@ typedef struct tsr_stamp {
     const char *where; /* "H200 2026-11-21" */
 } tsr_stamp;
 
+/* CUDA version of the toolkit that made the device code: 13000 for 13.0; 0 if there is none. */
+extern const int tsr_toolkit_version;
 extern const tsr_device_code tsr_device_codes[];
 extern const tsr_emu_code tsr_emu_codes[];
 extern const tsr_stamp tsr_stamps[];

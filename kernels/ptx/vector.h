@@ -1,0 +1,48 @@
+/* 16-byte vectors: one instruction moves them, one call of the emulator sees them. */
+#ifndef TSR_PTX_VECTOR_H
+#define TSR_PTX_VECTOR_H
+
+#include "ptx/language.h"
+
+#if TSR_EMU
+typedef float tsr_f32x4 __attribute__((vector_size(16)));
+typedef double tsr_f64x2 __attribute__((vector_size(16)));
+typedef unsigned tsr_u32x4 __attribute__((vector_size(16)));
+/* Element i of a vector, as an lvalue; i must be a constant once loops are unrolled. */
+#define tsr_lane(vector, i) ((vector)[i])
+#else
+typedef float4 tsr_f32x4;
+typedef double2 tsr_f64x2;
+typedef uint4 tsr_u32x4;
+#define tsr_lane(vector, i) ((&(vector).x)[i])
+#endif
+
+/* ld.v4.f32 and its like: `address` must be a multiple of 16 bytes. Shared or global memory. */
+TSR_DEVICE tsr_f32x4 tsr_load_f32x4(const float *address)
+{
+    return *(const tsr_f32x4 *)address;
+}
+TSR_DEVICE tsr_f64x2 tsr_load_f64x2(const double *address)
+{
+    return *(const tsr_f64x2 *)address;
+}
+TSR_DEVICE tsr_u32x4 tsr_load_u32x4(const unsigned *address)
+{
+    return *(const tsr_u32x4 *)address;
+}
+
+/* st.v4.f32 and its like. */
+TSR_DEVICE void tsr_store_f32x4(float *address, tsr_f32x4 value)
+{
+    *(tsr_f32x4 *)address = value;
+}
+TSR_DEVICE void tsr_store_f64x2(double *address, tsr_f64x2 value)
+{
+    *(tsr_f64x2 *)address = value;
+}
+TSR_DEVICE void tsr_store_u32x4(unsigned *address, tsr_u32x4 value)
+{
+    *(tsr_u32x4 *)address = value;
+}
+
+#endif

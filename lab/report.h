@@ -1,0 +1,62 @@
+/* Results of benchmarks as a table, JSON lines, CSV or Markdown, and JSON lines read back. */
+#ifndef LAB_REPORT_H
+#define LAB_REPORT_H
+
+#include <stdio.h>
+
+#include "tessera.h"
+
+typedef enum lab_format { LAB_TABLE, LAB_JSON, LAB_CSV, LAB_MD } lab_format;
+
+/* 0 and *out, or -1 for an unknown name. */
+int lab_format_parse(const char *name, lab_format *out);
+
+/* One line of results. Numbers that do not exist are NAN (JSON: null), texts "". */
+typedef struct lab_record {
+    char kernel[64], device[96], dtype[16], layout[4];
+    int64_t m, n, k;
+    double time_us, time_us_min, spread, gflops, gbps, peak_pct;
+    char peer[64]; /* name and version */
+    double peer_time_us, peer_best_time_us;
+    double ratio, ratio_lo, ratio_hi, ratio_best; /* peer time / ours */
+    double clock_mhz, power_w;
+    char commit[64], date[16];
+    /* Not in the JSON line. */
+    double speedup;     /* over cpu-sequential */
+    int speedup_scaled; /* 1: cpu-sequential was timed at a smaller size and scaled by 2 M N K */
+    char note[160];     /* "3 rounds only" */
+} lab_record;
+
+/* A record with every number NAN and every text "". */
+lab_record lab_record_make(void);
+
+typedef struct lab_report lab_report;
+
+/* Writes to `path` (through a temporary file beside it, renamed by lab_report_close), or to stdout if path is NULL.
+ * kernel_width: widest kernel name to come. TSR_IO_ERROR names the path. */
+tsr_status lab_report_open(lab_format format, const char *path, int kernel_width, lab_report **out);
+tsr_status lab_report_add(lab_report *report, const lab_record *record);
+/* A remark: a line of its own in tables and Markdown, left out of JSON and CSV. */
+tsr_status lab_report_note(lab_report *report, const char *text);
+/* Ends the output and frees the report, also when it fails. With keep 0 a file is not put in place. */
+tsr_status lab_report_close(lab_report *report, int keep);
+
+/* One record as a line of JSON, newline included. */
+void lab_record_write_json(FILE *file, const lab_record *record);
+/* Writes a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void lab_json_string(FILE *file, const char *text);
+/* Writes a JSON number that reads back as the same double; null if it is not finite. */
+void lab_json_number(FILE *file, double value);
+
+typedef struct lab_records {
+    lab_record *items;
+    size_t count;
+} lab_records;
+
+/* Parses JSON lines as written above; unknown keys are skipped, empty lines too. TSR_INVALID_ARGUMENT names the place:
+ * "old.json:3: ...". */
+tsr_status lab_records_parse(const char *file_name, const char *text, size_t bytes, lab_records *out);
+tsr_status lab_records_read(const char *path, lab_records *out);
+void lab_records_free(lab_records *records);
+
+#endif

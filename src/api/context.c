@@ -1,0 +1,186 @@
+/* Opening and closing contexts; device memory. */
+#include "api/context.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/validate.h"
+#include "core/error.h"
+
+#define DEFAULT_CACHE_ENTRIES 256
+#define MAX_CACHE_ENTRIES     65536
+#define MAX_THREADS           4096
+
+/* The number in $TESSERA_NUM_THREADS, 0 if unset or not a number. */
+static int threads_from_environment(void)
+{
+    const char *text = getenv("TESSERA_NUM_THREADS");
+    if (!text || !*text)
+        return 0;
+    char *end;
+    const long value = strtol(text, &end, 10);
+    return *end == '\0' && value > 0 && value <= MAX_THREADS ? (int)value : 0;
+}
+
+static tsr_status open_target(tsr_context *context, const tsr_backend *backend, int ordinal, int threads)
+{
+    tsr_target *target = &context->targets[context->target_count];
+    const tsr_backend_options options = {
+        .threads = threads,
+        .allocator = &context->allocator,
+        .log = context->log,
+        .log_user = context->user,
+    };
+    memset(target, 0, sizeof *target);
+    const tsr_status status = backend->open(ordinal, &options, &target->device);
+    if (status != TSR_OK)
+        return status;
+    target->backend = backend;
+    target->device.allocator = &context->allocator;
+    context->home = target;
+    context->target_count++;
+    return TSR_OK;
+}
+
+/* "cuda:7" -> 7; -1 if it is something else. */
+static int cuda_ordinal(const char *device)
+{
+    if (strncmp(device, "cuda:", 5) != 0 || !isdigit((unsigned char)device[5]) || strlen(device) > 8)
+        return -1;
+    char *end;
+    const long ordinal = strtol(device + 5, &end, 10);
+    return *end == '\0' ? (int)ordinal : -1;
+}
+
+static tsr_status open_device(tsr_context *context, const char *device, int threads)
+{
+    if (strcmp(device, "cpu") == 0)
+        return open_target(context, &tsr_cpu_backend, 0, threads);
+    if (strcmp(device, "emu") == 0)
+        return open_target(context, &tsr_emu_backend, 0, threads);
+    if (cuda_ordinal(device) >= 0)
+        return open_target(context, &tsr_cuda_backend, cuda_ordinal(device), threads);
+    if (strcmp(device, "auto") != 0)
+        return tsr_fail(TSR_INVALID_ARGUMENT,
+                        "device = \"%s\": must be \"auto\", \"cpu\", \"emu\" or \"cuda:N\" with N = 0, 1, ...", device);
+    const tsr_status status = open_target(context, &tsr_cpu_backend, 0, threads);
+    if (status != TSR_OK)
+        return status;
+    if (open_target(context, &tsr_cuda_backend, 0, threads) == TSR_OK)
+        context->targets[0].gpu_beside = 1;
+    else if (context->log) {
+        char line[600];
+        snprintf(line, sizeof line, "no GPU: %s", tsr_last_error());
+        context->log(line, context->user);
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_options(const tsr_context_options *options)
+{
+    if (options->threads < 0 || options->threads > MAX_THREADS)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", options->threads, MAX_THREADS);
+    if (options->plan_cache_entries < 0 || options->plan_cache_entries > MAX_CACHE_ENTRIES)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "plan_cache_entries = %d: must be 0 to %d", options->plan_cache_entries,
+                        MAX_CACHE_ENTRIES);
+    if (!options->alloc != !options->free)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "alloc, free: give both or neither");
+    if (options->tuning_file)
+        return tsr_fail(TSR_UNSUPPORTED, "tuning_file: not supported yet, must be NULL");
+    return TSR_OK;
+}
+
+tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out)
+{
+    if (!out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
+    if (!device)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "device = NULL: must be a name, \"auto\" for the best there is");
+    tsr_context_options taken = {.struct_bytes = sizeof taken};
+    tsr_status status = options ? tsr_take_struct(&taken, sizeof taken, options, "tsr_context_options") : TSR_OK;
+    if (status == TSR_OK)
+        status = check_options(&taken);
+    if (status != TSR_OK)
+        return status;
+
+    tsr_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a context");
+    context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
+    context->log = taken.log;
+    context->user = taken.user;
+    context->cache =
+        tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
+    status = context->cache ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment())
+                            : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
+    if (status != TSR_OK) {
+        tsr_context_destroy(context);
+        return status;
+    }
+    *out = context;
+    return TSR_OK;
+}
+
+void tsr_context_destroy(tsr_context *context)
+{
+    if (!context)
+        return;
+    tsr_plan_cache_destroy(context->cache);
+    for (size_t i = 0; i < context->target_count; i++)
+        context->targets[i].backend->close(&context->targets[i].device);
+    free(context);
+}
+
+static tsr_status need_context(const tsr_context *context)
+{
+    return context ? TSR_OK : tsr_fail(TSR_INVALID_ARGUMENT, "context = NULL: must be a context");
+}
+
+tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out)
+{
+    if (need_context(context) != TSR_OK)
+        return TSR_INVALID_ARGUMENT;
+    if (!out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a pointer");
+    return context->home->backend->alloc(&context->home->device, bytes, out);
+}
+
+tsr_status tsr_device_free(tsr_context *context, void *pointer)
+{
+    if (need_context(context) != TSR_OK)
+        return TSR_INVALID_ARGUMENT;
+    return pointer ? context->home->backend->free(&context->home->device, pointer) : TSR_OK;
+}
+
+tsr_status tsr_upload(tsr_context *context, void *device_to, const void *host_from, size_t bytes)
+{
+    if (need_context(context) != TSR_OK)
+        return TSR_INVALID_ARGUMENT;
+    if (bytes == 0)
+        return TSR_OK;
+    if (!device_to || !host_from)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL: %zu bytes are to be copied",
+                        device_to ? "host_from" : "device_to", bytes);
+    return context->home->backend->upload(&context->home->device, device_to, host_from, bytes, NULL);
+}
+
+tsr_status tsr_download(tsr_context *context, void *host_to, const void *device_from, size_t bytes)
+{
+    if (need_context(context) != TSR_OK)
+        return TSR_INVALID_ARGUMENT;
+    if (bytes == 0)
+        return TSR_OK;
+    if (!host_to || !device_from)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL: %zu bytes are to be copied",
+                        host_to ? "device_from" : "host_to", bytes);
+    return context->home->backend->download(&context->home->device, host_to, device_from, bytes, NULL);
+}
+
+tsr_status tsr_synchronize(tsr_context *context, void *stream)
+{
+    if (need_context(context) != TSR_OK)
+        return TSR_INVALID_ARGUMENT;
+    return context->home->backend->synchronize(&context->home->device, stream);
+}

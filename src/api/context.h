@@ -1,0 +1,46 @@
+/* What a context and a plan hold. */
+#ifndef TSR_API_CONTEXT_H
+#define TSR_API_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plan/plan.h"
+
+typedef struct tsr_plan_cache tsr_plan_cache;
+
+struct tsr_context {
+    tsr_target targets[TSR_MAX_TARGETS];
+    size_t target_count;
+    tsr_target *home; /* where tsr_device_alloc allocates: the GPU if there is one */
+    tsr_allocator allocator;
+    void (*log)(const char *line, void *user);
+    void *user;
+    tsr_plan_cache *cache;
+};
+
+struct tsr_plan {
+    tsr_context *context;
+    tsr_planned planned;
+    atomic_int references;
+};
+
+struct tsr_prepared {
+    tsr_plan *plan; /* holds a reference: the packed form is this plan's */
+    char operand;
+    void *packed;
+};
+
+/* Plans by problem, at most `entries` of them, the least recently used one evicted. Thread-safe. */
+tsr_plan_cache *tsr_plan_cache_create(size_t entries);
+void tsr_plan_cache_destroy(tsr_plan_cache *cache);
+/* The cached plan with a new reference for the caller, or NULL. */
+tsr_plan *tsr_plan_cache_find(tsr_plan_cache *cache, const tsr_problem *problem);
+/* Keeps a reference of its own. When another thread was faster, returns that thread's plan with a reference for the
+ * caller and releases `plan`; otherwise returns `plan`. */
+tsr_plan *tsr_plan_cache_insert(tsr_plan_cache *cache, const tsr_problem *problem, tsr_plan *plan);
+
+/* Operands of one call, on the host side: copies in, runs, copies out, for the operands that the device cannot read. */
+tsr_status tsr_run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs);
+
+#endif

@@ -1,0 +1,75 @@
+/* Which kernel would run, and why not the others; what is known of each kernel. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "api/validate.h"
+#include "core/device_code.h"
+#include "core/error.h"
+
+tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candidate *out, size_t candidate_bytes,
+                     size_t capacity, size_t *count)
+{
+    if (!context || !count || (capacity > 0 && !out))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", !context ? "context" : !count ? "count" : "out");
+    if (capacity > 0 && candidate_bytes != sizeof *out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "candidate_bytes = %zu: must be sizeof(tsr_candidate) = %zu",
+                        candidate_bytes, sizeof *out);
+    tsr_problem problem;
+    const tsr_status status = tsr_validate_desc(desc, &problem);
+    if (status != TSR_OK)
+        return status;
+    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
+    tsr_choice *choices = malloc(room * sizeof *choices);
+    if (!choices)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", room);
+    *count = tsr_judge(&problem, context->targets, context->target_count, choices, room);
+    for (size_t i = 0; i < *count && i < capacity; i++) {
+        const tsr_choice *choice = &choices[i];
+        tsr_candidate *candidate = &out[i];
+        memset(candidate, 0, sizeof *candidate);
+        candidate->kernel = choice->row->instance;
+        candidate->device = choice->target->device.id;
+        candidate->applicable = choice->applicable;
+        candidate->chosen = i == 0 && choice->applicable;
+        snprintf(candidate->reason, sizeof candidate->reason, "%s", choice->reason);
+        candidate->cost_ns = choice->cost.ns + choice->transfer_ns;
+        candidate->bytes = choice->cost.bytes;
+        candidate->limiter = !choice->applicable                     ? ""
+                             : choice->transfer_ns > choice->cost.ns ? "transfer"
+                                                                     : choice->cost.limiter;
+    }
+    free(choices);
+    return TSR_OK;
+}
+
+tsr_status tsr_kernel(size_t index, tsr_kernel_info *out)
+{
+    if (!out || out->struct_bytes < sizeof *out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "out: must point to a tsr_kernel_info whose struct_bytes is its size");
+    const tsr_row *row = tsr_row_at(index);
+    if (!row)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "index = %zu: there are %zu kernels", index, tsr_row_count());
+    const tsr_device_code *code = row->kind == TSR_ROW_CUDA ? tsr_find_device_code(row->instance) : NULL;
+    const char *stamp = tsr_find_stamp(row->instance);
+    *out = (tsr_kernel_info){
+        .struct_bytes = out->struct_bytes,
+        .name = row->name,
+        .instance = row->instance,
+        .summary = row->summary,
+        .source = row->source,
+        .constants = row->defines,
+        .dtype_ab = row->dtype_ab,
+        .dtype_cd = row->dtype_cd,
+        .compute = row->compute,
+        .is_cuda = row->kind == TSR_ROW_CUDA,
+        .has_device_code = code != NULL,
+        .registers = code ? code->registers : 0,
+        .hash = code ? code->hash : "",
+        .hardware = row->kind == TSR_ROW_CPU ? ""
+                    : stamp                  ? stamp
+                                             : "untested on hardware",
+    };
+    return TSR_OK;
+}

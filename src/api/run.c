@@ -1,0 +1,155 @@
+/* Plans, prepared operands and runs behind the public functions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "api/validate.h"
+#include "core/error.h"
+
+#define PACK_ALIGN_BYTES 4096
+
+tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_plan **out)
+{
+    if (!context || !out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "out" : "context");
+    tsr_problem problem;
+    tsr_status status = tsr_validate_desc(desc, &problem);
+    if (status != TSR_OK)
+        return status;
+    tsr_plan *plan = tsr_plan_cache_find(context->cache, &problem);
+    if (!plan) {
+        plan = calloc(1, sizeof *plan);
+        if (!plan)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a plan");
+        plan->context = context;
+        atomic_init(&plan->references, 1);
+        status = tsr_plan_build(&problem, context->targets, context->target_count, &plan->planned);
+        if (status != TSR_OK) {
+            free(plan);
+            return status;
+        }
+        plan = tsr_plan_cache_insert(context->cache, &problem, plan);
+    }
+    *out = plan;
+    return TSR_OK;
+}
+
+void tsr_plan_release(tsr_plan *plan)
+{
+    if (plan && atomic_fetch_sub(&plan->references, 1) == 1)
+        free(plan);
+}
+
+const char *tsr_plan_kernel(const tsr_plan *plan)
+{
+    return plan ? plan->planned.steps[0].row->instance : "";
+}
+
+size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
+{
+    return plan ? plan->planned.workspace_bytes : 0;
+}
+
+tsr_status tsr_plan_save(const tsr_plan *plan, const char *path)
+{
+    (void)plan;
+    (void)path;
+    return tsr_fail(TSR_UNSUPPORTED, "tsr_plan_save: not supported yet");
+}
+
+tsr_status tsr_plan_load(tsr_context *context, const char *path, tsr_plan **out)
+{
+    (void)context;
+    (void)path;
+    (void)out;
+    return tsr_fail(TSR_UNSUPPORTED, "tsr_plan_load: not supported yet");
+}
+
+tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out)
+{
+    if (!plan || !out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "out" : "plan");
+    if (operand != 'a' && operand != 'b')
+        return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand);
+    const tsr_problem *problem = &plan->planned.problem;
+    const tsr_row *row = plan->planned.steps[0].row;
+    const size_t bytes = row->pack_bytes ? row->pack_bytes(row, problem, operand) : 0;
+    if (bytes == 0)
+        return tsr_fail(TSR_UNSUPPORTED, "kernel %s has no prepared form of operand %c", row->instance, operand);
+    if (!data && tsr_operand_bytes(problem, operand) > 0)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "data = NULL: operand %c has %lld bytes", operand,
+                        tsr_operand_bytes(problem, operand));
+    const uint32_t align = tsr_problem_operand(problem, operand)->align_bytes;
+    if ((uintptr_t)data % align)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "data = %p: not aligned to the %u bytes that the descriptor guarantees",
+                        data, align);
+    tsr_prepared *prepared = calloc(1, sizeof *prepared);
+    void *packed = prepared ? tsr_alloc(&plan->context->allocator, PACK_ALIGN_BYTES, bytes) : NULL;
+    if (!packed) {
+        free(prepared);
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of prepared operand %c", bytes, operand);
+    }
+    const tsr_status status = row->pack(row, problem, operand, data, packed);
+    if (status != TSR_OK) {
+        tsr_free(&plan->context->allocator, packed);
+        free(prepared);
+        return status;
+    }
+    atomic_fetch_add(&plan->references, 1);
+    prepared->plan = plan;
+    prepared->operand = operand;
+    prepared->packed = packed;
+    *out = prepared;
+    return TSR_OK;
+}
+
+void tsr_prepared_release(tsr_prepared *prepared)
+{
+    if (!prepared)
+        return;
+    tsr_free(&prepared->plan->context->allocator, prepared->packed);
+    tsr_plan_release(prepared->plan);
+    free(prepared);
+}
+
+tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
+{
+    if (!plan || !args)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
+    tsr_run_args taken;
+    tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
+    if (status == TSR_OK)
+        status = tsr_validate_run(plan, &taken);
+    if (status != TSR_OK)
+        return status;
+    const tsr_problem *problem = &plan->planned.problem;
+    if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
+        return TSR_OK;
+    const tsr_plan_inputs inputs = {
+        .a = taken.a,
+        .b = taken.b,
+        .c = taken.c,
+        .d = taken.d,
+        .workspace = taken.workspace,
+        .packed_a = taken.prepared_a ? taken.prepared_a->packed : NULL,
+        .packed_b = taken.prepared_b ? taken.prepared_b->packed : NULL,
+        .alpha = taken.alpha.value,
+        .beta = taken.beta.value,
+        .stream = taken.stream,
+    };
+    for (const char *which = "abcd"; *which; which++)
+        if (tsr_operand_staged(problem, &plan->planned.target->device, *which))
+            return tsr_run_staged(plan, &inputs);
+    return tsr_plan_execute(&plan->planned, &inputs);
+}
+
+tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
+{
+    tsr_plan *plan = NULL;
+    tsr_status status = tsr_plan_create(context, desc, &plan);
+    if (status != TSR_OK)
+        return status;
+    status = tsr_plan_run(plan, args);
+    tsr_plan_release(plan);
+    return status;
+}

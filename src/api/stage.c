@@ -1,0 +1,105 @@
+/* Host operands on a GPU: each is copied to a tight device buffer, the plan runs on those, and D comes back. Only the
+ * elements of the matrices are copied, never the padding between rows, so the caller's padding keeps its bytes. */
+#include <string.h>
+
+#include "api/context.h"
+#include "core/error.h"
+
+typedef struct staged {
+    void *device; /* NULL: not staged */
+    void *packed; /* tight host copy, if the caller's rows are padded */
+    long long bytes;
+} staged;
+
+static int is_tight(const tsr_operand *host, const tsr_operand *device, long long batch)
+{
+    return host->ld == device->ld && (batch <= 1 || host->batch_stride == device->batch_stride);
+}
+
+/* Copies rows between the caller's layout and the tight one. */
+static void copy_rows(const tsr_plan *plan, char which, char *caller, char *tight, int to_caller)
+{
+    const tsr_problem *p = &plan->planned.problem;
+    const tsr_operand *from = tsr_problem_operand(p, which);
+    const tsr_operand *to = tsr_problem_operand(&plan->planned.device_problem, which);
+    const long long element = (long long)tsr_dtype_bytes(from->dtype);
+    long long rows, columns;
+    tsr_stored_shape(p, which, &rows, &columns);
+    const long long batches = from->batch_stride ? p->batch : 1;
+    for (long long z = 0; z < batches; z++)
+        for (long long r = 0; r < rows; r++) {
+            char *outside = caller + (z * from->batch_stride + r * from->ld) * element;
+            char *inside = tight + (z * to->batch_stride + r * to->ld) * element;
+            memcpy(to_caller ? outside : inside, to_caller ? inside : outside, (size_t)(columns * element));
+        }
+}
+
+/* Allocates the device buffer and, if `read`, fills it from `caller`. */
+static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read, void *stream, staged *out)
+{
+    tsr_target *target = plan->planned.target;
+    const tsr_allocator *allocator = &plan->context->allocator;
+    const tsr_problem *p = &plan->planned.problem;
+    const tsr_operand *device_operand = tsr_problem_operand(&plan->planned.device_problem, which);
+    out->bytes = tsr_operand_bytes(&plan->planned.device_problem, which);
+    tsr_status status = target->backend->alloc(&target->device, (size_t)out->bytes, &out->device);
+    if (status != TSR_OK)
+        return status;
+    if (!is_tight(tsr_problem_operand(p, which), device_operand, p->batch)) {
+        out->packed = tsr_alloc(allocator, 64, (size_t)out->bytes);
+        if (!out->packed)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to stage %lld bytes of operand %c", out->bytes, which);
+    }
+    if (!read)
+        return TSR_OK;
+    if (out->packed)
+        copy_rows(plan, which, (char *)caller, out->packed, 0);
+    return target->backend->upload(&target->device, out->device, out->packed ? out->packed : caller, (size_t)out->bytes,
+                                   stream);
+}
+
+static tsr_status fetch(tsr_plan *plan, char *caller, const staged *d, void *stream)
+{
+    tsr_target *target = plan->planned.target;
+    const tsr_status status =
+        target->backend->download(&target->device, d->packed ? d->packed : caller, d->device, (size_t)d->bytes, stream);
+    if (status == TSR_OK && d->packed)
+        copy_rows(plan, 'd', caller, d->packed, 1);
+    return status;
+}
+
+tsr_status tsr_run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    const tsr_problem *p = &plan->planned.problem;
+    tsr_target *target = plan->planned.target;
+    const int product = inputs->alpha != 0 && p->k > 0;
+    const void *caller[4] = {inputs->a, inputs->b, inputs->c, inputs->d};
+    const int needed[4] = {product, product, inputs->beta != 0, 1};
+    const void *seen[4] = {inputs->a, inputs->b, inputs->c, inputs->d};
+    staged copies[4] = {{0}};
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < 4 && status == TSR_OK; i++) {
+        if (!needed[i] || !tsr_operand_staged(p, &target->device, "abcd"[i]))
+            continue;
+        status = stage(plan, "abcd"[i], caller[i], i < 3, inputs -> stream, &copies[i]);
+        seen[i] = copies[i].device;
+    }
+    if (status == TSR_OK) {
+        tsr_plan_inputs device_inputs = *inputs;
+        device_inputs.a = seen[0];
+        device_inputs.b = seen[1];
+        device_inputs.c = seen[2];
+        device_inputs.d = (void *)seen[3];
+        status = tsr_plan_execute(&plan->planned, &device_inputs);
+    }
+    if (status == TSR_OK && copies[3].device)
+        status = fetch(plan, inputs->d, &copies[3], inputs->stream);
+    else if (status == TSR_OK)
+        status = target->backend->synchronize(&target->device, inputs->stream);
+    for (int i = 0; i < 4; i++) {
+        if (copies[i].device)
+            target->backend->free(&target->device, copies[i].device);
+        tsr_free(&plan->context->allocator, copies[i].packed);
+    }
+    return status;
+}

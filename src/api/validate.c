@@ -1,0 +1,304 @@
+#include "api/validate.h"
+
+#include <string.h>
+
+#include "core/error.h"
+
+tsr_status tsr_take_struct(void *to, size_t to_bytes, const void *from, const char *what)
+{
+    size_t from_bytes;
+    memcpy(&from_bytes, from, sizeof from_bytes);
+    if (from_bytes < to_bytes)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s.struct_bytes = %zu: must be sizeof(%s) = %zu", what, from_bytes, what,
+                        to_bytes);
+    for (size_t i = to_bytes; i < from_bytes; i++)
+        if (((const unsigned char *)from)[i])
+            return tsr_fail(TSR_UNSUPPORTED, "%s has %zu bytes and sets fields that this version (%s) does not know",
+                            what, from_bytes, tsr_version());
+    memcpy(to, from, to_bytes);
+    return TSR_OK;
+}
+
+/* ---- sizes and layouts ---- */
+
+static const char *stored_as(char which, tsr_trans trans)
+{
+    switch (which) {
+    case 'a':
+        return trans == TSR_T ? "M (A is stored K x M)" : "K (A is stored M x K)";
+    case 'b':
+        return trans == TSR_T ? "K (B is stored N x K)" : "N (B is stored K x N)";
+    case 'c':
+        return "N (C is stored M x N)";
+    default:
+        return "N (D is stored M x N)";
+    }
+}
+
+static tsr_status check_size(const char *name, int64_t value)
+{
+    return value < 0 ? tsr_fail(TSR_INVALID_ARGUMENT, "%s = %lld: must not be negative", name, (long long)value)
+                     : TSR_OK;
+}
+
+/* Two problems of a batch must not write the same element: whole problems apart, or interleaved within the rows. */
+static int batch_overlaps(const tsr_problem *p, const tsr_operand *d)
+{
+    if (p->batch <= 1 || p->m == 0 || p->n == 0)
+        return 0;
+    if (d->batch_stride >= (p->m - 1) * d->ld + p->n)
+        return 0;
+    long long span = 0;
+    return !(d->batch_stride >= p->n && tsr_mul_size(p->batch - 1, d->batch_stride, &span) && span <= d->ld - p->n);
+}
+
+static tsr_status check_span(const tsr_problem *p, char which, const tsr_operand *operand)
+{
+    long long rows, columns, elements, batches, bytes;
+    tsr_stored_shape(p, which, &rows, &columns);
+    if (rows == 0 || columns == 0 || p->batch == 0)
+        return TSR_OK;
+    if (!tsr_mul_size(rows - 1, operand->ld, &elements) || !tsr_add_size(elements, columns, &elements) ||
+        !tsr_mul_size(p->batch - 1, operand->batch_stride, &batches) || !tsr_add_size(elements, batches, &elements) ||
+        !tsr_mul_size(elements, (long long)tsr_dtype_bytes(operand->dtype), &bytes))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c spans more than 2^63 - 1 bytes (%lld rows, ld%c = %lld)",
+                        which - 'a' + 'A', rows, which, (long long)operand->ld);
+    return TSR_OK;
+}
+
+static tsr_status check_operand(tsr_problem *p, char which, tsr_operand *operand)
+{
+    const char upper = (char)(which - 'a' + 'A');
+    if (operand->dtype <= TSR_DTYPE_NONE || operand->dtype >= TSR_DTYPE_COUNT)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c.dtype = %d: not a dtype", upper, (int)operand->dtype);
+    if (operand->trans != TSR_N && operand->trans != TSR_T)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c.trans = %d: must be TSR_N or TSR_T", upper, (int)operand->trans);
+    if (operand->trans == TSR_T && (which == 'c' || which == 'd'))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c.trans = TSR_T: C and D are row-major; compute the transposed problem",
+                        upper);
+    if (operand->memory != TSR_HOST && operand->memory != TSR_DEVICE)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c.memory = %d: must be TSR_HOST or TSR_DEVICE", upper,
+                        (int)operand->memory);
+    if (operand->align_bytes & (operand->align_bytes - 1))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c.align_bytes = %u: must be a power of two", upper,
+                        operand->align_bytes);
+    for (size_t i = 0; i < sizeof operand->reserved / sizeof operand->reserved[0]; i++)
+        if (operand->reserved[i])
+            return tsr_fail(TSR_INVALID_ARGUMENT, "%c.reserved[%zu]: must be 0", upper, i);
+    const uint32_t element = (uint32_t)tsr_dtype_bytes(operand->dtype);
+    if (operand->align_bytes < element)
+        operand->align_bytes = element;
+
+    long long rows, columns;
+    tsr_stored_shape(p, which, &rows, &columns);
+    if (operand->ld == 0)
+        operand->ld = columns;
+    if (operand->ld < columns)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "ld%c = %lld: must be at least %lld, that is %s", which,
+                        (long long)operand->ld, columns, stored_as(which, operand->trans));
+    if (operand->batch_stride < 0)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c.batch_stride = %lld: must not be negative", upper,
+                        (long long)operand->batch_stride);
+    const tsr_status status = check_span(p, which, operand);
+    if (status != TSR_OK)
+        return status;
+    if (which == 'd' && batch_overlaps(p, operand))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "D.batch_stride = %lld: the %lld problems of the batch would overlap",
+                        (long long)operand->batch_stride, p->batch);
+    return TSR_OK;
+}
+
+/* ---- dtypes ---- */
+
+static int is_fp8(tsr_dtype dtype)
+{
+    return dtype == TSR_E4M3 || dtype == TSR_E5M2;
+}
+
+static int is_int8(tsr_dtype dtype)
+{
+    return dtype == TSR_S8 || dtype == TSR_U8;
+}
+
+/* Which results make sense for which operands; whether a kernel exists is the rows' business. */
+static int result_fits(tsr_dtype ab, tsr_dtype cd)
+{
+    switch (ab) {
+    case TSR_F64:
+        return cd == TSR_F64;
+    case TSR_F32:
+        return cd == TSR_F32;
+    case TSR_F16:
+    case TSR_BF16:
+    case TSR_E4M3:
+    case TSR_E5M2:
+        return cd == TSR_F32 || cd == TSR_F16 || cd == TSR_BF16 || (is_fp8(ab) && is_fp8(cd));
+    default:
+        return cd == TSR_S32 || cd == TSR_F32 || is_int8(cd);
+    }
+}
+
+static tsr_compute default_compute(tsr_dtype ab)
+{
+    return ab == TSR_F64 ? TSR_COMPUTE_F64 : is_int8(ab) ? TSR_COMPUTE_S32 : TSR_COMPUTE_F32;
+}
+
+static tsr_status check_dtypes(tsr_problem *p)
+{
+    const tsr_dtype a = p->a.dtype, b = p->b.dtype;
+    if (a == TSR_S32)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "A.dtype = s32: operands of a product may not be s32");
+    if (a != b && !(is_fp8(a) && is_fp8(b)) && !(is_int8(a) && is_int8(b)))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "B.dtype = %s: must be that of A (%s)", tsr_dtype_name(b),
+                        tsr_dtype_name(a));
+    if (!result_fits(a, p->d.dtype))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "D.dtype = %s: no result of %s operands", tsr_dtype_name(p->d.dtype),
+                        tsr_dtype_name(a));
+    if (!result_fits(a, p->c.dtype))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "C.dtype = %s: no addend of %s products", tsr_dtype_name(p->c.dtype),
+                        tsr_dtype_name(a));
+    const tsr_compute usual = default_compute(a);
+    if (p->compute == TSR_COMPUTE_DEFAULT)
+        p->compute = usual;
+    if (p->compute != usual && !(p->compute == TSR_COMPUTE_TF32 && a == TSR_F32))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "compute = %s: not for %s operands", tsr_compute_name(p->compute),
+                        tsr_dtype_name(a));
+    return TSR_OK;
+}
+
+tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
+{
+    if (!desc)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "desc = NULL: must point to a descriptor");
+    tsr_gemm_desc d;
+    tsr_status status = tsr_take_struct(&d, sizeof d, desc, "tsr_gemm_desc");
+    if (status != TSR_OK)
+        return status;
+    const struct {
+        const char *name;
+        int64_t value;
+    } sizes[] = {{"m", d.m}, {"n", d.n}, {"k", d.k}, {"batch_count", d.batch_count}, {"threads", d.threads}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if ((status = check_size(sizes[i].name, sizes[i].value)) != TSR_OK)
+            return status;
+    if (d.batch_kind != TSR_BATCH_STRIDED && d.batch_kind != TSR_BATCH_POINTERS && d.batch_kind != TSR_BATCH_GROUPED)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "batch_kind = %d: not a kind of batch", (int)d.batch_kind);
+    if (d.batch_kind != TSR_BATCH_STRIDED)
+        return tsr_fail(TSR_UNSUPPORTED, "batch_kind: only TSR_BATCH_STRIDED is supported yet");
+    if (d.flags & ~TSR_BATCH_INVARIANT)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "flags = 0x%x: unknown flag", d.flags);
+    if (d.flags & TSR_BATCH_INVARIANT)
+        return tsr_fail(TSR_UNSUPPORTED, "flags: TSR_BATCH_INVARIANT is not supported yet");
+    if (d.epilogue)
+        return tsr_fail(TSR_UNSUPPORTED, "epilogue: not supported yet, must be NULL");
+    if ((unsigned)d.compute >= TSR_COMPUTE_COUNT)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "compute = %d: not a compute type", (int)d.compute);
+    if (d.kernel && !tsr_row_exists(d.kernel))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "kernel = \"%s\": no such kernel", d.kernel);
+
+    memset(out, 0, sizeof *out); /* padding too: the plan cache compares bytes */
+    out->m = d.m;
+    out->n = d.n;
+    out->k = d.k;
+    out->batch = d.batch_count;
+    out->compute = d.compute;
+    out->flags = d.flags;
+    out->threads = d.threads;
+    out->kernel = d.kernel;
+    const tsr_operand *from[] = {&d.a, &d.b, &d.c, &d.d};
+    tsr_operand *to[] = {&out->a, &out->b, &out->c, &out->d};
+    for (int i = 0; i < 4; i++) {
+        *to[i] = *from[i];
+        if ((status = check_operand(out, "abcd"[i], to[i])) != TSR_OK)
+            return status;
+    }
+    return check_dtypes(out);
+}
+
+/* ---- one run ---- */
+
+static tsr_status check_pointer(const tsr_problem *p, char which, const void *pointer)
+{
+    if (!pointer)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c = NULL: it is %s by this run", which,
+                        which == 'd' ? "written" : "read");
+    const uint32_t align = tsr_problem_operand(p, which)->align_bytes;
+    if ((uintptr_t)pointer % align)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c = %p: not aligned to the %u bytes that the descriptor guarantees",
+                        which, pointer, align);
+    return TSR_OK;
+}
+
+static int overlap(const void *p, long long p_bytes, const void *q, long long q_bytes)
+{
+    const uintptr_t a = (uintptr_t)p, b = (uintptr_t)q;
+    return a < b + (uintptr_t)q_bytes && b < a + (uintptr_t)p_bytes;
+}
+
+/* Interleaved views of one buffer (rows of D in the padding of A, say) touch no common element but do share a span;
+ * they are refused too, since telling them apart is not worth what it costs. */
+static tsr_status check_aliases(const tsr_problem *p, const tsr_run_args *args, int reads_a, int reads_b, int reads_c)
+{
+    const long long d_bytes = tsr_operand_bytes(p, 'd');
+    if (reads_a && p->a.memory == p->d.memory && overlap(args->d, d_bytes, args->a, tsr_operand_bytes(p, 'a')))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "d: overlaps A");
+    if (reads_b && p->b.memory == p->d.memory && overlap(args->d, d_bytes, args->b, tsr_operand_bytes(p, 'b')))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "d: overlaps B");
+    if (!reads_c || p->c.memory != p->d.memory || !overlap(args->d, d_bytes, args->c, tsr_operand_bytes(p, 'c')))
+        return TSR_OK;
+    const int same = args->c == args->d && p->c.dtype == p->d.dtype && p->c.ld == p->d.ld &&
+                     (p->batch <= 1 || p->c.batch_stride == p->d.batch_stride);
+    return same ? TSR_OK
+                : tsr_fail(TSR_INVALID_ARGUMENT,
+                           "d: overlaps C; it may only be C itself, with the same ld, dtype and batch stride");
+}
+
+static tsr_status check_prepared(const tsr_plan *plan, char which, const tsr_prepared *prepared)
+{
+    if (!prepared)
+        return TSR_OK;
+    if (prepared->operand != which)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared as operand %c", which, prepared->operand);
+    if (prepared->plan != plan)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared for another plan", which);
+    return TSR_OK;
+}
+
+tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
+{
+    const tsr_problem *p = &plan->planned.problem;
+    if (args->alpha.device || args->beta.device)
+        return tsr_fail(TSR_UNSUPPORTED, "%s.device: factors in device memory are not supported yet",
+                        args->alpha.device ? "alpha" : "beta");
+    if (args->bias || args->scale_a || args->scale_b || args->scale_d || args->metadata_a)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: not supported yet, must be NULL",
+                        args->bias      ? "bias"
+                        : args->scale_a ? "scale_a"
+                        : args->scale_b ? "scale_b"
+                        : args->scale_d ? "scale_d"
+                                        : "metadata_a");
+    tsr_status status = check_prepared(plan, 'a', args->prepared_a);
+    if (status == TSR_OK)
+        status = check_prepared(plan, 'b', args->prepared_b);
+    if (status != TSR_OK || p->m == 0 || p->n == 0 || p->batch == 0)
+        return status;
+
+    const int product = args->alpha.value != 0 && p->k > 0;
+    const int reads_a = product && !args->prepared_a, reads_b = product && !args->prepared_b;
+    const int reads_c = args->beta.value != 0;
+    if ((status = check_pointer(p, 'd', args->d)) != TSR_OK)
+        return status;
+    if (reads_a && (status = check_pointer(p, 'a', args->a)) != TSR_OK)
+        return status;
+    if (reads_b && (status = check_pointer(p, 'b', args->b)) != TSR_OK)
+        return status;
+    if (reads_c && (status = check_pointer(p, 'c', args->c)) != TSR_OK)
+        return status;
+    if ((status = check_aliases(p, args, reads_a, reads_b, reads_c)) != TSR_OK)
+        return status;
+    if (plan->planned.workspace_bytes && (!args->workspace || args->workspace_bytes < plan->planned.workspace_bytes))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "workspace: %s needs %zu bytes, %zu given",
+                        plan->planned.steps[0].row->instance, plan->planned.workspace_bytes,
+                        args->workspace ? args->workspace_bytes : 0);
+    return TSR_OK;
+}

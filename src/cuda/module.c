@@ -1,0 +1,162 @@
+/* Device code: which rows have some that runs here, and loading it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/device_code.h"
+#include "core/error.h"
+#include "cuda/impl.h"
+
+/* Shared memory that every function may use without asking. */
+#define SMEM_WITHOUT_OPT_IN_BYTES (48 * 1024)
+
+/* Machine code runs on its own architecture and later ones of the same major version, but sm_90a code on 9.0 alone, and
+ * none of the desktop on Tegra (8.7). Elsewhere the driver compiles the PTX. */
+static int needs_ptx(int arch)
+{
+    return !(arch == 90 || (arch / 10 == 8 && arch != 87));
+}
+
+int tsr_cuda_code_runs(const tsr_row *row, int arch, int driver_version, int toolkit_version, char *reason,
+                       size_t reason_bytes)
+{
+    if (toolkit_version == 0)
+        snprintf(reason, reason_bytes, "built without nvcc: no device code");
+    else if (arch < row->min_arch)
+        snprintf(reason, reason_bytes, "needs compute capability %d.%d, this GPU has %d.%d", row->min_arch / 10,
+                 row->min_arch % 10, arch / 10, arch % 10);
+    else if (row->exact_arch && arch != row->min_arch)
+        snprintf(reason, reason_bytes, "is for compute capability %d.%d alone, this GPU has %d.%d", row->min_arch / 10,
+                 row->min_arch % 10, arch / 10, arch % 10);
+    else if (driver_version / 1000 < toolkit_version / 1000)
+        snprintf(reason, reason_bytes, "driver %d.%d is older than the %d.0 that the device code needs",
+                 driver_version / 1000, driver_version % 1000 / 10, toolkit_version / 1000);
+    else if (needs_ptx(arch) && driver_version < toolkit_version)
+        snprintf(reason, reason_bytes,
+                 "driver %d.%d is older than the %d.%d that PTX for compute capability %d.%d needs",
+                 driver_version / 1000, driver_version % 1000 / 10, toolkit_version / 1000, toolkit_version % 1000 / 10,
+                 arch / 10, arch % 10);
+    else
+        return 1;
+    return 0;
+}
+
+int tsr_cuda_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+{
+    if (row->kind != TSR_ROW_CUDA) {
+        snprintf(reason, reason_bytes, "runs on the CPU only");
+        return 0;
+    }
+    if (!tsr_cuda_code_runs(row, device->cuda.arch, device->cuda.driver_version, tsr_toolkit_version, reason,
+                            reason_bytes))
+        return 0;
+    if (tsr_find_device_code(row->instance))
+        return 1;
+    snprintf(reason, reason_bytes, "this build has no device code of it");
+    return 0;
+}
+
+static tsr_status fail_load(tsr_device *device, const tsr_row *row, const char *call, tsr_cu_result result,
+                            const char *compiler_log)
+{
+    const tsr_cuda *cuda = device->impl;
+    char text[256];
+    if (result != TSR_CU_NO_BINARY_FOR_GPU && result != TSR_CU_UNSUPPORTED_PTX_VERSION && !compiler_log[0])
+        return tsr_cuda_fail(device, call, result);
+    tsr_driver_describe(&cuda->driver, call, result, text, sizeof text);
+    return tsr_fail(compiler_log[0] ? TSR_DRIVER_ERROR : TSR_UNSUPPORTED, "%s: %s: %s%s%.600s", device->id,
+                    row->instance, text, compiler_log[0] ? ": " : "", compiler_log);
+}
+
+/* What a launch would otherwise trip over: resources of the function on this GPU. */
+static tsr_status raise_limits(tsr_device *device, const tsr_row *row, tsr_cu_function function)
+{
+    const tsr_cuda *cuda = device->impl;
+    const int threads = row->threads_x * row->threads_y;
+    int most_threads = 0;
+    tsr_cu_result result = cuda->driver.func_get_attribute(&most_threads, TSR_CU_FUNC_MAX_THREADS_PER_BLOCK, function);
+    if (result != TSR_CU_SUCCESS)
+        return tsr_cuda_fail(device, "cuFuncGetAttribute", result);
+    if (threads > most_threads)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: %s has %d threads a block, its registers allow %d", device->id,
+                        row->instance, threads, most_threads);
+    if (row->smem_bytes > device->cuda.smem_per_block_bytes)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: %s needs %d bytes of shared memory a block, the GPU has %d", device->id,
+                        row->instance, row->smem_bytes, device->cuda.smem_per_block_bytes);
+    if (row->smem_bytes <= SMEM_WITHOUT_OPT_IN_BYTES)
+        return TSR_OK;
+    result = cuda->driver.func_set_attribute(function, TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, row->smem_bytes);
+    return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuFuncSetAttribute", result);
+}
+
+/* The module, its function, and all of it on the GPU now: by default the driver would load it at the first launch,
+ * which must not happen while a graph is captured. */
+static tsr_status load_module(tsr_device *device, const tsr_row *row, const void *image, tsr_loaded *out)
+{
+    const tsr_cuda *cuda = device->impl;
+    char compiler_log[1024] = "";
+    unsigned options[] = {TSR_CU_JIT_ERROR_LOG_BUFFER, TSR_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {compiler_log, (void *)(uintptr_t)(sizeof compiler_log - 1)};
+    tsr_status status;
+    tsr_cu_result result = cuda->driver.module_load_data_ex(&out->module, image, 2, options, values);
+    if (result != TSR_CU_SUCCESS)
+        return fail_load(device, row, "cuModuleLoadDataEx", result, compiler_log);
+
+    result = cuda->driver.module_get_function(&out->function, out->module, row->instance);
+    if (result != TSR_CU_SUCCESS)
+        status = fail_load(device, row, "cuModuleGetFunction", result, "");
+    else if (cuda->driver.func_load && (result = cuda->driver.func_load(out->function)) != TSR_CU_SUCCESS)
+        status = fail_load(device, row, "cuFuncLoad", result, "");
+    else
+        status = raise_limits(device, row, out->function);
+    if (status != TSR_OK)
+        cuda->driver.module_unload(out->module);
+    return status;
+}
+
+static tsr_status load_locked(tsr_device *device, const tsr_row *row, const void *image, const tsr_loaded **out)
+{
+    tsr_cuda *cuda = device->impl;
+    tsr_loaded *loaded;
+    tsr_status status;
+    for (loaded = cuda->loaded; loaded; loaded = loaded->next)
+        if (loaded->row == row) {
+            *out = loaded;
+            return TSR_OK;
+        }
+    loaded = tsr_alloc(cuda->allocator, _Alignof(tsr_loaded), sizeof *loaded);
+    if (!loaded)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no host memory for %s", device->id, row->instance);
+    memset(loaded, 0, sizeof *loaded);
+    loaded->row = row;
+    status = tsr_cuda_enter(device);
+    if (status == TSR_OK) {
+        status = load_module(device, row, image, loaded);
+        tsr_cuda_leave(device);
+    }
+    if (status != TSR_OK) {
+        tsr_free(cuda->allocator, loaded);
+        return status;
+    }
+    loaded->next = cuda->loaded;
+    cuda->loaded = loaded;
+    *out = loaded;
+    return TSR_OK;
+}
+
+tsr_status tsr_cuda_load_image(tsr_device *device, const tsr_row *row, const void *image, const tsr_loaded **out)
+{
+    tsr_cuda *cuda = device->impl;
+    tsr_status status;
+    pthread_mutex_lock(&cuda->lock);
+    status = load_locked(device, row, image, out);
+    pthread_mutex_unlock(&cuda->lock);
+    return status;
+}
+
+tsr_status tsr_cuda_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+{
+    char reason[160];
+    if (!tsr_cuda_has_code(row, device, reason, sizeof reason))
+        return tsr_fail(TSR_UNSUPPORTED, "%s: %s: %s", device->id, row->instance, reason);
+    return tsr_cuda_load_image(device, row, tsr_find_device_code(row->instance)->fatbin, out);
+}

@@ -1,0 +1,147 @@
+/* Which rows apply to a problem, and in what order. */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "plan/plan.h"
+
+#define MAX_GRID_X 2147483647LL /* CUDA's limit of gridDim.x */
+
+static int refuse(char *reason, size_t reason_bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int refuse(char *reason, size_t reason_bytes, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, reason_bytes, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+static int asked_for(const tsr_row *row, const char *kernel)
+{
+    return !kernel || strcmp(row->name, kernel) == 0 || strcmp(row->instance, kernel) == 0;
+}
+
+static int dtypes_fit(const tsr_row *row, const tsr_problem *p)
+{
+    return p->a.dtype == row->dtype_ab && p->b.dtype == row->dtype_ab && p->c.dtype == row->dtype_cd &&
+           p->d.dtype == row->dtype_cd && p->compute == row->compute;
+}
+
+static int alignment_fits(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+{
+    if (row->align_elems <= 1)
+        return 1;
+    for (const char *which = "abcd"; *which; which++) {
+        const tsr_operand *operand = tsr_problem_operand(p, *which);
+        const long long bytes = row->align_elems * (long long)tsr_dtype_bytes(operand->dtype);
+        if (operand->align_bytes % bytes || operand->ld % row->align_elems || operand->batch_stride % row->align_elems)
+            return refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", *which - 'a' + 'A', bytes);
+    }
+    return 1;
+}
+
+static int gpu_fits(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, char *reason,
+                    size_t reason_bytes)
+{
+    if (gpu->arch < row->min_arch)
+        return refuse(reason, reason_bytes, "needs compute capability %d.%d; the device has %d.%d", row->min_arch / 10,
+                      row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
+    if (row->exact_arch && gpu->arch != row->min_arch)
+        return refuse(reason, reason_bytes, "runs on compute capability %d.%d alone; the device has %d.%d",
+                      row->min_arch / 10, row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
+    if (row->smem_bytes > gpu->smem_per_block_bytes)
+        return refuse(reason, reason_bytes, "needs %d bytes of shared memory a block; the device has %d",
+                      row->smem_bytes, gpu->smem_per_block_bytes);
+    if (row->threads_x * row->threads_y > gpu->threads_per_block)
+        return refuse(reason, reason_bytes, "needs %d threads a block; the device has %d",
+                      row->threads_x * row->threads_y, gpu->threads_per_block);
+    long long tiles = 0;
+    if (!tsr_mul_size((p->m + row->bm - 1) / row->bm, (p->n + row->bn - 1) / row->bn, &tiles) || tiles > MAX_GRID_X)
+        return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", row->bm, row->bn);
+    return 1;
+}
+
+int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, char *reason,
+                       size_t reason_bytes)
+{
+    const tsr_device *device = &target->device;
+    reason[0] = '\0';
+    if (!asked_for(row, problem->kernel))
+        return refuse(reason, reason_bytes, "not the kernel asked for (%s)", problem->kernel);
+    if ((row->kind == TSR_ROW_CPU) != (device->kind == TSR_DEVICE_CPU))
+        return row->kind == TSR_ROW_CPU
+                   ? refuse(reason, reason_bytes, "runs on the CPU; the context has no CPU device")
+                   : refuse(reason, reason_bytes, "runs on GPUs and in the emulator; the context has neither");
+    if (!dtypes_fit(row, problem))
+        return refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
+                      tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
+    if (!target->backend->has_code(row, device, reason, reason_bytes))
+        return 0;
+    if (target->gpu_beside)
+        for (const char *which = "abd"; *which; which++)
+            if (tsr_problem_operand(problem, *which)->memory == TSR_DEVICE)
+                return refuse(reason, reason_bytes, "%c lies in GPU memory", *which - 'a' + 'A');
+    const tsr_problem seen = tsr_device_problem(problem, device);
+    if (!alignment_fits(row, &seen, reason, reason_bytes))
+        return 0;
+    if (row->kind == TSR_ROW_CUDA && !gpu_fits(row, &seen, &device->cuda, reason, reason_bytes))
+        return 0;
+    return !row->applicable || row->applicable(row, &seen, device, reason, reason_bytes);
+}
+
+static double transfer_ns(const tsr_problem *problem, const tsr_device *device)
+{
+    double bytes = 0;
+    for (const char *which = "abd"; *which; which++)
+        if (tsr_operand_staged(problem, device, *which))
+            bytes += (double)tsr_operand_bytes(problem, *which);
+    return bytes > 0 ? bytes / device->transfer_bytes_per_s * 1e9 : 0;
+}
+
+/* Applicable first, then by time; the table's order decides the rest, which keeps the sort stable. */
+static int compare(const void *left, const void *right)
+{
+    const tsr_choice *a = left, *b = right;
+    if (a->applicable != b->applicable)
+        return a->applicable ? -1 : 1;
+    const double a_ns = a->cost.ns + a->transfer_ns, b_ns = b->cost.ns + b->transfer_ns;
+    if (a->applicable && a_ns != b_ns)
+        return a_ns < b_ns ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row ? 1 : a->target < b->target ? -1 : a->target > b->target;
+}
+
+size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out, size_t capacity)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tsr_row_count(); i++) {
+        const tsr_row *row = tsr_row_at(i);
+        int seen = 0; /* a row whose kind no target has is judged once, on the first, for its reason */
+        for (size_t t = 0; t < target_count; t++) {
+            const int fits = (row->kind == TSR_ROW_CPU) == (targets[t].device.kind == TSR_DEVICE_CPU);
+            if (!fits && (seen || t + 1 < target_count))
+                continue;
+            seen = 1;
+            if (count < capacity) {
+                tsr_choice *choice = &out[count];
+                memset(choice, 0, sizeof *choice);
+                choice->row = row;
+                choice->target = &targets[t];
+                choice->applicable =
+                    tsr_row_applicable(row, problem, &targets[t], choice->reason, sizeof choice->reason);
+                if (choice->applicable) {
+                    const tsr_problem device_problem = tsr_device_problem(problem, &targets[t].device);
+                    row->cost(row, &device_problem, &targets[t].device, &choice->cost);
+                    choice->transfer_ns = transfer_ns(problem, &targets[t].device);
+                }
+            }
+            count++;
+        }
+    }
+    qsort(out, count < capacity ? count : capacity, sizeof *out, compare);
+    return count;
+}

@@ -1,0 +1,97 @@
+/* From a problem to the kernel that runs it: the table of rows, who applies and at what cost, and the plan. */
+#ifndef TSR_PLAN_PLAN_H
+#define TSR_PLAN_PLAN_H
+
+#include "core/backend.h"
+#include "core/problem.h"
+#include "core/row.h"
+
+/* One device of a context and the room that drives it. */
+typedef struct tsr_target {
+    const tsr_backend *backend;
+    tsr_device device;
+    int gpu_beside; /* a CPU beside a GPU: TSR_DEVICE operands lie in the GPU's memory, out of its reach */
+} tsr_target;
+
+#define TSR_MAX_TARGETS 2
+
+/* ---- the table ---- */
+
+size_t tsr_row_count(void);
+const tsr_row *tsr_row_at(size_t index); /* NULL past the end */
+/* 1 if `kernel` is the name of a kernel or of an instance. */
+int tsr_row_exists(const char *kernel);
+
+/* ---- who applies, at what cost ---- */
+
+/* The checks that all rows share, then the row's own. 0 with the reason if it cannot run the problem there. */
+int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, char *reason,
+                       size_t reason_bytes);
+
+/* Cost functions that rows name in kernels.def; see cost.c for the models. */
+void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+
+/* A row on a target, judged. */
+typedef struct tsr_choice {
+    const tsr_row *row;
+    tsr_target *target;
+    int applicable;
+    char reason[120];
+    tsr_cost cost;      /* if applicable */
+    double transfer_ns; /* copying host operands of a GPU there and back */
+} tsr_choice;
+
+/* Judges each row on each target of its kind; at most `capacity` choices, sorted: applicable ones first, by cost; then
+ * the others in table order. Returns how many there are in all. The number never exceeds
+ * tsr_row_count() * TSR_MAX_TARGETS. */
+size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
+                 size_t capacity);
+
+/* ---- the problem as the device sees it ---- */
+
+/* Host operands of a GPU are copied to tight, aligned device buffers, so the kernel sees another problem than the
+ * caller described. Elsewhere it is the same. */
+tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *device);
+/* 1 if this operand ("abcd") lies in host memory and the device cannot read it there. */
+int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, char which);
+
+/* ---- plans ---- */
+
+typedef enum tsr_step_kind { TSR_STEP_MAIN } tsr_step_kind;
+
+/* One launch of a plan. */
+typedef struct tsr_step {
+    tsr_step_kind kind;
+    const tsr_row *row;
+    const tsr_loaded *loaded;
+} tsr_step;
+
+#define TSR_MAX_STEPS 4
+
+/* Immutable once made, but for the number of references. */
+typedef struct tsr_planned {
+    tsr_problem problem;        /* as the caller described it */
+    tsr_problem device_problem; /* as the kernels see it */
+    tsr_target *target;
+    tsr_step steps[TSR_MAX_STEPS];
+    int step_count;
+    size_t workspace_bytes;
+} tsr_planned;
+
+/* Chooses the cheapest applicable row and makes it resident. TSR_UNSUPPORTED names the nearest miss. */
+tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out);
+
+/* What a run needs beside the plan. Pointers are the device's. */
+typedef struct tsr_plan_inputs {
+    const void *a, *b, *c;
+    void *d, *workspace;
+    const void *packed_a, *packed_b;
+    double alpha, beta;
+    void *stream;
+} tsr_plan_inputs;
+
+/* Runs the steps. Allocates nothing on a GPU and does not wait there. */
+tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs);
+
+#endif

@@ -1,0 +1,161 @@
+/* Element conversions, size arithmetic, messages. */
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+/* Every 8- and 16-bit pattern that is not NaN survives decoding and encoding. */
+static void every_narrow_pattern_round_trips(void **state)
+{
+    (void)state;
+    const struct {
+        tsr_dtype dtype;
+        unsigned patterns;
+        unsigned nans;
+    } formats[] = {{TSR_F16, 65536, 2 * 1023}, {TSR_BF16, 65536, 2 * 127}, {TSR_E4M3, 256, 2}, {TSR_E5M2, 256, 6}};
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
+        unsigned nans = 0;
+        for (unsigned bits = 0; bits < formats[f].patterns; bits++) {
+            uint16_t in = (uint16_t)bits, out = 0;
+            const double value = tsr_load_element(formats[f].dtype, &in, 0);
+            tsr_store_element(formats[f].dtype, &out, 0, value);
+            if (isnan(value)) {
+                nans++;
+                assert_true(isnan(tsr_load_element(formats[f].dtype, &out, 0)));
+            } else {
+                assert_int_equal(in, out);
+            }
+        }
+        assert_int_equal(nans, formats[f].nans);
+    }
+}
+
+/* Between two neighbours the nearer one is taken, and the even one from the middle. */
+static void narrowing_rounds_to_nearest_even(void **state)
+{
+    (void)state;
+    const tsr_dtype dtypes[] = {TSR_F16, TSR_BF16, TSR_E4M3, TSR_E5M2};
+    for (size_t f = 0; f < 4; f++) {
+        const unsigned count = dtypes[f] == TSR_F16    ? 0x7bff
+                               : dtypes[f] == TSR_BF16 ? 0x7f7f
+                               : dtypes[f] == TSR_E4M3 ? 0x7e
+                                                       : 0x7b;
+        for (unsigned bits = 0; bits < count; bits++) {
+            uint16_t low = (uint16_t)bits, high = (uint16_t)(bits + 1), got = 0;
+            const double a = tsr_load_element(dtypes[f], &low, 0), b = tsr_load_element(dtypes[f], &high, 0);
+            const double middle = (a + b) / 2;
+            tsr_store_element(dtypes[f], &got, 0, middle);
+            assert_int_equal(got, bits & 1 ? high : low);
+            tsr_store_element(dtypes[f], &got, 0, nextafter(middle, a));
+            assert_int_equal(got, low);
+            tsr_store_element(dtypes[f], &got, 0, nextafter(middle, b));
+            assert_int_equal(got, high);
+        }
+    }
+}
+
+static void narrowing_overflows_to_infinity(void **state)
+{
+    (void)state;
+    uint16_t bits;
+    tsr_store_element(TSR_F16, &bits, 0, 65519.0);
+    assert_int_equal(bits, 0x7bff);
+    tsr_store_element(TSR_F16, &bits, 0, 65520.0);
+    assert_int_equal(bits, 0x7c00);
+    tsr_store_element(TSR_F16, &bits, 0, -1e300);
+    assert_int_equal(bits, 0xfc00);
+    bits = 0;
+    tsr_store_element(TSR_E4M3, &bits, 0, 448.0);
+    assert_int_equal(bits, 0x7e);
+    tsr_store_element(TSR_E4M3, &bits, 0, 1000.0); /* no infinity: NaN */
+    assert_int_equal(bits, 0x7f);
+}
+
+static void float_conversions_agree_with_the_exact_ones(void **state)
+{
+    (void)state;
+    uint32_t pattern = 12345;
+    for (int i = 0; i < 200000; i++) {
+        pattern = pattern * 1664525u + 1013904223u;
+        float value;
+        memcpy(&value, &pattern, sizeof value);
+        uint16_t exact;
+        tsr_store_element(TSR_F16, &exact, 0, (double)value);
+        if (!isnan(value)) {
+            assert_int_equal(tsr_f32_to_f16(value), exact);
+            tsr_store_element(TSR_BF16, &exact, 0, (double)value);
+            assert_int_equal(tsr_f32_to_bf16(value), exact);
+        } else {
+            assert_true(isnan(tsr_f16_to_f32(tsr_f32_to_f16(value))));
+            assert_true(isnan(tsr_bf16_to_f32(tsr_f32_to_bf16(value))));
+        }
+    }
+}
+
+static void integers_saturate(void **state)
+{
+    (void)state;
+    int8_t s8;
+    uint8_t u8;
+    int32_t s32;
+    tsr_store_element(TSR_S8, &s8, 0, 1e9);
+    assert_int_equal(s8, 127);
+    tsr_store_element(TSR_S8, &s8, 0, -200.0);
+    assert_int_equal(s8, -128);
+    tsr_store_element(TSR_U8, &u8, 0, -1.0);
+    assert_int_equal(u8, 0);
+    tsr_store_element(TSR_S32, &s32, 0, 3e9);
+    assert_int_equal(s32, INT32_MAX);
+    tsr_store_element(TSR_S32, &s32, 0, 2.5);
+    assert_int_equal(s32, 2);
+}
+
+static void sizes_do_not_overflow(void **state)
+{
+    (void)state;
+    long long out = 7;
+    assert_true(tsr_mul_size(1LL << 31, 1LL << 31, &out));
+    assert_int_equal(out, 1LL << 62);
+    assert_false(tsr_mul_size(1LL << 32, 1LL << 31, &out));
+    assert_true(tsr_mul_size(LLONG_MAX, 0, &out));
+    assert_int_equal(out, 0);
+    assert_false(tsr_add_size(LLONG_MAX, 1, &out));
+    assert_true(tsr_add_size(LLONG_MAX - 1, 1, &out));
+}
+
+static void messages_may_quote_the_last_message(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_fail(TSR_IO_ERROR, "first"), TSR_IO_ERROR);
+    tsr_fail(TSR_INTERNAL, "second, after %s", tsr_last_error());
+    assert_string_equal(tsr_last_error(), "second, after first");
+    char expected[40];
+    snprintf(expected, sizeof expected, "%d.%d.%d", TSR_VERSION_MAJOR, TSR_VERSION_MINOR, TSR_VERSION_PATCH);
+    assert_string_equal(tsr_version(), expected);
+    assert_string_equal(tsr_status_text(TSR_OK), "success");
+    assert_string_equal(tsr_status_text((tsr_status)99), "unknown status");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_narrow_pattern_round_trips),
+        cmocka_unit_test(narrowing_rounds_to_nearest_even),
+        cmocka_unit_test(narrowing_overflows_to_infinity),
+        cmocka_unit_test(float_conversions_agree_with_the_exact_ones),
+        cmocka_unit_test(integers_saturate),
+        cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(messages_may_quote_the_last_message),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
