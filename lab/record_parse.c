@@ -213,7 +213,7 @@ static int read_field(reader *r, const lab_field *field, lab_record *record)
     if (field->kind == LAB_FIELD_TEXT && isnan(number))
         return 1; /* null: stays "" */
     const int64_t whole = number >= 0.0 && number < 0x1p53 ? (int64_t)number : -1;
-    if (field->kind == LAB_FIELD_TEXT || (double)whole != number) {
+    if (field->kind == LAB_FIELD_TEXT || whole < 0 || (double)whole != number) {
         r->at = start;
         return fail(r, field->kind == LAB_FIELD_TEXT ? "\"%s\" must be a string" : "\"%s\" must be a whole number",
                     field->name);

@@ -34,7 +34,7 @@ lab_record lab_record_make(void)
 /* ---- tables and Markdown --------------------------------------------------------------------------------------------
  */
 
-enum { CELL_BYTES = 128 };
+enum { CELL_BYTES = 128, DECIMALS_MAX = 6 };
 
 /* `digits` significant ones, without an exponent; "-" for what is not known. */
 static void format_number(char out[CELL_BYTES], double value, int digits)
@@ -44,8 +44,9 @@ static void format_number(char out[CELL_BYTES], double value, int digits)
         return;
     }
     const double size = fabs(value);
-    const int whole = size >= 1.0 ? (int)floor(log10(size)) + 1 : 1;
-    snprintf(out, CELL_BYTES, "%.*f", whole < digits ? digits - whole : 0, value);
+    const int whole = size > 0.0 ? (int)floor(log10(size)) + 1 : digits; /* digits before the point */
+    const int decimals = digits - whole;
+    snprintf(out, CELL_BYTES, "%.*f", decimals < 0 ? 0 : decimals > DECIMALS_MAX ? DECIMALS_MAX : decimals, value);
 }
 
 static void format_time(char out[CELL_BYTES], double us)
