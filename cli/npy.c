@@ -15,6 +15,11 @@
 
 enum { HEADER_ALIGN = 64 };
 
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* ---- reading --------------------------------------------------------------------------------------------------------
  */
 
@@ -67,6 +72,24 @@ int cli_npy_open(const char *path, cli_npy *out, cli_message *error)
     if (!good)
         cli_npy_close(out);
     return good;
+}
+
+/* No more than a quarter of the machine's memory; older kernels know no such advice, and then nothing happens. */
+static void fetch(void *map, size_t bytes, int advice)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    if (map && pages > 0 && page_bytes > 0 && bytes / (size_t)page_bytes < (size_t)pages / 4)
+        madvise(map, bytes, advice);
+}
+
+void cli_npy_fetch(const cli_npy *npy)
+{
+    fetch(npy->map, npy->map_bytes, MADV_POPULATE_READ);
+}
+
+void cli_npy_writer_fetch(const cli_npy_writer *writer)
+{
+    fetch(writer->map, writer->map_bytes, MADV_POPULATE_WRITE);
 }
 
 void cli_npy_close(cli_npy *npy)

@@ -29,6 +29,8 @@ typedef struct cli_npy {
 } cli_npy;
 
 int cli_npy_open(const char *path, cli_npy *out, cli_message *error);
+/* Brings the data into memory where they fit, so that a clock started afterwards measures no disk. */
+void cli_npy_fetch(const cli_npy *npy);
 void cli_npy_close(cli_npy *npy); /* a zeroed struct is fine */
 
 /* A new file, C order. `data` (rows x columns, row-major, zeros at first) is mapped from it; commit puts it in place,
@@ -42,6 +44,7 @@ typedef struct cli_npy_writer {
 
 int cli_npy_create(const char *path, tsr_dtype dtype, int64_t rows, int64_t columns, cli_npy_writer *out,
                    cli_message *error);
+void cli_npy_writer_fetch(const cli_npy_writer *writer); /* as cli_npy_fetch */
 int cli_npy_commit(cli_npy_writer *writer, cli_message *error);
 void cli_npy_abandon(cli_npy_writer *writer); /* after a commit, or zeroed with file.fd -1: fine */
 
