@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {.name = "--kernels", .help = "all kernels, and on which GPU each last passed as it now stands", AT(kernels)},
     {.name = "--format",
      .value = "table|json",
-     .help = "json: one object a line, kernels included (table)",
+     .help = "json: one object a line, kernels included (default table)",
      .parse = cli_parse_choice,
      AT(format)},
     {0}};
@@ -195,26 +195,38 @@ static const char *types(const tsr_kernel_info *info, char out[64])
     return out;
 }
 
+static void kernel_row(cli_table *table, const tsr_kernel_info *info)
+{
+    char text[64], registers[16];
+    if (!info->is_cuda) {
+        cli_table_row(table, info->instance, types(info, text));
+        return;
+    }
+    snprintf(registers, sizeof registers, info->registers ? "%d" : "-", info->registers);
+    cli_table_row(table, info->instance, types(info, text), info->constants, registers,
+                  info->has_device_code ? info->hash : "not in this build", info->hardware);
+}
+
 /* All instances of one kernel below a line that says what it is. */
 static int print_kernel(const char *name)
 {
     cli_table table;
     tsr_kernel_info info;
     int headed = 0;
-    cli_table_begin(&table, "lllrll", "instance", "types", "constants", "registers", "device code", "passed on");
     for (size_t i = 0; next_kernel(i, &info); i++) {
-        char text[64], registers[16];
         if (strcmp(info.name, name) != 0)
             continue;
-        if (!headed)
+        if (!headed++) {
             printf("\n%s: %s (%s)\n", info.name, info.summary, info.source);
-        headed = 1;
-        snprintf(registers, sizeof registers, info.registers ? "%d" : "-", info.registers);
-        const char *code = !info.is_cuda ? "CPU" : info.has_device_code ? info.hash : "not in this build";
-        cli_table_row(&table, info.instance, types(&info, text), info.constants[0] ? info.constants : "-", registers,
-                      code, info.is_cuda ? info.hardware : "every CPU: no device code");
+            if (info.is_cuda)
+                cli_table_begin(&table, "lllrll", "instance", "types", "constants", "registers", "device code",
+                                "passed on");
+            else
+                cli_table_begin(&table, "ll", "instance", "types");
+        }
+        kernel_row(&table, &info);
     }
-    return cli_table_end(&table, stdout, 2);
+    return !headed || cli_table_end(&table, stdout, 2);
 }
 
 static int print_kernels(void)

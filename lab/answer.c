@@ -7,9 +7,9 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
-#include "lab/kernels.h"
 #include "lab/random.h"
 #include "lab/reference.h"
+#include "plan/plan.h"
 
 #define CHUNK_ELEMS (1 << 20) /* references held at once */
 
@@ -168,29 +168,32 @@ static tsr_status compare(judge *j, const sample *s)
     return status;
 }
 
+static const tsr_row *find_row(const char *instance)
+{
+    const tsr_row *row = NULL;
+    for (size_t i = 0; (row = tsr_row_at(i)) != NULL; i++)
+        if (strcmp(row->instance, instance) == 0)
+            break;
+    return row;
+}
+
 tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args, const char *instance, double budget,
                             uint64_t seed, lab_answer *out)
 {
     memset(out, 0, sizeof *out);
-    const char *device = "cpu"; /* where the row's table entry is looked up, not where it ran */
-    lab_kernel_list kernels;
+    const tsr_row *row = find_row(instance);
     sample s = {NULL, NULL, 0, 0};
-    tsr_status status = lab_kernels_select(instance, device, &kernels);
-    if (status != TSR_OK)
-        status = lab_kernels_select(instance, "emu", &kernels);
-    if (status != TSR_OK)
-        return status;
-    const tsr_compute compute = kernels.items[0].info.compute;
+    if (row == NULL)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "instance = \"%s\": no such kernel", instance);
     judge j = {.desc = desc,
                .args = args,
                .ldd = desc->d.ld ? desc->d.ld : desc->n,
-               .bound_c = kernels.items[0].bound_c,
-               .accumulator_u = tsr_compute_roundoff(compute),
-               .accumulator_max = compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
+               .bound_c = row->bound_c,
+               .accumulator_u = tsr_compute_roundoff(row->compute),
+               .accumulator_max = row->compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
                .out = out};
-    lab_kernels_free(&kernels);
     out->elements = desc->m * desc->n;
-    status = choose_sample(desc, budget, seed, &s);
+    tsr_status status = choose_sample(desc, budget, seed, &s);
     if (status == TSR_OK)
         status = compare(&j, &s);
     free(s.rows);
