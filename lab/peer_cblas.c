@@ -20,7 +20,7 @@ typedef void dgemm_function(int order, int trans_a, int trans_b, int m, int n, i
 /* Where one of the libraries is looked for. */
 typedef struct library_names {
     const char *title;
-    const char *variable;  /* environment: a path that goes first, and alone */
+    const char *variable;          /* environment: a path that goes first, and alone */
     const char *const *candidates; /* NULL at the end */
     const char *package;
 } library_names;
@@ -28,13 +28,10 @@ typedef struct library_names {
 static const char *const openblas_candidates[] = {"libopenblas.so.0",
                                                   "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0",
                                                   "/usr/lib/aarch64-linux-gnu/openblas-pthread/libopenblas.so.0",
-                                                  "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
-                                                  NULL};
-static const char *const blis_candidates[] = {"libblis.so.4",
-                                              "/usr/lib/x86_64-linux-gnu/blis-pthread/libblis.so.4",
+                                                  "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0", NULL};
+static const char *const blis_candidates[] = {"libblis.so.4", "/usr/lib/x86_64-linux-gnu/blis-pthread/libblis.so.4",
                                               "/usr/lib/aarch64-linux-gnu/blis-pthread/libblis.so.4",
-                                              "/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.so.4",
-                                              NULL};
+                                              "/usr/lib/x86_64-linux-gnu/blis-openmp/libblis.so.4", NULL};
 static const library_names openblas_names = {"OpenBLAS", "TESSERA_OPENBLAS_PATH", openblas_candidates,
                                              "libopenblas0-pthread"};
 static const library_names blis_names = {"BLIS", "TESSERA_BLIS_PATH", blis_candidates, "libblis4-pthread"};
@@ -232,6 +229,5 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
     return TSR_OK;
 }
 
-const lab_peer_ops lab_peer_openblas = {"openblas",   0,       open_openblas, close_peer,
-                                        peer_version, prepare, release,       run};
+const lab_peer_ops lab_peer_openblas = {"openblas", 0, open_openblas, close_peer, peer_version, prepare, release, run};
 const lab_peer_ops lab_peer_blis = {"blis", 0, open_blis, close_peer, peer_version, prepare, release, run};

@@ -11,10 +11,10 @@
 #define ELEMENT_BYTES_MAX 8
 
 /* Where a number is being read: the text from `at` to `end`, and how messages name the place. */
-typedef struct cursor {
+typedef struct text_cursor {
     const char *at, *end;
     char place[320];
-} cursor;
+} text_cursor;
 
 static int is_blank(char c)
 {
@@ -26,14 +26,14 @@ static int is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static void skip_blanks(cursor *cursor)
+static void skip_blanks(text_cursor *cursor)
 {
     while (cursor->at < cursor->end && is_blank(*cursor->at))
         cursor->at++;
 }
 
 /* What stands at the cursor, printable and short, for messages. */
-static const char *word_at(const cursor *cursor, char out[24])
+static const char *word_at(const text_cursor *cursor, char out[24])
 {
     size_t length = 0;
     for (const char *c = cursor->at; c < cursor->end && !is_blank(*c) && length < 20; c++)
@@ -42,7 +42,7 @@ static const char *word_at(const cursor *cursor, char out[24])
     return out;
 }
 
-static tsr_status read_number(cursor *cursor, const char *what, int64_t *out)
+static tsr_status read_number(text_cursor *cursor, const char *what, int64_t *out)
 {
     char word[24];
     if (cursor->at >= cursor->end)
@@ -86,7 +86,7 @@ static tsr_status add_shape(const char *place, lab_shape shape, lab_shapes *out)
 }
 
 /* One line without its newline. */
-static tsr_status parse_line(cursor *cursor, lab_shapes *out)
+static tsr_status parse_line(text_cursor *cursor, lab_shapes *out)
 {
     static const char *const names[3] = {"M", "N", "K"};
     int64_t sizes[3];
@@ -121,7 +121,7 @@ tsr_status lab_shapes_parse(const char *file_name, const char *text, size_t byte
     int line = 0;
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
-        cursor cursor = {.at = text, .end = newline != NULL ? newline : end};
+        text_cursor cursor = {.at = text, .end = newline != NULL ? newline : end};
         snprintf(cursor.place, sizeof cursor.place, "%.256s:%d", file_name, ++line);
         tsr_status status = parse_line(&cursor, out);
         if (status != TSR_OK) {
@@ -150,7 +150,7 @@ tsr_status lab_shapes_read(const char *path, lab_shapes *out)
     return status;
 }
 
-static tsr_status parse_squares(cursor *cursor, lab_shapes *out)
+static tsr_status parse_squares(text_cursor *cursor, lab_shapes *out)
 {
     for (;;) {
         int64_t size;
@@ -173,7 +173,7 @@ static tsr_status parse_squares(cursor *cursor, lab_shapes *out)
 tsr_status lab_shapes_squares(const char *option, const char *list, lab_shapes *out)
 {
     memset(out, 0, sizeof *out);
-    cursor cursor = {.at = list, .end = list + strlen(list)};
+    text_cursor cursor = {.at = list, .end = list + strlen(list)};
     snprintf(cursor.place, sizeof cursor.place, "%.64s", option);
     tsr_status status = parse_squares(&cursor, out);
     if (status != TSR_OK)

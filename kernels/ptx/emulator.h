@@ -16,7 +16,7 @@ __attribute__((const)) tsr_emu_uint3 tsr_emu_block_dim(void);
 __attribute__((const)) tsr_emu_uint3 tsr_emu_grid_dim(void);
 
 /* The CTA's arena of shared memory, and the 32-bit address of a pointer into it. */
-__attribute__((const)) unsigned char *tsr_emu_shared(void);
+__attribute__((const)) unsigned char *tsr_emu_shared_base(void);
 unsigned tsr_emu_shared_address(const void *pointer);
 
 /* Waits for all threads of the CTA. */
