@@ -224,16 +224,22 @@ static int verify(session *s, const char *const *devices, const lab_kernel_list 
     return code != CLI_OK ? code : s->passed == s->kernels ? CLI_OK : CLI_FAILED;
 }
 
-/* The devices that "auto" stands for here. */
-static size_t choose_devices(const char *asked, const char *out[2])
+/* The devices that "auto" stands for here: how many. */
+static size_t choose_devices(const cli_command *self, const char *asked, const char *out[2])
 {
     lab_device device;
     out[0] = asked;
     if (strcmp(asked, "auto") != 0)
         return 1;
     out[0] = "cpu";
-    out[1] = lab_device_describe("cuda:0", &device) == TSR_OK ? "cuda:0" : "emu";
-    return 2;
+    out[1] = "cuda:0";
+    if (lab_device_describe(out[1], &device) == TSR_OK)
+        return 2;
+    out[1] = "emu";
+    if (lab_device_describe(out[1], &device) == TSR_OK)
+        return 2;
+    cli_failure(self, "CUDA kernels are left out: no GPU, and %s", tsr_last_error());
+    return 1;
 }
 
 static int run(const cli_command *self, int argc, char **argv)
@@ -246,7 +252,7 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_usage_error(self, "--quick and --full exclude each other");
     const char *devices[2];
     lab_kernel_list kernels[2] = {{NULL, 0}, {NULL, 0}};
-    size_t count = choose_devices(set.device, devices), found = 0;
+    size_t count = choose_devices(self, set.device, devices), found = 0;
     for (size_t i = 0; i < count; i++)
         found += lab_kernels_select(set.kernel, devices[i], &kernels[i]) == TSR_OK;
     session s = {.self = self, .set = &set, .name_width = (int)strlen("kernel")};

@@ -119,25 +119,35 @@ static matrix read_matrix(const char *path)
     return m;
 }
 
-static int check(const char *a_path, const char *b_path, const char *c_path, double alpha, double beta, const char *old)
+static int compare(const matrix *a, const matrix *b, const matrix *c, double alpha, double beta, const matrix *old)
 {
-    const matrix a = read_matrix(a_path), b = read_matrix(b_path), c = read_matrix(c_path);
-    const matrix before = old ? read_matrix(old) : c;
-    if (a.columns != b.rows || c.rows != a.rows || c.columns != b.columns || c.fortran)
-        die("has the wrong shape or order", c_path);
-    for (long i = 0; i < c.rows; i++)
-        for (long j = 0; j < c.columns; j++) {
+    for (long i = 0; i < c->rows; i++)
+        for (long j = 0; j < c->columns; j++) {
+            const double found = c->values[i * c->columns + j];
             double sum = 0;
-            for (long k = 0; k < a.columns; k++)
-                sum += a.values[i * a.columns + k] * b.values[k * b.columns + j];
-            sum = alpha * sum + (beta != 0 ? beta * before.values[i * c.columns + j] : 0);
-            if (!(c.values[i * c.columns + j] == sum)) {
-                fprintf(stderr, "npy_tool: %s(%ld, %ld) is %g, not %g\n", c_path, i, j, c.values[i * c.columns + j],
-                        sum);
+            for (long k = 0; k < a->columns; k++)
+                sum += a->values[i * a->columns + k] * b->values[k * b->columns + j];
+            sum = alpha * sum + (beta != 0 ? beta * old->values[i * c->columns + j] : 0);
+            if (!(found == sum)) {
+                fprintf(stderr, "npy_tool: (%ld, %ld) is %g, not %g\n", i, j, found, sum);
                 return 1;
             }
         }
     return 0;
+}
+
+static int check(const char *a_path, const char *b_path, const char *c_path, double alpha, double beta,
+                 const char *old_path)
+{
+    matrix a = read_matrix(a_path), b = read_matrix(b_path), c = read_matrix(c_path), old = read_matrix(old_path);
+    if (a.columns != b.rows || c.rows != a.rows || c.columns != b.columns || c.fortran)
+        die("has the wrong shape or order", c_path);
+    const int result = compare(&a, &b, &c, alpha, beta, &old);
+    free(a.values);
+    free(b.values);
+    free(c.values);
+    free(old.values);
+    return result;
 }
 
 static void make(char **argv)
@@ -149,16 +159,19 @@ static void make(char **argv)
         m.values[i] = (double)(state >> 40 & 7) - 3;
     }
     write_matrix(argv[0], &m);
+    free(m.values);
 }
 
 static void transpose(const char *from, const char *to)
 {
-    const matrix a = read_matrix(from);
+    matrix a = read_matrix(from);
     matrix t = new_matrix(a.bytes, !a.fortran, a.columns, a.rows);
     for (long i = 0; i < a.rows; i++)
         for (long j = 0; j < a.columns; j++)
             t.values[j * a.rows + i] = a.values[i * a.columns + j];
     write_matrix(to, &t);
+    free(a.values);
+    free(t.values);
 }
 
 int main(int argc, char **argv)
@@ -166,7 +179,7 @@ int main(int argc, char **argv)
     if (argc == 8 && strcmp(argv[1], "make") == 0)
         make(argv + 2);
     else if (argc == 5 && strcmp(argv[1], "product") == 0)
-        return check(argv[2], argv[3], argv[4], 1, 0, NULL);
+        return check(argv[2], argv[3], argv[4], 1, 0, argv[4]);
     else if (argc == 8 && strcmp(argv[1], "axpby") == 0)
         return check(argv[2], argv[3], argv[4], atof(argv[5]), atof(argv[6]), argv[7]);
     else if (argc == 4 && strcmp(argv[1], "transpose") == 0)
