@@ -21,7 +21,7 @@ enum { M = 6, N = 7, LDA = 9, LDC = 8, LDD = 8, SLACK = 2048, THREADS = 32 };
     X(poison_read, 1, 32, 1, "read of 4 bytes of shared memory, of which byte 24 was never written")         \
     X(missing_barrier, 1, 32, 1, "race: ")                                                                   \
     X(missing_second_barrier, 1, 32, 1, "race: ")                                                            \
-    X(divergent_barrier, 1, 32, 1, "deadlock, the barrier is never complete: ")                              \
+    X(divergent_barrier, 1, 32, 1, "deadlock, these wait for ever: ")                                        \
     X(misaligned_vector, 1, 32, 1, "misaligned read: 16 bytes at ")                                          \
     X(write_a, 1, 32, 1, "0]: only D may be written")                                                        \
     X(read_c, 1, 32, 1, "0]: beta is 0, so C must not be read")                                              \

@@ -80,8 +80,15 @@ static void describe(const emu_fault *f, unsigned threads_x, char *text, size_t 
         snprintf(text, bytes, "race: %s of %s that CTA %lld, thread (%u, %u), %s", verb, element, f->other_cta,
                  f->other_thread % threads_x, f->other_thread / threads_x, f->other_is_write ? "wrote" : "read");
         return;
+    case EMU_IN_FLIGHT:
+        snprintf(text, bytes, "%s of shared memory + %zu before an asynchronous copy to it was waited for", verb,
+                 f->offset);
+        return;
+    case EMU_MISUSE:
+        snprintf(text, bytes, "%s", f->rule);
+        return;
     case EMU_DEADLOCK:
-        snprintf(text, bytes, "deadlock, the barrier is never complete: %s", f->waiting);
+        snprintf(text, bytes, "deadlock, these wait for ever: %s", f->waiting);
         return;
     case EMU_STACK:
         snprintf(text, bytes, "the kernel needs more stack than a thread has");
