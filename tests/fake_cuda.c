@@ -51,7 +51,7 @@ static int stack_depth(void)
     return depth;
 }
 
-EXPORT fake_cuda_access fake_cuda_access_points = {&state, reset, FOREIGN, push, pop, current, stack_depth};
+EXPORT fake_cuda_access fake_cuda_access_points = {&state, reset, FOREIGN, PRIMARY, push, pop, current, stack_depth};
 
 /* Start of every call, with the lock held until `end`. */
 static unsigned begin(const char *call, int needs_context)
