@@ -104,7 +104,9 @@ static float result_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_
     if (beta == 0 && (m->fault != READS_C_AT_BETA_0 || args->c == NULL))
         return value;
     const int64_t ldd = ld_of(&desc->d, desc->m, desc->n);
-    const int64_t ldc = m->fault == USES_LDD_FOR_C ? ldd : ld_of(&desc->c, desc->m, desc->n);
+    int64_t ldc = ld_of(&desc->c, desc->m, desc->n);
+    if (m->fault == USES_LDD_FOR_C && ldd < ldc)
+        ldc = ldd;
     return fmaf(beta, (float)element(&desc->c, ldc, args->c, batch, i, j), value);
 }
 
@@ -113,7 +115,7 @@ static void write_problem(const model *m, const tsr_gemm_desc *desc, const tsr_r
     const int64_t ldd = ld_of(&desc->d, desc->m, desc->n);
     float *d = (float *)args->d + batch * desc->d.batch_stride;
     const float twist = m->fault == CHANGES_BITS && m->calls % 2 ? 1 + 0x1p-23f : 1;
-    if (m->fault == ASSUMES_TIGHT_BATCH)
+    if (m->fault == ASSUMES_TIGHT_BATCH && desc->d.batch_stride > desc->m * ldd)
         d = (float *)args->d + batch * desc->m * ldd;
     for (int64_t i = 0; i < desc->m; i++)
         for (int64_t j = 0; j < desc->n; j++)
@@ -137,7 +139,7 @@ static void do_damage(const model *m, const tsr_gemm_desc *desc, const tsr_run_a
     else if (m->fault == WRITES_IN_GAP_OF_D && desc->batch_count == 1 && desc->m > 1 && ldd > desc->n)
         d[desc->n] = 1;
     else if (m->fault == WRITES_A && args->a != NULL && desc->k > 0)
-        *(char *)(uintptr_t)args->a ^= 1;
+        *(char *)(uintptr_t)args->a = 0x11;
 }
 
 static tsr_status run_model(void *user, tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
