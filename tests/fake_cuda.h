@@ -46,11 +46,12 @@ typedef struct fake_cuda {
 } fake_cuda;
 
 /* Of the loaded library. reset brings back an H200's figures and no failures; `foreign` is a context that the test may
- * make current as the caller's own; `depth` and `current` look at this thread's stack of contexts. */
+ * make current as the caller's own, `primary` the device's; `depth` and `current` look at this thread's stack of
+ * contexts. */
 typedef struct fake_cuda_access {
     fake_cuda *state;
     void (*reset)(void);
-    tsr_cu_context foreign;
+    tsr_cu_context foreign, primary;
     void (*push)(tsr_cu_context context);
     void (*pop)(void);
     tsr_cu_context (*current)(void);

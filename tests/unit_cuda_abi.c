@@ -1,5 +1,5 @@
-/* The driver's interface as src/cuda/driver.h declares it, against cuda.h where that is installed: every value and
- * every signature, at compile time. */
+/* The interfaces of the driver, cuBLASLt and NVML as the sources declare them, against NVIDIA's headers where those are
+ * installed: every value and every signature, at compile time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "cuda/driver.h"
+#include "lab/cublas_lt.h"
+#include "lab/nvml.h"
 
 #ifdef HAVE_CUDA_H
 #include <cuda.h>
@@ -63,6 +65,74 @@ TSR_DRIVER_CALLS(SAME_TYPE)
 #if CUDA_VERSION >= 12040
 #define SAME_NEWER_TYPE(member, symbol, parameters, since) SAME_TYPE(member, symbol, parameters)
 TSR_DRIVER_NEWER_CALLS(SAME_NEWER_TYPE)
+#endif
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+SAME(LAB_CUBLAS_SUCCESS, CUBLAS_STATUS_SUCCESS);
+SAME(LAB_CUBLAS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED);
+SAME(LAB_CUBLAS_OP_N, CUBLAS_OP_N);
+SAME(LAB_CUBLAS_OP_T, CUBLAS_OP_T);
+SAME(LAB_CUDA_R_32F, CUDA_R_32F);
+SAME(LAB_CUDA_R_64F, CUDA_R_64F);
+SAME(LAB_CUDA_R_16F, CUDA_R_16F);
+SAME(LAB_CUDA_R_8I, CUDA_R_8I);
+SAME(LAB_CUDA_R_8U, CUDA_R_8U);
+SAME(LAB_CUDA_R_32I, CUDA_R_32I);
+SAME(LAB_CUDA_R_16BF, CUDA_R_16BF);
+SAME(LAB_CUDA_R_8F_E4M3, CUDA_R_8F_E4M3);
+SAME(LAB_CUDA_R_8F_E5M2, CUDA_R_8F_E5M2);
+SAME(LAB_CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F);
+SAME(LAB_CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_64F);
+SAME(LAB_CUBLAS_COMPUTE_32I, CUBLAS_COMPUTE_32I);
+SAME(LAB_CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F_FAST_TF32);
+SAME(LAB_LT_LAYOUT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+SAME(LAB_LT_LAYOUT_STRIDED_BATCH_OFFSET, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+SAME(LAB_LT_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(LAB_LT_DESC_TRANSB, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(LAB_LT_PREF_MAX_WORKSPACE_BYTES, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(LAB_LT_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+SAME(LAB_LT_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+SAME(LAB_LT_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+SAME(LAB_LT_PREF_MIN_ALIGNMENT_D_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+SAME(sizeof(lab_lt_algo), sizeof(cublasLtMatmulAlgo_t));
+SAME(sizeof(lab_lt_heuristic), sizeof(cublasLtMatmulHeuristicResult_t));
+SAME(offsetof(lab_lt_heuristic, workspace_bytes), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+SAME(offsetof(lab_lt_heuristic, status), offsetof(cublasLtMatmulHeuristicResult_t, state));
+SAME(offsetof(lab_lt_heuristic, waves), offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
+/* Its descriptors are pointers to types without a tag, so only calls without them can be compared whole. */
+#define SAME_LT_TYPE(member, symbol) \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(*((lab_lt *)0)->member), __typeof__(symbol)), #symbol)
+SAME_LT_TYPE(create, cublasLtCreate);
+SAME_LT_TYPE(destroy, cublasLtDestroy);
+SAME_LT_TYPE(version, cublasLtGetVersion);
+SAME_LT_TYPE(status_name, cublasLtGetStatusName);
+/* The others by calls that are compiled and never made: a wrong count or kind of parameters is an error. */
+static inline void calls_compile(void)
+{
+    cublasLtMatrixLayout_t layout = NULL;
+    cublasLtMatmulDesc_t desc = NULL;
+    cublasLtMatmulPreference_t preference = NULL;
+    cublasLtMatmulHeuristicResult_t found;
+    int count;
+    cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, (uint64_t)1, (uint64_t)1, (int64_t)1);
+    cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_TRANSA, &count, sizeof count);
+    cublasLtMatmulPreferenceCreate(&preference);
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &count, sizeof count);
+    cublasLtMatmulAlgoGetHeuristic((cublasLtHandle_t)NULL, desc, layout, layout, layout, layout, preference, 1, &found,
+                                   &count);
+    cublasLtMatmul((cublasLtHandle_t)NULL, desc, NULL, NULL, layout, NULL, layout, NULL, NULL, layout, NULL, layout,
+                   &found.algo, NULL, (size_t)0, (tsr_cu_stream)NULL);
+}
+#endif
+
+#if __has_include(<nvml.h>)
+#include <nvml.h>
+SAME(LAB_NVML_SUCCESS, NVML_SUCCESS);
+SAME(LAB_NVML_CLOCK_SM, NVML_CLOCK_SM);
+_Static_assert(__builtin_types_compatible_p(lab_nvml_device, nvmlDevice_t), "nvmlDevice_t");
 #endif
 #endif
 
