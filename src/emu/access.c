@@ -79,7 +79,7 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
 {
-    access(address, size, is_write, 1, place);
+    access(address, size, is_write, 0, place);
 }
 
 void tsr_emu_require_shared(const void *address, unsigned bytes)
