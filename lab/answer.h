@@ -16,10 +16,10 @@ typedef struct lab_answer {
 } lab_answer;
 
 /* Checks D of one finished problem, not a batch: `args` are host operands as they went into the run of `desc` by the
- * kernel `instance`; C must still hold what it held. The bound is c * u * (|alpha| |A||B| + |beta C|) with the row's c
- * and the unit roundoff u of its accumulator, plus half a unit in the last place of D. All elements are checked where
- * that takes about `budget` multiply-adds at most; else those where sampled rows and columns cross, one of each in
- * every band of D, the first and last among them; `seed` decides. TSR_OK even if elements failed. */
+ * kernel `instance`; C must still hold what it held. The bound is that of lab/judge.h with the row's constant. All
+ * elements are checked where that takes about `budget` multiply-adds at most; else those where sampled rows and columns
+ * cross, one of each in every band of D, the first and last among them; `seed` decides. TSR_OK even if elements failed.
+ */
 tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args, const char *instance, double budget,
                             uint64_t seed, lab_answer *out);
 
