@@ -188,7 +188,7 @@ tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args,
     judge j = {.desc = desc,
                .args = args,
                .ldd = desc->d.ld ? desc->d.ld : desc->n,
-               .bound_c = row->bound_c,
+               .bound_c = fmax(row->bound_c, 2.0 * sqrt((double)desc->k)),
                .accumulator_u = tsr_compute_roundoff(row->compute),
                .accumulator_max = row->compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
                .out = out};
