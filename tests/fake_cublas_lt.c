@@ -21,7 +21,8 @@ struct lab_lt_preference_st {
 
 static fake_lt state;
 
-static void reset(void)
+/* Also at the start, for programs that do not know that this is no real library. */
+__attribute__((constructor)) static void reset(void)
 {
     memset(&state, 0, sizeof state);
     state.proposed = 3;

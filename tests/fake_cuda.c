@@ -14,7 +14,8 @@ static char primary_bytes, foreign_bytes, function_bytes, handle_bytes;
 static _Thread_local tsr_cu_context stack[MOST_CONTEXTS];
 static _Thread_local int depth;
 
-static void reset(void)
+/* Also at the start, for programs that do not know that this is no real library. */
+__attribute__((constructor)) static void reset(void)
 {
     static const int h200[][2] = {{1, 1024},      {13, 1980000}, {16, 132},    {36, 3201000}, {37, 6144},
                                   {38, 62914560}, {39, 2048},    {75, 9},      {76, 0},       {81, 233472},
