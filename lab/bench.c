@@ -12,8 +12,7 @@
 #define OPERAND_ALIGN_BYTES 256
 #define SEARCH_ROUNDS       5 /* to find the best of a peer's algorithms */
 
-/* ---- the device ----------------------------------------------------------------------------------------------------
- */
+/* ---- the device ------------------------------------------------------------------------------------------------- */
 
 /* What measures well: a contestant's share of a round, and the longest warm-up. */
 static double round_ns(const lab_bench *bench)
@@ -24,6 +23,12 @@ static double round_ns(const lab_bench *bench)
 static double warm_ns(const lab_bench *bench)
 {
     return bench->device.is_cuda ? 5e8 : 2e8;
+}
+
+/* Longer than OpenBLAS's workers (2^26 cycles) and OpenMP's spin. */
+static double pause_ns(const lab_bench *bench)
+{
+    return !bench->device.is_cuda && bench->threads > 1 && bench->peer_count > 0 ? 3e7 : 0.0;
 }
 
 static tsr_status open_parts(const char *name, int threads, lab_bench *bench)
@@ -83,8 +88,7 @@ tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops)
     return TSR_OK;
 }
 
-/* ---- contestants ---------------------------------------------------------------------------------------------------
- */
+/* ---- contestants ------------------------------------------------------------------------------------------------ */
 
 /* A kernel that runs by its plan. */
 typedef struct planned_call {
@@ -175,6 +179,7 @@ static lab_measure_options measure_options(lab_bench *bench, const lab_bench_opt
                                         .round_ns = round_ns(bench),
                                         .warm_ns = warm_ns(bench),
                                         .budget_ns = options->budget_s * 1e9,
+                                        .pause_ns = pause_ns(bench),
                                         .stop = options->stop};
     return result;
 }

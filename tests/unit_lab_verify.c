@@ -261,8 +261,7 @@ static void wrong_by_a_half_is_worst(void **state)
     assert_true(fabs(result.worst.value - result.worst.reference) > result.worst.bound);
 }
 
-/* ---- the parts
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the parts -------------------------------------------------------------------------------------------------- */
 
 static lab_judgement judge(tsr_dtype dtype, int exact, double got, double value, double size)
 {
