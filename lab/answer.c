@@ -178,7 +178,9 @@ tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args,
     judge j = {.desc = desc,
                .args = args,
                .ldd = desc->d.ld ? desc->d.ld : desc->n,
-               .rule = {.c = row->bound_c, .u = tsr_compute_roundoff(row->compute), .dtype = desc->d.dtype},
+               .rule = {.c = fmax(row->bound_c, 2.0 * sqrt((double)desc->k)),
+                        .u = tsr_compute_roundoff(row->compute),
+                        .dtype = desc->d.dtype},
                .accumulator_max = row->compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
                .out = out};
     out->elements = desc->m * desc->n;

@@ -1,8 +1,5 @@
 #include "lab/cases.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +32,7 @@ enum {
 };
 
 /* Levels of the factors that are the same for all kernels. */
-static const double alphas[] = {1.0, -1.0, 0.5, 0.0}; /* 0 is left out of the main cover: it hides the product */
+static const double alphas[] = {1.0, -1.0, 0.5, 0.0}; /* 0 only where it may hide the product */
 static const double betas[] = {0.0, 1.0, -1.0, 0.5};
 static const int64_t pads[] = {0, 1, 11};
 static const int64_t offsets[][4] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {0, 3, 0, 0}, {0, 0, 1, 1}, {5, 1, 3, 1}};
@@ -151,7 +148,7 @@ static void set_levels(int levels[FACTORS], const size_levels sizes[3])
     levels[F_OFFSET] = COUNT(offsets);
     levels[F_C_MODE] = 3;
     levels[F_BATCH] = 6;
-    levels[F_FILL] = 2; /* special values come in the second cover: they hide errors */
+    levels[F_FILL] = 2; /* without NaN and infinities: they hide errors */
     levels[F_MEMORY] = 3;
     levels[F_ALIGN] = 2;
     levels[F_NULL] = 2;
@@ -183,28 +180,49 @@ static tsr_status add_main_cover(const lab_kernel *kernel, uint64_t seed, lab_ca
     return add_cover(levels, sizes, seed, out);
 }
 
-/* What hides the product and therefore stands apart: alpha 0, sizes 0, NaN and infinities; and a batch of none. */
-static tsr_status add_degenerate_cover(const lab_kernel *kernel, uint64_t seed, lab_case_list *out)
+/* What hides the product, each in a cover of its own, because in one they would hide each other. */
+typedef enum hidden { ALPHA_IS_0, K_IS_0, D_IS_EMPTY, HIDDEN_KINDS } hidden;
+
+static tsr_status add_hidden_cover(const lab_kernel *kernel, hidden kind, uint64_t seed, lab_case_list *out)
 {
     const int tiles[3] = {kernel->bm, kernel->bn, kernel->bk};
     size_levels sizes[3];
     int levels[FACTORS];
     for (int i = 0; i < 3; i++) {
         const int64_t tile = tiles[i] > 0 ? tiles[i] : 16;
-        sizes[i] = (size_levels){{0, tile + 1, 1}, 3};
+        sizes[i] = (size_levels){{tile + 1, 1}, 2};
+        if (kind == D_IS_EMPTY)
+            sizes[i] = (size_levels){{0, tile + 1, 1}, 3};
     }
+    if (kind == K_IS_0)
+        sizes[2] = (size_levels){{0}, 1};
     set_levels(levels, sizes);
-    levels[F_ALPHA] = COUNT(alphas);
     levels[F_FILL] = COUNT(fills);
+    levels[F_ALPHA] = kind == ALPHA_IS_0 ? 1 : COUNT(alphas);
     const size_t first = out->count;
-    const tsr_status status = add_cover(levels, sizes, seed, out);
-    if (status != TSR_OK || out->count == first)
-        return status;
-    lab_case none = out->items[first];
+    const tsr_status status = add_cover(levels, sizes, seed + (uint64_t)kind, out);
+    for (size_t i = first; i < out->count && kind == ALPHA_IS_0; i++)
+        out->items[i].alpha = 0.0;
+    return status;
+}
+
+/* A batch of no problems. */
+static tsr_status add_empty_batch(uint64_t seed, lab_case_list *out)
+{
+    lab_case none;
+    memset(&none, 0, sizeof none);
     none.m = none.n = none.k = 5;
-    none.batch = 0;
-    none.batch_mode = LAB_BATCH_TIGHT;
+    none.alpha = none.beta = 1.0;
+    none.seed = seed;
     return add_case(out, &none);
+}
+
+static tsr_status add_covers(const lab_kernel *kernel, uint64_t seed, lab_case_list *out)
+{
+    tsr_status status = add_main_cover(kernel, seed, out);
+    for (int kind = 0; kind < HIDDEN_KINDS && status == TSR_OK; kind++)
+        status = add_hidden_cover(kernel, (hidden)kind, seed, out);
+    return status;
 }
 
 /* NaN and infinities in every layout, at sizes that cover a few tiles. */
@@ -320,11 +338,10 @@ tsr_status lab_cases_make(const lab_kernel *kernel, int full, int small, uint64_
     const int covers = full ? 4 : 1;
     memset(out, 0, sizeof *out);
     tsr_status status = TSR_OK;
-    for (int i = 0; i < covers && status == TSR_OK; i++) {
-        status = add_main_cover(kernel, seed + (uint64_t)i, out);
-        if (status == TSR_OK)
-            status = add_degenerate_cover(kernel, seed + (uint64_t)i, out);
-    }
+    for (int i = 0; i < covers && status == TSR_OK; i++)
+        status = add_covers(kernel, seed + (uint64_t)i, out);
+    if (status == TSR_OK)
+        status = add_empty_batch(seed, out);
     if (status == TSR_OK)
         status = add_special(kernel, seed, out);
     if (status == TSR_OK)
@@ -342,55 +359,4 @@ void lab_cases_free(lab_case_list *list)
 {
     free(list->items);
     memset(list, 0, sizeof *list);
-}
-
-/* ---- in words
- * --------------------------------------------------------------------------------------------------------- */
-
-typedef struct text {
-    char *out;
-    size_t bytes, used;
-} text;
-
-static void say(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(text *t, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const int added = vsnprintf(t->out + t->used, t->bytes - t->used, format, list);
-    va_end(list);
-    if (added > 0)
-        t->used += (size_t)added < t->bytes - t->used ? (size_t)added : t->bytes - t->used - 1;
-}
-
-static void say_four(text *t, const char *what, const int64_t values[4])
-{
-    if (values[0] != 0 || values[1] != 0 || values[2] != 0 || values[3] != 0)
-        say(t, " %s+%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64, what, values[0], values[1], values[2], values[3]);
-}
-
-void lab_case_text(const lab_case *c, char *out, size_t out_bytes)
-{
-    static const char *const modes[] = {" C=D", "", " ldc!=ldd"};
-    static const char *const batches[] = {"", "", " gaps", " same A", " same B,C", " interleaved"};
-    static const char *const data[] = {"", " integers", " NaN,Inf", " NaN", " zeros"};
-    static const char *const memories[] = {"", " host", " mixed memory"};
-    static const char *const prepared[] = {"", " prepared A", " prepared B", " prepared A,B"};
-    text t = {out, out_bytes, 0};
-    out[0] = '\0';
-    say(&t, "%c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g", c->trans_a ? 't' : 'n', c->trans_b ? 't' : 'n',
-        c->m, c->n, c->k, c->alpha, c->beta);
-    if (c->batch != 1)
-        say(&t, " batch %" PRId64 "%s", c->batch, batches[c->batch_mode]);
-    say_four(&t, "ld", c->pad);
-    say_four(&t, "offset", c->offset);
-    say(&t, "%s%s%s%s", modes[c->c_mode], data[c->fill], memories[c->memory], prepared[c->prepared]);
-    if (c->declare_align)
-        say(&t, " aligned");
-    if (c->null_unread)
-        say(&t, " NULL");
-    if (c->threads != 0)
-        say(&t, " threads %d", c->threads);
-    say(&t, " seed %" PRIu64, c->seed);
 }

@@ -53,8 +53,7 @@ void lab_cpu_clocks(lab_clocks *out)
     out->power_w = (double)NAN;
 }
 
-/* ---- the CPU's timer: the monotonic clock, and the energy counter between samples -----------------------------------
- */
+/* ---- the CPU's timer: the monotonic clock, and the energy counter between samples -------------------------------- */
 
 #define ENERGY_FILE "/sys/class/powercap/intel-rapl:0/energy_uj"
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define MR 6
+#define FETCH_TO_WRITE(p) __builtin_prefetch(p, 1)
+#define MR                6
 
 /* Masks are counts of lanes. */
 #define M          int

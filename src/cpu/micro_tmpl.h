@@ -6,6 +6,7 @@
  *   M, M_FIRST(n)   mask type, and the mask of the first n lanes
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
  *   V_MUL(a, b) V_FMA(a, b, c), the latter a * b + c
+ *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
  *
  *               B: row p, two vectors
  *               [  b0   ][  b1   ]
@@ -14,8 +15,10 @@
  *         ...
  */
 
-#define NV     TSR_TILE_VECTORS
-#define GROUPS ((MR + 4) / 5)
+/* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
+#define LAST_STEPS 48
+#define NV         TSR_TILE_VECTORS
+#define GROUPS     ((MR + 4) / 5)
 
 /* A[i][p] for the current p: one base pointer for five rows, reached by the addressing modes (the stride times 1, 2 and
  * 4; a second stride register for 3), so that any stride costs no more than a packed panel. */
@@ -92,8 +95,9 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     for (int g = 0; g < (mr + 4) / 5; g++)
         base[g] = (const char *)t->a + 5 * g * row;
 
+    int64_t k = t->k;
     if (ahead) {
-        for (int64_t k = t->k; k > 0; k--) {
+        for (; k > LAST_STEPS; k--) {
 #pragma GCC unroll 2
             for (int v = 0; v < NV; v++)
                 __builtin_prefetch(ahead + v * LANES * (int)sizeof(T));
@@ -101,9 +105,18 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
             b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
         }
     } else {
-        for (int64_t k = t->k; k > 0; k--)
+        for (; k > LAST_STEPS; k--)
             b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
     }
+    if (t->k > LAST_STEPS) {
+#pragma GCC unroll 12
+        for (int i = 0; i < mr; i++)
+#pragma GCC unroll 2
+            for (int v = 0; v < nv; v++)
+                FETCH_TO_WRITE((const char *)t->d + i * t->d_row_bytes + v * LANES * (int)sizeof(T));
+    }
+    for (; k > 0; k--)
+        b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
     NAME(write)(acc, t, mask, mr, nv, masked);
 }
 
@@ -135,4 +148,5 @@ static tsr_micro_run *const NAME(tiles)[] = {
 #undef NAMES
 #undef A_AT
 #undef NV
+#undef LAST_STEPS
 #undef GROUPS

@@ -14,6 +14,7 @@ enum {
     DIRECT_A_COLUMNS = 512,
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = 256 * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
+    PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     MIN_TASK_OPS = 12 << 20
@@ -52,17 +53,23 @@ static long long least(long long a, long long b)
     return a < b ? a : b;
 }
 
-/* Packs panels of `width` from rows or columns i0 .. i1 of the span. k_inner: K runs along the stored rows. */
+/* Packs panels of `width` from rows or columns i0 .. i1 of the span. k_inner: K runs along the stored rows. Where it
+ * does not, a few stored rows at a time are read along all panels, as long streams. */
 static void pack(const tsr_job *job, char *to, int width, int k_inner, const char *from, long long ld_bytes,
                  long long i0, long long i1, long long p, long long steps)
 {
-    const long long element = job->element_bytes;
-    for (long long i = i0; i < i1; i += width, to += width * steps * job->wide_bytes) {
-        const int n = (int)least(width, i1 - i);
-        if (k_inner)
-            job->store->pack_columns(to, width, n, steps, from + i * ld_bytes + p * element, ld_bytes);
-        else
-            job->store->pack_rows(to, width, n, steps, from + p * ld_bytes + i * element, ld_bytes);
+    const long long element = job->element_bytes, row_bytes = width * job->wide_bytes;
+    const long long chunk = k_inner || i1 - i0 <= width ? steps : PACK_ROWS;
+    for (long long q = 0; q < steps; q += chunk) {
+        const long long rows = least(chunk, steps - q);
+        char *at = to + q * row_bytes;
+        for (long long i = i0; i < i1; i += width, at += steps * row_bytes) {
+            const int n = (int)least(width, i1 - i);
+            if (k_inner)
+                job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
+            else
+                job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
+        }
     }
 }
 
@@ -275,7 +282,8 @@ static void choose(nest *n)
     if (n->narrow)
         n->sum_bytes = (size_t)(n->region_m * n->region_n * job->wide_bytes);
     n->a_bytes = (size_t)tsr_round_up((long long)n->a_bytes, 64);
-    n->slot_bytes = (size_t)tsr_round_up((long long)(n->a_bytes + n->b_bytes + n->sum_bytes), 4096);
+    size_t slot_bytes = n->a_bytes + n->b_bytes + n->sum_bytes;
+    n->slot_bytes = (size_t)tsr_round_up((long long)slot_bytes, 4096);
 }
 
 tsr_status tsr_nest(const tsr_job *job)

@@ -70,6 +70,8 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
             const int columns = width - j < LANES ? width - j : LANES;
             const int rows = n - j < LANES ? n - j : LANES;
             const char *in = (const char *)((const S *)from + p) + j * step_bytes;
+            for (int i = 0; i < columns; i++) /* the next panel's, where the prefetchers see only short streams */
+                __builtin_prefetch(in + (width + i) * step_bytes);
             SNAME(pack_block)(out + p * width + j, width, columns, rows, steps, in, step_bytes);
         }
     }

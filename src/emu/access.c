@@ -5,18 +5,24 @@
 #define CALLER __builtin_return_address(0)
 #define INLINE static inline __attribute__((always_inline))
 
-static _Noreturn __attribute__((noinline, cold)) void fail(emu_thread *thread, emu_fault *fault, const void *address,
-                                                           size_t size, int is_write, const void *place)
+_Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_thread(emu_fault *fault, const void *place)
 {
+    emu_thread *thread = tsr_emu_current;
     fault->cta = thread->cta->number;
     fault->thread = thread->id;
-    fault->address = address;
-    fault->size = size;
-    fault->is_write = is_write;
     fault->place = place;
     fault->shared_bytes = thread->cta->shared.count;
     thread->cta->worker->fault = *fault;
     tsr_emu_abandon(thread);
+}
+
+static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, const void *address, size_t size,
+                                                           int is_write, const void *place)
+{
+    fault->address = address;
+    fault->size = size;
+    fault->is_write = is_write;
+    tsr_emu_fail_thread(fault, place);
 }
 
 /* Not in the CTA's shared memory: the thread's own stack, or global. */
@@ -30,12 +36,12 @@ static __attribute__((noinline)) void other_access(emu_thread *thread, const voi
     if (tsr_emu_shared_is_near(&cta->shared, address)) {
         fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_SHARED};
         fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes);
-        fail(thread, &fault, address, size, is_write, place);
+        fail(&fault, address, size, is_write, place);
     }
-    const emu_agent agent = {cta->number, thread->id, cta->shared.clock};
+    const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time};
     if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
                                &fault))
-        fail(thread, &fault, address, size, is_write, place);
+        fail(&fault, address, size, is_write, place);
 }
 
 static __attribute__((noinline, cold)) void misaligned(emu_thread *thread, const void *address, size_t size,
@@ -50,7 +56,7 @@ static __attribute__((noinline, cold)) void misaligned(emu_thread *thread, const
     } else {
         tsr_emu_global_name(&thread->cta->worker->global, address, &fault);
     }
-    fail(thread, &fault, address, size, is_write, place);
+    fail(&fault, address, size, is_write, place);
 }
 
 INLINE void access(const void *address, size_t size, int is_write, int aligned, const void *place)
@@ -65,10 +71,31 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
         return;
     }
     emu_fault fault;
-    const int good = is_write ? tsr_emu_shared_write(shared, offset, size, thread->id, &fault)
-                              : tsr_emu_shared_read(shared, offset, size, thread->id, &fault);
+    const int good = is_write ? tsr_emu_shared_write(shared, offset, size, &thread->clock, &fault)
+                              : tsr_emu_shared_read(shared, offset, size, &thread->clock, &fault);
     if (__builtin_expect(!good, 0))
-        fail(thread, &fault, address, size, is_write, place);
+        fail(&fault, address, size, is_write, place);
+}
+
+void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
+{
+    access(address, size, is_write, 0, place);
+}
+
+void tsr_emu_require_shared(const void *address, unsigned bytes)
+{
+    const emu_shared *shared = &tsr_emu_current->cta->shared;
+    const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
+    if (offset < shared->count && shared->count - offset >= bytes)
+        return;
+    emu_fault fault = {.kind = EMU_MISUSE, .rule = "the address must be in the CTA's shared memory"};
+    tsr_emu_fail_thread(&fault, CALLER);
+}
+
+void tsr_emu_misuse(const char *rule)
+{
+    emu_fault fault = {.kind = EMU_MISUSE, .rule = rule};
+    tsr_emu_fail_thread(&fault, CALLER);
 }
 
 /* Each of these is called by kernels under gcc's name for it. */
@@ -135,7 +162,7 @@ void tsr_emu_func_entry(const void *caller)
     const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (frame - (uintptr_t)thread->fiber.stack < EMU_STACK_RESERVE) {
         emu_fault fault = {.kind = EMU_STACK};
-        fail(thread, &fault, (const void *)frame, 0, 1, CALLER);
+        tsr_emu_fail_thread(&fault, CALLER);
     }
 }
 void tsr_emu_func_exit(void);

@@ -13,9 +13,11 @@ typedef enum emu_fault_kind {
     EMU_READ_ONLY,    /* write to A, B or C */
     EMU_NOT_READABLE, /* read of D, of C with beta = 0, of A or B with K = 0 */
     EMU_MISALIGNED,
-    EMU_POISON,   /* read of shared memory that nobody wrote */
-    EMU_RACE,     /* shared memory, or one element of D, without a barrier between two threads */
-    EMU_TWO_CTAS, /* one element of D */
+    EMU_POISON,    /* read of shared memory that nobody wrote */
+    EMU_RACE,      /* shared memory, or one element of D, without a barrier between two threads */
+    EMU_TWO_CTAS,  /* one element of D */
+    EMU_IN_FLIGHT, /* shared memory that an asynchronous copy has not delivered yet */
+    EMU_MISUSE,    /* an instruction's rule was broken */
     EMU_DEADLOCK,
     EMU_STACK
 } emu_fault_kind;
@@ -43,6 +45,7 @@ typedef struct emu_fault {
     long long
         past_bytes; /* EMU_OUTSIDE: bytes after the operand's end, negative before its start; shared: from start */
 
+    const char *rule;  /* EMU_MISUSE: a static string */
     char waiting[256]; /* EMU_DEADLOCK: where the threads are */
 } emu_fault;
 

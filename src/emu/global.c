@@ -180,9 +180,10 @@ static int classify(const emu_global *global, uintptr_t address, size_t size, in
     return 0;
 }
 
+/* CTA + 1, and the stamp with a kind of 1 for writes. */
 static uint64_t claim_word(const emu_agent *agent, int is_write)
 {
-    return (uint64_t)(agent->cta + 1) << 32 | (uint64_t)agent->clock << 11 | (uint64_t)is_write << 10 | agent->thread;
+    return (uint64_t)(agent->cta + 1) << 32 | (uint64_t)is_write << 10 | agent->clock->stamp;
 }
 
 /* One element of D is the agent's from now on. Words are only ever compared, so relaxed order is enough. */
@@ -198,14 +199,14 @@ static int claim(emu_claims *claims, const emu_operand *o, const location *at, c
     emu_fault_kind kind = EMU_NO_FAULT;
     if (old >> 32 != mine >> 32)
         kind = EMU_TWO_CTAS;
-    else if ((uint32_t)old >> 11 == agent->clock && (old & 1023) != agent->thread && (is_write || old_is_write))
+    else if ((is_write || old_is_write) && !tsr_emu_clock_has_seen(agent->time, agent->clock, (emu_stamp)old))
         kind = EMU_RACE;
     if (kind == EMU_NO_FAULT)
         return 1;
     *fault = (emu_fault){.kind = kind,
                          .memory = EMU_GLOBAL,
                          .other_cta = (long long)(old >> 32) - 1,
-                         .other_thread = (unsigned)(old & 1023),
+                         .other_thread = (emu_stamp)old & EMU_STAMP_THREAD,
                          .other_is_write = old_is_write};
     fill_name(o, at, fault);
     return 0;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "emu/clock.h"
 #include "emu/fault.h"
 #include "emu/run.h"
 
@@ -39,11 +40,11 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job);
 int tsr_emu_claims_make(emu_claims *claims, const emu_global *global);
 void tsr_emu_claims_free(emu_claims *claims);
 
-/* Where an access stands for claims: the CTA's number, the thread and the CTA's clock. */
+/* Who makes an access, for claims. */
 typedef struct emu_agent {
     long long cta;
-    unsigned thread;
-    uint32_t clock;
+    const emu_clock *clock;
+    const emu_time *time;
 } emu_agent;
 
 /* Checks an access of `size` bytes. On a fault fills the kind, the operand and its indices, and returns 0. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/row.h"
+#include "emu/copy.h"
 #include "emu/fault.h"
 #include "emu/fiber.h"
 #include "emu/global.h"
@@ -20,7 +21,7 @@ typedef struct emu_cta emu_cta;
 typedef struct emu_worker emu_worker;
 typedef struct emu_launch emu_launch;
 
-typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_ENDED } emu_state;
+typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_ENDED } emu_state;
 
 enum {
     EMU_STACK_BYTES = 64 << 10,
@@ -38,6 +39,14 @@ typedef struct emu_thread {
     tsr_emu_uint3 idx;
     emu_state state;
     const void *place; /* return address of the call in which it waits */
+    emu_clock clock;
+
+    /* EMU_AT_WARP: what the lanes in warp_mask do together. */
+    unsigned warp_mask;
+    tsr_emu_warp_function *warp_function;
+    void *warp_operands;
+
+    emu_copies copies;
 } emu_thread;
 
 /* One resident CTA. The slot is reused from CTA to CTA. */
@@ -48,9 +57,10 @@ struct emu_cta {
     emu_shared shared;
     emu_thread *threads;
     unsigned char *stacks;
-    unsigned live;    /* threads that have not ended */
-    unsigned waiting; /* at the barrier */
-    uint16_t *ready;  /* ids of threads that may go on, a ring of n_threads entries */
+    unsigned live;                            /* threads that have not ended */
+    unsigned waiting;                         /* at the barrier */
+    uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
+    uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
     unsigned ready_first, ready_count;
     uint64_t random;
 };
@@ -82,7 +92,24 @@ extern _Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initi
 /* Runs CTA `number` in the worker's slot until all its threads have ended, or a fault is in worker->fault. */
 void tsr_emu_run_cta(emu_worker *worker, long long number);
 
+/* Stops the current thread, whose state says for what it waits, and runs whoever is next. Comes back when it is READY
+ * and its turn. */
+void tsr_emu_wait(emu_thread *self);
+
+/* The thread may go on. */
+void tsr_emu_wake(emu_thread *thread);
+
 /* Ends the CTA because of the current thread: worker->fault is filled. Called on a fiber; does not come back. */
 _Noreturn void tsr_emu_abandon(emu_thread *thread);
+
+/* access.c ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Checks an access by the current thread as if its kernel had made it, but for alignment; does not come back if it is
+ * wrong. */
+void tsr_emu_check(const void *address, size_t size, int is_write, const void *place);
+
+/* A fault of the current thread, which is given without the fields that say who and where. */
+_Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place);
 
 #endif

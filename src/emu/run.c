@@ -11,6 +11,10 @@ static void worker_free(emu_worker *worker, const emu_launch *launch)
     emu_cta *cta = &worker->cta;
     if (cta->stacks)
         munmap(cta->stacks, (size_t)launch->n_threads * EMU_STACK_STRIDE);
+    for (unsigned i = 0; cta->threads && i < launch->n_threads; i++) {
+        tsr_emu_copies_free(&cta->threads[i].copies, allocator);
+        tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
+    }
     tsr_free(allocator, cta->threads);
     tsr_free(allocator, cta->ready);
     tsr_emu_shared_free(&cta->shared, allocator);
@@ -24,7 +28,7 @@ static int worker_make(emu_worker *worker, emu_launch *launch)
     emu_cta *cta = &worker->cta;
     cta->worker = worker;
     tsr_emu_global_make(&worker->global, job);
-    if (!tsr_emu_shared_make(&cta->shared, job->shared_bytes, job->allocator))
+    if (!tsr_emu_shared_make(&cta->shared, job->shared_bytes, launch->n_threads, job->allocator))
         return 0;
     cta->ready = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->ready);
     cta->threads = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->threads);

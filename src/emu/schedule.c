@@ -64,6 +64,20 @@ static void go_on(emu_thread *self, int ended)
     tsr_fiber_switch(&self->fiber, next ? &next->fiber : &cta->worker->scheduler, ended);
 }
 
+void tsr_emu_wait(emu_thread *self)
+{
+    go_on(self, 0);
+}
+
+void tsr_emu_wake(emu_thread *thread)
+{
+    emu_cta *cta = thread->cta;
+    const unsigned n_threads = cta->worker->launch->n_threads;
+    const unsigned end = cta->ready_first + cta->ready_count++;
+    cta->ready[end < n_threads ? end : end - n_threads] = (uint16_t)thread->id;
+    thread->state = EMU_READY;
+}
+
 void tsr_emu_barrier(void)
 {
     emu_thread *self = tsr_emu_current;
@@ -74,8 +88,10 @@ void tsr_emu_barrier(void)
     if (++cta->waiting == n_threads) {
         cta->waiting = 0;
         tsr_emu_shared_barrier(&cta->shared);
-        for (unsigned i = 0; i < n_threads; i++)
+        for (unsigned i = 0; i < n_threads; i++) {
             cta->threads[i].state = EMU_READY;
+            tsr_emu_clock_reset(&cta->shared.time, &cta->threads[i].clock, i);
+        }
         ready_all(cta, n_threads);
     }
     go_on(self, 0);
@@ -96,6 +112,7 @@ static void thread_main(void)
     const tsr_emu_job *job = self->cta->worker->launch->job;
     job->kernel(*job->args);
     self->state = EMU_ENDED;
+    tsr_emu_copies_forget(&self->copies, &self->cta->shared);
     self->cta->live--;
     go_on(self, 1);
     __builtin_unreachable();
@@ -107,7 +124,7 @@ static void describe_deadlock(const emu_cta *cta, emu_fault *fault)
     const unsigned n_threads = cta->worker->launch->n_threads;
     const emu_thread *first_waiting = NULL;
     for (unsigned i = 0; i < n_threads && !first_waiting; i++)
-        if (cta->threads[i].state == EMU_AT_BARRIER)
+        if (cta->threads[i].state != EMU_ENDED)
             first_waiting = &cta->threads[i];
     *fault = (emu_fault){.kind = EMU_DEADLOCK, .cta = cta->number};
     if (!first_waiting)
@@ -147,12 +164,14 @@ void tsr_emu_run_cta(emu_worker *worker, long long number)
                                (unsigned)(number / grid->x / grid->y)};
     cta->live = launch->n_threads;
     cta->waiting = 0;
+    memset(cta->warps, 0, sizeof cta->warps);
     cta->random = seed_of(launch->job->seed, number);
     tsr_emu_shared_begin(&cta->shared);
     for (unsigned i = 0; i < launch->n_threads; i++) {
         emu_thread *thread = &cta->threads[i];
         thread->state = EMU_READY;
         thread->place = NULL;
+        tsr_emu_clock_reset(&cta->shared.time, &thread->clock, i);
         tsr_fiber_make(&thread->fiber, cta->stacks + i * EMU_STACK_STRIDE, EMU_STACK_BYTES - EMU_STACK_COLOUR(i),
                        thread_main);
     }
