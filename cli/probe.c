@@ -68,8 +68,7 @@ int cli_probe(size_t index, char *out, size_t bytes)
             snprintf(out, bytes, "version %d, %s", major, lib->files[i]);
         else
             snprintf(out, bytes, "%s opens but does not tell its version", lib->files[i]);
-        dlclose(handle);
-        return known;
+        return known; /* never closed: large libraries leave memory and handlers behind when they go */
     }
     return 0;
 }
