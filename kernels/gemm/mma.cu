@@ -5,7 +5,8 @@
  *   - cp.async brings the next tiles meanwhile, 16 bytes at a time, into STAGES buffers.
  *   - Chunks of 16 bytes are swizzled (tile/tensor_tile.h): neither copies nor ldmatrix meet bank conflicts, and there
  *     are no holes.
- *   - Fragments are double-buffered in registers: those of the next step are read while this one is multiplied.
+ *   - Fragments are double-buffered in registers: those of the next step are read while this one is multiplied
+ *     (FRAGMENTS = 2).
  *
  *      CTA: BM x BN           warp: WM x WN = 64 x 64             mma.m16n8k16: 16 x 8 of D, lane 4 g + t
  *      +----+----+----+----+       n  8 columns each
@@ -25,6 +26,7 @@
  *   BK        32       step along K
  *   WM, WN    64       tile of a warp
  *   STAGES    4        buffers in shared memory
+ *   FRAGMENTS 2 (1)    sets of fragments in registers; tf32, whose elements are rounded first, has room for one only
  *   BAND      8        rows of tiles in a band (tile/raster.h)
  *   CTAS      1        CTAs that must fit on an SM: bounds the registers
  *   ALIGNED   0 1      1: cp.async of 16 bytes; 0: by elements, 16-bit ones through registers
@@ -55,6 +57,38 @@ enum {
     LAST_STAGE = (STAGES - 1) * STAGE
 };
 
+/* What a warp multiplies in one step along K. */
+typedef struct fragments {
+    unsigned a[ROWS_16][4], b[COLS_16][4];
+} fragments;
+
+TSR_DEVICE void load_fragments(fragments *to, const unsigned char *tiles, unsigned offset_a, unsigned offset_b,
+                               int step, int a_k, int b_k)
+{
+    TSR_UNROLL
+    for (int i = 0; i < ROWS_16; i++)
+        tensor_load(to->a[i], tiles, offset_a, i, step, 0, BM, BK, a_k);
+    TSR_UNROLL
+    for (int j = 0; j < COLS_16; j++)
+        tensor_load(to->b[j], tiles, offset_b, j, step, 1, BN, BK, b_k);
+}
+
+TSR_DEVICE void multiply_fragments(float sum[ROWS_16][2 * COLS_16][4], fragments *f)
+{
+    TSR_UNROLL
+    for (int i = 0; i < ROWS_16; i++)
+        tensor_round(f->a[i]);
+    TSR_UNROLL
+    for (int j = 0; j < COLS_16; j++)
+        tensor_round(f->b[j]);
+    TSR_UNROLL
+    for (int i = 0; i < ROWS_16; i++) {
+        TSR_UNROLL
+        for (int j = 0; j < 2 * COLS_16; j++)
+            tensor_mma(sum[i][j], f->a[i], &f->b[j / 2][j % 2 * 2]);
+    }
+}
+
 /* sum = op(A) * op(B) for the CTA's tile. a_k and b_k, constants: k is contiguous in memory. */
 TSR_DEVICE void multiply(const tsr_gemm_args *args, long long z, long long row0, long long col0,
                          float sum[ROWS_16][2 * COLS_16][4], int a_k, int b_k)
@@ -75,8 +109,8 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, long long z, long long row0,
     for (unsigned t = 0; t < STAGES - 1; t++) {
         if (t < tiles) {
             unsigned char *const to = shared + t * STAGE;
-            tensor_copy(&a, to, BM, BK, THREADS, t < full ? BK : rest, a_k, ALIGNED);
-            tensor_copy(&b, to + TILE_A, BN, BK, THREADS, t < full ? BK : rest, b_k, ALIGNED);
+            tensor_copy(&a, to, BM, BK, THREADS, thread, t < full ? BK : rest, a_k, ALIGNED);
+            tensor_copy(&b, to + TILE_A, BN, BK, THREADS, thread, t < full ? BK : rest, b_k, ALIGNED);
         }
         tsr_copy_commit();
     }
@@ -84,53 +118,35 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, long long z, long long row0,
     tsr_barrier();
 
     int stage = 0; /* where the tile in use lies */
-    unsigned fa[2][ROWS_16][4], fb[2][COLS_16][4];
-    TSR_UNROLL
-    for (int i = 0; i < ROWS_16; i++)
-        tensor_load(fa[0][i], shared, offset_a, i, 0, 0, BM, BK, a_k);
-    TSR_UNROLL
-    for (int j = 0; j < COLS_16; j++)
-        tensor_load(fb[0][j], shared, offset_b, j, 0, 1, BN, BK, b_k);
+    fragments f[FRAGMENTS];
+    if (FRAGMENTS == 2)
+        load_fragments(&f[0], shared, offset_a, offset_b, 0, a_k, b_k);
 
     TSR_ROLLED
     for (unsigned t = 0; t < tiles; t++) {
         TSR_UNROLL
         for (int step = 0; step < STEPS; step++) {
-            const int now = step % 2, next = (step + 1) % 2;
+            fragments *const now = &f[step % FRAGMENTS];
+            if (FRAGMENTS == 1)
+                load_fragments(now, shared + stage, offset_a, offset_b, step, a_k, b_k);
             if (step == STEPS - 1) {
                 tsr_copy_wait(STAGES - 2);
                 tsr_barrier();
                 stage = stage == LAST_STAGE ? 0 : stage + STAGE;
             }
-            if (step < STEPS - 1 || t + 1 < tiles) {
-                TSR_UNROLL
-                for (int i = 0; i < ROWS_16; i++)
-                    tensor_load(fa[next][i], shared + stage, offset_a, i, (step + 1) % STEPS, 0, BM, BK, a_k);
-                TSR_UNROLL
-                for (int j = 0; j < COLS_16; j++)
-                    tensor_load(fb[next][j], shared + stage, offset_b, j, (step + 1) % STEPS, 1, BN, BK, b_k);
-            }
+            if (FRAGMENTS == 2 && (step < STEPS - 1 || t + 1 < tiles))
+                load_fragments(&f[(step + 1) % FRAGMENTS], shared + stage, offset_a, offset_b, (step + 1) % STEPS, a_k,
+                               b_k);
             if (step == 0) {
                 if (t + STAGES - 1 < tiles) {
                     unsigned char *const to = shared + (stage == 0 ? LAST_STAGE : stage - STAGE);
                     const int depth = t + STAGES - 1 < full ? BK : rest;
-                    tensor_copy(&a, to, BM, BK, THREADS, depth, a_k, ALIGNED);
-                    tensor_copy(&b, to + TILE_A, BN, BK, THREADS, depth, b_k, ALIGNED);
+                    tensor_copy(&a, to, BM, BK, THREADS, thread, depth, a_k, ALIGNED);
+                    tensor_copy(&b, to + TILE_A, BN, BK, THREADS, thread, depth, b_k, ALIGNED);
                 }
                 tsr_copy_commit();
             }
-            TSR_UNROLL
-            for (int i = 0; i < ROWS_16; i++)
-                tensor_round(fa[now][i]);
-            TSR_UNROLL
-            for (int j = 0; j < COLS_16; j++)
-                tensor_round(fb[now][j]);
-            TSR_UNROLL
-            for (int i = 0; i < ROWS_16; i++) {
-                TSR_UNROLL
-                for (int j = 0; j < 2 * COLS_16; j++)
-                    tensor_mma(sum[i][j], fa[now][i], &fb[now][j / 2][j % 2 * 2]);
-            }
+            multiply_fragments(sum, now);
         }
     }
 }

@@ -86,7 +86,7 @@ TSR_DEVICE void multiply_tiles(tsr_wmma_acc sum[ROWS_16][COLS_16], const elem *A
     }
 }
 
-TSR_KERNEL_CTAS(THREADS, 2)
+TSR_KERNEL(THREADS)
 {
     elem *const As = (elem *)TSR_SHARED, *const Bs = As + SPACE_A;
     const unsigned tiles_n = (unsigned)((args.n + BN - 1) / BN);

@@ -52,7 +52,8 @@ TSR_DEVICE void tensor_load(unsigned to[4], const unsigned char *tile, unsigned 
     TSR_UNROLL
     for (int block = 0; block < 4; block++) { /* 8 rows, 4 k each */
         const int down = is_b ? block / 2 : block % 2, along = is_b ? block % 2 : block / 2;
-        const unsigned place = (offset ^ (unsigned)(index * 64 + down * 32)) + (unsigned)(along * 16 * height);
+        const unsigned flip = (unsigned)(index % 2 * 64 + down * 32); /* the bits that the swizzle touches */
+        const unsigned place = (offset ^ flip) + (unsigned)(index / 2 * 128 + along * 16 * height);
         to[block] = *(const unsigned *)(const void *)(from + place);
     }
 #else

@@ -42,7 +42,6 @@ typedef struct tensor_stream {
     const elem *next;  /* this thread's first chunk of the next tile */
     long long step;    /* elements from one of this thread's chunks to its next in the same tile */
     long long advance; /* elements from tile to tile */
-    int row, k;        /* where in the tile its first chunk lies */
     int rows;          /* rows of the tile that lie inside the matrix, at most its height */
     unsigned to;       /* the first chunk's place; the others follow threads * 16 bytes apart */
 } tensor_stream;
@@ -52,14 +51,14 @@ TSR_DEVICE tensor_stream tensor_stream_open(const elem *origin, long long ld, lo
                                             int height, int bk, int threads, int thread, int k_contiguous)
 {
     const int line = (k_contiguous ? bk : height) / CHUNK;
+    const int row = k_contiguous ? thread / line : thread % line * CHUNK;
+    const int k = k_contiguous ? thread % line * CHUNK : thread / line;
     tensor_stream s;
-    s.row = k_contiguous ? thread / line : thread % line * CHUNK;
-    s.k = k_contiguous ? thread % line * CHUNK : thread / line;
-    s.next = origin + (k_contiguous ? (first + s.row) * ld + s.k : s.k * ld + first + s.row);
+    s.next = origin + (k_contiguous ? (first + row) * ld + k : k * ld + first + row);
     s.step = threads / line * ld;
     s.advance = k_contiguous ? bk : bk * ld;
     s.rows = rows - first < height ? (int)(rows - first) : height;
-    s.to = tensor_place(s.row, s.k, height, bk, k_contiguous);
+    s.to = tensor_place(row, k, height, bk, k_contiguous);
     return s;
 }
 
@@ -97,13 +96,15 @@ TSR_DEVICE void tensor_copy_chunk(unsigned char *to, const elem *from, int insid
 
 /* Any tile, of any alignment, `depth` (at most bk) along K. Without alignment 16-bit elements pass through registers
  * and are in place when this returns, else they are when the copies have landed. */
-TSR_DEVICE void tensor_copy_part(tensor_stream *s, unsigned char *tile, int height, int bk, int threads, int depth,
-                                 int k_contiguous, int aligned)
+TSR_DEVICE void tensor_copy_part(tensor_stream *s, unsigned char *tile, int height, int bk, int threads, int thread,
+                                 int depth, int k_contiguous, int aligned)
 {
     const int line = (k_contiguous ? bk : height) / CHUNK, lines = threads / line;
+    const int row0 = k_contiguous ? thread / line : thread % line * CHUNK;
+    const int k0 = k_contiguous ? thread % line * CHUNK : thread / line;
     TSR_ROLLED
     for (int i = 0; i < height * bk / CHUNK / threads; i++) {
-        const int row = s->row + (k_contiguous ? i * lines : 0), k = s->k + (k_contiguous ? 0 : i * lines);
+        const int row = row0 + (k_contiguous ? i * lines : 0), k = k0 + (k_contiguous ? 0 : i * lines);
         const int inside = k_contiguous ? (row < s->rows ? depth - k : 0) : k < depth ? s->rows - row : 0;
         tensor_copy_chunk(tile + s->to + i * threads * 16, s->next + i * s->step, inside, aligned);
     }
@@ -111,13 +112,13 @@ TSR_DEVICE void tensor_copy_part(tensor_stream *s, unsigned char *tile, int heig
 }
 
 /* The next tile, by the fastest path that it allows. */
-TSR_DEVICE void tensor_copy(tensor_stream *s, unsigned char *tile, int height, int bk, int threads, int depth,
-                            int k_contiguous, int aligned)
+TSR_DEVICE void tensor_copy(tensor_stream *s, unsigned char *tile, int height, int bk, int threads, int thread,
+                            int depth, int k_contiguous, int aligned)
 {
     if (aligned && s->rows == height && depth >= bk)
         tensor_copy_whole(s, tile, height, bk, threads);
     else
-        tensor_copy_part(s, tile, height, bk, threads, depth < bk ? depth : bk, k_contiguous, aligned);
+        tensor_copy_part(s, tile, height, bk, threads, thread, depth < bk ? depth : bk, k_contiguous, aligned);
 }
 
 #endif
