@@ -50,7 +50,7 @@ expect 1 "" "$tessera" bench --compare fast.json --device cpu --rounds 5 --forma
 prints '"verdict": "slower"'
 sed 's/"device": "[^"]*"/"device": "Another"/' old.json >other.json
 expect 1 "" "$tessera" bench --compare other.json --device cpu --rounds 5
-prints 'not compared: was$|not compared: was measured on Another'
+prints 'not compared: was measured on'
 printf '{"kernel": 5}\n' >broken.json
 expect 1 'tessera bench: broken.json:1: column 12: "kernel" must be a string' "$tessera" bench --compare broken.json
 expect 1 "tessera bench: nosuch.json: No such file or directory" "$tessera" bench --compare nosuch.json
@@ -73,7 +73,7 @@ for out in "" "--out kept.json"; do
     kill -TERM $child # a shell's background jobs ignore SIGINT
     wait $child
     code=$?
-    [ $code = 1 ] || fail "after Ctrl-C the exit code is $code: $(cat err)"
+    [ $code = 143 ] || fail "after SIGTERM the exit code is $code: $(cat err)"
     [ -z "$out" ] || cp kept.json out
     grep -q '"m": 16,' out || fail "Ctrl-C $out lost what was measured: $(cat out err)"
     grep -q "tessera bench: interrupted; [1-9] line" err || fail "Ctrl-C $out is not told: $(cat err)"
