@@ -81,6 +81,7 @@ succeeds grep -q '^tessera verify: .' err
 # A signal in the middle, once the first kernel is done: what was done is told, and the process ends as signals end it.
 # (SIGTERM, because shells start what runs in the background with SIGINT ignored; the handler is the same.)
 checks=$((checks + 1))
+: >out # it still holds the last command's
 "$tessera" verify --full --device cpu --format json >out 2>err &
 process=$!
 for ((i = 0; i < 1200; i++)); do
