@@ -203,8 +203,20 @@ static void kernel_row(cli_table *table, const tsr_kernel_info *info)
         return;
     }
     snprintf(registers, sizeof registers, info->registers ? "%d" : "-", info->registers);
-    cli_table_row(table, info->instance, types(info, text), info->constants, registers,
+    cli_table_row(table, info->instance, types(info, text), registers,
                   info->has_device_code ? info->hash : "not in this build", info->hardware);
+}
+
+/* The constants of each instance; they may be long, so they get lines of their own. */
+static void print_constants(const char *name)
+{
+    tsr_kernel_info info;
+    for (size_t i = 0; next_kernel(i, &info); i++) {
+        if (strcmp(info.name, name) != 0 || !info.is_cuda)
+            continue;
+        const int width = printf("  %s: ", info.instance);
+        cli_print_wrapped(stdout, info.constants, width, 4);
+    }
 }
 
 /* All instances of one kernel below a line that says what it is. */
@@ -219,14 +231,16 @@ static int print_kernel(const char *name)
         if (!headed++) {
             printf("\n%s: %s (%s)\n", info.name, info.summary, info.source);
             if (info.is_cuda)
-                cli_table_begin(&table, "lllrll", "instance", "types", "constants", "registers", "device code",
-                                "passed on");
+                cli_table_begin(&table, "llrll", "instance", "types", "registers", "device code", "passed on");
             else
                 cli_table_begin(&table, "ll", "instance", "types");
         }
         kernel_row(&table, &info);
     }
-    return !headed || cli_table_end(&table, stdout, 2);
+    if (headed && !cli_table_end(&table, stdout, 2))
+        return 0;
+    print_constants(name);
+    return 1;
 }
 
 static int print_kernels(void)

@@ -33,7 +33,8 @@ prints '^kernels +[0-9]+ kernels in [0-9]+ instances'
 fits_terminal
 expect 0 "" "$tessera" info --kernels
 prints '^tiled: TILE x TILE .*\(kernels/gemm/tiled.cu\)$'
-prints '^  tiled_f32_t16 +f32 +ELEM_f32 TILE=16 +([0-9]+|-) +([0-9a-f]{16}|not in this build) +[^ ]'
+prints '^  tiled_f32_t16 +f32 +([0-9]+|-) +([0-9a-f]{16}|not in this build) +[^ ]'
+prints '^  tiled_f32_t16: ELEM_f32 TILE=16$'
 prints '^  cpu_tiled_f16 +f16, sums f32$'
 fits_terminal
 expect 0 "" "$tessera" info --format json
