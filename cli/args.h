@@ -92,6 +92,7 @@ cli_parse cli_parse_choice;        /* int: index of the text among the choices i
 cli_parse cli_parse_choices;       /* unsigned: comma list of choices as bits, 1u << index */
 cli_parse cli_parse_dtype;         /* tsr_dtype, by tsr_dtype_name */
 cli_parse cli_parse_layout;        /* cli_layout: nn, nt, tn, tt */
+cli_parse cli_parse_device;        /* const char *: auto, cpu, emu, cuda:N; points into argv */
 cli_parse cli_parse_kernel;        /* const char *: name or instance of a kernel; points into argv */
 cli_parse cli_parse_kernel_or_all; /* the same, or "all" */
 /* Comma lists, at least one value and at most CLI_LIST_MAX; an empty item is an error. */
@@ -121,8 +122,10 @@ int cli_failure(const cli_command *command, const char *format, ...) __attribute
 /* Help of one command on stdout, at most 100 columns wide. */
 void cli_print_help(const cli_command *command);
 
-/* Writes the message and returns 0, for parsers. */
-int cli_reject(cli_message *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes the message and is 0, for parsers: `return cli_reject(error, "needs ...")`. A macro, so that compilers and
+ * checkers see the 0. */
+#define cli_reject(...) (cli_set_message(__VA_ARGS__), 0)
+void cli_set_message(cli_message *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The nearest of `count` names if it is near enough to be meant, else NULL. `name(index, user)` gives the names. */
 const char *cli_nearest(const char *text, size_t count, const char *(*name)(size_t index, const void *user),

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/report.h"
+
 int cli_finish_output(const cli_command *command, int code)
 {
     errno = 0;
@@ -142,19 +144,32 @@ void cli_table_row(cli_table *table, ...)
     va_end(list);
 }
 
+/* Padding is printed only before something, so that lines have no blanks at their end. */
 static void print_row(const cli_table *table, char *const *cells, const int *widths, FILE *to, int indent)
 {
-    int column = indent;
-    fprintf(to, "%*s", indent, "");
-    for (size_t i = 0; i + 1 < table->columns; i++) {
-        fprintf(to, table->align[i] == 'r' ? "%*s  " : "%-*s  ", widths[i], cells[i]);
+    int at = 0, column = indent; /* printed so far; where the cell begins */
+    for (size_t i = 0; i < table->columns; i++) {
+        const int length = (int)strlen(cells[i]), last = i + 1 == table->columns;
+        const int begin = column + (table->align[i] == 'r' ? widths[i] - length : 0);
+        if (length)
+            fprintf(to, "%*s", begin - at, "");
+        if (last && table->align[i] == 'l' && length) {
+            cli_print_wrapped(to, cells[i], begin, begin);
+            return;
+        }
+        fputs(cells[i], to);
+        at = length ? begin + length : at;
         column += widths[i] + 2;
     }
-    const char *last = cells[table->columns - 1];
-    if (table->align[table->columns - 1] == 'r')
-        fprintf(to, "%*s\n", widths[table->columns - 1], last);
-    else
-        cli_print_wrapped(to, last, column, column);
+    fputc('\n', to);
+}
+
+static void drop(cli_table *table)
+{
+    for (size_t i = 0; i < table->rows * table->columns; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    memset(table, 0, sizeof *table);
 }
 
 int cli_table_end(cli_table *table, FILE *to, int indent)
@@ -164,39 +179,20 @@ int cli_table_end(cli_table *table, FILE *to, int indent)
     for (size_t i = 0; i < count && good; i++)
         if ((int)strlen(table->cells[i]) > widths[i % table->columns])
             widths[i % table->columns] = (int)strlen(table->cells[i]);
-    for (size_t row = 0; row < table->rows && good; row++)
+    for (size_t row = 0; row < table->rows && good && table->rows > 1; row++)
         print_row(table, table->cells + row * table->columns, widths, to, indent);
-    for (size_t i = 0; i < count; i++)
-        free(table->cells[i]);
-    free(table->cells);
-    memset(table, 0, sizeof *table);
+    drop(table);
     return good;
 }
 
 /* ---- JSON
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* UTF-8 passes as it is; bytes that are not UTF-8 cannot come from the library, and from file names they pass too. */
-static void put_string(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(to, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(to, "\\u%04x", c);
-        else
-            fputc(c, to);
-    }
-    fputc('"', to);
-}
-
 static void put_key(cli_json *json, const char *key)
 {
     if (json->fields++)
         fputs(", ", json->to);
-    put_string(json->to, key);
+    lab_json_string(json->to, key);
     fputs(": ", json->to);
 }
 
@@ -211,7 +207,7 @@ void cli_json_text(cli_json *json, const char *key, const char *value)
 {
     put_key(json, key);
     if (value)
-        put_string(json->to, value);
+        lab_json_string(json->to, value);
     else
         fputs("null", json->to);
 }
@@ -224,18 +220,8 @@ void cli_json_int(cli_json *json, const char *key, int64_t value)
 
 void cli_json_number(cli_json *json, const char *key, double value)
 {
-    char text[40];
     put_key(json, key);
-    if (!isfinite(value)) {
-        fputs("null", json->to);
-        return;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    fputs(text, json->to);
+    lab_json_number(json->to, value);
 }
 
 void cli_json_bool(cli_json *json, const char *key, int value)

@@ -1,4 +1,4 @@
-# Kernels: for each CUDA row of src/plan/kernels.def one fat binary (nvcc: sm_80, sm_90a, PTX) that is embedded in the
+# Kernels: for each CUDA row of src/plan/kernels.def one fat binary (nvcc: machine code and PTX) that is embedded in the
 # library, and one emulator object (gcc). Sets TESSERA_HAVE_NVCC, TESSERA_KERNEL_SOURCES, TESSERA_KERNEL_OBJECTS and
 # the target tessera_kernels.
 
@@ -22,8 +22,12 @@ if(TESSERA_CUDA)
     message(STATUS "nvcc not found: no device code; the CPU and the emulator are complete")
   endif()
 endif()
-set(TESSERA_NVCC_FLAGS -O3 -std=c++17 -lineinfo -gencode arch=compute_80,code=sm_80 -gencode
-                       arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=compute_80)
+set(TESSERA_NVCC_FLAGS -O3 -std=c++17 -lineinfo)
+# Machine code for each architecture that we tune for, PTX for later ones; by the row's lowest architecture.
+set(TESSERA_NVCC_ARCH_80 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode
+                         arch=compute_80,code=compute_80)
+set(TESSERA_NVCC_ARCH_90 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90)
+set(TESSERA_NVCC_ARCH_90a -gencode arch=compute_90a,code=sm_90a)
 
 # The emulator relies on gcc's instrumentation (clang's differs) and on objcopy to rename its callbacks.
 if(TESSERA_EMU)
@@ -38,12 +42,22 @@ set(TESSERA_EMU_FLAGS -x c -std=gnu11 -O1 -g -fPIC -fsanitize=thread -fno-inline
                       -fvisibility=hidden -Wall -Wextra -Wno-unused-function -DTSR_EMU=1)
 
 # The table of rows, read by the host compiler at configure time.
+set(TESSERA_EXTRA_ROWS "" CACHE FILEPATH "More rows for the kernel table: candidates of a search (tools/tune-rows)")
+set(extra_rows)
+if(TESSERA_EXTRA_ROWS)
+  get_filename_component(extra_path ${TESSERA_EXTRA_ROWS} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+  set(extra_rows "TSR_EXTRA_ROWS=\"${extra_path}\"")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${extra_path})
+  set_source_files_properties(src/plan/table.c PROPERTIES COMPILE_DEFINITIONS "${extra_rows}" OBJECT_DEPENDS
+                              ${extra_path})
+  list(TRANSFORM extra_rows PREPEND -D)
+endif()
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
 find_program(TESSERA_HOST_CC NAMES cc gcc clang REQUIRED)
 execute_process(
-  COMMAND ${TESSERA_HOST_CC} -std=gnu11 -I${CMAKE_CURRENT_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}/src -o
-          ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
+  COMMAND ${TESSERA_HOST_CC} -std=gnu11 ${extra_rows} -I${CMAKE_CURRENT_SOURCE_DIR}/include
+          -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/core/row.h tools/instances.c)
 string(REPLACE ";" "|" instance_lines "${instance_lines}")
@@ -66,6 +80,7 @@ foreach(line IN LISTS instance_lines)
   list(GET fields 0 instance)
   list(GET fields 1 source)
   list(GET fields 2 defines)
+  list(GET fields 3 arch)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
   separate_arguments(defines UNIX_COMMAND "${defines}")
   list(TRANSFORM defines PREPEND -D)
@@ -77,7 +92,7 @@ foreach(line IN LISTS instance_lines)
       OUTPUT ${fatbin} ${report}
       COMMAND
         ${CMAKE_COMMAND} "-DNVCC=${TESSERA_NVCC}" "-DNVCC_VERSION=${TESSERA_NVCC_VERSION}" "-DHOST_CC=${TESSERA_HOST_CC}"
-        "-DFLAGS=${TESSERA_NVCC_FLAGS}" "-DDEFINES=${defines};-DTSR_KERNEL_NAME=${instance}"
+        "-DFLAGS=${TESSERA_NVCC_FLAGS};${TESSERA_NVCC_ARCH_${arch}}" "-DDEFINES=${defines};-DTSR_KERNEL_NAME=${instance}"
         "-DINCLUDES=${kernel_includes}" "-DSOURCE=${source}" "-DINSTANCE=${instance}" "-DFATBIN=${fatbin}"
         "-DREPORT=${report}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
       DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake

@@ -16,10 +16,12 @@
 #if TSR_EMU
 #include "ptx/emulator.h"
 
-/* The one entry of a file; its name comes from the build. `threads` is the CTA's size. */
+/* The one entry of a file; its name comes from the build. `threads` is the CTA's size. With _CTAS, the compiler keeps
+ * the registers so few that `ctas` of them fit on an SM. */
 #define TSR_KERNEL(threads)                         \
     void TSR_KERNEL_NAME(const tsr_gemm_args args); \
     void TSR_KERNEL_NAME(const tsr_gemm_args args)
+#define TSR_KERNEL_CTAS(threads, ctas) TSR_KERNEL(threads)
 
 /* Functions that kernels call: always inlined, so that no rung pays for being readable. */
 #define TSR_DEVICE static inline __attribute__((always_inline))
@@ -30,21 +32,26 @@
 #define gridDim   tsr_emu_grid_dim()
 
 /* The CTA's shared memory: `smem_bytes` of the row, aligned to 128 bytes. */
-#define TSR_SHARED tsr_emu_shared()
+#define TSR_SHARED tsr_emu_shared_base()
 
-/* Asks for complete unrolling of the next loop; the emulator keeps the loop. */
+/* Asks for complete unrolling of the next loop, or for none; the emulator keeps the loop. */
 #define TSR_UNROLL
+#define TSR_ROLLED
 
 #else
 
 #define TSR_KERNEL(threads) \
     extern "C" __global__ void __launch_bounds__(threads) TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
+#define TSR_KERNEL_CTAS(threads, ctas)                          \
+    extern "C" __global__ void __launch_bounds__(threads, ctas) \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
 #define TSR_DEVICE static __device__ __forceinline__
 
 extern __shared__ __align__(128) unsigned char tsr_shared_arena[];
 #define TSR_SHARED tsr_shared_arena
 
 #define TSR_UNROLL _Pragma("unroll")
+#define TSR_ROLLED _Pragma("unroll 1")
 
 #endif
 

@@ -1,0 +1,297 @@
+#include "emu/global.h"
+
+#include <sys/mman.h>
+
+/* 64-bit division is slow on many processors, and most offsets fit in 32 bits. */
+static long long divide(long long a, long long b)
+{
+    if (((unsigned long long)a | (unsigned long long)b) >> 32 == 0)
+        return (uint32_t)a / (uint32_t)b;
+    return a / b;
+}
+
+/* Elements from the first to the last of one problem. */
+static long long matrix_span(const emu_operand *o)
+{
+    return (o->rows - 1) * o->ld + o->columns;
+}
+
+static void operand_make(emu_operand *o, char name, const void *base, tsr_dtype dtype, long long rows,
+                         long long columns, long long ld, long long batch, long long batch_stride)
+{
+    const size_t bytes = tsr_dtype_bytes(dtype);
+    int shift = 0;
+    while (bytes > (size_t)1 << shift)
+        shift++;
+    *o = (emu_operand){.name = name,
+                       .base = (uintptr_t)base,
+                       .element_shift = shift,
+                       .rows = rows,
+                       .columns = columns,
+                       .ld = ld,
+                       .batch = batch,
+                       .batch_stride = batch_stride};
+    if (base && rows > 0 && columns > 0 && batch > 0)
+        o->span_bytes = ((batch - 1) * batch_stride + matrix_span(o)) << shift;
+}
+
+void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    emu_operand *a = &global->operands[EMU_A], *b = &global->operands[EMU_B], *c = &global->operands[EMU_C];
+    emu_operand *d = &global->operands[EMU_D];
+    operand_make(a, 'A', g->a, job->dtype_a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, g->batch,
+                 g->batch_a);
+    operand_make(b, 'B', g->b, job->dtype_b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, g->batch,
+                 g->batch_b);
+    operand_make(c, 'C', g->c, job->dtype_c, g->m, g->n, g->ldc, g->batch, g->batch_c);
+    operand_make(d, 'D', g->d, job->dtype_d, g->m, g->n, g->ldd, g->batch, g->batch_d);
+    emu_operand *workspace = &global->operands[EMU_WORKSPACE];
+    const long long bytes = (long long)job->workspace_bytes;
+    operand_make(workspace, 'W', g->workspace, TSR_U8, 1, bytes, bytes, 1, 0);
+    workspace->readable = workspace->writable = 1;
+    a->readable = b->readable = g->k > 0;
+    c->readable = g->beta != 0.0;
+    d->writable = d->claimed = 1;
+    c->claimed = c->base == d->base && c->element_shift == d->element_shift && c->ld == d->ld &&
+                 (c->batch_stride == d->batch_stride || c->batch <= 1);
+}
+
+static long long element_count(const emu_operand *o)
+{
+    return o->span_bytes ? o->batch * o->rows * o->columns : 0;
+}
+
+/* Zeroed, and only what is touched costs memory. NULL for no bytes, too. */
+static void *map_zeroes(size_t bytes)
+{
+    if (bytes == 0)
+        return NULL;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int tsr_emu_claims_make(emu_claims *claims, const emu_global *global)
+{
+    const long long words = (element_count(&global->operands[EMU_WORKSPACE]) + 3) / 4;
+    claims->d_bytes = (size_t)element_count(&global->operands[EMU_D]) * sizeof *claims->d;
+    claims->workspace_bytes = (size_t)words * 2 * sizeof *claims->workspace;
+    claims->d = map_zeroes(claims->d_bytes);
+    claims->workspace = map_zeroes(claims->workspace_bytes);
+    return (claims->d || !claims->d_bytes) && (claims->workspace || !claims->workspace_bytes);
+}
+
+void tsr_emu_claims_free(emu_claims *claims)
+{
+    if (claims->d)
+        munmap((void *)claims->d, claims->d_bytes);
+    if (claims->workspace)
+        munmap((void *)claims->workspace, claims->workspace_bytes);
+    *claims = (emu_claims){0};
+}
+
+typedef struct location {
+    long long batch, row, column;
+    int inside; /* the whole access lies in one row */
+} location;
+
+/* Finds the row of problem `batch` that holds `element`, counted from the operand's start. */
+static void locate_in(const emu_operand *o, long long batch, long long element, long long end_bytes, location *out)
+{
+    const long long rest = element - batch * o->batch_stride;
+    out->batch = batch;
+    out->row = divide(rest, o->ld);
+    out->column = rest - out->row * o->ld;
+    out->inside = out->row < o->rows && (out->column << o->element_shift) + end_bytes <= o->columns << o->element_shift;
+}
+
+/* 0 if the address is not between the operand's first and last byte. Problems may interleave or coincide: then any that
+ * holds the access will do. */
+static int locate(const emu_operand *o, uintptr_t address, size_t size, location *out)
+{
+    const uintptr_t offset = address - o->base;
+    if (offset >= (uintptr_t)o->span_bytes)
+        return 0;
+    const long long element = (long long)offset >> o->element_shift;
+    /* Bytes from the start of that element to the end of the access. */
+    const long long end_bytes = (long long)offset - (element << o->element_shift) + (long long)size;
+    if (o->batch == 1 || o->batch_stride == 0) {
+        locate_in(o, 0, element, end_bytes, out);
+        return 1;
+    }
+    long long batch = divide(element, o->batch_stride);
+    if (batch > o->batch - 1)
+        batch = o->batch - 1;
+    do {
+        locate_in(o, batch, element, end_bytes, out);
+        batch--;
+    } while (!out->inside && batch >= 0 && element - batch * o->batch_stride < matrix_span(o));
+    return 1;
+}
+
+static void fill_name(const emu_operand *o, const location *at, emu_fault *fault)
+{
+    fault->operand = o->name;
+    fault->batch = at->batch;
+    fault->row = at->row;
+    fault->column = at->column;
+    fault->rows = o->rows;
+    fault->columns = o->columns;
+}
+
+void tsr_emu_global_name(const emu_global *global, const void *address, emu_fault *fault)
+{
+    const emu_operand *nearest = NULL;
+    long long nearest_distance = 0;
+    for (int i = 0; i < EMU_OPERANDS; i++) {
+        const emu_operand *o = &global->operands[i];
+        location at;
+        if (o->span_bytes == 0)
+            continue;
+        if (locate(o, (uintptr_t)address, 1, &at)) {
+            fill_name(o, &at, fault);
+            return;
+        }
+        const long long before = (long long)(o->base - (uintptr_t)address);
+        const long long distance = before > 0 ? before : 1 - before - o->span_bytes;
+        if (!nearest || distance < nearest_distance) {
+            nearest = o;
+            nearest_distance = distance;
+        }
+    }
+    enum { FAR_BYTES = 1 << 30 }; /* then the pointer is wild, and the nearest operand would mislead */
+    if (!nearest || nearest_distance > FAR_BYTES)
+        return;
+    const int is_before = nearest->base > (uintptr_t)address;
+    fault->past_bytes = is_before ? -nearest_distance : nearest_distance;
+    location at = {0};
+    if (!is_before)
+        locate_in(nearest, nearest->batch - 1,
+                  (long long)((uintptr_t)address - nearest->base) >> nearest->element_shift, 1, &at);
+    fill_name(nearest, &at, fault);
+}
+
+static int classify(const emu_global *global, uintptr_t address, size_t size, int is_write, emu_fault *fault)
+{
+    *fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_GLOBAL};
+    for (int i = 0; i < EMU_OPERANDS; i++) {
+        const emu_operand *o = &global->operands[i];
+        location at;
+        if (!locate(o, address, size, &at))
+            continue;
+        fill_name(o, &at, fault);
+        if (!at.inside) {
+            fault->kind = EMU_PADDING; /* unless it proves to be inside another operand */
+        } else {
+            fault->kind = is_write ? EMU_READ_ONLY : EMU_NOT_READABLE;
+            return 0;
+        }
+    }
+    if (fault->kind == EMU_OUTSIDE)
+        tsr_emu_global_name(global, (const void *)address, fault);
+    return 0;
+}
+
+/* CTA + 1, and the stamp; its kind is 1 for writes, 2 for atomic ones. */
+enum { CLAIM_WRITE = 1 << 10, CLAIM_ATOMIC = 2 << 10 };
+
+static uint64_t claim_word(const emu_agent *agent, int is_write)
+{
+    return (uint64_t)(agent->cta + 1) << 32 | (uint64_t)(is_write ? CLAIM_WRITE : 0) | agent->clock->stamp;
+}
+
+static int is_same_cta(const emu_agent *agent, uint64_t claim)
+{
+    return (long long)(claim >> 32) == agent->cta + 1;
+}
+
+/* Has the agent seen the access that left this claim? */
+static int has_seen(const emu_agent *agent, uint64_t claim)
+{
+    const emu_stamp stamp = (emu_stamp)claim & ~(emu_stamp)(CLAIM_WRITE | CLAIM_ATOMIC);
+    return is_same_cta(agent, claim)
+               ? tsr_emu_clock_has_seen(agent->time, agent->clock, stamp)
+               : tsr_emu_far_has_seen(agent->far, agent->time, agent->clock, (long long)(claim >> 32) - 1, stamp);
+}
+
+static int fill_race(const emu_operand *o, const location *at, const emu_agent *agent, uint64_t other, int is_write,
+                     emu_fault *fault)
+{
+    *fault = (emu_fault){.kind = is_same_cta(agent, other) ? EMU_RACE : EMU_TWO_CTAS,
+                         .memory = EMU_GLOBAL,
+                         .other_cta = (long long)(other >> 32) - 1,
+                         .other_thread = (emu_stamp)other & EMU_STAMP_THREAD,
+                         .other_is_write = is_write};
+    fill_name(o, at, fault);
+    return 0;
+}
+
+/* One element of D. Claims are only ever compared, so relaxed order is enough. Of different CTAs even two reads are too
+ * many, since one of them must write. */
+static int claim_element(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
+                         int is_write, emu_fault *fault)
+{
+    const uint64_t mine = claim_word(agent, is_write);
+    _Atomic uint64_t *claim = &claims->d[(at->batch * o->rows + at->row) * o->columns + at->column];
+    const uint64_t old = atomic_exchange_explicit(claim, mine, memory_order_relaxed);
+    if (old == 0 || old == mine)
+        return 1;
+    const int old_is_write = (old & CLAIM_WRITE) != 0;
+    if (is_same_cta(agent, old) && !is_write && !old_is_write)
+        return 1;
+    return has_seen(agent, old) ? 1 : fill_race(o, at, agent, old, old_is_write, fault);
+}
+
+/* Four bytes of the workspace. Narrower accesses are not followed: neighbours would seem to race. */
+static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
+                                   int is_write, int is_atomic, emu_fault *fault)
+{
+    _Atomic uint64_t *written = &claims->workspace[at->column / 4 * 2], *read = written + 1;
+    const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
+    const uint64_t old = is_write ? atomic_exchange_explicit(written, mine, memory_order_relaxed)
+                                  : atomic_load_explicit(written, memory_order_relaxed);
+    if (old == 0 && !is_write && !is_atomic) {
+        *fault = (emu_fault){.kind = EMU_POISON, .memory = EMU_GLOBAL};
+        fill_name(o, at, fault);
+        return 0;
+    }
+    if (old != 0 && old != mine && !(is_atomic && (old & CLAIM_ATOMIC)) && !has_seen(agent, old))
+        return fill_race(o, at, agent, old, 1, fault);
+    if (is_atomic)
+        return 1;
+    const uint64_t reader = atomic_exchange_explicit(read, is_write ? 0 : mine, memory_order_relaxed);
+    if (is_write && reader != 0 && !has_seen(agent, reader))
+        return fill_race(o, at, agent, reader, 0, fault);
+    return 1;
+}
+
+int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
+                          const emu_agent *agent, emu_fault *fault)
+{
+    for (int i = is_write ? EMU_D : EMU_A; i < EMU_OPERANDS; i++) {
+        const emu_operand *o = &global->operands[i];
+        location at;
+        if (!(is_write ? o->writable : o->readable) || !locate(o, (uintptr_t)address, size, &at) || !at.inside)
+            continue;
+        const long long last = at.column + ((long long)(size - 1) >> o->element_shift);
+        for (; i == EMU_WORKSPACE && size >= 4 && at.column <= last; at.column += 4)
+            if (!claim_word_of_workspace(claims, o, &at, agent, is_write, 0, fault))
+                return 0;
+        for (; o->claimed && at.column <= last; at.column++)
+            if (!claim_element(claims, o, &at, agent, is_write, fault))
+                return 0;
+        return 1;
+    }
+    return classify(global, (uintptr_t)address, size, is_write, fault);
+}
+
+int tsr_emu_global_atomic(const emu_global *global, const unsigned *word, emu_claims *claims, const emu_agent *agent,
+                          int is_write, emu_fault *fault)
+{
+    const emu_operand *o = &global->operands[EMU_WORKSPACE];
+    location at;
+    if (locate(o, (uintptr_t)word, sizeof *word, &at) && at.inside)
+        return claim_word_of_workspace(claims, o, &at, agent, is_write, 1, fault);
+    *fault = (emu_fault){.kind = EMU_MISUSE, .rule = "atomic operations are for the workspace only"};
+    return 0;
+}

@@ -1,0 +1,77 @@
+#include "emu/run.h"
+
+#include <pthread.h>
+
+#include "emu/machine.h"
+
+/* CTAs that the GPU holds at once, by threads and shared memory. */
+static long long occupancy(const tsr_emu_job *job, unsigned n_threads)
+{
+    long long per_sm = TSR_EMU_SM_THREADS / ((n_threads + 31) / 32 * 32);
+    const long long by_shared = TSR_EMU_SM_SHARED / (long long)(job->shared_bytes + TSR_EMU_CTA_RESERVED);
+    per_sm = per_sm < by_shared ? per_sm : by_shared;
+    per_sm = per_sm < TSR_EMU_SM_CTAS ? per_sm : TSR_EMU_SM_CTAS;
+    return TSR_EMU_SMS * (per_sm > 1 ? per_sm : 1);
+}
+
+/* Runs the workers, the last of them on this thread, and reports the fault of the lowest CTA. */
+static tsr_status run_workers(emu_launch *launch, emu_worker *workers, int n_workers)
+{
+    pthread_t threads[EMU_MAX_WORKERS];
+    int started = 0;
+    while (started < n_workers - 1 &&
+           pthread_create(&threads[started], NULL, tsr_emu_worker_main, &workers[started]) == 0)
+        started++;
+    for (int i = started; i < n_workers - 1; i++)
+        atomic_store(&workers[i].idle_at, INT64_MAX); /* it never runs, so nobody must wait for it */
+    tsr_emu_worker_main(&workers[n_workers - 1]);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+
+    const emu_fault *first = NULL;
+    for (int i = 0; i < n_workers; i++)
+        if (workers[i].fault.kind != EMU_NO_FAULT && (!first || workers[i].fault.cta < first->cta))
+            first = &workers[i].fault;
+    const tsr_emu_job *job = launch->job;
+    return first ? tsr_emu_report(first, job->name, job->threads_x, job->grid.x, job->grid.y) : TSR_OK;
+}
+
+tsr_status tsr_emu_run(const tsr_emu_job *job)
+{
+    emu_launch launch = {
+        .job = job, .n_threads = job->threads_x * job->threads_y, .n_ctas = job->grid.x * job->grid.y * job->grid.z};
+    if (launch.n_threads < 1 || launch.n_threads > TSR_EMU_MAX_THREADS)
+        return tsr_fail(TSR_INTERNAL, "%s: a CTA of %u threads, must be 1 to %d", job->name, launch.n_threads,
+                        TSR_EMU_MAX_THREADS);
+    if (launch.n_ctas <= 0)
+        return TSR_OK;
+    atomic_init(&launch.next_cta, 0);
+    atomic_init(&launch.stop_at, launch.n_ctas);
+    atomic_init(&launch.n_resident, 0);
+    launch.max_resident = occupancy(job, launch.n_threads);
+    atomic_init(&launch.progress, 0);
+
+    int n_workers = job->workers < 1 ? 1 : job->workers > EMU_MAX_WORKERS ? EMU_MAX_WORKERS : job->workers;
+    if (n_workers > launch.n_ctas)
+        n_workers = (int)launch.n_ctas;
+    emu_worker *workers = tsr_alloc(job->allocator, 64, (size_t)n_workers * sizeof *workers);
+    if (!workers)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory for the emulator's workers", job->name);
+    for (int i = 0; i < n_workers; i++) {
+        workers[i] = (emu_worker){.launch = &launch};
+        atomic_init(&workers[i].idle_at, -1);
+        tsr_emu_global_make(&workers[i].global, job);
+    }
+    launch.workers = workers;
+    launch.n_workers = n_workers;
+    tsr_emu_atomics_make(&launch.atomics);
+    const tsr_status status = tsr_emu_claims_make(&launch.claims, &workers[0].global)
+                                  ? run_workers(&launch, workers, n_workers)
+                                  : tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory to follow who writes D", job->name);
+    tsr_emu_claims_free(&launch.claims);
+    tsr_emu_atomics_free(&launch.atomics, job->allocator);
+    for (int i = 0; i < n_workers; i++)
+        tsr_emu_worker_free(&workers[i]);
+    tsr_free(job->allocator, workers);
+    return status;
+}
