@@ -191,7 +191,7 @@ static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_
         SNAME(update_block)(u, matrix, x, sum + j, step, rows, steps, wide, 0, M_FIRST(LANES));
     for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
         SNAME(update_block)
-        (u, matrix, x, sum + j, step, rows, steps, 1, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
+    (u, matrix, x, sum + j, step, rows, steps, 1, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
 }
 
 static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_update *u, const int rows,
