@@ -8,6 +8,7 @@
 #define TSR_PTX_LANGUAGE_H
 
 #include "core/gemm_args.h"
+#include "core/tensor_map.h"
 
 #ifndef TSR_EMU
 #define TSR_EMU 0
@@ -21,6 +22,12 @@
     void TSR_KERNEL_NAME(const tsr_gemm_args args); \
     void TSR_KERNEL_NAME(const tsr_gemm_args args)
 
+/* The entry of a kernel that uses the copy engine and runs in clusters of `cluster` CTAs along x, one CTA on an SM: it
+ * also reads `maps`. */
+#define TSR_KERNEL_TMA(threads, cluster)                                        \
+    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps); \
+    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps)
+
 /* Functions that kernels call: always inlined, so that no rung pays for being readable. */
 #define TSR_DEVICE static inline __attribute__((always_inline))
 
@@ -29,7 +36,7 @@
 #define blockDim  tsr_emu_block_dim()
 #define gridDim   tsr_emu_grid_dim()
 
-/* The CTA's shared memory: `smem_bytes` of the row, aligned to 128 bytes. */
+/* The CTA's shared memory: `smem_bytes` of the row, aligned to 1024 bytes. */
 #define TSR_SHARED tsr_emu_shared()
 
 /* Asks for complete unrolling of the next loop; the emulator keeps the loop. */
@@ -39,9 +46,12 @@
 
 #define TSR_KERNEL(threads) \
     extern "C" __global__ void __launch_bounds__(threads) TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
+#define TSR_KERNEL_TMA(threads, cluster)                                                     \
+    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1) \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args, const __grid_constant__ tsr_tensor_maps maps)
 #define TSR_DEVICE static __device__ __forceinline__
 
-extern __shared__ __align__(128) unsigned char tsr_shared_arena[];
+extern __shared__ __align__(1024) unsigned char tsr_shared_arena[];
 #define TSR_SHARED tsr_shared_arena
 
 #define TSR_UNROLL _Pragma("unroll")
