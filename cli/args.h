@@ -92,6 +92,7 @@ cli_parse cli_parse_choice;        /* int: index of the text among the choices i
 cli_parse cli_parse_choices;       /* unsigned: comma list of choices as bits, 1u << index */
 cli_parse cli_parse_dtype;         /* tsr_dtype, by tsr_dtype_name */
 cli_parse cli_parse_layout;        /* cli_layout: nn, nt, tn, tt */
+cli_parse cli_parse_device;        /* const char *: auto, cpu, emu, cuda:N; points into argv */
 cli_parse cli_parse_kernel;        /* const char *: name or instance of a kernel; points into argv */
 cli_parse cli_parse_kernel_or_all; /* the same, or "all" */
 /* Comma lists, at least one value and at most CLI_LIST_MAX; an empty item is an error. */

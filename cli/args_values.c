@@ -116,6 +116,20 @@ int cli_parse_layout(const cli_option *option, const char *text, void *to, cli_m
     return 1;
 }
 
+int cli_parse_device(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    static const char *const names[] = {"auto", "cpu", "emu"};
+    const char *ordinal = strncmp(text, "cuda:", 5) == 0 ? text + 5 : "";
+    int good = *ordinal && strlen(ordinal) <= 3 && strspn(ordinal, "0123456789") == strlen(ordinal);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        good |= strcmp(text, names[i]) == 0;
+    if (!good)
+        return cli_reject(error, "needs one of auto, cpu, emu, cuda:N, not '%s'", text);
+    *(const char **)to = text;
+    return 1;
+}
+
 const char *cli_kernel_name(size_t index)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info}, other = info;

@@ -3,5 +3,5 @@
 #include <stddef.h>
 
 const cli_command *const cli_commands[] = {
-    NULL,
+    &cli_cmd_info, &cli_cmd_run, &cli_cmd_route, &cli_cmd_verify, NULL,
 };

@@ -1,8 +1,10 @@
-/* The table of sub-commands: a new one is one file and one row in commands.c. */
+/* The table of sub-commands: a new one is one file, its name here and one row in commands.c. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
 #include "cli/args.h"
+
+extern const cli_command cli_cmd_bench, cli_cmd_info, cli_cmd_route, cli_cmd_run, cli_cmd_verify;
 
 /* In the order of the help text; ends with NULL. */
 extern const cli_command *const cli_commands[];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "tessera.h"
 
@@ -33,6 +34,14 @@ static void print_overview(FILE *to)
     fprintf(to, "\nexit codes: 0 success, 1 the work failed, 2 the arguments are wrong\n");
 }
 
+/* A command that a signal stopped has said what it had; the process then ends as the signal would have ended it. */
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    int code = cli_finish_output(command, command->run(command, argc, argv));
+    cli_interrupt_die();
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -50,7 +59,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; cli_commands[i]; i++)
         if (strcmp(cli_commands[i]->name, name) == 0)
-            return cli_finish_output(cli_commands[i], cli_commands[i]->run(cli_commands[i], argc - 2, argv + 2));
+            return run_command(cli_commands[i], argc - 2, argv + 2);
 
     const char *nearest = cli_nearest(name, command_count(), command_name, NULL);
     const char *what = name[0] == '-' ? "option" : "command";

@@ -142,19 +142,32 @@ void cli_table_row(cli_table *table, ...)
     va_end(list);
 }
 
+/* Padding is printed only before something, so that lines have no blanks at their end. */
 static void print_row(const cli_table *table, char *const *cells, const int *widths, FILE *to, int indent)
 {
-    int column = indent;
-    fprintf(to, "%*s", indent, "");
-    for (size_t i = 0; i + 1 < table->columns; i++) {
-        fprintf(to, table->align[i] == 'r' ? "%*s  " : "%-*s  ", widths[i], cells[i]);
+    int at = 0, column = indent; /* printed so far; where the cell begins */
+    for (size_t i = 0; i < table->columns; i++) {
+        const int length = (int)strlen(cells[i]), last = i + 1 == table->columns;
+        const int begin = column + (table->align[i] == 'r' ? widths[i] - length : 0);
+        if (length)
+            fprintf(to, "%*s", begin - at, "");
+        if (last && table->align[i] == 'l' && length) {
+            cli_print_wrapped(to, cells[i], begin, begin);
+            return;
+        }
+        fputs(cells[i], to);
+        at = length ? begin + length : at;
         column += widths[i] + 2;
     }
-    const char *last = cells[table->columns - 1];
-    if (table->align[table->columns - 1] == 'r')
-        fprintf(to, "%*s\n", widths[table->columns - 1], last);
-    else
-        cli_print_wrapped(to, last, column, column);
+    fputc('\n', to);
+}
+
+static void drop(cli_table *table)
+{
+    for (size_t i = 0; i < table->rows * table->columns; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    memset(table, 0, sizeof *table);
 }
 
 int cli_table_end(cli_table *table, FILE *to, int indent)
@@ -164,12 +177,9 @@ int cli_table_end(cli_table *table, FILE *to, int indent)
     for (size_t i = 0; i < count && good; i++)
         if ((int)strlen(table->cells[i]) > widths[i % table->columns])
             widths[i % table->columns] = (int)strlen(table->cells[i]);
-    for (size_t row = 0; row < table->rows && good; row++)
+    for (size_t row = 0; row < table->rows && good && table->rows > 1; row++)
         print_row(table, table->cells + row * table->columns, widths, to, indent);
-    for (size_t i = 0; i < count; i++)
-        free(table->cells[i]);
-    free(table->cells);
-    memset(table, 0, sizeof *table);
+    drop(table);
     return good;
 }
 

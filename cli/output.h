@@ -29,7 +29,8 @@ typedef struct cli_table {
 void cli_table_begin(cli_table *table, const char *align, ...);
 /* One more row, one const char * for each column; the texts are copied. */
 void cli_table_row(cli_table *table, ...);
-/* Prints and frees. 0 if memory ran out: then nothing is printed. */
+/* Prints and frees; a table without rows below its head prints nothing. 0 if memory ran out: then nothing is printed
+ * either. */
 int cli_table_end(cli_table *table, FILE *to, int indent);
 
 /* Formats into `out` and returns it, for cells. */

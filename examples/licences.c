@@ -67,9 +67,13 @@ static uint64_t hash_bytes(const char *p, size_t bytes) /* FNV-1a */
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
+/* Makes room for twice the words; half the slots stay free. */
 static void rehash(corpus *c)
 {
     c->slot_count = c->slot_count ? 2 * c->slot_count : 1 << 14;
+    size_t words_max = c->slot_count / 2;
+    c->words = grow(c->words, words_max, sizeof *c->words);
+    memset(c->words + c->word_count, 0, (words_max - c->word_count) * sizeof *c->words);
     free(c->slots);
     c->slots = calloc(c->slot_count, sizeof *c->slots);
     if (!c->slots)
@@ -92,11 +96,7 @@ static uint32_t find_word(corpus *c, const char *text, size_t length)
         if (strlen(w->text) == length && memcmp(w->text, text, length) == 0)
             return c->slots[at] - 1;
     }
-    if ((c->word_count & (c->word_count - 1)) == 0)
-        c->words = grow(c->words, c->word_count ? 2 * c->word_count : 1, sizeof *c->words);
-    word *w = &c->words[c->word_count];
-    memset(w, 0, sizeof *w);
-    memcpy(w->text, text, length);
+    memcpy(c->words[c->word_count].text, text, length);
     c->slots[at] = (uint32_t)++c->word_count;
     return (uint32_t)c->word_count - 1;
 }
@@ -121,7 +121,9 @@ static void count_words(corpus *c, document *d, char *text, size_t bytes)
         i += i == start;
     }
     qsort(found, count, sizeof *found, by_word);
-    d->words = grow(NULL, count + 1, sizeof *d->words);
+    d->words = calloc(count + 1, sizeof *d->words);
+    if (!d->words)
+        die("out of memory for", d->name);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || found[i] != found[i - 1]) {
             d->words[d->word_count++] = (occurrence){found[i], 0};
@@ -181,7 +183,7 @@ static void add_document(corpus *c, const char *path)
 
 static int by_documents(const void *a, const void *b) /* most widely used first, then by the alphabet */
 {
-    const word *x = *(const word *const *)a, *y = *(const word *const *)b;
+    const word *x = a, *y = b;
     if (x->documents != y->documents)
         return x->documents < y->documents ? 1 : -1;
     return strcmp(x->text, y->text);
@@ -190,14 +192,13 @@ static int by_documents(const void *a, const void *b) /* most widely used first,
 /* Columns are the words of at least two texts: the others cannot make two texts alike, only longer. */
 static size_t choose_columns(corpus *c)
 {
-    const word **order = grow(NULL, c->word_count + 1, sizeof *order);
-    for (size_t i = 0; i < c->word_count; i++)
-        order[i] = &c->words[i];
+    word *order = grow(NULL, c->word_count + 1, sizeof *order);
+    memcpy(order, c->words, c->word_count * sizeof *order);
     qsort(order, c->word_count, sizeof *order, by_documents);
     size_t columns = 0;
     for (size_t i = 0; i < c->word_count; i++) {
-        int keep = order[i]->documents >= 2 && columns < COLUMNS_MAX;
-        c->words[order[i] - c->words].column = keep ? (uint32_t)columns++ : UINT32_MAX;
+        int keep = order[i].documents >= 2 && columns < COLUMNS_MAX;
+        c->words[find_word(c, order[i].text, strlen(order[i].text))].column = keep ? (uint32_t)columns++ : UINT32_MAX;
     }
     free(order);
     return columns;

@@ -30,16 +30,21 @@ typedef struct lab_record {
 /* A record with every number NAN and every text "". */
 lab_record lab_record_make(void);
 
-typedef struct lab_report lab_report;
+/* A report being written. Rows go out as they come, so that what was measured is seen even if the rest never is. */
+typedef struct lab_report {
+    lab_format format;
+    FILE *to;
+    int kernel_width; /* of the column, tables only */
+    int with_peer;    /* tables and Markdown have the columns of a peer */
+    size_t rows;
+} lab_report;
 
-/* Writes to `path` (through a temporary file beside it, renamed by lab_report_close), or to stdout if path is NULL.
- * kernel_width: widest kernel name to come. TSR_IO_ERROR names the path. */
-tsr_status lab_report_open(lab_format format, const char *path, int kernel_width, lab_report **out);
-tsr_status lab_report_add(lab_report *report, const lab_record *record);
-/* A remark: a line of its own in tables and Markdown, left out of JSON and CSV. */
-tsr_status lab_report_note(lab_report *report, const char *text);
-/* Ends the output and frees the report, also when it fails. With keep 0 a file is not put in place. */
-tsr_status lab_report_close(lab_report *report, int keep);
+/* Starts a report on `to`, which stays the caller's. kernel_width: widest kernel name to come. Whether all of it got
+ * written, ferror(to) tells. */
+lab_report lab_report_begin(lab_format format, FILE *to, int kernel_width, int with_peer);
+void lab_report_add(lab_report *report, const lab_record *record);
+/* A remark: a line of its own in tables and Markdown; JSON and CSV have no place for it. */
+void lab_report_note(lab_report *report, const char *text);
 
 /* One record as a line of JSON, newline included. */
 void lab_record_write_json(FILE *file, const lab_record *record);

@@ -228,7 +228,7 @@ static void runs_refuse_each_broken_rule(void **state)
     tsr_plan *plan = NULL;
     assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
     _Alignas(16) float a[32] = {0};
-    float b[20] = {0}, c[12] = {0}, d[16] = {0};
+    float b[40] = {0}, c[12] = {0}, d[16] = {0};
     const tsr_run_args good = tsr_run_args_make(a, b, d);
     assert_int_equal(tsr_plan_run(plan, &good), TSR_OK);
 
@@ -257,7 +257,7 @@ static void runs_refuse_each_broken_rule(void **state)
     args.d = a + 14;
     expect(tsr_plan_run(plan, &args), TSR_INVALID_ARGUMENT, "d: overlaps A");
     args = good;
-    args.d = b + 19;
+    args.d = b + 19; /* its first element is B's last */
     expect(tsr_plan_run(plan, &args), TSR_INVALID_ARGUMENT, "d: overlaps B");
     args = good;
     args.c = d + 1;
@@ -476,13 +476,11 @@ static void failed_allocations_write_nothing(void **state)
                 assert_true(d[i] == (status == TSR_OK ? 0.0f : 5.0f));
             tsr_context_destroy(context);
         }
-        if (count.calls < fail_at) {
-            assert_int_equal(status, TSR_OK);
-            done = 1;
-        } else {
+        if (status != TSR_OK) { /* a call may also do with less memory; then D is right */
             assert_int_equal(status, TSR_OUT_OF_MEMORY);
             failures++;
         }
+        done = count.calls < fail_at;
         assert_int_equal(count.live, 0);
     }
     assert_true(failures > 0);

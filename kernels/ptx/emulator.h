@@ -16,12 +16,32 @@ __attribute__((const)) tsr_emu_uint3 tsr_emu_block_dim(void);
 __attribute__((const)) tsr_emu_uint3 tsr_emu_grid_dim(void);
 
 /* The CTA's arena of shared memory, and the 32-bit address of a pointer into it. */
-__attribute__((const)) unsigned char *tsr_emu_shared(void);
+__attribute__((const)) unsigned char *tsr_emu_shared_base(void);
 unsigned tsr_emu_shared_address(const void *pointer);
 /* The other way round, for accesses at a 32-bit address of the thread's own CTA. */
 void *tsr_emu_shared_pointer(unsigned address);
 
 /* Waits for all threads of the CTA. */
 void tsr_emu_barrier(void);
+
+/* What the lanes of a warp do together. Each lane in `mask` calls tsr_emu_warp with the same function and mask and with
+ * operands of its own; the last one to come calls function(operands of each lane, mask), which reads and writes them
+ * all; then all go on. Lanes that are not in the mask have NULL. The function returns NULL, or the rule that was
+ * broken. It must be a TSR_EMU_TOGETHER function: it touches the stacks of other threads, and nothing else. */
+typedef const char *tsr_emu_warp_function(void *const lanes[32], unsigned mask);
+void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands);
+#define TSR_EMU_TOGETHER static __attribute__((no_sanitize("thread"), noinline))
+
+/* The lanes in the mask wait for each other and see each other's accesses. */
+void tsr_emu_warp_sync(unsigned mask);
+
+/* cp.async: copies from_bytes of `bytes` (4, 8 or 16) and sets the rest to 0; a group of copies ends; all but the
+ * latest pending_groups groups have landed. */
+void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned from_bytes);
+void tsr_emu_copy_commit(void);
+void tsr_emu_copy_wait(unsigned pending_groups);
+
+/* Ends the kernel: the calling thread broke a rule of an instruction; a static string. */
+_Noreturn void tsr_emu_misuse(const char *rule);
 
 #endif

@@ -37,7 +37,7 @@
 #define gridDim   tsr_emu_grid_dim()
 
 /* The CTA's shared memory: `smem_bytes` of the row, aligned to 1024 bytes. */
-#define TSR_SHARED tsr_emu_shared()
+#define TSR_SHARED tsr_emu_shared_base()
 
 /* Asks for complete unrolling of the next loop; the emulator keeps the loop. */
 #define TSR_UNROLL

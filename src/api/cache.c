@@ -87,7 +87,7 @@ void tsr_plan_cache_destroy(tsr_plan_cache *cache)
 static cache_entry *find_locked(tsr_plan_cache *cache, const cache_key *key, size_t bucket)
 {
     for (size_t i = cache->buckets[bucket]; i != NONE; i = cache->entries[i].next)
-        if (memcmp(&cache->entries[i].key, key, sizeof *key) == 0)
+        if (memcmp((const void *)&cache->entries[i].key, (const void *)key, sizeof *key) == 0) /* padding is zeroed */
             return &cache->entries[i];
     return NULL;
 }

@@ -31,6 +31,7 @@ const char *tsr_version(void)
     return TEXT(TSR_VERSION_MAJOR) "." TEXT(TSR_VERSION_MINOR) "." TEXT(TSR_VERSION_PATCH);
 }
 
+#undef tsr_fail
 tsr_status tsr_fail(tsr_status status, const char *format, ...)
 {
     va_list arguments;

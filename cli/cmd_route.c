@@ -1,0 +1,154 @@
+/* tessera route: which kernel would run a problem, and why not the others. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/route_list.h"
+
+typedef struct settings {
+    int64_t m, n, k;
+    tsr_dtype dtype;
+    cli_layout layout;
+    const char *device;
+    int memory; /* of the choices below: 0 host, 1 device */
+    int format;
+} settings;
+
+#define AT(field) .offset = offsetof(settings, field)
+static const cli_option options[] = {
+    {.name = "M", .help = "rows of A and C", .parse = cli_parse_int, AT(m), .max = INT64_MAX},
+    {.name = "N", .help = "columns of B and C", .parse = cli_parse_int, AT(n), .max = INT64_MAX},
+    {.name = "K", .help = "columns of A, rows of B", .parse = cli_parse_int, AT(k), .max = INT64_MAX},
+    {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
+    {.name = "--layout",
+     .value = "nn|nt|tn|tt",
+     .help = "t: A, or B, is stored transposed (default nn)",
+     .parse = cli_parse_layout,
+     AT(layout)},
+    {.name = "--device",
+     .value = "D",
+     .help = "auto, cpu, cuda:N or emu (default auto)",
+     .parse = cli_parse_device,
+     AT(device)},
+    {.name = "--memory",
+     .value = "host|device",
+     .help = "where the operands lie; from host memory a GPU has to copy them (default host)",
+     .parse = cli_parse_choice,
+     AT(memory)},
+    {.name = "--format",
+     .value = "table|json",
+     .help = "json: one object a line (default table)",
+     .parse = cli_parse_choice,
+     AT(format)},
+    {0}};
+
+static tsr_gemm_desc describe(const settings *set)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
+    desc.a.trans = set->layout.a;
+    desc.b.trans = set->layout.b;
+    desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = set->memory ? TSR_DEVICE : TSR_HOST;
+    return desc;
+}
+
+static const char *layout_name(cli_layout layout)
+{
+    static const char *const names[] = {"nn", "nt", "tn", "tt"};
+    return names[(layout.a == TSR_T) * 2 + (layout.b == TSR_T)];
+}
+
+static void print_json(const settings *set, const cli_route_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const tsr_candidate *candidate = &list->items[i];
+        cli_json json = cli_json_begin(stdout);
+        cli_json_text(&json, "kernel", candidate->kernel);
+        cli_json_text(&json, "device", candidate->device);
+        cli_json_text(&json, "dtype", tsr_dtype_name(set->dtype));
+        cli_json_text(&json, "layout", layout_name(set->layout));
+        cli_json_int(&json, "m", set->m);
+        cli_json_int(&json, "n", set->n);
+        cli_json_int(&json, "k", set->k);
+        cli_json_bool(&json, "chosen", candidate->chosen);
+        cli_json_bool(&json, "applicable", candidate->applicable);
+        cli_json_text(&json, "reason", candidate->applicable ? NULL : candidate->reason);
+        if (candidate->applicable) {
+            cli_json_number(&json, "cost_ns", candidate->cost_ns);
+            cli_json_number(&json, "bytes", candidate->bytes);
+            cli_json_text(&json, "limiter", candidate->limiter);
+        } else {
+            cli_json_null(&json, "cost_ns");
+            cli_json_null(&json, "bytes");
+            cli_json_null(&json, "limiter");
+        }
+        cli_json_end(&json);
+    }
+}
+
+static int print_table(const settings *set, const cli_route_list *list)
+{
+    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s %s on %s, operands in %s memory\n", set->m, set->n, set->k,
+           tsr_dtype_name(set->dtype), layout_name(set->layout), set->device, set->memory ? "device" : "host");
+    cli_table good, bad;
+    cli_table_begin(&good, "llrrll", "applicable", "device", "expected", "traffic", "limited by", "");
+    cli_table_begin(&bad, "ll", "rejected", "reason");
+    for (size_t i = 0; i < list->count; i++) {
+        const tsr_candidate *candidate = &list->items[i];
+        char time[32], bytes[32];
+        if (!candidate->applicable) {
+            cli_table_row(&bad, candidate->kernel, candidate->reason);
+            continue;
+        }
+        cli_table_row(&good, candidate->kernel, candidate->device, cli_time_text(time, candidate->cost_ns),
+                      cli_bytes_text(bytes, candidate->bytes), candidate->limiter,
+                      candidate->chosen ? "<- chosen" : "");
+    }
+    if (good.rows > 1)
+        putchar('\n');
+    int whole = cli_table_end(&good, stdout, 0);
+    if (bad.rows > 1)
+        putchar('\n');
+    whole &= cli_table_end(&bad, stdout, 0);
+    return whole;
+}
+
+static int route(const cli_command *self, const settings *set, tsr_context *context)
+{
+    cli_route_list list;
+    const tsr_gemm_desc desc = describe(set);
+    if (cli_route(context, &desc, &list) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    int code = CLI_OK;
+    if (set->format == CLI_FORMAT_JSON)
+        print_json(set, &list);
+    else if (!print_table(set, &list))
+        code = cli_failure(self, "out of memory");
+    if (code == CLI_OK && (list.count == 0 || !list.items[0].applicable))
+        code = cli_failure(self, "no kernel applies");
+    cli_route_free(&list);
+    return code;
+}
+
+static int run(const cli_command *self, int argc, char **argv)
+{
+    settings set = {.dtype = TSR_F32, .device = "auto"};
+    tsr_context *context;
+    int code = cli_read_args(self, argc, argv, &set);
+    if (code != CLI_CONTINUE)
+        return code;
+    if (tsr_context_create(set.device, NULL, &context) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    code = route(self, &set, context);
+    tsr_context_destroy(context);
+    return code;
+}
+
+const cli_command cli_cmd_route = {"route",
+                                   "which kernel a problem gets, and why not the others",
+                                   "M N K [options]",
+                                   options,
+                                   "The expected times come from a cost model, not from a measurement; tessera bench "
+                                   "measures.",
+                                   run};

@@ -1,0 +1,277 @@
+/* tessera verify: every kernel against the reference, element by element. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "lab/device.h"
+#include "lab/verify.h"
+
+typedef struct settings {
+    const char *kernel, *device;
+    int quick, full, format;
+    int64_t seed;
+} settings;
+
+#define AT(field) .offset = offsetof(settings, field)
+static const cli_option options[] = {
+    {.name = "--kernel",
+     .value = "NAME|all",
+     .help = "a kernel, or one instance of it (default all)",
+     .parse = cli_parse_kernel_or_all,
+     AT(kernel)},
+    {.name = "--device",
+     .value = "D",
+     .help = "cpu, cuda:N or emu; auto runs CPU kernels on the CPU and CUDA kernels on the first GPU, or in the "
+             "emulator where there is none (default auto)",
+     .parse = cli_parse_device,
+     AT(device)},
+    {.name = "--quick", .help = "a pairwise cover of the cases (this is the default)", AT(quick)},
+    {.name = "--full", .help = "more and larger cases", AT(full)},
+    {.name = "--seed",
+     .value = "S",
+     .help = "decides cases and numbers (default 1)",
+     .parse = cli_parse_int,
+     AT(seed),
+     .max = INT64_MAX},
+    {.name = "--format",
+     .value = "table|json",
+     .help = "json: one object a line (default table)",
+     .parse = cli_parse_choice,
+     AT(format)},
+    {0}};
+
+typedef struct session {
+    const cli_command *self;
+    const settings *set;
+    const volatile sig_atomic_t *stop;
+    cli_progress *progress;
+    const char *device; /* the one at work */
+    int name_width;
+    int kernels, passed;
+    int64_t cases, elements;
+    int64_t index, of; /* of the kernels on all devices */
+} session;
+
+/* ---- output ---------------------------------------------------------------------------------------------------------
+ */
+
+static int is_good(const lab_verify_result *result)
+{
+    return result->failed == 0 && result->cases > 0;
+}
+
+static void print_json(const session *s, const lab_verify_result *result)
+{
+    const lab_verify_worst *worst = &result->worst;
+    cli_json json = cli_json_begin(stdout);
+    cli_json_text(&json, "kernel", result->kernel.info.instance);
+    cli_json_text(&json, "hash", result->kernel.info.hash);
+    cli_json_text(&json, "device", s->device);
+    cli_json_bool(&json, "passed", is_good(result));
+    cli_json_int(&json, "planned", result->planned);
+    cli_json_int(&json, "cases", result->cases);
+    cli_json_int(&json, "failed", result->failed);
+    cli_json_int(&json, "refused", result->refused);
+    cli_json_text(&json, "refusal", result->refused ? result->refusal : NULL);
+    cli_json_int(&json, "elements", result->elements);
+    cli_json_number(&json, "worst_ratio", worst->ratio);
+    cli_json_number(&json, "worst_c", result->worst_c);
+    cli_json_number(&json, "bound_c", result->kernel.bound_c);
+    cli_json_int(&json, "batch", worst->batch);
+    cli_json_int(&json, "row", worst->row);
+    cli_json_int(&json, "column", worst->column);
+    cli_json_number(&json, "value", worst->value);
+    cli_json_number(&json, "reference", worst->reference);
+    cli_json_number(&json, "bound", worst->bound);
+    cli_json_text(&json, "problem", worst->problem);
+    cli_json_text(&json, "first_failure", result->failed ? result->first_failure : NULL);
+    cli_json_end(&json);
+}
+
+static void print_head(const session *s)
+{
+    printf("%-*s  %-7s  %6s  %6s  %9s  %s\n", s->name_width, "kernel", "device", "cases", "failed", "elements",
+           "worst error / bound");
+}
+
+static void print_worst(const lab_verify_worst *worst)
+{
+    if (worst->ratio > 0)
+        printf("%-7.3g at (%" PRId64 ", %" PRId64 ")", worst->ratio, worst->row, worst->column);
+    else
+        printf("0");
+}
+
+static void print_row(const session *s, const lab_verify_result *result)
+{
+    printf("%-*s  %-7s  %6" PRId64 "  %6" PRId64 "  %9" PRId64 "  ", s->name_width, result->kernel.info.instance,
+           s->device, result->cases, result->failed, result->elements);
+    print_worst(&result->worst);
+    puts(is_good(result) ? "" : "  FAILED");
+    if (!is_good(result)) {
+        fputs("  ", stdout);
+        cli_print_wrapped(stdout, result->failed ? result->first_failure : result->refusal, 2, 2);
+    }
+}
+
+static void print_details(const lab_verify_worst *worst)
+{
+    char text[400];
+    snprintf(text, sizeof text, "worst: %s: value %.17g, reference %.17g, bound %.3g", worst->problem, worst->value,
+             worst->reference, worst->bound);
+    fputs("  ", stdout);
+    cli_print_wrapped(stdout, text, 2, 2);
+}
+
+static void on_case(void *user, const char *instance, int64_t done, int64_t of)
+{
+    const session *s = user;
+    cli_progress_say(s->progress, "%s on %s, kernel %" PRId64 " of %" PRId64 ", case %" PRId64 " of %" PRId64, instance,
+                     s->device, s->index + 1, s->of, done, of);
+}
+
+static void report(session *s, const lab_verify_result *result)
+{
+    s->kernels++;
+    s->passed += is_good(result);
+    s->cases += result->cases;
+    s->elements += result->elements;
+    cli_progress_clear(s->progress);
+    if (s->set->format == CLI_FORMAT_JSON) {
+        print_json(s, result);
+    } else {
+        print_row(s, result);
+        if (result->failed)
+            print_details(&result->worst);
+    }
+    fflush(stdout);
+}
+
+/* ---- work -----------------------------------------------------------------------------------------------------------
+ */
+
+static int verify_on(session *s, tsr_context *context, const lab_kernel_list *kernels)
+{
+    const lab_verify_options verify_options = {.full = s->set->full,
+                                               .seed = (uint64_t)s->set->seed,
+                                               .small = strcmp(s->device, "emu") == 0,
+                                               .stop = s->stop,
+                                               .progress = on_case,
+                                               .progress_user = s};
+    for (size_t i = 0; i < kernels->count && !cli_interrupted(); i++, s->index++) {
+        lab_verify_result result;
+        if (lab_verify(context, &kernels->items[i], &verify_options, &result) != TSR_OK) {
+            cli_progress_clear(s->progress);
+            return cli_failure(s->self, "%s: %s", kernels->items[i].info.instance, tsr_last_error());
+        }
+        if (cli_interrupted() && result.cases + result.refused < result.planned && result.failed == 0)
+            return CLI_FAILED; /* neither passed nor failed */
+        report(s, &result);
+    }
+    return CLI_OK;
+}
+
+static int verify_device(session *s, const char *device, const lab_kernel_list *kernels)
+{
+    tsr_context *context;
+    s->device = device;
+    if (kernels->count == 0)
+        return CLI_OK;
+    if (tsr_context_create(device, NULL, &context) != TSR_OK)
+        return cli_failure(s->self, "%s", tsr_last_error());
+    int code = verify_on(s, context, kernels);
+    tsr_context_destroy(context);
+    return code;
+}
+
+static void widen(session *s, const lab_kernel_list *kernels)
+{
+    s->of += (int64_t)kernels->count;
+    for (size_t i = 0; i < kernels->count; i++) {
+        const int width = (int)strlen(kernels->items[i].info.instance);
+        s->name_width = width > s->name_width ? width : s->name_width;
+    }
+}
+
+static void print_total(const session *s)
+{
+    printf("\n%d of %d kernels passed, %" PRId64 " cases, %" PRId64 " elements, %s, seed %" PRId64 "\n", s->passed,
+           s->kernels, s->cases, s->elements, s->set->full ? "full" : "quick", s->set->seed);
+}
+
+static int verify(session *s, const char *const *devices, const lab_kernel_list *kernels, size_t count)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < count; i++)
+        widen(s, &kernels[i]);
+    if (s->of == 0)
+        return cli_failure(s->self, "no kernel runs on %s", s->set->device);
+    if (s->set->format == CLI_FORMAT_TABLE)
+        print_head(s);
+    for (size_t i = 0; i < count && code == CLI_OK && !cli_interrupted(); i++)
+        code = verify_device(s, devices[i], &kernels[i]);
+    cli_progress_end(s->progress);
+    s->progress = NULL;
+    if (s->set->format == CLI_FORMAT_TABLE)
+        print_total(s);
+    if (cli_interrupted())
+        return cli_failure(s->self, "interrupted after %d of %" PRId64 " kernels", s->kernels, s->of);
+    return code != CLI_OK ? code : s->passed == s->kernels ? CLI_OK : CLI_FAILED;
+}
+
+/* The devices that "auto" stands for here: how many. */
+static size_t choose_devices(const cli_command *self, const char *asked, const char *out[2])
+{
+    lab_device device;
+    out[0] = asked;
+    if (strcmp(asked, "auto") != 0)
+        return 1;
+    out[0] = "cpu";
+    out[1] = "cuda:0";
+    if (lab_device_describe(out[1], &device) == TSR_OK)
+        return 2;
+    out[1] = "emu";
+    if (lab_device_describe(out[1], &device) == TSR_OK)
+        return 2;
+    cli_failure(self, "CUDA kernels are left out: no GPU, and %s", tsr_last_error());
+    return 1;
+}
+
+static int run(const cli_command *self, int argc, char **argv)
+{
+    settings set = {.kernel = "all", .device = "auto", .seed = 1};
+    int code = cli_read_args(self, argc, argv, &set);
+    if (code != CLI_CONTINUE)
+        return code;
+    if (set.quick && set.full)
+        return cli_usage_error(self, "--quick and --full exclude each other");
+    const char *devices[2];
+    lab_kernel_list kernels[2] = {{NULL, 0}, {NULL, 0}};
+    size_t count = choose_devices(self, set.device, devices), found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += lab_kernels_select(set.kernel, devices[i], &kernels[i]) == TSR_OK;
+    session s = {.self = self, .set = &set, .name_width = (int)strlen("kernel")};
+    if (found == 0) {
+        code = cli_failure(self, "%s", tsr_last_error());
+    } else {
+        s.stop = cli_interrupt_catch();
+        s.progress = cli_progress_begin();
+        code = verify(&s, devices, kernels, count);
+    }
+    for (size_t i = 0; i < count; i++)
+        lab_kernels_free(&kernels[i]);
+    return code;
+}
+
+const cli_command cli_cmd_verify = {"verify",
+                                    "check every kernel against a reference",
+                                    "[options]",
+                                    options,
+                                    "Exit code 1 if any element of any case is beyond its bound, or if a kernel ran no "
+                                    "case at all.",
+                                    run};

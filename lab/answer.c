@@ -1,0 +1,202 @@
+#include "lab/answer.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "lab/random.h"
+#include "lab/reference.h"
+#include "plan/plan.h"
+
+#define CHUNK_ELEMS (1 << 20) /* references held at once */
+
+/* Where rows and columns cross is looked at. */
+typedef struct sample {
+    int64_t *rows, *columns; /* ascending */
+    int64_t row_count, column_count;
+} sample;
+
+typedef struct judge {
+    const tsr_gemm_desc *desc;
+    const tsr_run_args *args;
+    int64_t ldd;
+    double bound_c, accumulator_u, accumulator_max;
+    lab_answer *out;
+} judge;
+
+/* One index in each of `count` equal bands of 0..n-1. */
+static int64_t *pick(int64_t n, int64_t count, lab_random *random)
+{
+    int64_t *picked = malloc((size_t)(count > 0 ? count : 1) * sizeof *picked);
+    for (int64_t i = 0; picked != NULL && i < count; i++) {
+        const int64_t begin = (int64_t)((__int128)n * i / count), end = (int64_t)((__int128)n * (i + 1) / count);
+        picked[i] = begin + (int64_t)lab_random_below(random, (uint64_t)(end - begin));
+    }
+    if (picked != NULL && count > 1) {
+        picked[0] = 0;
+        picked[count - 1] = n - 1;
+    }
+    return picked;
+}
+
+static int64_t at_most(double limit, int64_t n)
+{
+    return limit >= (double)n ? n : limit < 1.0 ? 1 : (int64_t)limit;
+}
+
+/* Square, as far as D allows it, with a cost of at most the budget. */
+static tsr_status choose_sample(const tsr_gemm_desc *desc, double budget, uint64_t seed, sample *out)
+{
+    const double cells = budget / ((double)desc->k + 8.0); /* an element costs something even with K = 0 */
+    lab_random random = lab_random_make(seed, 0);
+    memset(out, 0, sizeof *out);
+    if (desc->m == 0 || desc->n == 0)
+        return TSR_OK;
+    out->row_count = at_most((double)desc->n < sqrt(cells) ? cells / (double)desc->n : sqrt(cells), desc->m);
+    out->column_count = at_most(cells / (double)out->row_count, desc->n);
+    out->rows = pick(desc->m, out->row_count, &random);
+    out->columns = pick(desc->n, out->column_count, &random);
+    return out->rows != NULL && out->columns != NULL ? TSR_OK : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a sample");
+}
+
+static int same_special(double value, double reference)
+{
+    return isnan(reference) ? isnan(value) : value == reference;
+}
+
+/* Half a unit in the last place of D at this magnitude, the subnormal range included: u is 2^-(digits), so the smallest
+ * step of f32 is 2^-149 and so on. */
+static double half_step(tsr_dtype dtype, double magnitude)
+{
+    const double smallest = dtype == TSR_F64    ? DBL_TRUE_MIN
+                            : dtype == TSR_F16  ? 0x1p-24
+                            : dtype == TSR_BF16 ? 0x1p-133
+                                                : (double)FLT_TRUE_MIN;
+    return tsr_dtype_roundoff(dtype) * magnitude + smallest;
+}
+
+/* 1 if D's type has no number for this magnitude. */
+static int overflows(tsr_dtype dtype, double magnitude)
+{
+    char stored[8];
+    tsr_store_element(dtype, stored, 0, magnitude);
+    return isinf(tsr_load_element(dtype, stored, 0));
+}
+
+static void note(judge *j, int64_t row, int64_t column, double value, const lab_reference_element *reference)
+{
+    lab_answer *out = j->out;
+    double bound =
+        j->bound_c * j->accumulator_u * reference->size + half_step(j->desc->d.dtype, fabs(reference->value));
+    double error = fabs((value - reference->value) - reference->rest), ratio = error / bound;
+    out->checked++;
+    if (!isfinite(reference->value)) {
+        ratio = same_special(value, reference->value) ? 0.0 : (double)INFINITY;
+    } else if (!(reference->size <= j->accumulator_max)) {
+        out->unbound++;
+        return;
+    } else if (isinf(value) && overflows(j->desc->d.dtype, fabs(reference->value) + bound)) {
+        ratio = signbit(value) == signbit(reference->value) ? 0.0 : (double)INFINITY;
+    }
+    const int failed = !(ratio <= 1.0);
+    out->failed += failed;
+    if (isnan(ratio))
+        ratio = (double)INFINITY;
+    if (out->checked - out->unbound > 1 && !(ratio > out->ratio))
+        return;
+    out->row = row;
+    out->column = column;
+    out->value = value;
+    out->reference = reference->value;
+    out->error = error;
+    out->bound = bound;
+    out->ratio = ratio;
+}
+
+static lab_reference_problem reference_problem(const judge *j)
+{
+    const tsr_gemm_desc *d = j->desc;
+    return (lab_reference_problem){.m = d->m,
+                                   .n = d->n,
+                                   .k = d->k,
+                                   .dtype_ab = d->a.dtype,
+                                   .dtype_c = d->c.dtype,
+                                   .trans_a = d->a.trans == TSR_T,
+                                   .trans_b = d->b.trans == TSR_T,
+                                   .lda = d->a.ld               ? d->a.ld
+                                          : d->a.trans == TSR_T ? d->m
+                                                                : d->k,
+                                   .ldb = d->b.ld               ? d->b.ld
+                                          : d->b.trans == TSR_T ? d->k
+                                                                : d->n,
+                                   .ldc = d->c.ld ? d->c.ld : d->n,
+                                   .a = j->args->a,
+                                   .b = j->args->b,
+                                   .c = j->args->c,
+                                   .alpha = j->args->alpha.value,
+                                   .beta = j->args->beta.value};
+}
+
+static tsr_status compare(judge *j, const sample *s)
+{
+    const lab_reference_problem problem = reference_problem(j);
+    int64_t rows_at_once = s->column_count > 0 ? CHUNK_ELEMS / s->column_count : 0;
+    if (rows_at_once < 1)
+        rows_at_once = 1;
+    if (rows_at_once > s->row_count)
+        rows_at_once = s->row_count;
+    if (rows_at_once == 0)
+        return TSR_OK;
+    lab_reference_element *truth = malloc((size_t)rows_at_once * (size_t)s->column_count * sizeof *truth);
+    if (truth == NULL)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the reference");
+    tsr_status status = TSR_OK;
+    for (int64_t row0 = 0; row0 < s->row_count && status == TSR_OK; row0 += rows_at_once) {
+        const int64_t rows = s->row_count - row0 < rows_at_once ? s->row_count - row0 : rows_at_once;
+        status = lab_reference(&problem, s->rows + row0, rows, s->columns, s->column_count, truth);
+        for (int64_t i = 0; i < rows && status == TSR_OK; i++)
+            for (int64_t c = 0; c < s->column_count; c++) {
+                const int64_t row = s->rows[row0 + i], column = s->columns[c];
+                note(j, row, column, tsr_load_element(j->desc->d.dtype, j->args->d, row * j->ldd + column),
+                     &truth[i * s->column_count + c]);
+            }
+    }
+    free(truth);
+    return status;
+}
+
+static const tsr_row *find_row(const char *instance)
+{
+    const tsr_row *row = NULL;
+    for (size_t i = 0; (row = tsr_row_at(i)) != NULL; i++)
+        if (strcmp(row->instance, instance) == 0)
+            break;
+    return row;
+}
+
+tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args, const char *instance, double budget,
+                            uint64_t seed, lab_answer *out)
+{
+    memset(out, 0, sizeof *out);
+    const tsr_row *row = find_row(instance);
+    sample s = {NULL, NULL, 0, 0};
+    if (row == NULL)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "instance = \"%s\": no such kernel", instance);
+    judge j = {.desc = desc,
+               .args = args,
+               .ldd = desc->d.ld ? desc->d.ld : desc->n,
+               .bound_c = row->bound_c,
+               .accumulator_u = tsr_compute_roundoff(row->compute),
+               .accumulator_max = row->compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
+               .out = out};
+    out->elements = desc->m * desc->n;
+    tsr_status status = choose_sample(desc, budget, seed, &s);
+    if (status == TSR_OK)
+        status = compare(&j, &s);
+    free(s.rows);
+    free(s.columns);
+    return status;
+}

@@ -1,0 +1,188 @@
+#include "lab/shapes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "lab/file.h"
+
+#define ELEMENT_BYTES_MAX 8
+
+/* Where a number is being read: the text from `at` to `end`, and how messages name the place. */
+typedef struct text_cursor {
+    const char *at, *end;
+    char place[320];
+} text_cursor;
+
+static int is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void skip_blanks(text_cursor *cursor)
+{
+    while (cursor->at < cursor->end && is_blank(*cursor->at))
+        cursor->at++;
+}
+
+/* What stands at the cursor, printable and short, for messages. */
+static const char *word_at(const text_cursor *cursor, char out[24])
+{
+    size_t length = 0;
+    for (const char *c = cursor->at; c < cursor->end && !is_blank(*c) && length < 20; c++)
+        out[length++] = *c >= ' ' && *c < 127 ? *c : '?';
+    out[length] = '\0';
+    return out;
+}
+
+static tsr_status read_number(text_cursor *cursor, const char *what, int64_t *out)
+{
+    char word[24];
+    if (cursor->at >= cursor->end)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: %s is missing", cursor->place, what);
+    if (!is_digit(*cursor->at))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: %s = \"%s\": must be a whole number >= 0", cursor->place, what,
+                        word_at(cursor, word));
+    const char *start = cursor->at;
+    int64_t value = 0;
+    for (; cursor->at < cursor->end && is_digit(*cursor->at); cursor->at++)
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *cursor->at - '0', &value)) {
+            cursor->at = start;
+            return tsr_fail(TSR_INVALID_ARGUMENT, "%s: %s = \"%s\": does not fit 63 bits", cursor->place, what,
+                            word_at(cursor, word));
+        }
+    *out = value;
+    return TSR_OK;
+}
+
+static int bytes_fit(int64_t rows, int64_t columns)
+{
+    long long elements, bytes;
+    return tsr_mul_size(rows, columns, &elements) && tsr_mul_size(elements, ELEMENT_BYTES_MAX, &bytes);
+}
+
+static tsr_status add_shape(const char *place, lab_shape shape, lab_shapes *out)
+{
+    if (!bytes_fit(shape.m, shape.k) || !bytes_fit(shape.k, shape.n) || !bytes_fit(shape.m, shape.n))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: %lld %lld %lld: the bytes of an operand do not fit 63 bits", place,
+                        (long long)shape.m, (long long)shape.n, (long long)shape.k);
+    if (out->count == LAB_SHAPES_MAX)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: more than %d shapes", place, LAB_SHAPES_MAX);
+    if ((out->count & (out->count - 1)) == 0) { /* full: capacities are powers of two */
+        lab_shape *items = realloc(out->items, (out->count == 0 ? 1 : 2 * out->count) * sizeof *items);
+        if (items == NULL)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory for the list of shapes", place);
+        out->items = items;
+    }
+    out->items[out->count++] = shape;
+    return TSR_OK;
+}
+
+/* One line without its newline. */
+static tsr_status parse_line(text_cursor *cursor, lab_shapes *out)
+{
+    static const char *const names[3] = {"M", "N", "K"};
+    int64_t sizes[3];
+    const char *comment = memchr(cursor->at, '#', (size_t)(cursor->end - cursor->at));
+    if (comment != NULL)
+        cursor->end = comment;
+    skip_blanks(cursor);
+    if (cursor->at == cursor->end)
+        return TSR_OK;
+    for (int i = 0; i < 3; i++) {
+        tsr_status status = read_number(cursor, names[i], &sizes[i]);
+        if (status != TSR_OK)
+            return status;
+        const char *after = cursor->at;
+        skip_blanks(cursor);
+        if (cursor->at < cursor->end && (cursor->at == after || i == 2)) {
+            char word[24];
+            return tsr_fail(TSR_INVALID_ARGUMENT, "%s: \"%s\" after %s: a line holds three whole numbers, M N K",
+                            cursor->place, word_at(cursor, word), names[i]);
+        }
+    }
+    lab_shape shape = {sizes[0], sizes[1], sizes[2]};
+    return add_shape(cursor->place, shape, out);
+}
+
+tsr_status lab_shapes_parse(const char *file_name, const char *text, size_t bytes, lab_shapes *out)
+{
+    memset(out, 0, sizeof *out);
+    if (bytes > LAB_SHAPES_BYTES_MAX)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: larger than %d bytes", file_name, LAB_SHAPES_BYTES_MAX);
+    const char *end = text + bytes;
+    int line = 0;
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        text_cursor cursor = {.at = text, .end = newline != NULL ? newline : end};
+        snprintf(cursor.place, sizeof cursor.place, "%.256s:%d", file_name, ++line);
+        tsr_status status = parse_line(&cursor, out);
+        if (status != TSR_OK) {
+            lab_shapes_free(out);
+            return status;
+        }
+        if (newline == NULL)
+            break;
+        text = newline + 1;
+    }
+    if (out->count == 0)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: holds no shape; a line is three whole numbers, M N K", file_name);
+    return TSR_OK;
+}
+
+tsr_status lab_shapes_read(const char *path, lab_shapes *out)
+{
+    char *text;
+    size_t bytes;
+    memset(out, 0, sizeof *out);
+    tsr_status status = lab_file_read(path, LAB_SHAPES_BYTES_MAX, &text, &bytes);
+    if (status != TSR_OK)
+        return status;
+    status = lab_shapes_parse(path, text, bytes, out);
+    free(text);
+    return status;
+}
+
+static tsr_status parse_squares(text_cursor *cursor, lab_shapes *out)
+{
+    for (;;) {
+        int64_t size;
+        tsr_status status = read_number(cursor, "size", &size);
+        if (status != TSR_OK)
+            return status;
+        lab_shape shape = {size, size, size};
+        status = add_shape(cursor->place, shape, out);
+        if (status != TSR_OK || cursor->at == cursor->end)
+            return status;
+        if (*cursor->at != ',') {
+            char word[24];
+            return tsr_fail(TSR_INVALID_ARGUMENT, "%s: \"%s\" after a size: sizes are whole numbers, commas between",
+                            cursor->place, word_at(cursor, word));
+        }
+        cursor->at++;
+    }
+}
+
+tsr_status lab_shapes_squares(const char *option, const char *list, lab_shapes *out)
+{
+    memset(out, 0, sizeof *out);
+    text_cursor cursor = {.at = list, .end = list + strlen(list)};
+    snprintf(cursor.place, sizeof cursor.place, "%.64s", option);
+    tsr_status status = parse_squares(&cursor, out);
+    if (status != TSR_OK)
+        lab_shapes_free(out);
+    return status;
+}
+
+void lab_shapes_free(lab_shapes *shapes)
+{
+    free(shapes->items);
+    memset(shapes, 0, sizeof *shapes);
+}

@@ -1,0 +1,33 @@
+/* One case of the checker on one device: its operands, its call, and what came of it. */
+#ifndef LAB_TRIAL_H
+#define LAB_TRIAL_H
+
+#include "lab/cases.h"
+#include "lab/guarded.h"
+#include "lab/verify.h"
+
+typedef struct lab_trial {
+    const lab_case *c;
+    const lab_kernel *kernel;
+    tsr_context *context;
+    tsr_gemm_desc desc;
+    tsr_run_args args;
+    lab_guarded a, b, own_c, d; /* own_c: only where C is apart from D */
+    int reads_ab, reads_c;
+} lab_trial;
+
+/* Makes the operands, fills them, puts them in place, and writes the descriptor and arguments. */
+tsr_status lab_trial_make(tsr_context *context, const lab_kernel *kernel, const lab_case *c, lab_trial *out);
+void lab_trial_free(lab_trial *trial);
+
+/* Runs it (twice if the case says so) and fetches D. `run` as in lab/verify.h. Returns the call's status; the text in
+ * `wrong`, if not "", says what is wrong although it was TSR_OK. */
+tsr_status lab_trial_run(lab_trial *trial, lab_verify_run *run, void *user, char *wrong, size_t wrong_bytes);
+
+/* The operand that the product's C is read from. */
+const lab_guarded *lab_trial_c(const lab_trial *trial);
+
+/* 1 if inputs and outputs are whole numbers whose sums round nowhere. */
+int lab_trial_exact(const lab_trial *trial);
+
+#endif

@@ -1,0 +1,141 @@
+/* The processors as a device. */
+#include "core/backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "cpu/device.h"
+#include "cpu/machine.h"
+
+enum {
+    ALIGN_BYTES = 64,
+    CALL_NS = 50,          /* of a call that does nothing else */
+    THREADS_FOR_MEMORY = 4 /* this many cores read about as fast as all */
+};
+
+static void fill_peaks(const tsr_isa *isa, const tsr_allocator *allocator, tsr_device *out)
+{
+    out->l1_bytes = tsr_cpu_cache_bytes(1);
+    out->l2_bytes = tsr_cpu_cache_bytes(2);
+    out->l3_bytes = tsr_cpu_cache_bytes(3);
+    out->peak_flops_f32 = tsr_cpu_peak_flops(&isa->f32) * out->threads;
+    out->peak_flops_f64 = tsr_cpu_peak_flops(&isa->f64) * out->threads;
+    out->memory_bytes_per_s =
+        tsr_cpu_read_bytes_per_s(allocator) * (out->threads < THREADS_FOR_MEMORY ? out->threads : THREADS_FOR_MEMORY);
+    out->launch_ns = CALL_NS;
+}
+
+static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_device *out)
+{
+    if (ordinal != 0)
+        return tsr_fail(TSR_NO_DEVICE, "device cpu:%d: the processors are one device, \"cpu\"", ordinal);
+    tsr_cpu_device *impl = tsr_alloc(options->allocator, ALIGN_BYTES, sizeof *impl);
+    if (!impl)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the device \"cpu\": %zu bytes", sizeof *impl);
+    impl->isa = tsr_isa_best();
+    impl->allocator = options->allocator;
+    tsr_pool_init(&impl->pool);
+    tsr_scratch_init(&impl->scratch, options->allocator);
+    memset(out, 0, sizeof *out);
+    out->kind = TSR_DEVICE_CPU;
+    snprintf(out->id, sizeof out->id, "cpu");
+    tsr_cpu_name(out->name, sizeof out->name);
+    out->threads = options->threads > 0 ? options->threads : tsr_cpu_count();
+    fill_peaks(impl->isa, options->allocator, out);
+    out->impl = impl;
+    return TSR_OK;
+}
+
+static void cpu_close(tsr_device *device)
+{
+    tsr_cpu_device *impl = device->impl;
+    if (!impl)
+        return;
+    tsr_pool_destroy(&impl->pool);
+    tsr_scratch_destroy(&impl->scratch);
+    tsr_free(impl->allocator, impl);
+    device->impl = NULL;
+}
+
+static tsr_status cpu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+{
+    (void)device;
+    (void)row;
+    *out = NULL;
+    return TSR_OK;
+}
+
+static tsr_status cpu_launch(tsr_device *device, const tsr_launch *launch)
+{
+    const tsr_cpu_call call = {
+        .args = launch->args,
+        .packed_a = launch->packed_a,
+        .packed_b = launch->packed_b,
+        .threads = launch->threads > 0 ? launch->threads : device->threads,
+        .device = device,
+    };
+    return launch->row->run(launch->row, &call);
+}
+
+static tsr_status cpu_alloc(tsr_device *device, size_t bytes, void **out)
+{
+    const tsr_cpu_device *impl = device->impl;
+    *out = tsr_alloc(impl->allocator, ALIGN_BYTES, bytes);
+    return *out ? TSR_OK : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes", bytes);
+}
+
+static tsr_status cpu_free(tsr_device *device, void *pointer)
+{
+    const tsr_cpu_device *impl = device->impl;
+    tsr_free(impl->allocator, pointer);
+    return TSR_OK;
+}
+
+static tsr_status cpu_copy(tsr_device *device, void *to, const void *from, size_t bytes, void *stream)
+{
+    (void)device;
+    (void)stream;
+    if (bytes > 0)
+        memmove(to, from, bytes);
+    return TSR_OK;
+}
+
+static tsr_status cpu_synchronize(tsr_device *device, void *stream)
+{
+    (void)device;
+    (void)stream;
+    return TSR_OK;
+}
+
+static int cpu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+{
+    if (row->kind == TSR_ROW_CPU)
+        return 1;
+    snprintf(reason, reason_bytes, "CUDA kernel; the device is %s", device->id);
+    return 0;
+}
+
+tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name)
+{
+    tsr_cpu_device *impl = device->impl;
+    const tsr_isa *isa = tsr_isa_find(name);
+    if (!isa)
+        return tsr_fail(TSR_UNSUPPORTED, "instruction set \"%s\": not in this build or not on this processor", name);
+    impl->isa = isa;
+    return TSR_OK;
+}
+
+const tsr_backend tsr_cpu_backend = {
+    .open = cpu_open,
+    .close = cpu_close,
+    .load = cpu_load,
+    .launch = cpu_launch,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .synchronize = cpu_synchronize,
+    .has_code = cpu_has_code,
+};

@@ -1,0 +1,11 @@
+/* The CPU rows of the kernel table. */
+#ifndef TSR_CPU_CPU_H
+#define TSR_CPU_CPU_H
+
+#include "core/row.h"
+
+tsr_cpu_run tsr_cpu_sequential, tsr_cpu_tiled;
+tsr_cpu_pack_bytes tsr_cpu_tiled_pack_bytes;
+tsr_cpu_pack tsr_cpu_tiled_pack;
+
+#endif

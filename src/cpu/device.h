@@ -1,0 +1,21 @@
+/* The CPU device behind tsr_device.impl. */
+#ifndef TSR_CPU_DEVICE_H
+#define TSR_CPU_DEVICE_H
+
+#include "core/device.h"
+#include "cpu/micro.h"
+#include "cpu/pool.h"
+#include "cpu/scratch.h"
+
+typedef struct tsr_cpu_device {
+    const tsr_isa *isa;
+    const tsr_allocator *allocator; /* the context's; outlives the device */
+    tsr_pool pool;
+    tsr_scratch scratch;
+} tsr_cpu_device;
+
+/* Makes the device run the instruction set of that name from now on, for tests and comparisons; no call may be running.
+ * TSR_UNSUPPORTED if this build or processor lacks it. */
+tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name);
+
+#endif

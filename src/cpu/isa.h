@@ -1,0 +1,10 @@
+/* What the files of the instruction sets share. */
+#ifndef TSR_CPU_ISA_H
+#define TSR_CPU_ISA_H
+
+#include "core/dtype.h"
+#include "cpu/micro.h"
+
+extern const tsr_isa tsr_isa_avx512, tsr_isa_avx2, tsr_isa_plain;
+
+#endif

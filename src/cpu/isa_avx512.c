@@ -1,0 +1,184 @@
+/* AVX-512 (F, DQ, BW, VL): 32 registers of 16 floats or 8 doubles. 24 accumulators, 2 vectors of B and the broadcast of
+ * A leave 5 over; the tile is 12 x 32 floats or 12 x 16 doubles. */
+#include "cpu/isa.h"
+
+#include <immintrin.h>
+
+/* The builtin gives prefetchw only under a flag of its own; every processor with AVX2 takes it. */
+#define FETCH_TO_WRITE(p) __asm__("prefetchw %0" : : "m"(*(p)))
+#define MR                12
+#define M_FIRST(n)        ((M)((1u << (unsigned)(n)) - 1u))
+
+/* ---- floats -------------------------------------------------------------------------------------------------------
+ */
+
+#define T                     float
+#define NAME(x)               f32_##x
+#define LANES                 16
+#define V                     __m512
+#define M                     __mmask16
+#define V_ZERO()              _mm512_setzero_ps()
+#define V_SET1(x)             _mm512_set1_ps(x)
+#define V_LOAD(p)             _mm512_loadu_ps(p)
+#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_ps(m, p)
+#define V_STORE(p, v)         _mm512_storeu_ps(p, v)
+#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
+#define V_STREAM(p, v)        _mm512_stream_ps(p, v)
+#define V_ADD(a, b)           _mm512_add_ps(a, b)
+#define V_MUL(a, b)           _mm512_mul_ps(a, b)
+#define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
+#define V_SUM(v)              _mm512_reduce_add_ps(v)
+#include "cpu/micro_tmpl.h"
+
+/* Two rounds inside the 128-bit lanes, two that move whole lanes. */
+static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
+{
+    __m512 t[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        const __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 2]);
+        const __m512d c = _mm512_castps_pd(t[i + 1]), d = _mm512_castps_pd(t[i + 3]);
+        r[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+        r[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        r[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
+        r[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512 even_top = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        const __m512 odd_top = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        const __m512 even_low = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        const __m512 odd_low = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+        t[i] = _mm512_shuffle_f32x4(even_top, even_low, 0x88);
+        t[i + 8] = _mm512_shuffle_f32x4(even_top, even_low, 0xdd);
+        t[i + 4] = _mm512_shuffle_f32x4(odd_top, odd_low, 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(odd_top, odd_low, 0xdd);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        r[i] = t[i];
+}
+#define TRANSPOSE(r) f32_transpose(r)
+
+#define S                     float
+#define SNAME(x)              f32_##x
+#define S_LOAD(p)             _mm512_loadu_ps(p)
+#define S_LOAD_MASK(m, p)     _mm512_maskz_loadu_ps(m, p)
+#define S_STORE(p, v)         _mm512_storeu_ps(p, v)
+#define S_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
+#define S_WIDEN(x)            (x)
+#include "cpu/store_tmpl.h"
+
+#include "cpu/store_end.h"
+
+#define S                     uint16_t
+#define SNAME(x)              f16_##x
+#define S_LOAD(p)             _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
+#define S_LOAD_MASK(m, p)     _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, p))
+#define NARROW(v)             _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define S_STORE(p, v)         _mm256_storeu_si256((__m256i *)(p), NARROW(v))
+#define S_STORE_MASK(p, m, v) _mm256_mask_storeu_epi16(p, m, NARROW(v))
+#define S_WIDEN(x)            tsr_f16_to_f32(x)
+#include "cpu/store_tmpl.h"
+#undef NARROW
+#include "cpu/store_end.h"
+
+static inline __m512 bf16_widen(__m256i bits)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
+/* To nearest, ties to even, by adding just below half an ulp and the lowest kept bit; a NaN is kept and made quiet. */
+static inline __m256i bf16_narrow(__m512 v)
+{
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i round = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m512i kept = _mm512_mask_or_epi32(round, nan, bits, _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16));
+}
+
+#define S                     uint16_t
+#define SNAME(x)              bf16_##x
+#define S_LOAD(p)             bf16_widen(_mm256_loadu_si256((const __m256i *)(p)))
+#define S_LOAD_MASK(m, p)     bf16_widen(_mm256_maskz_loadu_epi16(m, p))
+#define S_STORE(p, v)         _mm256_storeu_si256((__m256i *)(p), bf16_narrow(v))
+#define S_STORE_MASK(p, m, v) _mm256_mask_storeu_epi16(p, m, bf16_narrow(v))
+#define S_WIDEN(x)            tsr_bf16_to_f32(x)
+#include "cpu/store_tmpl.h"
+
+#include "cpu/store_end.h"
+
+#include "cpu/micro_end.h"
+
+/* ---- doubles ------------------------------------------------------------------------------------------------------
+ */
+
+#define T                     double
+#define NAME(x)               f64_##x
+#define LANES                 8
+#define V                     __m512d
+#define M                     __mmask8
+#define V_ZERO()              _mm512_setzero_pd()
+#define V_SET1(x)             _mm512_set1_pd(x)
+#define V_LOAD(p)             _mm512_loadu_pd(p)
+#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_pd(m, p)
+#define V_STORE(p, v)         _mm512_storeu_pd(p, v)
+#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
+#define V_STREAM(p, v)        _mm512_stream_pd(p, v)
+#define V_ADD(a, b)           _mm512_add_pd(a, b)
+#define V_MUL(a, b)           _mm512_mul_pd(a, b)
+#define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define V_SUM(v)              _mm512_reduce_add_pd(v)
+#include "cpu/micro_tmpl.h"
+
+static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
+{
+    __m512d t[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm512_unpacklo_pd(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_pd(r[i], r[i + 1]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const __m512d even_top = _mm512_shuffle_f64x2(t[i], t[i + 2], 0x88);
+        const __m512d odd_top = _mm512_shuffle_f64x2(t[i], t[i + 2], 0xdd);
+        const __m512d even_low = _mm512_shuffle_f64x2(t[i + 4], t[i + 6], 0x88);
+        const __m512d odd_low = _mm512_shuffle_f64x2(t[i + 4], t[i + 6], 0xdd);
+        r[i] = _mm512_shuffle_f64x2(even_top, even_low, 0x88);
+        r[i + 4] = _mm512_shuffle_f64x2(even_top, even_low, 0xdd);
+        r[i + 2] = _mm512_shuffle_f64x2(odd_top, odd_low, 0x88);
+        r[i + 6] = _mm512_shuffle_f64x2(odd_top, odd_low, 0xdd);
+    }
+}
+#define TRANSPOSE(r) f64_transpose(r)
+
+#define S                     double
+#define SNAME(x)              f64_##x
+#define S_LOAD(p)             _mm512_loadu_pd(p)
+#define S_LOAD_MASK(m, p)     _mm512_maskz_loadu_pd(m, p)
+#define S_STORE(p, v)         _mm512_storeu_pd(p, v)
+#define S_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
+#define S_WIDEN(x)            (x)
+#include "cpu/store_tmpl.h"
+
+#include "cpu/store_end.h"
+
+#include "cpu/micro_end.h"
+
+const tsr_isa tsr_isa_avx512 = {
+    .name = "avx512",
+    .f32 = {.mr = MR, .nr = 32, .lanes = 16, .kc = 256, .run = f32_tiles},
+    .f64 = {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .run = f64_tiles},
+    .store = {[TSR_F32] = TSR_STORE(f32),
+              [TSR_F64] = TSR_STORE(f64),
+              [TSR_F16] = TSR_STORE(f16),
+              [TSR_BF16] = TSR_STORE(bf16)},
+};

@@ -1,0 +1,25 @@
+/* One call of cpu-tiled. */
+#ifndef TSR_CPU_JOB_H
+#define TSR_CPU_JOB_H
+
+#include "cpu/device.h"
+#include "cpu/shape.h"
+
+typedef struct tsr_job {
+    const tsr_gemm_args *args;
+    const tsr_isa *isa;
+    const tsr_tiles *tiles;
+    const tsr_store *store;
+    tsr_device *device;
+    const void *packed_a, *packed_b;
+    int threads;
+    int element_bytes; /* as stored */
+    int wide_bytes;    /* as computed with */
+} tsr_job;
+
+/* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
+tsr_status tsr_nest(const tsr_job *job);
+/* M or N is 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
+tsr_status tsr_gemv_rows(const tsr_job *job);
+
+#endif

@@ -1,0 +1,103 @@
+/* All that is written once for each instruction set: register tiles, packing, matrix-vector loops. A tsr_isa is one
+ * instruction set; cpuid decides at run time which is used. The loops around these (nest.c, gemv.c) know nothing of
+ * element types: they move by bytes. */
+#ifndef TSR_CPU_MICRO_H
+#define TSR_CPU_MICRO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tessera.h"
+
+/* One register tile: D[i][j] = alpha * sum over p of A[i][p] * B[p][j] + beta * C[i][j], j < n. The sum starts at zero
+ * and runs in the order of p, one multiply-add a step, so that all tiles of one instruction set give an element the
+ * same bits, wherever in a tile it falls. Steps are in bytes, so that packed panels and the caller's matrices look
+ * alike. */
+typedef struct tsr_micro {
+    int64_t k; /* > 0 */
+    const void *a;
+    int64_t a_row_bytes, a_k_bytes; /* from A[i][p] to A[i + 1][p], to A[i][p + 1] */
+    const void *b;
+    int64_t b_k_bytes; /* from B[p][j] to B[p + 1][j]; B[p][j + 1] is the next element */
+    const void *c;     /* not read when beta is 0 */
+    int64_t c_row_bytes;
+    void *d;
+    int64_t d_row_bytes;
+    double alpha, beta;
+    const void *ahead; /* where the next tile's B begins, to fetch meanwhile; NULL: nowhere */
+    int64_t ahead_k_bytes;
+    int n;      /* columns, 1 .. vectors * lanes */
+    int stream; /* write D past the caches: D's rows are vector-aligned and D is far larger than the caches */
+} tsr_micro;
+
+typedef void tsr_micro_run(const tsr_micro *tile);
+
+/* Packs a panel: to[p * width + j] = from(p, j) for p < k, j < n, in the compute type, and 0 for n <= j < width.
+ * In pack_rows from(p, j) is element j of the row at from + p * step_bytes; in pack_columns it is element p of the row
+ * at from + j * step_bytes. */
+typedef void tsr_pack_run(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
+
+/* Sums of a matrix-vector product, `count` of them, in the compute type.
+ * dot:  sum[i] = sum over p of matrix(i, p) * x[p], row i at matrix + i * step_bytes; x is contiguous.
+ * axpy: sum[j] = sum over p of x[p] * matrix(p, j), row p at matrix + p * step_bytes; x[p] at x + p * x_step_bytes. */
+typedef struct tsr_gemv {
+    int64_t count, k;
+    const void *matrix;
+    int64_t step_bytes;
+    const void *x;
+    int64_t x_step_bytes;
+    void *sum;
+} tsr_gemv;
+
+typedef void tsr_gemv_run(const tsr_gemv *gemv);
+
+/* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
+typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
+
+/* What depends on how elements are stored. */
+typedef struct tsr_store {
+    tsr_pack_run *pack_rows, *pack_columns;
+    tsr_gemv_run *dot, *axpy;
+    tsr_finish_run *finish;
+} tsr_store;
+
+/* The row of a type that store_tmpl.h made under the names prefix_... */
+#define TSR_STORE(prefix)                                                                       \
+    {                                                                                           \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dot, prefix##_axpy, prefix##_finish \
+    }
+
+/* The register tiles of one compute type. */
+typedef struct tsr_tiles {
+    int mr, nr;                /* rows and columns of the largest */
+    int lanes;                 /* elements of a vector; nr is `TSR_TILE_VECTORS` vectors */
+    int kc;                    /* steps of K between two write-backs, see docs/CPU.md */
+    tsr_micro_run *const *run; /* see tsr_tile_of */
+} tsr_tiles;
+
+#define TSR_TILE_VECTORS 2
+
+typedef struct tsr_isa {
+    const char *name;                 /* "avx512" */
+    tsr_tiles f32, f64;               /* by compute type */
+    tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
+} tsr_isa;
+
+/* The tile for rows x columns, 1 .. mr and 1 .. nr. */
+static inline tsr_micro_run *tsr_tile_of(const tsr_tiles *tiles, int rows, int columns)
+{
+    const int vectors = columns > tiles->lanes ? 2 : 1;
+    const int masked = columns != vectors * tiles->lanes;
+    return tiles->run[((rows - 1) * TSR_TILE_VECTORS + (vectors - 1)) * 2 + masked];
+}
+
+/* All instruction sets of this build, the best first, NULL at the end; the last one runs everywhere. */
+const tsr_isa *const *tsr_isa_all(void);
+/* 1 if this processor and its system can run it. */
+int tsr_isa_runs(const tsr_isa *isa);
+/* The first that runs. */
+const tsr_isa *tsr_isa_best(void);
+/* By name; NULL if this build or this processor lacks it. */
+const tsr_isa *tsr_isa_find(const char *name);
+
+#endif

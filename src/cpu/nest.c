@@ -1,0 +1,308 @@
+/* cpu-tiled where M and N exceed 1: loops that cut the product into blocks for each level of the memory.
+ *
+ *   region  rows x columns of D       a task; tasks are shared among threads; all of K, so that sums never depend on
+ * how the work is shared p     kc steps of K             one panel of B (kc x nr) stays in L1 i   mc rows the block of
+ * A (mc x kc) stays in L2 j nr columns, a panel of B rows, a panel of A        the register tile (micro_tmpl.h)
+ *
+ * Where packing would cost more than it gives, tiles read A or B where the caller has it. B is packed either in whole
+ * slabs (kc x the region's columns), for regions with many rows, or one panel at a time into the stack. */
+#include "core/error.h"
+#include "cpu/job.h"
+
+enum {
+    MC = 480, /* multiple of every mr; 480 x 256 floats are half of a 1 MiB L2 */
+    DIRECT_A_COLUMNS = 512,
+    DIRECT_B_ROWS = 48,
+    PANEL_BYTES = 256 * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
+    PACK_ROWS = 8,
+    REGION_COLUMNS = 4096,
+    NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
+    MIN_TASK_OPS = 12 << 20
+};
+
+/* An operand as tiles read it. */
+typedef struct view {
+    const char *at;
+    long long panel_bytes;         /* from panel to panel */
+    long long span_bytes, k_bytes; /* from row to row of A (column to column of B), from step to step of K */
+} view;
+
+typedef enum b_mode { B_PACKED, B_DIRECT, B_PANEL, B_SLAB } b_mode;
+
+typedef struct nest {
+    const tsr_job *job;
+    long long kc;
+    long long region_m, region_n, grid_m, grid_n; /* size and number of regions */
+    int a_direct;                                 /* tiles read A where it lies */
+    b_mode b;
+    int narrow; /* results are kept in the compute type until K is done */
+    size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
+    char *scratch;
+} nest;
+
+typedef struct region {
+    long long i0, i1, j0, j1;
+    const char *a, *b, *c; /* of this problem of the batch, element (0, 0) */
+    char *d;
+    const char *packed_a, *packed_b;
+    char *a_buffer, *b_buffer, *sums;
+} region;
+
+static long long least(long long a, long long b)
+{
+    return a < b ? a : b;
+}
+
+/* Packs panels of `width` from rows or columns i0 .. i1 of the span. k_inner: K runs along the stored rows. Where it
+ * does not, a few stored rows at a time are read along all panels, as long streams. */
+static void pack(const tsr_job *job, char *to, int width, int k_inner, const char *from, long long ld_bytes,
+                 long long i0, long long i1, long long p, long long steps)
+{
+    const long long element = job->element_bytes, row_bytes = width * job->wide_bytes;
+    const long long chunk = k_inner || i1 - i0 <= width ? steps : PACK_ROWS;
+    for (long long q = 0; q < steps; q += chunk) {
+        const long long rows = least(chunk, steps - q);
+        char *at = to + q * row_bytes;
+        for (long long i = i0; i < i1; i += width, at += steps * row_bytes) {
+            const int n = (int)least(width, i1 - i);
+            if (k_inner)
+                job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
+            else
+                job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
+        }
+    }
+}
+
+static view packed_view(const tsr_job *job, const char *at, int width, long long steps)
+{
+    return (view){at, width * steps * job->wide_bytes, job->wide_bytes, (long long)width * job->wide_bytes};
+}
+
+/* A's rows i .. i + rows at step p. */
+static view view_a(const nest *n, const region *r, long long i, long long rows, long long p, long long steps)
+{
+    const tsr_gemm_args *g = n->job->args;
+    const int mr = n->job->tiles->mr;
+    const long long element = n->job->element_bytes, ld_bytes = g->lda * element;
+    if (r->packed_a) {
+        const char *block = r->packed_a + p * tsr_round_up(g->m, mr) * n->job->wide_bytes;
+        return packed_view(n->job, block + i * steps * n->job->wide_bytes, mr, steps);
+    }
+    if (n->a_direct) {
+        const long long span = g->trans_a ? element : ld_bytes, k_bytes = g->trans_a ? ld_bytes : element;
+        return (view){r->a + i * span + p * k_bytes, 0, span, k_bytes};
+    }
+    pack(n->job, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
+    return packed_view(n->job, r->a_buffer, mr, steps);
+}
+
+/* B's columns of the region at step p; for B_PANEL only where they lie. */
+static view view_b(const nest *n, const region *r, long long p, long long steps)
+{
+    const tsr_gemm_args *g = n->job->args;
+    const int nr = n->job->tiles->nr;
+    const long long element = n->job->element_bytes, ld_bytes = g->ldb * element;
+    switch (n->b) {
+    case B_PACKED: {
+        const char *block = r->packed_b + p * tsr_round_up(g->n, nr) * n->job->wide_bytes;
+        return packed_view(n->job, block + r->j0 * steps * n->job->wide_bytes, nr, steps);
+    }
+    case B_SLAB:
+        pack(n->job, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
+        return packed_view(n->job, r->b_buffer, nr, steps);
+    case B_DIRECT:
+        return (view){r->b + p * ld_bytes + r->j0 * element, nr * element, element, ld_bytes};
+    case B_PANEL:
+        break;
+    }
+    return (view){0};
+}
+
+/* One block of A times one panel of B. */
+static void panel(const tsr_tiles *tiles, tsr_micro *tile, const view *a, long long rows, int step)
+{
+    const char *const c = tile->c;
+    char *const d = tile->d;
+    for (long long i = 0; i < rows; i += step) {
+        const int mr = (int)least(step, rows - i);
+        tile->a = a->at + (a->panel_bytes ? i / step * a->panel_bytes : i * a->span_bytes);
+        tile->c = c ? c + i * tile->c_row_bytes : NULL;
+        tile->d = d + i * tile->d_row_bytes;
+        tsr_tile_of(tiles, mr, tile->n)(tile);
+    }
+}
+
+/* Rows of a tile: the panel's where A is packed, else the largest that cuts the rows into equal tiles. */
+static int tile_rows(const tsr_tiles *tiles, const view *a, long long rows)
+{
+    if (a->panel_bytes)
+        return tiles->mr;
+    const long long count = (rows + tiles->mr - 1) / tiles->mr;
+    return (int)((rows + count - 1) / count);
+}
+
+/* D (or the sums) of one block of A and the region's columns of B at step p. */
+static void block(const nest *n, const region *r, const view *b, long long i, long long p, long long steps)
+{
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    const tsr_tiles *tiles = job->tiles;
+    const long long rows = least(MC, r->i1 - i), element = job->element_bytes;
+    const view a = view_a(n, r, i, rows, p, steps);
+    const int step = tile_rows(tiles, &a, rows);
+    _Alignas(64) char on_stack[PANEL_BYTES];
+    tsr_micro tile = {.k = steps, .a_row_bytes = a.span_bytes, .a_k_bytes = a.k_bytes, .b_k_bytes = b->k_bytes};
+    char *d;
+    const char *c;
+    if (n->narrow) {
+        tile.d_row_bytes = tile.c_row_bytes = n->region_n * job->wide_bytes;
+        d = r->sums + (i - r->i0) * tile.d_row_bytes;
+        c = d;
+        tile.alpha = 1;
+        tile.beta = p > 0;
+    } else {
+        tile.d_row_bytes = g->ldd * element;
+        tile.c_row_bytes = p > 0 ? tile.d_row_bytes : g->ldc * element;
+        d = r->d + i * tile.d_row_bytes + r->j0 * element;
+        c = p > 0 ? d : r->c + i * tile.c_row_bytes + r->j0 * element;
+        tile.alpha = g->alpha;
+        tile.beta = p > 0 ? 1 : g->beta;
+    }
+    const char *from = b->at;
+    for (long long j = r->j0; j < r->j1; j += tiles->nr) {
+        tile.n = (int)least(tiles->nr, r->j1 - j);
+        if (n->b == B_PANEL) {
+            pack(job, on_stack, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
+            tile.b = on_stack;
+            tile.b_k_bytes = (long long)tiles->nr * job->wide_bytes;
+        } else {
+            tile.b = from;
+            from += b->panel_bytes;
+        }
+        tile.c = tile.beta != 0 ? c + (j - r->j0) * job->wide_bytes : NULL;
+        tile.d = d + (j - r->j0) * job->wide_bytes;
+        panel(tiles, &tile, &a, rows, step);
+    }
+}
+
+static void finish_region(const nest *n, const region *r)
+{
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    for (long long i = r->i0; i < r->i1; i++) {
+        const char *sums = r->sums + (i - r->i0) * n->region_n * job->wide_bytes;
+        char *d = r->d + (i * g->ldd + r->j0) * job->element_bytes;
+        const char *c = g->beta != 0 ? r->c + (i * g->ldc + r->j0) * job->element_bytes : NULL;
+        job->store->finish(d, c, g->alpha, g->beta, sums, r->j1 - r->j0);
+    }
+}
+
+static const char *packed_of(const tsr_job *job, const void *packed, long long z, long long batch, long long span,
+                             int width)
+{
+    if (!packed || batch == 0)
+        return packed;
+    return (const char *)packed + z * tsr_round_up(span, width) * job->args->k * job->wide_bytes;
+}
+
+static void task(void *data, int64_t index, int slot)
+{
+    const nest *n = data;
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    const long long per_problem = n->grid_m * n->grid_n, z = index / per_problem, at = index % per_problem;
+    const long long element = job->element_bytes;
+    region r = {.i0 = at % n->grid_m * n->region_m, .j0 = at / n->grid_m * n->region_n};
+    r.i1 = least(r.i0 + n->region_m, g->m);
+    r.j1 = least(r.j0 + n->region_n, g->n);
+    r.a = job->packed_a ? NULL : (const char *)g->a + z * g->batch_a * element;
+    r.b = job->packed_b ? NULL : (const char *)g->b + z * g->batch_b * element;
+    r.c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * element : NULL;
+    r.d = (char *)g->d + z * g->batch_d * element;
+    r.packed_a = packed_of(job, job->packed_a, z, g->batch_a, g->m, job->tiles->mr);
+    r.packed_b = packed_of(job, job->packed_b, z, g->batch_b, g->n, job->tiles->nr);
+    if (n->scratch) {
+        r.a_buffer = n->scratch + (size_t)slot * n->slot_bytes;
+        r.b_buffer = r.a_buffer + n->a_bytes;
+        r.sums = r.b_buffer + n->b_bytes;
+    }
+    for (long long p = 0; p < g->k; p += n->kc) {
+        const long long steps = least(n->kc, g->k - p);
+        const view b = view_b(n, &r, p, steps);
+        for (long long i = r.i0; i < r.i1; i += MC)
+            block(n, &r, &b, i, p, steps);
+    }
+    if (n->narrow)
+        finish_region(n, &r);
+}
+
+/* Halves regions until every thread finds a few, but not below what pays for waking a thread. */
+static void cut(nest *n, int threads)
+{
+    const tsr_gemm_args *g = n->job->args;
+    const tsr_tiles *tiles = n->job->tiles;
+    n->region_m = n->narrow ? least(g->m, NARROW_REGION) : g->m;
+    n->region_n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS);
+    for (;;) {
+        n->grid_m = (g->m + n->region_m - 1) / n->region_m;
+        n->grid_n = (g->n + n->region_n - 1) / n->region_n;
+        const double ops = 2.0 * (double)n->region_m * (double)n->region_n * (double)g->k;
+        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * MIN_TASK_OPS)
+            break;
+        if (n->region_m >= n->region_n && n->region_m > tiles->mr)
+            n->region_m = (n->region_m + 1) / 2;
+        else if (n->region_n > tiles->nr)
+            n->region_n = (n->region_n + 1) / 2;
+        else
+            break;
+        n->region_m = tsr_round_up(n->region_m, tiles->mr);
+        n->region_n = tsr_round_up(n->region_n, tiles->nr);
+    }
+    n->region_n = tsr_round_up(n->region_n, tiles->nr);
+    n->region_m = tsr_round_up(n->region_m, tiles->mr);
+}
+
+/* Which operands are packed, and the memory that takes. */
+static void choose(nest *n)
+{
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
+    n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS;
+    if (job->packed_b)
+        n->b = B_PACKED;
+    else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)
+        n->b = B_DIRECT;
+    else
+        n->b = rows <= MC ? B_PANEL : B_SLAB;
+    if (!job->packed_a && !n->a_direct)
+        n->a_bytes = (size_t)(least(MC, n->region_m) * n->kc * job->wide_bytes);
+    if (n->b == B_SLAB)
+        n->b_bytes = (size_t)(n->region_n * n->kc * job->wide_bytes);
+    if (n->narrow)
+        n->sum_bytes = (size_t)(n->region_m * n->region_n * job->wide_bytes);
+    n->a_bytes = (size_t)tsr_round_up((long long)n->a_bytes, 64);
+    n->slot_bytes = (size_t)tsr_round_up((long long)(n->a_bytes + n->b_bytes + n->sum_bytes), 4096);
+}
+
+tsr_status tsr_nest(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    tsr_cpu_device *device = job->device->impl;
+    nest n = {.job = job, .kc = tsr_k_block(job->tiles, g->k), .narrow = job->element_bytes != job->wide_bytes};
+    const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
+    cut(&n, threads);
+    choose(&n);
+    const long long tasks = n.grid_m * n.grid_n * g->batch;
+    const int slots = (int)least(threads, tasks);
+    if (n.slot_bytes) {
+        n.scratch = tsr_scratch_take(&device->scratch, n.slot_bytes * (size_t)slots);
+        if (!n.scratch)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", n.slot_bytes * (size_t)slots);
+    }
+    tsr_pool_run(&device->pool, slots, tasks, task, &n);
+    if (n.scratch)
+        tsr_scratch_give(&device->scratch, n.scratch);
+    return TSR_OK;
+}

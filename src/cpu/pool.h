@@ -1,0 +1,29 @@
+/* Worker threads of a CPU device. A job is a number of independent tasks; the caller works too. Workers sleep between
+ * jobs. Which thread runs which task is left to chance, so tasks must not depend on it.
+ *
+ * Any thread may run a job at any time: if the workers are busy with another caller's job, the caller runs its tasks
+ * alone, so that threads never number more than callers plus workers. The child of a fork may run jobs too; it makes
+ * workers of its own. */
+#ifndef TSR_CPU_POOL_H
+#define TSR_CPU_POOL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Task `index` of a job, run in slot `slot`: no two tasks run in one slot at once; the caller's slot is 0. */
+typedef void tsr_task(void *job, int64_t index, int slot);
+
+typedef struct tsr_crew tsr_crew;
+
+typedef struct tsr_pool {
+    _Atomic(tsr_crew *) crew; /* made by the first job that needs it, in each process */
+} tsr_pool;
+
+void tsr_pool_init(tsr_pool *pool);
+/* No job may be running. */
+void tsr_pool_destroy(tsr_pool *pool);
+
+/* Runs tasks 0 .. count - 1 in up to `slots` threads, the caller's among them, and returns when all are done. */
+void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *job);
+
+#endif

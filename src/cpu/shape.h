@@ -1,0 +1,51 @@
+/* How cpu-tiled goes about a problem: decided from the problem alone, so that run and pack hooks agree and bits depend
+ * on nothing else. */
+#ifndef TSR_CPU_SHAPE_H
+#define TSR_CPU_SHAPE_H
+
+#include "core/row.h"
+#include "cpu/micro.h"
+
+typedef enum tsr_shape {
+    TSR_SHAPE_TILES, /* register tiles in cache blocks (nest.c) */
+    TSR_SHAPE_ROW,   /* M = 1: D = a row times B (gemv.c) */
+    TSR_SHAPE_COLUMN /* N = 1: D = A times a column (gemv.c) */
+} tsr_shape;
+
+static inline tsr_shape tsr_shape_of(long long m, long long n)
+{
+    return n == 1 ? TSR_SHAPE_COLUMN : m == 1 ? TSR_SHAPE_ROW : TSR_SHAPE_TILES;
+}
+
+/* The tiles of a row's compute type. */
+static inline const tsr_tiles *tsr_tiles_of(const tsr_isa *isa, tsr_dtype dtype)
+{
+    return dtype == TSR_F64 ? &isa->f64 : &isa->f32;
+}
+
+/* Bytes of an element as it is computed with. */
+static inline int tsr_wide_bytes(tsr_dtype dtype)
+{
+    return dtype == TSR_F64 ? 8 : 4;
+}
+
+static inline long long tsr_round_up(long long value, long long unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+/* Steps of K between two write-backs: K in equal parts of at most tiles->kc, rounded up to 8. */
+static inline long long tsr_k_block(const tsr_tiles *tiles, long long k)
+{
+    const long long parts = (k + tiles->kc - 1) / tiles->kc;
+    return parts <= 1 ? k : tsr_round_up((k + parts - 1) / parts, 8);
+}
+
+/* Prepared operands, all in the compute type: for tiles, K in blocks of tsr_k_block, each block all its panels of mr
+ * rows of A (nr columns of B), each panel k-major; for rows and columns, the operand as it was stored, its rows tight,
+ * in the stored type. Problems of a batch follow each other. */
+size_t tsr_packed_bytes(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which);
+void tsr_pack_operand(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which, const void *data,
+                      void *packed);
+
+#endif

@@ -1,0 +1,52 @@
+/* cpu-tiled: the door. What a call needs is decided here; nest.c and gemv.c do the work. */
+#include "core/error.h"
+#include "cpu/cpu.h"
+#include "cpu/job.h"
+
+/* D = beta * C, where no product is added. */
+static void scale(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    const long long bytes = job->element_bytes;
+    static const double zeros[64];
+    const long long chunk = (long long)sizeof zeros / job->wide_bytes;
+    /* -0 as alpha makes the sum -0, which leaves even a C of -0 as it is */
+    const double alpha = g->beta != 0 ? -0.0 : 0.0;
+    for (long long z = 0; z < g->batch; z++)
+        for (long long i = 0; i < g->m; i++)
+            for (long long j = 0; j < g->n; j += chunk) {
+                char *d = (char *)g->d + (z * g->batch_d + i * g->ldd + j) * bytes;
+                const char *c = g->beta != 0 ? (const char *)g->c + (z * g->batch_c + i * g->ldc + j) * bytes : NULL;
+                job->store->finish(d, c, alpha, g->beta, zeros, g->n - j < chunk ? g->n - j : chunk);
+            }
+}
+
+tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
+{
+    const tsr_gemm_args *g = call->args;
+    const tsr_cpu_device *device = call->device->impl;
+    const tsr_dtype dtype = row->dtype_ab;
+    if (g->m == 0 || g->n == 0 || g->batch == 0)
+        return TSR_OK;
+    const tsr_job job = {
+        .args = g,
+        .isa = device->isa,
+        .tiles = tsr_tiles_of(device->isa, dtype),
+        .store = &device->isa->store[dtype],
+        .device = call->device,
+        .packed_a = call->packed_a,
+        .packed_b = call->packed_b,
+        .threads = call->threads,
+        .element_bytes = dtype == TSR_F64   ? 8
+                         : dtype == TSR_F32 ? 4
+                                            : 2,
+        .wide_bytes = tsr_wide_bytes(dtype),
+    };
+    if (!job.store->finish)
+        return tsr_fail(TSR_INTERNAL, "row %s: cpu-tiled has no code for %s", row->instance, tsr_dtype_name(dtype));
+    if (g->k == 0) {
+        scale(&job);
+        return TSR_OK;
+    }
+    return tsr_shape_of(g->m, g->n) == TSR_SHAPE_TILES ? tsr_nest(&job) : tsr_gemv_rows(&job);
+}

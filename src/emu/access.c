@@ -1,0 +1,198 @@
+/* The functions that kernels call before each access of memory. gcc's -fsanitize=thread puts the calls there;
+ * src/emu/callbacks.syms gives them these names. Also the identity of a thread, for kernels/ptx. */
+#include "emu/machine.h"
+
+#define CALLER __builtin_return_address(0)
+#define INLINE static inline __attribute__((always_inline))
+
+_Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_thread(emu_fault *fault, const void *place)
+{
+    emu_thread *thread = tsr_emu_current;
+    fault->cta = thread->cta->number;
+    fault->thread = thread->id;
+    fault->place = place;
+    fault->shared_bytes = thread->cta->shared.count;
+    thread->cta->worker->fault = *fault;
+    tsr_emu_abandon(thread);
+}
+
+static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, const void *address, size_t size,
+                                                           int is_write, const void *place)
+{
+    fault->address = address;
+    fault->size = size;
+    fault->is_write = is_write;
+    tsr_emu_fail_thread(fault, place);
+}
+
+/* Not in the CTA's shared memory: the thread's own stack, or global. */
+static __attribute__((noinline)) void other_access(emu_thread *thread, const void *address, size_t size, int is_write,
+                                                   const void *place)
+{
+    if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
+        return;
+    emu_cta *cta = thread->cta;
+    emu_fault fault = {0};
+    if (tsr_emu_shared_is_near(&cta->shared, address)) {
+        fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_SHARED};
+        fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes);
+        fail(&fault, address, size, is_write, place);
+    }
+    const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time};
+    if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
+                               &fault))
+        fail(&fault, address, size, is_write, place);
+}
+
+static __attribute__((noinline, cold)) void misaligned(emu_thread *thread, const void *address, size_t size,
+                                                       int is_write, const void *place)
+{
+    emu_fault fault = {.kind = EMU_MISALIGNED};
+    const emu_shared *shared = &thread->cta->shared;
+    const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
+    if (offset < shared->count) {
+        fault.memory = EMU_SHARED;
+        fault.offset = offset;
+    } else {
+        tsr_emu_global_name(&thread->cta->worker->global, address, &fault);
+    }
+    fail(&fault, address, size, is_write, place);
+}
+
+INLINE void access(const void *address, size_t size, int is_write, int aligned, const void *place)
+{
+    emu_thread *thread = tsr_emu_current;
+    emu_shared *shared = &thread->cta->shared;
+    if (aligned && ((uintptr_t)address & (size - 1)) != 0)
+        misaligned(thread, address, size, is_write, place);
+    const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
+    if (offset >= shared->count || shared->count - offset < size) {
+        other_access(thread, address, size, is_write, place);
+        return;
+    }
+    emu_fault fault;
+    const int good = is_write ? tsr_emu_shared_write(shared, offset, size, &thread->clock, &fault)
+                              : tsr_emu_shared_read(shared, offset, size, &thread->clock, &fault);
+    if (__builtin_expect(!good, 0))
+        fail(&fault, address, size, is_write, place);
+}
+
+void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
+{
+    access(address, size, is_write, 1, place);
+}
+
+void tsr_emu_misuse(const char *rule)
+{
+    emu_fault fault = {.kind = EMU_MISUSE, .rule = rule};
+    tsr_emu_fail_thread(&fault, CALLER);
+}
+
+/* Each of these is called by kernels under gcc's name for it. */
+#define READ(name, size)                      \
+    void tsr_emu_##name(const void *address); \
+    void tsr_emu_##name(const void *address)  \
+    {                                         \
+        access(address, size, 0, 1, CALLER);  \
+    }
+#define WRITE(name, size)                    \
+    void tsr_emu_##name(void *address);      \
+    void tsr_emu_##name(void *address)       \
+    {                                        \
+        access(address, size, 1, 1, CALLER); \
+    }
+
+READ(read1, 1)
+READ(read2, 2)
+READ(read4, 4)
+READ(read8, 8)
+READ(read16, 16)
+READ(unaligned_read2, 2)
+READ(unaligned_read4, 4)
+READ(unaligned_read8, 8)
+READ(unaligned_read16, 16)
+READ(volatile_read1, 1)
+READ(volatile_read2, 2)
+READ(volatile_read4, 4)
+READ(volatile_read8, 8)
+READ(volatile_read16, 16)
+WRITE(write1, 1)
+WRITE(write2, 2)
+WRITE(write4, 4)
+WRITE(write8, 8)
+WRITE(write16, 16)
+WRITE(unaligned_write2, 2)
+WRITE(unaligned_write4, 4)
+WRITE(unaligned_write8, 8)
+WRITE(unaligned_write16, 16)
+WRITE(volatile_write1, 1)
+WRITE(volatile_write2, 2)
+WRITE(volatile_write4, 4)
+WRITE(volatile_write8, 8)
+WRITE(volatile_write16, 16)
+
+/* A struct that is copied whole. */
+void tsr_emu_read_range(const void *address, unsigned long size);
+void tsr_emu_read_range(const void *address, unsigned long size)
+{
+    access(address, size, 0, 0, CALLER);
+}
+void tsr_emu_write_range(void *address, unsigned long size);
+void tsr_emu_write_range(void *address, unsigned long size)
+{
+    access(address, size, 1, 0, CALLER);
+}
+
+/* gcc calls this where a function starts: the place to notice that a thread's stack is too small for the kernel. */
+void tsr_emu_func_entry(const void *caller);
+void tsr_emu_func_entry(const void *caller)
+{
+    (void)caller;
+    emu_thread *thread = tsr_emu_current;
+    const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (frame - (uintptr_t)thread->fiber.stack < EMU_STACK_RESERVE) {
+        emu_fault fault = {.kind = EMU_STACK};
+        tsr_emu_fail_thread(&fault, CALLER);
+    }
+}
+void tsr_emu_func_exit(void);
+void tsr_emu_func_exit(void)
+{
+}
+/* Constructors of instrumented objects call this when the library is loaded. */
+void tsr_emu_init(void);
+void tsr_emu_init(void)
+{
+}
+
+tsr_emu_uint3 tsr_emu_thread_idx(void)
+{
+    return tsr_emu_current->idx;
+}
+
+tsr_emu_uint3 tsr_emu_block_idx(void)
+{
+    return tsr_emu_current->cta->idx;
+}
+
+tsr_emu_uint3 tsr_emu_block_dim(void)
+{
+    const tsr_emu_job *job = tsr_emu_current->cta->worker->launch->job;
+    return (tsr_emu_uint3){job->threads_x, job->threads_y, 1};
+}
+
+tsr_emu_uint3 tsr_emu_grid_dim(void)
+{
+    const tsr_grid *grid = &tsr_emu_current->cta->worker->launch->job->grid;
+    return (tsr_emu_uint3){(unsigned)grid->x, (unsigned)grid->y, (unsigned)grid->z};
+}
+
+unsigned char *tsr_emu_shared_base(void)
+{
+    return tsr_emu_current->cta->shared.bytes;
+}
+
+unsigned tsr_emu_shared_address(const void *pointer)
+{
+    return (unsigned)((uintptr_t)pointer - (uintptr_t)tsr_emu_current->cta->shared.bytes);
+}

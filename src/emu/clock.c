@@ -1,0 +1,116 @@
+#include "emu/clock.h"
+
+#include <string.h>
+
+/* A vector of our own with one reference, all zero. */
+static emu_seen *seen_make(emu_time *time)
+{
+    const size_t bytes = time->n_threads * sizeof(uint32_t);
+    emu_seen *seen = time->free;
+    if (seen)
+        time->free = seen->next;
+    else
+        seen = tsr_alloc(time->allocator, 64, sizeof *seen + bytes);
+    if (!seen)
+        return NULL;
+    seen->references = 1;
+    memset(seen->clocks, 0, bytes);
+    return seen;
+}
+
+void tsr_emu_seen_drop(emu_time *time, emu_seen *seen)
+{
+    if (!seen || --seen->references > 0)
+        return;
+    seen->next = time->free;
+    time->free = seen;
+}
+
+void tsr_emu_time_free(emu_time *time)
+{
+    while (time->free) {
+        emu_seen *next = time->free->next;
+        tsr_free(time->allocator, time->free);
+        time->free = next;
+    }
+}
+
+int tsr_emu_time_begin(emu_time *time)
+{
+    if (!tsr_emu_time_barrier(time))
+        return 0;
+    time->first = time->floor;
+    return 1;
+}
+
+int tsr_emu_time_barrier(emu_time *time)
+{
+    if (time->latest == EMU_CLOCK_MAX)
+        return 0;
+    time->floor = ++time->latest;
+    return 1;
+}
+
+void tsr_emu_clock_reset(emu_time *time, emu_clock *clock, unsigned thread)
+{
+    clock->stamp = time->floor << EMU_STAMP_SHIFT | thread;
+    tsr_emu_seen_drop(time, clock->seen);
+    clock->seen = NULL;
+}
+
+/* Makes *seen a vector that nobody else refers to. */
+static int seen_own(emu_time *time, emu_seen **seen)
+{
+    if (*seen && (*seen)->references == 1)
+        return 1;
+    emu_seen *own = seen_make(time);
+    if (!own)
+        return 0;
+    if (*seen)
+        memcpy(own->clocks, (*seen)->clocks, time->n_threads * sizeof own->clocks[0]);
+    tsr_emu_seen_drop(time, *seen);
+    *seen = own;
+    return 1;
+}
+
+/* `seen` is our own. */
+static void seen_add(const emu_time *time, emu_seen *seen, const emu_seen *more)
+{
+    for (unsigned i = 0; more && i < time->n_threads; i++)
+        if (seen->clocks[i] < more->clocks[i])
+            seen->clocks[i] = more->clocks[i];
+}
+
+int tsr_emu_clock_release(emu_time *time, emu_clock *clock, emu_seen **board)
+{
+    const uint32_t now = clock->stamp >> EMU_STAMP_SHIFT;
+    if (now == EMU_CLOCK_MAX || !seen_own(time, board))
+        return 0;
+    seen_add(time, *board, clock->seen);
+    (*board)->clocks[clock->stamp & EMU_STAMP_THREAD] = now;
+    clock->stamp += 1u << EMU_STAMP_SHIFT;
+    if (time->latest < now + 1)
+        time->latest = now + 1;
+    return 1;
+}
+
+void tsr_emu_clock_adopt(emu_time *time, emu_clock *clock, emu_seen *board)
+{
+    board->references++;
+    tsr_emu_seen_drop(time, clock->seen);
+    clock->seen = board;
+}
+
+int tsr_emu_clock_acquire(emu_time *time, emu_clock *clock, emu_seen *board)
+{
+    if (!board || board == clock->seen)
+        return 1;
+    if (!clock->seen) {
+        tsr_emu_clock_adopt(time, clock, board);
+        return 1;
+    }
+    if (!seen_own(time, &clock->seen))
+        return 0;
+    seen_add(time, clock->seen, board);
+    return 1;
+}

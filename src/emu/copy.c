@@ -1,0 +1,94 @@
+#include "emu/copy.h"
+
+#include <string.h>
+
+#include "emu/machine.h"
+
+void tsr_emu_copies_free(emu_copies *copies, const tsr_allocator *allocator)
+{
+    tsr_free(allocator, copies->items);
+    *copies = (emu_copies){0};
+}
+
+void tsr_emu_copies_forget(emu_copies *copies, emu_shared *shared)
+{
+    const emu_clock never = {0};
+    for (unsigned i = copies->first; i < copies->count; i++) {
+        const emu_copy *copy = &copies->items[i];
+        tsr_emu_shared_land(shared, copy->offset, copy->bytes, &never, shared->bytes + copy->offset);
+    }
+    copies->first = copies->count = copies->committed = 0;
+}
+
+/* Room for one more at the end, NULL when out of memory. */
+static emu_copy *add_copy(emu_copies *copies, const tsr_allocator *allocator)
+{
+    if (copies->first == copies->count)
+        copies->first = copies->count = 0;
+    if (copies->count == copies->capacity) {
+        const unsigned capacity = copies->capacity ? 2 * copies->capacity : 16;
+        emu_copy *items = tsr_alloc(allocator, 64, capacity * sizeof *items);
+        if (!items)
+            return NULL;
+        const unsigned waiting = copies->count - copies->first;
+        if (waiting)
+            memcpy(items, copies->items + copies->first, waiting * sizeof *items);
+        tsr_free(allocator, copies->items);
+        copies->items = items;
+        copies->capacity = capacity;
+        copies->first = 0;
+        copies->count = waiting;
+    }
+    return &copies->items[copies->count++];
+}
+
+void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned from_bytes)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *thread = tsr_emu_current;
+    emu_shared *shared = &thread->cta->shared;
+    const size_t offset = (uintptr_t)to - (uintptr_t)shared->bytes;
+    emu_fault fault = {.kind = EMU_MISUSE};
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+        fault.rule = "cp.async of other than 4, 8 or 16 bytes";
+    else if (from_bytes > bytes)
+        fault.rule = "cp.async: more bytes from the source than are copied";
+    else if (offset >= shared->count || shared->count - offset < bytes)
+        fault.rule = "cp.async: the target is not in the CTA's shared memory";
+    else if (offset % bytes != 0 || (from_bytes > 0 && (uintptr_t)from % bytes != 0))
+        fault.rule = "cp.async: source and target must be multiples of the copy's size";
+    if (fault.rule)
+        tsr_emu_fail_thread(&fault, place);
+    /* Only what is copied is read; it may be less than the alignment. */
+    for (unsigned i = 0; i < from_bytes; i++)
+        tsr_emu_check((const unsigned char *)from + i, 1, 0, place);
+    if (!tsr_emu_shared_start_copy(shared, offset, bytes, &thread->clock, &fault)) {
+        fault.is_write = 1;
+        fault.size = bytes;
+        tsr_emu_fail_thread(&fault, place);
+    }
+    emu_copy *copy = add_copy(&thread->copies, thread->cta->worker->launch->job->allocator);
+    if (!copy)
+        tsr_emu_misuse("the emulator ran out of memory");
+    *copy = (emu_copy){.offset = offset, .bytes = bytes, .group = thread->copies.committed};
+    if (from_bytes)
+        memcpy(copy->data, from, from_bytes);
+}
+
+void tsr_emu_copy_commit(void)
+{
+    tsr_emu_current->copies.committed++;
+}
+
+void tsr_emu_copy_wait(unsigned pending_groups)
+{
+    emu_thread *thread = tsr_emu_current;
+    emu_copies *copies = &thread->copies;
+    while (copies->first < copies->count) {
+        const emu_copy *copy = &copies->items[copies->first];
+        if (copy->group + pending_groups >= copies->committed)
+            return;
+        tsr_emu_shared_land(&thread->cta->shared, copy->offset, copy->bytes, &thread->clock, copy->data);
+        copies->first++;
+    }
+}

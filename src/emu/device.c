@@ -1,0 +1,204 @@
+/* The emulated GPU as a device: an H200 whose memory is the host's and whose time is this CPU's. */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "core/device_code.h"
+#include "core/error.h"
+#include "emu/run.h"
+
+#if TESSERA_EMU
+
+/* What the driver says of an H200 (SXM); clocks in kHz are its highest. */
+static const tsr_cuda_limits h200_limits = {
+    .arch = 90,
+    .sm_count = 132,
+    .core_clock_khz = 1980000,
+    .memory_clock_khz = 3201000,
+    .memory_bus_bits = 6144,
+    .l2_bytes = 60ll << 20,
+    .memory_bytes = 141ll * 1000 * 1000 * 1000,
+    .threads_per_block = 1024,
+    .threads_per_sm = 2048,
+    .blocks_per_sm = 32,
+    .registers_per_sm = 65536,
+    .smem_per_block_bytes = 227 << 10,
+    .smem_per_sm_bytes = 228 << 10,
+    .driver_version = 13000,
+};
+
+typedef struct emu_device {
+    unsigned long long seed;
+} emu_device;
+
+/* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
+static tsr_status read_seed(unsigned long long *seed)
+{
+    const char *text = getenv("TESSERA_EMU_SEED");
+    *seed = 0;
+    if (!text || !*text)
+        return TSR_OK;
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 0);
+    if (errno || *end)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "TESSERA_EMU_SEED = \"%s\": must be a number", text);
+    return TSR_OK;
+}
+
+static int process_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_device *out)
+{
+    if (ordinal != 0)
+        return tsr_fail(TSR_NO_DEVICE, "device emu:%d: there is one emulated device", ordinal);
+    unsigned long long seed;
+    const tsr_status status = read_seed(&seed);
+    if (status != TSR_OK)
+        return status;
+    emu_device *impl = tsr_alloc(options->allocator, 0, sizeof *impl);
+    if (!impl)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
+    impl->seed = seed;
+    out->kind = TSR_DEVICE_EMU;
+    snprintf(out->id, sizeof out->id, "emu");
+    snprintf(out->name, sizeof out->name, "emulator of an NVIDIA H200");
+    out->cuda = h200_limits;
+    out->threads = options->threads > 0 ? options->threads : process_cpus();
+    /* One emulated multiply-add takes some tens of nanoseconds: nobody shall choose this device for speed. */
+    out->peak_flops_f32 = out->peak_flops_f64 = 1e8;
+    out->memory_bytes_per_s = 1e8;
+    out->transfer_bytes_per_s = 0;
+    out->launch_ns = 1e6;
+    out->impl = impl;
+    return TSR_OK;
+}
+
+static void emu_close(tsr_device *device)
+{
+    tsr_free(device->allocator, device->impl);
+    device->impl = NULL;
+}
+
+static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+{
+    (void)device;
+    *out = NULL;
+    if (!tsr_find_emu_code(row->instance))
+        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
+    return TSR_OK;
+}
+
+static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
+{
+    const tsr_row *row = launch->row;
+    const tsr_emu_code *code = tsr_find_emu_code(row->instance);
+    if (!code)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
+    const tsr_problem *problem = launch->problem;
+    const tsr_emu_job job = {
+        .name = row->instance,
+        .kernel = code->kernel,
+        .args = launch->args,
+        .dtype_a = problem->a.dtype,
+        .dtype_b = problem->b.dtype,
+        .dtype_c = problem->c.dtype,
+        .dtype_d = problem->d.dtype,
+        .grid = tsr_row_grid(row, launch->args),
+        .threads_x = (unsigned)row->threads_x,
+        .threads_y = (unsigned)row->threads_y,
+        .shared_bytes = (size_t)row->smem_bytes,
+        .seed = ((const emu_device *)device->impl)->seed,
+        .workers = launch->threads > 0 ? launch->threads : device->threads,
+        .allocator = device->allocator,
+    };
+    return tsr_emu_run(&job);
+}
+
+static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+{
+    (void)device;
+    if (tsr_find_emu_code(row->instance))
+        return 1;
+    snprintf(reason, reason_bytes, "this build has no emulator code of it");
+    return 0;
+}
+
+#else
+
+#define NO_EMULATOR "this build has no emulator"
+
+static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_device *out)
+{
+    (void)ordinal, (void)options, (void)out;
+    return tsr_fail(TSR_NO_DEVICE, "device emu: " NO_EMULATOR);
+}
+static void emu_close(tsr_device *device)
+{
+    (void)device;
+}
+static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+{
+    (void)device, (void)row, (void)out;
+    return tsr_fail(TSR_UNSUPPORTED, NO_EMULATOR);
+}
+static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
+{
+    (void)device, (void)launch;
+    return tsr_fail(TSR_UNSUPPORTED, NO_EMULATOR);
+}
+static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+{
+    (void)row, (void)device;
+    snprintf(reason, reason_bytes, "%s", NO_EMULATOR);
+    return 0;
+}
+
+#endif
+
+/* Device memory is the host's, aligned as CUDA aligns it. */
+static tsr_status emu_alloc(tsr_device *device, size_t bytes, void **out)
+{
+    *out = tsr_alloc(device->allocator, 256, bytes);
+    return *out ? TSR_OK : tsr_fail(TSR_OUT_OF_MEMORY, "device emu: cannot allocate %zu bytes", bytes);
+}
+
+static tsr_status emu_free(tsr_device *device, void *pointer)
+{
+    tsr_free(device->allocator, pointer);
+    return TSR_OK;
+}
+
+static tsr_status emu_copy(tsr_device *device, void *to, const void *from, size_t bytes, void *stream)
+{
+    (void)device, (void)stream;
+    if (bytes)
+        memcpy(to, from, bytes);
+    return TSR_OK;
+}
+
+static tsr_status emu_synchronize(tsr_device *device, void *stream)
+{
+    (void)device, (void)stream;
+    return TSR_OK;
+}
+
+const tsr_backend tsr_emu_backend = {
+    .open = emu_open,
+    .close = emu_close,
+    .load = emu_load,
+    .launch = emu_launch_row,
+    .alloc = emu_alloc,
+    .free = emu_free,
+    .upload = emu_copy,
+    .download = emu_copy,
+    .synchronize = emu_synchronize,
+    .has_code = emu_has_code,
+};

@@ -1,0 +1,114 @@
+/* The emulated machine: a launch is run by workers (CPU threads), each of which keeps a few CTAs resident, each of
+ * which has one fiber per thread. Private to src/emu. */
+#ifndef TSR_EMU_MACHINE_H
+#define TSR_EMU_MACHINE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/row.h"
+#include "emu/copy.h"
+#include "emu/fault.h"
+#include "emu/fiber.h"
+#include "emu/global.h"
+#include "emu/run.h"
+#include "emu/shared.h"
+#include "ptx/emulator.h"
+
+enum { EMU_MAX_WORKERS = 256 };
+
+typedef struct emu_cta emu_cta;
+typedef struct emu_worker emu_worker;
+typedef struct emu_launch emu_launch;
+
+typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_ENDED } emu_state;
+
+enum {
+    EMU_STACK_BYTES = 64 << 10,
+    EMU_STACK_STRIDE =
+        68 << 10, /* not a power of two, and tops apart by odd lines: else all stacks share few cache sets */
+    EMU_STACK_RESERVE = 16 << 10 /* kept free below a kernel's frame for the emulator's own functions */
+};
+#define EMU_STACK_COLOUR(i) ((i)*9 % 64 * 64)
+
+/* One thread of a CTA. */
+typedef struct emu_thread {
+    tsr_fiber fiber;
+    emu_cta *cta;
+    unsigned id; /* x + y * blockDim.x */
+    tsr_emu_uint3 idx;
+    emu_state state;
+    const void *place; /* return address of the call in which it waits */
+    emu_clock clock;
+
+    /* EMU_AT_WARP: what the lanes in warp_mask do together. */
+    unsigned warp_mask;
+    tsr_emu_warp_function *warp_function;
+    void *warp_operands;
+
+    emu_copies copies;
+} emu_thread;
+
+/* One resident CTA. The slot is reused from CTA to CTA. */
+struct emu_cta {
+    emu_worker *worker;
+    long long number; /* in the grid, x fastest */
+    tsr_emu_uint3 idx;
+    emu_shared shared;
+    emu_thread *threads;
+    unsigned char *stacks;
+    unsigned live;                            /* threads that have not ended */
+    unsigned waiting;                         /* at the barrier */
+    uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
+    uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
+    unsigned ready_first, ready_count;
+    uint64_t random;
+};
+
+/* One CPU thread of a launch. */
+struct emu_worker {
+    emu_launch *launch;
+    tsr_fiber scheduler; /* the worker's own stack */
+    emu_cta cta;
+    emu_global global;
+    emu_fault fault; /* the first that this worker met */
+};
+
+struct emu_launch {
+    const tsr_emu_job *job;
+    unsigned n_threads; /* of a CTA */
+    long long n_ctas;
+    atomic_llong next_cta;
+    atomic_llong stop_at; /* CTAs from this number on need not run: an earlier one failed */
+    emu_claims claims;
+};
+
+/* The thread that runs on this CPU thread. Initial-exec, since every access of a kernel reads it; a fiber never moves
+ * from one CPU thread to another. */
+extern _Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* schedule.c ------------------------------------------------------------------------------------------------------- */
+
+/* Runs CTA `number` in the worker's slot until all its threads have ended, or a fault is in worker->fault. */
+void tsr_emu_run_cta(emu_worker *worker, long long number);
+
+/* Stops the current thread, whose state says for what it waits, and runs whoever is next. Comes back when it is READY
+ * and its turn. */
+void tsr_emu_wait(emu_thread *self);
+
+/* The thread may go on. */
+void tsr_emu_wake(emu_thread *thread);
+
+/* Ends the CTA because of the current thread: worker->fault is filled. Called on a fiber; does not come back. */
+_Noreturn void tsr_emu_abandon(emu_thread *thread);
+
+/* access.c ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Checks an access by the current thread as if its kernel had made it; does not come back if it is wrong. */
+void tsr_emu_check(const void *address, size_t size, int is_write, const void *place);
+
+/* A fault of the current thread, which is given without the fields that say who and where. */
+_Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place);
+
+#endif

@@ -1,0 +1,27 @@
+/* Runs one kernel on the emulated GPU: what the backend and the tests of the emulator call. */
+#ifndef TSR_EMU_RUN_H
+#define TSR_EMU_RUN_H
+
+#include "core/row.h"
+
+typedef struct tsr_emu_job {
+    const char *name; /* of the kernel, for messages */
+    void (*kernel)(const tsr_gemm_args args);
+    const tsr_gemm_args *args; /* also says which addresses may be touched, with the dtypes below */
+    tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
+    tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */
+    unsigned threads_x, threads_y;
+    size_t shared_bytes;
+    unsigned long long seed; /* of the order in which threads run */
+    int workers;             /* CPU threads, at least 1; the result does not depend on it */
+    const tsr_allocator *allocator;
+} tsr_emu_job;
+
+enum { TSR_EMU_MAX_THREADS = 1024 }; /* of a CTA, as on the hardware */
+
+/* Runs the grid to its end. TSR_KERNEL_FAULT with a message that names kernel, CTA, thread, place and address as soon
+ * as a thread does what it must not; then D is partly written. TSR_OUT_OF_MEMORY if stacks cannot be had. Every rule
+ * that is checked is listed in docs/EMULATOR.md. Any number of jobs may run at once. */
+tsr_status tsr_emu_run(const tsr_emu_job *job);
+
+#endif

@@ -1,0 +1,185 @@
+/* Which fiber runs next. A thread runs until it waits or ends; then the next ready one goes on, in an order that is
+ * shuffled anew at each barrier from the CTA's own seed, so that it depends on nothing but seed and CTA number. */
+#include <stdio.h>
+#include <string.h>
+
+#include "emu/machine.h"
+
+_Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016). */
+static uint32_t random_below(uint64_t *state, uint32_t limit)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    const uint32_t high = (uint32_t)((*state * 0x2545F4914F6CDD1Dull) >> 32);
+    return (uint32_t)(((uint64_t)high * limit) >> 32);
+}
+
+/* splitmix64's finaliser: neighbouring CTAs get unlike seeds, none of them 0. */
+static uint64_t seed_of(unsigned long long seed, long long cta)
+{
+    uint64_t z = seed + 0x9E3779B97F4A7C15ull * ((uint64_t)cta + 1);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    z ^= z >> 31;
+    return z ? z : 1;
+}
+
+/* All threads may go on, in a new order. */
+static void ready_all(emu_cta *cta, unsigned n_threads)
+{
+    for (unsigned i = 0; i < n_threads; i++)
+        cta->ready[i] = (uint16_t)i;
+    for (unsigned i = n_threads - 1; i > 0; i--) {
+        const uint32_t j = random_below(&cta->random, i + 1);
+        const uint16_t other = cta->ready[j];
+        cta->ready[j] = cta->ready[i];
+        cta->ready[i] = other;
+    }
+    cta->ready_first = 0;
+    cta->ready_count = n_threads;
+}
+
+/* The next thread to run, NULL if none is ready. */
+static emu_thread *next_ready(emu_cta *cta, unsigned n_threads)
+{
+    if (cta->ready_count == 0)
+        return NULL;
+    emu_thread *thread = &cta->threads[cta->ready[cta->ready_first]];
+    cta->ready_first = cta->ready_first + 1 == n_threads ? 0 : cta->ready_first + 1;
+    cta->ready_count--;
+    return thread;
+}
+
+/* Stops `self` and runs whoever is next: a ready thread, or the scheduler when there is none. */
+static void go_on(emu_thread *self, int ended)
+{
+    emu_cta *cta = self->cta;
+    emu_thread *next = next_ready(cta, cta->worker->launch->n_threads);
+    if (next == self)
+        return;
+    tsr_emu_current = next;
+    tsr_fiber_switch(&self->fiber, next ? &next->fiber : &cta->worker->scheduler, ended);
+}
+
+void tsr_emu_wait(emu_thread *self)
+{
+    go_on(self, 0);
+}
+
+void tsr_emu_wake(emu_thread *thread)
+{
+    emu_cta *cta = thread->cta;
+    const unsigned n_threads = cta->worker->launch->n_threads;
+    const unsigned end = cta->ready_first + cta->ready_count++;
+    cta->ready[end < n_threads ? end : end - n_threads] = (uint16_t)thread->id;
+    thread->state = EMU_READY;
+}
+
+void tsr_emu_barrier(void)
+{
+    emu_thread *self = tsr_emu_current;
+    emu_cta *cta = self->cta;
+    const unsigned n_threads = cta->worker->launch->n_threads;
+    self->state = EMU_AT_BARRIER;
+    self->place = __builtin_return_address(0);
+    if (++cta->waiting == n_threads) {
+        cta->waiting = 0;
+        tsr_emu_shared_barrier(&cta->shared);
+        for (unsigned i = 0; i < n_threads; i++) {
+            cta->threads[i].state = EMU_READY;
+            tsr_emu_clock_reset(&cta->shared.time, &cta->threads[i].clock, i);
+        }
+        ready_all(cta, n_threads);
+    }
+    go_on(self, 0);
+}
+
+_Noreturn void tsr_emu_abandon(emu_thread *thread)
+{
+    tsr_emu_current = NULL;
+    tsr_fiber_switch(&thread->fiber, &thread->cta->worker->scheduler, 1);
+    __builtin_unreachable();
+}
+
+/* First and last code of each fiber. */
+static void thread_main(void)
+{
+    tsr_fiber_entered();
+    emu_thread *self = tsr_emu_current;
+    const tsr_emu_job *job = self->cta->worker->launch->job;
+    job->kernel(*job->args);
+    self->state = EMU_ENDED;
+    tsr_emu_copies_forget(&self->copies, &self->cta->shared);
+    self->cta->live--;
+    go_on(self, 1);
+    __builtin_unreachable();
+}
+
+/* Threads wait for each other and none can go on: says for each place how many are there, and who is the first. */
+static void describe_deadlock(const emu_cta *cta, emu_fault *fault)
+{
+    const unsigned n_threads = cta->worker->launch->n_threads;
+    const emu_thread *first_waiting = NULL;
+    for (unsigned i = 0; i < n_threads && !first_waiting; i++)
+        if (cta->threads[i].state != EMU_ENDED)
+            first_waiting = &cta->threads[i];
+    *fault = (emu_fault){.kind = EMU_DEADLOCK, .cta = cta->number};
+    if (!first_waiting)
+        return;
+    fault->thread = first_waiting->id;
+    fault->place = first_waiting->place;
+
+    size_t used = 0;
+    for (unsigned i = 0; i < n_threads && used < sizeof fault->waiting - 1; i++) {
+        const emu_thread *thread = &cta->threads[i];
+        unsigned alike = 0, is_first = 1;
+        for (unsigned j = 0; j < n_threads; j++) {
+            const emu_thread *other = &cta->threads[j];
+            if (other->state != thread->state || (thread->state != EMU_ENDED && other->place != thread->place))
+                continue;
+            is_first &= j >= i;
+            alike++;
+        }
+        if (!is_first)
+            continue;
+        char place[128];
+        tsr_emu_place(thread->place, place, sizeof place);
+        const int written = snprintf(fault->waiting + used, sizeof fault->waiting - used, "%s%u %s%s (first: %u, %u)",
+                                     used ? "; " : "", alike, thread->state == EMU_ENDED ? "ended" : "wait at ",
+                                     thread->state == EMU_ENDED ? "" : place, thread->idx.x, thread->idx.y);
+        used += written > 0 ? (size_t)written : 0;
+    }
+}
+
+void tsr_emu_run_cta(emu_worker *worker, long long number)
+{
+    const emu_launch *launch = worker->launch;
+    const tsr_grid *grid = &launch->job->grid;
+    emu_cta *cta = &worker->cta;
+    cta->number = number;
+    cta->idx = (tsr_emu_uint3){(unsigned)(number % grid->x), (unsigned)(number / grid->x % grid->y),
+                               (unsigned)(number / grid->x / grid->y)};
+    cta->live = launch->n_threads;
+    cta->waiting = 0;
+    memset(cta->warps, 0, sizeof cta->warps);
+    cta->random = seed_of(launch->job->seed, number);
+    tsr_emu_shared_begin(&cta->shared);
+    for (unsigned i = 0; i < launch->n_threads; i++) {
+        emu_thread *thread = &cta->threads[i];
+        thread->state = EMU_READY;
+        thread->place = NULL;
+        tsr_emu_clock_reset(&cta->shared.time, &thread->clock, i);
+        tsr_fiber_make(&thread->fiber, cta->stacks + i * EMU_STACK_STRIDE, EMU_STACK_BYTES - EMU_STACK_COLOUR(i),
+                       thread_main);
+    }
+    ready_all(cta, launch->n_threads);
+
+    emu_thread *first = next_ready(cta, launch->n_threads);
+    tsr_emu_current = first;
+    tsr_fiber_switch(&worker->scheduler, &first->fiber, 0);
+    if (worker->fault.kind == EMU_NO_FAULT && cta->live > 0)
+        describe_deadlock(cta, &worker->fault);
+}

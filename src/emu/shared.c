@@ -1,0 +1,270 @@
+#include "emu/shared.h"
+
+#include <string.h>
+
+enum {
+    POISON_BYTE = 0xff,    /* a NaN in every float format, and far from any count */
+    GUARD_BYTES = 64 << 10 /* nothing else lies near the arena, so that a near miss is known for what it is */
+};
+
+static size_t word_count(const emu_shared *shared)
+{
+    return (shared->count + 3) / 4;
+}
+
+/* No word is split, so the shadows of bytes do not matter. */
+static void forget_all(emu_shared *shared)
+{
+    memset(shared->words, 0, word_count(shared) * sizeof *shared->words);
+}
+
+int tsr_emu_shared_make(emu_shared *shared, size_t bytes, unsigned n_threads, const tsr_allocator *allocator)
+{
+    *shared = (emu_shared){.count = bytes, .time = {.n_threads = n_threads, .allocator = allocator}};
+    shared->memory = tsr_alloc(allocator, 1024, bytes + 2 * (size_t)GUARD_BYTES);
+    shared->words = tsr_alloc(allocator, 64, word_count(shared) * sizeof *shared->words);
+    shared->bytewise = tsr_alloc(allocator, 64, word_count(shared) * 4 * sizeof *shared->bytewise);
+    if (!shared->memory || !shared->words || !shared->bytewise) {
+        tsr_emu_shared_free(shared, allocator);
+        return 0;
+    }
+    shared->bytes = (unsigned char *)shared->memory + GUARD_BYTES;
+    forget_all(shared);
+    return 1;
+}
+
+void tsr_emu_shared_free(emu_shared *shared, const tsr_allocator *allocator)
+{
+    tsr_free(allocator, shared->memory);
+    tsr_free(allocator, shared->words);
+    tsr_free(allocator, shared->bytewise);
+    tsr_emu_time_free(&shared->time);
+    *shared = (emu_shared){0};
+}
+
+int tsr_emu_shared_is_near(const emu_shared *shared, const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)shared->memory < shared->count + 2 * (size_t)GUARD_BYTES;
+}
+
+void tsr_emu_shared_begin(emu_shared *shared)
+{
+    memset(shared->bytes, POISON_BYTE, shared->count);
+    if (tsr_emu_time_begin(&shared->time))
+        return;
+    forget_all(shared);
+    shared->time.latest = 0;
+    tsr_emu_time_begin(&shared->time);
+}
+
+/* The clocks are used up: all that was written counts as written long ago. */
+static void restart_shadows(const emu_time *time, emu_shadow *shadows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (shadows[i].written >= EMU_STAMP_IN_FLIGHT)
+            continue;
+        const int is_written = shadows[i].written >> EMU_STAMP_SHIFT >= time->first;
+        shadows[i] = (emu_shadow){is_written ? 1u << EMU_STAMP_SHIFT : 0, 0, 0};
+    }
+}
+
+static void restart_clocks(emu_shared *shared)
+{
+    restart_shadows(&shared->time, shared->words, word_count(shared));
+    for (size_t word = 0; word < word_count(shared); word++)
+        if (shared->words[word].written == EMU_STAMP_SPLIT)
+            restart_shadows(&shared->time, &shared->bytewise[word * 4], 4);
+    shared->time.first = shared->time.latest = 1;
+}
+
+void tsr_emu_shared_barrier(emu_shared *shared)
+{
+    if (tsr_emu_time_barrier(&shared->time))
+        return;
+    restart_clocks(shared);
+    tsr_emu_time_barrier(&shared->time);
+}
+
+static int fill_race(emu_fault *fault, size_t offset, unsigned other, int other_is_write)
+{
+    *fault = (emu_fault){.kind = EMU_RACE,
+                         .memory = EMU_SHARED,
+                         .offset = offset,
+                         .other_thread = other,
+                         .other_is_write = other_is_write};
+    return 0;
+}
+
+/* Not written before the last barrier, nor by this very thread and clock: is it still good to read or overwrite? */
+static __attribute__((noinline)) int judge_write(const emu_shared *shared, size_t offset, emu_stamp written,
+                                                 const emu_clock *clock, emu_fault *fault)
+{
+    const emu_time *time = &shared->time;
+    if (written == EMU_STAMP_IN_FLIGHT)
+        *fault = (emu_fault){.kind = EMU_IN_FLIGHT, .memory = EMU_SHARED, .offset = offset};
+    else if (written >> EMU_STAMP_SHIFT < time->first)
+        *fault = (emu_fault){.kind = EMU_POISON, .memory = EMU_SHARED, .offset = offset};
+    else if (tsr_emu_clock_has_seen(time, clock, written))
+        return 1;
+    else
+        return fill_race(fault, offset, written & EMU_STAMP_THREAD, 1);
+    return 0;
+}
+
+/* 1 if the thread has seen the access of some lane of the warp, other than its own. */
+static int has_seen_warp(const emu_time *time, const emu_clock *clock, unsigned warp, uint32_t when)
+{
+    for (unsigned thread = warp * 32; thread < warp * 32 + 32 && thread < time->n_threads; thread++)
+        if (tsr_emu_clock_has_seen(time, clock, when << EMU_STAMP_SHIFT | thread))
+            return 1;
+    return 0;
+}
+
+/* Has the writer seen all reads since the last write? */
+static __attribute__((noinline)) int judge_reads(const emu_shared *shared, size_t offset, const emu_shadow *shadow,
+                                                 const emu_clock *clock, emu_fault *fault)
+{
+    const emu_time *time = &shared->time;
+    const emu_stamp read = shadow->read;
+    const uint32_t when = read >> EMU_STAMP_SHIFT, who = read & EMU_STAMP_THREAD;
+    switch (read & EMU_KIND_MASK) {
+    case EMU_KIND_LANES:
+        for (unsigned lane = 0; lane < 32; lane++) {
+            const unsigned thread = (who & ~31u) + lane;
+            if ((shadow->readers >> lane & 1) && !tsr_emu_clock_has_seen(time, clock, when << EMU_STAMP_SHIFT | thread))
+                return fill_race(fault, offset, thread, 0);
+        }
+        return 1;
+    case EMU_KIND_WARPS:
+        for (unsigned warp = 0; warp < 32; warp++)
+            if ((shadow->readers >> warp & 1) && !has_seen_warp(time, clock, warp, when))
+                return fill_race(fault, offset, who / 32 == warp ? who : warp * 32, 0);
+        return 1;
+    default:
+        return tsr_emu_clock_has_seen(time, clock, read) ? 1 : fill_race(fault, offset, who, 0);
+    }
+}
+
+/* One more reader besides those that are noted and not seen by it. */
+static __attribute__((noinline)) void add_reader(const emu_time *time, emu_shadow *shadow, const emu_clock *clock)
+{
+    const emu_stamp read = shadow->read, mine = clock->stamp;
+    const unsigned who = read & EMU_STAMP_THREAD, self = mine & EMU_STAMP_THREAD;
+    const emu_stamp kind = read & EMU_KIND_MASK;
+    if (kind == EMU_KIND_ONE && tsr_emu_clock_has_seen(time, clock, read)) {
+        shadow->read = mine;
+        return;
+    }
+    const uint32_t then = read >> EMU_STAMP_SHIFT, now = mine >> EMU_STAMP_SHIFT;
+    const emu_stamp lowest = (then < now ? then : now) << EMU_STAMP_SHIFT | who;
+    if (kind != EMU_KIND_WARPS && who / 32 == self / 32) {
+        const uint32_t lanes = kind == EMU_KIND_ONE ? 1u << who % 32 : shadow->readers;
+        shadow->readers = lanes | 1u << self % 32;
+        shadow->read = lowest | EMU_KIND_LANES;
+    } else {
+        const uint32_t warps = kind == EMU_KIND_WARPS ? shadow->readers : 1u << who / 32;
+        shadow->readers = warps | 1u << self / 32;
+        shadow->read = lowest | EMU_KIND_WARPS;
+    }
+}
+
+/* What happens to one shadow; the bytes that it stands for start at `offset`. */
+typedef int action(emu_shared *shared, emu_shadow *shadow, size_t offset, const emu_clock *clock, emu_fault *fault);
+
+static inline int read_one(emu_shared *shared, emu_shadow *shadow, size_t offset, const emu_clock *clock,
+                           emu_fault *fault)
+{
+    const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
+    const emu_stamp first = shared->time.first << EMU_STAMP_SHIFT, floor = shared->time.floor << EMU_STAMP_SHIFT;
+    if (__builtin_expect(written - first >= floor - first && written != mine, 0) &&
+        !judge_write(shared, offset, written, clock, fault))
+        return 0;
+    if (read < floor)
+        shadow->read = mine;
+    else if (read != mine)
+        add_reader(&shared->time, shadow, clock);
+    return 1;
+}
+
+static inline int write_one(emu_shared *shared, emu_shadow *shadow, size_t offset, const emu_clock *clock,
+                            emu_fault *fault)
+{
+    const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
+    const emu_stamp floor = shared->time.floor << EMU_STAMP_SHIFT;
+    if (__builtin_expect(written >= floor && written != mine, 0) && !judge_write(shared, offset, written, clock, fault))
+        return 0;
+    if (__builtin_expect(read >= floor && read != mine, 0) && !judge_reads(shared, offset, shadow, clock, fault))
+        return 0;
+    shadow->written = mine;
+    shadow->read = 0;
+    return 1;
+}
+
+static inline int start_one(emu_shared *shared, emu_shadow *shadow, size_t offset, const emu_clock *clock,
+                            emu_fault *fault)
+{
+    if (!write_one(shared, shadow, offset, clock, fault))
+        return 0;
+    shadow->written = EMU_STAMP_IN_FLIGHT;
+    return 1;
+}
+
+static inline int land_one(emu_shared *shared, emu_shadow *shadow, size_t offset, const emu_clock *clock,
+                           emu_fault *fault)
+{
+    (void)shared, (void)offset, (void)fault;
+    shadow->written = clock->stamp;
+    return 1;
+}
+
+static __attribute__((noinline)) void split(emu_shared *shared, size_t word)
+{
+    for (size_t i = 0; i < 4; i++)
+        shared->bytewise[word * 4 + i] = shared->words[word];
+    shared->words[word].written = EMU_STAMP_SPLIT;
+}
+
+/* Does it to the shadows of an access: words where the access covers them and they are whole, else bytes. */
+static inline __attribute__((always_inline)) int visit(emu_shared *shared, size_t offset, size_t size, action *act,
+                                                       const emu_clock *clock, emu_fault *fault)
+{
+    const size_t end = offset + size;
+    while (offset < end) {
+        const size_t word = offset / 4;
+        if (offset % 4 == 0 && end - offset >= 4 &&
+            __builtin_expect(shared->words[word].written != EMU_STAMP_SPLIT, 1)) {
+            if (!act(shared, &shared->words[word], offset, clock, fault))
+                return 0;
+            offset += 4;
+            continue;
+        }
+        if (shared->words[word].written != EMU_STAMP_SPLIT)
+            split(shared, word);
+        const size_t stop = word * 4 + 4 < end ? word * 4 + 4 : end;
+        for (; offset < stop; offset++)
+            if (!act(shared, &shared->bytewise[offset], offset, clock, fault))
+                return 0;
+    }
+    return 1;
+}
+
+int tsr_emu_shared_read(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault)
+{
+    return visit(shared, offset, size, read_one, clock, fault);
+}
+
+int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault)
+{
+    return visit(shared, offset, size, write_one, clock, fault);
+}
+
+int tsr_emu_shared_start_copy(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault)
+{
+    return visit(shared, offset, size, start_one, clock, fault);
+}
+
+void tsr_emu_shared_land(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, const void *data)
+{
+    memcpy(shared->bytes + offset, data, size);
+    visit(shared, offset, size, land_one, clock, NULL);
+}

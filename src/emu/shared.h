@@ -1,0 +1,63 @@
+/* The shared memory of one CTA, with a shadow that knows who wrote and read each byte. Private to src/emu.
+ *
+ * The shadow keeps for each byte (for each word of 4, as long as its bytes are only used together) the stamp of the
+ * last write and that of the reads since: of a single thread, or of several. A read must have seen the last write, a
+ * write both (see clock.h). A write stamp from before the CTA's first clock means that the byte was never written. */
+#ifndef TSR_EMU_SHARED_H
+#define TSR_EMU_SHARED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/memory.h"
+#include "emu/clock.h"
+#include "emu/fault.h"
+
+/* What the kind bits of a stamp say. Of several readers in one warp we know the lanes, of several warps the warps.
+ * Their stamp has the lowest clock of them all, so that nothing is reported that is not a race. */
+enum { EMU_KIND_ONE = 0u << 10, EMU_KIND_LANES = 1u << 10, EMU_KIND_WARPS = 2u << 10, EMU_KIND_MASK = 3u << 10 };
+
+/* The write stamp of bytes that a cp.async has not delivered yet: later than any clock, so that no access is good. */
+#define EMU_STAMP_IN_FLIGHT (0xffffffffu << EMU_STAMP_SHIFT)
+
+/* The write stamp of a word whose bytes do not share one history: each byte has a shadow of its own from then on. */
+#define EMU_STAMP_SPLIT (EMU_STAMP_IN_FLIGHT | EMU_KIND_LANES)
+
+typedef struct emu_shadow {
+    emu_stamp written, read;
+    uint32_t readers; /* lanes or warps, where read is of several */
+} emu_shadow;
+
+typedef struct emu_shared {
+    void *memory; /* the arena between two guards */
+    unsigned char *bytes;
+    size_t count;
+    emu_shadow *words;    /* one for each 4 bytes */
+    emu_shadow *bytewise; /* one for each byte, where `words` says EMU_STAMP_SPLIT */
+    emu_time time;
+} emu_shared;
+
+/* 0 when out of memory. */
+int tsr_emu_shared_make(emu_shared *shared, size_t bytes, unsigned n_threads, const tsr_allocator *allocator);
+void tsr_emu_shared_free(emu_shared *shared, const tsr_allocator *allocator);
+
+/* 1 if the address lies in the arena or just outside it. */
+int tsr_emu_shared_is_near(const emu_shared *shared, const void *address);
+
+/* A new CTA: nothing is written, everything is poison. The caller resets the threads' clocks. */
+void tsr_emu_shared_begin(emu_shared *shared);
+
+/* All threads of the CTA met. The caller resets their clocks. */
+void tsr_emu_shared_barrier(emu_shared *shared);
+
+/* Records the access of `size` bytes at `offset`, which lie inside. On a fault fills kind, offset and the other thread,
+ * and returns 0. */
+int tsr_emu_shared_read(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
+int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
+
+/* An asynchronous copy by that thread starts: a write, which has not ended. Until tsr_emu_shared_land nobody may touch
+ * the bytes. */
+int tsr_emu_shared_start_copy(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
+void tsr_emu_shared_land(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, const void *data);
+
+#endif

@@ -1,0 +1,101 @@
+/* What the lanes of a warp do together: shuffles, votes, matrix instructions. The lanes may come at any time; the last
+ * one does the work for all. */
+#include "emu/machine.h"
+
+/* Lanes of this warp that there are. */
+static unsigned existing_lanes(const emu_thread *thread)
+{
+    const unsigned rest = thread->cta->worker->launch->n_threads - (thread->id & ~31u);
+    return rest >= 32 ? 0xffffffffu : (1u << rest) - 1;
+}
+
+/* 1 if all lanes of the mask wait, each for the same lanes. */
+static int is_complete(const emu_thread *warp, uint32_t waiting, unsigned mask)
+{
+    if ((waiting & mask) != mask)
+        return 0;
+    for (unsigned lane = 0; lane < 32; lane++)
+        if ((mask >> lane & 1) && warp[lane].warp_mask != mask)
+            return 0;
+    return 1;
+}
+
+/* Stops until all lanes of the mask are here. 1 for the last one, which then must release the others. */
+static int meet(emu_thread *self, unsigned mask, tsr_emu_warp_function *function, void *operands, const void *place)
+{
+    emu_cta *cta = self->cta;
+    emu_thread *warp = &cta->threads[self->id & ~31u];
+    uint32_t *waiting = &cta->warps[self->id / 32];
+    mask &= existing_lanes(self);
+    emu_fault fault = {.kind = EMU_MISUSE};
+    if (!(mask >> self->id % 32 & 1)) {
+        fault.rule = "a lane is not in its own mask";
+        tsr_emu_fail_thread(&fault, place);
+    }
+    self->state = EMU_AT_WARP;
+    self->place = place;
+    self->warp_mask = mask;
+    self->warp_function = function;
+    self->warp_operands = operands;
+    *waiting |= 1u << self->id % 32;
+    if (!is_complete(warp, *waiting, mask)) {
+        tsr_emu_wait(self);
+        return 0;
+    }
+    for (unsigned lane = 0; lane < 32; lane++)
+        if ((mask >> lane & 1) && warp[lane].warp_function != function) {
+            fault.rule = "lanes of one warp met in different instructions";
+            tsr_emu_fail_thread(&fault, place);
+        }
+    return 1;
+}
+
+static void release(emu_thread *self)
+{
+    emu_thread *warp = &self->cta->threads[self->id & ~31u];
+    const unsigned mask = self->warp_mask;
+    self->cta->warps[self->id / 32] &= ~mask;
+    for (unsigned lane = 0; lane < 32; lane++)
+        if ((mask >> lane & 1) && &warp[lane] != self)
+            tsr_emu_wake(&warp[lane]);
+    self->state = EMU_READY;
+}
+
+void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands)
+{
+    emu_thread *self = tsr_emu_current;
+    if (!meet(self, mask, function, operands, __builtin_return_address(0)))
+        return;
+    emu_thread *warp = &self->cta->threads[self->id & ~31u];
+    void *lanes[32] = {0};
+    for (unsigned lane = 0; lane < 32; lane++)
+        if (self->warp_mask >> lane & 1)
+            lanes[lane] = warp[lane].warp_operands;
+    const char *rule = function(lanes, self->warp_mask);
+    if (rule) {
+        emu_fault fault = {.kind = EMU_MISUSE, .rule = rule};
+        tsr_emu_fail_thread(&fault, self->place);
+    }
+    release(self);
+}
+
+void tsr_emu_warp_sync(unsigned mask)
+{
+    emu_thread *self = tsr_emu_current;
+    if (!meet(self, mask, NULL, NULL, __builtin_return_address(0)))
+        return;
+    emu_time *time = &self->cta->shared.time;
+    emu_thread *warp = &self->cta->threads[self->id & ~31u];
+    emu_seen *board = NULL;
+    int enough = 1;
+    for (unsigned lane = 0; lane < 32 && enough; lane++)
+        if (self->warp_mask >> lane & 1)
+            enough = tsr_emu_clock_release(time, &warp[lane].clock, &board);
+    for (unsigned lane = 0; lane < 32 && enough; lane++)
+        if (self->warp_mask >> lane & 1)
+            tsr_emu_clock_adopt(time, &warp[lane].clock, board);
+    tsr_emu_seen_drop(time, board);
+    if (!enough)
+        tsr_emu_misuse("the emulator ran out of memory or clocks");
+    release(self);
+}

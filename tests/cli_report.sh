@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# info, route and verify: what they print, as tables and as JSON lines, and their exit codes.
+. "$(dirname "$0")/cli_lib.sh"
+
+json_script='
+import json, sys
+for line in open("out"):
+    item = json.loads(line)
+    missing = [key for key in sys.argv[1:] if key not in item]
+    if missing:
+        sys.exit(f"no {missing} in {line}")
+'
+# The last command's stdout is one JSON object a line, each with these keys.
+is_json() { # KEY...
+    checks=$((checks + 1))
+    [ -s out ] || fail "no output"
+    ! grep -qv '^{".*}$' out || fail "not JSON: $(grep -v '^{".*}$' out)"
+    if command -v python3 >/dev/null; then
+        python3 -c "$json_script" "$@" 2>err || fail "JSON: $(cat err)"
+    fi
+}
+
+expect 0 "" "$tessera" info
+prints '^tessera +[0-9]+\.[0-9]+\.[0-9]+, commit '
+prints '^CPU +[^ ].*, [0-9]+ threads?$'
+prints '^ +L1 [0-9]+ KiB, L2 [0-9.]+ [KM]iB of a core; L3 [0-9.]+ [KMG]?i?B$'
+prints '^ +peak f32 [0-9.]+ [GT]FLOP/s, f64 [0-9.]+ [GT]FLOP/s$'
+prints '^(GPU +none: |cuda:0 +)'
+for library in cublas openblas blis nvrtc cupti; do
+    prints "^$library +(not found: )?[^ ]"
+done
+prints '^kernels +[0-9]+ kernels in [0-9]+ instances'
+fits_terminal
+expect 0 "" "$tessera" info --kernels
+prints '^tiled: TILE x TILE .*\(kernels/gemm/tiled.cu\)$'
+prints '^  tiled_f32_t16 +f32 +ELEM_f32 TILE=16 +([0-9]+|-) +([0-9a-f]{16}|not in this build) +[^ ]'
+prints '^  cpu_tiled_f16 +f16, sums f32$'
+fits_terminal
+expect 0 "" "$tessera" info --format json
+is_json kind name
+grep '"kind": "kernel"' out >kernels && mv kernels out
+is_json kind name instance summary source constants dtype_ab dtype_cd compute is_cuda has_device_code registers hash hardware
+prints '"instance": "naive_f64"'
+
+expect 0 "" "$tessera" route 512 256 128 --device cpu
+prints '^512 x 256 x 128 f32 nn on cpu, operands in host memory$'
+prints '^cpu_tiled_f32 +cpu +[0-9.]+ [num]?s +[0-9.]+ [KMG]?i?B +[a-z]+ +<- chosen$'
+prints '^cpu_tiled_f64 +computes f64'
+prints '^tiled_f32_t16 +runs on GPUs'
+fits_terminal
+expect 0 "" "$tessera" route 512 256 128 --device cpu --dtype f64 --layout tt --format json
+is_json kernel device dtype layout m n k chosen applicable reason cost_ns bytes limiter
+prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "cpu", "dtype": "f64", "layout": "tt", "m": 512, "n": 256, "k": 128, "chosen": true'
+checks=$((checks + 1))
+[ "$(grep -c '"chosen": true' out)" = 1 ] || fail "not one kernel is chosen"
+expect 0 "" "$tessera" route 0 0 0 --device cpu
+expect 1 "tessera route: no kernel applies" "$tessera" route 8 8 8 --device cpu --dtype e4m3
+expect 1 "*" "$tessera" route 9223372036854775807 9223372036854775807 1 --device cpu
+succeeds grep -q '^tessera route: .' err
+expect 1 "*" "$tessera" route 8 8 8 --device cuda:99
+succeeds grep -q '^tessera route: .' err
+
+expect 0 "" "$tessera" verify --kernel cpu-sequential --device cpu
+prints '^kernel +device +cases +failed +elements +worst error / bound$'
+prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
+prints '^4 of 4 kernels passed, [0-9]+ cases, [0-9]+ elements, quick, seed 1$'
+fits_terminal
+expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
+is_json kernel device passed planned cases failed refused elements worst_ratio worst_c bound_c row column value reference \
+    bound problem first_failure
+checks=$((checks + 1))
+[ "$(wc -l <out)" = 1 ] || fail "$(wc -l <out) lines for one instance"
+cp out first
+expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
+succeeds cmp -s first out
+expect 1 "*" "$tessera" verify --kernel tiled --device cpu
+succeeds grep -q '^tessera verify: kernel "tiled": does not run on this device' err
+expect 1 "*" "$tessera" verify --device cuda:99
+succeeds grep -q '^tessera verify: .' err
+
+# Ctrl-C in the middle: what was done is told, and the process ends as a signal ends it.
+checks=$((checks + 1))
+timeout --preserve-status -s INT 0.3 "$tessera" verify --full --device cpu --format json >out 2>err
+code=$?
+[ $code = 130 ] || fail "verify after Ctrl-C exits with $code: $(cat err)"
+grep -Eq '^tessera verify: interrupted after [0-9]+ of [0-9]+ kernels$' err || fail "verify after Ctrl-C says $(cat err)"
+! grep -qv '^{".*}$' out || fail "verify after Ctrl-C printed half a line"
+
+finish

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# tessera run: dtypes, orders, transposes, factors, conversions; every answer compared with a product of the test's own.
+. "$(dirname "$0")/cli_lib.sh"
+
+run() { "$tessera" run "$@"; }
+
+# Every dtype, order and transpose. A is 5 x 7 and B 7 x 3, as they are multiplied.
+for dtype in f16 f32 f64; do
+    for order_a in c f; do
+        for order_b in c f; do
+            make_matrix A.npy $dtype 5 7 $order_a 1
+            make_matrix B.npy $dtype 7 3 $order_b 2
+            "$npy_tool" transpose A.npy At.npy
+            "$npy_tool" transpose B.npy Bt.npy
+            expect 0 "" run A.npy B.npy -o nn.npy --device cpu
+            prints "^nn.npy: 5 x 3 $dtype, K = 7, cpu_[a-z]+_$dtype on cpu, [0-9.]+ [num]?s, [0-9.]+ [KMG]?FLOP/s$"
+            expect 0 "" run At.npy B.npy -o tn.npy --transa --device cpu --kernel cpu-sequential
+            prints "cpu_sequential_$dtype on cpu"
+            expect 0 "" run A.npy Bt.npy -o nt.npy --transb --device cpu --check
+            prints "^checked 15 of 15 elements against float64: all within the bound"
+            fits_terminal
+            expect 0 "" run At.npy Bt.npy -o tt.npy --transa --transb --device cpu -q
+            [ ! -s out ] || fail "--quiet prints $(cat out)"
+            for answer in nn tn nt tt; do
+                succeeds "$npy_tool" product A.npy B.npy $answer.npy
+            done
+        done
+    done
+done
+
+# alpha, beta, C in either order, in place; the result is in C order.
+make_matrix A.npy f32 33 20 c 3
+make_matrix B.npy f32 20 70 f 4
+for order in c f; do
+    make_matrix C.npy f32 33 70 $order 5
+    cp C.npy D.npy
+    expect 0 "" run A.npy B.npy -o D.npy --alpha 2 --beta=-1 --c D.npy --device cpu --check
+    succeeds "$npy_tool" axpby A.npy B.npy D.npy 2 -1 C.npy
+    expect 0 "" run A.npy B.npy -o D.npy --alpha 0 --beta 3 --c C.npy --device cpu --check
+    succeeds "$npy_tool" axpby A.npy B.npy D.npy 0 3 C.npy
+done
+
+# Conversions are asked for, and then exact here.
+make_matrix B64.npy f64 20 70 f 4
+make_matrix C16.npy f16 33 70 f 5
+expect 1 "tessera run: A.npy holds f32 and B64.npy f64; --dtype says in which type to compute" run A.npy B64.npy -o D.npy
+expect 1 "tessera run: A.npy holds f32 and C16.npy f16; --dtype says in which type to compute" \
+    run A.npy B.npy --beta 1 --c C16.npy -o D.npy
+for dtype in f16 f32 f64; do
+    expect 0 "" run A.npy B64.npy -o D.npy --beta 2 --c C16.npy --dtype $dtype --device cpu --check
+    prints "33 x 70 $dtype"
+    succeeds "$npy_tool" axpby A.npy B64.npy D.npy 1 2 C16.npy
+done
+
+# Nothing to add up, and nothing at all.
+make_matrix A0.npy f32 4 0 c
+make_matrix B0.npy f32 0 5 c
+make_matrix E.npy f32 0 3 c
+make_matrix F.npy f32 3 6 c
+expect 0 "" run A0.npy B0.npy -o D.npy --check --device cpu
+succeeds "$npy_tool" product A0.npy B0.npy D.npy
+expect 0 "" run E.npy F.npy -o D.npy --check --device cpu
+succeeds "$npy_tool" product E.npy F.npy D.npy
+
+# Shapes that do not fit.
+expect 1 "tessera run: A.npy is 33 x 20 and A.npy 33 x 20: the columns of A (20) must equal the rows of B (33)" \
+    run A.npy A.npy -o D.npy
+expect 1 "tessera run: A.npy's transpose is 20 x 33 and B.npy's transpose 70 x 20: the columns of A (33) must equal the rows of B (70)" \
+    run A.npy B.npy --transa --transb -o D.npy
+expect 1 "tessera run: F.npy is 3 x 6; the product is 33 x 70" run A.npy B.npy --beta 1 --c F.npy -o D.npy
+
+# Kernels and devices that cannot.
+expect 1 "*" run A.npy B.npy -o none.npy --kernel tiled --device cpu
+succeeds grep -q "^tessera run: no kernel runs f32 x f32 -> f32 on cpu; nearest: " err
+expect 1 "*" run A.npy B.npy -o none.npy --device cuda:99
+succeeds grep -q "^tessera run: ." err
+
+# Outputs that cannot be.
+expect 1 "tessera run: . cannot be written: it is a directory" run A.npy B.npy -o .
+expect 1 "tessera run: /dev/null cannot be written: it is a device or pipe; the output has to be a regular file" \
+    run A.npy B.npy -o /dev/null
+expect 1 "tessera run: no/where.npy cannot be written: No such file or directory" run A.npy B.npy -o no/where.npy
+[ ! -e none.npy ] || fail "none.npy exists"
+
+# "-" and "--": files may have any name.
+cp A.npy -- --a.npy
+expect 0 "" run -o D.npy --device cpu -- --a.npy B.npy
+succeeds "$npy_tool" product A.npy B.npy D.npy
+expect 2 "tessera run: unknown option --a.npy" run -o D.npy --a.npy B.npy
+
+finish

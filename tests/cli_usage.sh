@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Help, version, and every way to get the arguments wrong.
+. "$(dirname "$0")/cli_lib.sh"
+
+commands="info run route verify"
+if "$tessera" --help | grep -q '^  bench '; then
+    commands="$commands bench"
+fi
+
+expect 2 "*" "$tessera"
+succeeds grep -q "^usage: tessera COMMAND" err
+expect 0 "" "$tessera" --help
+prints '^usage: tessera COMMAND'
+fits_terminal
+for command in $commands; do
+    prints "^  $command +[a-z]"
+done
+expect 0 "" "$tessera" -h
+expect 0 "" "$tessera" help
+expect 0 "" "$tessera" --version
+prints '^tessera [0-9]+\.[0-9]+\.[0-9]+$'
+
+expect 2 "tessera: unknown command rout; did you mean route?" "$tessera" rout
+expect 2 "tessera: unknown command vreify; did you mean verify?" "$tessera" vreify
+expect 2 "tessera: unknown command multiply; tessera --help lists the commands" "$tessera" multiply
+expect 2 "tessera: unknown option --verison; tessera --help lists the commands" "$tessera" --verison
+expect 2 "tessera: unknown command ; tessera --help lists the commands" "$tessera" ""
+expect 2 "tessera: unknown command a?b; tessera --help lists the commands" "$tessera" $'a\033b'
+
+for command in $commands; do
+    for help in --help -h; do
+        expect 0 "" "$tessera" $command $help
+        prints "^tessera $command: "
+        prints "^usage: tessera $command"
+        prints "^  -h, --help +this text$"
+        fits_terminal
+    done
+    expect 2 "tessera $command: unknown option --zebra" "$tessera" $command --zebra
+    expect 2 "tessera $command: unknown option --hlep; did you mean --help?" "$tessera" $command --hlep
+    expect 2 "tessera $command: unknown option -z" "$tessera" $command -z
+    # A full disk is a failure, not silence.
+    if [ -w /dev/full ]; then
+        checks=$((checks + 1))
+        "$tessera" $command --help >/dev/full 2>err
+        [ $? = 1 ] || fail "$command --help >/dev/full succeeds"
+        grep -q "cannot write to the standard output: No space left on device" err || fail "$command: $(cat err)"
+    fi
+done
+for command in run route verify; do
+    "$tessera" $command --help >out
+    case $command in
+    run | verify) prints '^kernels: cpu-sequential cpu-tiled uncoalesced naive tiled' ;;
+    esac
+    expect 2 "tessera $command: --device needs one of auto, cpu, emu, cuda:N, not 'gpu'" "$tessera" $command --device gpu
+    expect 2 "tessera $command: --device needs one of auto, cpu, emu, cuda:N, not 'cuda:'" "$tessera" $command --device cuda:
+    expect 2 "tessera $command: --device needs one of auto, cpu, emu, cuda:N, not 'cuda:0x'" \
+        "$tessera" $command --device=cuda:0x
+    expect 2 "tessera $command: --device needs a value: --device D" "$tessera" $command --device
+    expect 2 "tessera $command: unknown option --devise; did you mean --device?" "$tessera" $command --devise cpu
+done
+
+expect 2 "tessera info: unexpected argument 'cpu': usage is tessera info [--kernels] [--format table|json]" \
+    "$tessera" info cpu
+expect 2 "tessera info: --format needs one of table, json, not 'xml'" "$tessera" info --format xml
+expect 2 "tessera info: --kernels takes no value" "$tessera" info --kernels=all
+
+expect 2 "tessera route: M is missing: usage is tessera route M N K [options]" "$tessera" route
+expect 2 "tessera route: K is missing: usage is tessera route M N K [options]" "$tessera" route 1 2
+expect 2 "tessera route: unexpected argument '4': usage is tessera route M N K [options]" "$tessera" route 1 2 3 4
+expect 2 "tessera route: N needs a whole number of at least 0, not 'x'" "$tessera" route 1 x 3
+expect 2 "tessera route: M needs a whole number of at least 0, not '-1'" "$tessera" route -1 2 3
+expect 2 "tessera route: --dtype needs one of f64, f32, f16, bf16, e4m3, e5m2, s8, u8, s32, not 'f31'" \
+    "$tessera" route 1 2 3 --dtype f31
+expect 2 "tessera route: --layout needs one of nn, nt, tn, tt (A, B transposed or not), not 'nnn'" \
+    "$tessera" route 1 2 3 --layout nnn
+expect 2 "tessera route: --memory needs one of host, device, not 'disk'" "$tessera" route 1 2 3 --memory disk
+
+expect 2 "tessera verify: --quick and --full exclude each other" "$tessera" verify --quick --full
+expect 2 "tessera verify: --seed needs a whole number of at least 0, not '-5'" "$tessera" verify --seed=-5
+expect 2 "tessera verify: --kernel needs the name of a kernel or all, not 'tild'; did you mean tiled?" \
+    "$tessera" verify --kernel tild
+expect 2 "tessera verify: unexpected argument 'tiled': usage is tessera verify [options]" "$tessera" verify tiled
+
+expect 2 "tessera run: A.npy is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run
+expect 2 "tessera run: B.npy is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run a
+expect 2 "tessera run: -o is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run a b
+expect 2 "tessera run: -o needs a value: -o FILE" "$tessera" run a b -o
+expect 2 "tessera run: --alpha needs a finite number, not 'one'" "$tessera" run a b -o c --alpha one
+expect 2 "tessera run: --beta needs a finite number, not 'nan'" "$tessera" run a b -o c --beta nan
+expect 2 "tessera run: --beta 0.5 needs --c FILE, the C to add" "$tessera" run a b -o c --beta 0.5
+expect 2 "tessera run: --c old would not be read: --beta is 0" "$tessera" run a b -o c --c old
+expect 2 "tessera run: --dtype needs one of f16, f32, f64, not 'bf16'" "$tessera" run a b -o c --dtype bf16
+expect 2 "tessera run: --threads needs a whole number from 1 to 4096, not '0'" "$tessera" run a b -o c --threads 0
+expect 2 "tessera run: --kernel needs the name of a kernel, not 'zebra'; tessera info --kernels lists them" \
+    "$tessera" run a b -o c --kernel zebra
+expect 2 "tessera run: --transa takes no value" "$tessera" run a b -o c --transa=yes
+
+finish

@@ -1,0 +1,225 @@
+#define FAKE_CUDA_LIBRARY
+#include "fake_cuda.h"
+
+#include <pthread.h>
+
+#define EXPORT        __attribute__((visibility("default")))
+#define MOST_CONTEXTS 16
+
+static fake_cuda state;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char primary_bytes, foreign_bytes, function_bytes, handle_bytes;
+#define PRIMARY ((tsr_cu_context)(void *)&primary_bytes)
+#define FOREIGN ((tsr_cu_context)(void *)&foreign_bytes)
+static _Thread_local tsr_cu_context stack[MOST_CONTEXTS];
+static _Thread_local int depth;
+
+/* Also at the start, for programs that do not know that this is no real library. */
+__attribute__((constructor)) static void reset(void)
+{
+    static const int h200[][2] = {{1, 1024},      {13, 1980000}, {16, 132},    {36, 3201000}, {37, 6144},
+                                  {38, 62914560}, {39, 2048},    {75, 9},      {76, 0},       {81, 233472},
+                                  {82, 65536},    {87, 2},       {97, 232448}, {106, 32}};
+    memset(&state, 0, sizeof state);
+    state.version = 13000;
+    state.device_count = 1;
+    state.name = "NVIDIA H200";
+    state.bus_id = "0000:FF:1F.0";
+    state.memory_bytes = (size_t)140 << 30;
+    state.function_most_threads = 1024;
+    for (size_t i = 0; i < sizeof h200 / sizeof h200[0]; i++)
+        state.attributes[h200[i][0]] = h200[i][1];
+}
+
+static void push(tsr_cu_context context)
+{
+    if (depth < MOST_CONTEXTS)
+        stack[depth++] = context;
+}
+
+static void pop(void)
+{
+    depth--;
+}
+
+static tsr_cu_context current(void)
+{
+    return depth ? stack[depth - 1] : NULL;
+}
+
+static int stack_depth(void)
+{
+    return depth;
+}
+
+EXPORT fake_cuda_access fake_cuda_access_points = {&state, reset, FOREIGN, PRIMARY, push, pop, current, stack_depth};
+
+/* Start of every call, with the lock held until `end`. */
+static unsigned begin(const char *call, int needs_context)
+{
+    pthread_mutex_lock(&lock);
+    if (needs_context && current() != PRIMARY) {
+        state.context_errors++;
+        return 201;
+    }
+    if (state.fail_call && strcmp(state.fail_call, call) == 0 && state.seen_failing++ >= state.fail_from)
+        return state.fail_result;
+    return TSR_CU_SUCCESS;
+}
+
+static unsigned end(unsigned result)
+{
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* A call: BODY runs if nothing is to fail. */
+#define CALL(symbol, needs_context, parameters, ...)     \
+    static unsigned fake_##symbol parameters             \
+    {                                                    \
+        unsigned result = begin(#symbol, needs_context); \
+        if (result == TSR_CU_SUCCESS) {                  \
+            __VA_ARGS__                                  \
+        }                                                \
+        return end(result);                              \
+    }
+
+CALL(cuInit, 0, (unsigned flags), if (flags) result = 1;)
+CALL(cuDeviceGetCount, 0, (int *count), *count = state.device_count;)
+CALL(cuDeviceGet, 0, (tsr_cu_device * device, int ordinal), *device = 40 + ordinal;)
+CALL(cuDeviceGetName, 0, (char *name, int bytes, tsr_cu_device device), (void)device;
+     snprintf(name, (size_t)bytes, "%s", state.name);)
+CALL(cuDeviceGetAttribute, 0, (int *value, unsigned attribute, tsr_cu_device device), if (device != 40) result = 101;
+     else *value = state.attributes[attribute];)
+CALL(cuDeviceGetPCIBusId, 0, (char *id, int bytes, tsr_cu_device device), (void)device;
+     snprintf(id, (size_t)bytes, "%s", state.bus_id);)
+CALL(cuDeviceTotalMem, 0, (size_t * bytes, tsr_cu_device device), (void)device; *bytes = state.memory_bytes;)
+CALL(cuDevicePrimaryCtxRetain, 0, (tsr_cu_context * context, tsr_cu_device device), (void)device; state.retained++;
+     *context = PRIMARY;)
+CALL(cuDevicePrimaryCtxRelease, 0, (tsr_cu_device device), (void)device; state.retained--;)
+CALL(cuCtxPushCurrent, 0, (tsr_cu_context context), push(context);)
+CALL(cuCtxPopCurrent, 1, (tsr_cu_context * context), *context = stack[--depth];)
+CALL(cuCtxSynchronize, 1, (void), state.synchronizes++;)
+
+static unsigned fake_cuModuleLoadDataEx(tsr_cu_module *module, const void *image, unsigned count, unsigned *options,
+                                        void **values)
+{
+    unsigned result = begin("cuModuleLoadDataEx", 1);
+    if (result == TSR_CU_SUCCESS) {
+        state.modules++;
+        state.module_loads++;
+        *module = (tsr_cu_module)(uintptr_t)image;
+    } else if (state.compiler_log)
+        for (unsigned i = 0; i < count; i++)
+            if (options[i] == TSR_CU_JIT_ERROR_LOG_BUFFER)
+                strcpy(values[i], state.compiler_log);
+    return end(result);
+}
+
+CALL(cuModuleUnload, 1, (tsr_cu_module module), (void)module; state.modules--;)
+CALL(cuModuleGetFunction, 1, (tsr_cu_function * function, tsr_cu_module module, const char *name),
+     if (!state.any_function && memcmp((const char *)(void *)module, name, strlen(name) + 1) != 0) result = 500;
+     else *function = (tsr_cu_function)(void *)&function_bytes;)
+CALL(cuFuncLoad, 1, (tsr_cu_function function), (void)function; state.function_loads++;)
+CALL(cuFuncGetAttribute, 1, (int *value, unsigned attribute, tsr_cu_function function), (void)function;
+     *value = attribute == TSR_CU_FUNC_MAX_THREADS_PER_BLOCK ? state.function_most_threads : -1;)
+CALL(cuFuncSetAttribute, 1, (tsr_cu_function function, unsigned attribute, int value), (void)function;
+     if (attribute == TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES) state.raised_smem_bytes = value;)
+
+static unsigned fake_cuLaunchKernel(tsr_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem_bytes,
+                                    tsr_cu_stream stream, void **parameters, void **extra)
+{
+    unsigned result = begin("cuLaunchKernel", 1);
+    if (result == TSR_CU_SUCCESS && extra)
+        result = 1;
+    if (result == TSR_CU_SUCCESS) {
+        state.launches++;
+        state.launch = (fake_launch){.function = function,
+                                     .grid = {grid_x, grid_y, grid_z},
+                                     .block = {block_x, block_y, block_z},
+                                     .smem_bytes = smem_bytes,
+                                     .stream = stream};
+        memcpy(&state.launch.args, parameters[0], sizeof state.launch.args);
+    }
+    return end(result);
+}
+
+CALL(cuMemGetInfo, 1, (size_t * free_bytes, size_t *total_bytes), *free_bytes = 1000;
+     *total_bytes = state.memory_bytes;)
+CALL(cuMemAlloc, 1, (tsr_cu_pointer * pointer, size_t bytes), state.allocations++; state.last_alloc_bytes = bytes;
+     *pointer = (tsr_cu_pointer)(uintptr_t)malloc(bytes);)
+CALL(cuMemFree, 1, (tsr_cu_pointer pointer), state.allocations--; free((void *)(uintptr_t)pointer);)
+CALL(cuMemcpyHtoDAsync, 1, (tsr_cu_pointer to, const void *from, size_t bytes, tsr_cu_stream stream), (void)stream;
+     memcpy((void *)(uintptr_t)to, from, bytes);)
+CALL(cuMemcpyDtoHAsync, 1, (void *to, tsr_cu_pointer from, size_t bytes, tsr_cu_stream stream), (void)stream;
+     memcpy(to, (const void *)(uintptr_t)from, bytes);)
+CALL(cuStreamCreate, 1, (tsr_cu_stream * stream, unsigned flags), (void)flags; state.streams++;
+     *stream = (tsr_cu_stream)(void *)&handle_bytes;)
+CALL(cuStreamDestroy, 1, (tsr_cu_stream stream), (void)stream; state.streams--;)
+CALL(cuStreamSynchronize, 1, (tsr_cu_stream stream), (void)stream; state.synchronizes++;)
+CALL(cuEventCreate, 1, (tsr_cu_event * event, unsigned flags), (void)flags; state.events++;
+     *event = (tsr_cu_event)(void *)&handle_bytes;)
+CALL(cuEventDestroy, 1, (tsr_cu_event event), (void)event; state.events--;)
+CALL(cuEventRecord, 1, (tsr_cu_event event, tsr_cu_stream stream), (void)event; (void)stream;)
+CALL(cuEventSynchronize, 1, (tsr_cu_event event), (void)event; state.synchronizes++;)
+CALL(cuEventElapsedTime, 1, (float *milliseconds, tsr_cu_event start, tsr_cu_event stop), (void)start; (void)stop;
+     *milliseconds = 1.5f;)
+
+EXPORT unsigned cuDriverGetVersion(int *version);
+EXPORT unsigned cuDriverGetVersion(int *version)
+{
+    const unsigned result = begin("cuDriverGetVersion", 0);
+    *version = state.version;
+    return end(result);
+}
+
+EXPORT unsigned cuGetErrorName(unsigned result, const char **text);
+EXPORT unsigned cuGetErrorName(unsigned result, const char **text)
+{
+    *text = result == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : result == 201 ? "CUDA_ERROR_INVALID_CONTEXT"
+            : result == 218 ? "CUDA_ERROR_INVALID_PTX"
+            : result == 500 ? "CUDA_ERROR_NOT_FOUND"
+            : result == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : result == 701 ? "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+            : result == 803 ? "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+                            : NULL;
+    return *text ? 0 : 1;
+}
+
+EXPORT unsigned cuGetErrorString(unsigned result, const char **text);
+EXPORT unsigned cuGetErrorString(unsigned result, const char **text)
+{
+    const char *name;
+    *text = "words of the driver";
+    return cuGetErrorName(result, &name);
+}
+
+EXPORT unsigned cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags, unsigned *status);
+EXPORT unsigned cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags, unsigned *status)
+{
+#define fake_cuGetErrorName                          cuGetErrorName
+#define fake_cuGetErrorString                        cuGetErrorString
+#define ENTRY(member, name, parameters)              {#name, (void *)fake_##name, TSR_DRIVER_OLDEST},
+#define NEWER_ENTRY(member, name, parameters, since) {#name, (void *)fake_##name, since},
+    static const struct {
+        const char *name;
+        void *address;
+        int since;
+    } table[] = {TSR_DRIVER_CALLS(ENTRY) TSR_DRIVER_NEWER_CALLS(NEWER_ENTRY)};
+    *status = 1;
+    *address = NULL;
+    if (flags != TSR_CU_LEGACY_STREAM)
+        state.proc_errors++;
+    if (state.missing_call && strcmp(state.missing_call, symbol) == 0)
+        return 0; /* the driver's way: success, and the status says that it found nothing */
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].name, symbol) == 0 && version == table[i].since && state.version >= table[i].since) {
+            *address = table[i].address;
+            *status = 0;
+            return 0;
+        }
+    state.proc_errors++;
+    return 500;
+}

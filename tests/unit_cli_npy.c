@@ -1,0 +1,401 @@
+/* The .npy reader and writer: good files, every kind of bad one, and files that appear whole or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/npy.h"
+
+typedef struct buffer {
+    unsigned char bytes[4096];
+    size_t size;
+} buffer;
+
+/* A file of this version with this dictionary, `data` bytes of 0, 1, 2, ... after it. */
+static buffer make(int major, const char *dictionary, size_t data)
+{
+    buffer out = {.size = 0};
+    size_t length = strlen(dictionary);
+    memcpy(out.bytes, "\x93NUMPY", 6);
+    out.bytes[6] = (unsigned char)major;
+    out.bytes[8] = (unsigned char)(length & 0xff);
+    out.bytes[9] = (unsigned char)(length >> 8);
+    out.size = major == 1 ? 10 : 12;
+    assert_true(out.size + length + data <= sizeof out.bytes);
+    memcpy(out.bytes + out.size, dictionary, length);
+    out.size += length;
+    for (size_t i = 0; i < data; i++)
+        out.bytes[out.size++] = (unsigned char)i;
+    return out;
+}
+
+/* Parsed from a heap copy of exactly its size, so that AddressSanitizer sees any byte read beyond it. */
+static int parse(const buffer *file, size_t size, cli_npy_header *header, cli_message *error)
+{
+    unsigned char *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, file->bytes, size);
+    error->text[0] = 0;
+    int good = cli_npy_parse(copy, size, header, error);
+    free(copy);
+    assert_int_equal(good, error->text[0] == 0);
+    return good;
+}
+
+static cli_npy_header good(int major, const char *dictionary, size_t data)
+{
+    cli_npy_header header;
+    cli_message error;
+    buffer file = make(major, dictionary, data);
+    parse(&file, file.size, &header, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(header.data_bytes, data);
+    assert_int_equal(header.data_offset, file.size - data);
+    return header;
+}
+
+static void bad(const char *dictionary, size_t data, const char *message)
+{
+    cli_npy_header header;
+    cli_message error;
+    buffer file = make(1, dictionary, data);
+    assert_false(parse(&file, file.size, &header, &error));
+    assert_string_equal(error.text, message);
+}
+
+static void bad_bytes(const char *bytes, size_t size, const char *message)
+{
+    cli_npy_header header;
+    cli_message error;
+    buffer file = {.size = size};
+    memcpy(file.bytes, bytes, size);
+    assert_false(parse(&file, size, &header, &error));
+    assert_string_equal(error.text, message);
+}
+
+static void test_good_headers(void **state)
+{
+    (void)state;
+    cli_npy_header header = good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }   \n", 48);
+    assert_int_equal(header.dtype, TSR_F32);
+    assert_int_equal(header.fortran, 0);
+    assert_int_equal(header.rows, 3);
+    assert_int_equal(header.columns, 4);
+    header = good(2, "{'shape':(2,5),'descr':\"<f8\",'fortran_order':True}", 80);
+    assert_int_equal(header.dtype, TSR_F64);
+    assert_int_equal(header.fortran, 1);
+    assert_int_equal(header.columns, 5);
+    header = good(3, "{'descr': '=f2', 'fortran_order': False, 'shape': (1L, 1L,)}", 2);
+    assert_int_equal(header.dtype, TSR_F16);
+    header = good(1, "{'descr': 'f4', 'fortran_order': False, 'shape': (0, 7)}", 0);
+    assert_int_equal(header.rows, 0);
+    header = good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 0)}", 0);
+    assert_int_equal(header.columns, 0);
+    header = good(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 1000000000000)}", 0);
+    assert_true(header.columns == 1000000000000);
+}
+
+static void test_bad_dtypes(void **state)
+{
+    (void)state;
+#define WITH(descr) "{'descr': " descr ", 'fortran_order': False, 'shape': (1, 1), }"
+    bad(WITH("'>f4'"), 4, "is big-endian ('>f4'); in NumPy a.astype('<f4') is little-endian");
+    bad(WITH("'>f8'"), 8, "is big-endian ('>f8'); in NumPy a.astype('<f8') is little-endian");
+    bad(WITH("'|O'"), 8, "holds pickled Python objects ('|O'); a matrix of f16, f32 or f64 is needed");
+    bad(WITH("'O'"), 8, "holds pickled Python objects ('O'); a matrix of f16, f32 or f64 is needed");
+    bad(WITH("[('a', '<f4'), ('b', '<i4')]"), 8,
+        "holds records (a structured dtype); a matrix of f16, f32 or f64 is needed");
+    bad(WITH("'<i4'"), 4, "holds elements of dtype '<i4'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+    bad(WITH("'>i4'"), 4, "holds elements of dtype '>i4'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+    bad(WITH("'<c8'"), 8, "holds elements of dtype '<c8'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+    bad(WITH("'|f4'"), 4, "holds elements of dtype '|f4'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+    bad(WITH("''"), 4, "holds elements of dtype ''; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+    bad(WITH("'<f16'"), 16, "holds elements of dtype '<f16'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+    bad(WITH("'\x1b[31m'"), 4, "holds elements of dtype '?[31m'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+#undef WITH
+}
+
+static void test_bad_shapes(void **state)
+{
+    (void)state;
+#define WITH(shape) "{'descr': '<f4', 'fortran_order': False, 'shape': " shape ", }"
+    bad(WITH("()"), 4, "has shape (), one scalar; a matrix has 2 dimensions");
+    bad(WITH("(5,)"), 20,
+        "has shape (5,), 1 dimension; a matrix has 2: in NumPy a.reshape(1, -1) makes it a row, a.reshape(-1, 1) a "
+        "column");
+    bad(WITH("(2, 3, 4)"), 96, "has shape (2, 3, 4), 3 dimensions; a matrix has 2");
+    bad(WITH("(-1, 4)"), 4, "has a shape with a negative length, -1");
+    bad(WITH("(1, -9223372036854775807)"), 4, "has a shape with a negative length, -9223372036854775807");
+    bad(WITH("(9223372036854775808, 1)"), 4, "has a shape with a length that overflows 64 bits");
+    bad(WITH("(99999999999999999999999999, 1)"), 4, "has a shape with a length that overflows 64 bits");
+    bad(WITH("(4294967296, 4294967296)"), 4, "has shape (4294967296, 4294967296), whose bytes overflow 64 bits");
+    bad(WITH("(0, 9223372036854775807)"), 0, "has shape (0, 9223372036854775807), whose bytes overflow 64 bits");
+    bad(WITH("(9223372036854775807, 0)"), 0, "has shape (9223372036854775807, 0), whose bytes overflow 64 bits");
+    bad(WITH("(3, 4)"), 47, "is truncated: shape (3, 4) of f32 needs 48 bytes of data, 47 are there");
+    bad(WITH("(3, 4)"), 0, "is truncated: shape (3, 4) of f32 needs 48 bytes of data, 0 are there");
+    bad(WITH("(3, 4)"), 50, "has 2 bytes after its data: shape (3, 4) of f32 needs 48 bytes, 50 are there");
+    bad(WITH("(3)"), 12, "has a malformed .npy header, at \", }\"");
+    bad(WITH("(3 4)"), 0, "has a malformed .npy header, at \"4), }\"");
+    bad(WITH("(,)"), 0, "has a malformed .npy header, at \",), }\"");
+    bad(WITH("[3, 4]"), 0, "has a malformed .npy header, at \"[3, 4], }\"");
+    bad(WITH("(3.0, 4)"), 0, "has a malformed .npy header, at \".0, 4), }\"");
+    char many[512] = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+    for (int i = 0; i < 65; i++)
+        strcat(many, "1,");
+    strcat(many, ")}");
+    bad(many, 4, "has a shape of more than 64 dimensions");
+#undef WITH
+}
+
+static void test_bad_dictionaries(void **state)
+{
+    (void)state;
+    bad("", 0, "has a malformed .npy header: it ends too early");
+    bad("{", 0, "has a malformed .npy header: it ends too early");
+    bad("{}", 0, "has a malformed .npy header: no key 'descr'");
+    bad("{'descr': '<f4', 'shape': (1, 1)}", 4, "has a malformed .npy header: no key 'fortran_order'");
+    bad("{'descr': '<f4', 'fortran_order': False}", 4, "has a malformed .npy header: no key 'shape'");
+    bad("{'descr': '<f4', 'descr': '<f8'}", 4, "has a malformed .npy header: unexpected or repeated key 'descr'");
+    bad("{'extra': 1}", 4, "has a malformed .npy header: unexpected or repeated key 'extra'");
+    bad("{'fortran_order': 1}", 0, "has a malformed .npy header, at \"1}\"");
+    bad("{'descr: '<f4'}", 0, "has a malformed .npy header, at \"<f4'}\"");
+    bad("{'descr': '<f4' 'shape': (1, 1)}", 0, "has a malformed .npy header, at \"'shape': (1, 1)}\"");
+    bad("{'descr': '<f\\x34'}", 0, "has a malformed .npy header, at \"'<f\\x34'}\"");
+    bad("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)} garbage", 4,
+        "has a malformed .npy header, at \"garbage\"");
+    bad("garbage", 0, "has a malformed .npy header, at \"garbage\"");
+}
+
+static void test_bad_frames(void **state)
+{
+    (void)state;
+    bad_bytes("", 0, "is empty");
+    bad_bytes("hello, world", 12, "is not a .npy file: it does not begin with \\x93NUMPY");
+    bad_bytes("\x93NUM", 4, "is truncated: 4 bytes, less than a .npy header");
+    bad_bytes("\x93NUMPY", 6, "is truncated: 6 bytes, less than a .npy header");
+    bad_bytes("\x93NUMPY\1\0\5", 9, "is truncated: 9 bytes, less than a .npy header");
+    bad_bytes("\x93NUMPY\2\0\5\0\0", 11, "is truncated: 11 bytes, less than a .npy header");
+    bad_bytes("\x93NUMPY\4\0\0\0\0\0", 12, "is of .npy format version 4.0; 1.0, 2.0 and 3.0 are known");
+    bad_bytes("\x93NUMPY\1\1\0\0\0\0", 12, "is of .npy format version 1.1; 1.0, 2.0 and 3.0 are known");
+    bad_bytes("\x93NUMPY\1\0\377\377{}", 12, "is truncated: its header is 65535 bytes long, 2 are there");
+    bad_bytes("\x93NUMPY\2\0\377\377\377\377{}", 14, "is truncated: its header is 4294967295 bytes long, 2 are there");
+    bad_bytes("PK\003\004....", 8, "is a zip archive (perhaps .npz); unzip it: each member is a .npy file");
+    bad_bytes("\x80\4\x95....", 7, "is a Python pickle, not a .npy file; save the array with numpy.save");
+    bad_bytes("\x1f\x8b\x08", 3, "is compressed with gzip; gunzip it first");
+}
+
+/* Every prefix of a good file is refused and none makes the reader look beyond it. */
+static void test_every_truncation(void **state)
+{
+    (void)state;
+    cli_npy_header header;
+    cli_message error;
+    buffer file = make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }      \n", 48);
+    for (size_t size = 0; size < file.size; size++)
+        assert_false(parse(&file, size, &header, &error));
+    assert_true(parse(&file, file.size, &header, &error));
+}
+
+/* ---- files
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/tessera-unit-npy-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return system("rm -rf \"$PWD\"") == 0 ? 0 : -1;
+}
+
+static void test_write_and_read(void **state)
+{
+    (void)state;
+    static const tsr_dtype dtypes[] = {TSR_F16, TSR_F32, TSR_F64};
+    static const int64_t shapes[][2] = {{1, 1}, {3, 5}, {0, 4}, {4, 0}, {100, 33}};
+    for (size_t t = 0; t < 3; t++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            cli_npy_writer writer;
+            cli_message error = {""};
+            cli_npy npy;
+            size_t bytes = (size_t)(shapes[s][0] * shapes[s][1]) * tsr_dtype_bytes(dtypes[t]);
+            assert_true(cli_npy_create("out.npy", dtypes[t], shapes[s][0], shapes[s][1], &writer, &error));
+            assert_int_equal((uintptr_t)writer.data % 64, 0);
+            for (size_t i = 0; i < bytes; i++)
+                ((unsigned char *)writer.data)[i] = (unsigned char)(i * 7);
+            assert_true(cli_npy_commit(&writer, &error));
+            cli_npy_abandon(&writer); /* harmless */
+            assert_true(cli_npy_open("out.npy", &npy, &error));
+            assert_int_equal(npy.header.dtype, dtypes[t]);
+            assert_true(npy.header.rows == shapes[s][0] && npy.header.columns == shapes[s][1]);
+            assert_int_equal(npy.header.data_offset % 64, 0);
+            for (size_t i = 0; i < bytes; i++)
+                assert_int_equal(((const unsigned char *)npy.data)[i], (unsigned char)(i * 7));
+            cli_npy_close(&npy);
+            cli_npy_close(&npy);
+        }
+    }
+}
+
+/* Data at an odd offset are copied to where elements are aligned. */
+static void test_unaligned(void **state)
+{
+    (void)state;
+    cli_npy npy;
+    cli_message error = {""};
+    buffer file = make(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)} ", 32);
+    while ((file.size - 32) % 2 == 0)
+        file = make(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}  ", 32);
+    FILE *to = fopen("odd.npy", "wb");
+    assert_non_null(to);
+    assert_int_equal(fwrite(file.bytes, 1, file.size, to), file.size);
+    fclose(to);
+    assert_true(cli_npy_open("odd.npy", &npy, &error));
+    assert_int_equal((uintptr_t)npy.data % 8, 0);
+    assert_int_equal(((const unsigned char *)npy.data)[31], 31);
+    cli_npy_close(&npy);
+}
+
+static void cannot_open(const char *path, const char *message)
+{
+    cli_npy npy;
+    cli_message error = {""};
+    assert_false(cli_npy_open(path, &npy, &error));
+    assert_string_equal(error.text, message);
+}
+
+static void cannot_create(const char *path, int64_t rows, int64_t columns, const char *message)
+{
+    cli_npy_writer writer;
+    cli_message error = {""};
+    assert_false(cli_npy_create(path, TSR_F32, rows, columns, &writer, &error));
+    assert_non_null(strstr(error.text, message));
+    cli_npy_abandon(&writer);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    cannot_open("none.npy", "cannot be read: No such file or directory");
+    cannot_open(".", "cannot be read: it is a directory");
+    cannot_open("pipe", "cannot be read: it is a device or pipe; a regular file is needed, to be mapped");
+    cannot_open("/dev/null", "cannot be read: it is a device or pipe; a regular file is needed, to be mapped");
+    fclose(fopen("zero.npy", "wb"));
+    cannot_open("zero.npy", "is empty");
+    cannot_create(".", 1, 1, "cannot be written: it is a directory");
+    cannot_create("/dev/null", 1, 1, "cannot be written: it is a device or pipe");
+    cannot_create("pipe", 1, 1, "cannot be written: it is a device or pipe");
+    cannot_create("no/such/folder.npy", 1, 1, "cannot be written: No such file or directory");
+    cannot_create("big.npy", INT64_MAX, 4, "overflow 64 bits");
+    cannot_create("big.npy", (int64_t)1 << 50, 16, "cannot be written: 72057594037928064 bytes: ");
+}
+
+static int files_here(void)
+{
+    FILE *pipe = popen("ls -A | wc -l", "r");
+    int count = -1;
+    assert_non_null(pipe);
+    assert_int_equal(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+}
+
+static void put(cli_atomic_file *file, const char *text)
+{
+    assert_int_equal(write(file->fd, text, strlen(text)), strlen(text));
+}
+
+static void expect(const char *path, const char *text)
+{
+    char found[64] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    found[fread(found, 1, sizeof found - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(found, text);
+}
+
+/* Both ways of writing: replaced at once, nothing left of what is abandoned, links followed, the umask's mode. */
+static void test_atomic(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        cli_atomic_file file;
+        cli_message error = {""};
+        struct stat status;
+        int before = files_here();
+        assert_true(cli_atomic_open("atom", named, &file, &error));
+        put(&file, "one");
+        assert_int_equal(access("atom", F_OK), -1);
+        assert_true(cli_atomic_commit(&file, &error));
+        assert_int_equal(file.fd, -1);
+        expect("atom", "one");
+
+        mode_t old = umask(027);
+        assert_true(cli_atomic_open("atom", named, &file, &error));
+        put(&file, "two");
+        expect("atom", "one");
+        assert_true(cli_atomic_commit(&file, &error));
+        umask(old);
+        expect("atom", "two");
+        assert_int_equal(stat("atom", &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0640);
+
+        assert_int_equal(symlink("atom", "link"), 0);
+        assert_true(cli_atomic_open("link", named, &file, &error));
+        put(&file, "three");
+        assert_true(cli_atomic_commit(&file, &error));
+        expect("atom", "three");
+        assert_int_equal(lstat("link", &status), 0);
+        assert_true(S_ISLNK(status.st_mode));
+
+        assert_true(cli_atomic_open("atom", named, &file, &error));
+        put(&file, "four");
+        cli_atomic_abandon(&file);
+        cli_atomic_abandon(&file);
+        expect("atom", "three");
+        assert_int_equal(files_here(), before + 2);
+        assert_int_equal(unlink("atom") + unlink("link"), 0);
+    }
+}
+
+/* The folder vanishes while the file is written: an error, and no crash. */
+static void test_commit_fails(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        cli_atomic_file file;
+        cli_message error = {""};
+        assert_int_equal(mkdir("gone", 0700), 0);
+        assert_true(cli_atomic_open("gone/file", named, &file, &error));
+        assert_int_equal(system("rm -rf gone"), 0);
+        assert_false(cli_atomic_commit(&file, &error));
+        assert_string_equal(error.text, "cannot be written: No such file or directory");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good_headers),   cmocka_unit_test(test_bad_dtypes),
+        cmocka_unit_test(test_bad_shapes),     cmocka_unit_test(test_bad_dictionaries),
+        cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_unaligned),
+        cmocka_unit_test(test_paths),          cmocka_unit_test(test_atomic),
+        cmocka_unit_test(test_commit_fails),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

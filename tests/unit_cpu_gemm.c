@@ -1,0 +1,400 @@
+/* cpu-sequential and cpu-tiled against exact results: small integers, whose sums every dtype holds or rounds once. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/backend.h"
+#include "core/dtype.h"
+#include "cpu/cpu.h"
+#include "cpu/device.h"
+#include "cpu/micro.h"
+
+enum { GUARD_BYTES = 256, GUARD = 0xa5 };
+
+typedef struct matrix {
+    tsr_dtype dtype;
+    long long rows, columns, ld, batch_stride, batch;
+    size_t bytes;          /* of the elements, padding of rows included */
+    unsigned char *memory; /* guards around them */
+    char *at;              /* one element off the alignment of malloc */
+} matrix;
+
+typedef struct problem {
+    tsr_dtype dtype;
+    long long m, n, k, batch;
+    int trans_a, trans_b;
+    double alpha, beta;
+    int pad; /* elements between rows */
+    int threads;
+    int in_place; /* D is C */
+} problem;
+
+static uint32_t random_state = 1;
+
+static int random_int(int low, int high)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return low + (int)((random_state >> 8) % (uint32_t)(high - low + 1));
+}
+
+static matrix matrix_make(tsr_dtype dtype, long long rows, long long columns, int pad, long long batch)
+{
+    matrix x = {.dtype = dtype, .rows = rows, .columns = columns, .batch = batch};
+    const size_t element = tsr_dtype_bytes(dtype);
+    x.ld = columns + pad > 0 ? columns + pad : 1;
+    x.batch_stride = rows * x.ld + 3 * pad;
+    x.bytes = (size_t)(x.batch_stride * batch) * element;
+    x.memory = malloc(x.bytes + 2 * GUARD_BYTES + element);
+    assert_non_null(x.memory);
+    memset(x.memory, GUARD, x.bytes + 2 * GUARD_BYTES + element);
+    x.at = (char *)x.memory + GUARD_BYTES + element;
+    return x;
+}
+
+static void matrix_free(matrix *x)
+{
+    free(x->memory);
+}
+
+static long long index_of(const matrix *x, long long z, long long i, long long j)
+{
+    return z * x->batch_stride + i * x->ld + j;
+}
+
+static double get(const matrix *x, long long z, long long i, long long j)
+{
+    return tsr_load_element(x->dtype, x->at, index_of(x, z, i, j));
+}
+
+static void fill(matrix *x, double (*value)(void))
+{
+    for (long long z = 0; z < x->batch; z++)
+        for (long long i = 0; i < x->rows; i++)
+            for (long long j = 0; j < x->columns; j++)
+                tsr_store_element(x->dtype, x->at, index_of(x, z, i, j), value());
+}
+
+static double small_int(void)
+{
+    return random_int(-3, 3);
+}
+
+static double not_a_number(void)
+{
+    return NAN;
+}
+
+/* Everything that is no element of the matrix is as it was. */
+static int guards_intact(const matrix *x)
+{
+    const size_t element = tsr_dtype_bytes(x->dtype), offset = (size_t)(x->at - (char *)x->memory);
+    const size_t all = x->bytes + 2 * GUARD_BYTES + element;
+    unsigned char *inside = calloc(1, all);
+    assert_non_null(inside);
+    for (long long z = 0; z < x->batch; z++)
+        for (long long i = 0; i < x->rows; i++)
+            memset(inside + offset + (size_t)index_of(x, z, i, 0) * element, 1, (size_t)x->columns * element);
+    int ok = 1;
+    for (size_t byte = 0; byte < all; byte++)
+        ok &= inside[byte] || x->memory[byte] == GUARD;
+    free(inside);
+    return ok;
+}
+
+static double rounded(tsr_dtype dtype, double value)
+{
+    double element;
+    tsr_store_element(dtype, &element, 0, value);
+    return tsr_load_element(dtype, &element, 0);
+}
+
+/* 0 if D is right in every bit, else the number of wrong elements, the first one printed. */
+static long long wrong_elements(const problem *p, const matrix *a, const matrix *b, const matrix *c, const matrix *d,
+                                const char *what)
+{
+    long long wrong = 0;
+    for (long long z = 0; z < p->batch; z++)
+        for (long long i = 0; i < p->m; i++)
+            for (long long j = 0; j < p->n; j++) {
+                double sum = 0;
+                for (long long q = 0; q < (p->alpha != 0 ? p->k : 0); q++)
+                    sum += (p->trans_a ? get(a, z, q, i) : get(a, z, i, q)) *
+                           (p->trans_b ? get(b, z, j, q) : get(b, z, q, j));
+                const double exact = p->alpha * sum + (p->beta != 0 ? p->beta * get(c, z, i, j) : 0);
+                const double want = rounded(p->dtype, exact), have = get(d, z, i, j);
+                if (have == want)
+                    continue;
+                if (wrong++ == 0)
+                    print_error("%s %s %lldx%lldx%lld %c%c alpha %g beta %g pad %d threads %d: D[%lld](%lld, %lld) = "
+                                "%g, must be %g\n",
+                                what, tsr_dtype_name(p->dtype), p->m, p->n, p->k, p->trans_a ? 't' : 'n',
+                                p->trans_b ? 't' : 'n', p->alpha, p->beta, p->pad, p->threads, z, i, j, have, want);
+            }
+    return wrong;
+}
+
+static void check(tsr_device *device, tsr_cpu_run *run, const problem *p, const char *what)
+{
+    const tsr_row row = {.instance = "under test", .dtype_ab = p->dtype, .dtype_cd = p->dtype, .run = run};
+    matrix a = p->trans_a ? matrix_make(p->dtype, p->k, p->m, p->pad, p->batch)
+                          : matrix_make(p->dtype, p->m, p->k, p->pad, p->batch);
+    matrix b = p->trans_b ? matrix_make(p->dtype, p->n, p->k, 2 * p->pad, p->batch)
+                          : matrix_make(p->dtype, p->k, p->n, 2 * p->pad, p->batch);
+    matrix c = matrix_make(p->dtype, p->m, p->n, 3 * p->pad, p->batch);
+    matrix c_before = matrix_make(p->dtype, p->m, p->n, 3 * p->pad, p->batch);
+    matrix d = matrix_make(p->dtype, p->m, p->n, p->pad, p->batch);
+    fill(&a, p->alpha != 0 ? small_int : not_a_number);
+    fill(&b, p->alpha != 0 ? small_int : not_a_number);
+    fill(&c, p->beta != 0 ? small_int : not_a_number);
+    fill(&d, not_a_number);
+    memcpy(c_before.memory, c.memory, c.bytes + 2 * GUARD_BYTES + tsr_dtype_bytes(p->dtype));
+    matrix *const out = p->in_place ? &c : &d;
+    const tsr_gemm_args args = {.a = a.at,
+                                .b = b.at,
+                                .c = c.at,
+                                .d = out->at,
+                                .m = p->m,
+                                .n = p->n,
+                                .k = p->alpha != 0 ? p->k : 0,
+                                .lda = a.ld,
+                                .ldb = b.ld,
+                                .ldc = c.ld,
+                                .ldd = out->ld,
+                                .batch_a = a.batch_stride,
+                                .batch_b = b.batch_stride,
+                                .batch_c = c.batch_stride,
+                                .batch_d = out->batch_stride,
+                                .batch = p->batch,
+                                .alpha = p->alpha,
+                                .beta = p->beta,
+                                .trans_a = p->trans_a,
+                                .trans_b = p->trans_b};
+    const tsr_launch launch = {.row = &row, .args = &args, .threads = p->threads};
+    assert_int_equal(tsr_cpu_backend.launch(device, &launch), TSR_OK);
+    assert_int_equal(wrong_elements(p, &a, &b, &c_before, out, what), 0);
+    assert_true(guards_intact(out));
+    matrix_free(&a);
+    matrix_free(&b);
+    matrix_free(&c);
+    matrix_free(&c_before);
+    matrix_free(&d);
+}
+
+static tsr_device open_device(void)
+{
+    tsr_device device;
+    const tsr_backend_options options = {.threads = 2};
+    assert_int_equal(tsr_cpu_backend.open(0, &options, &device), TSR_OK);
+    return device;
+}
+
+static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_F16, TSR_BF16};
+static const double factors[] = {0, 1, -1, 0.5};
+
+/* Every dtype, transposes, alpha and beta at one odd size. */
+static void check_factors(tsr_device *device, tsr_cpu_run *run, const char *what, long long m, long long n, long long k)
+{
+    for (int bits = 0; bits < 4 * 16 * 4; bits++) {
+        const problem p = {.dtype = dtypes[bits & 3],
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .batch = 2,
+                           .trans_a = bits >> 2 & 1,
+                           .trans_b = bits >> 3 & 1,
+                           .alpha = factors[bits >> 4 & 3],
+                           .beta = factors[bits >> 6 & 3],
+                           .pad = bits & 1 ? 3 : 0,
+                           .threads = 1,
+                           .in_place = bits >> 5 & 1};
+        check(device, run, &p, what);
+    }
+}
+
+static void test_sequential(void **state)
+{
+    (void)state;
+    tsr_device device = open_device();
+    check_factors(&device, tsr_cpu_sequential, "sequential", 7, 5, 9);
+    check_factors(&device, tsr_cpu_sequential, "sequential", 1, 1, 0);
+    tsr_cpu_backend.close(&device);
+}
+
+static void test_factors(void **state)
+{
+    (void)state;
+    tsr_device device = open_device();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        check_factors(&device, tsr_cpu_tiled, (*isa)->name, 17, 37, 11);
+        check_factors(&device, tsr_cpu_tiled, (*isa)->name, 1, 70, 13);
+        check_factors(&device, tsr_cpu_tiled, (*isa)->name, 70, 1, 67);
+        check_factors(&device, tsr_cpu_tiled, (*isa)->name, 1, 1, 5);
+        check_factors(&device, tsr_cpu_tiled, (*isa)->name, 5, 4, 0);
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+/* Sizes around every edge of the register tile. */
+static void test_tile_edges(void **state)
+{
+    (void)state;
+    tsr_device device = open_device();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        for (int t = 0; t < 4; t++) {
+            const tsr_tiles *tiles = dtypes[t] == TSR_F64 ? &(*isa)->f64 : &(*isa)->f32;
+            for (int m = 0; m <= 2 * tiles->mr + 1; m++)
+                for (int n = 0; n <= tiles->nr + tiles->lanes + 1;
+                     n += n < 3 || n % tiles->lanes >= tiles->lanes - 2 ? 1 : tiles->lanes / 2) {
+                    const int bits = random_int(0, 255);
+                    const problem p = {.dtype = dtypes[t],
+                                       .m = m,
+                                       .n = n,
+                                       .k = random_int(1, 19),
+                                       .batch = 1,
+                                       .trans_a = bits & 1,
+                                       .trans_b = bits >> 1 & 1,
+                                       .alpha = factors[1 + (bits >> 2) % 3],
+                                       .beta = factors[bits >> 4 & 3],
+                                       .pad = bits >> 6 & 3,
+                                       .threads = 1,
+                                       .in_place = bits >> 5 & 1};
+                    check(&device, tsr_cpu_tiled, &p, (*isa)->name);
+                }
+        }
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+/* Shapes that take each path through the blocks, K of several blocks among them. */
+static void test_blocks(void **state)
+{
+    static const int shapes[][3] = {{3, 40, 257},   {13, 33, 601},   {50, 40, 300},  {50, 530, 65},  {490, 33, 70},
+                                    {500, 521, 9},  {2, 4101, 5},    {1030, 2, 263}, {97, 101, 103}, {8, 8, 1025},
+                                    {2, 1100, 513}, {1100, 1030, 3}, {1, 2100, 260}, {2100, 1, 300}, {1, 3, 4001}};
+    (void)state;
+    tsr_device device = open_device();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+            for (int bits = 0; bits < 16; bits++) {
+                const problem p = {.dtype = dtypes[bits & 3],
+                                   .m = shapes[s][0],
+                                   .n = shapes[s][1],
+                                   .k = shapes[s][2],
+                                   .batch = 1,
+                                   .trans_a = bits >> 2 & 1,
+                                   .trans_b = bits >> 3 & 1,
+                                   .alpha = 1,
+                                   .beta = bits & 1 ? 0.5 : 0,
+                                   .pad = (int)s % 3,
+                                   .threads = 1 + bits % 3};
+                check(&device, tsr_cpu_tiled, &p, (*isa)->name);
+            }
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+/* NaN and infinities end up where the naive sum has them, and nowhere else. */
+static void test_special_values(void **state)
+{
+    enum { M = 29, N = 67, K = 41 };
+    static const double values[] = {NAN, INFINITY, -INFINITY};
+    static float a[M * K], b[K * N], want[M * N], have[M * N];
+    (void)state;
+    tsr_device device = open_device();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        for (int round = 0; round < 400; round++) {
+            const long long m = random_int(1, M), n = random_int(1, N), k = random_int(1, K);
+            const tsr_row row = {.instance = "under test", .dtype_ab = TSR_F32, .dtype_cd = TSR_F32};
+            const int trans_a = round & 1, trans_b = round >> 1 & 1;
+            for (int i = 0; i < M * K; i++)
+                a[i] = (float)random_int(-3, 3);
+            for (int i = 0; i < K * N; i++)
+                b[i] = (float)random_int(-3, 3);
+            a[random_int(0, (int)(m * k) - 1)] = (float)values[round % 3];
+            b[random_int(0, (int)(k * n) - 1)] = (float)values[round / 3 % 3];
+            tsr_gemm_args args = {.a = a,
+                                  .b = b,
+                                  .d = want,
+                                  .m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .lda = trans_a ? m : k,
+                                  .ldb = trans_b ? k : n,
+                                  .ldc = n,
+                                  .ldd = n,
+                                  .batch = 1,
+                                  .alpha = 1,
+                                  .trans_a = trans_a,
+                                  .trans_b = trans_b};
+            tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
+            assert_int_equal(tsr_cpu_sequential(&row, &call), TSR_OK);
+            args.d = have;
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            for (long long i = 0; i < m * n; i++)
+                assert_true(isnan(want[i]) ? isnan(have[i]) : have[i] == want[i]);
+        }
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+/* What a vector narrows is what the scalar conversion narrows: ties, overflow, denormals, NaN. */
+static void test_narrowing(void **state)
+{
+    static const float inputs[] = {0.0f,     -0.0f,     1.0f,     1.00048828125f, 1.00146484375f, 65504.0f,   65519.0f,
+                                   65520.0f, -65536.0f, 6.0e-8f,  2.9e-8f,        3.0e-8f,        6.1e-5f,    1e-40f,
+                                   3.4e38f,  -3.4e38f,  INFINITY, -INFINITY,      1.00390625f,    1.01171875f};
+    enum { COUNT = sizeof inputs / sizeof inputs[0] };
+    (void)state;
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (!tsr_isa_runs(*isa))
+            continue;
+        uint16_t out[COUNT];
+        (*isa)->store[TSR_F16].finish(out, NULL, 1, 0, inputs, COUNT);
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(out[i], tsr_f32_to_f16(inputs[i]));
+        (*isa)->store[TSR_BF16].finish(out, NULL, 1, 0, inputs, COUNT);
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(out[i], tsr_f32_to_bf16(inputs[i]));
+        const float nan = NAN;
+        (*isa)->store[TSR_F16].finish(out, NULL, 1, 0, &nan, 1);
+        assert_true(isnan(tsr_f16_to_f32(out[0])));
+        (*isa)->store[TSR_BF16].finish(out, NULL, 1, 0, &nan, 1);
+        assert_true(isnan(tsr_bf16_to_f32(out[0])));
+    }
+}
+
+/* An instruction set that is not there is refused. */
+static void test_unknown_isa(void **state)
+{
+    (void)state;
+    tsr_device device = open_device();
+    assert_int_equal(tsr_cpu_force_isa(&device, "mmx"), TSR_UNSUPPORTED);
+    assert_non_null(strstr(tsr_last_error(), "mmx"));
+    assert_int_equal(tsr_cpu_force_isa(&device, "plain"), TSR_OK);
+    tsr_cpu_backend.close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sequential),  cmocka_unit_test(test_factors),        cmocka_unit_test(test_tile_edges),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_special_values), cmocka_unit_test(test_narrowing),
+        cmocka_unit_test(test_unknown_isa),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,426 @@
+/* cpu-tiled's promises around threads, memory and prepared operands; the machine's description. */
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/backend.h"
+#include "core/dtype.h"
+#include "cpu/cpu.h"
+#include "cpu/device.h"
+#include "cpu/machine.h"
+#include "cpu/shape.h"
+
+typedef struct problem {
+    tsr_dtype dtype;
+    int m, n, k, trans_a, trans_b;
+    int batch;
+} problem;
+
+/* Operands of random elements, which round at every step: any change of order shows. */
+typedef struct data {
+    problem p;
+    void *a, *b, *c, *d;
+    size_t d_bytes;
+} data;
+
+static void *random_elements(tsr_dtype dtype, size_t count, uint32_t seed)
+{
+    void *to = malloc(count * tsr_dtype_bytes(dtype) + 1);
+    assert_non_null(to);
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        tsr_store_element(dtype, to, (int64_t)i, (double)(int)(seed >> 8) / (1 << 23) - 1.0);
+    }
+    return to;
+}
+
+static data data_make(problem p)
+{
+    const size_t batch = (size_t)p.batch;
+    data x = {.p = p, .d_bytes = batch * (size_t)p.m * (size_t)p.n * tsr_dtype_bytes(p.dtype)};
+    x.a = random_elements(p.dtype, batch * (size_t)p.m * (size_t)p.k, 1);
+    x.b = random_elements(p.dtype, batch * (size_t)p.k * (size_t)p.n, 2);
+    x.c = random_elements(p.dtype, batch * (size_t)p.m * (size_t)p.n, 3);
+    x.d = random_elements(p.dtype, batch * (size_t)p.m * (size_t)p.n, 4);
+    return x;
+}
+
+static void data_free(data *x)
+{
+    free(x->a);
+    free(x->b);
+    free(x->c);
+    free(x->d);
+}
+
+static tsr_row row_of(tsr_dtype dtype)
+{
+    return (tsr_row){.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype, .run = tsr_cpu_tiled};
+}
+
+static tsr_problem description(const problem *p)
+{
+    tsr_problem out = {.m = p->m, .n = p->n, .k = p->k, .batch = p->batch};
+    out.a = (tsr_operand){.dtype = p->dtype,
+                          .trans = p->trans_a ? TSR_T : TSR_N,
+                          .ld = p->trans_a ? p->m : p->k,
+                          .batch_stride = (long long)p->m * p->k};
+    out.b = (tsr_operand){.dtype = p->dtype,
+                          .trans = p->trans_b ? TSR_T : TSR_N,
+                          .ld = p->trans_b ? p->k : p->n,
+                          .batch_stride = (long long)p->k * p->n};
+    return out;
+}
+
+static tsr_status multiply(tsr_device *device, const data *x, void *d, int threads, const void *packed_a,
+                           const void *packed_b)
+{
+    const problem *p = &x->p;
+    const tsr_row row = row_of(p->dtype);
+    const tsr_gemm_args args = {.a = packed_a ? NULL : x->a,
+                                .b = packed_b ? NULL : x->b,
+                                .c = x->c,
+                                .d = d,
+                                .m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .lda = p->trans_a ? p->m : p->k,
+                                .ldb = p->trans_b ? p->k : p->n,
+                                .ldc = p->n,
+                                .ldd = p->n,
+                                .batch_a = (long long)p->m * p->k,
+                                .batch_b = (long long)p->k * p->n,
+                                .batch_c = (long long)p->m * p->n,
+                                .batch_d = (long long)p->m * p->n,
+                                .batch = p->batch,
+                                .alpha = 1.25,
+                                .beta = -0.75,
+                                .trans_a = p->trans_a,
+                                .trans_b = p->trans_b};
+    const tsr_launch launch = {
+        .row = &row, .args = &args, .packed_a = packed_a, .packed_b = packed_b, .threads = threads};
+    return tsr_cpu_backend.launch(device, &launch);
+}
+
+static tsr_device open_device(int threads, const tsr_allocator *allocator)
+{
+    tsr_device device;
+    const tsr_backend_options options = {.threads = threads, .allocator = allocator};
+    assert_int_equal(tsr_cpu_backend.open(0, &options, &device), TSR_OK);
+    device.allocator = allocator;
+    return device;
+}
+
+static const problem problems[] = {
+    {TSR_F32, 333, 411, 555, 0, 0, 1},  {TSR_F32, 333, 411, 555, 1, 1, 1},  {TSR_F64, 260, 300, 700, 0, 1, 1},
+    {TSR_F16, 300, 280, 530, 0, 0, 1},  {TSR_BF16, 300, 280, 530, 1, 0, 1}, {TSR_F32, 1, 3000, 700, 0, 0, 1},
+    {TSR_F32, 1, 3000, 700, 1, 1, 1},   {TSR_F64, 3000, 1, 700, 0, 0, 1},   {TSR_F64, 2500, 1, 1500, 1, 0, 1},
+    {TSR_F16, 3000, 1, 700, 0, 0, 1},   {TSR_F32, 20, 4500, 300, 0, 0, 1},  {TSR_F32, 700, 40, 1100, 0, 0, 1},
+    {TSR_F32, 70, 90, 110, 0, 1, 40},   {TSR_F64, 40, 1, 900, 0, 0, 30},    {TSR_F32, 1, 1, 5000, 0, 0, 1},
+    {TSR_F32, 1100, 1100, 40, 0, 0, 1}, {TSR_F32, 5, 5, 5, 0, 0, 3},
+};
+enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+
+static void test_bits_for_any_threads(void **state)
+{
+    (void)state;
+    tsr_device device = open_device(3, NULL);
+    for (int i = 0; i < PROBLEMS; i++) {
+        data x = data_make(problems[i]);
+        void *want = malloc(x.d_bytes);
+        assert_non_null(want);
+        assert_int_equal(multiply(&device, &x, want, 1, NULL, NULL), TSR_OK);
+        for (int threads = 1; threads <= 5; threads++) {
+            memset(x.d, 0xff, x.d_bytes);
+            assert_int_equal(multiply(&device, &x, x.d, threads, NULL, NULL), TSR_OK);
+            assert_memory_equal(x.d, want, x.d_bytes);
+        }
+        free(want);
+        data_free(&x);
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+static void test_bits_when_prepared(void **state)
+{
+    (void)state;
+    tsr_device device = open_device(2, NULL);
+    for (int i = 0; i < PROBLEMS; i++) {
+        data x = data_make(problems[i]);
+        const tsr_row row = row_of(x.p.dtype);
+        const tsr_problem described = description(&x.p);
+        void *packed_a = malloc(tsr_cpu_tiled_pack_bytes(&row, &described, 'a'));
+        void *packed_b = malloc(tsr_cpu_tiled_pack_bytes(&row, &described, 'b'));
+        void *want = malloc(x.d_bytes);
+        assert_true(packed_a && packed_b && want);
+        assert_int_equal(tsr_cpu_tiled_pack(&row, &described, 'a', x.a, packed_a), TSR_OK);
+        assert_int_equal(tsr_cpu_tiled_pack(&row, &described, 'b', x.b, packed_b), TSR_OK);
+        assert_int_equal(multiply(&device, &x, want, 1, NULL, NULL), TSR_OK);
+        for (int which = 1; which < 4; which++)
+            for (int threads = 1; threads < 3; threads++) {
+                memset(x.d, 0xff, x.d_bytes);
+                assert_int_equal(
+                    multiply(&device, &x, x.d, threads, which & 1 ? packed_a : NULL, which & 2 ? packed_b : NULL),
+                    TSR_OK);
+                assert_memory_equal(x.d, want, x.d_bytes);
+            }
+        free(packed_a);
+        free(packed_b);
+        free(want);
+        data_free(&x);
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+static void test_pack_refuses_other_operands(void **state)
+{
+    (void)state;
+    const tsr_row row = row_of(TSR_F32);
+    const tsr_problem described = description(&problems[0]);
+    assert_int_equal(tsr_cpu_tiled_pack(&row, &described, 'c', NULL, NULL), TSR_INVALID_ARGUMENT);
+}
+
+/* A child may call on the device that its parent opened and used, whatever the parent's threads were doing. */
+static void test_fork(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* ThreadSanitizer forbids threads after such a fork */
+#endif
+    tsr_device device = open_device(2, NULL);
+    data x = data_make(problems[0]);
+    void *want = malloc(x.d_bytes);
+    assert_non_null(want);
+    assert_int_equal(multiply(&device, &x, want, 2, NULL, NULL), TSR_OK);
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        for (int i = 0; i < 3; i++)
+            if (multiply(&device, &x, x.d, 2, NULL, NULL) != TSR_OK || memcmp(x.d, want, x.d_bytes) != 0)
+                _exit(1);
+        tsr_cpu_backend.close(&device);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(multiply(&device, &x, x.d, 2, NULL, NULL), TSR_OK);
+    assert_memory_equal(x.d, want, x.d_bytes);
+    free(want);
+    data_free(&x);
+    tsr_cpu_backend.close(&device);
+}
+
+typedef struct caller {
+    tsr_device *device;
+    problem p;
+    const void *want;
+    int wrong;
+} caller;
+
+static void *call(void *argument)
+{
+    caller *c = argument;
+    data x = data_make(c->p);
+    for (int i = 0; i < 6; i++) {
+        memset(x.d, 0xff, x.d_bytes);
+        c->wrong += multiply(c->device, &x, x.d, 2, NULL, NULL) != TSR_OK;
+        c->wrong += memcmp(x.d, c->want, x.d_bytes) != 0;
+    }
+    data_free(&x);
+    return NULL;
+}
+
+static void test_eight_callers(void **state)
+{
+    enum { CALLERS = 8 };
+    (void)state;
+    tsr_device device = open_device(2, NULL);
+    caller callers[CALLERS];
+    pthread_t threads[CALLERS];
+    void *want[CALLERS];
+    for (int i = 0; i < CALLERS; i++) {
+        data x = data_make(problems[i]);
+        want[i] = malloc(x.d_bytes);
+        assert_non_null(want[i]);
+        assert_int_equal(multiply(&device, &x, want[i], 1, NULL, NULL), TSR_OK);
+        callers[i] = (caller){&device, problems[i], want[i], 0};
+        data_free(&x);
+    }
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call, &callers[i]), 0);
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(callers[i].wrong, 0);
+        free(want[i]);
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+typedef struct counting {
+    atomic_int allowed; /* allocations that still succeed */
+    atomic_int live;
+} counting;
+
+static void *counted_alloc(size_t align, size_t bytes, void *user)
+{
+    counting *c = user;
+    void *pointer = NULL;
+    if (atomic_fetch_sub(&c->allowed, 1) <= 0 || posix_memalign(&pointer, align, bytes) != 0)
+        return NULL;
+    atomic_fetch_add(&c->live, 1);
+    return pointer;
+}
+
+static void counted_free(void *pointer, void *user)
+{
+    counting *c = user;
+    atomic_fetch_sub(&c->live, 1);
+    free(pointer);
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    counting count = {1000, 0};
+    const tsr_allocator allocator = {counted_alloc, counted_free, &count};
+    int refused = 0;
+    for (int i = 0; i < PROBLEMS; i++) {
+        tsr_device device = open_device(2, &allocator);
+        data x = data_make(problems[i]);
+        void *before = malloc(x.d_bytes), *want = malloc(x.d_bytes);
+        assert_true(before && want);
+        memcpy(before, x.d, x.d_bytes);
+        atomic_store(&count.allowed, 0);
+        const tsr_status status = multiply(&device, &x, x.d, 2, NULL, NULL);
+        if (status != TSR_OK) {
+            refused++;
+            assert_int_equal(status, TSR_OUT_OF_MEMORY);
+            assert_memory_equal(x.d, before, x.d_bytes);
+        }
+        atomic_store(&count.allowed, 1000);
+        assert_int_equal(multiply(&device, &x, want, 1, NULL, NULL), TSR_OK);
+        assert_int_equal(multiply(&device, &x, x.d, 2, NULL, NULL), TSR_OK);
+        assert_memory_equal(x.d, want, x.d_bytes);
+        free(before);
+        free(want);
+        data_free(&x);
+        tsr_cpu_backend.close(&device);
+        assert_int_equal(count.live, 0);
+    }
+    assert_true(refused > 0);
+
+    tsr_device device;
+    const tsr_backend_options options = {.threads = 1, .allocator = &allocator};
+    atomic_store(&count.allowed, 0);
+    assert_int_equal(tsr_cpu_backend.open(0, &options, &device), TSR_OUT_OF_MEMORY);
+}
+
+/* The same few buffers serve call after call. */
+static void test_scratch_is_reused(void **state)
+{
+    (void)state;
+    counting count = {1000, 0};
+    const tsr_allocator allocator = {counted_alloc, counted_free, &count};
+    tsr_device device = open_device(2, &allocator);
+    data x = data_make(problems[3]);
+    assert_int_equal(multiply(&device, &x, x.d, 2, NULL, NULL), TSR_OK);
+    const int allowed = atomic_load(&count.allowed);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(multiply(&device, &x, x.d, 2, NULL, NULL), TSR_OK);
+    assert_int_equal(atomic_load(&count.allowed), allowed);
+    data_free(&x);
+    tsr_cpu_backend.close(&device);
+}
+
+static void count_task(void *job, int64_t index, int slot)
+{
+    _Atomic int *counts = job;
+    (void)slot;
+    atomic_fetch_add(&counts[index], 1);
+}
+
+static void test_pool_runs_each_task_once(void **state)
+{
+    enum { TASKS = 1000 };
+    static _Atomic int counts[TASKS];
+    (void)state;
+    tsr_pool pool;
+    tsr_pool_init(&pool);
+    for (int slots = 1; slots <= 9; slots++)
+        for (int tasks = 0; tasks <= TASKS; tasks = tasks * 3 + 1) {
+            for (int i = 0; i < TASKS; i++)
+                atomic_store(&counts[i], 0);
+            tsr_pool_run(&pool, slots, tasks, count_task, counts);
+            for (int i = 0; i < TASKS; i++)
+                assert_int_equal(atomic_load(&counts[i]), i < tasks);
+        }
+    tsr_pool_destroy(&pool);
+}
+
+static void test_machine(void **state)
+{
+    (void)state;
+    tsr_device device = open_device(0, NULL);
+    assert_int_equal(device.kind, TSR_DEVICE_CPU);
+    assert_string_equal(device.id, "cpu");
+    assert_true(strlen(device.name) > 0);
+    assert_true(device.l1_bytes >= 8 << 10 && device.l2_bytes > device.l1_bytes);
+    assert_true(device.peak_flops_f32 > 1e8 && device.peak_flops_f64 > 1e8);
+    assert_true(device.memory_bytes_per_s > 1e8);
+    assert_true(device.threads >= 1 && device.threads <= sysconf(_SC_NPROCESSORS_CONF));
+    tsr_cpu_backend.close(&device);
+
+    tsr_device none;
+    const tsr_backend_options options = {0};
+    assert_int_equal(tsr_cpu_backend.open(1, &options, &none), TSR_NO_DEVICE);
+}
+
+static void test_affinity(void **state)
+{
+    (void)state;
+    cpu_set_t old, one;
+    assert_int_equal(sched_getaffinity(0, sizeof old, &old), 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &old)) {
+            CPU_SET(cpu, &one);
+            break;
+        }
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(tsr_cpu_count(), 1);
+    assert_int_equal(sched_setaffinity(0, sizeof old, &old), 0);
+    assert_true(tsr_cpu_count() <= CPU_COUNT(&old));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits_for_any_threads),
+        cmocka_unit_test(test_bits_when_prepared),
+        cmocka_unit_test(test_pack_refuses_other_operands),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_eight_callers),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_scratch_is_reused),
+        cmocka_unit_test(test_pool_runs_each_task_once),
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_affinity),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* Every CUDA row of the table in the emulator, through the backend, against sums in double on integers (exact), with
+ * the layouts that a checker of the whole library seldom draws: interleaved batches, operands shared by a batch, C = D.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/backend.h"
+#include "core/dtype.h"
+
+#define HOOK(function) NULL
+#define ROW(...)       {__VA_ARGS__},
+static const tsr_row rows[] = {
+#include "plan/kernels.def"
+};
+enum { ROW_COUNT = sizeof rows / sizeof rows[0], MAX_ELEMS = 1 << 15, MAX_BYTES = MAX_ELEMS * 8 };
+
+/* One problem, dtype of the row; d == c when `in_place`. */
+typedef struct layout {
+    long long m, n, k, batch;
+    int trans_a, trans_b, in_place, interleaved, shared_a;
+    double alpha, beta;
+} layout;
+
+typedef struct buffers {
+    unsigned char a[MAX_BYTES], b[MAX_BYTES], c[MAX_BYTES], d[MAX_BYTES];
+} buffers;
+
+static tsr_device open_emulator(int threads)
+{
+    tsr_device device;
+    memset(&device, 0, sizeof device);
+    const tsr_backend_options options = {.threads = threads};
+    assert_int_equal(tsr_emu_backend.open(0, &options, &device), TSR_OK);
+    return device;
+}
+
+static void fill(tsr_dtype dtype, void *array, unsigned seed, int is_integer)
+{
+    srand(seed);
+    for (int i = 0; i < MAX_ELEMS; i++)
+        tsr_store_element(dtype, array, i, is_integer ? rand() % 17 - 8 : rand() / (double)RAND_MAX - 0.5);
+}
+
+static tsr_gemm_args args_of(const layout *l, buffers *x)
+{
+    tsr_gemm_args g = {.a = x->a, .b = x->b, .c = l->beta != 0 ? x->c : NULL, .d = l->in_place ? x->c : x->d};
+    g.m = l->m, g.n = l->n, g.k = l->k, g.batch = l->batch, g.alpha = l->alpha, g.beta = l->beta;
+    g.trans_a = l->trans_a, g.trans_b = l->trans_b;
+    const long long width_a = l->trans_a ? l->m : l->k, width_b = l->trans_b ? l->k : l->n;
+    /* Interleaved: row r of problem z lies right after row r of problem z - 1. */
+    const long long spread = l->interleaved ? l->batch : 1;
+    g.lda = (width_a + 3) * spread, g.ldb = (width_b + 1) * spread;
+    g.ldc = (l->n + 2) * spread, g.ldd = l->in_place ? g.ldc : (l->n + 5) * spread;
+    g.batch_a = l->interleaved ? width_a + 3 : g.lda * (l->trans_a ? l->k : l->m) + 7;
+    g.batch_b = l->interleaved ? width_b + 1 : g.ldb * (l->trans_b ? l->n : l->k) + 1;
+    g.batch_c = l->interleaved ? l->n + 2 : g.ldc * l->m;
+    g.batch_d = l->in_place ? g.batch_c : l->interleaved ? l->n + 5 : g.ldd * l->m + 2;
+    if (l->shared_a)
+        g.batch_a = 0;
+    return g;
+}
+
+static tsr_status launch(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args)
+{
+    tsr_problem problem;
+    memset(&problem, 0, sizeof problem);
+    problem.a.dtype = problem.b.dtype = row->dtype_ab;
+    problem.c.dtype = problem.d.dtype = row->dtype_cd;
+    const tsr_launch what = {.row = row, .args = args, .problem = &problem};
+    return tsr_emu_backend.launch(device, &what);
+}
+
+/* What D must be: the sum is exact, since all values are small integers. */
+static double expected(const tsr_row *row, const tsr_gemm_args *g, const buffers *x, const void *c, long long z,
+                       long long i, long long j)
+{
+    double sum = 0;
+    for (long long k = 0; k < g->k; k++)
+        sum += tsr_load_element(row->dtype_ab, x->a, z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
+               tsr_load_element(row->dtype_ab, x->b, z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
+    const double product = g->k > 0 ? g->alpha * sum : 0;
+    return product + (g->beta != 0 ? g->beta * tsr_load_element(row->dtype_cd, c, z * g->batch_c + i * g->ldc + j) : 0);
+}
+
+static void check_layout(tsr_device *device, const tsr_row *row, const layout *l, buffers *x)
+{
+    static unsigned char old_c[MAX_BYTES], want[MAX_BYTES];
+    fill(row->dtype_ab, x->a, 1, 1);
+    fill(row->dtype_ab, x->b, 2, 1);
+    fill(row->dtype_cd, x->c, 3, 1);
+    fill(row->dtype_cd, x->d, 4, 1);
+    memcpy(old_c, x->c, sizeof old_c);
+    const tsr_gemm_args g = args_of(l, x);
+    memcpy(want, g.d, sizeof want);
+    assert_true(((g.batch - 1) * g.batch_d + g.m * g.ldd) < MAX_ELEMS);
+    for (long long z = 0; z < g.batch; z++)
+        for (long long i = 0; i < g.m; i++)
+            for (long long j = 0; j < g.n; j++)
+                tsr_store_element(row->dtype_cd, want, z * g.batch_d + i * g.ldd + j,
+                                  expected(row, &g, x, old_c, z, i, j));
+    if (launch(device, row, &g) != TSR_OK)
+        fail_msg("%s: %s", row->instance, tsr_last_error());
+    if (memcmp(want, g.d, sizeof want) != 0)
+        fail_msg("%s %lldx%lldx%lld trans %d%d: wrong result, or written where it must not", row->instance, l->m, l->n,
+                 l->k, l->trans_a, l->trans_b);
+}
+
+static const layout layouts[] = {
+    {1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0},        {33, 9, 17, 1, 0, 0, 0, 0, 0, 1, 0},
+    {17, 34, 5, 1, 1, 0, 0, 0, 0, -1, 0.5},   {7, 31, 33, 1, 0, 1, 1, 0, 0, 2, 1},
+    {32, 32, 32, 1, 1, 1, 1, 0, 0, 1, -1},    {5, 6, 7, 3, 0, 0, 0, 0, 0, 1, 2},
+    {11, 10, 9, 4, 1, 0, 0, 1, 0, 1, 1},      {11, 10, 9, 4, 0, 1, 1, 1, 0, 1, 1},
+    {8, 8, 8, 3, 0, 1, 0, 0, 1, 3, 0},        {3, 2, 0, 2, 0, 0, 0, 0, 0, 1, 2},
+    {3, 2, 0, 1, 0, 0, 0, 0, 0, INFINITY, 0}, {0, 5, 5, 1, 0, 0, 0, 0, 0, 1, 0},
+    {5, 0, 5, 1, 0, 0, 0, 0, 0, 1, 0},        {5, 5, 5, 0, 0, 0, 0, 0, 0, 1, 0},
+    {1, 67, 2, 1, 0, 0, 0, 0, 0, 1, 0},       {67, 1, 2, 1, 1, 1, 0, 0, 0, 1, 1},
+};
+
+static void rows_are_exact_on_integers(void **state)
+{
+    buffers *x = *state;
+    tsr_device device = open_emulator(2);
+    int checked = 0;
+    for (int r = 0; r < ROW_COUNT; r++)
+        for (size_t i = 0; rows[r].kind == TSR_ROW_CUDA && i < sizeof layouts / sizeof layouts[0]; i++, checked++)
+            check_layout(&device, &rows[r], &layouts[i], x);
+    assert_true(checked > 0);
+    tsr_emu_backend.close(&device);
+}
+
+/* A run is a function of its arguments: bits do not depend on the workers, nor on the order of threads. */
+static void bits_do_not_depend_on_workers(void **state)
+{
+    buffers *x = *state;
+    static unsigned char first[MAX_BYTES];
+    const layout l = {50, 37, 29, 2, 0, 1, 0, 0, 0, 1.25, 0.75};
+    for (int r = 0; r < ROW_COUNT; r++)
+        for (int run = 0; rows[r].kind == TSR_ROW_CUDA && run < 4; run++) {
+            fill(rows[r].dtype_ab, x->a, 5, 0);
+            fill(rows[r].dtype_ab, x->b, 6, 0);
+            fill(rows[r].dtype_cd, x->c, 7, 0);
+            memset(x->d, 0, sizeof x->d);
+            assert_int_equal(setenv("TESSERA_EMU_SEED", run == 3 ? "12345" : "0", 1), 0);
+            tsr_device device = open_emulator(1 + 2 * run);
+            const tsr_gemm_args g = args_of(&l, x);
+            assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
+            if (run == 0)
+                memcpy(first, x->d, sizeof first);
+            assert_memory_equal(first, x->d, sizeof first);
+            tsr_emu_backend.close(&device);
+        }
+    unsetenv("TESSERA_EMU_SEED");
+}
+
+/* An operand that is smaller than the arguments say is not noticed by anybody else: here the emulator is told. */
+static void wrong_arguments_are_faults(void **state)
+{
+    buffers *x = *state;
+    tsr_device device = open_emulator(1);
+    const layout l = {5, 6, 7, 1, 0, 0, 0, 0, 0, 1, 0};
+    for (int r = 0; r < ROW_COUNT; r++) {
+        if (rows[r].kind != TSR_ROW_CUDA)
+            continue;
+        tsr_gemm_args g = args_of(&l, x);
+        g.a = x->a + 1;
+        assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
+        assert_non_null(strstr(tsr_last_error(), "misaligned read"));
+        g = args_of(&l, x);
+        g.b = NULL;
+        assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
+        assert_non_null(strstr(tsr_last_error(), "not in any operand"));
+        g = args_of(&l, x);
+        assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
+    }
+    tsr_emu_backend.close(&device);
+}
+
+static void device_presents_itself(void **state)
+{
+    (void)state;
+    tsr_device device = open_emulator(3);
+    assert_int_equal(device.kind, TSR_DEVICE_EMU);
+    assert_string_equal(device.id, "emu");
+    assert_int_equal(device.cuda.arch, 90);
+    assert_int_equal(device.threads, 3);
+    char reason[64] = "";
+    for (int r = 0; r < ROW_COUNT; r++)
+        assert_int_equal(tsr_emu_backend.has_code(&rows[r], &device, reason, sizeof reason),
+                         rows[r].kind == TSR_ROW_CUDA);
+    void *memory;
+    assert_int_equal(tsr_emu_backend.alloc(&device, 100, &memory), TSR_OK);
+    assert_int_equal((uintptr_t)memory % 256, 0);
+    assert_int_equal(tsr_emu_backend.upload(&device, memory, "tile", 5, NULL), TSR_OK);
+    char back[5];
+    assert_int_equal(tsr_emu_backend.download(&device, back, memory, 5, NULL), TSR_OK);
+    assert_string_equal(back, "tile");
+    assert_int_equal(tsr_emu_backend.free(&device, memory), TSR_OK);
+    tsr_emu_backend.close(&device);
+    const tsr_backend_options options = {0};
+    assert_int_equal(tsr_emu_backend.open(1, &options, &device), TSR_NO_DEVICE);
+    assert_int_equal(setenv("TESSERA_EMU_SEED", "x", 1), 0);
+    assert_int_equal(tsr_emu_backend.open(0, &options, &device), TSR_INVALID_ARGUMENT);
+    unsetenv("TESSERA_EMU_SEED");
+}
+
+static int make_buffers(void **state)
+{
+    *state = aligned_alloc(64, sizeof(buffers));
+    return *state ? 0 : -1;
+}
+
+static int free_buffers(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_exact_on_integers),
+        cmocka_unit_test(bits_do_not_depend_on_workers),
+        cmocka_unit_test(wrong_arguments_are_faults),
+        cmocka_unit_test(device_presents_itself),
+    };
+    return cmocka_run_group_tests(tests, make_buffers, free_buffers);
+}
