@@ -14,7 +14,7 @@
 #define TSR_TILE_WGMMA_OUTPUT_H
 
 #include "ptx/arithmetic.h"
-#include "ptx/convert.h"
+#include "ptx/pack.h"
 #include "ptx/matrix.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
