@@ -8,6 +8,7 @@
 /* ---- messages -----------------------------------------------------------------------------------------------------
  */
 
+#undef cli_reject
 int cli_reject(cli_message *error, const char *format, ...)
 {
     va_list list;

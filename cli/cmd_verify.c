@@ -1,6 +1,6 @@
 /* tessera verify: every kernel against the reference, element by element. */
 #include <inttypes.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,19 +113,32 @@ static void print_row(const session *s, const lab_verify_result *result)
            s->device, result->cases, result->failed, result->elements);
     print_worst(&result->worst);
     puts(is_good(result) ? "" : "  FAILED");
-    if (!is_good(result)) {
-        fputs("  ", stdout);
-        cli_print_wrapped(stdout, result->failed ? result->first_failure : result->refusal, 2, 2);
-    }
 }
 
-static void print_details(const lab_verify_worst *worst)
+/* "  label: text", wrapped. */
+static void print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_note(const char *format, ...)
 {
-    char text[400];
-    snprintf(text, sizeof text, "worst: %s: value %.17g, reference %.17g, bound %.3g", worst->problem, worst->value,
-             worst->reference, worst->bound);
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
     fputs("  ", stdout);
-    cli_print_wrapped(stdout, text, 2, 2);
+    cli_print_wrapped(stdout, text, 2, 4);
+}
+
+static void print_notes(const lab_verify_result *result)
+{
+    const lab_verify_worst *worst = &result->worst;
+    if (result->failed) {
+        print_note("first: %s", result->first_failure);
+        print_note("worst: %s: value %.17g, reference %.17g, bound %.3g", worst->problem, worst->value,
+                   worst->reference, worst->bound);
+    } else if (result->cases == 0) {
+        print_note("no case applies: %s", result->refusal);
+    }
 }
 
 static void on_case(void *user, const char *instance, int64_t done, int64_t of)
@@ -146,8 +159,7 @@ static void report(session *s, const lab_verify_result *result)
         print_json(s, result);
     } else {
         print_row(s, result);
-        if (result->failed)
-            print_details(&result->worst);
+        print_notes(result);
     }
     fflush(stdout);
 }

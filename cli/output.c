@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/report.h"
+
 int cli_finish_output(const cli_command *command, int code)
 {
     errno = 0;
@@ -186,27 +188,11 @@ int cli_table_end(cli_table *table, FILE *to, int indent)
 /* ---- JSON
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* UTF-8 passes as it is; bytes that are not UTF-8 cannot come from the library, and from file names they pass too. */
-static void put_string(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(to, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(to, "\\u%04x", c);
-        else
-            fputc(c, to);
-    }
-    fputc('"', to);
-}
-
 static void put_key(cli_json *json, const char *key)
 {
     if (json->fields++)
         fputs(", ", json->to);
-    put_string(json->to, key);
+    lab_json_string(json->to, key);
     fputs(": ", json->to);
 }
 
@@ -221,7 +207,7 @@ void cli_json_text(cli_json *json, const char *key, const char *value)
 {
     put_key(json, key);
     if (value)
-        put_string(json->to, value);
+        lab_json_string(json->to, value);
     else
         fputs("null", json->to);
 }
@@ -234,18 +220,8 @@ void cli_json_int(cli_json *json, const char *key, int64_t value)
 
 void cli_json_number(cli_json *json, const char *key, double value)
 {
-    char text[40];
     put_key(json, key);
-    if (!isfinite(value)) {
-        fputs("null", json->to);
-        return;
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    fputs(text, json->to);
+    lab_json_number(json->to, value);
 }
 
 void cli_json_bool(cli_json *json, const char *key, int value)

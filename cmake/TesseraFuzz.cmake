@@ -3,6 +3,7 @@
 if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "TESSERA_FUZZ needs clang: cmake --preset fuzz")
 endif()
+set_target_properties(tessera PROPERTIES EXCLUDE_FROM_ALL ON) # clang does not link sanitizers into shared libraries
 enable_testing()
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)

@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
+#include "lab/judge.h"
 #include "lab/random.h"
 #include "lab/reference.h"
 #include "plan/plan.h"
@@ -23,7 +24,8 @@ typedef struct judge {
     const tsr_gemm_desc *desc;
     const tsr_run_args *args;
     int64_t ldd;
-    double bound_c, accumulator_u, accumulator_max;
+    lab_rule rule;
+    double accumulator_max;
     lab_answer *out;
 } judge;
 
@@ -62,58 +64,46 @@ static tsr_status choose_sample(const tsr_gemm_desc *desc, double budget, uint64
     return out->rows != NULL && out->columns != NULL ? TSR_OK : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a sample");
 }
 
-static int same_special(double value, double reference)
-{
-    return isnan(reference) ? isnan(value) : value == reference;
-}
-
-/* Half a unit in the last place of D at this magnitude, the subnormal range included: u is 2^-(digits), so the smallest
- * step of f32 is 2^-149 and so on. */
-static double half_step(tsr_dtype dtype, double magnitude)
-{
-    const double smallest = dtype == TSR_F64    ? DBL_TRUE_MIN
-                            : dtype == TSR_F16  ? 0x1p-24
-                            : dtype == TSR_BF16 ? 0x1p-133
-                                                : (double)FLT_TRUE_MIN;
-    return tsr_dtype_roundoff(dtype) * magnitude + smallest;
-}
-
 /* 1 if D's type has no number for this magnitude. */
 static int overflows(tsr_dtype dtype, double magnitude)
 {
-    char stored[8];
-    tsr_store_element(dtype, stored, 0, magnitude);
-    return isinf(tsr_load_element(dtype, stored, 0));
+    uint64_t storage = 0;
+    tsr_store_element(dtype, &storage, 0, magnitude);
+    return isinf(tsr_load_element(dtype, &storage, 0));
 }
 
-static void note(judge *j, int64_t row, int64_t column, double value, const lab_reference_element *reference)
+/* A finite truth may rightly come out infinite where a number within the bound does not fit D's dtype. */
+static int may_be_infinite(const judge *j, double value, const lab_reference_element *truth, double bound)
+{
+    return isinf(value) && isfinite(truth->value) && signbit(value) == signbit(truth->value) &&
+           overflows(j->rule.dtype, fabs(truth->value) + bound);
+}
+
+static void note(judge *j, int64_t row, int64_t column, double value, const lab_reference_element *truth)
 {
     lab_answer *out = j->out;
-    double bound =
-        j->bound_c * j->accumulator_u * reference->size + half_step(j->desc->d.dtype, fabs(reference->value));
-    double error = fabs((value - reference->value) - reference->rest), ratio = error / bound;
+    lab_judgement judgement = lab_judge(&j->rule, value, truth);
     out->checked++;
-    if (!isfinite(reference->value)) {
-        ratio = same_special(value, reference->value) ? 0.0 : (double)INFINITY;
-    } else if (!(reference->size <= j->accumulator_max)) {
+    if (isfinite(truth->size) && truth->size > j->accumulator_max) {
         out->unbound++;
         return;
-    } else if (isinf(value) && overflows(j->desc->d.dtype, fabs(reference->value) + bound)) {
-        ratio = signbit(value) == signbit(reference->value) ? 0.0 : (double)INFINITY;
     }
-    const int failed = !(ratio <= 1.0);
-    out->failed += failed;
-    if (isnan(ratio))
-        ratio = (double)INFINITY;
-    if (out->checked - out->unbound > 1 && !(ratio > out->ratio))
+    if (!judgement.ok && may_be_infinite(j, value, truth, judgement.bound)) {
+        judgement.ok = 1;
+        judgement.ratio = 0.0;
+    } else if (!judgement.ok && !(judgement.ratio > 1.0)) {
+        judgement.ratio = (double)INFINITY; /* NaN where there should be none, and the like */
+    }
+    out->failed += !judgement.ok;
+    if (out->checked - out->unbound > 1 && !(judgement.ratio > out->ratio))
         return;
     out->row = row;
     out->column = column;
     out->value = value;
-    out->reference = reference->value;
-    out->error = error;
-    out->bound = bound;
-    out->ratio = ratio;
+    out->reference = truth->value;
+    out->error = judgement.error;
+    out->bound = judgement.bound;
+    out->ratio = judgement.ratio;
 }
 
 static lab_reference_problem reference_problem(const judge *j)
@@ -188,8 +178,9 @@ tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args,
     judge j = {.desc = desc,
                .args = args,
                .ldd = desc->d.ld ? desc->d.ld : desc->n,
-               .bound_c = row->bound_c,
-               .accumulator_u = tsr_compute_roundoff(row->compute),
+               .rule = {.c = fmax(row->bound_c, 2.0 * sqrt((double)desc->k)),
+                        .u = tsr_compute_roundoff(row->compute),
+                        .dtype = desc->d.dtype},
                .accumulator_max = row->compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
                .out = out};
     out->elements = desc->m * desc->n;

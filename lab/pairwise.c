@@ -92,7 +92,7 @@ static long covered_by(const search *s, const unsigned char *row)
 
 static void make_row(search *s, unsigned char *row)
 {
-    int order[LAB_FACTORS_MAX];
+    int order[LAB_FACTORS_MAX] = {0};
     shuffle(&s->random, order, s->factors);
     for (int set = 0; set < s->factors; set++)
         row[order[set]] = choose(s, order[set], row, order, set);

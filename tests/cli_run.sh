@@ -82,6 +82,19 @@ expect 1 "tessera run: /dev/null cannot be written: it is a device or pipe; the 
 expect 1 "tessera run: no/where.npy cannot be written: No such file or directory" run A.npy B.npy -o no/where.npy
 [ ! -e none.npy ] || fail "none.npy exists"
 
+# On a terminal, and only there, a run of more than two seconds shows that it is alive, and wipes the line in the end.
+if command -v script >/dev/null; then
+    make_matrix long-a.npy f64 1000 2500 c
+    make_matrix long-b.npy f64 2500 1000 c
+    checks=$((checks + 1))
+    script -qec "'$tessera' run long-a.npy long-b.npy -o D.npy --kernel cpu-sequential --device cpu --threads 1" \
+        /dev/null >out 2>&1 </dev/null || fail "a run on a terminal: $(cat out)"
+    if grep -q '^D.npy: 1000 x 1000 f64, K = 2500, cpu_sequential_f64 on cpu, [3-9]\.[0-9]* s' out; then
+        prints $'^\r''multiplying 1000 x 1000 x 2500 on cpu  [0-9]+ s'
+    fi
+    prints '(^|K)D.npy: 1000 x 1000 f64'
+fi
+
 # "-" and "--": files may have any name.
 cp A.npy -- --a.npy
 expect 0 "" run -o D.npy --device cpu -- --a.npy B.npy

@@ -1,4 +1,4 @@
-/* The .npy reader and writer: good files, every kind of bad one, and files that appear whole or not at all. */
+/* The .npy reader and writer: good files, every kind of bad one, and paths that cannot be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -303,90 +303,6 @@ static void test_paths(void **state)
     cannot_create("big.npy", (int64_t)1 << 50, 16, "cannot be written: 72057594037928064 bytes: ");
 }
 
-static int files_here(void)
-{
-    FILE *pipe = popen("ls -A | wc -l", "r");
-    int count = -1;
-    assert_non_null(pipe);
-    assert_int_equal(fscanf(pipe, "%d", &count), 1);
-    pclose(pipe);
-    return count;
-}
-
-static void put(cli_atomic_file *file, const char *text)
-{
-    assert_int_equal(write(file->fd, text, strlen(text)), strlen(text));
-}
-
-static void expect(const char *path, const char *text)
-{
-    char found[64] = "";
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    found[fread(found, 1, sizeof found - 1, file)] = 0;
-    fclose(file);
-    assert_string_equal(found, text);
-}
-
-/* Both ways of writing: replaced at once, nothing left of what is abandoned, links followed, the umask's mode. */
-static void test_atomic(void **state)
-{
-    (void)state;
-    for (int named = 0; named < 2; named++) {
-        cli_atomic_file file;
-        cli_message error = {""};
-        struct stat status;
-        int before = files_here();
-        assert_true(cli_atomic_open("atom", named, &file, &error));
-        put(&file, "one");
-        assert_int_equal(access("atom", F_OK), -1);
-        assert_true(cli_atomic_commit(&file, &error));
-        assert_int_equal(file.fd, -1);
-        expect("atom", "one");
-
-        mode_t old = umask(027);
-        assert_true(cli_atomic_open("atom", named, &file, &error));
-        put(&file, "two");
-        expect("atom", "one");
-        assert_true(cli_atomic_commit(&file, &error));
-        umask(old);
-        expect("atom", "two");
-        assert_int_equal(stat("atom", &status), 0);
-        assert_int_equal(status.st_mode & 0777, 0640);
-
-        assert_int_equal(symlink("atom", "link"), 0);
-        assert_true(cli_atomic_open("link", named, &file, &error));
-        put(&file, "three");
-        assert_true(cli_atomic_commit(&file, &error));
-        expect("atom", "three");
-        assert_int_equal(lstat("link", &status), 0);
-        assert_true(S_ISLNK(status.st_mode));
-
-        assert_true(cli_atomic_open("atom", named, &file, &error));
-        put(&file, "four");
-        cli_atomic_abandon(&file);
-        cli_atomic_abandon(&file);
-        expect("atom", "three");
-        assert_int_equal(files_here(), before + 2);
-        assert_int_equal(unlink("atom") + unlink("link"), 0);
-    }
-}
-
-/* The folder vanishes while the file is written: an error, and no crash. */
-static void test_commit_fails(void **state)
-{
-    (void)state;
-    for (int named = 0; named < 2; named++) {
-        cli_atomic_file file;
-        cli_message error = {""};
-        assert_int_equal(mkdir("gone", 0700), 0);
-        assert_true(cli_atomic_open("gone/file", named, &file, &error));
-        assert_int_equal(system("rm -rf gone"), 0);
-        assert_false(cli_atomic_commit(&file, &error));
-        assert_string_equal(error.text, "cannot be written: No such file or directory");
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,8 +310,7 @@ int main(void)
         cmocka_unit_test(test_bad_shapes),     cmocka_unit_test(test_bad_dictionaries),
         cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_every_truncation),
         cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_unaligned),
-        cmocka_unit_test(test_paths),          cmocka_unit_test(test_atomic),
-        cmocka_unit_test(test_commit_fails),
+        cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -14,22 +14,31 @@
 
 enum { M = 6, N = 7, LDA = 9, LDC = 8, LDD = 8, SLACK = 2048, THREADS = 32 };
 
-#define PLANTED_BUGS(X)                                                                                      \
-    X(out_of_bounds_read, 1, 32, 1, "read of 4 bytes out of bounds: A[6, 0], but A is stored 6 x 7")         \
-    X(out_of_bounds_write, 1, 32, 32, "out of bounds: D[")                                                   \
-    X(padding_read, 1, 32, 1, "read of 4 bytes out of bounds: A[")                                           \
-    X(poison_read, 1, 32, 1, "read of 4 bytes of shared memory, of which byte 24 was never written")         \
-    X(missing_barrier, 1, 32, 1, "race: ")                                                                   \
-    X(missing_second_barrier, 1, 32, 1, "race: ")                                                            \
-    X(divergent_barrier, 1, 32, 1, "deadlock, these wait for ever: ")                                        \
-    X(misaligned_vector, 1, 32, 1, "misaligned read: 16 bytes at ")                                          \
-    X(write_a, 1, 32, 1, "0]: only D may be written")                                                        \
-    X(read_c, 1, 32, 1, "0]: beta is 0, so C must not be read")                                              \
-    X(read_d, 1, 32, 1, "read of 4 bytes from D[")                                                           \
-    X(two_ctas, M, 32, 1, "race: write of D[")                                                               \
-    X(two_threads, M, 32, 1, "6] that thread (")                                                             \
-    X(shared_overflow, 1, 32, 1, "write of 4 bytes out of bounds: shared memory + 128, which has 128 bytes") \
-    X(wild_pointer, 1, 32, 1, "read of 4 bytes at ")
+#define PLANTED_BUGS(X)                                                                                        \
+    X(out_of_bounds_read, 1, 32, 1, "read of 4 bytes at A[6, 0] out of bounds: A is stored 6 x 7")             \
+    X(out_of_bounds_write, 1, 32, 32, " out of bounds: D is stored 6 x 7")                                     \
+    X(padding_read, 1, 32, 1, "7] out of bounds: ")                                                            \
+    X(poison_read, 1, 32, 1, "read of 4 bytes of shared memory, of which byte 24 was never written")           \
+    X(missing_barrier, 1, 32, 1, "race: ")                                                                     \
+    X(missing_second_barrier, 1, 32, 1, "race: ")                                                              \
+    X(divergent_barrier, 1, 32, 1, "deadlock, these wait for ever: ")                                          \
+    X(misaligned_vector, 1, 32, 1, "misaligned read: 16 bytes at ")                                            \
+    X(write_a, 1, 32, 1, "0]: only D may be written")                                                          \
+    X(read_c, 1, 32, 1, "0]: beta is 0, so C must not be read")                                                \
+    X(read_d, 1, 32, 1, "read of 4 bytes from D[")                                                             \
+    X(two_ctas, M, 32, 1, "race: write of D[")                                                                 \
+    X(two_threads, M, 32, 1, "6] that thread (")                                                               \
+    X(shared_overflow, 1, 32, 1, "write of 4 bytes at shared memory + 128 out of bounds: there are 128 bytes") \
+    X(wild_pointer, 1, 32, 1, "read of 4 bytes at ")                                                           \
+    X(copy_not_awaited, 1, 32, 1, "before an asynchronous copy to it was waited for")                          \
+    X(copy_without_barrier, 1, 32, 1, "shared memory + ")                                                      \
+    X(copy_too_early, 1, 32, 1, "shared memory + ")                                                            \
+    X(copy_past_end, 1, 32, 1, "read of 8 bytes at A[0, 6] out of bounds: rows of A have 7 elements")          \
+    X(warp_sync_missing, 1, 32, 1, "shared memory")                                                            \
+    X(shuffle_absent_lane, 1, 32, 1, "shfl.sync reads from a lane that takes no part")                         \
+    X(warp_diverges, 1, 32, 1, "deadlock, these wait for ever: 7 wait at")                                     \
+    X(ldmatrix_misaligned, 1, 32, 1, "misaligned read: 16 bytes at shared memory + ")                          \
+    X(fragment_layout, 1, 32, 1, "wmma: multiplied with another layout than it was loaded with")
 
 #define DECLARE(name, ctas, x, y, message)                \
     void planted_##name##_good(const tsr_gemm_args args); \
@@ -89,7 +98,7 @@ static tsr_status run_kernel(const planted *bug, int with_bug, matrices *m, unsi
                              .grid = {bug->ctas, 1, 1},
                              .threads_x = bug->threads_x,
                              .threads_y = bug->threads_y,
-                             .shared_bytes = THREADS * sizeof(float),
+                             .shared_bytes = strcmp(bug->name, "fragment_layout") == 0 ? 512 : THREADS * sizeof(float),
                              .seed = seed,
                              .workers = workers};
     return tsr_emu_run(&job);

@@ -175,7 +175,7 @@ static void wrong_arguments_are_faults(void **state)
         g = args_of(&l, x);
         g.b = NULL;
         assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
-        assert_non_null(strstr(tsr_last_error(), "not in any operand"));
+        assert_non_null(strstr(tsr_last_error(), "in no operand"));
         g = args_of(&l, x);
         assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
     }

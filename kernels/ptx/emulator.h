@@ -41,6 +41,9 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
 void tsr_emu_copy_commit(void);
 void tsr_emu_copy_wait(unsigned pending_groups);
 
+/* Ends the kernel unless the bytes lie in the CTA's shared memory. */
+void tsr_emu_require_shared(const void *address, unsigned bytes);
+
 /* Ends the kernel: the calling thread broke a rule of an instruction; a static string. */
 _Noreturn void tsr_emu_misuse(const char *rule);
 

@@ -282,7 +282,8 @@ static void choose(nest *n)
     if (n->narrow)
         n->sum_bytes = (size_t)(n->region_m * n->region_n * job->wide_bytes);
     n->a_bytes = (size_t)tsr_round_up((long long)n->a_bytes, 64);
-    n->slot_bytes = (size_t)tsr_round_up((long long)(n->a_bytes + n->b_bytes + n->sum_bytes), 4096);
+    size_t slot_bytes = n->a_bytes + n->b_bytes + n->sum_bytes;
+    n->slot_bytes = (size_t)tsr_round_up((long long)slot_bytes, 4096);
 }
 
 tsr_status tsr_nest(const tsr_job *job)

@@ -24,6 +24,6 @@ void tsr_pool_init(tsr_pool *pool);
 void tsr_pool_destroy(tsr_pool *pool);
 
 /* Runs tasks 0 .. count - 1 in up to `slots` threads, the caller's among them, and returns when all are done. */
-void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *job);
+void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data);
 
 #endif

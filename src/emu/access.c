@@ -79,7 +79,17 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
 {
-    access(address, size, is_write, 1, place);
+    access(address, size, is_write, 0, place);
+}
+
+void tsr_emu_require_shared(const void *address, unsigned bytes)
+{
+    const emu_shared *shared = &tsr_emu_current->cta->shared;
+    const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
+    if (offset < shared->count && shared->count - offset >= bytes)
+        return;
+    emu_fault fault = {.kind = EMU_MISUSE, .rule = "the address must be in the CTA's shared memory"};
+    tsr_emu_fail_thread(&fault, CALLER);
 }
 
 void tsr_emu_misuse(const char *rule)

@@ -59,9 +59,8 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
         fault.rule = "cp.async: source and target must be multiples of the copy's size";
     if (fault.rule)
         tsr_emu_fail_thread(&fault, place);
-    /* Only what is copied is read; it may be less than the alignment. */
-    for (unsigned i = 0; i < from_bytes; i++)
-        tsr_emu_check((const unsigned char *)from + i, 1, 0, place);
+    if (from_bytes)
+        tsr_emu_check(from, from_bytes, 0, place);
     if (!tsr_emu_shared_start_copy(shared, offset, bytes, &thread->clock, &fault)) {
         fault.is_write = 1;
         fault.size = bytes;

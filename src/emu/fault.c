@@ -16,16 +16,16 @@ static void describe_outside(const emu_fault *f, const char *verb, char *text, s
     char element[96];
     name_element(f, element, sizeof element);
     if (f->memory == EMU_SHARED)
-        snprintf(text, bytes, "%s of %zu bytes out of bounds: shared memory + %lld, which has %zu bytes", verb, f->size,
-                 f->past_bytes, f->shared_bytes);
+        snprintf(text, bytes, "%s of %zu bytes at shared memory + %lld out of bounds: there are %zu bytes", verb,
+                 f->size, f->past_bytes, f->shared_bytes);
     else if (!f->operand)
-        snprintf(text, bytes, "%s of %zu bytes at %p: not in any operand, nor in shared memory", verb, f->size,
+        snprintf(text, bytes, "%s of %zu bytes at %p out of bounds: in no operand, nor in shared memory", verb, f->size,
                  f->address);
     else if (f->past_bytes < 0)
         snprintf(text, bytes, "%s of %zu bytes out of bounds: %lld bytes before the start of %c", verb, f->size,
                  -f->past_bytes, f->operand);
     else
-        snprintf(text, bytes, "%s of %zu bytes out of bounds: %s, but %c is stored %lld x %lld", verb, f->size, element,
+        snprintf(text, bytes, "%s of %zu bytes at %s out of bounds: %c is stored %lld x %lld", verb, f->size, element,
                  f->operand, f->rows, f->columns);
 }
 
@@ -52,8 +52,8 @@ static void describe(const emu_fault *f, unsigned threads_x, char *text, size_t 
         describe_outside(f, verb, text, bytes);
         return;
     case EMU_PADDING:
-        snprintf(text, bytes, "%s of %zu bytes out of bounds: %s lies in the padding, rows of %c have %lld elements",
-                 verb, f->size, element, f->operand, f->columns);
+        snprintf(text, bytes, "%s of %zu bytes at %s out of bounds: rows of %c have %lld elements", verb, f->size,
+                 element, f->operand, f->columns);
         return;
     case EMU_READ_ONLY:
         snprintf(text, bytes, "write of %zu bytes to %s: only D may be written", f->size, element);

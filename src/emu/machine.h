@@ -105,7 +105,8 @@ _Noreturn void tsr_emu_abandon(emu_thread *thread);
 /* access.c ----------------------------------------------------------------------------------------------------------
  */
 
-/* Checks an access by the current thread as if its kernel had made it; does not come back if it is wrong. */
+/* Checks an access by the current thread as if its kernel had made it, but for alignment; does not come back if it is
+ * wrong. */
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place);
 
 /* A fault of the current thread, which is given without the fields that say who and where. */

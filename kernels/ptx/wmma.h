@@ -1,0 +1,285 @@
+/* wmma (sm_70 and later; bf16 from sm_80): a warp multiplies 16 x 16 matrices that are loaded, multiplied and stored as
+ * wholes. acc += A * B, A and B 16-bit, acc f32.
+ *
+ * Which lane holds which element is the hardware's secret: fragments may only be handed from one of these functions to
+ * another, but equal operations on every element of acc are fine. The twin deals elements out like cards: element i of
+ * lane l is number 32 i + l, counted along rows. On no GPU is that so; a kernel that relies on a layout fails here.
+ *
+ * Addresses are multiples of 32 bytes and the same in all lanes; `stride`, the elements from row to row (from column to
+ * column with is_col), is a multiple of 16 bytes. is_col says that a matrix is stored by columns; it must be a
+ * constant. */
+#ifndef TSR_PTX_WMMA_H
+#define TSR_PTX_WMMA_H
+
+#include "ptx/convert.h"
+#include "ptx/language.h"
+
+/* Registers of a lane. The f16 form has each element twice on the hardware, in an order that is its own. */
+typedef struct tsr_wmma_bf16 {
+    unsigned registers[4];
+#if TSR_EMU
+    int is_col; /* as it was loaded */
+#endif
+} tsr_wmma_bf16;
+typedef struct tsr_wmma_f16 {
+    unsigned registers[8];
+#if TSR_EMU
+    int is_col;
+#endif
+} tsr_wmma_f16;
+typedef struct tsr_wmma_acc {
+    float elements[8];
+} tsr_wmma_acc;
+
+#if TSR_EMU
+typedef struct tsr_emu_wmma_place {
+    const void *address;
+    unsigned stride;
+} tsr_emu_wmma_place;
+
+TSR_EMU_TOGETHER const char *tsr_emu_wmma_same_place(void *const lanes[32], unsigned mask)
+{
+    const tsr_emu_wmma_place *first = (const tsr_emu_wmma_place *)lanes[0];
+    if (mask != 0xffffffffu)
+        return "wmma needs all 32 lanes";
+    for (int i = 1; i < 32; i++) {
+        const tsr_emu_wmma_place *own = (const tsr_emu_wmma_place *)lanes[i];
+        if (own->address != first->address || own->stride != first->stride)
+            return "wmma: address and stride must be the same in all lanes";
+    }
+    return 0;
+}
+
+/* The rules that loads and stores share. */
+TSR_DEVICE void tsr_emu_wmma_check(const void *address, unsigned stride, unsigned element_bytes)
+{
+    if ((unsigned long)address % 32 != 0)
+        tsr_emu_misuse("wmma: the address must be a multiple of 32 bytes");
+    if (stride * element_bytes % 16 != 0 || stride < 16)
+        tsr_emu_misuse("wmma: the stride must be a multiple of 16 bytes, and at least 16 elements");
+    tsr_emu_wmma_place own = {address, stride};
+    tsr_emu_warp(0xffffffffu, tsr_emu_wmma_same_place, &own);
+}
+
+TSR_DEVICE unsigned tsr_emu_wmma_index(int i, unsigned stride, int is_col)
+{
+    const unsigned number = 32 * (unsigned)i + (threadIdx.x + threadIdx.y * blockDim.x) % 32;
+    const unsigned row = number / 16, column = number % 16;
+    return is_col ? column * stride + row : row * stride + column;
+}
+
+TSR_DEVICE void tsr_emu_wmma_load(unsigned *registers, const unsigned short *from, unsigned stride, int is_col)
+{
+    tsr_emu_wmma_check(from, stride, 2);
+    for (int i = 0; i < 8; i += 2)
+        registers[i / 2] = from[tsr_emu_wmma_index(i, stride, is_col)] |
+                           (unsigned)from[tsr_emu_wmma_index(i + 1, stride, is_col)] << 16;
+}
+
+typedef struct tsr_emu_wmma_operands {
+    float a[8], b[8];
+    float *acc;
+} tsr_emu_wmma_operands;
+
+TSR_EMU_TOGETHER const char *tsr_emu_wmma_lanes(void *const lanes[32], unsigned mask)
+{
+    if (mask != 0xffffffffu)
+        return "wmma needs all 32 lanes";
+    double a[16][16], b[16][16];
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 8; i++) {
+            const int number = 32 * i + lane;
+            a[number / 16][number % 16] = (double)((const tsr_emu_wmma_operands *)lanes[lane])->a[i];
+            b[number / 16][number % 16] = (double)((const tsr_emu_wmma_operands *)lanes[lane])->b[i];
+        }
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 8; i++) {
+            const int number = 32 * i + lane;
+            float *acc = &((const tsr_emu_wmma_operands *)lanes[lane])->acc[i];
+            double sum = (double)*acc;
+            for (int k = 0; k < 16; k++)
+                sum += a[number / 16][k] * b[k][number % 16];
+            *acc = (float)sum;
+        }
+    return 0;
+}
+#endif
+
+/* wmma.load.a.sync.aligned.{row,col}.m16n16k16.shared.bf16 */
+TSR_DEVICE void tsr_wmma_load_a_bf16(tsr_wmma_bf16 *a, const unsigned short *from_shared, unsigned stride, int is_col)
+{
+    unsigned *r = a->registers;
+#if TSR_EMU
+    a->is_col = is_col;
+    tsr_emu_require_shared(from_shared, 32);
+    tsr_emu_wmma_load(r, from_shared, stride, is_col);
+#else
+    if (is_col)
+        asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+    else
+        asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+#endif
+}
+
+/* wmma.load.b.sync.aligned.{row,col}.m16n16k16.shared.bf16 */
+TSR_DEVICE void tsr_wmma_load_b_bf16(tsr_wmma_bf16 *b, const unsigned short *from_shared, unsigned stride, int is_col)
+{
+    unsigned *r = b->registers;
+#if TSR_EMU
+    b->is_col = is_col;
+    tsr_emu_require_shared(from_shared, 32);
+    tsr_emu_wmma_load(r, from_shared, stride, is_col);
+#else
+    if (is_col)
+        asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+    else
+        asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.bf16 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+#endif
+}
+
+/* wmma.load.a.sync.aligned.{row,col}.m16n16k16.shared.f16 */
+TSR_DEVICE void tsr_wmma_load_a_f16(tsr_wmma_f16 *a, const unsigned short *from_shared, unsigned stride, int is_col)
+{
+    unsigned *r = a->registers;
+#if TSR_EMU
+    a->is_col = is_col;
+    tsr_emu_require_shared(from_shared, 32);
+    tsr_emu_wmma_load(r, from_shared, stride, is_col);
+    for (int i = 4; i < 8; i++)
+        r[i] = r[i - 4];
+#else
+    if (is_col)
+        asm volatile("wmma.load.a.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+    else
+        asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+#endif
+}
+
+/* wmma.load.b.sync.aligned.{row,col}.m16n16k16.shared.f16 */
+TSR_DEVICE void tsr_wmma_load_b_f16(tsr_wmma_f16 *b, const unsigned short *from_shared, unsigned stride, int is_col)
+{
+    unsigned *r = b->registers;
+#if TSR_EMU
+    b->is_col = is_col;
+    tsr_emu_require_shared(from_shared, 32);
+    tsr_emu_wmma_load(r, from_shared, stride, is_col);
+    for (int i = 4; i < 8; i++)
+        r[i] = r[i - 4];
+#else
+    if (is_col)
+        asm volatile("wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+    else
+        asm volatile("wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
+                     : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                     : "memory");
+#endif
+}
+
+/* wmma.mma.sync.aligned.ALAYOUT.BLAYOUT.m16n16k16.f32.bf16.bf16.f32, with the layouts that a and b were loaded with. */
+TSR_DEVICE void tsr_wmma_multiply_bf16(tsr_wmma_acc *acc, const tsr_wmma_bf16 *a, const tsr_wmma_bf16 *b, int a_is_col,
+                                       int b_is_col)
+{
+    float *d = acc->elements;
+#if TSR_EMU
+    if (a->is_col != a_is_col || b->is_col != b_is_col)
+        tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
+    tsr_emu_wmma_operands own = {.acc = d};
+    for (int i = 0; i < 8; i++) {
+        own.a[i] = tsr_widen_bf16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
+        own.b[i] = tsr_widen_bf16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
+    }
+    tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
+#else
+    const unsigned *x = a->registers, *y = b->registers;
+#define TSR_WMMA_BF16(layouts)                                                                                      \
+    asm volatile("wmma.mma.sync.aligned." layouts ".m16n16k16.f32.bf16.bf16.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, " \
+                 "{%8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3, %4, %5, %6, %7};"                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])   \
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]), "r"(y[2]), "r"(y[3]))
+    if (a_is_col && b_is_col)
+        TSR_WMMA_BF16("col.col");
+    else if (a_is_col)
+        TSR_WMMA_BF16("col.row");
+    else if (b_is_col)
+        TSR_WMMA_BF16("row.col");
+    else
+        TSR_WMMA_BF16("row.row");
+#undef TSR_WMMA_BF16
+#endif
+}
+
+/* wmma.mma.sync.aligned.ALAYOUT.BLAYOUT.m16n16k16.f32.f32, with the layouts that a and b were loaded with. */
+TSR_DEVICE void tsr_wmma_multiply_f16(tsr_wmma_acc *acc, const tsr_wmma_f16 *a, const tsr_wmma_f16 *b, int a_is_col,
+                                      int b_is_col)
+{
+    float *d = acc->elements;
+#if TSR_EMU
+    if (a->is_col != a_is_col || b->is_col != b_is_col)
+        tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
+    tsr_emu_wmma_operands own = {.acc = d};
+    for (int i = 0; i < 8; i++) {
+        own.a[i] = tsr_widen_f16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
+        own.b[i] = tsr_widen_f16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
+    }
+    tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
+#else
+    const unsigned *x = a->registers, *y = b->registers;
+#define TSR_WMMA_F16(layouts)                                                                                         \
+    asm volatile("wmma.mma.sync.aligned." layouts ".m16n16k16.f32.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, "             \
+                 "{%8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19, %20, %21, %22, %23}, "                 \
+                 "{%0, %1, %2, %3, %4, %5, %6, %7};"                                                                  \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])     \
+                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(x[4]), "r"(x[5]), "r"(x[6]), "r"(x[7]), "r"(y[0]), \
+                   "r"(y[1]), "r"(y[2]), "r"(y[3]), "r"(y[4]), "r"(y[5]), "r"(y[6]), "r"(y[7]))
+    if (a_is_col && b_is_col)
+        TSR_WMMA_F16("col.col");
+    else if (a_is_col)
+        TSR_WMMA_F16("col.row");
+    else if (b_is_col)
+        TSR_WMMA_F16("row.col");
+    else
+        TSR_WMMA_F16("row.row");
+#undef TSR_WMMA_F16
+#endif
+}
+
+/* wmma.store.d.sync.aligned.row.m16n16k16.shared.f32; a barrier (of the warp at least) before others read it. */
+TSR_DEVICE void tsr_wmma_store_shared(float *to_shared, const tsr_wmma_acc *acc, unsigned stride)
+{
+    const float *d = acc->elements;
+#if TSR_EMU
+    tsr_emu_require_shared(to_shared, 64);
+    tsr_emu_wmma_check(to_shared, stride, 4);
+    for (int i = 0; i < 8; i++)
+        to_shared[tsr_emu_wmma_index(i, stride, 0)] = d[i];
+#else
+    asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" ::"r"(
+                     tsr_shared_address(to_shared)),
+                 "f"(d[0]), "f"(d[1]), "f"(d[2]), "f"(d[3]), "f"(d[4]), "f"(d[5]), "f"(d[6]), "f"(d[7]), "r"(stride)
+                 : "memory");
+#endif
+}
+
+#endif

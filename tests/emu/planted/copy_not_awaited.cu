@@ -1,0 +1,25 @@
+/* D = A by cp.async; planted: the barrier is there, the wait is not. */
+#include "ptx/async_copy.h"
+#include "ptx/barrier.h"
+
+TSR_KERNEL(32)
+{
+    float *const row = (float *)TSR_SHARED;
+    const int x = (int)threadIdx.x, n = (int)args.n;
+    for (long long i = 0; i < args.m; i++) {
+        const float *a = (const float *)args.a + i * args.lda;
+        float *d = (float *)args.d + i * args.ldd;
+        if (x < n)
+            tsr_copy_async_4(row + x, a + x, 4);
+        tsr_copy_commit();
+#if PLANTED
+        tsr_copy_wait(1);
+#else
+        tsr_copy_wait(0);
+#endif
+        tsr_barrier();
+        if (x < n)
+            d[x] = row[x]; /* planted */
+        tsr_barrier();
+    }
+}

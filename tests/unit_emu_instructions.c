@@ -1,0 +1,267 @@
+/* The instructions of kernels/ptx in the emulator, by kernels (tests/emu) whose results follow from plain arithmetic.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "emu/run.h"
+
+typedef void kernel(const tsr_gemm_args args);
+kernel emu_test_vector, emu_test_warp, emu_test_async_copy, emu_test_ldmatrix, emu_test_convert;
+kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
+
+typedef struct setup {
+    const char *name;
+    kernel *function;
+    tsr_dtype dtype; /* of A and B; C and D are f32 */
+    unsigned threads_x, threads_y;
+    size_t shared_bytes;
+} setup;
+
+static void run_kernel(const setup *s, const tsr_gemm_args *args, unsigned long long seed)
+{
+    const tsr_emu_job job = {.name = s->name,
+                             .kernel = s->function,
+                             .args = args,
+                             .dtype_a = s->dtype,
+                             .dtype_b = s->dtype,
+                             .dtype_c = TSR_F32,
+                             .dtype_d = TSR_F32,
+                             .grid = {1, 1, 1},
+                             .threads_x = s->threads_x,
+                             .threads_y = s->threads_y,
+                             .shared_bytes = s->shared_bytes,
+                             .seed = seed,
+                             .workers = 1};
+    if (tsr_emu_run(&job) != TSR_OK)
+        fail_msg("%s", tsr_last_error());
+}
+
+static void vectors_move(void **state)
+{
+    (void)state;
+    enum { ROWS = 16, N = 64, LD = 68 };
+    _Alignas(16) float a[ROWS * LD], d[ROWS * LD];
+    for (int i = 0; i < ROWS * LD; i++)
+        a[i] = (float)i;
+    const setup s = {"vector", emu_test_vector, TSR_F32, 16, ROWS, ROWS * N * sizeof(float)};
+    const tsr_gemm_args args = {
+        .a = a, .d = d, .m = ROWS, .n = N, .k = N, .lda = LD, .ldd = LD, .batch = 1, .alpha = 1};
+    run_kernel(&s, &args, 0);
+    for (int row = 0; row < ROWS; row++)
+        for (int col = 0; col < N; col++) {
+            const int from = (15 - col / 4) * 4 + col % 4;
+            assert_true(d[row * LD + col] == a[row * LD + from] + (from < N / 2 ? 1.0f : 0.0f));
+        }
+}
+
+static void warps_exchange(void **state)
+{
+    (void)state;
+    enum { ROWS = 13, N = 64 };
+    float a[N], d[ROWS][N];
+    for (int i = 0; i < N; i++)
+        a[i] = (float)(i * i % 101);
+    const setup s = {"warp", emu_test_warp, TSR_F32, 64, 1, N * sizeof(float)};
+    const tsr_gemm_args args = {.a = a, .d = d, .m = ROWS, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
+    for (unsigned long long seed = 0; seed < 10; seed++) {
+        run_kernel(&s, &args, seed);
+        for (int x = 0; x < N; x++) {
+            const int lane = x % 32;
+            const float *warp = &a[x - lane];
+            float sum = 0;
+            for (int i = 0; i < 32; i++)
+                sum += warp[i];
+            unsigned thirds = 0;
+            for (int i = 0; i < 16; i++)
+                thirds |= (unsigned)((x - lane + i) % 3 == 0) << i;
+            float other_sum = 0;
+            for (int i = 0; i < 32; i++)
+                other_sum += a[(x / 32 ? 0 : 32) + i];
+            assert_true(d[0][x] == (float)lane);
+            assert_true(d[1][x] == warp[(7 * lane + 3) % 32]);
+            assert_true(d[2][x] == warp[lane ^ 21]);
+            assert_true(d[3][x] == warp[lane + 5 < 32 ? lane + 5 : lane]);
+            assert_true(d[4][x] == warp[lane >= 6 ? lane - 6 : lane]);
+            assert_true(d[5][x] == (float)thirds);
+            assert_true(d[6][x] == warp[lane ^ 2]);
+            assert_true(d[7][x] == (lane < 16 ? 15.0f : 0.0f));
+            assert_true(d[8][x] == sum);
+            for (int round = 0; round < 3; round++)
+                assert_true(d[9 + round][x] == sum + (float)((x ^ 1) + round));
+            assert_true(d[12][x] == other_sum + (float)(63 - x + 2));
+        }
+    }
+}
+
+static void copies_land(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, WIDTH = 64 };
+    _Alignas(16) float a[ROWS * WIDTH];
+    float d[ROWS][WIDTH];
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        a[i] = (float)(i + 1);
+    const setup s = {"async_copy", emu_test_async_copy, TSR_F32, 16, 1, 3 * WIDTH * sizeof(float)};
+    for (int k = 1; k <= WIDTH; k++)
+        for (int rows = 1; rows <= ROWS; rows += 4) {
+            const tsr_gemm_args args = {
+                .a = a, .d = d, .m = rows, .n = WIDTH, .k = k, .lda = WIDTH, .ldd = WIDTH, .batch = 1, .alpha = 1};
+            run_kernel(&s, &args, (unsigned long long)k);
+            for (int row = 0; row < rows; row++)
+                for (int col = 0; col < WIDTH; col++)
+                    assert_true(d[row][col] == (col < k ? a[row * WIDTH + col] : 0.0f));
+        }
+}
+
+static void matrices_load(void **state)
+{
+    (void)state;
+    uint16_t a[32 * 8];
+    float d[32][32]; /* A has 32 rows, so D does too; 28 are used */
+    for (int i = 0; i < 32 * 8; i++)
+        a[i] = (uint16_t)(1000 + i);
+    const setup s = {"ldmatrix", emu_test_ldmatrix, TSR_F16, 32, 1, 512};
+    const tsr_gemm_args args = {.a = a, .d = d, .m = 32, .n = 32, .k = 8, .lda = 8, .ldd = 32, .batch = 1, .alpha = 1};
+    run_kernel(&s, &args, 1);
+    int row = 0;
+    for (int transposed = 0; transposed < 2; transposed++)
+        for (int count = 1; count <= 4; count *= 2)
+            for (int matrix = 0; matrix < count; matrix++)
+                for (int half = 0; half < 2; half++, row++)
+                    for (int lane = 0; lane < 32; lane++) {
+                        const int i = transposed ? lane % 4 * 2 + half : lane / 4;
+                        const int j = transposed ? lane / 4 : lane % 4 * 2 + half;
+                        assert_true(d[row][lane] == (float)a[(8 * matrix + i) * 8 + j]);
+                    }
+    assert_int_equal(row, 28);
+}
+
+/* Small integers: every product and sum is exact, in whatever order. */
+static void fill(tsr_dtype dtype, void *array, int count, unsigned seed)
+{
+    srand(seed);
+    for (int i = 0; i < count; i++)
+        tsr_store_element(dtype, array, i, rand() % 31 - 15);
+}
+
+static void check_product(const setup *s, int m, int n, int k, int trans_a, int trans_b, double alpha, int with_c)
+{
+    double a[512], b[512]; /* storage for any dtype */
+    float c[256], d[256];
+    const int lda = trans_a ? m : k, ldb = trans_b ? k : n;
+    for (unsigned seed = 0; seed < 4; seed++) {
+        fill(s->dtype, a, m * k, 10 + seed);
+        fill(s->dtype, b, k * n, 20 + seed);
+        fill(TSR_F32, c, m * n, 30 + seed);
+        const tsr_gemm_args args = {.a = a,
+                                    .b = b,
+                                    .c = c,
+                                    .d = d,
+                                    .m = m,
+                                    .n = n,
+                                    .k = k,
+                                    .lda = lda,
+                                    .ldb = ldb,
+                                    .ldc = n,
+                                    .ldd = n,
+                                    .batch = 1,
+                                    .alpha = alpha,
+                                    .beta = with_c,
+                                    .trans_a = trans_a,
+                                    .trans_b = trans_b};
+        run_kernel(s, &args, seed);
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++) {
+                double sum = 0;
+                for (int x = 0; x < k; x++)
+                    sum += tsr_load_element(s->dtype, a, trans_a ? x * lda + i : i * lda + x) *
+                           tsr_load_element(s->dtype, b, trans_b ? j * ldb + x : x * ldb + j);
+                assert_true((double)d[i * n + j] == alpha * sum + (with_c ? (double)c[i * n + j] : 0));
+            }
+    }
+}
+
+static void mma_multiplies(void **state)
+{
+    (void)state;
+    const setup bf16 = {"mma_bf16", emu_test_mma_bf16, TSR_BF16, 32, 1, 512};
+    const setup f16 = {"mma_f16", emu_test_mma_f16, TSR_F16, 32, 1, 512};
+    const setup tf32 = {"mma_tf32", emu_test_mma_tf32, TSR_F32, 32, 1, 0};
+    check_product(&bf16, 16, 8, 32, 0, 0, 1, 1);
+    check_product(&f16, 16, 8, 32, 0, 0, 1, 1);
+    check_product(&tf32, 16, 8, 16, 0, 0, 1, 1);
+}
+
+static void wmma_multiplies(void **state)
+{
+    (void)state;
+    const size_t shared_bytes = 2 * 16 * 24 * 2 + 16 * 20 * 4;
+    const setup bf16 = {"wmma_bf16", emu_test_wmma_bf16, TSR_BF16, 32, 1, shared_bytes};
+    const setup f16 = {"wmma_f16", emu_test_wmma_f16, TSR_F16, 32, 1, shared_bytes};
+    for (int trans = 0; trans < 4; trans++) {
+        check_product(&bf16, 16, 16, 16, trans & 1, trans >> 1, 3, 0);
+        check_product(&f16, 16, 16, 16, trans & 1, trans >> 1, 3, 0);
+    }
+}
+
+/* The bits, but all NaNs are alike. */
+static uint32_t f32_key(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return isnan(value) ? 0x7fc00000u : bits;
+}
+
+static void conversions_round(void **state)
+{
+    (void)state;
+    enum { N = 65536 };
+    float *a = malloc(N * sizeof *a), *d = malloc(5 * N * sizeof *d);
+    const setup s = {"convert", emu_test_convert, TSR_F32, 1024, 1, 0};
+    const tsr_gemm_args args = {.a = a, .d = d, .m = 5, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
+    srand(7);
+    for (int x = 0; x < N; x++) {
+        /* Around every f16, at every distance from the halfway points, then anything. */
+        const float near_f16 = tsr_f16_to_f32((uint16_t)x) * (1.0f + (float)(rand() % 9 - 4) * 0x1p-12f);
+        const uint32_t any = (uint32_t)rand() * 2u ^ (uint32_t)rand();
+        memcpy(&a[x], &any, sizeof any);
+        if (x % 4)
+            a[x] = near_f16;
+    }
+    run_kernel(&s, &args, 0);
+    for (int x = 0; x < N; x++) {
+        assert_int_equal(f32_key(d[x]), f32_key(tsr_f16_to_f32((uint16_t)x)));
+        assert_int_equal(f32_key(d[N + x]), f32_key(tsr_bf16_to_f32((uint16_t)x)));
+        const uint16_t f16 = (uint16_t)d[2 * N + x], bf16 = (uint16_t)d[3 * N + x];
+        assert_int_equal(f16, isnan(a[x]) ? 0x7fff : tsr_f32_to_f16(a[x]));
+        assert_int_equal(bf16, isnan(a[x]) ? 0x7fff : tsr_f32_to_bf16(a[x]));
+        /* tf32 has 11 bits of mantissa with the hidden one: the distance is at most half of its last place. */
+        const double value = (double)a[x], tf32 = (double)d[4 * N + x];
+        if (isfinite(tf32) && isfinite(value)) {
+            int exponent;
+            frexp(value, &exponent);
+            assert_true(fabs(tf32 - value) <= ldexp(0.5, (exponent < -125 ? -125 : exponent) - 11));
+            assert_int_equal(f32_key(d[4 * N + x]) & 0x1fff, 0);
+        }
+    }
+    free(a);
+    free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_move),      cmocka_unit_test(warps_exchange), cmocka_unit_test(copies_land),
+        cmocka_unit_test(matrices_load),     cmocka_unit_test(mma_multiplies), cmocka_unit_test(wmma_multiplies),
+        cmocka_unit_test(conversions_round),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* Conversions of matrices, and answers judged: right ones pass, one wrong element is found and named. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "lab/answer.h"
+#include "lab/convert.h"
+#include "lab/random.h"
+
+/* ---- conversions ----------------------------------------------------------------------------------------------------
+ */
+
+static void test_convert(void **state)
+{
+    (void)state;
+    static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
+    enum { ROWS = 130, COLUMNS = 67, LD_FROM = 200, LD_TO = 210 };
+    static double from[LD_FROM * LD_FROM], to[LD_TO * LD_TO];
+    for (size_t f = 0; f < 4; f++)
+        for (size_t t = 0; t < 4; t++)
+            for (int transpose = 0; transpose < 2; transpose++) {
+                lab_fill(LAB_FILL_NORMAL, 0, dtypes[f], from, LD_FROM * LD_FROM, 7);
+                memset(to, 0xff, sizeof to);
+                lab_convert(dtypes[t], to, LD_TO, dtypes[f], from, LD_FROM, transpose, ROWS, COLUMNS);
+                for (int64_t i = 0; i < ROWS; i++)
+                    for (int64_t j = 0; j < COLUMNS; j++) {
+                        const int64_t at = transpose ? j * LD_FROM + i : i * LD_FROM + j;
+                        double want = 0;
+                        tsr_store_element(dtypes[t], &want, 0, tsr_load_element(dtypes[f], from, at));
+                        assert_true(tsr_load_element(dtypes[t], to, i * LD_TO + j) ==
+                                    tsr_load_element(dtypes[t], &want, 0));
+                    }
+                /* Beyond the rows' ends nothing is written. */
+                assert_true(isnan(tsr_load_element(dtypes[t], to, COLUMNS)));
+                assert_true(isnan(tsr_load_element(dtypes[t], to, ROWS * LD_TO)));
+            }
+    lab_convert(TSR_F32, to, 1, TSR_F64, from, 1, 0, 0, 5);
+    lab_convert(TSR_F32, to, 1, TSR_F64, from, 1, 1, 5, 0);
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------------------
+ */
+
+enum { M = 37, N = 53, K = 29 };
+
+typedef struct problem {
+    float a[M * K], b[K * N], c[M * N], d[M * N];
+    tsr_gemm_desc desc;
+    tsr_run_args args;
+} problem;
+
+/* D = 2 A B - C by a loop of the test's own; A is stored transposed. */
+static void solve(problem *p)
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += p->a[k * M + i] * p->b[k * N + j];
+            p->d[i * N + j] = 2 * sum - p->c[i * N + j];
+        }
+}
+
+static problem *make(void)
+{
+    problem *p = malloc(sizeof *p);
+    assert_non_null(p);
+    lab_fill(LAB_FILL_NORMAL, 0, TSR_F32, p->a, M * K, 1);
+    lab_fill(LAB_FILL_NORMAL, 0, TSR_F32, p->b, K * N, 2);
+    lab_fill(LAB_FILL_NORMAL, 0, TSR_F32, p->c, M * N, 3);
+    p->desc = tsr_gemm_desc_make(TSR_F32, M, N, K);
+    p->desc.a.trans = TSR_T;
+    p->args = tsr_run_args_make(p->a, p->b, p->d);
+    p->args.c = p->c;
+    p->args.alpha.value = 2;
+    p->args.beta.value = -1;
+    solve(p);
+    return p;
+}
+
+static lab_answer check(const problem *p, double budget)
+{
+    lab_answer answer;
+    assert_int_equal(lab_check_answer(&p->desc, &p->args, "cpu_sequential_f32", budget, 1, &answer), TSR_OK);
+    assert_true(answer.elements == p->desc.m * p->desc.n);
+    return answer;
+}
+
+static void test_right_answer(void **state)
+{
+    (void)state;
+    problem *p = make();
+    lab_answer answer = check(p, 1e9);
+    assert_int_equal(answer.checked, M * N);
+    assert_true(answer.ratio > 0 && answer.bound > 0 && answer.error > 0); /* rounding there must be */
+    assert_true(fabs(answer.value - answer.reference) <= 1e-4);
+    free(p);
+}
+
+/* Whole numbers leave no rounding, so any constant passes; then one element after the other is broken. */
+static void test_wrong_element(void **state)
+{
+    (void)state;
+    problem *p = make();
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->a, M * K, 1);
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->b, K * N, 2);
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->c, M * N, 3);
+    solve(p);
+    lab_answer answer = check(p, 1e9);
+    assert_int_equal(answer.failed, 0);
+    assert_true(answer.ratio == 0);
+    static const float wrong[] = {1, -1, NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < M; i += 12)
+        for (int j = 0; j < N; j += 13)
+            for (size_t w = 0; w < 5; w++) {
+                const float right = p->d[i * N + j];
+                p->d[i * N + j] += wrong[w];
+                answer = check(p, 1e9);
+                assert_int_equal(answer.failed, 1);
+                assert_true(answer.row == i && answer.column == j && answer.reference == (double)right);
+                assert_true(answer.ratio > 1);
+                p->d[i * N + j] = right;
+            }
+    free(p);
+}
+
+static void test_special_values(void **state)
+{
+    (void)state;
+    problem *p = make();
+    lab_fill(LAB_FILL_ZERO, 0, TSR_F32, p->c, M * N, 3);
+    p->a[5 * M + 3] = NAN;      /* row 3 of op(A) */
+    p->a[7 * M + 9] = INFINITY; /* row 9 */
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->b, K * N, 2);
+    for (int i = 0; i < M * K; i++)
+        p->a[i] = isfinite(p->a[i]) ? 1 : p->a[i];
+    solve(p);
+    lab_answer answer = check(p, 1e9);
+    assert_int_equal(answer.failed, 0);
+    p->d[3 * N + 1] = 0; /* a NaN lost */
+    answer = check(p, 1e9);
+    assert_int_equal(answer.failed, 1);
+    assert_true(answer.row == 3 && answer.column == 1 && isinf(answer.ratio));
+    free(p);
+}
+
+/* A sum that the accumulator cannot hold has no bound: counted, not judged. */
+static void test_overflow(void **state)
+{
+    (void)state;
+    problem *p = make();
+    for (int i = 0; i < M * K; i++)
+        p->a[i] = 1e30f;
+    for (int i = 0; i < K * N; i++)
+        p->b[i] = 1e30f;
+    solve(p);
+    lab_answer answer = check(p, 1e9);
+    assert_int_equal(answer.unbound, M * N);
+    assert_int_equal(answer.failed, 0);
+    free(p);
+}
+
+/* A few elements in a large D: still the corners, and every band of rows and columns. */
+static void test_sample(void **state)
+{
+    (void)state;
+    problem *p = make();
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->a, M * K, 1);
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->b, K * N, 2);
+    lab_fill(LAB_FILL_INTEGERS, 4, TSR_F32, p->c, M * N, 3);
+    solve(p);
+    lab_answer answer = check(p, 100.0 * (K + 8));
+    assert_true(answer.checked >= 81 && answer.checked <= 100);
+    static const int corners[][2] = {{0, 0}, {0, N - 1}, {M - 1, 0}, {M - 1, N - 1}};
+    for (size_t c = 0; c < 4; c++) {
+        p->d[corners[c][0] * N + corners[c][1]] += 1;
+        answer = check(p, 100.0 * (K + 8));
+        assert_int_equal(answer.failed, 1);
+        assert_true(answer.row == corners[c][0] && answer.column == corners[c][1]);
+        p->d[corners[c][0] * N + corners[c][1]] -= 1;
+    }
+    for (int j = 0; j < N; j++)
+        p->d[20 * N + j] += 1; /* a bad row is met only if it is in the sample; a bad tile always is */
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < N; j++)
+            p->d[(10 + i) * N + j] += 1;
+    assert_true(check(p, 100.0 * (K + 8)).failed > 0);
+    assert_int_equal(check(p, 0).checked, 1); /* never none */
+    free(p);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    problem *p = make();
+    p->desc = tsr_gemm_desc_make(TSR_F32, 0, N, K);
+    assert_int_equal(check(p, 1e9).checked, 0);
+    p->desc = tsr_gemm_desc_make(TSR_F32, M, 0, K);
+    assert_int_equal(check(p, 1e9).checked, 0);
+    p->desc = tsr_gemm_desc_make(TSR_F32, M, N, 0); /* D = -C */
+    for (int i = 0; i < M * N; i++)
+        p->d[i] = -p->c[i];
+    assert_int_equal(check(p, 1e9).failed, 0);
+    p->d[5] = 100;
+    assert_int_equal(check(p, 1e9).failed, 1);
+    lab_answer answer;
+    assert_int_equal(lab_check_answer(&p->desc, &p->args, "nonsense", 1, 1, &answer), TSR_INVALID_ARGUMENT);
+    assert_string_equal(tsr_last_error(), "instance = \"nonsense\": no such kernel");
+    free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_convert),       cmocka_unit_test(test_right_answer),
+        cmocka_unit_test(test_wrong_element), cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
