@@ -14,7 +14,7 @@
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
-#include "tile/raster.h"
+#include "tile/order.h"
 #include "tile/wgmma_output.h"
 
 enum {
@@ -44,7 +44,7 @@ enum {
 
 /* What all roles know. */
 typedef struct walk {
-    tile_raster raster;
+    tile_order raster;
     unsigned shared;
     int rank_m, rank_n; /* the CTA's tile within the cluster's */
     int k_blocks;
@@ -119,7 +119,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     }
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
-        const tile_place place = tile_raster_place(&w->raster, index);
+        const tile_place place = tile_order_place(&w->raster, index);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
         for (int block = 0; block < w->k_blocks; block++) {
@@ -209,6 +209,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                         .next = 0,
                         .group = group,
                         .thread = (int)threadIdx.x % 128};
+    const int boxed = tile_output_is_boxed(args);
     ring at = {0, 0};
     float sum[MMAS][TSR_WGMMA_REGISTERS];
 
@@ -217,7 +218,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     for (unsigned index = w->first + (PINGPONG ? (unsigned)group * w->step : 0); index < w->raster.total;
          index += PINGPONG ? 2 * w->step : w->step) {
         const int pass_on = PINGPONG && index + w->step < w->raster.total ? 1 - group : -1;
-        const tile_place place = tile_raster_place(&w->raster, index);
+        const tile_place place = tile_order_place(&w->raster, index);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM + row, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         if (w->k_blocks == 0)
             TSR_UNROLL
@@ -240,7 +241,10 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             ring_skip(&at, w->k_blocks);
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
-            tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
+            if (boxed)
+                tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
+            else
+                tile_output_direct(args, boxes.thread, m + 64 * i, n, place.z, sum[i]);
     }
     if (boxes.thread == 0)
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */
@@ -251,7 +255,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     const unsigned shared = tsr_shared_address(TSR_SHARED);
     const int group = tsr_warp_uniform((int)threadIdx.x / 128);
     const int rank = CLUSTER > 1 ? (int)tsr_cluster_rank() : 0;
-    const walk w = {.raster = tile_raster_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
+    const walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
                     .shared = shared,
                     .rank_m = rank / CLUSTER_N,
                     .rank_n = rank % CLUSTER_N,

@@ -111,7 +111,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .dtype_b = problem->b.dtype,
         .dtype_c = problem->c.dtype,
         .dtype_d = problem->d.dtype,
-        .grid = tsr_row_grid(row, launch->args),
+        .grid = tsr_row_grid(row, launch->args, device->cuda.sm_count),
         .threads_x = (unsigned)row->threads_x,
         .threads_y = (unsigned)row->threads_y,
         .shared_bytes = (size_t)row->smem_bytes,

@@ -5,24 +5,24 @@
  *                    1  3  5  7
  *                    8 10 12 14 ...
  */
-#ifndef TSR_TILE_RASTER_H
-#define TSR_TILE_RASTER_H
+#ifndef TSR_TILE_ORDER_H
+#define TSR_TILE_ORDER_H
 
 #include "ptx/language.h"
 
-typedef struct tile_raster {
+typedef struct tile_order {
     unsigned tiles_m, tiles_n, tiles; /* of one problem */
     unsigned total;                   /* of the batch */
-} tile_raster;
+} tile_order;
 
 typedef struct tile_place {
     int m, n; /* tile row and column */
     int z;    /* problem of the batch */
 } tile_place;
 
-TSR_DEVICE tile_raster tile_raster_of(const tsr_gemm_args *args, int bm, int bn)
+TSR_DEVICE tile_order tile_order_of(const tsr_gemm_args *args, int bm, int bn)
 {
-    tile_raster raster;
+    tile_order raster;
     raster.tiles_m = (unsigned)((args->m + bm - 1) / bm);
     raster.tiles_n = (unsigned)((args->n + bn - 1) / bn);
     raster.tiles = raster.tiles_m * raster.tiles_n;
@@ -31,7 +31,7 @@ TSR_DEVICE tile_raster tile_raster_of(const tsr_gemm_args *args, int bm, int bn)
 }
 
 /* Where the tile of this index lies. */
-TSR_DEVICE tile_place tile_raster_place(const tile_raster *raster, unsigned index)
+TSR_DEVICE tile_place tile_order_place(const tile_order *raster, unsigned index)
 {
     const unsigned z = index / raster->tiles, in_problem = index % raster->tiles;
     const unsigned group_tiles = RASTER * raster->tiles_n;
