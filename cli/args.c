@@ -8,14 +8,12 @@
 /* ---- messages -----------------------------------------------------------------------------------------------------
  */
 
-#undef cli_reject
-int cli_reject(cli_message *error, const char *format, ...)
+void cli_set_message(cli_message *error, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     vsnprintf(error->text, sizeof error->text, format, list);
     va_end(list);
-    return 0;
 }
 
 /* File names and arguments go to a terminal: a control character in one must not. */
@@ -145,7 +143,7 @@ static cli_outcome store(const cli_option *option, const char *shown, const char
     cli_message wrong;
     if (option->parse(option, text, (char *)settings + option->offset, &wrong))
         return CLI_ARGS_GOOD;
-    cli_reject(error, "%s %s", shown, wrong.text);
+    cli_set_message(error, "%s %s", shown, wrong.text);
     return CLI_ARGS_BAD;
 }
 
@@ -174,14 +172,14 @@ static cli_outcome scan_option(const cli_command *command, int argc, char *const
     if (!option) {
         const char *nearest = cli_nearest(shown, option_count(command) + 1, long_name, command);
         if (nearest && nearest[0] == '-')
-            cli_reject(error, "unknown option %s; did you mean %s?", shown, nearest);
+            cli_set_message(error, "unknown option %s; did you mean %s?", shown, nearest);
         else
-            cli_reject(error, "unknown option %s", shown);
+            cli_set_message(error, "unknown option %s", shown);
         return CLI_ARGS_BAD;
     }
     if (!option->value) {
         if (value) {
-            cli_reject(error, "%s takes no value", shown);
+            cli_set_message(error, "%s takes no value", shown);
             return CLI_ARGS_BAD;
         }
         *(int *)((char *)settings + option->offset) = 1;
@@ -189,7 +187,7 @@ static cli_outcome scan_option(const cli_command *command, int argc, char *const
     }
     if (!value) {
         if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
-            cli_reject(error, "%s needs a value: %s %s", shown, shown, option->value);
+            cli_set_message(error, "%s needs a value: %s %s", shown, shown, option->value);
             return CLI_ARGS_BAD;
         }
         value = argv[++*at];
@@ -203,7 +201,7 @@ static cli_outcome scan_positional(const cli_command *command, size_t index, con
     const cli_option *option = positional(command, index);
     if (option)
         return store(option, option->name, text, settings, error);
-    cli_reject(error, "unexpected argument '%s': usage is tessera %s %s", text, command->name, command->usage);
+    cli_set_message(error, "unexpected argument '%s': usage is tessera %s %s", text, command->name, command->usage);
     return CLI_ARGS_BAD;
 }
 
@@ -249,9 +247,10 @@ cli_outcome cli_scan_args(const cli_command *command, int argc, char *const *arg
     if (!missing)
         return CLI_ARGS_GOOD;
     if (missing->letter)
-        cli_reject(error, "-%c is missing: usage is tessera %s %s", missing->letter, command->name, command->usage);
+        cli_set_message(error, "-%c is missing: usage is tessera %s %s", missing->letter, command->name,
+                        command->usage);
     else
-        cli_reject(error, "%s is missing: usage is tessera %s %s", missing->name, command->name, command->usage);
+        cli_set_message(error, "%s is missing: usage is tessera %s %s", missing->name, command->name, command->usage);
     return CLI_ARGS_BAD;
 }
 

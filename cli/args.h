@@ -122,11 +122,10 @@ int cli_failure(const cli_command *command, const char *format, ...) __attribute
 /* Help of one command on stdout, at most 100 columns wide. */
 void cli_print_help(const cli_command *command);
 
-/* Writes the message and returns 0, for parsers. */
-int cli_reject(cli_message *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#ifdef __clang_analyzer__ /* it looks at one file at a time, so it must be told what the call returns */
-#define cli_reject(error, ...) (cli_reject(error, __VA_ARGS__), 0)
-#endif
+/* Writes the message and is 0, for parsers: `return cli_reject(error, "needs ...")`. A macro, so that compilers and
+ * checkers see the 0. */
+#define cli_reject(...) (cli_set_message(__VA_ARGS__), 0)
+void cli_set_message(cli_message *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The nearest of `count` names if it is near enough to be meant, else NULL. `name(index, user)` gives the names. */
 const char *cli_nearest(const char *text, size_t count, const char *(*name)(size_t index, const void *user),

@@ -191,6 +191,7 @@ int cli_parse_kernel_or_all(const cli_option *option, const char *text, void *to
 static int next_item(const char **rest, size_t count, char item[CLI_NAME_MAX], cli_message *error)
 {
     size_t length = strcspn(*rest, ",");
+    item[0] = 0;
     if (!length)
         return cli_reject(error, "needs a list without empty items, such as a,b");
     if (count >= CLI_LIST_MAX)

@@ -102,7 +102,7 @@ static void print_head(const session *s)
 static void print_worst(const lab_verify_worst *worst)
 {
     if (worst->ratio > 0)
-        printf("%-7.3g at (%" PRId64 ", %" PRId64 ")", worst->ratio, worst->row, worst->column);
+        printf("%-8.3g at (%" PRId64 ", %" PRId64 ")", worst->ratio, worst->row, worst->column);
     else
         printf("0");
 }

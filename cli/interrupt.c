@@ -1,23 +1,38 @@
 #include "cli/interrupt.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 
 static volatile sig_atomic_t caught;   /* the signal that came */
 static volatile sig_atomic_t graceful; /* the first one only sets `caught` */
+static volatile double caught_s;       /* when; written before a second signal can read it */
 static volatile sig_atomic_t has_file; /* `file` is complete */
 static char file[4096];
 
+/* One Ctrl-C may arrive twice: from the terminal, and again from a wrapper that passes on what it gets. */
+#define ECHO_SECONDS 0.3
+
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+static double now_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time); /* allowed in a signal handler */
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
 
 static void on_signal(int number)
 {
     if (graceful && !caught) {
+        caught_s = now_s();
         caught = number;
         return;
     }
+    if (graceful && now_s() - caught_s < ECHO_SECONDS)
+        return;
     if (has_file)
         unlink(file);
     signal(number, SIG_DFL);

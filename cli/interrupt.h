@@ -5,8 +5,8 @@
 
 #include <signal.h>
 
-/* From now on the first signal only sets the flag, so that work can stop where nothing is lost; a second one ends the
- * process. The flag fits the `stop` fields of lab/. */
+/* From now on the first signal only sets the flag, so that work can stop where nothing is lost; a second one, if it
+ * is no echo of the first (0.3 s), ends the process. The flag fits the `stop` fields of lab/. */
 const volatile sig_atomic_t *cli_interrupt_catch(void);
 
 /* The signal that came, 0 if none. */

@@ -1,6 +1,8 @@
 /* The command `tessera`: finds the sub-command and runs it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -42,8 +44,21 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
+/* Where a standard stream is closed, the next file opened would take its place, and messages would go into data. A
+ * stream that cannot be written to takes the place instead, so that a lost output is still an error. */
+static void occupy_standard_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
     if (argc < 2) {
         print_overview(stderr);
         return CLI_USAGE;

@@ -164,7 +164,7 @@ int cli_npy_commit(cli_npy_writer *writer, cli_message *error)
 {
     int good = msync(writer->map, writer->map_bytes, MS_SYNC) == 0;
     if (!good)
-        cli_reject(error, "cannot be written: %s", strerror(errno));
+        cli_set_message(error, "cannot be written: %s", strerror(errno));
     munmap(writer->map, writer->map_bytes);
     writer->map = NULL;
     good = good && cli_atomic_commit(&writer->file, error);

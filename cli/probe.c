@@ -58,7 +58,8 @@ int cli_probe(size_t index, char *out, size_t bytes)
     int major = 0, minor = 0;
     snprintf(out, bytes, "no %s that the loader finds", lib->files[0]);
     for (size_t i = 0; i < NAMES_MAX && lib->files[i]; i++) {
-        void *handle = dlopen(lib->files[i], RTLD_NOW | RTLD_LOCAL);
+        /* It stays loaded: these libraries do not free at unloading what they allocated at loading. */
+        void *handle = dlopen(lib->files[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!handle)
             continue;
         const int known = lib->version(handle, &major, &minor);
@@ -68,8 +69,7 @@ int cli_probe(size_t index, char *out, size_t bytes)
             snprintf(out, bytes, "version %d, %s", major, lib->files[i]);
         else
             snprintf(out, bytes, "%s opens but does not tell its version", lib->files[i]);
-        dlclose(handle);
-        return known;
+        return known; /* never closed: large libraries leave memory and handlers behind when they go */
     }
     return 0;
 }

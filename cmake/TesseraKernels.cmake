@@ -1,4 +1,4 @@
-# Kernels: for each CUDA row of src/plan/kernels.def one fat binary (nvcc: sm_80, sm_90a, PTX) that is embedded in the
+# Kernels: for each CUDA row of src/plan/kernels.def one fat binary (nvcc: machine code and PTX) that is embedded in the
 # library, and one emulator object (gcc). Sets TESSERA_HAVE_NVCC, TESSERA_KERNEL_SOURCES, TESSERA_KERNEL_OBJECTS and
 # the target tessera_kernels.
 
@@ -42,12 +42,22 @@ set(TESSERA_EMU_FLAGS -x c -std=gnu11 -O1 -g -fPIC -fsanitize=thread -fno-inline
                       -fvisibility=hidden -Wall -Wextra -Wno-unused-function -DTSR_EMU=1)
 
 # The table of rows, read by the host compiler at configure time.
+set(TESSERA_EXTRA_ROWS "" CACHE FILEPATH "More rows for the kernel table: candidates of a search (tools/tune-rows)")
+set(extra_rows)
+if(TESSERA_EXTRA_ROWS)
+  get_filename_component(extra_path ${TESSERA_EXTRA_ROWS} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+  set(extra_rows "TSR_EXTRA_ROWS=\"${extra_path}\"")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${extra_path})
+  set_source_files_properties(src/plan/table.c PROPERTIES COMPILE_DEFINITIONS "${extra_rows}" OBJECT_DEPENDS
+                              ${extra_path})
+  list(TRANSFORM extra_rows PREPEND -D)
+endif()
 set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
 find_program(TESSERA_HOST_CC NAMES cc gcc clang REQUIRED)
 execute_process(
-  COMMAND ${TESSERA_HOST_CC} -std=gnu11 -I${CMAKE_CURRENT_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}/src -o
-          ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
+  COMMAND ${TESSERA_HOST_CC} -std=gnu11 ${extra_rows} -I${CMAKE_CURRENT_SOURCE_DIR}/include
+          -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/core/row.h tools/instances.c)
 

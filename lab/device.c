@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/backend.h"
+#include "api/context.h"
 #include "core/error.h"
 
 /* The backend of a device name; the rooms that drive devices all have one, with or without hardware. */
@@ -68,6 +68,11 @@ tsr_status lab_device_describe(const char *device, lab_device *out)
     copy_device(&opened, out);
     backend->close(&opened);
     return TSR_OK;
+}
+
+void lab_device_of(const tsr_context *context, lab_device *out)
+{
+    copy_device(&context->home->device, out);
 }
 
 int64_t lab_device_cache_bytes(const lab_device *device)

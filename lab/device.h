@@ -25,6 +25,9 @@ typedef struct lab_device {
  */
 tsr_status lab_device_describe(const char *device, lab_device *out);
 
+/* The device that a context has open; of "auto", the one that holds its device memory. */
+void lab_device_of(const tsr_context *context, lab_device *out);
+
 /* Bytes that must fit no cache for a measurement to be cold: the last level. */
 int64_t lab_device_cache_bytes(const lab_device *device);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/error.h"
 #include "lab/stats.h"
@@ -123,12 +124,25 @@ typedef struct share {
     size_t clock_samples, power_samples;
 } share;
 
+static void wait_ns(double ns)
+{
+    const struct timespec time = {(time_t)(ns * 1e-9), (long)fmod(ns, 1e9)};
+    nanosleep(&time, NULL); /* cut short by a signal: then the work is about to stop anyway */
+}
+
 static tsr_status run_round(run_state *state, lab_contestant *contestant, share *plan)
 {
-    double call_ns;
+    double call_ns = 0.0;
     lab_clocks clocks;
     const lab_timer *timer = state->options->timer;
-    tsr_status status = time_calls(state, contestant, contestant->calls, &call_ns);
+    tsr_status status = TSR_OK;
+    if (state->options->pause_ns > 0.0) {
+        wait_ns(state->options->pause_ns);
+        if (contestant->calls > 1) /* long calls warm themselves up */
+            status = time_calls(state, contestant, 1, &call_ns);
+    }
+    if (status == TSR_OK && call_ns >= 0.0)
+        status = time_calls(state, contestant, contestant->calls, &call_ns);
     if (status != TSR_OK || call_ns < 0.0)
         return status;
     contestant->round_ns[contestant->rounds++] = call_ns;

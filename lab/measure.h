@@ -30,6 +30,9 @@ typedef struct lab_measure_options {
     double round_ns;  /* aimed length of one contestant's share of a round: short calls are repeated to fill it */
     double warm_ns;   /* warm-up at most this long; ends earlier when times have settled */
     double budget_ns; /* of one contestant; a slow one gets fewer rounds, but always one */
+    /* Before each turn: wait this long, then make one call that is not timed. Worker threads of CPU libraries spin for
+     * a while after a call, and would take cores from whoever comes next. 0: neither. */
+    double pause_ns;
     const volatile sig_atomic_t *stop; /* non-zero: finish the call and return what there is; may be NULL */
 } lab_measure_options;
 

@@ -8,7 +8,7 @@
 #include "lab/random.h"
 
 #define ALIGN_BYTES 256
-#define SETS_MAX    4096
+#define SETS_MAX    65536
 
 /* One operand of a set. */
 typedef struct part {
@@ -54,7 +54,15 @@ static tsr_status size_parts(const tsr_gemm_desc *desc, part parts[3], int64_t *
     return TSR_OK;
 }
 
-static tsr_status allocate(const lab_operands *operands, int64_t bytes, void **out)
+static int64_t sets_wanted(int64_t set_bytes, int64_t cold_bytes)
+{
+    if (cold_bytes <= 0)
+        return 1;
+    const int64_t sets = (cold_bytes + set_bytes - 1) / set_bytes;
+    return sets < 2 ? 2 : sets > SETS_MAX ? SETS_MAX : sets;
+}
+
+static tsr_status allocate_block(const lab_operands *operands, int64_t bytes, void **out)
 {
     if (operands->on_device)
         return tsr_device_alloc(operands->context, (size_t)bytes, out);
@@ -62,56 +70,53 @@ static tsr_status allocate(const lab_operands *operands, int64_t bytes, void **o
     return *out != NULL ? TSR_OK : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %lld bytes", (long long)bytes);
 }
 
-static void release(const lab_operands *operands, void *pointer)
+/* One block for all sets, or for as many as memory has room for. */
+static tsr_status allocate(lab_operands *operands, int64_t wanted)
 {
-    if (operands->on_device)
-        tsr_device_free(operands->context, pointer);
-    else
-        tsr_free(NULL, pointer);
+    for (;; wanted /= 2) {
+        long long bytes;
+        tsr_status status = tsr_mul_size(wanted, operands->set_bytes, &bytes) ? TSR_OK : too_large();
+        if (status == TSR_OK)
+            status = allocate_block(operands, bytes, &operands->block);
+        if (status == TSR_OK) {
+            operands->sets = calloc((size_t)wanted, sizeof *operands->sets);
+            if (operands->sets == NULL)
+                return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %lld sets of operands", (long long)wanted);
+            operands->count = (size_t)wanted;
+            return TSR_OK;
+        }
+        if (wanted == 1)
+            return status;
+    }
 }
 
-static tsr_status add_set(lab_operands *operands, const part parts[3], void *const images[3])
+/* The numbers of a set, in host memory. */
+static tsr_status make_image(const part parts[3], int64_t set_bytes, uint64_t seed, unsigned char **out)
 {
-    lab_operand_set *set = &operands->sets[operands->count];
-    void **pointers[3] = {&set->a, &set->b, &set->d};
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < 3 && status == TSR_OK; i++) {
-        status = allocate(operands, parts[i].bytes, pointers[i]);
-        if (status != TSR_OK)
-            break;
-        if (operands->on_device)
-            status = tsr_upload(operands->context, *pointers[i], images[i], (size_t)parts[i].bytes);
-        else
-            memcpy(*pointers[i], images[i], (size_t)parts[i].bytes);
+    unsigned char *image = tsr_alloc(NULL, ALIGN_BYTES, (size_t)set_bytes);
+    if (image == NULL)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %lld bytes of random numbers", (long long)set_bytes);
+    memset(image, 0, (size_t)set_bytes);
+    *out = image;
+    for (int i = 0; i < 3; i++) {
+        lab_fill(LAB_FILL_NORMAL, 0.0, parts[i].dtype, image, parts[i].elements, seed + (uint64_t)i);
+        image += parts[i].bytes;
     }
-    if (status != TSR_OK) {
-        for (int i = 0; i < 3; i++)
-            if (*pointers[i] != NULL)
-                release(operands, *pointers[i]);
-        memset(set, 0, sizeof *set);
-        return status;
-    }
-    operands->count++;
     return TSR_OK;
 }
 
-static int64_t sets_wanted(int64_t set_bytes, int64_t cold_bytes)
+static tsr_status fill_sets(lab_operands *operands, const part parts[3], const unsigned char *image)
 {
-    if (cold_bytes <= 0)
-        return 1;
-    int64_t sets = set_bytes > 0 ? (cold_bytes + set_bytes - 1) / set_bytes : SETS_MAX;
-    return sets < 2 ? 2 : sets > SETS_MAX ? SETS_MAX : sets;
-}
-
-/* The numbers of a set, in host memory; copied into each set. */
-static tsr_status make_images(const part parts[3], uint64_t seed, void *images[3])
-{
-    for (int i = 0; i < 3; i++) {
-        images[i] = tsr_alloc(NULL, ALIGN_BYTES, (size_t)parts[i].bytes);
-        if (images[i] == NULL)
-            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %lld bytes of random numbers", (long long)parts[i].bytes);
-        memset(images[i], 0, (size_t)parts[i].bytes);
-        lab_fill(LAB_FILL_NORMAL, 0.0, parts[i].dtype, images[i], parts[i].elements, seed + (uint64_t)i);
+    for (size_t i = 0; i < operands->count; i++) {
+        unsigned char *at = (unsigned char *)operands->block + i * (size_t)operands->set_bytes;
+        operands->sets[i] = (lab_operand_set){at, at + parts[0].bytes, at + parts[0].bytes + parts[1].bytes};
+        if (!operands->on_device) {
+            memcpy(at, image, (size_t)operands->set_bytes);
+            continue;
+        }
+        const tsr_status status = tsr_upload(operands->context, at, image, (size_t)operands->set_bytes);
+        if (status != TSR_OK)
+            return status;
     }
     return TSR_OK;
 }
@@ -121,23 +126,18 @@ tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, 
 {
     memset(out, 0, sizeof *out);
     part parts[3];
+    unsigned char *image = NULL;
     tsr_status status = size_parts(desc, parts, &out->set_bytes);
     if (status != TSR_OK)
         return status;
     out->context = context;
     out->on_device = desc->d.memory == TSR_DEVICE;
-    const int64_t wanted = sets_wanted(out->set_bytes, cold_bytes);
-    out->sets = calloc((size_t)wanted, sizeof *out->sets);
-    if (out->sets == NULL)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %lld sets of operands", (long long)wanted);
-    void *images[3] = {NULL, NULL, NULL};
-    status = make_images(parts, seed, images);
-    while (status == TSR_OK && (int64_t)out->count < wanted)
-        status = add_set(out, parts, images);
-    for (int i = 0; i < 3; i++)
-        tsr_free(NULL, images[i]);
-    if (status == TSR_OUT_OF_MEMORY && out->count > 0)
-        status = TSR_OK; /* fewer sets; `cold` tells */
+    status = allocate(out, sets_wanted(out->set_bytes, cold_bytes));
+    if (status == TSR_OK)
+        status = make_image(parts, out->set_bytes, seed, &image);
+    if (status == TSR_OK)
+        status = fill_sets(out, parts, image);
+    tsr_free(NULL, image);
     if (status != TSR_OK) {
         lab_operands_free(out);
         return status;
@@ -148,11 +148,10 @@ tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, 
 
 void lab_operands_free(lab_operands *operands)
 {
-    for (size_t i = 0; i < operands->count; i++) {
-        release(operands, operands->sets[i].a);
-        release(operands, operands->sets[i].b);
-        release(operands, operands->sets[i].d);
-    }
+    if (operands->on_device && operands->block != NULL)
+        tsr_device_free(operands->context, operands->block);
+    else
+        tsr_free(NULL, operands->block);
     free(operands->sets);
     memset(operands, 0, sizeof *operands);
 }

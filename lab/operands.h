@@ -11,6 +11,7 @@ typedef struct lab_operand_set {
 
 typedef struct lab_operands {
     tsr_context *context;
+    void *block; /* all sets, one after the other */
     lab_operand_set *sets;
     size_t count;
     int64_t set_bytes; /* of one set */

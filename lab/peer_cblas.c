@@ -127,7 +127,9 @@ static tsr_status open_openblas(int ordinal, int threads, void **state)
     /* The configuration starts with "OpenBLAS 0.3.21" and goes on with build options. */
     char name[24] = "", number[16] = "";
     sscanf(config, "%23s %15s", name, number);
-    snprintf(peer->version, sizeof peer->version, "%s %s %.20s", name, number, get_core != NULL ? get_core() : "");
+    const char *forced = getenv("OPENBLAS_CORETYPE"); /* then the code is not what OpenBLAS would choose for this CPU */
+    snprintf(peer->version, sizeof peer->version, "%s %s %.20s%s", name, number, get_core != NULL ? get_core() : "",
+             forced != NULL && *forced != '\0' ? " (OPENBLAS_CORETYPE)" : "");
     if (set_threads != NULL)
         set_threads(threads > 0 ? threads : lab_processors());
     *state = peer;

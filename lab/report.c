@@ -113,6 +113,12 @@ static void cell_speedup(const lab_record *r, char out[CELL_BYTES])
              isfinite(r->speedup) ? "x" : "");
 }
 
+/* "OpenBLAS" of "OpenBLAS 0.3.21 SkylakeX". */
+static void cell_peer(const lab_record *r, char out[CELL_BYTES])
+{
+    snprintf(out, CELL_BYTES, "%.*s", (int)strcspn(r->peer, " "), r->peer[0] != '\0' ? r->peer : "-");
+}
+
 static void cell_peer_time(const lab_record *r, char out[CELL_BYTES])
 {
     format_time(out, r->peer_time_us);
@@ -120,20 +126,21 @@ static void cell_peer_time(const lab_record *r, char out[CELL_BYTES])
 
 static void cell_ratio(const lab_record *r, char out[CELL_BYTES])
 {
+    char ratio[CELL_BYTES], low[CELL_BYTES], high[CELL_BYTES];
+    format_number(ratio, r->ratio, 4);
+    format_number(low, r->ratio_lo, 4);
+    format_number(high, r->ratio_hi, 4);
     if (!isfinite(r->ratio))
         snprintf(out, CELL_BYTES, "-");
     else if (isfinite(r->ratio_lo) && isfinite(r->ratio_hi))
-        snprintf(out, CELL_BYTES, "%.3f [%.3f, %.3f]", r->ratio, r->ratio_lo, r->ratio_hi);
+        snprintf(out, CELL_BYTES, "%.30s [%.30s, %.30s]", ratio, low, high);
     else
-        snprintf(out, CELL_BYTES, "%.3f [?]", r->ratio);
+        snprintf(out, CELL_BYTES, "%.30s [?]", ratio);
 }
 
 static void cell_ratio_best(const lab_record *r, char out[CELL_BYTES])
 {
-    if (isfinite(r->ratio_best))
-        snprintf(out, CELL_BYTES, "%.3f", r->ratio_best);
-    else
-        snprintf(out, CELL_BYTES, "-");
+    format_number(out, r->ratio_best, 4);
 }
 
 /* A column of tables and Markdown; CSV and JSON have the fields below instead. */
@@ -146,17 +153,12 @@ typedef struct report_column {
 } report_column;
 
 static const report_column columns[] = {
-    {"kernel", 0, 1, 0, cell_kernel},
-    {"type", 7, 1, 0, cell_dtype},
-    {"M x N x K", 11, 0, 0, cell_shape},
-    {"time", 9, 0, 0, cell_time},
-    {"+-", 5, 0, 0, cell_spread},
-    {"GFLOP/s", 8, 0, 0, cell_gflops},
-    {"GB/s", 6, 0, 0, cell_gbps},
-    {"% peak", 6, 0, 0, cell_peak},
-    {"vs seq.", 8, 0, 0, cell_speedup},
-    {"peer", 9, 0, 1, cell_peer_time},
-    {"peer/ours [95%]", 21, 0, 1, cell_ratio},
+    {"kernel", 0, 1, 0, cell_kernel},      {"type", 7, 1, 0, cell_dtype},
+    {"M x N x K", 11, 0, 0, cell_shape},   {"time", 9, 0, 0, cell_time},
+    {"+-", 5, 0, 0, cell_spread},          {"GFLOP/s", 8, 0, 0, cell_gflops},
+    {"GB/s", 6, 0, 0, cell_gbps},          {"% peak", 6, 0, 0, cell_peak},
+    {"vs seq.", 8, 0, 0, cell_speedup},    {"peer", 8, 1, 1, cell_peer},
+    {"its time", 9, 0, 1, cell_peer_time}, {"peer/ours [95%]", 22, 0, 1, cell_ratio},
     {"best", 6, 0, 1, cell_ratio_best},
 };
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };
@@ -216,8 +218,7 @@ static void put_row(const lab_report *report, const lab_record *record)
     fputc('\n', report->to);
 }
 
-/* ---- the report
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------------------------- */
 
 lab_report lab_report_begin(lab_format format, FILE *to, int kernel_width, int with_peer)
 {

@@ -72,6 +72,13 @@ static void fill_operand(const lab_trial *trial, const lab_guarded *g, int is_re
     fill_rows(g, kind, limit, trial->c->seed + (uint64_t)number);
 }
 
+/* The next distance that keeps the alignment which the kernel asks for; all of a case's distances go through here. */
+static int64_t aligned(const lab_trial *trial, int64_t elems)
+{
+    const int64_t unit = trial->kernel->align_elems > 1 ? trial->kernel->align_elems : 1;
+    return (elems + unit - 1) / unit * unit;
+}
+
 /* Dimensions and strides of one operand; number 0..3 for A, B, C, D. */
 static void shape_operand(lab_trial *trial, lab_guarded *g, int number, int64_t rows, int64_t columns, int64_t pad)
 {
@@ -83,12 +90,12 @@ static void shape_operand(lab_trial *trial, lab_guarded *g, int number, int64_t 
     g->rows = rows;
     g->columns = columns;
     g->batch = c->batch;
-    g->ld = columns + pad;
+    g->ld = aligned(trial, columns + pad);
     if (mode == LAB_BATCH_INTERLEAVED && of_d)
-        g->ld = 2 * columns + pad;
-    g->batch_stride = rows * g->ld + (mode == LAB_BATCH_GAPS ? GAP_ELEMS : 0);
+        g->ld = aligned(trial, columns) + aligned(trial, columns + pad);
+    g->batch_stride = rows * g->ld + (mode == LAB_BATCH_GAPS ? aligned(trial, GAP_ELEMS) : 0);
     if (mode == LAB_BATCH_INTERLEAVED && of_d)
-        g->batch_stride = columns;
+        g->batch_stride = aligned(trial, columns);
     if ((mode == LAB_BATCH_REPEAT_A && number == 0) || (mode == LAB_BATCH_REPEAT_BC && (number == 1 || number == 2))) {
         g->batch_stride = 0;
         g->batch = 1;
@@ -116,7 +123,8 @@ static void describe(const lab_trial *trial, const lab_guarded *g, int trans, ts
     out->memory = g->on_device ? TSR_DEVICE : TSR_HOST;
     out->ld = g->ld == g->columns ? 0 : g->ld; /* 0 stands for tight rows: try that too */
     out->batch_stride = g->batch_stride;
-    out->align_bytes = trial->c->declare_align ? lab_guarded_align(g) : 0;
+    const int declare = trial->c->declare_align || trial->kernel->align_elems > 1;
+    out->align_bytes = declare ? lab_guarded_align(g) : 0;
 }
 
 static void write_call(lab_trial *trial)
@@ -150,13 +158,13 @@ static tsr_status make_operands(lab_trial *trial)
 {
     const lab_case *c = trial->c;
     const int apart = c->c_mode != LAB_C_IN_PLACE;
-    tsr_status status = lab_guarded_make(&trial->a, c->offset[0]);
+    tsr_status status = lab_guarded_make(&trial->a, aligned(trial, c->offset[0]));
     if (status == TSR_OK)
-        status = lab_guarded_make(&trial->b, c->offset[1]);
+        status = lab_guarded_make(&trial->b, aligned(trial, c->offset[1]));
     if (status == TSR_OK && apart)
-        status = lab_guarded_make(&trial->own_c, c->offset[2]);
+        status = lab_guarded_make(&trial->own_c, aligned(trial, c->offset[2]));
     if (status == TSR_OK)
-        status = lab_guarded_make(&trial->d, c->offset[3]);
+        status = lab_guarded_make(&trial->d, aligned(trial, c->offset[3]));
     if (status != TSR_OK)
         return status;
     fill_operand(trial, &trial->a, trial->reads_ab, 0);

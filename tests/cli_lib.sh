@@ -1,4 +1,4 @@
-# For the end-to-end tests of the command: cli_NAME.sh TESSERA NPY_TOOL. Each works in a folder of its own, goes on after a
+# For the end-to-end tests of the command: cli_NAME.sh TESSERA NPY_TOOL BROKEN_COMMAND. Each works in a folder of its own, goes on after a
 # failed check, and fails in the end if any did.
 set -u
 tessera=$1

@@ -20,6 +20,18 @@ expect 0 "" "$tessera" help
 expect 0 "" "$tessera" --version
 prints '^tessera [0-9]+\.[0-9]+\.[0-9]+$'
 
+# Closed streams: what cannot be said is an error, and no file opened later takes a stream's place.
+checks=$((checks + 2))
+"$tessera" --version >&- 2>err
+[ $? = 1 ] || fail "--version >&- succeeds"
+grep -q "^tessera: cannot write to the standard output: Bad file descriptor$" err || fail ">&- says $(cat err)"
+make_matrix A.npy f32 3 3 c
+checks=$((checks + 2))
+"$tessera" run A.npy A.npy -o D.npy --device cpu <&- >&- 2>&-
+[ $? = 1 ] || fail "run with all streams closed does not fail for want of a stdout"
+"$tessera" run A.npy A.npy -o D.npy --device cpu --quiet <&- >&- 2>&- || fail "run --quiet with all streams closed fails"
+succeeds "$npy_tool" product A.npy A.npy D.npy
+
 expect 2 "tessera: unknown command rout; did you mean route?" "$tessera" rout
 expect 2 "tessera: unknown command vreify; did you mean verify?" "$tessera" vreify
 expect 2 "tessera: unknown command multiply; tessera --help lists the commands" "$tessera" multiply

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 
 typedef struct settings {
-    const char *in, *out, *kernel;
+    const char *in, *out, *kernel, *device;
     int64_t size, rounds, seed;
     double alpha;
     int quick, format;
@@ -50,6 +50,7 @@ static const cli_option options[] = {
     {.name = "--dtypes", .value = "T,...", .help = "dtypes", .parse = cli_parse_dtypes, AT(dtypes)},
     {.name = "--layouts", .value = "L,...", .help = "layouts", .parse = cli_parse_layouts, AT(layouts)},
     {.name = "--kernel", .value = "NAME", .help = "kernel", .parse = cli_parse_kernel, AT(kernel)},
+    {.name = "--device", .value = "D", .help = "device", .parse = cli_parse_device, AT(device)},
     {.name = "--kernels", .value = "NAME[,NAME]|all|auto", .help = "kernels", .parse = cli_parse_kernels, AT(kernels)},
     {.name = "--kernel-or-all", .value = "NAME|all", .help = "kernel", .parse = cli_parse_kernel_or_all, AT(kernel)},
     {0}};
@@ -183,6 +184,19 @@ static void test_names(void **state)
     assert_int_equal(set.kernels.count, 2);
     assert_string_equal(set.kernels.values[1], "tiled");
     assert_string_equal(good("--kernels auto").kernels.values[0], "auto");
+    static const char *const devices[] = {"auto", "cpu", "emu", "cuda:0", "cuda:123"};
+    static const char *const no_devices[] = {"gpu", "", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1234", "CPU"};
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        char text[40];
+        snprintf(text, sizeof text, "--device=%s", devices[i]);
+        assert_string_equal(good(text).device, devices[i]);
+    }
+    for (size_t i = 0; i < sizeof no_devices / sizeof no_devices[0]; i++) {
+        char text[40], message[120];
+        snprintf(text, sizeof text, "--device=%s", no_devices[i]);
+        snprintf(message, sizeof message, "--device needs one of auto, cpu, emu, cuda:N, not '%s'", no_devices[i]);
+        bad(text, message);
+    }
     bad("--kernel tild", "--kernel needs the name of a kernel, not 'tild'; did you mean tiled?");
     bad("--kernel zzzzzz", "--kernel needs the name of a kernel, not 'zzzzzz'; tessera info --kernels lists them");
     bad("--kernel all", "--kernel needs the name of a kernel, not 'all'; tessera info --kernels lists them");

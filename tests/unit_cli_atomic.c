@@ -202,10 +202,11 @@ static void stop_gracefully(int twice)
     raise(SIGINT);
     if (*stop != SIGINT || cli_interrupted() != SIGINT)
         _exit(96);
-    if (twice)
-        raise(SIGTERM);
-    else
+    raise(SIGINT); /* an echo */
+    if (!twice)
         cli_interrupt_die();
+    usleep(400000);
+    raise(SIGTERM);
 }
 
 static void test_graceful_stop(void **state)

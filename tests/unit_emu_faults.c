@@ -29,7 +29,7 @@ enum { M = 6, N = 7, LDA = 9, LDC = 8, LDD = 8, SLACK = 2048, THREADS = 32 };
     X(two_ctas, M, 32, 1, "race: write of D[")                                                                 \
     X(two_threads, M, 32, 1, "6] that thread (")                                                               \
     X(shared_overflow, 1, 32, 1, "write of 4 bytes at shared memory + 128 out of bounds: there are 128 bytes") \
-    X(wild_pointer, 1, 32, 1, "read of 4 bytes at ")                                                           \
+    X(wild_pointer, 1, 32, 1, "out of bounds: in no operand, nor in shared memory")                            \
     X(copy_not_awaited, 1, 32, 1, "before an asynchronous copy to it was waited for")                          \
     X(copy_without_barrier, 1, 32, 1, "shared memory + ")                                                      \
     X(copy_too_early, 1, 32, 1, "shared memory + ")                                                            \
@@ -38,7 +38,11 @@ enum { M = 6, N = 7, LDA = 9, LDC = 8, LDD = 8, SLACK = 2048, THREADS = 32 };
     X(shuffle_absent_lane, 1, 32, 1, "shfl.sync reads from a lane that takes no part")                         \
     X(warp_diverges, 1, 32, 1, "deadlock, these wait for ever: 7 wait at")                                     \
     X(ldmatrix_misaligned, 1, 32, 1, "misaligned read: 16 bytes at shared memory + ")                          \
-    X(fragment_layout, 1, 32, 1, "wmma: multiplied with another layout than it was loaded with")
+    X(fragment_layout, 1, 32, 1, "wmma: multiplied with another layout than it was loaded with")               \
+    X(release_without_barrier, M, 32, 1, "workspace + ")                                                       \
+    X(read_without_acquire, M, 32, 1, "workspace + ")                                                          \
+    X(waits_for_ever, M, 32, 1, "deadlock, these wait for ever: ")                                             \
+    X(workspace_unwritten, M, 32, 1, "read of 4 bytes at workspace + ")
 
 #define DECLARE(name, ctas, x, y, message)                \
     void planted_##name##_good(const tsr_gemm_args args); \
@@ -59,7 +63,7 @@ static const planted bugs[] = {
 enum { BUG_COUNT = sizeof bugs / sizeof bugs[0] };
 
 typedef struct matrices {
-    float a[SLACK], b[SLACK], c[SLACK], d[SLACK];
+    float a[SLACK], b[SLACK], c[SLACK], d[SLACK], workspace[SLACK];
 } matrices;
 
 static void fill(matrices *m)
@@ -69,6 +73,7 @@ static void fill(matrices *m)
         m->b[i] = (float)(i % 19);
         m->c[i] = (float)(i % 17);
         m->d[i] = -1;
+        m->workspace[i] = 0;
     }
 }
 
@@ -78,6 +83,7 @@ static tsr_status run_kernel(const planted *bug, int with_bug, matrices *m, unsi
                                 .b = m->b,
                                 .c = m->c,
                                 .d = m->d,
+                                .workspace = m->workspace,
                                 .m = M,
                                 .n = N,
                                 .k = N,
@@ -99,6 +105,7 @@ static tsr_status run_kernel(const planted *bug, int with_bug, matrices *m, unsi
                              .threads_x = bug->threads_x,
                              .threads_y = bug->threads_y,
                              .shared_bytes = strcmp(bug->name, "fragment_layout") == 0 ? 512 : THREADS * sizeof(float),
+                             .workspace_bytes = sizeof m->workspace,
                              .seed = seed,
                              .workers = workers};
     return tsr_emu_run(&job);
@@ -171,7 +178,7 @@ static void faults_do_not_depend_on_workers(void **state)
     matrices *m = malloc(sizeof *m);
     char first[600];
     for (int i = 0; i < BUG_COUNT; i++) {
-        if (strcmp(bugs[i].name, "two_ctas") == 0)
+        if (bugs[i].ctas > 1)
             continue;
         for (int workers = 1; workers <= 5; workers += 2) {
             fill(m);

@@ -15,6 +15,7 @@
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_vector, emu_test_warp, emu_test_async_copy, emu_test_ldmatrix, emu_test_convert;
+kernel emu_test_handover;
 kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
 
 typedef struct setup {
@@ -25,7 +26,8 @@ typedef struct setup {
     size_t shared_bytes;
 } setup;
 
-static void run_kernel(const setup *s, const tsr_gemm_args *args, unsigned long long seed)
+static tsr_status try_kernel(const setup *s, const tsr_gemm_args *args, unsigned long long seed, int ctas, int workers,
+                             size_t workspace_bytes)
 {
     const tsr_emu_job job = {.name = s->name,
                              .kernel = s->function,
@@ -34,13 +36,19 @@ static void run_kernel(const setup *s, const tsr_gemm_args *args, unsigned long 
                              .dtype_b = s->dtype,
                              .dtype_c = TSR_F32,
                              .dtype_d = TSR_F32,
-                             .grid = {1, 1, 1},
+                             .grid = {ctas, 1, 1},
                              .threads_x = s->threads_x,
                              .threads_y = s->threads_y,
                              .shared_bytes = s->shared_bytes,
                              .seed = seed,
-                             .workers = 1};
-    if (tsr_emu_run(&job) != TSR_OK)
+                             .workers = workers,
+                             .workspace_bytes = workspace_bytes};
+    return tsr_emu_run(&job);
+}
+
+static void run_kernel(const setup *s, const tsr_gemm_args *args, unsigned long long seed)
+{
+    if (try_kernel(s, args, seed, 1, 1, 0) != TSR_OK)
         fail_msg("%s", tsr_last_error());
 }
 
@@ -256,12 +264,82 @@ static void conversions_round(void **state)
     free(d);
 }
 
+/* CTAs that wait for each other, in both directions, on one worker and on several. */
+static void ctas_hand_over(void **state)
+{
+    (void)state;
+    enum { MOST = 300, N = 40 };
+    static float a[MOST * N], d[MOST * N];
+    static unsigned workspace[MOST + MOST * N + 2];
+    for (int i = 0; i < MOST * N; i++)
+        a[i] = (float)(i % 7);
+    const setup s = {"handover", emu_test_handover, TSR_F32, 64, 1, 64 * sizeof(float)};
+    for (int ctas = 1; ctas <= MOST; ctas += ctas < 10 ? 3 : 145)
+        for (int backwards = 0; backwards < 2; backwards++)
+            for (int workers = 1; workers <= 3; workers++) {
+                memset(workspace, 0, sizeof workspace);
+                const tsr_gemm_args args = {.a = a,
+                                            .d = d,
+                                            .workspace = workspace,
+                                            .m = ctas,
+                                            .n = N,
+                                            .k = N,
+                                            .lda = backwards ? ctas : N,
+                                            .ldd = N,
+                                            .batch = 1,
+                                            .alpha = 1,
+                                            .trans_a = backwards};
+                if (try_kernel(&s, &args, 5, ctas, workers, sizeof workspace) != TSR_OK)
+                    fail_msg("%s", tsr_last_error());
+                float sums[N] = {0};
+                for (int place = 0; place < ctas; place++) {
+                    const int cta = backwards ? ctas - 1 - place : place;
+                    for (int x = 0; x < N; x++) {
+                        sums[x] += backwards ? a[x * ctas + cta] : a[cta * N + x];
+                        assert_true(d[cta * N + x] == sums[x]);
+                    }
+                }
+                assert_int_equal(workspace[ctas + ctas * N], 0);
+                assert_int_equal(workspace[ctas + ctas * N + 1], (unsigned)sums[0]);
+            }
+}
+
+/* A grid that only works if more CTAs are resident than the GPU holds is a deadlock, as it would be there. */
+static void gpu_is_finite(void **state)
+{
+    (void)state;
+    enum { CTAS = 132 * 2 + 1, N = 4 };
+    static float a[CTAS * N], d[CTAS * N];
+    static unsigned workspace[CTAS + CTAS * N + 2];
+    /* So much shared memory that two CTAs fit on an SM. */
+    const setup s = {"handover", emu_test_handover, TSR_F32, 64, 1, 100 << 10};
+    for (int workers = 1; workers <= 2; workers++)
+        for (int missing = 0; missing < 2; missing++) {
+            const int ctas = CTAS - missing;
+            memset(workspace, 0, sizeof workspace);
+            const tsr_gemm_args args = {.a = a,
+                                        .d = d,
+                                        .workspace = workspace,
+                                        .m = ctas,
+                                        .n = N,
+                                        .k = N,
+                                        .lda = ctas,
+                                        .ldd = N,
+                                        .batch = 1,
+                                        .alpha = 1,
+                                        .trans_a = 1};
+            assert_int_equal(try_kernel(&s, &args, 5, ctas, workers, sizeof workspace),
+                             missing ? TSR_OK : TSR_KERNEL_FAULT);
+            assert_true(missing || strstr(tsr_last_error(), "deadlock"));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_move),      cmocka_unit_test(warps_exchange), cmocka_unit_test(copies_land),
         cmocka_unit_test(matrices_load),     cmocka_unit_test(mma_multiplies), cmocka_unit_test(wmma_multiplies),
-        cmocka_unit_test(conversions_round),
+        cmocka_unit_test(conversions_round), cmocka_unit_test(ctas_hand_over), cmocka_unit_test(gpu_is_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

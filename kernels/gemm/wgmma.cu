@@ -6,7 +6,8 @@
 #else
 #error "give the element type: -DELEM_bf16 or -DELEM_f16"
 #endif
-#define TSR_WGMMA_N BN
+#define TSR_WGMMA_N      BN
+#define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
 
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"

@@ -41,6 +41,18 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
 void tsr_emu_copy_commit(void);
 void tsr_emu_copy_wait(unsigned pending_groups);
 
+/* One atomic operation on a word of global memory; the value before. A load is a place where others may run. */
+typedef enum tsr_emu_atomic_operation {
+    TSR_EMU_LOAD,
+    TSR_EMU_STORE,
+    TSR_EMU_ADD,
+    TSR_EMU_EXCHANGE,
+    TSR_EMU_COMPARE_EXCHANGE
+} tsr_emu_atomic_operation;
+enum { TSR_EMU_ACQUIRE = 1, TSR_EMU_RELEASE = 2 };
+unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsigned operand, unsigned expected,
+                        unsigned order);
+
 /* Ends the kernel unless the bytes lie in the CTA's shared memory. */
 void tsr_emu_require_shared(const void *address, unsigned bytes);
 

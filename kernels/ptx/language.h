@@ -8,25 +8,25 @@
 #define TSR_PTX_LANGUAGE_H
 
 #include "core/gemm_args.h"
-#include "core/tensor_map.h"
 
 #ifndef TSR_EMU
 #define TSR_EMU 0
 #endif
 
+/* Of the CTA's shared memory; a kernel may define another one first. The emulator always gives 1024. */
+#ifndef TSR_SHARED_ALIGN
+#define TSR_SHARED_ALIGN 128
+#endif
+
 #if TSR_EMU
 #include "ptx/emulator.h"
 
-/* The one entry of a file; its name comes from the build. `threads` is the CTA's size. */
+/* The one entry of a file; its name comes from the build. `threads` is the CTA's size. With _CTAS, the compiler keeps the
+ * registers so few that `ctas` of them fit on an SM. */
 #define TSR_KERNEL(threads)                         \
     void TSR_KERNEL_NAME(const tsr_gemm_args args); \
     void TSR_KERNEL_NAME(const tsr_gemm_args args)
-
-/* The entry of a kernel that uses the copy engine and runs in clusters of `cluster` CTAs along x, one CTA on an SM: it
- * also reads `maps`. */
-#define TSR_KERNEL_TMA(threads, cluster)                                        \
-    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps); \
-    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps)
+#define TSR_KERNEL_CTAS(threads, ctas) TSR_KERNEL(threads)
 
 /* Functions that kernels call: always inlined, so that no rung pays for being readable. */
 #define TSR_DEVICE static inline __attribute__((always_inline))
@@ -36,25 +36,27 @@
 #define blockDim  tsr_emu_block_dim()
 #define gridDim   tsr_emu_grid_dim()
 
-/* The CTA's shared memory: `smem_bytes` of the row, aligned to 1024 bytes. */
+/* The CTA's shared memory: `smem_bytes` of the row, aligned to TSR_SHARED_ALIGN bytes. */
 #define TSR_SHARED tsr_emu_shared_base()
 
-/* Asks for complete unrolling of the next loop; the emulator keeps the loop. */
+/* Asks for complete unrolling of the next loop, or for none; the emulator keeps the loop. */
 #define TSR_UNROLL
+#define TSR_ROLLED
 
 #else
 
 #define TSR_KERNEL(threads) \
     extern "C" __global__ void __launch_bounds__(threads) TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
-#define TSR_KERNEL_TMA(threads, cluster)                                                     \
-    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1) \
-        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args, const __grid_constant__ tsr_tensor_maps maps)
+#define TSR_KERNEL_CTAS(threads, ctas)                          \
+    extern "C" __global__ void __launch_bounds__(threads, ctas) \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
 #define TSR_DEVICE static __device__ __forceinline__
 
-extern __shared__ __align__(1024) unsigned char tsr_shared_arena[];
+extern __shared__ __align__(TSR_SHARED_ALIGN) unsigned char tsr_shared_arena[];
 #define TSR_SHARED tsr_shared_arena
 
 #define TSR_UNROLL _Pragma("unroll")
+#define TSR_ROLLED _Pragma("unroll 1")
 
 #endif
 

@@ -5,9 +5,22 @@
 #ifndef TSR_PTX_TMA_H
 #define TSR_PTX_TMA_H
 
+#include "core/tensor_map.h"
 #include "ptx/language.h"
 #if TSR_EMU
 #include "ptx/emulator_hopper.h"
+#endif
+
+/* The entry of a kernel that uses the copy engine and runs in clusters of `cluster` CTAs along x, one CTA on an SM: it
+ * reads `maps` beside `args`. */
+#if TSR_EMU
+#define TSR_KERNEL_TMA(threads, cluster)                                        \
+    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps); \
+    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps)
+#else
+#define TSR_KERNEL_TMA(threads, cluster)                                                     \
+    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1) \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args, const __grid_constant__ tsr_tensor_maps maps)
 #endif
 
 /* prefetch.tensormap: fetches the map itself, so that the first load need not wait for it. */

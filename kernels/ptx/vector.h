@@ -66,4 +66,16 @@ TSR_DEVICE void tsr_shared_store_f32x2(unsigned address, float low, float high)
 #endif
 }
 
+/* st.shared.v4.f32, which the compiler may not split as it may a plain store. */
+TSR_DEVICE void tsr_store_shared_f32x4(float *shared, tsr_f32x4 value)
+{
+#if TSR_EMU
+    *(tsr_f32x4 *)shared = value;
+#else
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(tsr_shared_address(shared)), "f"(value.x),
+                 "f"(value.y), "f"(value.z), "f"(value.w)
+                 : "memory");
+#endif
+}
+
 #endif

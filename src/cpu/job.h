@@ -17,6 +17,10 @@ typedef struct tsr_job {
     int wide_bytes;    /* as computed with */
 } tsr_job;
 
+/* Small problems, M and N above 1, K above 0: 1 if tsr_direct takes the job, which gives the bits that tsr_nest gives.
+ */
+int tsr_direct_fits(const tsr_job *job);
+void tsr_direct(const tsr_job *job);
 /* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_nest(const tsr_job *job);
 /* M or N is 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */

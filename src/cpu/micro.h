@@ -24,15 +24,14 @@ typedef struct tsr_micro {
     void *d;
     int64_t d_row_bytes;
     double alpha, beta;
-    const void *ahead; /* where the next tile's B begins, to fetch meanwhile; NULL: nowhere */
-    int64_t ahead_k_bytes;
     int n;      /* columns, 1 .. vectors * lanes */
     int stream; /* write D past the caches: D's rows are vector-aligned and D is far larger than the caches */
 } tsr_micro;
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
-/* Packs a panel: to[p * width + j] = from(p, j) for p < k, j < n, in the compute type, and 0 for n <= j < width.
+/* Packs a panel: to[p * width + j] = from(p, j) for p < k, j < n, in the compute type; what the rest of a row
+ * holds is not read.
  * In pack_rows from(p, j) is element j of the row at from + p * step_bytes; in pack_columns it is element p of the row
  * at from + j * step_bytes. */
 typedef void tsr_pack_run(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);

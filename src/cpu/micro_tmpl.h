@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     const int64_t row = t->a_row_bytes, row3 = 3 * row;
     const char *base[GROUPS];
-    const char *b = t->b, *ahead = t->ahead;
+    const char *b = t->b;
     V acc[MR][NV];
 
 #pragma GCC unroll 12
@@ -96,18 +96,8 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
         base[g] = (const char *)t->a + 5 * g * row;
 
     int64_t k = t->k;
-    if (ahead) {
-        for (; k > LAST_STEPS; k--) {
-#pragma GCC unroll 2
-            for (int v = 0; v < NV; v++)
-                __builtin_prefetch(ahead + v * LANES * (int)sizeof(T));
-            ahead += t->ahead_k_bytes;
-            b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
-        }
-    } else {
-        for (; k > LAST_STEPS; k--)
-            b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
-    }
+    for (; k > LAST_STEPS; k--)
+        b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
     if (t->k > LAST_STEPS) {
 #pragma GCC unroll 12
         for (int i = 0; i < mr; i++)
@@ -115,6 +105,10 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
             for (int v = 0; v < nv; v++)
                 FETCH_TO_WRITE((const char *)t->d + i * t->d_row_bytes + v * LANES * (int)sizeof(T));
     }
+    for (; k >= 4; k -= 4)
+#pragma GCC unroll 4
+        for (int u = 0; u < 4; u++)
+            b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
     for (; k > 0; k--)
         b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
     NAME(write)(acc, t, mask, mr, nv, masked);

@@ -66,7 +66,7 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     T *out = to;
     for (int64_t p = 0; p < k; p += LANES) {
         const int64_t steps = k - p < LANES ? k - p : LANES;
-        for (int j = 0; j < width; j += LANES) {
+        for (int j = 0; j < n; j += LANES) {
             const int columns = width - j < LANES ? width - j : LANES;
             const int rows = n - j < LANES ? n - j : LANES;
             const char *in = (const char *)((const S *)from + p) + j * step_bytes;

@@ -48,5 +48,10 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
         scale(&job);
         return TSR_OK;
     }
-    return tsr_shape_of(g->m, g->n) == TSR_SHAPE_TILES ? tsr_nest(&job) : tsr_gemv_rows(&job);
+    if (tsr_shape_of(g->m, g->n) != TSR_SHAPE_TILES)
+        return tsr_gemv_rows(&job);
+    if (!tsr_direct_fits(&job))
+        return tsr_nest(&job);
+    tsr_direct(&job);
+    return TSR_OK;
 }

@@ -38,7 +38,7 @@ static __attribute__((noinline)) void other_access(emu_thread *thread, const voi
         fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes);
         fail(&fault, address, size, is_write, place);
     }
-    const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time};
+    const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
     if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
                                &fault))
         fail(&fault, address, size, is_write, place);

@@ -81,17 +81,25 @@ static void seen_add(const emu_time *time, emu_seen *seen, const emu_seen *more)
             seen->clocks[i] = more->clocks[i];
 }
 
-int tsr_emu_clock_release(emu_time *time, emu_clock *clock, emu_seen **board)
+int tsr_emu_clock_advance(emu_time *time, emu_clock *clock)
 {
     const uint32_t now = clock->stamp >> EMU_STAMP_SHIFT;
-    if (now == EMU_CLOCK_MAX || !seen_own(time, board))
+    if (now == EMU_CLOCK_MAX)
         return 0;
-    seen_add(time, *board, clock->seen);
-    (*board)->clocks[clock->stamp & EMU_STAMP_THREAD] = now;
     clock->stamp += 1u << EMU_STAMP_SHIFT;
     if (time->latest < now + 1)
         time->latest = now + 1;
     return 1;
+}
+
+int tsr_emu_clock_release(emu_time *time, emu_clock *clock, emu_seen **board)
+{
+    const uint32_t now = clock->stamp >> EMU_STAMP_SHIFT;
+    if (!seen_own(time, board))
+        return 0;
+    seen_add(time, *board, clock->seen);
+    (*board)->clocks[clock->stamp & EMU_STAMP_THREAD] = now;
+    return tsr_emu_clock_advance(time, clock);
 }
 
 void tsr_emu_clock_adopt(emu_time *time, emu_clock *clock, emu_seen *board)

@@ -53,6 +53,9 @@ int tsr_emu_time_barrier(emu_time *time);
 /* The thread starts at the floor and knows nothing above it. */
 void tsr_emu_clock_reset(emu_time *time, emu_clock *clock, unsigned thread);
 
+/* The thread's later accesses are told from its earlier ones. 0 when out of clocks. */
+int tsr_emu_clock_advance(emu_time *time, emu_clock *clock);
+
 /* Publishes what the thread has done and seen so far into *board (a vector, NULL at first), and advances its clock.
  * 0 when out of memory or out of clocks. */
 int tsr_emu_clock_release(emu_time *time, emu_clock *clock, emu_seen **board);

@@ -68,7 +68,7 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     }
     emu_copy *copy = add_copy(&thread->copies, thread->cta->worker->launch->job->allocator);
     if (!copy)
-        tsr_emu_misuse("the emulator ran out of memory");
+        tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, place);
     *copy = (emu_copy){.offset = offset, .bytes = bytes, .group = thread->copies.committed};
     if (from_bytes)
         memcpy(copy->data, from, from_bytes);

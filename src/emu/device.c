@@ -115,6 +115,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .threads_x = (unsigned)row->threads_x,
         .threads_y = (unsigned)row->threads_y,
         .shared_bytes = (size_t)row->smem_bytes,
+        .workspace_bytes = launch->workspace_bytes,
         .seed = ((const emu_device *)device->impl)->seed,
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,

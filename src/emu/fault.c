@@ -5,7 +5,9 @@
 /* "A[3, 5]", with the problem of the batch where it is not the first. */
 static void name_element(const emu_fault *f, char *text, size_t bytes)
 {
-    if (f->batch)
+    if (f->operand == 'W')
+        snprintf(text, bytes, "workspace + %lld", f->column);
+    else if (f->batch)
         snprintf(text, bytes, "%c[%lld, %lld] of problem %lld", f->operand, f->row, f->column, f->batch);
     else
         snprintf(text, bytes, "%c[%lld, %lld]", f->operand, f->row, f->column);
@@ -70,15 +72,19 @@ static void describe(const emu_fault *f, unsigned threads_x, char *text, size_t 
                      f->operand ? element : "in no operand");
         return;
     case EMU_POISON:
-        snprintf(text, bytes, "read of %zu bytes of shared memory, of which byte %zu was never written", f->size,
-                 f->offset);
+        if (f->memory == EMU_GLOBAL)
+            snprintf(text, bytes, "read of %zu bytes at %s, which this launch never wrote", f->size, element);
+        else
+            snprintf(text, bytes, "read of %zu bytes of shared memory, of which byte %zu was never written", f->size,
+                     f->offset);
         return;
     case EMU_RACE:
         describe_race(f, verb, threads_x, text, bytes);
         return;
     case EMU_TWO_CTAS:
-        snprintf(text, bytes, "race: %s of %s that CTA %lld, thread (%u, %u), %s", verb, element, f->other_cta,
-                 f->other_thread % threads_x, f->other_thread / threads_x, f->other_is_write ? "wrote" : "read");
+        snprintf(text, bytes, "race: %s of %s that CTA %lld, thread (%u, %u), %s, unordered", verb, element,
+                 f->other_cta, f->other_thread % threads_x, f->other_thread / threads_x,
+                 f->other_is_write ? "wrote" : "read");
         return;
     case EMU_IN_FLIGHT:
         snprintf(text, bytes, "%s of shared memory + %zu before an asynchronous copy to it was waited for", verb,
@@ -89,6 +95,9 @@ static void describe(const emu_fault *f, unsigned threads_x, char *text, size_t 
         return;
     case EMU_DEADLOCK:
         snprintf(text, bytes, "deadlock, these wait for ever: %s", f->waiting);
+        return;
+    case EMU_NO_MEMORY:
+        snprintf(text, bytes, "the emulator ran out of memory, or of clocks");
         return;
     case EMU_STACK:
         snprintf(text, bytes, "the kernel needs more stack than a thread has");
@@ -103,7 +112,8 @@ tsr_status tsr_emu_report(const emu_fault *fault, const char *kernel, unsigned t
     text[0] = '\0';
     tsr_emu_place(fault->place, place, sizeof place);
     describe(fault, threads_x, text, sizeof text);
-    return tsr_fail(TSR_KERNEL_FAULT, "%s, CTA (%lld, %lld, %lld), thread (%u, %u), %s: %s", kernel,
-                    fault->cta % grid_x, fault->cta / grid_x % grid_y, fault->cta / grid_x / grid_y,
-                    fault->thread % threads_x, fault->thread / threads_x, place, text);
+    return tsr_fail(fault->kind == EMU_NO_MEMORY ? TSR_OUT_OF_MEMORY : TSR_KERNEL_FAULT,
+                    "%s, CTA (%lld, %lld, %lld), thread (%u, %u), %s: %s", kernel, fault->cta % grid_x,
+                    fault->cta / grid_x % grid_y, fault->cta / grid_x / grid_y, fault->thread % threads_x,
+                    fault->thread / threads_x, place, text);
 }

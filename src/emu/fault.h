@@ -19,6 +19,7 @@ typedef enum emu_fault_kind {
     EMU_IN_FLIGHT, /* shared memory that an asynchronous copy has not delivered yet */
     EMU_MISUSE,    /* an instruction's rule was broken */
     EMU_DEADLOCK,
+    EMU_NO_MEMORY, /* on the host */
     EMU_STACK
 } emu_fault_kind;
 

@@ -38,14 +38,18 @@ static void operand_make(emu_operand *o, char name, const void *base, tsr_dtype 
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
 {
     const tsr_gemm_args *g = job->args;
-    emu_operand *a = &global->operands[0], *b = &global->operands[1], *c = &global->operands[2];
-    emu_operand *d = &global->operands[3];
+    emu_operand *a = &global->operands[EMU_A], *b = &global->operands[EMU_B], *c = &global->operands[EMU_C];
+    emu_operand *d = &global->operands[EMU_D];
     operand_make(a, 'A', g->a, job->dtype_a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, g->batch,
                  g->batch_a);
     operand_make(b, 'B', g->b, job->dtype_b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, g->batch,
                  g->batch_b);
     operand_make(c, 'C', g->c, job->dtype_c, g->m, g->n, g->ldc, g->batch, g->batch_c);
     operand_make(d, 'D', g->d, job->dtype_d, g->m, g->n, g->ldd, g->batch, g->batch_d);
+    emu_operand *workspace = &global->operands[EMU_WORKSPACE];
+    const long long bytes = (long long)job->workspace_bytes;
+    operand_make(workspace, 'W', g->workspace, TSR_U8, 1, bytes, bytes, 1, 0);
+    workspace->readable = workspace->writable = 1;
     a->readable = b->readable = g->k > 0;
     c->readable = g->beta != 0.0;
     d->writable = d->claimed = 1;
@@ -58,24 +62,32 @@ static long long element_count(const emu_operand *o)
     return o->span_bytes ? o->batch * o->rows * o->columns : 0;
 }
 
+/* Zeroed, and only what is touched costs memory. NULL for no bytes, too. */
+static void *map_zeroes(size_t bytes)
+{
+    if (bytes == 0)
+        return NULL;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 int tsr_emu_claims_make(emu_claims *claims, const emu_global *global)
 {
-    *claims = (emu_claims){0};
-    claims->bytes = (size_t)element_count(&global->operands[3]) * sizeof *claims->words;
-    if (claims->bytes == 0)
-        return 1;
-    /* Zeroed, and only what is touched costs memory. */
-    void *words = mmap(NULL, claims->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (words == MAP_FAILED)
-        return 0;
-    claims->words = words;
-    return 1;
+    const long long words = (element_count(&global->operands[EMU_WORKSPACE]) + 3) / 4;
+    claims->d_bytes = (size_t)element_count(&global->operands[EMU_D]) * sizeof *claims->d;
+    claims->workspace_bytes = (size_t)words * 2 * sizeof *claims->workspace;
+    claims->d = map_zeroes(claims->d_bytes);
+    claims->workspace = map_zeroes(claims->workspace_bytes);
+    return (claims->d || !claims->d_bytes) && (claims->workspace || !claims->workspace_bytes);
 }
 
 void tsr_emu_claims_free(emu_claims *claims)
 {
-    if (claims->words)
-        munmap((void *)claims->words, claims->bytes);
+    if (claims->d)
+        munmap((void *)claims->d, claims->d_bytes);
+    if (claims->workspace)
+        munmap((void *)claims->workspace, claims->workspace_bytes);
+    *claims = (emu_claims){0};
 }
 
 typedef struct location {
@@ -131,7 +143,7 @@ void tsr_emu_global_name(const emu_global *global, const void *address, emu_faul
 {
     const emu_operand *nearest = NULL;
     long long nearest_distance = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < EMU_OPERANDS; i++) {
         const emu_operand *o = &global->operands[i];
         location at;
         if (o->span_bytes == 0)
@@ -162,7 +174,7 @@ void tsr_emu_global_name(const emu_global *global, const void *address, emu_faul
 static int classify(const emu_global *global, uintptr_t address, size_t size, int is_write, emu_fault *fault)
 {
     *fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_GLOBAL};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < EMU_OPERANDS; i++) {
         const emu_operand *o = &global->operands[i];
         location at;
         if (!locate(o, address, size, &at))
@@ -180,53 +192,106 @@ static int classify(const emu_global *global, uintptr_t address, size_t size, in
     return 0;
 }
 
-/* CTA + 1, and the stamp with a kind of 1 for writes. */
+/* CTA + 1, and the stamp; its kind is 1 for writes, 2 for atomic ones. */
+enum { CLAIM_WRITE = 1 << 10, CLAIM_ATOMIC = 2 << 10 };
+
 static uint64_t claim_word(const emu_agent *agent, int is_write)
 {
-    return (uint64_t)(agent->cta + 1) << 32 | (uint64_t)is_write << 10 | agent->clock->stamp;
+    return (uint64_t)(agent->cta + 1) << 32 | (uint64_t)(is_write ? CLAIM_WRITE : 0) | agent->clock->stamp;
 }
 
-/* One element of D is the agent's from now on. Words are only ever compared, so relaxed order is enough. */
-static int claim(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent, int is_write,
-                 emu_fault *fault)
+static int is_same_cta(const emu_agent *agent, uint64_t claim)
 {
-    const uint64_t mine = claim_word(agent, is_write);
-    _Atomic uint64_t *word = &claims->words[(at->batch * o->rows + at->row) * o->columns + at->column];
-    const uint64_t old = atomic_exchange_explicit(word, mine, memory_order_relaxed);
-    if (old == 0 || old == mine)
-        return 1;
-    const int old_is_write = (int)(old >> 10 & 1);
-    emu_fault_kind kind = EMU_NO_FAULT;
-    if (old >> 32 != mine >> 32)
-        kind = EMU_TWO_CTAS;
-    else if ((is_write || old_is_write) && !tsr_emu_clock_has_seen(agent->time, agent->clock, (emu_stamp)old))
-        kind = EMU_RACE;
-    if (kind == EMU_NO_FAULT)
-        return 1;
-    *fault = (emu_fault){.kind = kind,
+    return (long long)(claim >> 32) == agent->cta + 1;
+}
+
+/* Has the agent seen the access that left this claim? */
+static int has_seen(const emu_agent *agent, uint64_t claim)
+{
+    const emu_stamp stamp = (emu_stamp)claim & ~(emu_stamp)(CLAIM_WRITE | CLAIM_ATOMIC);
+    return is_same_cta(agent, claim)
+               ? tsr_emu_clock_has_seen(agent->time, agent->clock, stamp)
+               : tsr_emu_far_has_seen(agent->far, agent->time, agent->clock, (long long)(claim >> 32) - 1, stamp);
+}
+
+static int fill_race(const emu_operand *o, const location *at, const emu_agent *agent, uint64_t other, int is_write,
+                     emu_fault *fault)
+{
+    *fault = (emu_fault){.kind = is_same_cta(agent, other) ? EMU_RACE : EMU_TWO_CTAS,
                          .memory = EMU_GLOBAL,
-                         .other_cta = (long long)(old >> 32) - 1,
-                         .other_thread = (emu_stamp)old & EMU_STAMP_THREAD,
-                         .other_is_write = old_is_write};
+                         .other_cta = (long long)(other >> 32) - 1,
+                         .other_thread = (emu_stamp)other & EMU_STAMP_THREAD,
+                         .other_is_write = is_write};
     fill_name(o, at, fault);
     return 0;
+}
+
+/* One element of D. Claims are only ever compared, so relaxed order is enough. Of different CTAs even two reads are too
+ * many, since one of them must write. */
+static int claim_element(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
+                         int is_write, emu_fault *fault)
+{
+    const uint64_t mine = claim_word(agent, is_write);
+    _Atomic uint64_t *claim = &claims->d[(at->batch * o->rows + at->row) * o->columns + at->column];
+    const uint64_t old = atomic_exchange_explicit(claim, mine, memory_order_relaxed);
+    if (old == 0 || old == mine)
+        return 1;
+    const int old_is_write = (old & CLAIM_WRITE) != 0;
+    if (is_same_cta(agent, old) && !is_write && !old_is_write)
+        return 1;
+    return has_seen(agent, old) ? 1 : fill_race(o, at, agent, old, old_is_write, fault);
+}
+
+/* Four bytes of the workspace. Narrower accesses are not followed: neighbours would seem to race. */
+static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
+                                   int is_write, int is_atomic, emu_fault *fault)
+{
+    _Atomic uint64_t *written = &claims->workspace[at->column / 4 * 2], *read = written + 1;
+    const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
+    const uint64_t old = is_write ? atomic_exchange_explicit(written, mine, memory_order_relaxed)
+                                  : atomic_load_explicit(written, memory_order_relaxed);
+    if (old == 0 && !is_write && !is_atomic) {
+        *fault = (emu_fault){.kind = EMU_POISON, .memory = EMU_GLOBAL};
+        fill_name(o, at, fault);
+        return 0;
+    }
+    if (old != 0 && old != mine && !(is_atomic && (old & CLAIM_ATOMIC)) && !has_seen(agent, old))
+        return fill_race(o, at, agent, old, 1, fault);
+    if (is_atomic)
+        return 1;
+    const uint64_t reader = atomic_exchange_explicit(read, is_write ? 0 : mine, memory_order_relaxed);
+    if (is_write && reader != 0 && !has_seen(agent, reader))
+        return fill_race(o, at, agent, reader, 0, fault);
+    return 1;
 }
 
 int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
                           const emu_agent *agent, emu_fault *fault)
 {
-    for (int i = is_write ? 3 : 0; i < 4; i++) {
+    for (int i = is_write ? EMU_D : EMU_A; i < EMU_OPERANDS; i++) {
         const emu_operand *o = &global->operands[i];
         location at;
         if (!(is_write ? o->writable : o->readable) || !locate(o, (uintptr_t)address, size, &at) || !at.inside)
             continue;
-        if (!o->claimed)
-            return 1;
         const long long last = at.column + ((long long)(size - 1) >> o->element_shift);
-        for (; at.column <= last; at.column++)
-            if (!claim(claims, o, &at, agent, is_write, fault))
+        for (; i == EMU_WORKSPACE && size >= 4 && at.column <= last; at.column += 4)
+            if (!claim_word_of_workspace(claims, o, &at, agent, is_write, 0, fault))
+                return 0;
+        for (; o->claimed && at.column <= last; at.column++)
+            if (!claim_element(claims, o, &at, agent, is_write, fault))
                 return 0;
         return 1;
     }
     return classify(global, (uintptr_t)address, size, is_write, fault);
+}
+
+int tsr_emu_global_atomic(const emu_global *global, const unsigned *word, emu_claims *claims, const emu_agent *agent,
+                          int is_write, emu_fault *fault)
+{
+    const emu_operand *o = &global->operands[EMU_WORKSPACE];
+    location at;
+    if (locate(o, (uintptr_t)word, sizeof *word, &at) && at.inside)
+        return claim_word_of_workspace(claims, o, &at, agent, is_write, 1, fault);
+    *fault = (emu_fault){.kind = EMU_MISUSE, .rule = "atomic operations are for the workspace only"};
+    return 0;
 }

@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emu/clock.h"
+#include "emu/far.h"
 #include "emu/fault.h"
 #include "emu/run.h"
 
 /* One operand: `batch` matrices of rows x columns elements, as they are stored. */
 typedef struct emu_operand {
-    char name; /* 'A' ... 'D' */
+    char name; /* 'A' ... 'D', 'W' for the workspace, which is one row of bytes */
     uintptr_t base;
     int element_shift; /* log2 of an element's bytes */
     long long rows, columns, ld, batch, batch_stride;
@@ -22,21 +22,24 @@ typedef struct emu_operand {
     int claimed; /* elements belong to the CTA that touches them: D, and C where it is D */
 } emu_operand;
 
+enum { EMU_A, EMU_B, EMU_C, EMU_D, EMU_WORKSPACE, EMU_OPERANDS };
+
 typedef struct emu_global {
-    emu_operand operands[4]; /* A, B, C, D */
+    emu_operand operands[EMU_OPERANDS];
 } emu_global;
 
-/* Which CTA wrote (or, where C is D, read) each element of D: two different ones would race. One word for each element,
- * 0 as long as nobody did. Shared by the workers. */
+/* Who touched what; shared by the workers, 0 as long as nobody did.
+ *   D          one entry for each element: who wrote it last (or read it, where C is D)
+ *   workspace  two for each 4 bytes: who wrote them last, and who read them last since */
 typedef struct emu_claims {
-    _Atomic uint64_t *words;
-    size_t bytes;
+    _Atomic uint64_t *d, *workspace;
+    size_t d_bytes, workspace_bytes;
 } emu_claims;
 
 /* What the job's arguments allow. */
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job);
 
-/* Makes claims for D. 0 when out of memory. */
+/* 0 when out of memory; tsr_emu_claims_free is right all the same. */
 int tsr_emu_claims_make(emu_claims *claims, const emu_global *global);
 void tsr_emu_claims_free(emu_claims *claims);
 
@@ -45,11 +48,16 @@ typedef struct emu_agent {
     long long cta;
     const emu_clock *clock;
     const emu_time *time;
+    const emu_far *far;
 } emu_agent;
 
 /* Checks an access of `size` bytes. On a fault fills the kind, the operand and its indices, and returns 0. */
 int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
                           const emu_agent *agent, emu_fault *fault);
+
+/* The same for an atomic operation on a word, which must lie in the workspace. Atomics do not race with each other. */
+int tsr_emu_global_atomic(const emu_global *global, const unsigned *word, emu_claims *claims, const emu_agent *agent,
+                          int is_write, emu_fault *fault);
 
 /* Fills the operand that the address lies in, or the nearest one, for messages. */
 void tsr_emu_global_name(const emu_global *global, const void *address, emu_fault *fault);

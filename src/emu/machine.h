@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/row.h"
+#include "emu/atomic.h"
 #include "emu/copy.h"
 #include "emu/fault.h"
 #include "emu/fiber.h"
@@ -47,6 +48,9 @@ typedef struct emu_thread {
     void *warp_operands;
 
     emu_copies copies;
+
+    const unsigned *polled_word; /* what it saw when it last polled */
+    unsigned polled_value;
 } emu_thread;
 
 /* One resident CTA. The slot is reused from CTA to CTA. */
@@ -62,14 +66,18 @@ struct emu_cta {
     uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
     uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
     unsigned ready_first, ready_count;
+    unsigned polls; /* that saw nothing new, one after the other */
     uint64_t random;
+    emu_far far;
+    emu_cta *next; /* in the worker's list of resident or of free slots */
 };
 
 /* One CPU thread of a launch. */
 struct emu_worker {
     emu_launch *launch;
-    tsr_fiber scheduler; /* the worker's own stack */
-    emu_cta cta;
+    tsr_fiber scheduler;      /* the worker's own stack */
+    emu_cta *resident, *free; /* slots */
+    atomic_llong idle_at;     /* the launch's progress when all resident CTAs were last found waiting; -1: never */
     emu_global global;
     emu_fault fault; /* the first that this worker met */
 };
@@ -80,7 +88,13 @@ struct emu_launch {
     long long n_ctas;
     atomic_llong next_cta;
     atomic_llong stop_at; /* CTAs from this number on need not run: an earlier one failed */
+    atomic_llong n_resident;
+    long long max_resident;
+    atomic_llong progress; /* grows whenever something happens that a waiting CTA may wait for */
+    emu_worker *workers;
+    int n_workers;
     emu_claims claims;
+    emu_atomics atomics;
 };
 
 /* The thread that runs on this CPU thread. Initial-exec, since every access of a kernel reads it; a fiber never moves
@@ -89,8 +103,22 @@ extern _Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initi
 
 /* schedule.c ------------------------------------------------------------------------------------------------------- */
 
-/* Runs CTA `number` in the worker's slot until all its threads have ended, or a fault is in worker->fault. */
-void tsr_emu_run_cta(emu_worker *worker, long long number);
+/* Puts CTA `number` in the slot. */
+void tsr_emu_start_cta(emu_cta *cta, long long number);
+
+/* Runs the CTA until all its threads have ended (live is 0), all of them wait for other CTAs, or a fault is in
+ * worker->fault. */
+void tsr_emu_run_cta(emu_cta *cta);
+
+/* Says in *fault where the threads of a CTA wait that cannot go on. */
+void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault);
+
+/* Something new happened in the CTA. */
+static inline void tsr_emu_progress(emu_cta *cta)
+{
+    cta->polls = 0;
+    atomic_fetch_add_explicit(&cta->worker->launch->progress, 1, memory_order_release);
+}
 
 /* Stops the current thread, whose state says for what it waits, and runs whoever is next. Comes back when it is READY
  * and its turn. */
@@ -101,6 +129,12 @@ void tsr_emu_wake(emu_thread *thread);
 
 /* Ends the CTA because of the current thread: worker->fault is filled. Called on a fiber; does not come back. */
 _Noreturn void tsr_emu_abandon(emu_thread *thread);
+
+/* resident.c ------------------------------------------------------------------------------------------------------- */
+
+/* One worker's part of the launch. `data` is its emu_worker. */
+void *tsr_emu_worker_main(void *data);
+void tsr_emu_worker_free(emu_worker *worker);
 
 /* access.c ----------------------------------------------------------------------------------------------------------
  */

@@ -1,69 +1,17 @@
 #include "emu/run.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include "emu/machine.h"
 
-static void worker_free(emu_worker *worker, const emu_launch *launch)
+/* CTAs that the GPU holds at once, by threads and shared memory. */
+static long long occupancy(const tsr_emu_job *job, unsigned n_threads)
 {
-    const tsr_allocator *allocator = launch->job->allocator;
-    emu_cta *cta = &worker->cta;
-    if (cta->stacks)
-        munmap(cta->stacks, (size_t)launch->n_threads * EMU_STACK_STRIDE);
-    for (unsigned i = 0; cta->threads && i < launch->n_threads; i++) {
-        tsr_emu_copies_free(&cta->threads[i].copies, allocator);
-        tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
-    }
-    tsr_free(allocator, cta->threads);
-    tsr_free(allocator, cta->ready);
-    tsr_emu_shared_free(&cta->shared, allocator);
-}
-
-/* Memory for one resident CTA. 0 when there is not enough; then worker_free still is right. */
-static int worker_make(emu_worker *worker, emu_launch *launch)
-{
-    const tsr_emu_job *job = launch->job;
-    *worker = (emu_worker){.launch = launch};
-    emu_cta *cta = &worker->cta;
-    cta->worker = worker;
-    tsr_emu_global_make(&worker->global, job);
-    if (!tsr_emu_shared_make(&cta->shared, job->shared_bytes, launch->n_threads, job->allocator))
-        return 0;
-    cta->ready = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->ready);
-    cta->threads = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->threads);
-    if (!cta->ready || !cta->threads)
-        return 0;
-    for (unsigned i = 0; i < launch->n_threads; i++)
-        cta->threads[i] =
-            (emu_thread){.cta = cta, .id = i, .idx = {i % job->threads_x, i / job->threads_x, 0}, .state = EMU_ENDED};
-    void *stacks = mmap(NULL, (size_t)launch->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stacks == MAP_FAILED)
-        return 0;
-    cta->stacks = stacks;
-    return 1;
-}
-
-/* Takes CTAs in their order until there are none left, or an earlier one failed: so the fault that is reported is that
- * of the lowest CTA, however the workers were timed. */
-static void *worker_main(void *data)
-{
-    emu_worker *worker = data;
-    emu_launch *launch = worker->launch;
-    tsr_fiber_adopt(&worker->scheduler);
-    for (;;) {
-        const long long cta = atomic_fetch_add(&launch->next_cta, 1);
-        if (cta >= atomic_load(&launch->stop_at))
-            return NULL;
-        tsr_emu_run_cta(worker, cta);
-        if (worker->fault.kind == EMU_NO_FAULT)
-            continue;
-        long long stop_at = atomic_load(&launch->stop_at);
-        while (cta < stop_at && !atomic_compare_exchange_weak(&launch->stop_at, &stop_at, cta))
-            continue;
-        return NULL;
-    }
+    long long per_sm = TSR_EMU_SM_THREADS / ((n_threads + 31) / 32 * 32);
+    const long long by_shared = TSR_EMU_SM_SHARED / (long long)(job->shared_bytes + TSR_EMU_CTA_RESERVED);
+    per_sm = per_sm < by_shared ? per_sm : by_shared;
+    per_sm = per_sm < TSR_EMU_SM_CTAS ? per_sm : TSR_EMU_SM_CTAS;
+    return TSR_EMU_SMS * (per_sm > 1 ? per_sm : 1);
 }
 
 /* Runs the workers, the last of them on this thread, and reports the fault of the lowest CTA. */
@@ -71,9 +19,12 @@ static tsr_status run_workers(emu_launch *launch, emu_worker *workers, int n_wor
 {
     pthread_t threads[EMU_MAX_WORKERS];
     int started = 0;
-    while (started < n_workers - 1 && pthread_create(&threads[started], NULL, worker_main, &workers[started]) == 0)
+    while (started < n_workers - 1 &&
+           pthread_create(&threads[started], NULL, tsr_emu_worker_main, &workers[started]) == 0)
         started++;
-    worker_main(&workers[n_workers - 1]);
+    for (int i = started; i < n_workers - 1; i++)
+        atomic_store(&workers[i].idle_at, INT64_MAX); /* it never runs, so nobody must wait for it */
+    tsr_emu_worker_main(&workers[n_workers - 1]);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
 
@@ -96,6 +47,9 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
         return TSR_OK;
     atomic_init(&launch.next_cta, 0);
     atomic_init(&launch.stop_at, launch.n_ctas);
+    atomic_init(&launch.n_resident, 0);
+    launch.max_resident = occupancy(job, launch.n_threads);
+    atomic_init(&launch.progress, 0);
 
     int n_workers = job->workers < 1 ? 1 : job->workers > EMU_MAX_WORKERS ? EMU_MAX_WORKERS : job->workers;
     if (n_workers > launch.n_ctas)
@@ -103,18 +57,21 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
     emu_worker *workers = tsr_alloc(job->allocator, 64, (size_t)n_workers * sizeof *workers);
     if (!workers)
         return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory for the emulator's workers", job->name);
-    int made = 0, enough = 1;
-    while (made < n_workers && enough)
-        enough = worker_make(&workers[made++], &launch);
-    enough = enough && tsr_emu_claims_make(&launch.claims, &workers[0].global);
-    const tsr_status status =
-        enough
-            ? run_workers(&launch, workers, n_workers)
-            : tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory to emulate a CTA of %u threads and %zu bytes of shared memory",
-                       job->name, launch.n_threads, job->shared_bytes);
+    for (int i = 0; i < n_workers; i++) {
+        workers[i] = (emu_worker){.launch = &launch};
+        atomic_init(&workers[i].idle_at, -1);
+        tsr_emu_global_make(&workers[i].global, job);
+    }
+    launch.workers = workers;
+    launch.n_workers = n_workers;
+    tsr_emu_atomics_make(&launch.atomics);
+    const tsr_status status = tsr_emu_claims_make(&launch.claims, &workers[0].global)
+                                  ? run_workers(&launch, workers, n_workers)
+                                  : tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory to follow who writes D", job->name);
     tsr_emu_claims_free(&launch.claims);
-    for (int i = 0; i < made; i++)
-        worker_free(&workers[i], &launch);
+    tsr_emu_atomics_free(&launch.atomics, job->allocator);
+    for (int i = 0; i < n_workers; i++)
+        tsr_emu_worker_free(&workers[i]);
     tsr_free(job->allocator, workers);
     return status;
 }

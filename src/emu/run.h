@@ -12,12 +12,20 @@ typedef struct tsr_emu_job {
     tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */
     unsigned threads_x, threads_y;
     size_t shared_bytes;
+    size_t workspace_bytes;  /* of args->workspace */
     unsigned long long seed; /* of the order in which threads run */
     int workers;             /* CPU threads, at least 1; the result does not depend on it */
     const tsr_allocator *allocator;
 } tsr_emu_job;
 
-enum { TSR_EMU_MAX_THREADS = 1024 }; /* of a CTA, as on the hardware */
+enum {
+    TSR_EMU_MAX_THREADS = 1024, /* of a CTA, as on the hardware */
+    TSR_EMU_SMS = 132,          /* as many CTAs are resident at once as such a GPU holds */
+    TSR_EMU_SM_THREADS = 2048,
+    TSR_EMU_SM_CTAS = 32,
+    TSR_EMU_SM_SHARED = 228 << 10,
+    TSR_EMU_CTA_RESERVED = 1 << 10 /* shared memory that the hardware keeps for itself in each CTA */
+};
 
 /* Runs the grid to its end. TSR_KERNEL_FAULT with a message that names kernel, CTA, thread, place and address as soon
  * as a thread does what it must not; then D is partly written. TSR_OUT_OF_MEMORY if stacks cannot be had. Every rule

@@ -57,7 +57,9 @@ static emu_thread *next_ready(emu_cta *cta, unsigned n_threads)
 static void go_on(emu_thread *self, int ended)
 {
     emu_cta *cta = self->cta;
-    emu_thread *next = next_ready(cta, cta->worker->launch->n_threads);
+    /* When every ready thread polls in vain, other CTAs must run. */
+    const int is_idle = cta->polls > cta->ready_count;
+    emu_thread *next = is_idle ? NULL : next_ready(cta, cta->worker->launch->n_threads);
     if (next == self)
         return;
     tsr_emu_current = next;
@@ -83,11 +85,13 @@ void tsr_emu_barrier(void)
     emu_thread *self = tsr_emu_current;
     emu_cta *cta = self->cta;
     const unsigned n_threads = cta->worker->launch->n_threads;
+    cta->polls = 0;
     self->state = EMU_AT_BARRIER;
     self->place = __builtin_return_address(0);
     if (++cta->waiting == n_threads) {
         cta->waiting = 0;
         tsr_emu_shared_barrier(&cta->shared);
+        tsr_emu_far_barrier(&cta->far);
         for (unsigned i = 0; i < n_threads; i++) {
             cta->threads[i].state = EMU_READY;
             tsr_emu_clock_reset(&cta->shared.time, &cta->threads[i].clock, i);
@@ -114,12 +118,13 @@ static void thread_main(void)
     self->state = EMU_ENDED;
     tsr_emu_copies_forget(&self->copies, &self->cta->shared);
     self->cta->live--;
+    self->cta->polls = 0;
     go_on(self, 1);
     __builtin_unreachable();
 }
 
 /* Threads wait for each other and none can go on: says for each place how many are there, and who is the first. */
-static void describe_deadlock(const emu_cta *cta, emu_fault *fault)
+void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
 {
     const unsigned n_threads = cta->worker->launch->n_threads;
     const emu_thread *first_waiting = NULL;
@@ -132,6 +137,7 @@ static void describe_deadlock(const emu_cta *cta, emu_fault *fault)
     fault->thread = first_waiting->id;
     fault->place = first_waiting->place;
 
+    static const char *const states[] = {"poll at ", "wait at ", "wait at ", "ended"};
     size_t used = 0;
     for (unsigned i = 0; i < n_threads && used < sizeof fault->waiting - 1; i++) {
         const emu_thread *thread = &cta->threads[i];
@@ -148,22 +154,23 @@ static void describe_deadlock(const emu_cta *cta, emu_fault *fault)
         char place[128];
         tsr_emu_place(thread->place, place, sizeof place);
         const int written = snprintf(fault->waiting + used, sizeof fault->waiting - used, "%s%u %s%s (first: %u, %u)",
-                                     used ? "; " : "", alike, thread->state == EMU_ENDED ? "ended" : "wait at ",
+                                     used ? "; " : "", alike, states[thread->state],
                                      thread->state == EMU_ENDED ? "" : place, thread->idx.x, thread->idx.y);
         used += written > 0 ? (size_t)written : 0;
     }
 }
 
-void tsr_emu_run_cta(emu_worker *worker, long long number)
+void tsr_emu_start_cta(emu_cta *cta, long long number)
 {
-    const emu_launch *launch = worker->launch;
+    const emu_launch *launch = cta->worker->launch;
     const tsr_grid *grid = &launch->job->grid;
-    emu_cta *cta = &worker->cta;
     cta->number = number;
     cta->idx = (tsr_emu_uint3){(unsigned)(number % grid->x), (unsigned)(number / grid->x % grid->y),
                                (unsigned)(number / grid->x / grid->y)};
     cta->live = launch->n_threads;
     cta->waiting = 0;
+    cta->polls = 0;
+    cta->far.count = 0;
     memset(cta->warps, 0, sizeof cta->warps);
     cta->random = seed_of(launch->job->seed, number);
     tsr_emu_shared_begin(&cta->shared);
@@ -171,15 +178,21 @@ void tsr_emu_run_cta(emu_worker *worker, long long number)
         emu_thread *thread = &cta->threads[i];
         thread->state = EMU_READY;
         thread->place = NULL;
+        thread->polled_word = NULL;
         tsr_emu_clock_reset(&cta->shared.time, &thread->clock, i);
         tsr_fiber_make(&thread->fiber, cta->stacks + i * EMU_STACK_STRIDE, EMU_STACK_BYTES - EMU_STACK_COLOUR(i),
                        thread_main);
     }
     ready_all(cta, launch->n_threads);
+}
 
-    emu_thread *first = next_ready(cta, launch->n_threads);
+void tsr_emu_run_cta(emu_cta *cta)
+{
+    emu_worker *worker = cta->worker;
+    cta->polls = 0;
+    emu_thread *first = next_ready(cta, worker->launch->n_threads);
     tsr_emu_current = first;
     tsr_fiber_switch(&worker->scheduler, &first->fiber, 0);
-    if (worker->fault.kind == EMU_NO_FAULT && cta->live > 0)
-        describe_deadlock(cta, &worker->fault);
+    if (worker->fault.kind == EMU_NO_FAULT && cta->live > 0 && cta->ready_count == 0)
+        tsr_emu_describe_deadlock(cta, &worker->fault);
 }

@@ -59,6 +59,7 @@ static void release(emu_thread *self)
         if ((mask >> lane & 1) && &warp[lane] != self)
             tsr_emu_wake(&warp[lane]);
     self->state = EMU_READY;
+    self->cta->polls = 0;
 }
 
 void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands)
@@ -96,6 +97,6 @@ void tsr_emu_warp_sync(unsigned mask)
             tsr_emu_clock_adopt(time, &warp[lane].clock, board);
     tsr_emu_seen_drop(time, board);
     if (!enough)
-        tsr_emu_misuse("the emulator ran out of memory or clocks");
+        tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, self->place);
     release(self);
 }

@@ -37,13 +37,34 @@ void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_devi
            bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
-/* A kernel without tensor cores. Traffic: each CTA reads its BM rows of A and BN columns of B once. The compute term
- * grows when the last wave leaves SMs idle, and a CTA at the edge computes its whole tile. */
+/* What goes to and from the caches: each CTA reads its BM rows of A and BN columns of B once. */
+static double cached_bytes(const tsr_row *row, const tsr_problem *p, double ctas)
+{
+    return (double)tsr_dtype_bytes(p->a.dtype) * ctas * (row->bm + row->bn) * (double)p->k +
+           (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n * (double)p->batch;
+}
+
+static double count_ctas(const tsr_row *row, const tsr_problem *p)
+{
+    return ceil((double)p->m / row->bm) * ceil((double)p->n / row->bn) * (double)p->batch;
+}
+
+/* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
+static void settle_gpu(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double flops, tsr_cost *out)
+{
+    const double bytes = cached_bytes(row, p, count_ctas(row, p));
+    /* L2 serves what CTAs read again, at about three times the memory's rate. */
+    const double l2_ns = bytes / (3 * device->memory_bytes_per_s) * 1e9;
+    const double memory_ns = least_bytes(p) / device->memory_bytes_per_s * 1e9;
+    settle(out, device->launch_ns, flops / (peak_flops(row, device) * row->efficiency) * 1e9,
+           l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+}
+
+/* A kernel without tensor cores that needs all the threads an SM can hold. The compute term grows when the last wave
+ * leaves SMs idle, and a CTA at the edge computes its whole tile. */
 void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double tiles_m = ceil((double)problem->m / row->bm), tiles_n = ceil((double)problem->n / row->bn);
-    const double ctas = tiles_m * tiles_n * (double)problem->batch;
-    const double flops = 2.0 * ctas * row->bm * row->bn * (double)problem->k;
+    const double ctas = count_ctas(row, problem);
     const double threads = row->threads_x * row->threads_y;
     double per_sm = floor(device->cuda.threads_per_sm / threads);
     if (per_sm > device->cuda.blocks_per_sm)
@@ -51,16 +72,19 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     if (per_sm < 1)
         per_sm = 1;
     const double slots = per_sm * device->cuda.sm_count;
-    const double idle = ctas > 0 ? ceil(ctas / slots) * slots / ctas : 1;
-    const double element = (double)tsr_dtype_bytes(problem->a.dtype);
-    const double bytes =
-        element * ctas * (row->bm + row->bn) * (double)problem->k +
-        (double)tsr_dtype_bytes(problem->d.dtype) * (double)problem->m * (double)problem->n * (double)problem->batch;
-    /* L2 serves what CTAs read again, at about three times the memory's rate. */
-    const double l2_ns = bytes / (3 * device->memory_bytes_per_s) * 1e9;
-    const double memory_ns = least_bytes(problem) / device->memory_bytes_per_s * 1e9;
-    settle(out, device->launch_ns, flops * idle / (peak_flops(row, device) * row->efficiency) * 1e9,
-           l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+    settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
+}
+
+/* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
+ * order it runs them. With less than eight warps it is not kept busy; the slope is a guess that measurements replace.
+ */
+void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
+    const double warps = per_sm * row->threads_x * row->threads_y / 32;
+    const double busy = warps < 5 ? 0.19 * warps : 1;
+    const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
+    settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
 }
 
 /* Hopper's tensor kernels. An SM multiplies BM x BN x 64 at 4096 FLOP a clock times the row's efficiency (power and

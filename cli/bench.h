@@ -1,0 +1,56 @@
+/* What the files of `tessera bench` share. */
+#ifndef CLI_BENCH_H
+#define CLI_BENCH_H
+
+#include <signal.h>
+
+#include "cli/args.h"
+#include "cli/output.h"
+#include "lab/bench.h"
+
+enum { CLI_BENCH_PEERS = 3 }; /* of the choices "cublas|openblas|blis" */
+
+typedef struct cli_bench_settings {
+    cli_name_list kernels;
+    const char *sizes, *shapes, *device, *out, *compare;
+    cli_dtype_list dtypes;
+    cli_layout_list layouts;
+    unsigned peers; /* bits of the choices */
+    int format;
+    int instances;
+    int64_t rounds, threads;
+} cli_bench_settings;
+
+/* The command at work. */
+typedef struct cli_bench_session {
+    const cli_command *self;
+    const cli_bench_settings *set;
+    const volatile sig_atomic_t *stop;
+    cli_progress *progress;
+    lab_bench_options options;
+} cli_bench_session;
+
+/* Devices that are open: the one asked for; for "auto" the CPU and the first GPU, where there is one. */
+typedef struct cli_bench_devices {
+    lab_bench items[2];
+    size_t count;
+} cli_bench_devices;
+
+/* Opens them and the peers; what is missing is told on stderr. CLI_CONTINUE, or the exit code. */
+int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_devices *out);
+void cli_bench_close(cli_bench_devices *devices);
+
+/* What one cell runs: kernels as the library is asked for them. */
+typedef struct cli_bench_entries {
+    lab_entry *items;
+    size_t count;
+} cli_bench_entries;
+
+/* The kernels asked for, on this device and dtype; few or none where they are of other kinds. 0 if memory ran out. */
+int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out);
+void cli_bench_entries_free(cli_bench_entries *entries);
+
+/* `bench --compare`: measures the lines of an old file again. An exit code. */
+int cli_bench_compare(cli_bench_session *session);
+
+#endif

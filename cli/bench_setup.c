@@ -1,0 +1,110 @@
+/* Devices, peers and kernels of `tessera bench`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/bench.h"
+#include "lab/kernels.h"
+
+static int open_device(const cli_bench_session *session, const char *device, cli_bench_devices *out)
+{
+    lab_bench *bench = &out->items[out->count];
+    if (lab_bench_open(device, (int)session->set->threads, bench) != TSR_OK)
+        return 0;
+    out->count++;
+    return 1;
+}
+
+/* A peer that is not there is news, not a failure. */
+static void add_peers(const cli_bench_session *session, unsigned peers, cli_bench_devices *devices)
+{
+    const lab_peer_ops *ops;
+    for (size_t p = 0; (ops = lab_peer_at(p)) != NULL; p++) {
+        if ((peers >> p & 1) == 0)
+            continue;
+        int fits = 0;
+        for (size_t d = 0; d < devices->count; d++) {
+            lab_bench *bench = &devices->items[d];
+            if (ops->is_cuda != bench->device.is_cuda)
+                continue;
+            fits = 1;
+            if (lab_bench_add_peer(bench, ops) != TSR_OK)
+                cli_failure(session->self, "without %s: %s", ops->name, tsr_last_error());
+        }
+        if (!fits)
+            cli_failure(session->self, "without %s: it runs on %s, which is not measured here", ops->name,
+                        ops->is_cuda ? "GPUs" : "the CPU");
+    }
+}
+
+int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_devices *out)
+{
+    const char *device = session->set->device;
+    const int is_auto = strcmp(device, "auto") == 0;
+    memset(out, 0, sizeof *out);
+    if (!open_device(session, is_auto ? "cpu" : device, out))
+        return cli_failure(session->self, "%s", tsr_last_error());
+    if (is_auto)
+        open_device(session, "cuda:0", out); /* none is no failure */
+    add_peers(session, peers, out);
+    return CLI_CONTINUE;
+}
+
+void cli_bench_close(cli_bench_devices *devices)
+{
+    for (size_t i = 0; i < devices->count; i++)
+        lab_bench_close(&devices->items[i]);
+    devices->count = 0;
+}
+
+static int has_entry(const cli_bench_entries *entries, const char *kernel)
+{
+    for (size_t i = 0; i < entries->count; i++)
+        if (entries->items[i].kernel != NULL && strcmp(entries->items[i].kernel, kernel) == 0)
+            return 1;
+    return 0;
+}
+
+/* By its instance where that was asked for or all are to be listed, else by its name once. */
+static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entries *out)
+{
+    const char *name = by_instance ? kernel->info.instance : kernel->info.name;
+    if (has_entry(out, name))
+        return;
+    lab_entry *entry = &out->items[out->count++];
+    memset(entry, 0, sizeof *entry);
+    entry->kernel = name;
+}
+
+int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out)
+{
+    size_t room = 1;
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    while (tsr_kernel(room - 1, &info) == TSR_OK)
+        room++;
+    out->count = 0;
+    out->items = calloc(room, sizeof *out->items);
+    if (out->items == NULL)
+        return 0;
+    for (size_t n = 0; n < set->kernels.count; n++) {
+        const char *asked = set->kernels.values[n];
+        lab_kernel_list list;
+        if (strcmp(asked, "auto") == 0) {
+            out->count++; /* kernel NULL: the library chooses */
+            continue;
+        }
+        if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)
+            continue; /* of another kind of device */
+        for (size_t i = 0; i < list.count; i++)
+            if (list.items[i].info.dtype_ab == dtype)
+                add_kernel(&list.items[i], set->instances || strcmp(asked, list.items[i].info.instance) == 0, out);
+        lab_kernels_free(&list);
+    }
+    return 1;
+}
+
+void cli_bench_entries_free(cli_bench_entries *entries)
+{
+    free(entries->items);
+    entries->items = NULL;
+    entries->count = 0;
+}

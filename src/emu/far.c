@@ -1,0 +1,110 @@
+#include "emu/far.h"
+
+#include <string.h>
+
+void tsr_emu_far_free(emu_far *far, const tsr_allocator *allocator)
+{
+    tsr_free(allocator, far->items);
+    *far = (emu_far){0};
+}
+
+static emu_stamp thread_of(emu_stamp stamp)
+{
+    return stamp & EMU_STAMP_THREAD;
+}
+
+static emu_stamp later(emu_stamp a, emu_stamp b)
+{
+    return a > b ? a : b;
+}
+
+static int add(emu_far *far, const emu_news *news, const tsr_allocator *allocator)
+{
+    if (far->count == far->capacity) {
+        const unsigned capacity = far->capacity ? 2 * far->capacity : 8;
+        emu_news *items = tsr_alloc(allocator, 64, capacity * sizeof *items);
+        if (!items)
+            return 0;
+        if (far->count)
+            memcpy(items, far->items, far->count * sizeof *items);
+        tsr_free(allocator, far->items);
+        far->items = items;
+        far->capacity = capacity;
+    }
+    far->items[far->count++] = *news;
+    return 1;
+}
+
+/* A board has one entry for each releasing thread, which only grows. */
+static int add_to_board(emu_far *board, const emu_news *news, const tsr_allocator *allocator)
+{
+    for (unsigned i = 0; i < board->count; i++) {
+        emu_news *old = &board->items[i];
+        if (old->cta == news->cta && thread_of(old->releaser) == thread_of(news->releaser)) {
+            old->floor = later(old->floor, news->floor);
+            old->releaser = later(old->releaser, news->releaser);
+            return 1;
+        }
+    }
+    return add(board, news, allocator);
+}
+
+int tsr_emu_far_release(emu_far *board, const emu_far *own, long long cta, emu_time *time, emu_clock *clock)
+{
+    const emu_news mine = {.cta = cta, .floor = time->floor << EMU_STAMP_SHIFT, .releaser = clock->stamp};
+    int enough = add_to_board(board, &mine, time->allocator);
+    for (unsigned i = 0; i < own->count && enough; i++)
+        if (tsr_emu_clock_has_seen(time, clock, own->items[i].acquired))
+            enough = add_to_board(board, &own->items[i], time->allocator);
+    return enough && tsr_emu_clock_advance(time, clock);
+}
+
+int tsr_emu_far_acquire(emu_far *own, const emu_far *board, long long cta, const emu_time *time, const emu_clock *clock)
+{
+    for (unsigned i = 0; i < board->count; i++) {
+        emu_news news = board->items[i];
+        int is_known = news.cta == cta;
+        for (unsigned j = 0; j < own->count && !is_known; j++) {
+            const emu_news *old = &own->items[j];
+            is_known = old->cta == news.cta && thread_of(old->releaser) == thread_of(news.releaser) &&
+                       old->floor >= news.floor && old->releaser >= news.releaser &&
+                       tsr_emu_clock_has_seen(time, clock, old->acquired);
+        }
+        news.acquired = clock->stamp;
+        if (!is_known && !add(own, &news, time->allocator))
+            return 0;
+    }
+    return 1;
+}
+
+int tsr_emu_far_has_seen(const emu_far *own, const emu_time *time, const emu_clock *clock, long long cta,
+                         emu_stamp stamp)
+{
+    for (unsigned i = 0; i < own->count; i++) {
+        const emu_news *news = &own->items[i];
+        if (news->cta == cta &&
+            (stamp < news->floor || (thread_of(stamp) == thread_of(news->releaser) && stamp <= news->releaser)) &&
+            tsr_emu_clock_has_seen(time, clock, news->acquired))
+            return 1;
+    }
+    return 0;
+}
+
+void tsr_emu_far_barrier(emu_far *own)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < own->count; i++) {
+        const emu_news *news = &own->items[i];
+        unsigned j = 0;
+        while (j < kept &&
+               (own->items[j].cta != news->cta || thread_of(own->items[j].releaser) != thread_of(news->releaser)))
+            j++;
+        if (j == kept) {
+            own->items[kept++] = *news;
+            continue;
+        }
+        own->items[j].floor = later(own->items[j].floor, news->floor);
+        own->items[j].releaser = later(own->items[j].releaser, news->releaser);
+    }
+    own->count = kept;
+}
