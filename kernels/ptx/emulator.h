@@ -18,8 +18,6 @@ __attribute__((const)) tsr_emu_uint3 tsr_emu_grid_dim(void);
 /* The CTA's arena of shared memory, and the 32-bit address of a pointer into it. */
 __attribute__((const)) unsigned char *tsr_emu_shared_base(void);
 unsigned tsr_emu_shared_address(const void *pointer);
-/* The other way round, for accesses at a 32-bit address of the thread's own CTA. */
-void *tsr_emu_shared_pointer(unsigned address);
 
 /* Waits for all threads of the CTA. */
 void tsr_emu_barrier(void);

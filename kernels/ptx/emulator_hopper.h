@@ -4,6 +4,9 @@
 #ifndef TSR_PTX_EMULATOR_HOPPER_H
 #define TSR_PTX_EMULATOR_HOPPER_H
 
+/* The pointer of a shared address of the caller's own CTA. */
+void *tsr_emu_shared_pointer(unsigned address);
+
 /* mbarriers. */
 void tsr_emu_mbarrier_init(unsigned bar, unsigned count);
 void tsr_emu_mbarrier_arrive(unsigned bar, unsigned rank);
@@ -18,8 +21,7 @@ void tsr_emu_cluster_arrive(void);
 void tsr_emu_cluster_wait(void);
 
 /* Warps and warp groups. */
-int tsr_emu_warp_uniform(int value);
-int tsr_emu_elect(void);
+unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the caller's warp */
 void tsr_emu_named_barrier_sync(int id, int threads);
 void tsr_emu_named_barrier_arrive(int id, int threads);
 void tsr_emu_set_registers(int count, int raise);
@@ -37,9 +39,5 @@ void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, uns
                    int mn_major_a, int mn_major_b);
 void tsr_emu_wgmma_commit(void);
 void tsr_emu_wgmma_wait(int pending);
-
-/* Matrices of 8x8 16-bit elements between shared memory and the registers of a warp. */
-void tsr_emu_load_matrix_x4(unsigned address, unsigned value[4]);
-void tsr_emu_store_matrix_x4(unsigned address, const unsigned value[4]);
 
 #endif

@@ -6,6 +6,9 @@
 #define TSR_PTX_MATRIX_H
 
 #include "ptx/ldmatrix.h"
+#if TSR_EMU
+#include "ptx/emulator_hopper.h"
+#endif
 
 /* ldmatrix.m8n8.x4.b16. sm_75. */
 TSR_DEVICE void tsr_load_matrix_x4(unsigned address, unsigned value[4])

@@ -19,7 +19,7 @@
 #include "ptx/mbarrier.h"
 #include "ptx/pack.h"
 #include "ptx/tma.h"
-#include "ptx/vector.h"
+#include "ptx/shared.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 
