@@ -18,8 +18,8 @@
 #include "ptx/matrix.h"
 #include "ptx/mbarrier.h"
 #include "ptx/pack.h"
-#include "ptx/tma.h"
 #include "ptx/shared.h"
+#include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 
