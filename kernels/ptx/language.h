@@ -52,7 +52,9 @@
         TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
 #define TSR_DEVICE static __device__ __forceinline__
 
+/* clang-format off */
 extern __shared__ __align__(TSR_SHARED_ALIGN) unsigned char tsr_shared_arena[];
+/* clang-format on */
 #define TSR_SHARED tsr_shared_arena
 
 #define TSR_UNROLL _Pragma("unroll")
