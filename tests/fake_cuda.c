@@ -165,7 +165,7 @@ CALL(cuEventCreate, 1, (tsr_cu_event * event, unsigned flags), (void)flags; stat
 CALL(cuEventDestroy, 1, (tsr_cu_event event), (void)event; state.events--;)
 CALL(cuEventRecord, 1, (tsr_cu_event event, tsr_cu_stream stream), (void)event; (void)stream;)
 CALL(cuEventSynchronize, 1, (tsr_cu_event event), (void)event; state.synchronizes++;)
-CALL(cuTensorMapEncodeTiled, 0,
+CALL(cuTensorMapEncodeTiled, 1,
      (tsr_cu_tensor_map * map, unsigned type, uint32_t rank, void *base, const uint64_t *dims,
       const uint64_t *strides_bytes, const uint32_t *box, const uint32_t *element_strides, unsigned interleave,
       unsigned swizzle, unsigned l2_promotion, unsigned fill),
