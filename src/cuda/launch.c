@@ -32,7 +32,8 @@ static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tenso
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuTensorMapEncodeTiled", result);
 }
 
-/* The maps that a row with `tma` takes beside its arguments. Encoding needs no context and runs on the CPU alone. */
+/* The maps that a row with `tma` takes beside its arguments. Encoding runs on the CPU alone but wants a current
+ * context (error 201 without one, driver 580). */
 static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, tsr_tensor_maps *out)
 {
     tsr_tensor_map *const maps[4] = {&out->a, &out->b, &out->c, &out->d};
@@ -65,11 +66,14 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
         return tsr_fail(TSR_UNSUPPORTED,
                         "%s: %s would need %lld x %lld x %lld blocks, a grid has at most %lld x %lld x %lld",
                         device->id, row->instance, grid.x, grid.y, grid.z, MOST_GRID_X, MOST_GRID_YZ, MOST_GRID_YZ);
-    status = row->tma ? encode_all(device, launch, &maps) : TSR_OK;
-    if (status == TSR_OK)
-        status = tsr_cuda_enter(device);
+    status = tsr_cuda_enter(device);
     if (status != TSR_OK)
         return status;
+    status = row->tma ? encode_all(device, launch, &maps) : TSR_OK;
+    if (status != TSR_OK) {
+        tsr_cuda_leave(device);
+        return status;
+    }
     result = cuda->driver.launch_kernel(launch->loaded->function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
                                         (unsigned)row->threads_x, (unsigned)row->threads_y, 1,
                                         (unsigned)row->smem_bytes, launch->stream, parameters, NULL);
