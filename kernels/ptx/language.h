@@ -21,8 +21,8 @@
 #if TSR_EMU
 #include "ptx/emulator.h"
 
-/* The one entry of a file; its name comes from the build. `threads` is the CTA's size. With _CTAS, the compiler keeps the
- * registers so few that `ctas` of them fit on an SM. */
+/* The one entry of a file; its name comes from the build. `threads` is the CTA's size. With _CTAS, the compiler keeps
+ * the registers so few that `ctas` of them fit on an SM. */
 #define TSR_KERNEL(threads)                         \
     void TSR_KERNEL_NAME(const tsr_gemm_args args); \
     void TSR_KERNEL_NAME(const tsr_gemm_args args)

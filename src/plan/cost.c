@@ -75,16 +75,27 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
 }
 
+/* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. Measured on an H200
+ * (perf/LOG.md): two warps 0.45, four 0.85, eight 1. */
+static double busy_share(double warps)
+{
+    return warps < 4 ? 0.22 * warps : warps < 8 ? 0.85 + 0.0375 * (warps - 4) : 1;
+}
+
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
- * order it runs them. With less than eight warps it is not kept busy; the slope is a guess that measurements replace.
- */
+ * order it runs them. A tile at the edge is copied element by element. Both constants were measured on an H200. */
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
-    const double warps = per_sm * row->threads_x * row->threads_y / 32;
-    const double busy = warps < 5 ? 0.19 * warps : 1;
-    const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
-    settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
+    const double fill_ns = 1000;         /* until the first tile is there */
+    const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
+    const double cycle_flops = 2 * 128.; /* of an SM */
+    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y, k = (double)problem->k;
+    const double per_sm = ceil(count_ctas(row, problem) / sms), busy = busy_share(per_sm * threads / 32);
+    const double edge = (problem->m % row->bm != 0 ? row->bm : 0) + (problem->n % row->bn != 0 ? row->bn : 0);
+    const double tiles = 2 * per_sm * row->bm * row->bn * k;
+    const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
+    settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
+    out->ns += fill_ns;
 }
 
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
