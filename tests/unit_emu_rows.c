@@ -48,20 +48,28 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed, int is_integer)
         tsr_store_element(dtype, array, i, is_integer ? rand() % 17 - 8 : rand() / (double)RAND_MAX - 0.5);
 }
 
-static tsr_gemm_args args_of(const layout *l, buffers *x)
+/* The next multiple of what the row asks of leading dimensions. */
+static long long up(const tsr_row *row, long long elems)
+{
+    const long long align = row->align_elems > 1 ? row->align_elems : 1;
+    return (elems + align - 1) / align * align;
+}
+
+static tsr_gemm_args args_of(const tsr_row *row, const layout *l, buffers *x)
 {
     tsr_gemm_args g = {.a = x->a, .b = x->b, .c = l->beta != 0 ? x->c : NULL, .d = l->in_place ? x->c : x->d};
     g.m = l->m, g.n = l->n, g.k = l->k, g.batch = l->batch, g.alpha = l->alpha, g.beta = l->beta;
     g.trans_a = l->trans_a, g.trans_b = l->trans_b;
-    const long long width_a = l->trans_a ? l->m : l->k, width_b = l->trans_b ? l->k : l->n;
+    const long long width_a = up(row, (l->trans_a ? l->m : l->k) + 3),
+                    width_b = up(row, (l->trans_b ? l->k : l->n) + 1);
+    const long long width_c = up(row, l->n + 2), width_d = l->in_place ? width_c : up(row, l->n + 5);
     /* Interleaved: row r of problem z lies right after row r of problem z - 1. */
     const long long spread = l->interleaved ? l->batch : 1;
-    g.lda = (width_a + 3) * spread, g.ldb = (width_b + 1) * spread;
-    g.ldc = (l->n + 2) * spread, g.ldd = l->in_place ? g.ldc : (l->n + 5) * spread;
-    g.batch_a = l->interleaved ? width_a + 3 : g.lda * (l->trans_a ? l->k : l->m) + 7;
-    g.batch_b = l->interleaved ? width_b + 1 : g.ldb * (l->trans_b ? l->n : l->k) + 1;
-    g.batch_c = l->interleaved ? l->n + 2 : g.ldc * l->m;
-    g.batch_d = l->in_place ? g.batch_c : l->interleaved ? l->n + 5 : g.ldd * l->m + 2;
+    g.lda = width_a * spread, g.ldb = width_b * spread, g.ldc = width_c * spread, g.ldd = width_d * spread;
+    g.batch_a = l->interleaved ? width_a : g.lda * (l->trans_a ? l->k : l->m) + up(row, 7);
+    g.batch_b = l->interleaved ? width_b : g.ldb * (l->trans_b ? l->n : l->k) + up(row, 1);
+    g.batch_c = l->interleaved ? width_c : g.ldc * l->m;
+    g.batch_d = l->in_place ? g.batch_c : l->interleaved ? width_d : g.ldd * l->m + up(row, 2);
     if (l->shared_a)
         g.batch_a = 0;
     return g;
@@ -97,7 +105,7 @@ static void check_layout(tsr_device *device, const tsr_row *row, const layout *l
     fill(row->dtype_cd, x->c, 3, 1);
     fill(row->dtype_cd, x->d, 4, 1);
     memcpy(old_c, x->c, sizeof old_c);
-    const tsr_gemm_args g = args_of(l, x);
+    const tsr_gemm_args g = args_of(row, l, x);
     memcpy(want, g.d, sizeof want);
     assert_true(((g.batch - 1) * g.batch_d + g.m * g.ldd) < MAX_ELEMS);
     for (long long z = 0; z < g.batch; z++)
@@ -149,7 +157,7 @@ static void bits_do_not_depend_on_workers(void **state)
             memset(x->d, 0, sizeof x->d);
             assert_int_equal(setenv("TESSERA_EMU_SEED", run == 3 ? "12345" : "0", 1), 0);
             tsr_device device = open_emulator(1 + 2 * run);
-            const tsr_gemm_args g = args_of(&l, x);
+            const tsr_gemm_args g = args_of(&rows[r], &l, x);
             assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
             if (run == 0)
                 memcpy(first, x->d, sizeof first);
@@ -168,15 +176,15 @@ static void wrong_arguments_are_faults(void **state)
     for (int r = 0; r < ROW_COUNT; r++) {
         if (rows[r].kind != TSR_ROW_CUDA)
             continue;
-        tsr_gemm_args g = args_of(&l, x);
+        tsr_gemm_args g = args_of(&rows[r], &l, x);
         g.a = x->a + 1;
         assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
-        assert_non_null(strstr(tsr_last_error(), "misaligned read"));
-        g = args_of(&l, x);
+        assert_true(strstr(tsr_last_error(), "misaligned read") || strstr(tsr_last_error(), "must be multiples"));
+        g = args_of(&rows[r], &l, x);
         g.b = NULL;
         assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
         assert_non_null(strstr(tsr_last_error(), "in no operand"));
-        g = args_of(&l, x);
+        g = args_of(&rows[r], &l, x);
         assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
     }
     tsr_emu_backend.close(&device);
