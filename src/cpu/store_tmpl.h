@@ -189,10 +189,9 @@ static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_
     int64_t j = 0;
     for (; j + wide * LANES <= count; j += wide * LANES, matrix += wide * LANES * (int)sizeof(S))
         SNAME(update_block)(u, matrix, x, sum + j, step, rows, steps, wide, 0, M_FIRST(LANES));
-    for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S)) {
-        const int lanes = (int)(count - j < LANES ? count - j : LANES);
-        SNAME(update_block)(u, matrix, x, sum + j, step, rows, steps, 1, 1, M_FIRST(lanes));
-    }
+    for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
+        SNAME(update_block)
+    (u, matrix, x, sum + j, step, rows, steps, 1, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
 }
 
 static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_update *u, const int rows,

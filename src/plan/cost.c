@@ -75,14 +75,51 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
 }
 
+/* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. Measured on an H200
+ * (perf/LOG.md): two warps 0.45, four 0.85, eight 1. */
+static double busy_share(double warps)
+{
+    return warps < 4 ? 0.22 * warps : warps < 8 ? 0.85 + 0.0375 * (warps - 4) : 1;
+}
+
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
- * order it runs them. With less than eight warps it is not kept busy; the slope is a guess that measurements replace.
- */
+ * order it runs them. A tile at the edge is copied element by element. Both constants were measured on an H200. */
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
-    const double warps = per_sm * row->threads_x * row->threads_y / 32;
-    const double busy = warps < 5 ? 0.19 * warps : 1;
-    const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
-    settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
+    const double fill_ns = 1000;         /* until the first tile is there */
+    const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
+    const double cycle_flops = 2 * 128.; /* of an SM */
+    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y, k = (double)problem->k;
+    const double per_sm = ceil(count_ctas(row, problem) / sms), busy = busy_share(per_sm * threads / 32);
+    const double edge = (problem->m % row->bm != 0 ? row->bm : 0) + (problem->n % row->bn != 0 ? row->bn : 0);
+    const double tiles = 2 * per_sm * row->bm * row->bn * k;
+    const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
+    settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
+    out->ns += fill_ns;
+}
+
+/* Hopper's tensor kernels. An SM multiplies BM x BN x 64 at 4096 FLOP a clock times the row's efficiency (power and
+ * pipeline bubbles: measured), or at the rate at which its port to L2 brings the operands, 64 bytes a clock less a
+ * fifth; CTAs of a cluster fetch shared parts once. A persistent cluster walks `waves` tiles. Cooperative consumers
+ * stop multiplying while they store a tile, ping-pong consumers only for the last one. */
+void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    enum { FLOPS_PER_CLOCK = 4096, PORT_BYTES_PER_CLOCK = 51, LINE_BYTES = 128 };
+    const double store_ns_per_value = 0.09; /* registers to memory, with nothing to hide it */
+    const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
+    const double cluster = tsr_row_cluster(row), values = (double)row->bm * row->bn;
+    const double tiles = ceil((double)problem->m / (row->bm * row->cluster_m)) *
+                         ceil((double)problem->n / (row->bn * row->cluster_n)) * (double)problem->batch;
+    const double waves = ceil(tiles / floor(device->cuda.sm_count / cluster));
+    const double blocks = ceil((double)problem->k / row->bk);
+    const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
+    const double block_bytes =
+        (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
+    const double port_ns = block_bytes / (PORT_BYTES_PER_CLOCK * clock_ghz);
+    const double store_ns = store_ns_per_value * values;
+    const double work_ns =
+        waves * (blocks * (multiply_ns > port_ns ? multiply_ns : port_ns) + (row->overlaps_stores ? 0 : store_ns)) +
+        (row->overlaps_stores ? store_ns : 0);
+    settle(out, device->launch_ns, work_ns, least_bytes(problem) / device->memory_bytes_per_s * 1e9,
+           tiles * cluster * blocks * block_bytes);
 }

@@ -1,0 +1,122 @@
+/* The cost models against times of an H200: for each measured shape, the instance that they prefer among the measured
+ * ones is within 5% of the fastest of all candidates, rows or not. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/plan.h"
+
+typedef struct measured {
+    const char *instance; /* NULL: a shape, and its best time */
+    tsr_dtype dtype;
+    long long m, n, k;
+    double time_us;
+} measured;
+
+static const measured times[] = {
+#define SHAPE(dtype, m, n, k, us)              {NULL, dtype, m, n, k, us},
+#define MEASURED(instance, dtype, m, n, k, us) {#instance, dtype, m, n, k, us},
+#include "measured_h200.def"
+#undef SHAPE
+#undef MEASURED
+};
+
+enum { COUNT = sizeof times / sizeof times[0] };
+
+static tsr_device h200(void)
+{
+    return (tsr_device){.kind = TSR_DEVICE_CUDA,
+                        .cuda = {.arch = 90, .sm_count = 132, .threads_per_sm = 2048, .blocks_per_sm = 32},
+                        .peak_flops_f32 = 66.9e12,
+                        .peak_flops_f64 = 33.5e12,
+                        .memory_bytes_per_s = 4.8e12,
+                        .launch_ns = 4400};
+}
+
+static tsr_problem describe(const measured *at)
+{
+    const tsr_operand none = {.dtype = at->dtype};
+    return (tsr_problem){.m = at->m, .n = at->n, .k = at->k, .batch = 1, .a = none, .b = none, .c = none, .d = none};
+}
+
+static const tsr_row *find(const char *instance)
+{
+    for (size_t i = 0; i < tsr_row_count(); i++)
+        if (strcmp(tsr_row_at(i)->instance, instance) == 0)
+            return tsr_row_at(i);
+    fail_msg("no row %s", instance);
+    return NULL;
+}
+
+static int may_run(const tsr_row *row, const tsr_problem *problem)
+{
+    return row->align_elems <= 1 || (problem->n % row->align_elems == 0 && problem->k % row->align_elems == 0);
+}
+
+static void the_preferred_instance_is_fast(void **state)
+{
+    (void)state;
+    const tsr_device device = h200();
+    int shapes = 0, slow = 0;
+    for (int i = 0; i < COUNT; shapes++) {
+        const measured *const shape = &times[i++];
+        const tsr_problem problem = describe(shape);
+        const measured *chosen = NULL;
+        double least_ns = INFINITY;
+        assert_null(shape->instance);
+        for (; i < COUNT && times[i].instance; i++) {
+            const tsr_row *row = find(times[i].instance);
+            tsr_cost cost;
+            if (!may_run(row, &problem))
+                continue;
+            row->cost(row, &problem, &device, &cost);
+            if (cost.ns < least_ns) {
+                least_ns = cost.ns;
+                chosen = &times[i];
+            }
+        }
+        assert_non_null(chosen);
+        if (chosen->time_us > 1.05 * shape->time_us) {
+            print_error("%lld x %lld x %lld: %s took %.1f us, the fastest %.1f\n", shape->m, shape->n, shape->k,
+                        chosen->instance, chosen->time_us, shape->time_us);
+            slow++;
+        }
+    }
+    assert_int_equal(slow, 0);
+    assert_true(shapes >= 19);
+}
+
+/* More of everything never costs less. */
+static void cost_grows_with_the_problem(void **state)
+{
+    (void)state;
+    const tsr_device device = h200();
+    for (size_t r = 0; r < tsr_row_count(); r++) {
+        const tsr_row *const row = tsr_row_at(r);
+        if (row->kind != TSR_ROW_CUDA)
+            continue;
+        double before = 0;
+        for (long long size = 0; size <= 8192; size = size ? 2 * size : 1) {
+            const tsr_problem problem = describe(&(measured){NULL, row->dtype_ab, size, size, size, 0});
+            tsr_cost cost;
+            row->cost(row, &problem, &device, &cost);
+            if (!(isfinite(cost.ns) && cost.ns >= before))
+                fail_msg("%s costs %g at %lld, %g before", row->instance, cost.ns, size, before);
+            /* An edge may cost more than the next size without one. */
+            before = size < 256 ? 0 : cost.ns;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_preferred_instance_is_fast),
+                                       cmocka_unit_test(cost_grows_with_the_problem)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
