@@ -15,6 +15,7 @@
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_vector, emu_test_warp, emu_test_async_copy, emu_test_ldmatrix, emu_test_convert;
+kernel emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3;
 kernel emu_test_handover, emu_test_pipeline;
 kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
 
@@ -264,6 +265,30 @@ static void conversions_round(void **state)
     free(d);
 }
 
+/* Warps with different parts, and what is said of them when they do not agree. */
+static void named_barriers_order(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, N = 32 };
+    float a[ROWS * N], d[ROWS * N];
+    for (int i = 0; i < ROWS * N; i++)
+        a[i] = (float)i;
+    const tsr_gemm_args args = {.a = a, .d = d, .m = ROWS, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
+    kernel *const kernels[] = {emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3};
+    for (int bug = 0; bug < 4; bug++)
+        for (unsigned long long seed = 0; seed < 8; seed++) {
+            const setup s = {"named", kernels[bug], TSR_F32, 96, 1, 2 * N * sizeof(float)};
+            const tsr_status status = try_kernel(&s, &args, seed, 1, 1, 0);
+            if (status != (bug ? TSR_KERNEL_FAULT : TSR_OK))
+                fail_msg("bug %d, seed %llu: %s", bug, seed, tsr_last_error());
+            for (int i = 0; i < ROWS * N && !bug; i++)
+                assert_true(d[i] == 2 * a[i]);
+            const char *expected[] = {"", "shared memory", "shared memory", "different counts"};
+            if (bug && !strstr(tsr_last_error(), expected[bug]))
+                fail_msg("bug %d: %s", bug, tsr_last_error());
+        }
+}
+
 /* Copies, matrix loads and products in one kernel: no fault where there is no bug, and exact sums at every edge. */
 static void a_pipeline_multiplies(void **state)
 {
@@ -364,9 +389,11 @@ static void gpu_is_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_move),      cmocka_unit_test(warps_exchange),        cmocka_unit_test(copies_land),
-        cmocka_unit_test(matrices_load),     cmocka_unit_test(mma_multiplies),        cmocka_unit_test(wmma_multiplies),
-        cmocka_unit_test(conversions_round), cmocka_unit_test(a_pipeline_multiplies), cmocka_unit_test(ctas_hand_over),
+        cmocka_unit_test(vectors_move),          cmocka_unit_test(warps_exchange),
+        cmocka_unit_test(copies_land),           cmocka_unit_test(matrices_load),
+        cmocka_unit_test(mma_multiplies),        cmocka_unit_test(wmma_multiplies),
+        cmocka_unit_test(conversions_round),     cmocka_unit_test(named_barriers_order),
+        cmocka_unit_test(a_pipeline_multiplies), cmocka_unit_test(ctas_hand_over),
         cmocka_unit_test(gpu_is_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

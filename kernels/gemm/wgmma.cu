@@ -189,7 +189,7 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int pass_on, int row, int mn_m
         ring_advance(at);
     }
     if (PINGPONG && pass_on >= 0)
-        tsr_named_barrier_arrive(ORDER + pass_on, 256);
+        tsr_named_barrier_arrive(ORDER + (unsigned)pass_on, 256);
     TSR_UNROLL
     for (int i = 0; i < MMAS; i++)
         tsr_wgmma_hold(sum[i]);
@@ -228,7 +228,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
             sum[i][j] = 0;
         if (PINGPONG && index != w->first)
-            tsr_named_barrier_sync(ORDER + group, 256);
+            tsr_named_barrier(ORDER + (unsigned)group, 256);
         /* A transposed is M-major, B not transposed is N-major. */
         if (args->trans_a && args->trans_b)
             multiply(w, &at, pass_on, row, 1, 0, sum);

@@ -22,8 +22,6 @@ void tsr_emu_cluster_wait(void);
 
 /* Warps and warp groups. */
 unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the caller's warp */
-void tsr_emu_named_barrier_sync(int id, int threads);
-void tsr_emu_named_barrier_arrive(int id, int threads);
 void tsr_emu_set_registers(int count, int raise);
 
 /* The bulk copy engine. `mask` names the CTAs of the cluster that receive a load; 0: the caller's alone. */

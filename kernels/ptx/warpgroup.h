@@ -1,4 +1,4 @@
-/* Warps and warp groups (4 consecutive warps) in their roles: uniform values, registers, named barriers. */
+/* Warps and warp groups (4 consecutive warps) in their roles: uniform values, election, registers. */
 #ifndef TSR_PTX_WARPGROUP_H
 #define TSR_PTX_WARPGROUP_H
 
@@ -53,25 +53,5 @@ TSR_DEVICE int tsr_elect(void)
 #define tsr_registers_lower(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count))
 #define tsr_registers_raise(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count))
 #endif
-
-/* bar.sync id, threads: waits until `threads` threads have synced or arrived at barrier `id` (1 to 15) of the CTA. */
-TSR_DEVICE void tsr_named_barrier_sync(int id, int threads)
-{
-#if TSR_EMU
-    tsr_emu_named_barrier_sync(id, threads);
-#else
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-#endif
-}
-
-/* bar.arrive id, threads: counts as being there, and goes on. */
-TSR_DEVICE void tsr_named_barrier_arrive(int id, int threads)
-{
-#if TSR_EMU
-    tsr_emu_named_barrier_arrive(id, threads);
-#else
-    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-#endif
-}
 
 #endif

@@ -15,6 +15,7 @@
 #define TSR_TILE_WGMMA_OUTPUT_H
 
 #include "ptx/arithmetic.h"
+#include "ptx/barrier.h"
 #include "ptx/matrix.h"
 #include "ptx/mbarrier.h"
 #include "ptx/pack.h"
@@ -170,11 +171,11 @@ TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *ma
             tsr_mbarrier_wait(boxes->c_full, boxes->c_parity);
             boxes->c_parity ^= 1;
         } else {
-            tsr_named_barrier_sync(1 + boxes->group, 128);
+            tsr_named_barrier(1 + (unsigned)boxes->group, 128);
         }
         tile_write_box(box, boxes->thread, alpha, beta, sum + i * BOX_VALUES);
         tsr_fence_async_shared();
-        tsr_named_barrier_sync(1 + boxes->group, 128);
+        tsr_named_barrier(1 + (unsigned)boxes->group, 128);
         if (boxes->thread == 0) {
             tsr_tma_store(&maps->d, box, column, m, args->batch_d ? z : 0);
             tsr_tma_commit();

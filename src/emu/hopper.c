@@ -1,4 +1,4 @@
-/* Clusters, named barriers, register counts: what waits and who wakes it. */
+/* Clusters, register counts: what waits and who wakes it. */
 #include "emu/hopper.h"
 
 #include <string.h>
@@ -15,13 +15,11 @@ int tsr_emu_hopper_make(emu_cta *cta)
         return 0;
     *hopper = (emu_cta_hopper){.n_groups = n_groups};
     cta->hopper = hopper;
-    hopper->named = tsr_alloc(allocator, 64, launch->cluster * EMU_NAMED_BARRIERS * sizeof *hopper->named);
     hopper->groups = tsr_alloc(allocator, 64, n_groups * sizeof *hopper->groups);
     hopper->fences = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->fences);
     hopper->threads = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->threads);
-    if (!hopper->named || !hopper->groups || !hopper->fences || !hopper->threads)
+    if (!hopper->groups || !hopper->fences || !hopper->threads)
         return 0;
-    memset(hopper->named, 0, launch->cluster * EMU_NAMED_BARRIERS * sizeof *hopper->named);
     for (unsigned i = 0; i < n_groups; i++)
         hopper->groups[i] = (emu_group){0};
     for (unsigned i = 0; i < launch->n_threads; i++) {
@@ -58,8 +56,6 @@ static void clear(emu_cta *cta)
         }
     }
     hopper->n_mbarriers = 0;
-    for (unsigned i = 0; hopper->named && i < launch->cluster * EMU_NAMED_BARRIERS; i++)
-        drop_meeting(time, &hopper->named[i]);
     drop_meeting(time, &hopper->cluster);
     for (unsigned i = 0; hopper->threads && i < launch->n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
@@ -77,7 +73,7 @@ void tsr_emu_hopper_free(emu_cta *cta)
     emu_cta_hopper *hopper = cta->hopper;
     if (!hopper)
         return;
-    if (hopper->named && hopper->groups && hopper->fences && hopper->threads)
+    if (hopper->groups && hopper->fences && hopper->threads)
         clear(cta);
     while (hopper->free_loads) {
         emu_load *next = hopper->free_loads->next;
@@ -86,7 +82,6 @@ void tsr_emu_hopper_free(emu_cta *cta)
     }
     for (unsigned i = 0; hopper->groups && i < hopper->n_groups; i++)
         tsr_free(allocator, hopper->groups[i].tiles);
-    tsr_free(allocator, hopper->named);
     tsr_free(allocator, hopper->groups);
     tsr_free(allocator, hopper->fences);
     tsr_free(allocator, hopper->threads);
@@ -159,60 +154,6 @@ void tsr_emu_acquire(emu_thread *self, emu_seen *board)
 {
     if (!tsr_emu_clock_acquire(&self->cta->shared.time, &self->clock, board))
         tsr_emu_misuse("the emulator ran out of memory");
-}
-
-/* ---- barriers by number ---- */
-
-/* One arrival; with `wait` the thread stays until all have come. */
-static void meet(emu_thread *self, emu_meeting *meeting, unsigned expected, int wait, const void *place)
-{
-    emu_time *time = &self->cta->shared.time;
-    if (meeting->arrived > 0 && meeting->expected != expected)
-        tsr_emu_break("threads at one named barrier disagree about how many they are", place);
-    meeting->expected = expected;
-    tsr_emu_release(self, &meeting->board);
-    self->cta->polls = 0;
-    if (++meeting->arrived < expected) {
-        if (wait)
-            tsr_emu_wait_in(self, &meeting->waiting, place);
-        return;
-    }
-    /* Whoever waits put all that it knew on the board and has learned nothing since. */
-    for (emu_thread *thread = meeting->waiting; thread; thread = thread->next_waiting)
-        tsr_emu_clock_adopt(time, &thread->clock, meeting->board);
-    if (wait)
-        tsr_emu_clock_adopt(time, &self->clock, meeting->board);
-    tsr_emu_seen_drop(time, meeting->board);
-    meeting->board = NULL;
-    meeting->arrived = 0;
-    tsr_emu_wake_all(&meeting->waiting);
-}
-
-static void meet_by_number(int id, int threads, int wait, const void *place)
-{
-    emu_thread *self = tsr_emu_current;
-    if (id < 1 || id >= EMU_NAMED_BARRIERS)
-        tsr_emu_break("named barriers are 1 to 15", place);
-    if (threads < 32 || threads % 32 || (unsigned)threads > self->cta->worker->launch->cta_threads)
-        tsr_emu_break("a named barrier counts whole warps of the CTA", place);
-    meet(self, &self->cta->hopper->named[self->rank * EMU_NAMED_BARRIERS + (unsigned)id], (unsigned)threads, wait,
-         place);
-}
-
-void tsr_emu_named_barrier_sync(int id, int threads)
-{
-    meet_by_number(id, threads, 1, __builtin_return_address(0));
-}
-
-void tsr_emu_named_barrier_arrive(int id, int threads)
-{
-    meet_by_number(id, threads, 0, __builtin_return_address(0));
-}
-
-void tsr_emu_barrier_in_cluster(emu_thread *self, const void *place)
-{
-    meet(self, &self->cta->hopper->named[self->rank * EMU_NAMED_BARRIERS], self->cta->worker->launch->cta_threads, 1,
-         place);
 }
 
 /* ---- the cluster ---- */

@@ -1,4 +1,4 @@
-/* What Hopper's instructions add to the machine: clusters, named barriers, mbarriers, the bulk copy engine, the tensor
+/* What Hopper's instructions add to the machine: clusters, mbarriers, the bulk copy engine, the tensor
  * cores. Private to src/emu. A slot has this where its kernel takes tensor maps. */
 #ifndef TSR_EMU_HOPPER_H
 #define TSR_EMU_HOPPER_H
@@ -12,7 +12,6 @@
 #define EMU_OFFSET_MASK ((1u << EMU_RANK_SHIFT) - 1)
 
 enum {
-    EMU_NAMED_BARRIERS = 16,
     EMU_MBARRIERS = 64,      /* of a slot */
     EMU_PRODUCTS = 64,       /* wgmma instructions in flight, of a thread */
     EMU_ACCUMULATORS = 4,    /* tiles of accumulators in flight, of a thread */
@@ -48,10 +47,9 @@ typedef struct emu_mbarrier {
     struct emu_thread *waiting;
 } emu_mbarrier;
 
-/* Barriers by number, and the cluster's. */
+/* The cluster's barrier. */
 typedef struct emu_meeting {
-    unsigned arrived, expected;
-    unsigned phase;
+    unsigned arrived, phase;
     emu_seen *board, *done;
     struct emu_thread *waiting;
 } emu_meeting;
@@ -69,7 +67,6 @@ typedef struct emu_cta_hopper {
     emu_mbarrier mbarriers[EMU_MBARRIERS];
     unsigned n_mbarriers;
     emu_load *free_loads;
-    emu_meeting *named; /* EMU_NAMED_BARRIERS for each CTA of the slot */
     emu_meeting cluster;
     emu_group *groups; /* of the slot's threads */
     unsigned n_groups;

@@ -54,7 +54,7 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
                          .n_threads = threads * cluster,
                          .window_stride = (job->shared_bytes + 1023) / 1024 * 1024 + WINDOW_GAP,
                          .n_ctas = job->grid.x / cluster * job->grid.y * job->grid.z};
-    if (cluster > 1 && (job->grid.x % cluster || threads % 32 || !job->kernel_tma))
+    if (cluster > EMU_MAX_CLUSTER || (cluster > 1 && (job->grid.x % cluster || threads % 32 || !job->kernel_tma)))
         return tsr_fail(TSR_INTERNAL, "%s: %lld CTAs of %u threads do not form clusters of %u", job->name, job->grid.x,
                         threads, cluster);
     if (launch.n_threads < 1 || launch.n_threads > TSR_EMU_MAX_THREADS)

@@ -30,7 +30,7 @@ mutant(init_fence_missing ${kernel} "tsr_mbarrier_fence_init()" "(void)0" "fence
 mutant(start_barrier_missing ${kernel} "tsr_cluster_wait();\n    } else" "    } else" "")
 mutant(multicast_to_one ${kernel} "mask_b |= 1u << (m * CLUSTER_N + w->rank_n)" "mask_b |= 1u << w->rank_n" "deadlock")
 mutant(proxy_fence_missing ${output} "tsr_fence_async_shared()" "(void)0" "with no fence.proxy.async")
-mutant(store_barrier_missing ${output} "tsr_fence_async_shared();\n        tsr_named_barrier_sync(1 + boxes->group, 128)"
+mutant(store_barrier_missing ${output} "tsr_fence_async_shared();\n        tsr_named_barrier(1 + (unsigned)boxes->group, 128)"
        "tsr_fence_async_shared()" "race")
 mutant(store_wait_missing ${output} "tsr_tma_wait_read(EPILOGUE_BOXES - 1)" "(void)0" "race")
 mutant(last_store_wait_missing ${kernel} "tsr_tma_wait_read(0)" "(void)0" "ends before its bulk stores")
