@@ -119,8 +119,8 @@ const cli_command cli_cmd_bench = {
     "measure kernels, and other libraries beside them",
     "[options]",
     options,
-    "Each line has the median time and its spread (+-), GFLOP/s, GB/s of operands, % of the device's peak without "
-    "tensor cores, the speedup over cpu-sequential, and, with --vs, the library's time over ours with a 95% interval, "
+    "Each line has the median time and its spread (+-), GFLOP/s, GB/s of operands, % of the device's peak for the "
+    "type, the speedup over cpu-sequential, and, with --vs, the library's time over ours with a 95% interval, "
     "for its first choice and, where it has several algorithms, the best of 16. A kernel that needs more than 10 s for "
     "its rounds gets fewer. OpenBLAS runs the CPU "
     "code that its name shows, which OPENBLAS_CORETYPE forces. Exit code 1 if a kernel "

@@ -62,7 +62,7 @@ static void print_cpu(void)
 
 static void print_gpu(const lab_device *gpu)
 {
-    char memory[32], l2[32], bandwidth[32], f32[32], f64[32];
+    char memory[32], l2[32], bandwidth[32], f32[32], f64[32], tensor16[32], tf32[32];
     line(gpu->id, "%s, compute capability %d.%d, %d SMs at up to %d MHz", gpu->name, gpu->arch / 10, gpu->arch % 10,
          gpu->sm_count, gpu->core_clock_khz / 1000);
     line("", "%s of memory, %d bits at %d MHz: peak %s; L2 %s", cli_bytes_text(memory, (double)gpu->memory_bytes),
@@ -71,6 +71,10 @@ static void print_gpu(const lab_device *gpu)
     line("", "peak f32 %s, f64 %s without tensor cores; ridge %.1f FLOP/B in f32",
          cli_rate_text(f32, gpu->peak_flops_f32, "FLOP/s"), cli_rate_text(f64, gpu->peak_flops_f64, "FLOP/s"),
          gpu->memory_bytes_per_s > 0 ? gpu->peak_flops_f32 / gpu->memory_bytes_per_s : 0.0);
+    if (gpu->peak_flops_tensor16 > 0)
+        line("", "peak bf16 and f16 %s, tf32 %s with tensor cores",
+             cli_rate_text(tensor16, gpu->peak_flops_tensor16, "FLOP/s"),
+             cli_rate_text(tf32, gpu->peak_flops_tf32, "FLOP/s"));
 }
 
 /* Opens GPU after GPU until one is not there; 0 and why, if not even the first is. */
@@ -119,6 +123,8 @@ static void json_device(const lab_device *device)
     cli_json_int(&json, "l2_bytes", device->l2_bytes);
     cli_json_number(&json, "peak_flops_f32", device->peak_flops_f32);
     cli_json_number(&json, "peak_flops_f64", device->peak_flops_f64);
+    cli_json_number(&json, "peak_flops_tensor16", device->peak_flops_tensor16);
+    cli_json_number(&json, "peak_flops_tf32", device->peak_flops_tf32);
     cli_json_number(&json, "memory_bytes_per_s", device->memory_bytes_per_s);
     cli_json_number(&json, "transfer_bytes_per_s", device->transfer_bytes_per_s);
     cli_json_end(&json);

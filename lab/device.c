@@ -46,6 +46,8 @@ static void copy_device(const tsr_device *from, lab_device *to)
     to->threads = from->threads;
     to->peak_flops_f32 = from->peak_flops_f32;
     to->peak_flops_f64 = from->peak_flops_f64;
+    to->peak_flops_tensor16 = from->peak_flops_tensor16;
+    to->peak_flops_tf32 = from->peak_flops_tf32;
     to->memory_bytes_per_s = from->memory_bytes_per_s;
     to->transfer_bytes_per_s = from->transfer_bytes_per_s;
     to->launch_ns = from->launch_ns;
@@ -80,15 +82,19 @@ int64_t lab_device_cache_bytes(const lab_device *device)
     return device->is_cuda || device->l3_bytes == 0 ? device->l2_bytes : device->l3_bytes;
 }
 
-double lab_peak_flops(const lab_device *device, tsr_compute compute)
+double lab_peak_flops(const lab_device *device, tsr_compute compute, tsr_dtype a)
 {
     switch (compute) {
     case TSR_COMPUTE_F64:
         return device->peak_flops_f64;
     case TSR_COMPUTE_F32:
+        if (device->is_cuda && a != TSR_F32)
+            return a == TSR_BF16 || a == TSR_F16 ? device->peak_flops_tensor16 : 0.0;
         return device->peak_flops_f32;
+    case TSR_COMPUTE_TF32:
+        return device->peak_flops_tf32;
     default:
-        return 0.0; /* tensor cores and integers: nobody has asked the device for these yet */
+        return 0.0; /* integers: nobody has asked the device for these yet */
     }
 }
 
@@ -121,7 +127,8 @@ lab_roofline lab_roofline_of(const lab_device *device, const tsr_gemm_desc *desc
         r.bytes += operand_bytes(&desc->c, desc->m, desc->n);
     r.bytes *= (double)desc->batch_count;
     r.intensity = r.bytes > 0.0 ? r.flops / r.bytes : 0.0;
-    const double peak = lab_peak_flops(device, resolved_compute(desc)), bandwidth = device->memory_bytes_per_s;
+    const double peak = lab_peak_flops(device, resolved_compute(desc), desc->a.dtype),
+                 bandwidth = device->memory_bytes_per_s;
     if (peak > 0.0 && bandwidth > 0.0) {
         r.ridge = peak / bandwidth;
         r.memory_bound = r.intensity < r.ridge;
@@ -132,6 +139,6 @@ lab_roofline lab_roofline_of(const lab_device *device, const tsr_gemm_desc *desc
 
 double lab_peak_percent(const lab_device *device, const tsr_gemm_desc *desc, double time_ns)
 {
-    const double peak = lab_peak_flops(device, resolved_compute(desc));
+    const double peak = lab_peak_flops(device, resolved_compute(desc), desc->a.dtype);
     return peak > 0.0 && time_ns > 0.0 ? 100.0 * flops_of(desc) / (time_ns * 1e-9) / peak : (double)NAN;
 }

@@ -14,8 +14,9 @@ typedef struct lab_device {
     int64_t memory_bytes;
     /* CPU: of one core, l3 of the chip. GPU: l2 only. 0 where unknown. */
     int64_t l1_bytes, l2_bytes, l3_bytes;
-    int threads;                           /* CPU */
-    double peak_flops_f32, peak_flops_f64; /* FLOP/s, all cores, no tensor cores */
+    int threads;                                 /* CPU */
+    double peak_flops_f32, peak_flops_f64;       /* FLOP/s, all cores, no tensor cores */
+    double peak_flops_tensor16, peak_flops_tf32; /* tensor cores: bf16 and f16 with sums in f32, dense; 0 if unknown */
     double memory_bytes_per_s;
     double transfer_bytes_per_s; /* host <-> device; 0: the memory is the host's */
     double launch_ns;
@@ -31,8 +32,9 @@ void lab_device_of(const tsr_context *context, lab_device *out);
 /* Bytes that must fit no cache for a measurement to be cold: the last level. */
 int64_t lab_device_cache_bytes(const lab_device *device);
 
-/* FLOP/s that sums of this compute type can reach; 0 when unknown. */
-double lab_peak_flops(const lab_device *device, tsr_compute compute);
+/* FLOP/s that sums of this compute type can reach, A being of dtype `a`: on GPUs 16-bit products are the tensor cores'.
+ * 0 when unknown. */
+double lab_peak_flops(const lab_device *device, tsr_compute compute, tsr_dtype a);
 
 typedef struct lab_roofline {
     double flops;         /* 2 M N K per problem */

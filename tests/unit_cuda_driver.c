@@ -147,6 +147,8 @@ static void peaks_follow_from_properties(void **unused)
     tsr_cuda_set_peaks(&a100, 2);
     assert_near(a100.peak_flops_f32, 19.5e12, 0.002);
     assert_near(a100.peak_flops_f64, 9.7e12, 0.01);
+    assert_near(a100.peak_flops_tensor16, 312e12, 0.001);
+    assert_near(a100.peak_flops_tf32, 156e12, 0.001);
     assert_near(a100.memory_bytes_per_s, 1555e9, 0.001);
     tsr_cuda_set_peaks(&rtx3090, 32);
     assert_near(rtx3090.peak_flops_f32, 35.58e12, 0.001);
@@ -155,10 +157,13 @@ static void peaks_follow_from_properties(void **unused)
     tsr_cuda_set_peaks(&h200, 2);
     assert_near(h200.peak_flops_f32, 66.9e12, 0.001);
     assert_near(h200.peak_flops_f64, 33.5e12, 0.002);
+    /* The data sheet's 989 TFLOP/s are at 1.83 GHz. */
+    assert_near(h200.peak_flops_tensor16, 989.4e12 * 1980 / 1830, 0.001);
     assert_near(h200.memory_bytes_per_s, 4.917e12, 0.001);
     tsr_cuda_set_peaks(&unknown, 4);
     assert_near(unknown.peak_flops_f32, 2.56e12, 1e-9);
     assert_near(unknown.peak_flops_f64, 0.64e12, 1e-9);
+    assert_true(unknown.peak_flops_tensor16 == 0 && unknown.peak_flops_tf32 == 0);
 }
 
 static void link_rates_are_read_strictly(void **unused)

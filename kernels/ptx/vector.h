@@ -1,16 +1,18 @@
-/* 16-byte vectors: one instruction moves them, one call of the emulator sees them. */
+/* Vectors of 8 and 16 bytes: one instruction moves them, one call of the emulator sees them. */
 #ifndef TSR_PTX_VECTOR_H
 #define TSR_PTX_VECTOR_H
 
 #include "ptx/language.h"
 
 #if TSR_EMU
+typedef float tsr_f32x2 __attribute__((vector_size(8)));
 typedef float tsr_f32x4 __attribute__((vector_size(16)));
 typedef double tsr_f64x2 __attribute__((vector_size(16)));
 typedef unsigned tsr_u32x4 __attribute__((vector_size(16)));
 /* Element i of a vector, as an lvalue; i must be a constant once loops are unrolled. */
 #define tsr_lane(vector, i) ((vector)[i])
 #else
+typedef float2 tsr_f32x2;
 typedef float4 tsr_f32x4;
 typedef double2 tsr_f64x2;
 typedef uint4 tsr_u32x4;
@@ -29,6 +31,15 @@ TSR_DEVICE tsr_f64x2 tsr_load_f64x2(const double *address)
 TSR_DEVICE tsr_u32x4 tsr_load_u32x4(const unsigned *address)
 {
     return *(const tsr_u32x4 *)address;
+}
+
+/* st.v2.f32: `address` must be a multiple of 8 bytes. */
+TSR_DEVICE void tsr_store_f32x2(float *address, float first, float second)
+{
+    tsr_f32x2 value;
+    tsr_lane(value, 0) = first;
+    tsr_lane(value, 1) = second;
+    *(tsr_f32x2 *)address = value;
 }
 
 /* st.v4.f32 and its like. */

@@ -33,6 +33,8 @@ typedef struct tsr_device {
     long long l1_bytes, l2_bytes, l3_bytes; /* CPU, of one core; l3 of the whole chip */
     double peak_flops_f32; /* FLOP/s of all cores without tensor cores; the clock is the highest named */
     double peak_flops_f64;
+    double peak_flops_tensor16; /* tensor cores, bf16 or f16 with sums in f32, no sparsity; 0: none, or not known */
+    double peak_flops_tf32;
     double memory_bytes_per_s;   /* peak of device memory, from properties (GPU) or measured once (CPU: estimate) */
     double transfer_bytes_per_s; /* host <-> device; 0 if the memory is the host's */
     double launch_ns;            /* fixed cost of a call */

@@ -32,6 +32,27 @@ void tsr_cuda_lanes(int arch, int *f32, int *f64)
         }
 }
 
+/* FLOP per clock and SM of dense bf16 and f16 products with sums in f32; tf32 has half of it on all of these. From the
+ * rates in NVIDIA's papers on A100, A40, L40S, H100, B200 and RTX PRO 6000, over SMs and boost clock. GeForce cards of
+ * capability 8.6, 8.9 and 12.0 have half, which properties do not tell. */
+static int tensor16_flops(int arch)
+{
+    switch (arch) {
+    case 80:
+        return 2048;
+    case 86:
+    case 89:
+    case 120:
+        return 1024;
+    case 90:
+        return 4096;
+    case 100:
+        return 8192;
+    default:
+        return 0;
+    }
+}
+
 void tsr_cuda_set_peaks(tsr_device *out, int f32_per_f64)
 {
     const tsr_cuda_limits *cuda = &out->cuda;
@@ -41,6 +62,8 @@ void tsr_cuda_set_peaks(tsr_device *out, int f32_per_f64)
     out->peak_flops_f32 = 2.0 * cuda->sm_count * f32 * clock_hz;
     out->peak_flops_f64 =
         f64 ? 2.0 * cuda->sm_count * f64 * clock_hz : out->peak_flops_f32 / (f32_per_f64 > 0 ? f32_per_f64 : 64);
+    out->peak_flops_tensor16 = 1.0 * cuda->sm_count * tensor16_flops(cuda->arch) * clock_hz;
+    out->peak_flops_tf32 = out->peak_flops_tensor16 / 2;
     /* Two transfers per clock and pin: DDR, for HBM and GDDR alike as the driver counts their clocks. */
     out->memory_bytes_per_s = 2.0 * (cuda->memory_bus_bits / 8.0) * 1e3 * cuda->memory_clock_khz;
 }

@@ -73,7 +73,7 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
     out->cuda = h200_limits;
     out->threads = options->threads > 0 ? options->threads : process_cpus();
     /* One emulated multiply-add takes some tens of nanoseconds: nobody shall choose this device for speed. */
-    out->peak_flops_f32 = out->peak_flops_f64 = 1e8;
+    out->peak_flops_f32 = out->peak_flops_f64 = out->peak_flops_tensor16 = out->peak_flops_tf32 = 1e8;
     out->memory_bytes_per_s = 1e8;
     out->transfer_bytes_per_s = 0;
     out->launch_ns = 1e6;

@@ -4,8 +4,15 @@
 
 #include "plan/plan.h"
 
+static int on_tensor_cores(const tsr_row *row)
+{
+    return row->compute == TSR_COMPUTE_TF32 || (row->kind == TSR_ROW_CUDA && tsr_dtype_bytes(row->dtype_ab) == 2);
+}
+
 static double peak_flops(const tsr_row *row, const tsr_device *device)
 {
+    if (on_tensor_cores(row))
+        return row->compute == TSR_COMPUTE_TF32 ? device->peak_flops_tf32 : device->peak_flops_tensor16;
     return row->compute == TSR_COMPUTE_F64 ? device->peak_flops_f64 : device->peak_flops_f32;
 }
 
@@ -123,4 +130,16 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
         waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) + (row->overlaps_stores ? 1 : waves) * store_ns;
     settle(out, device->launch_ns + (cluster > 1 ? cluster_start_ns : 0), work_ns,
            least_bytes(problem) / device->memory_bytes_per_s * 1e9, tiles * cluster * steps * step_bytes);
+}
+
+/* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
+ * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess that measurements replace.
+ */
+void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
+    const double warps = per_sm * row->threads_x * row->threads_y / 32;
+    const double busy = warps < 8 ? warps / 8 : 1;
+    const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
+    settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
 }

@@ -1,0 +1,106 @@
+/* The types of a tensor-core kernel that is compiled once for each: -DELEM_bf16, -DELEM_f16 or -DELEM_tf32 for A and B,
+ * and -DOUT_f32 if C and D are f32 where A and B are not. Memory holds tf32 as f32. */
+#ifndef TSR_TILE_TENSOR_ELEMENT_H
+#define TSR_TILE_TENSOR_ELEMENT_H
+
+#include "ptx/arithmetic.h"
+#include "ptx/convert.h"
+#include "ptx/vector.h"
+
+#if defined(ELEM_bf16)
+typedef unsigned short elem;
+#define tensor_widen  tsr_widen_bf16
+#define tensor_narrow tsr_narrow_bf16
+#elif defined(ELEM_f16)
+typedef unsigned short elem;
+#define tensor_widen  tsr_widen_f16
+#define tensor_narrow tsr_narrow_f16
+#elif defined(ELEM_tf32)
+typedef unsigned elem; /* the bits of a float */
+#else
+#error "give the element type: -DELEM_bf16, -DELEM_f16 or -DELEM_tf32"
+#endif
+
+enum { CHUNK = 16 / (int)sizeof(elem) /* elements that one 16-byte access moves */ };
+
+#if defined(OUT_f32) || defined(ELEM_tf32)
+typedef float out_elem;
+TSR_DEVICE float tensor_widen_out(out_elem value)
+{
+    return value;
+}
+TSR_DEVICE out_elem tensor_narrow_out(float value)
+{
+    return value;
+}
+TSR_DEVICE void tensor_store_pair(out_elem *to, float first, float second)
+{
+    tsr_store_f32x2(to, first, second);
+}
+#else
+typedef unsigned short out_elem;
+TSR_DEVICE float tensor_widen_out(out_elem value)
+{
+    return tensor_widen(value);
+}
+TSR_DEVICE out_elem tensor_narrow_out(float value)
+{
+    return tensor_narrow(value);
+}
+/* Two neighbours, rounded and stored together; `to` is aligned to both. */
+TSR_DEVICE void tensor_store_pair(out_elem *to, float first, float second)
+{
+    *(unsigned *)(void *)to = tensor_narrow(first) | (unsigned)tensor_narrow(second) << 16;
+}
+#endif
+
+/* Where sums go: D = alpha * sum + beta * C in one problem of the batch. */
+typedef struct tensor_out {
+    const out_elem *c;
+    out_elem *d;
+    long long m, n, ldc, ldd;
+    float alpha, beta;
+    int any_sum; /* K > 0; otherwise an infinite alpha must not make NaN of no sum */
+    int reads_c; /* beta != 0; otherwise C may hold NaN, or not exist */
+} tensor_out;
+
+TSR_DEVICE tensor_out tensor_out_open(const tsr_gemm_args *args, long long z)
+{
+    tensor_out out;
+    out.c = (const out_elem *)args->c + z * args->batch_c;
+    out.d = (out_elem *)args->d + z * args->batch_d;
+    out.m = args->m;
+    out.n = args->n;
+    out.ldc = args->ldc;
+    out.ldd = args->ldd;
+    out.alpha = (float)args->alpha;
+    out.beta = (float)args->beta;
+    out.any_sum = args->k > 0;
+    out.reads_c = args->beta != 0.0;
+    return out;
+}
+
+/* Writes D[row, col], if it lies inside the matrix. */
+TSR_DEVICE void tensor_output(const tensor_out *out, long long row, long long col, float sum)
+{
+    if (row >= out->m || col >= out->n)
+        return;
+    float value = out->any_sum ? tsr_mul_f32(out->alpha, sum) : 0;
+    if (out->reads_c)
+        value = tsr_fma_f32(out->beta, tensor_widen_out(out->c[row * out->ldc + col]), value);
+    out->d[row * out->ldd + col] = tensor_narrow_out(value);
+}
+
+/* Two neighbours of a row, by one store if D and its rows are aligned to two elements (`aligned`) and C is not read. */
+TSR_DEVICE void tensor_output_pair(const tensor_out *out, long long row, long long col, const float sum[2], int aligned)
+{
+    if (!aligned || out->reads_c || col + 2 > out->n) {
+        tensor_output(out, row, col, sum[0]);
+        tensor_output(out, row, col + 1, sum[1]);
+    } else if (row < out->m) {
+        tensor_store_pair(out->d + row * out->ldd + col, out->any_sum ? tsr_mul_f32(out->alpha, sum[0]) : 0,
+                          out->any_sum ? tsr_mul_f32(out->alpha, sum[1]) : 0);
+    }
+}
+
+#endif
