@@ -126,8 +126,8 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
         (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
     const double l2_ns = step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double store_ns = store_ns_per_value * values;
-    const double work_ns = waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
-                           (row->overlaps_stores ? 1 : waves) * store_ns;
+    const double work_ns =
+        waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) + (row->overlaps_stores ? 1 : waves) * store_ns;
     settle(out, device->launch_ns + (cluster > 1 ? cluster_start_ns : 0), work_ns,
            least_bytes(problem) / device->memory_bytes_per_s * 1e9, tiles * cluster * steps * step_bytes);
 }
