@@ -50,6 +50,9 @@ typedef struct cli_bench_entries {
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out);
 void cli_bench_entries_free(cli_bench_entries *entries);
 
+/* `bench` without --compare: measures what the settings name. An exit code. */
+int cli_bench_run(const cli_bench_session *session);
+
 /* `bench --compare`: measures the lines of an old file again. An exit code. */
 int cli_bench_compare(cli_bench_session *session);
 

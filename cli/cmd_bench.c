@@ -1,23 +1,13 @@
 /* tessera bench: kernels, and other libraries beside them, timed in interleaved rounds. */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/atomic_file.h"
 #include "cli/bench.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "lab/baseline.h"
-#include "lab/report.h"
-#include "lab/shapes.h"
-#include "lab/stats.h"
 
-enum { RATES_MAX = 256 };
-static const double budget_s = 10.0;   /* of one kernel in one cell */
-static const double too_long_s = 20.0; /* a single call that `all` leaves out */
+static const double budget_s = 10.0; /* of one kernel in one cell */
 
 #define AT(field) .offset = offsetof(cli_bench_settings, field)
 static const cli_option options[] = {
@@ -81,309 +71,6 @@ static const cli_option options[] = {
      AT(compare)},
     {0}};
 
-/* Time of one multiply-add of a kernel at the last size, to tell how long the next will take. */
-typedef struct rate {
-    const char *kernel;
-    const lab_bench *bench;
-    tsr_dtype dtype;
-    double ns;
-} rate;
-
-typedef struct session {
-    cli_bench_session common;
-    cli_bench_devices devices;
-    lab_shapes shapes;
-    lab_report report;
-    rate rates[RATES_MAX];
-    size_t rate_count;
-    int failed; /* a contestant failed while running */
-} session;
-
-static double products(lab_shape shape)
-{
-    return (double)shape.m * (double)shape.n * (double)shape.k;
-}
-
-/* ---- how long it will take ---- */
-
-static rate *find_rate(session *s, const lab_bench *bench, const lab_entry *entry, tsr_dtype dtype)
-{
-    for (size_t i = 0; i < s->rate_count; i++) {
-        rate *r = &s->rates[i];
-        if (r->bench == bench && r->dtype == dtype && entry->kernel != NULL && strcmp(r->kernel, entry->kernel) == 0)
-            return r;
-    }
-    return NULL;
-}
-
-static void remember_rate(session *s, const lab_bench *bench, const lab_cell *cell, const lab_entry *entry)
-{
-    rate *r = find_rate(s, bench, entry, cell->dtype);
-    if (entry->timing.rounds == 0 || products(cell->shape) == 0.0 || entry->kernel == NULL)
-        return;
-    if (r == NULL && s->rate_count < RATES_MAX) {
-        r = &s->rates[s->rate_count++];
-        *r = (rate){entry->kernel, bench, cell->dtype, 0.0};
-    }
-    if (r != NULL)
-        r->ns = entry->timing.round_ns[0] / products(cell->shape);
-}
-
-/* Leaves out what nobody asked for by name and nobody would wait for. */
-static void leave_out_slow(session *s, const lab_bench *bench, const lab_cell *cell, const lab_baseline *baseline)
-{
-    if (strcmp(s->common.set->kernels.values[0], "all") != 0)
-        return;
-    for (size_t i = 0; i < cell->entry_count; i++) {
-        lab_entry *entry = &cell->entries[i];
-        const rate *r = find_rate(s, bench, entry, cell->dtype);
-        double expected_ns = r != NULL ? r->ns * products(cell->shape) : 0.0;
-        if (!bench->device.is_cuda && strcmp(entry->kernel, "cpu-sequential") == 0)
-            expected_ns = baseline->ns;
-        if (expected_ns > too_long_s * 1e9)
-            snprintf(entry->reason, sizeof entry->reason, "left out: one call takes about %.0f s (ask for it by name)",
-                     expected_ns * 1e-9);
-    }
-}
-
-/* ---- one cell ---- */
-
-static const char *layout_name(const lab_cell *cell)
-{
-    static const char *const names[] = {"nn", "nt", "tn", "tt"};
-    return names[cell->trans_a * 2 + cell->trans_b];
-}
-
-static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
-{
-    char text[400];
-    cli_progress_clear(s->common.progress);
-    snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %s",
-             entry->kernel != NULL ? entry->kernel : "auto", tsr_dtype_name(cell->dtype), layout_name(cell),
-             cell->shape.m, cell->shape.n, cell->shape.k, entry->reason);
-    if (s->report.format == LAB_TABLE)
-        lab_report_note(&s->report, text);
-    else
-        cli_failure(s->common.self, "%s", text);
-}
-
-static void report_entry(session *s, const lab_bench *bench, const lab_cell *cell, const lab_entry *entry,
-                         const lab_baseline *baseline)
-{
-    size_t lines = 0;
-    if (entry->reason[0] != '\0')
-        note_entry(s, cell, entry);
-    s->failed |= entry->timing.status != TSR_OK;
-    if (entry->timing.rounds == 0)
-        return;
-    cli_progress_clear(s->common.progress);
-    for (size_t i = 0; i < cell->rival_count; i++) {
-        if (cell->rivals[i].reason[0] != '\0')
-            continue;
-        const lab_record record = lab_cell_record(bench, cell, entry, &cell->rivals[i], baseline, &s->common.options);
-        lab_report_add(&s->report, &record);
-        lines++;
-    }
-    if (lines > 0)
-        return;
-    const lab_record record = lab_cell_record(bench, cell, entry, NULL, baseline, &s->common.options);
-    lab_report_add(&s->report, &record);
-}
-
-static void report_cell(session *s, const lab_bench *bench, const lab_cell *cell, const lab_baseline *baseline)
-{
-    for (size_t i = 0; i < cell->rival_count; i++)
-        if (cell->rivals[i].reason[0] != '\0') {
-            cli_progress_clear(s->common.progress);
-            cli_failure(s->common.self, "without %s: %s", cell->rivals[i].peer->ops->name, cell->rivals[i].reason);
-        }
-    for (size_t i = 0; i < cell->entry_count; i++) {
-        remember_rate(s, bench, cell, &cell->entries[i]);
-        report_entry(s, bench, cell, &cell->entries[i], baseline);
-    }
-}
-
-/* The sequential time of this cell, if the cell itself measured it, is the best there is. */
-static void take_baseline(const lab_cell *cell, lab_baseline *baseline)
-{
-    for (size_t i = 0; i < cell->entry_count; i++) {
-        const lab_entry *entry = &cell->entries[i];
-        if (strncmp(entry->instance, "cpu_sequential", strlen("cpu_sequential")) == 0 && entry->timing.rounds > 0)
-            *baseline = (lab_baseline){lab_median(entry->timing.round_ns, entry->timing.rounds), 0};
-    }
-}
-
-static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline *baseline)
-{
-    cli_bench_entries entries;
-    if (!cli_bench_choose(s->common.set, bench, cell->dtype, &entries))
-        return cli_failure(s->common.self, "no memory for the list of kernels");
-    cell->entries = entries.items;
-    cell->entry_count = entries.count;
-    cli_progress_say(s->common.progress, "%s %s %" PRId64 " x %" PRId64 " x %" PRId64 " on %s",
-                     tsr_dtype_name(cell->dtype), layout_name(cell), cell->shape.m, cell->shape.n, cell->shape.k,
-                     bench->device.id);
-    leave_out_slow(s, bench, cell, baseline);
-    const tsr_status status = entries.count > 0 ? lab_cell_measure(bench, cell, &s->common.options) : TSR_OK;
-    if (status == TSR_OK) {
-        take_baseline(cell, baseline);
-        report_cell(s, bench, cell, baseline);
-    } else {
-        cli_progress_clear(s->common.progress);
-        cli_failure(s->common.self, "%" PRId64 " x %" PRId64 " x %" PRId64 " on %s: %s", cell->shape.m, cell->shape.n,
-                    cell->shape.k, bench->device.id, tsr_last_error());
-        s->failed = 1;
-    }
-    lab_cell_clear(cell);
-    cli_bench_entries_free(&entries);
-    return CLI_CONTINUE;
-}
-
-/* One problem on all devices, the CPU first: cpu-sequential is what the others refer to. */
-static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_shape shape)
-{
-    cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
-    lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape);
-    int code = CLI_CONTINUE;
-    for (size_t d = 0; d < s->devices.count && code == CLI_CONTINUE && !cli_interrupted(); d++) {
-        lab_cell cell;
-        memset(&cell, 0, sizeof cell);
-        cell.dtype = dtype;
-        cell.trans_a = layout.a == TSR_T;
-        cell.trans_b = layout.b == TSR_T;
-        cell.shape = shape;
-        code = bench_cell(s, &s->devices.items[d], &cell, &baseline);
-    }
-    return code;
-}
-
-static int bench_all(session *s)
-{
-    const cli_bench_settings *set = s->common.set;
-    int code = CLI_CONTINUE;
-    for (size_t t = 0; t < set->dtypes.count; t++)
-        for (size_t l = 0; l < set->layouts.count; l++)
-            for (size_t i = 0; i < s->shapes.count && code == CLI_CONTINUE && !cli_interrupted(); i++)
-                code = bench_problem(s, set->dtypes.values[t], set->layouts.values[l], s->shapes.items[i]);
-    return code == CLI_CONTINUE ? CLI_OK : code;
-}
-
-/* ---- the report ---- */
-
-/* What the numbers are of, above tables. */
-static void describe(session *s)
-{
-    char text[400], cache[32];
-    if (s->report.format != LAB_TABLE && s->report.format != LAB_MD)
-        return;
-    for (size_t d = 0; d < s->devices.count; d++) {
-        const lab_bench *bench = &s->devices.items[d];
-        const int64_t bytes = lab_device_cache_bytes(&bench->device);
-        cli_bytes_text(cache, (double)bytes);
-        if (bench->device.is_cuda)
-            snprintf(text, sizeof text, "%s: %s; operands rotate through twice its %s of cache", bench->device.id,
-                     bench->label, cache);
-        else
-            snprintf(
-                text, sizeof text,
-                "%s: %s; operands above a quarter of its %s of cache rotate through twice as much, others stay hot",
-                bench->device.id, bench->label, cache);
-        lab_report_note(&s->report, text);
-        for (size_t p = 0; p < bench->peer_count; p++) {
-            snprintf(text, sizeof text, "%s: beside %s", bench->device.id, bench->peers[p].version);
-            lab_report_note(&s->report, text);
-        }
-    }
-    lab_report_note(&s->report,
-                    "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
-}
-
-static int kernel_width(void)
-{
-    size_t width = strlen("kernel");
-    tsr_kernel_info info = {.struct_bytes = sizeof info};
-    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
-        if (strlen(info.instance) > width)
-            width = strlen(info.instance);
-    return (int)width;
-}
-
-static int bench_to(session *s, FILE *to)
-{
-    size_t peers = 0;
-    for (size_t d = 0; d < s->devices.count; d++)
-        peers += s->devices.items[d].peer_count;
-    s->report = lab_report_begin((lab_format)s->common.set->format, to, kernel_width(), peers > 0);
-    describe(s);
-    int code = bench_all(s);
-    cli_progress_clear(s->common.progress);
-    if (code != CLI_OK)
-        return code;
-    if (cli_interrupted())
-        return cli_failure(s->common.self, "interrupted; %zu line%s measured", s->report.rows,
-                           s->report.rows == 1 ? " was" : "s were");
-    if (s->report.rows == 0)
-        return cli_failure(s->common.self, "nothing was measured: none of the kernels runs these problems here");
-    return s->failed ? CLI_FAILED : CLI_OK;
-}
-
-/* What was measured before Ctrl-C is put in place too: it took its time. */
-static int bench_to_file(session *s, const char *path)
-{
-    cli_atomic_file file;
-    cli_message error;
-    if (!cli_atomic_open(path, 0, &file, &error))
-        return cli_failure(s->common.self, "%s: %s", path, error.text);
-    const int fd = dup(file.fd);
-    FILE *to = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (to == NULL) {
-        cli_atomic_abandon(&file);
-        return cli_failure(s->common.self, "%s: %s", path, strerror(errno));
-    }
-    const int code = bench_to(s, to);
-    const int written = ferror(to) == 0;
-    if ((fclose(to) == 0) + written < 2) {
-        cli_atomic_abandon(&file);
-        return cli_failure(s->common.self, "%s: cannot be written: %s", path, strerror(errno));
-    }
-    if (s->report.rows == 0) {
-        cli_atomic_abandon(&file);
-        return code;
-    }
-    if (!cli_atomic_commit(&file, &error))
-        return cli_failure(s->common.self, "%s: %s", path, error.text);
-    return code;
-}
-
-/* ---- the command ---- */
-
-static int read_shapes(const cli_command *self, const cli_bench_settings *set, lab_shapes *out)
-{
-    if (set->sizes != NULL && set->shapes != NULL)
-        return cli_usage_error(self, "--sizes and --shapes exclude each other");
-    if (set->shapes == NULL) {
-        if (lab_shapes_squares("--sizes", set->sizes != NULL ? set->sizes : "32,256,1024,2048", out) == TSR_OK)
-            return CLI_CONTINUE;
-        return cli_usage_error(self, "%s", tsr_last_error());
-    }
-    if (lab_shapes_read(set->shapes, out) == TSR_OK)
-        return CLI_CONTINUE;
-    return cli_failure(self, "%s", tsr_last_error());
-}
-
-static int run_new(session *s)
-{
-    const cli_bench_settings *set = s->common.set;
-    int code = read_shapes(s->common.self, set, &s->shapes);
-    if (code == CLI_CONTINUE)
-        code = cli_bench_open(&s->common, set->peers, &s->devices);
-    if (code == CLI_CONTINUE)
-        code = set->out != NULL ? bench_to_file(s, set->out) : bench_to(s, stdout);
-    cli_bench_close(&s->devices);
-    lab_shapes_free(&s->shapes);
-    return code;
-}
-
 static void set_defaults(cli_bench_settings *set)
 {
     if (set->kernels.count == 0) {
@@ -403,29 +90,27 @@ static void set_defaults(cli_bench_settings *set)
 static int run(const cli_command *self, int argc, char **argv)
 {
     cli_bench_settings *set = calloc(1, sizeof *set);
-    session *s = calloc(1, sizeof *s);
-    int code = set != NULL && s != NULL ? CLI_CONTINUE : cli_failure(self, "no memory");
+    int code = set != NULL ? CLI_CONTINUE : cli_failure(self, "no memory");
     if (code == CLI_CONTINUE) {
         set->device = "auto";
         set->rounds = 30;
         code = cli_read_args(self, argc, argv, set);
     }
     if (code == CLI_CONTINUE) {
-        s->common = (cli_bench_session){.self = self, .set = set, .stop = cli_interrupt_catch()};
-        s->common.options =
-            (lab_bench_options){.rounds = (size_t)set->rounds, .budget_s = budget_s, .seed = 1, .stop = s->common.stop};
-        s->common.progress = cli_progress_begin();
+        cli_bench_session session = {.self = self, .set = set, .stop = cli_interrupt_catch()};
+        session.options =
+            (lab_bench_options){.rounds = (size_t)set->rounds, .budget_s = budget_s, .seed = 1, .stop = session.stop};
+        session.progress = cli_progress_begin();
         if (set->compare != NULL) {
-            code = cli_bench_compare(&s->common);
+            code = cli_bench_compare(&session);
         } else {
             set_defaults(set);
-            code = run_new(s);
+            code = cli_bench_run(&session);
         }
-        cli_progress_end(s->common.progress);
+        cli_progress_end(session.progress);
         code = cli_finish_output(self, code);
     }
     free(set);
-    free(s);
     return code;
 }
 

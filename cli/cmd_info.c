@@ -195,61 +195,95 @@ static const char *types(const tsr_kernel_info *info, char out[64])
     return out;
 }
 
-static void kernel_row(cli_table *table, const tsr_kernel_info *info)
+/* All instances of one kernel, and how wide their cells are. */
+typedef struct family {
+    const char *name;
+    int instance, types, constants, hardware;
+    int has_code; /* one of them has device code in this build */
+} family;
+
+/* The types are a column of their own. */
+static const char *constants_of(const tsr_kernel_info *info)
 {
-    char text[64], registers[16];
-    if (!info->is_cuda) {
-        cli_table_row(table, info->instance, types(info, text));
-        return;
-    }
-    snprintf(registers, sizeof registers, info->registers ? "%d" : "-", info->registers);
-    cli_table_row(table, info->instance, types(info, text), registers,
-                  info->has_device_code ? info->hash : "not in this build", info->hardware);
+    const char *blank = strchr(info->constants, ' ');
+    if (strncmp(info->constants, "ELEM_", 5) != 0)
+        return info->constants;
+    return blank ? blank + 1 : "";
 }
 
-/* The constants of each instance; they may be long, so they get lines of their own. */
-static void print_constants(const char *name)
+static void widen(int *width, const char *text)
 {
-    tsr_kernel_info info;
-    for (size_t i = 0; next_kernel(i, &info); i++) {
-        if (strcmp(info.name, name) != 0 || !info.is_cuda)
-            continue;
-        const int width = printf("  %s: ", info.instance);
-        cli_print_wrapped(stdout, info.constants, width, 4);
-    }
+    if ((int)strlen(text) > *width)
+        *width = (int)strlen(text);
 }
 
-/* All instances of one kernel below a line that says what it is. */
-static int print_kernel(const char *name)
+static family measure(const char *name)
 {
-    cli_table table;
+    family f = {.name = name, .instance = (int)strlen("instance"), .types = (int)strlen("types")};
     tsr_kernel_info info;
-    int headed = 0;
+    char text[64];
+    widen(&f.constants, "constants");
+    widen(&f.hardware, "passed on");
     for (size_t i = 0; next_kernel(i, &info); i++) {
         if (strcmp(info.name, name) != 0)
             continue;
-        if (!headed++) {
-            printf("\n%s: %s (%s)\n", info.name, info.summary, info.source);
-            if (info.is_cuda)
-                cli_table_begin(&table, "llrll", "instance", "types", "registers", "device code", "passed on");
-            else
-                cli_table_begin(&table, "ll", "instance", "types");
-        }
-        kernel_row(&table, &info);
+        widen(&f.instance, info.instance);
+        widen(&f.types, types(&info, text));
+        widen(&f.constants, constants_of(&info));
+        widen(&f.hardware, info.hardware);
+        f.has_code |= info.has_device_code;
     }
-    if (headed && !cli_table_end(&table, stdout, 2))
-        return 0;
-    print_constants(name);
-    return 1;
+    return f;
 }
 
-static int print_kernels(void)
+/* Cells with nothing to say are left out for the whole family; the constants go below where they are too long. */
+static void print_cells(const family *f, const char *instance, const char *dtypes, const char *registers,
+                        const char *hash, const char *hardware, const char *constants)
+{
+    int column = printf("  %-*s  ", f->instance, instance);
+    if (!*hardware) {
+        puts(dtypes);
+        return;
+    }
+    column += printf("%-*s  ", f->types, dtypes);
+    if (f->has_code)
+        column += printf("%4s  %-16s  ", registers, hash);
+    if (!*constants)
+        puts(hardware);
+    else if (column + f->hardware + 2 + f->constants <= CLI_COLUMNS)
+        printf("%-*s  %s\n", f->hardware, hardware, constants);
+    else
+        printf("%s\n    %s\n", hardware, constants);
+}
+
+static void print_kernel(const char *name)
+{
+    const family f = measure(name);
+    tsr_kernel_info info;
+    int headed = 0;
+    for (size_t i = 0; next_kernel(i, &info); i++) {
+        char dtypes[64], registers[16];
+        if (strcmp(info.name, name) != 0)
+            continue;
+        if (!headed++) {
+            char head[400];
+            snprintf(head, sizeof head, "%s: %s (%s)", info.name, info.summary, info.source);
+            putchar('\n');
+            cli_print_wrapped(stdout, head, 0, 2);
+            print_cells(&f, "instance", "types", "regs", "device code", info.is_cuda ? "passed on" : "",
+                        *constants_of(&info) ? "constants" : "");
+        }
+        snprintf(registers, sizeof registers, info.has_device_code ? "%d" : "-", info.registers);
+        print_cells(&f, info.instance, types(&info, dtypes), registers, info.has_device_code ? info.hash : "-",
+                    info.hardware, constants_of(&info));
+    }
+}
+
+static void print_kernels(void)
 {
     const char *name;
     for (size_t i = 0; (name = cli_kernel_name(i)) != NULL; i++)
-        if (!print_kernel(name))
-            return 0;
-    return 1;
+        print_kernel(name);
 }
 
 static void print_kernel_count(void)
@@ -322,8 +356,8 @@ static int run(const cli_command *self, int argc, char **argv)
     print_gpus();
     each_library(print_library);
     print_kernel_count();
-    if (set.kernels && !print_kernels())
-        return cli_failure(self, "out of memory");
+    if (set.kernels)
+        print_kernels();
     return CLI_OK;
 }
 

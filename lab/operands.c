@@ -75,7 +75,8 @@ static tsr_status allocate(lab_operands *operands, int64_t wanted)
 {
     for (;; wanted /= 2) {
         long long bytes;
-        tsr_status status = tsr_mul_size(wanted, operands->set_bytes, &bytes) ? TSR_OK : too_large();
+        const int fits = tsr_mul_size(wanted, operands->set_bytes, &bytes) && tsr_add_size(bytes, ALIGN_BYTES, &bytes);
+        tsr_status status = fits ? TSR_OK : too_large();
         if (status == TSR_OK)
             status = allocate_block(operands, bytes, &operands->block);
         if (status == TSR_OK) {
@@ -107,8 +108,10 @@ static tsr_status make_image(const part parts[3], int64_t set_bytes, uint64_t se
 
 static tsr_status fill_sets(lab_operands *operands, const part parts[3], const unsigned char *image)
 {
+    const size_t misplaced = (uintptr_t)operands->block % ALIGN_BYTES;
+    unsigned char *first = (unsigned char *)operands->block + (misplaced > 0 ? ALIGN_BYTES - misplaced : 0);
     for (size_t i = 0; i < operands->count; i++) {
-        unsigned char *at = (unsigned char *)operands->block + i * (size_t)operands->set_bytes;
+        unsigned char *at = first + i * (size_t)operands->set_bytes;
         operands->sets[i] = (lab_operand_set){at, at + parts[0].bytes, at + parts[0].bytes + parts[1].bytes};
         if (!operands->on_device) {
             memcpy(at, image, (size_t)operands->set_bytes);

@@ -281,7 +281,8 @@ static void test_blocks(void **state)
 {
     static const int shapes[][3] = {{3, 40, 257},   {13, 33, 601},   {50, 40, 300},  {50, 530, 65},  {490, 33, 70},
                                     {500, 521, 9},  {2, 4101, 5},    {1030, 2, 263}, {97, 101, 103}, {8, 8, 1025},
-                                    {2, 1100, 513}, {1100, 1030, 3}, {1, 2100, 260}, {2100, 1, 300}, {1, 3, 4001}};
+                                    {2, 1100, 513}, {1100, 1030, 3}, {1, 2100, 260}, {2100, 1, 300}, {1, 3, 4001},
+                                    {7, 1030, 520}, {16, 3000, 181}};
     (void)state;
     tsr_device device = open_device();
     for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
@@ -352,6 +353,51 @@ static void test_special_values(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+/* D written past the caches, as where it is larger than they are: the same bits, and nothing beside it. */
+static void test_streamed_results(void **state)
+{
+    enum { M = 500, N = 601, LD = 624, K = 3, BYTES = M * LD * 8 };
+    (void)state;
+    tsr_device device = open_device();
+    char *want = aligned_alloc(64, BYTES), *have = aligned_alloc(64, BYTES);
+    assert_true(want && have);
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        for (int t = 0; t < 2; t++) {
+            const tsr_row row = {.instance = "under test", .dtype_ab = dtypes[t], .dtype_cd = dtypes[t]};
+            matrix a = matrix_make(dtypes[t], M, K, 0, 1), b = matrix_make(dtypes[t], K, N, 0, 1);
+            fill(&a, small_int);
+            fill(&b, small_int);
+            memset(want, GUARD, BYTES);
+            memset(have, GUARD, BYTES);
+            tsr_gemm_args args = {.a = a.at,
+                                  .b = b.at,
+                                  .d = want,
+                                  .m = M,
+                                  .n = N,
+                                  .k = K,
+                                  .lda = K,
+                                  .ldb = N,
+                                  .ldd = LD,
+                                  .batch = 1,
+                                  .alpha = 0.5};
+            const tsr_cpu_call call = {.args = &args, .threads = 2, .device = &device};
+            device.l3_bytes = 1LL << 40;
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            device.l3_bytes = 0;
+            args.d = have;
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_memory_equal(have, want, BYTES);
+            matrix_free(&a);
+            matrix_free(&b);
+        }
+    }
+    free(want);
+    free(have);
+    tsr_cpu_backend.close(&device);
+}
+
 /* What a vector narrows is what the scalar conversion narrows: ties, overflow, denormals, NaN. */
 static void test_narrowing(void **state)
 {
@@ -392,9 +438,10 @@ static void test_unknown_isa(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential),  cmocka_unit_test(test_factors),        cmocka_unit_test(test_tile_edges),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_special_values), cmocka_unit_test(test_narrowing),
-        cmocka_unit_test(test_unknown_isa),
+        cmocka_unit_test(test_sequential),       cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_tile_edges),       cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_special_values),   cmocka_unit_test(test_narrowing),
+        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_unknown_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

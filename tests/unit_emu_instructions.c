@@ -15,7 +15,8 @@
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_vector, emu_test_warp, emu_test_async_copy, emu_test_ldmatrix, emu_test_convert;
-kernel emu_test_handover;
+kernel emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3;
+kernel emu_test_handover, emu_test_pipeline;
 kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
 
 typedef struct setup {
@@ -264,6 +265,57 @@ static void conversions_round(void **state)
     free(d);
 }
 
+/* Warps with different parts, and what is said of them when they do not agree. */
+static void named_barriers_order(void **state)
+{
+    (void)state;
+    enum { ROWS = 9, N = 32 };
+    float a[ROWS * N], d[ROWS * N];
+    for (int i = 0; i < ROWS * N; i++)
+        a[i] = (float)i;
+    const tsr_gemm_args args = {.a = a, .d = d, .m = ROWS, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
+    kernel *const kernels[] = {emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3};
+    for (int bug = 0; bug < 4; bug++)
+        for (unsigned long long seed = 0; seed < 8; seed++) {
+            const setup s = {"named", kernels[bug], TSR_F32, 96, 1, 2 * N * sizeof(float)};
+            const tsr_status status = try_kernel(&s, &args, seed, 1, 1, 0);
+            if (status != (bug ? TSR_KERNEL_FAULT : TSR_OK))
+                fail_msg("bug %d, seed %llu: %s", bug, seed, tsr_last_error());
+            for (int i = 0; i < ROWS * N && !bug; i++)
+                assert_true(d[i] == 2 * a[i]);
+            const char *expected[] = {"", "shared memory", "shared memory", "different counts"};
+            if (bug && !strstr(tsr_last_error(), expected[bug]))
+                fail_msg("bug %d: %s", bug, tsr_last_error());
+        }
+}
+
+/* Copies, matrix loads and products in one kernel: no fault where there is no bug, and exact sums at every edge. */
+static void a_pipeline_multiplies(void **state)
+{
+    (void)state;
+    enum { LD = 136, MOST = 130 };
+    static _Alignas(16) uint16_t a[MOST * LD], b[MOST * LD];
+    static float d[MOST * LD];
+    static const int shapes[][3] = {{64, 64, 32}, {1, 1, 1}, {63, 65, 31}, {130, 70, 130}, {66, 128, 97}};
+    const setup s = {"pipeline", emu_test_pipeline, TSR_BF16, 128, 1, 3 * (64 * 40 + 32 * 72) * 2};
+    fill(TSR_BF16, a, MOST * LD, 1);
+    fill(TSR_BF16, b, MOST * LD, 2);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const int m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        const tsr_gemm_args args = {
+            .a = a, .b = b, .d = d, .m = m, .n = n, .k = k, .lda = LD, .ldb = LD, .ldd = LD, .batch = 1, .alpha = 1};
+        if (try_kernel(&s, &args, i, (m + 63) / 64 * ((n + 63) / 64), 2, 0) != TSR_OK)
+            fail_msg("%s", tsr_last_error());
+        for (int row = 0; row < m; row++)
+            for (int col = 0; col < n; col++) {
+                double sum = 0;
+                for (int x = 0; x < k; x++)
+                    sum += (double)tsr_bf16_to_f32(a[row * LD + x]) * (double)tsr_bf16_to_f32(b[x * LD + col]);
+                assert_true((double)d[row * LD + col] == sum);
+            }
+    }
+}
+
 /* CTAs that wait for each other, in both directions, on one worker and on several. */
 static void ctas_hand_over(void **state)
 {
@@ -337,9 +389,12 @@ static void gpu_is_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_move),      cmocka_unit_test(warps_exchange), cmocka_unit_test(copies_land),
-        cmocka_unit_test(matrices_load),     cmocka_unit_test(mma_multiplies), cmocka_unit_test(wmma_multiplies),
-        cmocka_unit_test(conversions_round), cmocka_unit_test(ctas_hand_over), cmocka_unit_test(gpu_is_finite),
+        cmocka_unit_test(vectors_move),          cmocka_unit_test(warps_exchange),
+        cmocka_unit_test(copies_land),           cmocka_unit_test(matrices_load),
+        cmocka_unit_test(mma_multiplies),        cmocka_unit_test(wmma_multiplies),
+        cmocka_unit_test(conversions_round),     cmocka_unit_test(named_barriers_order),
+        cmocka_unit_test(a_pipeline_multiplies), cmocka_unit_test(ctas_hand_over),
+        cmocka_unit_test(gpu_is_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

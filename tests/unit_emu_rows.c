@@ -29,10 +29,7 @@ typedef struct layout {
 } layout;
 
 typedef struct buffers {
-    _Alignas(256) unsigned char a[MAX_BYTES];
-    _Alignas(256) unsigned char b[MAX_BYTES];
-    _Alignas(256) unsigned char c[MAX_BYTES];
-    _Alignas(256) unsigned char d[MAX_BYTES];
+    unsigned char a[MAX_BYTES], b[MAX_BYTES], c[MAX_BYTES], d[MAX_BYTES];
 } buffers;
 
 static tsr_device open_emulator(int threads)
@@ -51,11 +48,11 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed, int is_integer)
         tsr_store_element(dtype, array, i, is_integer ? rand() % 17 - 8 : rand() / (double)RAND_MAX - 0.5);
 }
 
-/* The next distance that keeps the row's alignment. */
-static long long aligned(const tsr_row *row, long long elems)
+/* The next multiple of what the row asks of leading dimensions. */
+static long long up(const tsr_row *row, long long elems)
 {
-    const long long unit = row->align_elems > 1 ? row->align_elems : 1;
-    return (elems + unit - 1) / unit * unit;
+    const long long align = row->align_elems > 1 ? row->align_elems : 1;
+    return (elems + align - 1) / align * align;
 }
 
 static tsr_gemm_args args_of(const tsr_row *row, const layout *l, buffers *x)
@@ -63,16 +60,16 @@ static tsr_gemm_args args_of(const tsr_row *row, const layout *l, buffers *x)
     tsr_gemm_args g = {.a = x->a, .b = x->b, .c = l->beta != 0 ? x->c : NULL, .d = l->in_place ? x->c : x->d};
     g.m = l->m, g.n = l->n, g.k = l->k, g.batch = l->batch, g.alpha = l->alpha, g.beta = l->beta;
     g.trans_a = l->trans_a, g.trans_b = l->trans_b;
-    const long long width_a = aligned(row, (l->trans_a ? l->m : l->k) + 3);
-    const long long width_b = aligned(row, (l->trans_b ? l->k : l->n) + 1);
-    const long long width_c = aligned(row, l->n + 2), width_d = l->in_place ? width_c : aligned(row, l->n + 5);
+    const long long width_a = up(row, (l->trans_a ? l->m : l->k) + 3),
+                    width_b = up(row, (l->trans_b ? l->k : l->n) + 1);
+    const long long width_c = up(row, l->n + 2), width_d = l->in_place ? width_c : up(row, l->n + 5);
     /* Interleaved: row r of problem z lies right after row r of problem z - 1. */
     const long long spread = l->interleaved ? l->batch : 1;
     g.lda = width_a * spread, g.ldb = width_b * spread, g.ldc = width_c * spread, g.ldd = width_d * spread;
-    g.batch_a = l->interleaved ? width_a : aligned(row, g.lda * (l->trans_a ? l->k : l->m) + 7);
-    g.batch_b = l->interleaved ? width_b : aligned(row, g.ldb * (l->trans_b ? l->n : l->k) + 1);
+    g.batch_a = l->interleaved ? width_a : g.lda * (l->trans_a ? l->k : l->m) + up(row, 7);
+    g.batch_b = l->interleaved ? width_b : g.ldb * (l->trans_b ? l->n : l->k) + up(row, 1);
     g.batch_c = l->interleaved ? width_c : g.ldc * l->m;
-    g.batch_d = l->in_place ? g.batch_c : l->interleaved ? width_d : aligned(row, g.ldd * l->m + 2);
+    g.batch_d = l->in_place ? g.batch_c : l->interleaved ? width_d : g.ldd * l->m + up(row, 2);
     if (l->shared_a)
         g.batch_a = 0;
     return g;
@@ -182,8 +179,7 @@ static void wrong_arguments_are_faults(void **state)
         tsr_gemm_args g = args_of(&rows[r], &l, x);
         g.a = x->a + 1;
         assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
-        if (!strstr(tsr_last_error(), "misaligned read") && !strstr(tsr_last_error(), "must be multiples of the copy"))
-            fail_msg("%s: %s", rows[r].instance, tsr_last_error());
+        assert_true(strstr(tsr_last_error(), "misaligned read") || strstr(tsr_last_error(), "must be multiples"));
         g = args_of(&rows[r], &l, x);
         g.b = NULL;
         assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);

@@ -22,6 +22,9 @@ unsigned tsr_emu_shared_address(const void *pointer);
 /* Waits for all threads of the CTA. */
 void tsr_emu_barrier(void);
 
+/* Comes to barrier `id` (1 to 15) of `threads` threads, and waits there or not. */
+void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits);
+
 /* What the lanes of a warp do together. Each lane in `mask` calls tsr_emu_warp with the same function and mask and with
  * operands of its own; the last one to come calls function(operands of each lane, mask), which reads and writes them
  * all; then all go on. Lanes that are not in the mask have NULL. The function returns NULL, or the rule that was

@@ -3,6 +3,7 @@
 #include "cpu/isa.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 /* The builtin gives prefetchw only under a flag of its own; every processor with AVX2 takes it. */
 #define FETCH_TO_WRITE(p) __asm__("prefetchw %0" : : "m"(*(p)))

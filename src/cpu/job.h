@@ -23,7 +23,7 @@ int tsr_direct_fits(const tsr_job *job);
 void tsr_direct(const tsr_job *job);
 /* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_nest(const tsr_job *job);
-/* M or N is 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
-tsr_status tsr_gemv_rows(const tsr_job *job);
+/* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
+tsr_status tsr_stream(const tsr_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* All that is written once for each instruction set: register tiles, packing, matrix-vector loops. A tsr_isa is one
- * instruction set; cpuid decides at run time which is used. The loops around these (nest.c, gemv.c) know nothing of
+ * instruction set; cpuid decides at run time which is used. The loops around these (nest.c, stream.c) know nothing of
  * element types: they move by bytes. */
 #ifndef TSR_CPU_MICRO_H
 #define TSR_CPU_MICRO_H
@@ -30,25 +30,47 @@ typedef struct tsr_micro {
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
+/* Ends a run of tiles with `stream`: what they wrote is seen before what is written next. */
+#if defined(__x86_64__)
+#define TSR_STREAM_END() __builtin_ia32_sfence()
+#else
+#define TSR_STREAM_END() ((void)0)
+#endif
+
 /* Packs a panel: to[p * width + j] = from(p, j) for p < k, j < n, in the compute type; what the rest of a row
  * holds is not read.
  * In pack_rows from(p, j) is element j of the row at from + p * step_bytes; in pack_columns it is element p of the row
  * at from + j * step_bytes. */
 typedef void tsr_pack_run(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
 
-/* Sums of a matrix-vector product, `count` of them, in the compute type.
- * dot:  sum[i] = sum over p of matrix(i, p) * x[p], row i at matrix + i * step_bytes; x is contiguous.
- * axpy: sum[j] = sum over p of x[p] * matrix(p, j), row p at matrix + p * step_bytes; x[p] at x + p * x_step_bytes. */
-typedef struct tsr_gemv {
+/* `count` dot products, in the compute type: sum[i] = sum over p of matrix(i, p) * x[p], row i at
+ * matrix + i * step_bytes; x is contiguous, of the stored type. */
+typedef struct tsr_dots {
     int64_t count, k;
     const void *matrix;
     int64_t step_bytes;
     const void *x;
-    int64_t x_step_bytes;
     void *sum;
-} tsr_gemv;
+} tsr_dots;
 
-typedef void tsr_gemv_run(const tsr_gemv *gemv);
+typedef void tsr_dots_run(const tsr_dots *dots);
+
+/* Adds `k` rows of a matrix, row p at matrix + p * step_bytes, to `rows` rows of sums of `count` elements:
+ * sum(i, j) += x(i, p) * matrix(p, j), in the order of p. The sums and x are of the compute
+ * type; x lies in groups of TSR_GROUP steps: x(i, p) at (p / TSR_GROUP * rows + i) * TSR_GROUP + p % TSR_GROUP. */
+typedef struct tsr_update {
+    int64_t count;
+    int rows, k;
+    const void *matrix;
+    int64_t step_bytes;
+    const void *x;
+    void *sum;
+    int64_t sum_step_bytes;
+} tsr_update;
+
+#define TSR_GROUP 8
+
+typedef void tsr_update_run(const tsr_update *update);
 
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
@@ -56,14 +78,15 @@ typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, c
 /* What depends on how elements are stored. */
 typedef struct tsr_store {
     tsr_pack_run *pack_rows, *pack_columns;
-    tsr_gemv_run *dot, *axpy;
+    tsr_dots_run *dots;
+    tsr_update_run *update;
     tsr_finish_run *finish;
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix)                                                                       \
-    {                                                                                           \
-        prefix##_pack_rows, prefix##_pack_columns, prefix##_dot, prefix##_axpy, prefix##_finish \
+#define TSR_STORE(prefix)                                                                          \
+    {                                                                                              \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, prefix##_update, prefix##_finish \
     }
 
 /* The register tiles of one compute type. */

@@ -17,6 +17,7 @@ enum {
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
+    STREAM_STEPS = 8,
     MIN_TASK_OPS = 12 << 20
 };
 
@@ -36,6 +37,7 @@ typedef struct nest {
     int a_direct;                                 /* tiles read A where it lies */
     b_mode b;
     int narrow; /* results are kept in the compute type until K is done */
+    int stream; /* D goes past the caches */
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
 } nest;
@@ -151,7 +153,8 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
-    tsr_micro tile = {.k = steps, .a_row_bytes = a.span_bytes, .a_k_bytes = a.k_bytes, .b_k_bytes = b->k_bytes};
+    tsr_micro tile = {
+        .stream = n->stream, .k = steps, .a_row_bytes = a.span_bytes, .a_k_bytes = a.k_bytes, .b_k_bytes = b->k_bytes};
     char *d;
     const char *c;
     if (n->narrow) {
@@ -234,6 +237,8 @@ static void task(void *data, int64_t index, int slot)
     }
     if (n->narrow)
         finish_region(n, &r);
+    if (n->stream)
+        TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
 /* Halves regions until every thread finds a few, but not below what pays for waking a thread. */
@@ -286,6 +291,18 @@ static void choose(nest *n)
     n->slot_bytes = (size_t)tsr_round_up((long long)slot_bytes, 4096);
 }
 
+/* With few steps of K writing D is most of the work: where D is too large to stay in the caches and is not read, its
+ * lines need not be fetched first. */
+static int writes_past_caches(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    const long long element = job->element_bytes, vector = job->tiles->lanes * element;
+    return element == job->wide_bytes && g->k <= STREAM_STEPS && g->beta == 0 &&
+           (uintptr_t)g->d % (size_t)vector == 0 && g->ldd * element % vector == 0 &&
+           g->batch_d * element % vector == 0 &&
+           (double)g->m * (double)g->n * (double)g->batch * (double)element > (double)job->device->l3_bytes;
+}
+
 tsr_status tsr_nest(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
@@ -295,6 +312,7 @@ tsr_status tsr_nest(const tsr_job *job)
     const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
     cut(&n, threads);
     choose(&n);
+    n.stream = writes_past_caches(job);
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
     if (n.slot_bytes) {

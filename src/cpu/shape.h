@@ -7,14 +7,23 @@
 #include "cpu/micro.h"
 
 typedef enum tsr_shape {
-    TSR_SHAPE_TILES, /* register tiles in cache blocks (nest.c) */
-    TSR_SHAPE_ROW,   /* M = 1: D = a row times B (gemv.c) */
-    TSR_SHAPE_COLUMN /* N = 1: D = A times a column (gemv.c) */
+    TSR_SHAPE_TILES,  /* register tiles in cache blocks (direct.c, nest.c) */
+    TSR_SHAPE_ROWS,   /* few rows times a B that must come from memory (stream.c) */
+    TSR_SHAPE_COLUMN, /* N = 1: A times a column (stream.c) */
 } tsr_shape;
 
-static inline tsr_shape tsr_shape_of(long long m, long long n)
+enum {
+    TSR_FEW_ROWS = 16,
+    TSR_LARGE_B = 512 * 1024 /* elements: more than an L2 holds */
+};
+
+static inline tsr_shape tsr_shape_of(long long m, long long n, long long k, int trans_b)
 {
-    return n == 1 ? TSR_SHAPE_COLUMN : m == 1 ? TSR_SHAPE_ROW : TSR_SHAPE_TILES;
+    if (n == 1)
+        return TSR_SHAPE_COLUMN;
+    if (m == 1 || (m <= TSR_FEW_ROWS && !trans_b && (double)n * (double)k >= TSR_LARGE_B))
+        return TSR_SHAPE_ROWS;
+    return TSR_SHAPE_TILES;
 }
 
 /* The tiles of a row's compute type. */

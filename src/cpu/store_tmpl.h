@@ -78,7 +78,7 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
 }
 
 /* `rows` dot products at once, each with four running vectors, always in the same order. */
-static inline __attribute__((always_inline)) void SNAME(dots)(const tsr_gemv *g, int64_t first, const int rows)
+static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dots *g, int64_t first, const int rows)
 {
     const char *matrix = (const char *)g->matrix + first * g->step_bytes;
     const S *x = g->x;
@@ -119,54 +119,101 @@ static inline __attribute__((always_inline)) void SNAME(dots)(const tsr_gemv *g,
         ((T *)g->sum)[first + i] = V_SUM(V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3])));
 }
 
-static void SNAME(dot)(const tsr_gemv *g)
+static void SNAME(dots)(const tsr_dots *g)
 {
     int64_t i = 0;
     for (; i + 4 <= g->count; i += 4)
-        SNAME(dots)(g, i, 4);
+        SNAME(some_dots)(g, i, 4);
     for (; i < g->count; i++)
-        SNAME(dots)(g, i, 1);
+        SNAME(some_dots)(g, i, 1);
 }
 
-/* Adds `rows` rows of the matrix, times their x, to the sums, in the order of the rows. */
-static inline __attribute__((always_inline)) void SNAME(axpys)(const tsr_gemv *g, int64_t first, const int rows)
+/* One block of columns: `wide` vectors of each of `steps` rows of the matrix are read into registers, each by a load of
+ * its own that follows one stream, which is what prefetchers recognise; then each row of sums takes them. With one row
+ * of sums the processor has loads enough in flight; with more the next group of rows is asked for meanwhile. */
+static inline __attribute__((always_inline)) void SNAME(update_block)(const tsr_update *u, const char *matrix,
+                                                                      const T *x, T *sum, int64_t step, const int rows,
+                                                                      const int steps, const int wide, const int masked,
+                                                                      const M some)
 {
-    const char *matrix = (const char *)g->matrix + first * g->step_bytes;
-    const char *x = (const char *)g->x + first * g->x_step_bytes;
-    T *sum = g->sum;
-    V xv[8];
+    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes;
+    const char *base[2] = {matrix, matrix + 5 * step};
+    V m[TSR_GROUP][2];
 #pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
-        xv[i] = V_SET1(S_WIDEN(*(const S *)(x + i * g->x_step_bytes)));
-    int64_t j = 0;
-    for (; j + 2 * LANES <= g->count; j += 2 * LANES) {
-        V s0 = first ? V_LOAD(sum + j) : V_ZERO(), s1 = first ? V_LOAD(sum + j + LANES) : V_ZERO();
-#pragma GCC unroll 8
-        for (int i = 0; i < rows; i++) {
-            const S *row = (const S *)(matrix + i * g->step_bytes) + j;
-            s0 = V_FMA(xv[i], S_LOAD(row), s0);
-            s1 = V_FMA(xv[i], S_LOAD(row + LANES), s1);
+    for (int p = 0; p < steps; p++) {
+        const char *row = base[p / 5] + (p % 5 == 3 ? step3 : step * (p % 5));
+#pragma GCC unroll 2
+        for (int v = 0; v < wide; v++) {
+            const S *at = (const S *)row + v * LANES;
+            m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
+            if (rows != 1)
+                __builtin_prefetch((const char *)at + TSR_GROUP * step, 0, 2);
         }
-        V_STORE(sum + j, s0);
-        V_STORE(sum + j + LANES, s1);
     }
-    for (; j < g->count; j += LANES) {
-        const M some = M_FIRST((int)(g->count - j < LANES ? g->count - j : LANES));
-        V s = first ? V_LOAD_MASK(some, sum + j) : V_ZERO();
+    for (int i = 0; i < rows; i++) {
+        V s[2];
+#pragma GCC unroll 2
+        for (int v = 0; v < wide; v++)
+            s[v] = masked ? V_LOAD_MASK(some, sum) : V_LOAD(sum + v * LANES);
 #pragma GCC unroll 8
-        for (int i = 0; i < rows; i++)
-            s = V_FMA(xv[i], S_LOAD_MASK(some, (const S *)(matrix + i * g->step_bytes) + j), s);
-        V_STORE_MASK(sum + j, some, s);
+        for (int p = 0; p < steps; p++) {
+            const V xv = V_SET1(x[p]);
+#pragma GCC unroll 2
+            for (int v = 0; v < wide; v++)
+                s[v] = V_FMA(xv, m[p][v], s[v]);
+        }
+#pragma GCC unroll 2
+        for (int v = 0; v < wide; v++)
+            if (masked)
+                V_STORE_MASK(sum, some, s[v]);
+            else
+                V_STORE(sum + v * LANES, s[v]);
+        x += TSR_GROUP;
+        sum = (T *)((char *)sum + sum_step);
     }
 }
 
-static void SNAME(axpy)(const tsr_gemv *g)
+/* One group of rows of the matrix. The copy of a single row of x tells the compiler that storing sums does not change
+ * it, so that it stays in registers. */
+static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_update *u, const char *matrix,
+                                                                      const T *x, const int rows, const int steps,
+                                                                      const int wide)
 {
-    int64_t p = 0;
-    for (; p + 8 <= g->k; p += 8)
-        SNAME(axpys)(g, p, 8);
-    for (; p < g->k; p++)
-        SNAME(axpys)(g, p, 1);
+    const int64_t step = u->step_bytes, count = u->count;
+    T *const sum = u->sum;
+    T x_row[TSR_GROUP];
+    if (rows == 1) {
+        memcpy(x_row, x, (size_t)steps * sizeof *x);
+        x = x_row;
+    }
+    int64_t j = 0;
+    for (; j + wide * LANES <= count; j += wide * LANES, matrix += wide * LANES * (int)sizeof(S))
+        SNAME(update_block)(u, matrix, x, sum + j, step, rows, steps, wide, 0, M_FIRST(LANES));
+    for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
+        SNAME(update_block)
+    (u, matrix, x, sum + j, step, rows, steps, 1, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
+}
+
+static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_update *u, const int rows,
+                                                                     const int wide)
+{
+    const char *matrix = u->matrix;
+    const T *x = u->x;
+    int p = 0;
+    for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, matrix += TSR_GROUP * u->step_bytes, x += rows * TSR_GROUP)
+        SNAME(update_group)(u, matrix, x, rows, TSR_GROUP, wide);
+    for (; p < u->k; p++, matrix += u->step_bytes, x++)
+        SNAME(update_group)(u, matrix, x, rows, 1, 1);
+}
+
+static void SNAME(update)(const tsr_update *u)
+{
+    if (u->rows == 1)
+        SNAME(update_rows)(u, 1, 1);
+    else if (u->rows <= 8) /* limited by memory: narrow streams */
+        SNAME(update_rows)(u, u->rows, 1);
+    else /* limited by arithmetic: fewer loads of x */
+        SNAME(update_rows)(u, u->rows, 2);
 }
 
 static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)

@@ -1,4 +1,4 @@
-/* cpu-tiled: the door. What a call needs is decided here; nest.c and gemv.c do the work. */
+/* cpu-tiled: the door. What a call needs is decided here; direct.c, nest.c and stream.c do the work. */
 #include "core/error.h"
 #include "cpu/cpu.h"
 #include "cpu/job.h"
@@ -48,8 +48,8 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
         scale(&job);
         return TSR_OK;
     }
-    if (tsr_shape_of(g->m, g->n) != TSR_SHAPE_TILES)
-        return tsr_gemv_rows(&job);
+    if (tsr_shape_of(g->m, g->n, g->k, g->trans_b) != TSR_SHAPE_TILES)
+        return tsr_stream(&job);
     if (!tsr_direct_fits(&job))
         return tsr_nest(&job);
     tsr_direct(&job);

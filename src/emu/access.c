@@ -25,12 +25,9 @@ static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, con
     tsr_emu_fail_thread(fault, place);
 }
 
-/* Not in the CTA's shared memory: the thread's own stack, or global. */
-static __attribute__((noinline)) void other_access(emu_thread *thread, const void *address, size_t size, int is_write,
-                                                   const void *place)
+static __attribute__((noinline)) void global_access(emu_thread *thread, const void *address, size_t size, int is_write,
+                                                    const void *place)
 {
-    if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
-        return;
     emu_cta *cta = thread->cta;
     emu_fault fault = {0};
     if (tsr_emu_shared_is_near(&cta->shared, address)) {
@@ -67,7 +64,9 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
         misaligned(thread, address, size, is_write, place);
     const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
     if (offset >= shared->count || shared->count - offset < size) {
-        other_access(thread, address, size, is_write, place);
+        /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
+        if ((uintptr_t)address - (uintptr_t)thread->fiber.stack > EMU_STACK_BYTES - size)
+            global_access(thread, address, size, is_write, place);
         return;
     }
     emu_fault fault;

@@ -22,7 +22,7 @@ typedef struct emu_cta emu_cta;
 typedef struct emu_worker emu_worker;
 typedef struct emu_launch emu_launch;
 
-typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_ENDED } emu_state;
+typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_AT_NAMED, EMU_ENDED } emu_state;
 
 enum {
     EMU_STACK_BYTES = 64 << 10,
@@ -49,9 +49,19 @@ typedef struct emu_thread {
 
     emu_copies copies;
 
+    unsigned named_id; /* EMU_AT_NAMED */
+
     const unsigned *polled_word; /* what it saw when it last polled */
     unsigned polled_value;
 } emu_thread;
+
+enum { EMU_NAMED_BARRIERS = 16 };
+
+/* A barrier of some warps: who came since it was last complete, and what they have seen. */
+typedef struct emu_named {
+    unsigned arrived, expected;
+    emu_seen *board;
+} emu_named;
 
 /* One resident CTA. The slot is reused from CTA to CTA. */
 struct emu_cta {
@@ -61,8 +71,9 @@ struct emu_cta {
     emu_shared shared;
     emu_thread *threads;
     unsigned char *stacks;
-    unsigned live;                            /* threads that have not ended */
-    unsigned waiting;                         /* at the barrier */
+    unsigned live;    /* threads that have not ended */
+    unsigned waiting; /* at the barrier */
+    emu_named named[EMU_NAMED_BARRIERS];
     uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
     uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
     unsigned ready_first, ready_count;
@@ -105,6 +116,9 @@ extern _Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initi
 
 /* Puts CTA `number` in the slot. */
 void tsr_emu_start_cta(emu_cta *cta, long long number);
+
+/* No named barrier is under way: a new CTA, or the slot's end. */
+void tsr_emu_reset_named(emu_cta *cta);
 
 /* Runs the CTA until all its threads have ended (live is 0), all of them wait for other CTAs, or a fault is in
  * worker->fault. */

@@ -10,6 +10,7 @@ static void slot_free(emu_cta *cta, const emu_launch *launch)
     const tsr_allocator *allocator = launch->job->allocator;
     if (cta->stacks)
         munmap(cta->stacks, (size_t)launch->n_threads * EMU_STACK_STRIDE);
+    tsr_emu_reset_named(cta);
     for (unsigned i = 0; cta->threads && i < launch->n_threads; i++) {
         tsr_emu_copies_free(&cta->threads[i].copies, allocator);
         tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);

@@ -137,7 +137,7 @@ void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
     fault->thread = first_waiting->id;
     fault->place = first_waiting->place;
 
-    static const char *const states[] = {"poll at ", "wait at ", "wait at ", "ended"};
+    static const char *const states[] = {"poll at ", "wait at ", "wait at ", "wait at ", "ended"};
     size_t used = 0;
     for (unsigned i = 0; i < n_threads && used < sizeof fault->waiting - 1; i++) {
         const emu_thread *thread = &cta->threads[i];
@@ -171,6 +171,7 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     cta->waiting = 0;
     cta->polls = 0;
     cta->far.count = 0;
+    tsr_emu_reset_named(cta);
     memset(cta->warps, 0, sizeof cta->warps);
     cta->random = seed_of(launch->job->seed, number);
     tsr_emu_shared_begin(&cta->shared);

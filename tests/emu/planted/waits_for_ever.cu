@@ -6,10 +6,8 @@ TSR_KERNEL(32)
 {
     const int x = (int)threadIdx.x, cta = (int)blockIdx.x;
     unsigned *flag = (unsigned *)args.workspace;
-    float *handed = (float *)(flag + 1);
     const float *a = (const float *)args.a + cta * args.lda;
     float *d = (float *)args.d + cta * args.ldd;
-    (void)handed;
     if (x == 0 && !(PLANTED && cta == 2))
         tsr_add_release(flag, 1);
     if (x == 0)

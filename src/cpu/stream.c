@@ -1,0 +1,204 @@
+/* cpu-tiled where one operand is large, is used a few times at most, and must come from memory: M = 1, N = 1, or few
+ * rows. That operand, the matrix, is read once, row by row as it is stored, several rows at once.
+ *
+ *   dots     K runs along its rows (N = 1, or M = 1 with B transposed): each result is a row times the vector
+ *   updates  K runs down its rows: each row, times an element of each row of the other operand, is added to the sums,
+ *            which stay in the cache
+ *
+ * Results are cut into pieces that tasks share; an element's sum runs the same way in whatever piece it lies. */
+#include <string.h>
+
+#include "core/error.h"
+#include "cpu/job.h"
+
+enum {
+    SUM_BYTES = 32 * 1024,   /* sums of one piece, on the stack */
+    MAX_PIECE = 4096,        /* results of one piece, at most */
+    K_STEPS = 128,           /* of x at a time, on the stack: TSR_FEW_ROWS x 128 */
+    TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
+    GATHER_ELEMS = 1024      /* of a strided vector that is copied to the stack rather than to scratch */
+};
+
+typedef struct stream {
+    const tsr_job *job;
+    const char *matrix, *x, *c; /* of the first problem */
+    char *d;
+    long long matrix_batch, x_batch, c_batch, d_batch; /* bytes from problem to problem */
+    long long matrix_row, x_row, c_row, d_row;         /* bytes from row to row */
+    long long x_step, c_step, d_step;                  /* bytes from element to element */
+    long long results, k;                              /* results of one row */
+    int rows;
+    int dots;
+    long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
+    char *gathered;               /* contiguous copies of x, one for each slot; NULL: not needed */
+} stream;
+
+static void set_matrix(stream *s, const char *data, const void *packed, long long ld, long long batch)
+{
+    const long long bytes = s->job->element_bytes;
+    s->matrix = packed ? packed : data;
+    s->matrix_row = (packed ? (s->dots ? s->k : s->results) : ld) * bytes;
+    s->matrix_batch = (packed && batch ? s->results * s->k : batch) * bytes;
+}
+
+/* `inner`: K runs along the rows as stored. */
+static void set_x(stream *s, const char *data, const void *packed, int inner, long long ld, long long batch)
+{
+    const long long bytes = s->job->element_bytes;
+    const long long row = packed ? (inner ? s->k : s->rows) : ld;
+    s->x = packed ? packed : data;
+    s->x_step = (inner ? 1 : row) * bytes;
+    s->x_row = (inner ? row : 1) * bytes;
+    s->x_batch = (packed && batch ? s->rows * s->k : batch) * bytes;
+}
+
+static stream describe(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    const long long bytes = job->element_bytes;
+    stream s = {.job = job, .k = g->k};
+    if (g->n == 1) {
+        s.results = g->m;
+        s.rows = 1;
+        s.dots = !g->trans_a;
+        set_matrix(&s, g->a, job->packed_a, g->lda, g->batch_a);
+        set_x(&s, g->b, job->packed_b, g->trans_b, g->ldb, g->batch_b);
+    } else {
+        s.results = g->n;
+        s.rows = (int)g->m;
+        s.dots = g->trans_b;
+        set_matrix(&s, g->b, job->packed_b, g->ldb, g->batch_b);
+        set_x(&s, g->a, job->packed_a, !g->trans_a, g->lda, g->batch_a);
+    }
+    s.c = g->c;
+    s.d = g->d;
+    s.c_row = g->ldc * bytes;
+    s.d_row = g->ldd * bytes;
+    s.c_step = g->n == 1 ? s.c_row : bytes;
+    s.d_step = g->n == 1 ? s.d_row : bytes;
+    s.c_batch = g->batch_c * bytes;
+    s.d_batch = g->batch_d * bytes;
+    return s;
+}
+
+/* Copies x to where its elements follow each other. */
+static const char *gather(const stream *s, const char *x, char *to)
+{
+    const int bytes = s->job->element_bytes;
+    for (long long p = 0; p < s->k; p++)
+        for (int byte = 0; byte < bytes; byte++)
+            to[p * bytes + byte] = x[p * s->x_step + byte];
+    return to;
+}
+
+/* Widens steps p .. p + steps of x into groups, as tsr_update wants them. */
+static void pack_x(const stream *s, const char *x, long long p, long long steps, char *to)
+{
+    const tsr_store *store = s->job->store;
+    for (long long q = 0; q < steps; q += TSR_GROUP) {
+        const int n = steps - q < TSR_GROUP ? (int)(steps - q) : TSR_GROUP;
+        const char *from = x + (p + q) * s->x_step;
+        if (s->x_step == s->job->element_bytes)
+            store->pack_rows(to, TSR_GROUP, n, s->rows, from, s->x_row);
+        else
+            store->pack_columns(to, TSR_GROUP, n, s->rows, from, s->x_step);
+        to += s->rows * TSR_GROUP * s->job->wide_bytes;
+    }
+}
+
+static void write_back(const stream *s, char *d, const char *c, const void *sums, long long n)
+{
+    const tsr_gemm_args *g = s->job->args;
+    tsr_finish_run *finish = s->job->store->finish;
+    const char *sum = sums;
+    const long long bytes = s->job->element_bytes;
+    if (s->d_step == bytes && (!c || s->c_step == bytes)) {
+        finish(d, c, g->alpha, g->beta, sum, n);
+        return;
+    }
+    for (long long i = 0; i < n; i++)
+        finish(d + i * s->d_step, c ? c + i * s->c_step : NULL, g->alpha, g->beta, sum + i * s->job->wide_bytes, 1);
+}
+
+static void updates(const stream *s, const char *matrix, const char *x, char *sums, long long n)
+{
+    _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
+    memset(sums, 0, (size_t)(s->rows * s->piece * s->job->wide_bytes));
+    for (long long p = 0; p < s->k; p += K_STEPS) {
+        const long long steps = s->k - p < K_STEPS ? s->k - p : K_STEPS;
+        const tsr_update update = {.count = n,
+                                   .rows = s->rows,
+                                   .k = (int)steps,
+                                   .matrix = matrix + p * s->matrix_row,
+                                   .step_bytes = s->matrix_row,
+                                   .x = x_block,
+                                   .sum = sums,
+                                   .sum_step_bytes = s->piece * s->job->wide_bytes};
+        pack_x(s, x, p, steps, x_block);
+        s->job->store->update(&update);
+    }
+}
+
+/* Results first .. last of one problem. */
+static void run_task(void *data, int64_t index, int slot)
+{
+    const stream *s = data;
+    const tsr_job *job = s->job;
+    const long long z = index / s->tasks, first = index % s->tasks * s->task;
+    const long long last = first + s->task < s->results ? first + s->task : s->results;
+    const char *x = s->x + z * s->x_batch, *matrix = s->matrix + z * s->matrix_batch;
+    const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
+    char *d = s->d + z * s->d_batch;
+    _Alignas(64) char sums[SUM_BYTES], local[GATHER_ELEMS * 8];
+    if (s->dots && s->x_step != job->element_bytes)
+        x = gather(s, x, s->gathered ? s->gathered + (size_t)slot * (size_t)s->k * (size_t)job->element_bytes : local);
+    for (long long j = first; j < last; j += s->piece) {
+        const long long n = last - j < s->piece ? last - j : s->piece;
+        const char *part = matrix + j * (s->dots ? s->matrix_row : job->element_bytes);
+        if (s->dots) {
+            const tsr_dots dots = {
+                .count = n, .k = s->k, .matrix = part, .step_bytes = s->matrix_row, .x = x, .sum = sums};
+            job->store->dots(&dots);
+        } else {
+            updates(s, part, x, sums, n);
+        }
+        for (int i = 0; i < s->rows; i++)
+            write_back(s, d + i * s->d_row + j * s->d_step, c ? c + i * s->c_row + j * s->c_step : NULL,
+                       sums + i * s->piece * job->wide_bytes, n);
+    }
+}
+
+/* A task for every few hundred kilobytes of the matrix, a few for each thread. */
+static int cut(stream *s)
+{
+    const tsr_job *job = s->job;
+    const double bytes = (double)s->results * (double)s->k * job->element_bytes;
+    int slots = job->threads;
+    if (bytes * (double)job->args->batch < 2.0 * TASK_BYTES)
+        slots = 1;
+    s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / 64 * 64;
+    s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE;
+    s->task = s->results;
+    if (slots > 1 && bytes > TASK_BYTES) {
+        const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
+        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, 64);
+    }
+    s->tasks = (s->results + s->task - 1) / s->task;
+    return slots;
+}
+
+tsr_status tsr_stream(const tsr_job *job)
+{
+    tsr_cpu_device *device = job->device->impl;
+    stream s = describe(job);
+    const int slots = cut(&s);
+    if (s.dots && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
+        s.gathered = tsr_scratch_take(&device->scratch, (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
+        if (!s.gathered)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy a vector of K = %lld elements", s.k);
+    }
+    tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
+    if (s.gathered)
+        tsr_scratch_give(&device->scratch, s.gathered);
+    return TSR_OK;
+}

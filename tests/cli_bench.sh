@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# tessera bench: what it prints in each format, comparison with old results, Ctrl-C, and wrong arguments.
+. "$(dirname "$0")/cli_lib.sh"
+bench="$tessera bench --device cpu --rounds 5"
+
+expect 0 "" $bench --sizes 16,48
+prints '^cpu_tiled_f32 +f32 nn +16 +[0-9.]+ us +[0-9.]+% +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+x$'
+prints '^cpu_sequential_f32 +f32 nn +48 .* 1.00x$'
+prints '^cpu: .* threads?; operands '
+
+# Exactly these fields, in this order, one object a line.
+expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --format json
+succeeds [ "$(wc -l <out)" = 4 ]
+fields="kernel device dtype layout m n k time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
+fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date"
+succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":\n' | wc -c)" = "$(echo $fields | tr -d ' \n' | wc -c)" ]
+succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":' | tr '\n' ' ')" = "$fields " ]
+prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "time_us": [0-9]'
+
+expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format csv
+prints '^kernel,device,dtype,layout,m,n,k,time_us,.*,date,speedup,speedup_scaled,note$'
+expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format md
+prints '^\|---\|---\|---:'
+prints '^\| cpu_tiled_f32 \| f32 nn \| 16 \|'
+
+# Problems from a file; empty ones too.
+printf '# sizes\n3 4 5\n0 4 5 # nothing\n' >shapes.txt
+expect 0 "" $bench --shapes shapes.txt --kernel cpu-tiled
+prints '^cpu_tiled_f32 +f32 nn +3x4x5 '
+prints '^cpu_tiled_f32 +f32 nn +0x4x5 '
+printf '3 4 5\n3 4\n' >shapes.txt
+expect 1 "tessera bench: shapes.txt:2: K is missing" $bench --shapes shapes.txt
+expect 1 "tessera bench: nosuch.txt: No such file or directory" $bench --shapes nosuch.txt
+
+# To a file, then the same again.
+expect 0 "" $bench --sizes 24 --format json --out old.json
+succeeds [ ! -s out ]
+succeeds [ "$(wc -l <old.json)" = 2 ]
+expect 0 "" $bench --sizes 24 --format json --out old.json
+succeeds [ "$(wc -l <old.json)" = 2 ]
+# A result ten thousand times as slow as it can be is beaten; one that took no time at all is not reached.
+sed 's/"time_us": [^,]*/"time_us": 100000/; s/"spread": [^,]*/"spread": 0.01/' old.json >slow.json
+expect 0 "" "$tessera" bench --compare slow.json --device cpu --rounds 5
+prints '^cpu_tiled_f32 .* faster$'
+prints '^2 faster, 0 slower, 0 same, 0 undecided, 0 not compared$'
+sed 's/"time_us": [^,]*/"time_us": 0.0001/; s/"spread": [^,]*/"spread": 0.01/' old.json >fast.json
+expect 1 "" "$tessera" bench --compare fast.json --device cpu --rounds 5
+prints '^cpu_tiled_f32 .* slower$'
+expect 1 "" "$tessera" bench --compare fast.json --device cpu --rounds 5 --format json
+prints '"verdict": "slower"'
+sed 's/"device": "[^"]*"/"device": "Another"/' old.json >other.json
+expect 1 "" "$tessera" bench --compare other.json --device cpu --rounds 5
+prints 'not compared: was measured on'
+printf '{"kernel": 5}\n' >broken.json
+expect 1 'tessera bench: broken.json:1: column 12: "kernel" must be a string' "$tessera" bench --compare broken.json
+expect 1 "tessera bench: nosuch.json: No such file or directory" "$tessera" bench --compare nosuch.json
+: >empty.json
+expect 1 "tessera bench: empty.json: holds no results" "$tessera" bench --compare empty.json
+
+# A missing library is told, and no reason to stop.
+TESSERA_OPENBLAS_PATH=/nonexistent/x.so expect 0 \
+    "tessera bench: without openblas: OpenBLAS: TESSERA_OPENBLAS_PATH = \"/nonexistent/x.so\" cannot be loaded" \
+    $bench --sizes 16 --kernel cpu-tiled --vs openblas
+expect 0 "tessera bench: without cublas: it runs on GPUs, which is not measured here" \
+    $bench --sizes 16 --kernel cpu-tiled --vs cublas
+
+# Ctrl-C, or SIGTERM: what has been measured is printed, and kept in the file.
+for out in "" "--out kept.json"; do
+    checks=$((checks + 1))
+    "$tessera" bench --device cpu --rounds 30 --sizes 16,1500,1501,1502 --kernel cpu-sequential --format json $out >out 2>err &
+    child=$!
+    sleep 3
+    kill -TERM $child # a shell's background jobs ignore SIGINT
+    wait $child
+    code=$?
+    [ $code = 143 ] || fail "after SIGTERM the exit code is $code: $(cat err)"
+    [ -z "$out" ] || cp kept.json out
+    grep -q '"m": 16,' out || fail "Ctrl-C $out lost what was measured: $(cat out err)"
+    grep -q "tessera bench: interrupted; [1-9] line" err || fail "Ctrl-C $out is not told: $(cat err)"
+done
+
+expect 2 "tessera bench: --sizes and --shapes exclude each other" $bench --sizes 1 --shapes f
+expect 2 "*" $bench --sizes 1,x
+expect 2 "*" $bench --rounds 0
+expect 2 "*" $bench --kernel nosuch
+expect 2 "*" $bench --format xml
+expect 2 "*" $bench --vs mkl
+expect 2 "*" "$tessera" bench --compare old.json --sizes 32
+expect 2 "*" "$tessera" bench --compare old.json --format csv
+expect 1 "tessera bench: device emu: the emulator's times say nothing about a GPU; measure on cpu or cuda:N" \
+    "$tessera" bench --device emu --sizes 16
+expect 1 "*" $bench --sizes 16 --kernel tiled
+expect 1 "*" $bench --sizes 16 --out /nonexistent/folder/x.json
+succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|(old|slow|fast|other|broken|empty|kept).json)$')" ]
+finish

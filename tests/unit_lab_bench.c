@@ -1,0 +1,536 @@
+/* Measuring: on a clock that the test turns, then for real on the CPU; peers, operands, rooflines, verdicts. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "lab/bench.h"
+#include "lab/random.h"
+#include "lab/reference.h"
+#include "lab/stats.h"
+#include "lab/verdict.h"
+
+static void near(double got, double want, double tolerance)
+{
+    if (!(fabs(got - want) <= tolerance))
+        fail_msg("%.17g is not within %g of %.17g", got, tolerance, want);
+}
+
+/* ---- measuring, on a clock of our own ---- */
+
+typedef struct clockwork {
+    double now_ns, begin_ns;
+    int open; /* between begin and end */
+    long samples;
+} clockwork;
+
+static tsr_status clock_begin(void *state, void *stream)
+{
+    (void)stream;
+    clockwork *c = state;
+    assert_false(c->open);
+    c->open = 1;
+    c->begin_ns = c->now_ns;
+    return TSR_OK;
+}
+
+static tsr_status clock_end(void *state, void *stream, double *elapsed_ns)
+{
+    (void)stream;
+    clockwork *c = state;
+    assert_true(c->open);
+    c->open = 0;
+    *elapsed_ns = c->now_ns - c->begin_ns;
+    return TSR_OK;
+}
+
+static void clock_sample(void *state, lab_clocks *out)
+{
+    clockwork *c = state;
+    assert_false(c->open);
+    c->samples++;
+    out->clock_mhz = 1000;
+    out->power_w = (double)NAN;
+}
+
+static const lab_timer_ops clock_ops = {"test", NULL, NULL, clock_begin, clock_end, clock_sample};
+
+typedef struct worker {
+    clockwork *clock;
+    double ns;
+    long calls;
+    long fails_at; /* 0: never */
+    const lab_operand_set *last;
+    long repeats; /* calls that got the same operands as the call before */
+    volatile sig_atomic_t *stop;
+    long stops_at;
+} worker;
+
+static tsr_status work(void *user, const lab_operand_set *set)
+{
+    worker *w = user;
+    w->calls++;
+    w->clock->now_ns += w->ns;
+    w->repeats += set == w->last;
+    w->last = set;
+    if (w->stop != NULL && w->calls == w->stops_at)
+        *w->stop = 1;
+    return w->calls == w->fails_at ? tsr_fail(TSR_KERNEL_FAULT, "call %ld failed", w->calls) : TSR_OK;
+}
+
+typedef struct bench_fixture {
+    clockwork clock;
+    lab_timer timer;
+    lab_operand_set sets[3];
+    lab_operands operands;
+    lab_measure_options options;
+} bench_fixture;
+
+static void set_up(bench_fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    f->timer = (lab_timer){&clock_ops, &f->clock};
+    f->operands.sets = f->sets;
+    f->operands.count = 3;
+    f->options =
+        (lab_measure_options){.timer = &f->timer, .rounds = 10, .round_ns = 1e6, .warm_ns = 1e9, .budget_ns = 1e9};
+}
+
+static void rounds_and_calls(void **state)
+{
+    (void)state;
+    bench_fixture f;
+    set_up(&f);
+    worker quick = {.clock = &f.clock, .ns = 1000}, slow = {.clock = &f.clock, .ns = 3e8};
+    worker slower = {.clock = &f.clock, .ns = 5e9};
+    lab_contestant c[3] = {
+        {.call = work, .user = &quick}, {.call = work, .user = &slow}, {.call = work, .user = &slower}};
+    assert_int_equal(lab_measure(&f.options, &f.operands, c, 3), TSR_OK);
+    assert_int_equal(c[0].rounds, 10);
+    assert_int_equal(c[0].calls, 1000); /* fill 1 ms */
+    for (size_t i = 0; i < c[0].rounds; i++)
+        near(c[0].round_ns[i], 1000, 1e-3);
+    assert_int_equal(c[1].rounds, 3); /* of 0.3 s in a budget of 1 s */
+    assert_int_equal(c[1].calls, 1);
+    assert_int_equal(c[2].rounds, 1); /* beyond its budget: one call is all it gets */
+    assert_int_equal(slower.calls, 1);
+    near(c[2].round_ns[0], 5e9, 1);
+    near(c[0].clocks.clock_mhz, 1000, 0);
+    assert_true(isnan(c[0].clocks.power_w));
+    assert_true(quick.calls >= 13000 && quick.repeats < 30); /* operands take turns, between contestants too */
+    for (int i = 0; i < 3; i++)
+        lab_contestant_clear(&c[i]);
+}
+
+static void failures_leave_the_others(void **state)
+{
+    (void)state;
+    bench_fixture f;
+    set_up(&f);
+    worker good = {.clock = &f.clock, .ns = 1e6}, bad = {.clock = &f.clock, .ns = 1e6, .fails_at = 1};
+    worker late = {.clock = &f.clock, .ns = 1e6, .fails_at = 9};
+    lab_contestant c[3] = {{.call = work, .user = &bad}, {.call = work, .user = &good}, {.call = work, .user = &late}};
+    assert_int_equal(lab_measure(&f.options, &f.operands, c, 3), TSR_OK);
+    assert_int_equal(c[0].status, TSR_KERNEL_FAULT);
+    assert_string_equal(c[0].message, "call 1 failed");
+    assert_int_equal(c[0].rounds, 0);
+    assert_int_equal(bad.calls, 1);
+    assert_int_equal(c[1].status, TSR_OK);
+    assert_int_equal(c[1].rounds, 10);
+    assert_int_equal(c[2].status, TSR_KERNEL_FAULT);
+    assert_true(c[2].rounds > 0 && c[2].rounds < 10);
+    assert_int_equal(late.calls, 9);
+    for (int i = 0; i < 3; i++)
+        lab_contestant_clear(&c[i]);
+}
+
+static void stopping(void **state)
+{
+    (void)state;
+    bench_fixture f;
+    set_up(&f);
+    volatile sig_atomic_t stop = 0;
+    worker w = {.clock = &f.clock, .ns = 1e6, .stop = &stop, .stops_at = 8};
+    lab_contestant c = {.call = work, .user = &w};
+    f.options.stop = &stop;
+    assert_int_equal(lab_measure(&f.options, &f.operands, &c, 1), TSR_OK);
+    assert_int_equal(w.calls, 8);
+    assert_true(c.rounds > 0 && c.rounds < 10);
+    lab_contestant_clear(&c);
+    assert_int_equal(lab_measure(&f.options, &f.operands, &c, 1), TSR_OK);
+    assert_int_equal(c.rounds, 0);
+    lab_contestant_clear(&c);
+}
+
+static void real_clock(void **state)
+{
+    (void)state;
+    lab_timer timer;
+    double first, second;
+    lab_clocks clocks;
+    assert_int_equal(lab_timer_open("cpu", &timer), TSR_OK);
+    const double begin = lab_now_ns();
+    assert_int_equal(timer.ops->begin(timer.state, NULL), TSR_OK);
+    while (lab_now_ns() - begin < 2e6)
+        ;
+    assert_int_equal(timer.ops->end(timer.state, NULL, &first), TSR_OK);
+    second = lab_now_ns() - begin;
+    assert_true(first >= 1e6 && first <= second);
+    timer.ops->sample(timer.state, &clocks);
+    assert_true(isnan(clocks.clock_mhz) || (clocks.clock_mhz > 100 && clocks.clock_mhz < 10000));
+    assert_true(isnan(clocks.power_w) || clocks.power_w >= 0);
+    lab_timer_close(&timer);
+    lab_timer_close(&timer);
+}
+
+/* ---- operands ---- */
+
+static void operands_rotate(void **state)
+{
+    (void)state;
+    tsr_context *context;
+    assert_int_equal(tsr_context_create("cpu", NULL, &context), TSR_OK);
+    for (int memory = 0; memory < 2; memory++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 10, 20, 30);
+        desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = memory ? TSR_DEVICE : TSR_HOST;
+        lab_operands o;
+        assert_int_equal(lab_operands_create(context, &desc, 100000, 7, &o), TSR_OK);
+        const int64_t bytes = 1280 + 2560 + 1024; /* 1200, 2400, 800 rounded up to 256 */
+        assert_int_equal(o.set_bytes, bytes);
+        assert_int_equal(o.count, (100000 + bytes - 1) / bytes);
+        assert_true(o.cold);
+        for (size_t i = 0; i < o.count; i++) {
+            assert_int_equal((uintptr_t)o.sets[i].a % 256 | (uintptr_t)o.sets[i].b % 256 | (uintptr_t)o.sets[i].d % 256,
+                             0);
+            assert_memory_equal(o.sets[i].a, o.sets[0].a, 1200);
+            assert_memory_equal(o.sets[i].b, o.sets[0].b, 2400);
+            assert_true(i == 0 || o.sets[i].a != o.sets[0].a);
+        }
+        assert_memory_not_equal(o.sets[0].a, o.sets[0].b, 1200);
+        lab_operands_free(&o);
+        assert_int_equal(lab_operands_create(context, &desc, 0, 7, &o), TSR_OK);
+        assert_true(o.count == 1 && !o.cold);
+        lab_operands_free(&o);
+        assert_int_equal(lab_operands_create(context, &desc, 1, 7, &o), TSR_OK);
+        assert_true(o.count == 2 && o.cold);
+        lab_operands_free(&o);
+    }
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 0, 0, 0);
+    lab_operands o;
+    assert_int_equal(lab_operands_create(context, &desc, 0, 7, &o), TSR_OK);
+    lab_operands_free(&o);
+    desc = tsr_gemm_desc_make(TSR_F64, INT64_C(1) << 32, INT64_C(1) << 32, 1);
+    assert_int_equal(lab_operands_create(context, &desc, 0, 7, &o), TSR_INVALID_ARGUMENT);
+    lab_operands_free(&o);
+    tsr_context_destroy(context);
+}
+
+/* ---- peers ---- */
+
+static void check_peer_problem(const lab_peer_ops *ops, void *peer, tsr_dtype dtype, int layout)
+{
+    enum { M = 7, N = 5, K = 9, BATCH = 2, LD = 12 };
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, M, N, K);
+    desc.a.trans = layout & 1 ? TSR_T : TSR_N;
+    desc.b.trans = layout & 2 ? TSR_T : TSR_N;
+    desc.a.ld = desc.b.ld = desc.c.ld = desc.d.ld = LD;
+    desc.a.batch_stride = desc.b.batch_stride = desc.c.batch_stride = desc.d.batch_stride = LD * LD;
+    desc.batch_count = BATCH;
+    double a[BATCH * LD * LD], b[BATCH * LD * LD], d[BATCH * LD * LD], c[BATCH * LD * LD];
+    const size_t element = tsr_dtype_bytes(dtype);
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, a, BATCH * LD * LD, 1);
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, b, BATCH * LD * LD, 2);
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, d, BATCH * LD * LD, 3);
+    memcpy(c, d, sizeof c);
+    void *problem;
+    int choices = 0;
+    assert_int_equal(ops->prepare(peer, &desc, &problem, &choices), TSR_OK);
+    assert_int_equal(choices, 1);
+    tsr_run_args args = tsr_run_args_make(a, b, d);
+    args.alpha.value = 0.5;
+    args.beta.value = -1;
+    assert_int_equal(ops->run(problem, 0, &args), TSR_OK);
+    args.c = c;
+    assert_int_equal(ops->run(problem, 0, &args), TSR_UNSUPPORTED); /* C must be D */
+    ops->release(problem);
+    for (int batch = 0; batch < BATCH; batch++) {
+        const size_t skip = (size_t)batch * LD * LD * element;
+        const lab_reference_problem p = {M,
+                                         N,
+                                         K,
+                                         dtype,
+                                         dtype,
+                                         layout & 1,
+                                         layout >> 1,
+                                         LD,
+                                         LD,
+                                         LD,
+                                         (char *)a + skip,
+                                         (char *)b + skip,
+                                         (char *)c + skip,
+                                         0.5,
+                                         -1,
+                                         1};
+        lab_reference_element truth[M * N];
+        assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, truth), TSR_OK);
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++)
+                near(tsr_load_element(dtype, (char *)d + skip, i * LD + j), truth[i * N + j].value,
+                     8 * tsr_dtype_roundoff(dtype) * truth[i * N + j].size);
+    }
+}
+
+static void cpu_peers_compute(void **state)
+{
+    (void)state;
+    int tried = 0;
+    for (size_t i = 0; lab_peer_at(i) != NULL; i++) {
+        const lab_peer_ops *ops = lab_peer_at(i);
+        void *peer;
+        char version[64];
+        if (ops->is_cuda || ops->open(0, 1, &peer) != TSR_OK)
+            continue; /* not there: cpu_peers_missing looks at that */
+        tried++;
+        ops->version(peer, version, sizeof version);
+        assert_true(strlen(version) > 6);
+        for (int layout = 0; layout < 4; layout++) {
+            check_peer_problem(ops, peer, TSR_F32, layout);
+            check_peer_problem(ops, peer, TSR_F64, layout);
+        }
+        void *problem;
+        int choices;
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F16, 1, 1, 1);
+        assert_int_equal(ops->prepare(peer, &desc, &problem, &choices), TSR_UNSUPPORTED);
+        desc = tsr_gemm_desc_make(TSR_F32, INT64_C(1) << 31, 1, 1);
+        assert_int_equal(ops->prepare(peer, &desc, &problem, &choices), TSR_UNSUPPORTED);
+        ops->close(peer);
+    }
+    if (tried == 0)
+        skip();
+}
+
+static void cpu_peers_missing(void **state)
+{
+    (void)state;
+    void *peer;
+    setenv("TESSERA_OPENBLAS_PATH", "/nonexistent/libblas.so", 1);
+    assert_int_equal(lab_peer_openblas.open(0, 1, &peer), TSR_NO_DEVICE);
+    assert_string_equal(tsr_last_error(),
+                        "OpenBLAS: TESSERA_OPENBLAS_PATH = \"/nonexistent/libblas.so\" cannot be loaded");
+    setenv("TESSERA_OPENBLAS_PATH", "libm.so.6", 1);
+    assert_int_equal(lab_peer_openblas.open(0, 1, &peer), TSR_UNSUPPORTED);
+    assert_string_equal(tsr_last_error(), "OpenBLAS has no cblas_sgemm and cblas_dgemm");
+    unsetenv("TESSERA_OPENBLAS_PATH");
+    assert_ptr_equal(lab_peer_find("blis"), &lab_peer_blis);
+    assert_ptr_equal(lab_peer_find("cublas"), &lab_peer_cublas);
+    assert_null(lab_peer_find("mkl"));
+}
+
+/* ---- cells ---- */
+
+static void cell_on_cpu(void **state)
+{
+    (void)state;
+    lab_bench bench;
+    assert_int_equal(lab_bench_open("cpu", 1, &bench), TSR_OK);
+    assert_non_null(strstr(bench.label, ", 1 thread"));
+    assert_int_equal(lab_bench_add_peer(&bench, &lab_peer_cublas), TSR_UNSUPPORTED);
+    const int with_peer = lab_bench_add_peer(&bench, &lab_peer_openblas) == TSR_OK;
+    lab_entry entries[5];
+    memset(entries, 0, sizeof entries);
+    entries[0].kernel = "cpu-sequential";
+    entries[1].kernel = "cpu_tiled_f32";
+    entries[3].kernel = "tiled"; /* a GPU's */
+    entries[4].kernel = "cpu-tiled";
+    strcpy(entries[4].reason, "left out");
+    lab_cell cell = {.dtype = TSR_F32, .trans_b = 1, .shape = {40, 50, 60}, .entries = entries, .entry_count = 5};
+    const lab_bench_options options = {.rounds = 6, .budget_s = 5, .seed = 1};
+    assert_int_equal(lab_cell_measure(&bench, &cell, &options), TSR_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(entries[i].timing.rounds, 6);
+        assert_string_equal(entries[i].reason, "");
+    }
+    assert_string_equal(entries[0].instance, "cpu_sequential_f32");
+    assert_string_equal(entries[2].instance, "cpu_tiled_f32"); /* the library's own choice */
+    assert_true(entries[3].timing.rounds == 0 && entries[3].reason[0] != '\0');
+    assert_true(entries[4].timing.rounds == 0 && entries[4].instance[0] == '\0');
+    assert_false(cell.cold);
+    assert_int_equal(cell.rival_count, with_peer);
+
+    const lab_baseline baseline = {1e6, 1};
+    const lab_record r =
+        lab_cell_record(&bench, &cell, &entries[1], with_peer ? &cell.rivals[0] : NULL, &baseline, &options);
+    assert_string_equal(r.kernel, "cpu_tiled_f32");
+    assert_string_equal(r.layout, "nt");
+    assert_string_equal(r.dtype, "f32");
+    assert_string_equal(r.device, bench.label);
+    assert_true(r.m == 40 && r.n == 50 && r.k == 60);
+    assert_true(r.time_us > 0 && r.time_us_min <= r.time_us && r.spread >= 0);
+    near(r.gflops, 2.0 * 40 * 50 * 60 / (r.time_us * 1e3), 1e-9 * r.gflops);
+    near(r.gbps, 4.0 * (40 * 60 + 60 * 50 + 40 * 50) / (r.time_us * 1e3), 1e-9 * r.gbps);
+    near(r.peak_pct, 100 * r.gflops * 1e9 / bench.device.peak_flops_f32, 1e-9 * r.peak_pct);
+    near(r.speedup, 1e3 / r.time_us, 1e-9 * r.speedup);
+    assert_true(r.speedup_scaled && r.date[4] == '-' && strlen(r.date) == 10 && r.commit[0] != '\0');
+    if (with_peer) {
+        assert_true(r.peer_time_us > 0 && r.ratio_lo <= r.ratio && r.ratio <= r.ratio_hi);
+        near(r.ratio, r.peer_time_us / r.time_us, 1e-9);
+        assert_true(isnan(r.ratio_best) && isnan(r.peer_best_time_us)); /* one choice is no choice */
+    }
+    lab_cell_clear(&cell);
+    lab_bench_close(&bench);
+    lab_bench_close(&bench);
+}
+
+static void emulator_is_not_measured(void **state)
+{
+    (void)state;
+    lab_bench bench;
+    assert_int_equal(lab_bench_open("emu", 0, &bench), TSR_UNSUPPORTED);
+    assert_non_null(strstr(tsr_last_error(), "say nothing about a GPU"));
+    lab_bench_close(&bench);
+}
+
+static void baselines(void **state)
+{
+    (void)state;
+    const lab_baseline small = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){64, 64, 64});
+    assert_true(small.ns > 1e3 && small.ns < 1e9 && !small.scaled);
+    const lab_baseline tall = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64});
+    assert_true(tall.scaled && tall.ns > 1e4 * small.ns);
+    assert_true(isnan(lab_baseline_measure(TSR_S8, 0, 0, (lab_shape){8, 8, 8}).ns));
+}
+
+/* ---- devices and rooflines ---- */
+
+static void a100(lab_device *d)
+{
+    memset(d, 0, sizeof *d);
+    d->is_cuda = 1;
+    d->l2_bytes = 40 << 20;
+    d->peak_flops_f32 = 108 * 64 * 1.41e9 * 2;
+    d->peak_flops_f64 = d->peak_flops_f32 / 2;
+    d->memory_bytes_per_s = 2e12;
+}
+
+static void rooflines(void **state)
+{
+    (void)state;
+    lab_device d;
+    a100(&d);
+    near(d.peak_flops_f32, 19.5e12, 0.05e12);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 1024, 1024, 1024);
+    lab_roofline r = lab_roofline_of(&d, &desc, 0);
+    near(r.flops, 2147483648.0, 0);
+    near(r.bytes, 3.0 * 4 * 1024 * 1024, 0);
+    near(r.intensity, 1024.0 / 6, 1e-9);
+    near(r.ridge, 9.75, 0.02);
+    assert_false(r.memory_bound);
+    near(r.bound_flops_s, d.peak_flops_f32, 0);
+    near(lab_roofline_of(&d, &desc, 1).bytes, 4.0 * 4 * 1024 * 1024, 0);
+
+    desc = tsr_gemm_desc_make(TSR_F32, 1, 4096, 4096);
+    r = lab_roofline_of(&d, &desc, 0);
+    assert_true(r.memory_bound);
+    near(r.bound_flops_s, r.intensity * 2e12, 1);
+    near(lab_peak_percent(&d, &desc, r.flops / d.peak_flops_f32 * 1e9), 100, 1e-9);
+
+    desc = tsr_gemm_desc_make(TSR_F64, 8, 8, 8);
+    near(lab_roofline_of(&d, &desc, 0).ridge, d.peak_flops_f64 / 2e12, 1e-9);
+    desc = tsr_gemm_desc_make(TSR_F16, 8, 8, 8);
+    near(lab_peak_flops(&d, TSR_COMPUTE_F32), d.peak_flops_f32, 0);
+    desc.compute = TSR_COMPUTE_TF32;
+    assert_true(isnan(lab_peak_percent(&d, &desc, 1)));
+    desc = tsr_gemm_desc_make(TSR_F32, 0, 8, 8);
+    r = lab_roofline_of(&d, &desc, 0);
+    assert_true(r.flops == 0 && r.intensity == 0);
+    assert_int_equal(lab_device_cache_bytes(&d), 40 << 20);
+    d.is_cuda = 0;
+    d.l3_bytes = 99;
+    assert_int_equal(lab_device_cache_bytes(&d), 99);
+}
+
+static void this_machine(void **state)
+{
+    (void)state;
+    lab_device d;
+    assert_int_equal(lab_device_describe("cpu", &d), TSR_OK);
+    assert_string_equal(d.id, "cpu");
+    assert_true(d.name[0] != '\0' && d.threads >= 1 && d.peak_flops_f32 >= 1e9 && d.peak_flops_f64 >= 5e8);
+    assert_true(!d.is_cuda && !d.is_emu && d.memory_bytes_per_s > 1e8);
+    static const char *const bad[] = {"", "auto", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:99999"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(lab_device_describe(bad[i], &d), TSR_INVALID_ARGUMENT);
+        assert_non_null(strstr(tsr_last_error(), "must be cpu, cuda:N or emu"));
+    }
+}
+
+/* ---- verdicts ---- */
+
+static void verdicts(void **state)
+{
+    (void)state;
+    assert_int_equal(lab_judge_speed((lab_interval){1.05, 1.1, 1.2}), LAB_FASTER);
+    assert_int_equal(lab_judge_speed((lab_interval){0.7, 0.8, 0.9}), LAB_SLOWER);
+    assert_int_equal(lab_judge_speed((lab_interval){0.99, 1.0, 1.01}), LAB_SAME);
+    assert_int_equal(lab_judge_speed((lab_interval){1.001, 1.01, 1.02}), LAB_SAME); /* surely faster, by nothing */
+    assert_int_equal(lab_judge_speed((lab_interval){0.9, 1.0, 1.1}), LAB_UNDECIDED);
+    assert_int_equal(lab_judge_speed((lab_interval){1.01, 1.05, 1.1}), LAB_FASTER);
+    assert_int_equal(lab_judge_speed((lab_interval){NAN, 2, NAN}), LAB_UNDECIDED);
+    assert_string_equal(lab_verdict_text(LAB_UNDECIDED), "undecided");
+}
+
+static void comparisons(void **state)
+{
+    (void)state;
+    lab_record old = lab_record_make(), new = lab_record_make();
+    old.time_us = 100;
+    old.spread = 0.02;
+    new.time_us = 50;
+    const lab_interval now = {49, 50, 51};
+    lab_comparison c = lab_compare(&old, &new, now, 30);
+    assert_int_equal(c.verdict, LAB_FASTER);
+    near(c.speed.mid, 2, 1e-12);
+    near(c.speed.lo, 100 * (1 - 1.96 * 1.2533 * 0.02 / sqrt(30)) / 51, 1e-9);
+    assert_false(c.by_peer);
+    /* Our time halved, but the peer's did too: the machine changed, not we. */
+    strcpy(old.peer, "BLAS 1");
+    strcpy(new.peer, "BLAS 1");
+    old.ratio = new.ratio = 1.5;
+    old.ratio_lo = new.ratio_lo = 1.49;
+    old.ratio_hi = new.ratio_hi = 1.51;
+    c = lab_compare(&old, &new, now, 30);
+    assert_int_equal(c.verdict, LAB_SAME);
+    assert_true(c.by_peer);
+    strcpy(new.peer, "BLAS 2");
+    assert_false(lab_compare(&old, &new, now, 30).by_peer);
+    old.spread = (double)NAN;
+    assert_int_equal(lab_compare(&old, &new, now, 30).verdict, LAB_UNDECIDED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_and_calls),
+        cmocka_unit_test(failures_leave_the_others),
+        cmocka_unit_test(stopping),
+        cmocka_unit_test(real_clock),
+        cmocka_unit_test(operands_rotate),
+        cmocka_unit_test(cpu_peers_compute),
+        cmocka_unit_test(cpu_peers_missing),
+        cmocka_unit_test(cell_on_cpu),
+        cmocka_unit_test(emulator_is_not_measured),
+        cmocka_unit_test(baselines),
+        cmocka_unit_test(rooflines),
+        cmocka_unit_test(this_machine),
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(comparisons),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
