@@ -60,12 +60,23 @@ execute_process(
           -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/core/row.h tools/instances.c)
+
+# The part of kernels/ptx/wgmma.h that is long and regular.
+execute_process(
+  COMMAND ${TESSERA_HOST_CC} -std=gnu11 -o ${generated}/wgmma_shapes ${CMAKE_CURRENT_SOURCE_DIR}/tools/wgmma_shapes.c
+          COMMAND_ERROR_IS_FATAL ANY)
+file(MAKE_DIRECTORY ${generated}/ptx)
+execute_process(COMMAND ${generated}/wgmma_shapes OUTPUT_VARIABLE wgmma_shapes COMMAND_ERROR_IS_FATAL ANY)
+file(CONFIGURE OUTPUT ${generated}/ptx/wgmma_shapes.h CONTENT "@wgmma_shapes@" @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/wgmma_shapes.c)
+
 string(REPLACE ";" "|" instance_lines "${instance_lines}")
 string(REGEX MATCHALL "[^\n]+" instance_lines "${instance_lines}")
 
 file(GLOB_RECURSE kernel_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.h)
-list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/gemm_args.h)
-set(kernel_includes -I${CMAKE_CURRENT_SOURCE_DIR}/kernels -I${CMAKE_CURRENT_SOURCE_DIR}/src)
+list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/gemm_args.h
+     ${CMAKE_CURRENT_SOURCE_DIR}/src/core/tensor_map.h ${generated}/ptx/wgmma_shapes.h)
+set(kernel_includes -I${CMAKE_CURRENT_SOURCE_DIR}/kernels -I${CMAKE_CURRENT_SOURCE_DIR}/src -I${generated})
 
 set(TESSERA_KERNEL_OBJECTS)
 set(reports)
@@ -81,6 +92,7 @@ foreach(line IN LISTS instance_lines)
   list(GET fields 1 source)
   list(GET fields 2 defines)
   list(GET fields 3 arch)
+  list(GET fields 4 tma)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
   separate_arguments(defines UNIX_COMMAND "${defines}")
   list(TRANSFORM defines PREPEND -D)
@@ -117,8 +129,14 @@ foreach(line IN LISTS instance_lines)
       COMMENT "emulator object ${instance}"
       VERBATIM)
     list(APPEND TESSERA_KERNEL_OBJECTS ${object})
-    string(APPEND emu_decls "void tsr_emu_kernel_${instance}(const tsr_gemm_args args);\n")
-    string(APPEND emu_rows "    {\"${instance}\", tsr_emu_kernel_${instance}},\n")
+    if(tma)
+      string(APPEND emu_decls
+             "void tsr_emu_kernel_${instance}(const tsr_gemm_args args, const tsr_tensor_maps maps);\n")
+      string(APPEND emu_rows "    {.instance = \"${instance}\", .kernel_tma = tsr_emu_kernel_${instance}},\n")
+    else()
+      string(APPEND emu_decls "void tsr_emu_kernel_${instance}(const tsr_gemm_args args);\n")
+      string(APPEND emu_rows "    {.instance = \"${instance}\", .kernel = tsr_emu_kernel_${instance}},\n")
+    endif()
   endif()
 endforeach()
 

@@ -1,4 +1,5 @@
 #include "lab/kernels.h"
+#include "core/tensor_spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,11 @@ tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_
         kernel->bm = row->bm;
         kernel->bn = row->bn;
         kernel->bk = row->bk;
-        kernel->align_elems = row->align_elems > 1 ? row->align_elems : 1;
+        for (int operand = 0; operand < 4; operand++) {
+            const int tensor = TSR_TENSOR_ALIGN_BYTES / (int)tsr_dtype_bytes(row->dtype_ab);
+            const int any = row->align_elems > 1 ? row->align_elems : 1;
+            kernel->align_elems[operand] = row->tma && operand < 2 && tensor > any ? tensor : any;
+        }
     }
     return TSR_OK;
 }

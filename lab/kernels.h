@@ -6,9 +6,9 @@
 
 typedef struct lab_kernel {
     tsr_kernel_info info;
-    double bound_c;  /* the row's error constant */
-    int bm, bn, bk;  /* tile of D and step along K; 0: the row has none */
-    int align_elems; /* 1: any alignment */
+    double bound_c;     /* the row's error constant */
+    int bm, bn, bk;     /* tile of D and step along K; 0: the row has none */
+    int align_elems[4]; /* of A, B, C, D; 1: any alignment */
 } lab_kernel;
 
 typedef struct lab_kernel_list {

@@ -72,10 +72,11 @@ static void fill_operand(const lab_trial *trial, const lab_guarded *g, int is_re
     fill_rows(g, kind, limit, trial->c->seed + (uint64_t)number);
 }
 
-/* The next distance that keeps the alignment which the kernel asks for; all of a case's distances go through here. */
-static int64_t aligned(const lab_trial *trial, int64_t elems)
+/* The next distance that keeps the alignment which the kernel asks for of an operand; all of a case's distances go
+ * through here. */
+static int64_t aligned(const lab_trial *trial, int number, int64_t elems)
 {
-    const int64_t unit = trial->kernel->align_elems > 1 ? trial->kernel->align_elems : 1;
+    const int64_t unit = trial->kernel->align_elems[number];
     return (elems + unit - 1) / unit * unit;
 }
 
@@ -90,12 +91,12 @@ static void shape_operand(lab_trial *trial, lab_guarded *g, int number, int64_t 
     g->rows = rows;
     g->columns = columns;
     g->batch = c->batch;
-    g->ld = aligned(trial, columns + pad);
+    g->ld = aligned(trial, number, columns + pad);
     if (mode == LAB_BATCH_INTERLEAVED && of_d)
-        g->ld = aligned(trial, columns) + aligned(trial, columns + pad);
-    g->batch_stride = rows * g->ld + (mode == LAB_BATCH_GAPS ? aligned(trial, GAP_ELEMS) : 0);
+        g->ld = aligned(trial, number, columns) + aligned(trial, number, columns + pad);
+    g->batch_stride = rows * g->ld + (mode == LAB_BATCH_GAPS ? aligned(trial, number, GAP_ELEMS) : 0);
     if (mode == LAB_BATCH_INTERLEAVED && of_d)
-        g->batch_stride = aligned(trial, columns);
+        g->batch_stride = aligned(trial, number, columns);
     if ((mode == LAB_BATCH_REPEAT_A && number == 0) || (mode == LAB_BATCH_REPEAT_BC && (number == 1 || number == 2))) {
         g->batch_stride = 0;
         g->batch = 1;
@@ -115,7 +116,7 @@ static void shape_operands(lab_trial *trial)
     shape_operand(trial, &trial->d, 3, c->m, c->n, c->pad[3]);
 }
 
-static void describe(const lab_trial *trial, const lab_guarded *g, int trans, tsr_operand *out)
+static void describe(const lab_trial *trial, const lab_guarded *g, int number, int trans, tsr_operand *out)
 {
     memset(out, 0, sizeof *out);
     out->dtype = g->dtype;
@@ -123,7 +124,7 @@ static void describe(const lab_trial *trial, const lab_guarded *g, int trans, ts
     out->memory = g->on_device ? TSR_DEVICE : TSR_HOST;
     out->ld = g->ld == g->columns ? 0 : g->ld; /* 0 stands for tight rows: try that too */
     out->batch_stride = g->batch_stride;
-    const int declare = trial->c->declare_align || trial->kernel->align_elems > 1;
+    const int declare = trial->c->declare_align || trial->kernel->align_elems[number] > 1;
     out->align_bytes = declare ? lab_guarded_align(g) : 0;
 }
 
@@ -133,10 +134,10 @@ static void write_call(lab_trial *trial)
     const lab_guarded *source_c = lab_trial_c(trial);
     tsr_gemm_desc *desc = &trial->desc;
     *desc = tsr_gemm_desc_make(trial->kernel->info.dtype_ab, c->m, c->n, c->k);
-    describe(trial, &trial->a, c->trans_a, &desc->a);
-    describe(trial, &trial->b, c->trans_b, &desc->b);
-    describe(trial, source_c, 0, &desc->c);
-    describe(trial, &trial->d, 0, &desc->d);
+    describe(trial, &trial->a, 0, c->trans_a, &desc->a);
+    describe(trial, &trial->b, 1, c->trans_b, &desc->b);
+    describe(trial, source_c, 2, 0, &desc->c);
+    describe(trial, &trial->d, 3, 0, &desc->d);
     desc->compute = trial->kernel->info.compute;
     desc->batch_count = c->batch;
     desc->threads = c->threads;
@@ -158,13 +159,13 @@ static tsr_status make_operands(lab_trial *trial)
 {
     const lab_case *c = trial->c;
     const int apart = c->c_mode != LAB_C_IN_PLACE;
-    tsr_status status = lab_guarded_make(&trial->a, aligned(trial, c->offset[0]));
+    tsr_status status = lab_guarded_make(&trial->a, aligned(trial, 0, c->offset[0]));
     if (status == TSR_OK)
-        status = lab_guarded_make(&trial->b, aligned(trial, c->offset[1]));
+        status = lab_guarded_make(&trial->b, aligned(trial, 1, c->offset[1]));
     if (status == TSR_OK && apart)
-        status = lab_guarded_make(&trial->own_c, aligned(trial, c->offset[2]));
+        status = lab_guarded_make(&trial->own_c, aligned(trial, 2, c->offset[2]));
     if (status == TSR_OK)
-        status = lab_guarded_make(&trial->d, aligned(trial, c->offset[3]));
+        status = lab_guarded_make(&trial->d, aligned(trial, 3, c->offset[3]));
     if (status != TSR_OK)
         return status;
     fill_operand(trial, &trial->a, trial->reads_ab, 0);

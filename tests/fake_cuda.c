@@ -1,6 +1,8 @@
 #define FAKE_CUDA_LIBRARY
 #include "fake_cuda.h"
 
+#include "core/tensor_map.h"
+
 #include <pthread.h>
 
 #define EXPORT        __attribute__((visibility("default")))
@@ -163,6 +165,15 @@ CALL(cuEventCreate, 1, (tsr_cu_event * event, unsigned flags), (void)flags; stat
 CALL(cuEventDestroy, 1, (tsr_cu_event event), (void)event; state.events--;)
 CALL(cuEventRecord, 1, (tsr_cu_event event, tsr_cu_stream stream), (void)event; (void)stream;)
 CALL(cuEventSynchronize, 1, (tsr_cu_event event), (void)event; state.synchronizes++;)
+CALL(cuTensorMapEncodeTiled, 1,
+     (tsr_cu_tensor_map * map, unsigned type, uint32_t rank, void *base, const uint64_t *dims,
+      const uint64_t *strides_bytes, const uint32_t *box, const uint32_t *element_strides, unsigned interleave,
+      unsigned swizzle, unsigned l2_promotion, unsigned fill),
+     (void)dims;
+     (void)strides_bytes; (void)element_strides; (void)interleave; (void)l2_promotion; (void)fill; (void)rank;
+     state.maps++; ((tsr_tensor_map *)(void *)map)->opaque[0] = (unsigned long long)(uintptr_t)base;
+     ((tsr_tensor_map *)(void *)map)->opaque[1] = (unsigned long long)type << 32 | swizzle;
+     ((tsr_tensor_map *)(void *)map)->opaque[2] = (unsigned long long)box[0] << 32 | box[1];)
 CALL(cuEventElapsedTime, 1, (float *milliseconds, tsr_cu_event start, tsr_cu_event stop), (void)start; (void)stop;
      *milliseconds = 1.5f;)
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/tensor_map.h"
 #include "cuda/driver.h"
 #include "lab/cublas_lt.h"
 #include "lab/nvml.h"
@@ -57,6 +58,15 @@ SAME(TSR_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
 SAME(TSR_CU_EVENT_DEFAULT, CU_EVENT_DEFAULT);
 SAME(TSR_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME(TSR_CU_LEGACY_STREAM, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
+SAME(TSR_CU_TENSOR_FLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+SAME(TSR_CU_TENSOR_FLOAT32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32);
+SAME(TSR_CU_TENSOR_BFLOAT16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+SAME(TSR_CU_TENSOR_INTERLEAVE_NONE, CU_TENSOR_MAP_INTERLEAVE_NONE);
+SAME(TSR_CU_TENSOR_SWIZZLE_128B, CU_TENSOR_MAP_SWIZZLE_128B);
+SAME(TSR_CU_TENSOR_L2_PROMOTION_256B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+SAME(TSR_CU_TENSOR_FILL_ZEROS, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+_Static_assert(sizeof(tsr_tensor_map) == sizeof(CUtensorMap), "a tensor map's bytes");
+_Static_assert(_Alignof(tsr_tensor_map) >= _Alignof(CUtensorMap), "a tensor map's alignment");
 
 /* cuda.h maps each name to the version in force (cuMemAlloc to cuMemAlloc_v2). Its enums are unsigned int to C. */
 #define SAME_TYPE(member, symbol, parameters) \

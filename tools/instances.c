@@ -1,6 +1,6 @@
-/* Prints one line for each CUDA row of the kernel table: "instance;source;defines;arch", where arch is the lowest that
- * the row runs on, with an "a" if it is the only one. CMake compiles and runs this when it configures, so that a new
- * row needs no edit of the build. */
+/* Prints one line for each CUDA row of the kernel table: "instance;source;defines;arch;tma", where arch is the lowest
+ * that the row runs on, with an "a" if it is the only one, and tma is 1 if the kernel takes tensor maps. CMake compiles
+ * and runs this when it configures, so that a new row needs no edit of the build. */
 #include <stdio.h>
 
 #include "core/row.h"
@@ -15,7 +15,7 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].kind == TSR_ROW_CUDA)
-            printf("%s;%s;%s;%d%s\n", rows[i].instance, rows[i].source, rows[i].defines, rows[i].min_arch,
-                   rows[i].exact_arch ? "a" : "");
+            printf("%s;%s;%s;%d%s;%d\n", rows[i].instance, rows[i].source, rows[i].defines, rows[i].min_arch,
+                   rows[i].exact_arch ? "a" : "", rows[i].tma);
     return 0;
 }

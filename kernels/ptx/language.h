@@ -13,6 +13,11 @@
 #define TSR_EMU 0
 #endif
 
+/* Of the CTA's shared memory; a kernel may define another one first. The emulator always gives 1024. */
+#ifndef TSR_SHARED_ALIGN
+#define TSR_SHARED_ALIGN 128
+#endif
+
 #if TSR_EMU
 #include "ptx/emulator.h"
 
@@ -31,7 +36,7 @@
 #define blockDim  tsr_emu_block_dim()
 #define gridDim   tsr_emu_grid_dim()
 
-/* The CTA's shared memory: `smem_bytes` of the row, aligned to 128 bytes. */
+/* The CTA's shared memory: `smem_bytes` of the row, aligned to TSR_SHARED_ALIGN bytes. */
 #define TSR_SHARED tsr_emu_shared_base()
 
 /* Asks for complete unrolling of the next loop, or for none; the emulator keeps the loop. */
@@ -47,7 +52,9 @@
         TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
 #define TSR_DEVICE static __device__ __forceinline__
 
-extern __shared__ __align__(128) unsigned char tsr_shared_arena[];
+/* clang-format off */
+extern __shared__ __align__(TSR_SHARED_ALIGN) unsigned char tsr_shared_arena[];
+/* clang-format on */
 #define TSR_SHARED tsr_shared_arena
 
 #define TSR_UNROLL _Pragma("unroll")

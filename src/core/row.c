@@ -2,8 +2,25 @@
 
 #define MAX_GRID_Z 65535 /* CUDA's limit of gridDim.z */
 
-tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args)
+int tsr_row_cluster(const tsr_row *row)
 {
+    return row->cluster_m > 0 && row->cluster_n > 0 ? row->cluster_m * row->cluster_n : 1;
+}
+
+static tsr_grid persistent_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_count)
+{
+    const int cluster = tsr_row_cluster(row);
+    const long long bm = (long long)row->bm * (row->cluster_m > 0 ? row->cluster_m : 1);
+    const long long bn = (long long)row->bn * (row->cluster_n > 0 ? row->cluster_n : 1);
+    const long long tiles = ((args->m + bm - 1) / bm) * ((args->n + bn - 1) / bn) * args->batch;
+    const long long fit = sm_count >= cluster ? sm_count / cluster : 1;
+    return (tsr_grid){(tiles < fit ? tiles : fit) * cluster, 1, 1};
+}
+
+tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_count)
+{
+    if (row->persistent)
+        return persistent_grid(row, args, sm_count);
     const long long tiles_m = (args->m + row->bm - 1) / row->bm, tiles_n = (args->n + row->bn - 1) / row->bn;
     const long long z = args->batch < MAX_GRID_Z ? args->batch : MAX_GRID_Z;
     return (tsr_grid){tiles_m * tiles_n, 1, z};

@@ -51,8 +51,12 @@ struct tsr_row {
     int exact_arch; /* CUDA: 1 if min_arch is the only one (sm_90a code) */
     int bm, bn, bk; /* tile of D that a CTA makes, and its step along K; 0: not tiled (CPU) */
     int threads_x, threads_y;
-    int smem_bytes;  /* dynamic shared memory of a CTA */
-    int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
+    int smem_bytes;           /* dynamic shared memory of a CTA */
+    int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
+    int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters */
+    int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
+    int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
+    int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
      * At most 3x the worst that was ever measured. */
@@ -71,7 +75,11 @@ struct tsr_row {
 };
 
 /* One CTA for each BM x BN tile of D: x counts tiles (row-major over D's tiles), z counts problems of the batch up to
- * 65535 (kernels stride on). */
-tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args);
+ * 65535 (kernels stride on). A persistent row: whole clusters, as many as there are tiles for them or as fit on
+ * `sm_count` SMs, all along x. */
+tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_count);
+
+/* CTAs of a cluster, at least 1. */
+int tsr_row_cluster(const tsr_row *row);
 
 #endif

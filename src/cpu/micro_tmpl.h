@@ -16,9 +16,10 @@
  */
 
 /* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
-#define LAST_STEPS 48
-#define NV         TSR_TILE_VECTORS
-#define GROUPS     ((MR + 4) / 5)
+#define LAST_STEPS  48
+#define LEAST_STEPS 16 /* with fewer the fetches would cost more than they save */
+#define NV          TSR_TILE_VECTORS
+#define GROUPS      ((MR + 4) / 5)
 
 /* A[i][p] for the current p: one base pointer for five rows, reached by the addressing modes (the stride times 1, 2 and
  * 4; a second stride register for 3), so that any stride costs no more than a packed panel. */
@@ -98,7 +99,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     int64_t k = t->k;
     for (; k > LAST_STEPS; k--)
         b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
-    if (t->k > LAST_STEPS) {
+    if (t->k > LEAST_STEPS) {
 #pragma GCC unroll 12
         for (int i = 0; i < mr; i++)
 #pragma GCC unroll 2
@@ -143,4 +144,5 @@ static tsr_micro_run *const NAME(tiles)[] = {
 #undef A_AT
 #undef NV
 #undef LAST_STEPS
+#undef LEAST_STEPS
 #undef GROUPS

@@ -5,6 +5,7 @@
 #define TSR_CUDA_DRIVER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tessera.h"
 
@@ -16,6 +17,7 @@ typedef struct CUmod_st *tsr_cu_module;
 typedef struct CUfunc_st *tsr_cu_function;
 typedef struct CUstream_st *tsr_cu_stream;
 typedef struct CUevent_st *tsr_cu_event;
+typedef struct CUtensorMap_st tsr_cu_tensor_map; /* a tsr_tensor_map */
 
 /* Results that are told apart. */
 enum {
@@ -107,7 +109,22 @@ enum {
     X(event_destroy, cuEventDestroy, (tsr_cu_event event))                                                             \
     X(event_record, cuEventRecord, (tsr_cu_event event, tsr_cu_stream stream))                                         \
     X(event_synchronize, cuEventSynchronize, (tsr_cu_event event))                                                     \
+    X(tensor_map_encode_tiled, cuTensorMapEncodeTiled,                                                                 \
+      (tsr_cu_tensor_map * map, unsigned type, uint32_t rank, void *base, const uint64_t *dims,                        \
+       const uint64_t *strides_bytes, const uint32_t *box, const uint32_t *element_strides, unsigned interleave,       \
+       unsigned swizzle, unsigned l2_promotion, unsigned fill))                                                        \
     X(event_elapsed_time, cuEventElapsedTime, (float *milliseconds, tsr_cu_event start, tsr_cu_event end))
+
+/* Values of a tensor map's fields. */
+enum {
+    TSR_CU_TENSOR_FLOAT16 = 6,
+    TSR_CU_TENSOR_FLOAT32 = 7,
+    TSR_CU_TENSOR_BFLOAT16 = 9,
+    TSR_CU_TENSOR_INTERLEAVE_NONE = 0,
+    TSR_CU_TENSOR_SWIZZLE_128B = 3,
+    TSR_CU_TENSOR_L2_PROMOTION_256B = 3,
+    TSR_CU_TENSOR_FILL_ZEROS = 0
+};
 
 /* Calls of newer drivers; NULL where the driver lacks them. */
 #define TSR_DRIVER_NEWER_CALLS(X) X(func_load, cuFuncLoad, (tsr_cu_function function), 12040)

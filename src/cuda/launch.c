@@ -1,16 +1,60 @@
 /* One launch: nothing here allocates, waits or reads the environment, so that a stream can be captured. */
+#include <string.h>
+
 #include "core/error.h"
+#include "core/tensor_map.h"
+#include "core/tensor_spec.h"
 #include "cuda/impl.h"
 
 #define MOST_GRID_X  2147483647LL
 #define MOST_GRID_YZ 65535LL
 
+static unsigned tensor_type(tsr_dtype dtype)
+{
+    return dtype == TSR_F16    ? TSR_CU_TENSOR_FLOAT16
+           : dtype == TSR_BF16 ? TSR_CU_TENSOR_BFLOAT16
+                               : TSR_CU_TENSOR_FLOAT32;
+}
+
+static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tensor_spec *spec, tsr_tensor_map *out)
+{
+    const tsr_cuda *cuda = device->impl;
+    const char *fault = tsr_tensor_spec_fault(spec);
+    if (fault)
+        return tsr_fail(TSR_INTERNAL, "%s: %s: %s", device->id, row->instance, fault);
+    const uint64_t dims[3] = {(uint64_t)spec->dims[0], (uint64_t)spec->dims[1], (uint64_t)spec->dims[2]};
+    const uint64_t strides[2] = {(uint64_t)spec->strides_bytes[0], (uint64_t)spec->strides_bytes[1]};
+    const uint32_t box[3] = {(uint32_t)spec->box[0], (uint32_t)spec->box[1], 1}, steps[3] = {1, 1, 1};
+    const tsr_cu_result result = cuda->driver.tensor_map_encode_tiled(
+        (tsr_cu_tensor_map *)(void *)out, tensor_type(spec->dtype), 3, (void *)(uintptr_t)spec->base, dims, strides,
+        box, steps, TSR_CU_TENSOR_INTERLEAVE_NONE, TSR_CU_TENSOR_SWIZZLE_128B, TSR_CU_TENSOR_L2_PROMOTION_256B,
+        TSR_CU_TENSOR_FILL_ZEROS);
+    return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuTensorMapEncodeTiled", result);
+}
+
+/* The maps that a row with `tma` takes beside its arguments. Encoding runs on the CPU alone but wants a current
+ * context (error 201 without one, driver 580). */
+static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, tsr_tensor_maps *out)
+{
+    tsr_tensor_map *const maps[4] = {&out->a, &out->b, &out->c, &out->d};
+    tsr_tensor_spec specs[4];
+    memset(out, 0, sizeof *out);
+    tsr_row_tensor_specs(launch->row, launch->args, launch->row->dtype_ab, launch->row->dtype_cd, specs);
+    for (int i = 0; i < 4; i++) {
+        const tsr_status status = specs[i].base ? encode(device, launch->row, &specs[i], maps[i]) : TSR_OK;
+        if (status != TSR_OK)
+            return status;
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_cuda *cuda = device->impl;
     const tsr_row *row = launch->row;
-    const tsr_grid grid = tsr_row_grid(row, launch->args);
-    void *parameters[] = {(void *)(uintptr_t)launch->args}; /* the driver reads it during the call */
+    const tsr_grid grid = tsr_row_grid(row, launch->args, device->cuda.sm_count);
+    tsr_tensor_maps maps;
+    void *parameters[] = {(void *)(uintptr_t)launch->args, &maps}; /* the driver reads it during the call */
     tsr_cu_result result;
     tsr_status status;
 
@@ -25,6 +69,11 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
     status = tsr_cuda_enter(device);
     if (status != TSR_OK)
         return status;
+    status = row->tma ? encode_all(device, launch, &maps) : TSR_OK;
+    if (status != TSR_OK) {
+        tsr_cuda_leave(device);
+        return status;
+    }
     result = cuda->driver.launch_kernel(launch->loaded->function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
                                         (unsigned)row->threads_x, (unsigned)row->threads_y, 1,
                                         (unsigned)row->smem_bytes, launch->stream, parameters, NULL);

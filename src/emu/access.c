@@ -11,7 +11,8 @@ _Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_thread(emu_fault *fa
     fault->cta = thread->cta->number;
     fault->thread = thread->id;
     fault->place = place;
-    fault->shared_bytes = thread->cta->shared.count;
+    fault->shared_bytes = thread->cta->window_bytes;
+    fault->offset %= thread->cta->worker->launch->window_stride;
     thread->cta->worker->fault = *fault;
     tsr_emu_abandon(thread);
 }
@@ -32,7 +33,7 @@ static __attribute__((noinline)) void global_access(emu_thread *thread, const vo
     emu_fault fault = {0};
     if (tsr_emu_shared_is_near(&cta->shared, address)) {
         fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_SHARED};
-        fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes);
+        fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes - thread->window);
         fail(&fault, address, size, is_write, place);
     }
     const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
@@ -62,8 +63,9 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
     emu_shared *shared = &thread->cta->shared;
     if (aligned && ((uintptr_t)address & (size - 1)) != 0)
         misaligned(thread, address, size, is_write, place);
-    const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
-    if (offset >= shared->count || shared->count - offset < size) {
+    const size_t inside = (uintptr_t)address - (uintptr_t)shared->bytes - thread->window;
+    const size_t offset = inside + thread->window;
+    if (inside >= thread->cta->window_bytes || thread->cta->window_bytes - inside < size) {
         /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
         if ((uintptr_t)address - (uintptr_t)thread->fiber.stack > EMU_STACK_BYTES - size)
             global_access(thread, address, size, is_write, place);
@@ -83,9 +85,9 @@ void tsr_emu_check(const void *address, size_t size, int is_write, const void *p
 
 void tsr_emu_require_shared(const void *address, unsigned bytes)
 {
-    const emu_shared *shared = &tsr_emu_current->cta->shared;
-    const size_t offset = (uintptr_t)address - (uintptr_t)shared->bytes;
-    if (offset < shared->count && shared->count - offset >= bytes)
+    const emu_thread *thread = tsr_emu_current;
+    const size_t inside = (uintptr_t)address - (uintptr_t)thread->cta->shared.bytes - thread->window;
+    if (inside < thread->cta->window_bytes && thread->cta->window_bytes - inside >= bytes)
         return;
     emu_fault fault = {.kind = EMU_MISUSE, .rule = "the address must be in the CTA's shared memory"};
     tsr_emu_fail_thread(&fault, CALLER);
@@ -181,7 +183,9 @@ tsr_emu_uint3 tsr_emu_thread_idx(void)
 
 tsr_emu_uint3 tsr_emu_block_idx(void)
 {
-    return tsr_emu_current->cta->idx;
+    tsr_emu_uint3 idx = tsr_emu_current->cta->idx;
+    idx.x += tsr_emu_current->rank;
+    return idx;
 }
 
 tsr_emu_uint3 tsr_emu_block_dim(void)
@@ -198,10 +202,20 @@ tsr_emu_uint3 tsr_emu_grid_dim(void)
 
 unsigned char *tsr_emu_shared_base(void)
 {
-    return tsr_emu_current->cta->shared.bytes;
+    return tsr_emu_current->cta->shared.bytes + tsr_emu_current->window;
 }
 
 unsigned tsr_emu_shared_address(const void *pointer)
 {
-    return (unsigned)((uintptr_t)pointer - (uintptr_t)tsr_emu_current->cta->shared.bytes);
+    const emu_thread *thread = tsr_emu_current;
+    return thread->rank << EMU_RANK_SHIFT |
+           (unsigned)((uintptr_t)pointer - (uintptr_t)(thread->cta->shared.bytes + thread->window));
+}
+
+void *tsr_emu_shared_pointer(unsigned address)
+{
+    const emu_thread *thread = tsr_emu_current;
+    if (address >> EMU_RANK_SHIFT != thread->rank)
+        tsr_emu_misuse("an ordinary access at a shared address of another CTA");
+    return thread->cta->shared.bytes + thread->window + (address & EMU_OFFSET_MASK);
 }

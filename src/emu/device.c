@@ -96,6 +96,24 @@ static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loa
     return TSR_OK;
 }
 
+/* The maps of a launch, made by the driver's documented rules. */
+static tsr_status encode_all(const tsr_row *row, const tsr_gemm_args *args, const tsr_problem *problem,
+                             tsr_tensor_maps *out)
+{
+    tsr_tensor_map *const maps[4] = {&out->a, &out->b, &out->c, &out->d};
+    tsr_tensor_spec specs[4];
+    memset(out, 0, sizeof *out);
+    tsr_row_tensor_specs(row, args, problem->a.dtype, problem->d.dtype, specs);
+    for (int i = 0; i < 4; i++) {
+        const char *fault = specs[i].base ? tsr_tensor_spec_fault(&specs[i]) : NULL;
+        if (fault)
+            return tsr_fail(TSR_INTERNAL, "%s: %c: %s", row->instance, "ABCD"[i], fault);
+        if (specs[i].base)
+            tsr_emu_encode(&specs[i], maps[i]);
+    }
+    return TSR_OK;
+}
+
 static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_row *row = launch->row;
@@ -103,15 +121,22 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
     const tsr_problem *problem = launch->problem;
+    tsr_tensor_maps maps;
+    const tsr_status status = row->tma ? encode_all(row, launch->args, problem, &maps) : TSR_OK;
+    if (status != TSR_OK)
+        return status;
     const tsr_emu_job job = {
         .name = row->instance,
         .kernel = code->kernel,
+        .kernel_tma = code->kernel_tma,
+        .maps = row->tma ? &maps : NULL,
+        .cluster = tsr_row_cluster(row),
         .args = launch->args,
         .dtype_a = problem->a.dtype,
         .dtype_b = problem->b.dtype,
         .dtype_c = problem->c.dtype,
         .dtype_d = problem->d.dtype,
-        .grid = tsr_row_grid(row, launch->args),
+        .grid = tsr_row_grid(row, launch->args, device->cuda.sm_count),
         .threads_x = (unsigned)row->threads_x,
         .threads_y = (unsigned)row->threads_y,
         .shared_bytes = (size_t)row->smem_bytes,

@@ -12,6 +12,7 @@
 #include "emu/fault.h"
 #include "emu/fiber.h"
 #include "emu/global.h"
+#include "emu/hopper.h"
 #include "emu/run.h"
 #include "emu/shared.h"
 #include "ptx/emulator.h"
@@ -22,7 +23,7 @@ typedef struct emu_cta emu_cta;
 typedef struct emu_worker emu_worker;
 typedef struct emu_launch emu_launch;
 
-typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_AT_NAMED, EMU_ENDED } emu_state;
+typedef enum emu_state { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_AT_NAMED, EMU_ELSEWHERE, EMU_ENDED } emu_state;
 
 enum {
     EMU_STACK_BYTES = 64 << 10,
@@ -36,7 +37,9 @@ enum {
 typedef struct emu_thread {
     tsr_fiber fiber;
     emu_cta *cta;
-    unsigned id; /* x + y * blockDim.x */
+    unsigned id;   /* in the slot: x + y * blockDim.x + rank * threads of a CTA */
+    unsigned rank; /* of its CTA in the cluster */
+    size_t window; /* where its CTA's shared memory starts in the slot's */
     tsr_emu_uint3 idx;
     emu_state state;
     const void *place; /* return address of the call in which it waits */
@@ -49,13 +52,17 @@ typedef struct emu_thread {
 
     emu_copies copies;
 
-    unsigned named_id; /* EMU_AT_NAMED */
+    unsigned named_id; /* EMU_AT_NAMED: in the slot */
 
     const unsigned *polled_word; /* what it saw when it last polled */
     unsigned polled_value;
+
+    emu_thread_hopper *hopper; /* NULL where the kernel takes no tensor maps */
+    struct emu_thread *next_waiting;
 } emu_thread;
 
-enum { EMU_NAMED_BARRIERS = 16 };
+/* Of a CTA: 0 is the barrier of all its threads, used so where it is one of a cluster. */
+enum { EMU_NAMED_BARRIERS = 16, EMU_MAX_CLUSTER = 8 };
 
 /* A barrier of some warps: who came since it was last complete, and what they have seen. */
 typedef struct emu_named {
@@ -63,24 +70,27 @@ typedef struct emu_named {
     emu_seen *board;
 } emu_named;
 
-/* One resident CTA. The slot is reused from CTA to CTA. */
+/* One resident CTA, or cluster of CTAs: then its threads are those of all, its shared memory has a window for each, and
+ * the clocks order all its threads. The slot is reused from CTA to CTA. */
 struct emu_cta {
     emu_worker *worker;
-    long long number; /* in the grid, x fastest */
+    long long number; /* in the grid, x fastest; of clusters, where there are some */
     tsr_emu_uint3 idx;
     emu_shared shared;
+    size_t window_bytes; /* shared memory of one CTA */
     emu_thread *threads;
     unsigned char *stacks;
     unsigned live;    /* threads that have not ended */
     unsigned waiting; /* at the barrier */
-    emu_named named[EMU_NAMED_BARRIERS];
+    emu_named named[EMU_MAX_CLUSTER * EMU_NAMED_BARRIERS];
     uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
     uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
     unsigned ready_first, ready_count;
     unsigned polls; /* that saw nothing new, one after the other */
     uint64_t random;
     emu_far far;
-    emu_cta *next; /* in the worker's list of resident or of free slots */
+    emu_cta_hopper *hopper; /* NULL where the kernel takes no tensor maps */
+    emu_cta *next;          /* in the worker's list of resident or of free slots */
 };
 
 /* One CPU thread of a launch. */
@@ -95,8 +105,11 @@ struct emu_worker {
 
 struct emu_launch {
     const tsr_emu_job *job;
-    unsigned n_threads; /* of a CTA */
-    long long n_ctas;
+    unsigned cluster;     /* CTAs of a slot, at least 1 */
+    unsigned cta_threads; /* of a CTA */
+    unsigned n_threads;   /* of a slot */
+    size_t window_stride; /* from CTA to CTA in a slot's shared memory */
+    long long n_ctas;     /* slots of the grid */
     atomic_llong next_cta;
     atomic_llong stop_at; /* CTAs from this number on need not run: an earlier one failed */
     atomic_llong n_resident;

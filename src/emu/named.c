@@ -5,7 +5,7 @@
 
 void tsr_emu_reset_named(emu_cta *cta)
 {
-    for (int i = 0; i < EMU_NAMED_BARRIERS; i++)
+    for (int i = 0; i < EMU_MAX_CLUSTER * EMU_NAMED_BARRIERS; i++)
         tsr_emu_seen_drop(&cta->shared.time, cta->named[i].board);
     memset(cta->named, 0, sizeof cta->named);
 }
@@ -37,25 +37,37 @@ static void complete(emu_cta *cta, unsigned id)
     cta->polls = 0;
 }
 
-void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits)
+/* `index` is the barrier's in the slot. */
+static void come(emu_thread *self, unsigned index, unsigned threads, int waits, const void *place)
 {
-    emu_thread *self = tsr_emu_current;
     emu_cta *cta = self->cta;
-    emu_named *named = &cta->named[id % EMU_NAMED_BARRIERS];
-    const char *rule = broken_rule(named, cta->worker->launch->n_threads, id, threads);
-    if (rule)
-        tsr_emu_misuse(rule);
+    emu_named *named = &cta->named[index];
     if (!tsr_emu_clock_release(&cta->shared.time, &self->clock, &named->board))
-        tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, __builtin_return_address(0));
+        tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, place);
     named->expected = threads;
     named->arrived++;
     if (waits) {
         self->state = EMU_AT_NAMED;
-        self->named_id = id;
-        self->place = __builtin_return_address(0);
+        self->named_id = index;
+        self->place = place;
     }
     if (named->arrived == threads)
-        complete(cta, id); /* makes us ready, too */
+        complete(cta, index); /* makes us ready, too */
     if (waits)
         tsr_emu_wait(self);
+}
+
+void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits)
+{
+    emu_thread *self = tsr_emu_current;
+    const unsigned index = self->rank * EMU_NAMED_BARRIERS + id % EMU_NAMED_BARRIERS;
+    const char *rule = broken_rule(&self->cta->named[index], self->cta->worker->launch->cta_threads, id, threads);
+    if (rule)
+        tsr_emu_misuse(rule);
+    come(self, index, threads, waits, __builtin_return_address(0));
+}
+
+void tsr_emu_barrier_in_cluster(emu_thread *self, const void *place)
+{
+    come(self, self->rank * EMU_NAMED_BARRIERS, self->cta->worker->launch->cta_threads, 1, place);
 }

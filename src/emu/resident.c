@@ -15,6 +15,7 @@ static void slot_free(emu_cta *cta, const emu_launch *launch)
         tsr_emu_copies_free(&cta->threads[i].copies, allocator);
         tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
     }
+    tsr_emu_hopper_free(cta);
     tsr_free(allocator, cta->threads);
     tsr_free(allocator, cta->ready);
     tsr_emu_far_free(&cta->far, allocator);
@@ -26,18 +27,24 @@ static int slot_fill(emu_cta *cta, emu_worker *worker)
 {
     const emu_launch *launch = worker->launch;
     const tsr_emu_job *job = launch->job;
-    *cta = (emu_cta){.worker = worker};
-    if (!tsr_emu_shared_make(&cta->shared, job->shared_bytes, launch->n_threads, job->allocator))
+    *cta = (emu_cta){.worker = worker, .window_bytes = job->shared_bytes};
+    if (!tsr_emu_shared_make(&cta->shared, launch->window_stride * (launch->cluster - 1) + job->shared_bytes,
+                             launch->n_threads, job->allocator))
         return 0;
     cta->ready = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->ready);
     cta->threads = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->threads);
     for (unsigned i = 0; cta->threads && i < launch->n_threads; i++)
         cta->threads[i] =
-            (emu_thread){.cta = cta, .id = i, .idx = {i % job->threads_x, i / job->threads_x, 0}, .state = EMU_ENDED};
+            (emu_thread){.cta = cta,
+                         .id = i,
+                         .rank = i / launch->cta_threads,
+                         .window = i / launch->cta_threads * launch->window_stride,
+                         .idx = {i % launch->cta_threads % job->threads_x, i % launch->cta_threads / job->threads_x, 0},
+                         .state = EMU_ENDED};
     void *stacks = mmap(NULL, (size_t)launch->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cta->stacks = stacks == MAP_FAILED ? NULL : stacks;
-    return cta->ready && cta->threads && cta->stacks;
+    return cta->ready && cta->threads && cta->stacks && (!job->kernel_tma || tsr_emu_hopper_make(cta));
 }
 
 /* Memory for one more resident CTA, NULL when there is not enough. */

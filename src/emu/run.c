@@ -33,13 +33,30 @@ static tsr_status run_workers(emu_launch *launch, emu_worker *workers, int n_wor
         if (workers[i].fault.kind != EMU_NO_FAULT && (!first || workers[i].fault.cta < first->cta))
             first = &workers[i].fault;
     const tsr_emu_job *job = launch->job;
-    return first ? tsr_emu_report(first, job->name, job->threads_x, job->grid.x, job->grid.y) : TSR_OK;
+    if (!first)
+        return TSR_OK;
+    /* From slots to CTAs. */
+    emu_fault named = *first;
+    named.cta = first->cta * launch->cluster + first->thread / launch->cta_threads;
+    named.thread = first->thread % launch->cta_threads;
+    named.other_cta = first->other_cta * launch->cluster + first->other_thread / launch->cta_threads;
+    named.other_thread = first->other_thread % launch->cta_threads;
+    return tsr_emu_report(&named, job->name, job->threads_x, job->grid.x, job->grid.y);
 }
 
 tsr_status tsr_emu_run(const tsr_emu_job *job)
 {
-    emu_launch launch = {
-        .job = job, .n_threads = job->threads_x * job->threads_y, .n_ctas = job->grid.x * job->grid.y * job->grid.z};
+    enum { WINDOW_GAP = 64 << 10 }; /* what misses a CTA's shared memory by little is in nobody's */
+    const unsigned cluster = job->cluster > 1 ? (unsigned)job->cluster : 1, threads = job->threads_x * job->threads_y;
+    emu_launch launch = {.job = job,
+                         .cluster = cluster,
+                         .cta_threads = threads,
+                         .n_threads = threads * cluster,
+                         .window_stride = (job->shared_bytes + 1023) / 1024 * 1024 + WINDOW_GAP,
+                         .n_ctas = job->grid.x / cluster * job->grid.y * job->grid.z};
+    if (cluster > EMU_MAX_CLUSTER || (cluster > 1 && (job->grid.x % cluster || threads % 32 || !job->kernel_tma)))
+        return tsr_fail(TSR_INTERNAL, "%s: %lld CTAs of %u threads do not form clusters of %u", job->name, job->grid.x,
+                        threads, cluster);
     if (launch.n_threads < 1 || launch.n_threads > TSR_EMU_MAX_THREADS)
         return tsr_fail(TSR_INTERNAL, "%s: a CTA of %u threads, must be 1 to %d", job->name, launch.n_threads,
                         TSR_EMU_MAX_THREADS);

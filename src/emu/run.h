@@ -3,11 +3,17 @@
 #define TSR_EMU_RUN_H
 
 #include "core/row.h"
+#include "core/tensor_map.h"
+#include "core/tensor_spec.h"
 
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
+    /* One of the two. */
     void (*kernel)(const tsr_gemm_args args);
-    const tsr_gemm_args *args; /* also says which addresses may be touched, with the dtypes below */
+    void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
+    const tsr_tensor_maps *maps; /* of kernel_tma: from tsr_emu_encode, or all zero where there is none */
+    int cluster;                 /* CTAs along x that form a cluster and run together; 0 and 1: no clusters */
+    const tsr_gemm_args *args;   /* also says which addresses may be touched, with the dtypes below */
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
     tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */
     unsigned threads_x, threads_y;
@@ -31,5 +37,8 @@ enum {
  * as a thread does what it must not; then D is partly written. TSR_OUT_OF_MEMORY if stacks cannot be had. Every rule
  * that is checked is listed in docs/EMULATOR.md. Any number of jobs may run at once. */
 tsr_status tsr_emu_run(const tsr_emu_job *job);
+
+/* The emulator's tensor map for a specification that keeps the rules (tsr_tensor_spec_fault). */
+void tsr_emu_encode(const tsr_tensor_spec *spec, tsr_tensor_map *out);
 
 #endif

@@ -86,6 +86,10 @@ void tsr_emu_barrier(void)
     emu_cta *cta = self->cta;
     const unsigned n_threads = cta->worker->launch->n_threads;
     cta->polls = 0;
+    if (cta->worker->launch->cluster > 1) {
+        tsr_emu_barrier_in_cluster(self, __builtin_return_address(0));
+        return;
+    }
     self->state = EMU_AT_BARRIER;
     self->place = __builtin_return_address(0);
     if (++cta->waiting == n_threads) {
@@ -114,7 +118,12 @@ static void thread_main(void)
     tsr_fiber_entered();
     emu_thread *self = tsr_emu_current;
     const tsr_emu_job *job = self->cta->worker->launch->job;
-    job->kernel(*job->args);
+    if (job->kernel_tma)
+        job->kernel_tma(*job->args, *job->maps);
+    else
+        job->kernel(*job->args);
+    if (self->hopper)
+        tsr_emu_hopper_thread_ends(self);
     self->state = EMU_ENDED;
     tsr_emu_copies_forget(&self->copies, &self->cta->shared);
     self->cta->live--;
@@ -137,7 +146,7 @@ void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
     fault->thread = first_waiting->id;
     fault->place = first_waiting->place;
 
-    static const char *const states[] = {"poll at ", "wait at ", "wait at ", "wait at ", "ended"};
+    static const char *const states[] = {"poll at ", "wait at ", "wait at ", "wait at ", "wait at ", "ended"};
     size_t used = 0;
     for (unsigned i = 0; i < n_threads && used < sizeof fault->waiting - 1; i++) {
         const emu_thread *thread = &cta->threads[i];
@@ -165,8 +174,9 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     const emu_launch *launch = cta->worker->launch;
     const tsr_grid *grid = &launch->job->grid;
     cta->number = number;
-    cta->idx = (tsr_emu_uint3){(unsigned)(number % grid->x), (unsigned)(number / grid->x % grid->y),
-                               (unsigned)(number / grid->x / grid->y)};
+    const long long first = number * launch->cluster;
+    cta->idx = (tsr_emu_uint3){(unsigned)(first % grid->x), (unsigned)(first / grid->x % grid->y),
+                               (unsigned)(first / grid->x / grid->y)};
     cta->live = launch->n_threads;
     cta->waiting = 0;
     cta->polls = 0;
@@ -175,6 +185,8 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     memset(cta->warps, 0, sizeof cta->warps);
     cta->random = seed_of(launch->job->seed, number);
     tsr_emu_shared_begin(&cta->shared);
+    if (cta->hopper)
+        tsr_emu_hopper_begin(cta);
     for (unsigned i = 0; i < launch->n_threads; i++) {
         emu_thread *thread = &cta->threads[i];
         thread->state = EMU_READY;

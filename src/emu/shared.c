@@ -50,7 +50,8 @@ int tsr_emu_shared_is_near(const emu_shared *shared, const void *address)
 void tsr_emu_shared_begin(emu_shared *shared)
 {
     memset(shared->bytes, POISON_BYTE, shared->count);
-    if (tsr_emu_time_begin(&shared->time))
+    /* Enough clocks for a long CTA; a barrier gets new ones, finer synchronisation does not. */
+    if (shared->time.latest < EMU_CLOCK_MAX / 2 && tsr_emu_time_begin(&shared->time))
         return;
     forget_all(shared);
     shared->time.latest = 0;
@@ -267,4 +268,52 @@ void tsr_emu_shared_land(emu_shared *shared, size_t offset, size_t size, const e
 {
     memcpy(shared->bytes + offset, data, size);
     visit(shared, offset, size, land_one, clock, NULL);
+}
+
+/* 1 if the thread `who` fenced after its write at `when`, and our thread saw something later of it than that fence. */
+static int is_fenced(const emu_time *time, const emu_clock *clock, const emu_fences *fences, unsigned who,
+                     uint32_t when)
+{
+    uint32_t seen = who == (clock->stamp & EMU_STAMP_THREAD) ? clock->stamp >> EMU_STAMP_SHIFT : time->floor - 1;
+    if (clock->seen && clock->seen->clocks[who] > seen)
+        seen = clock->seen->clocks[who];
+    const unsigned count = fences->count < EMU_FENCES ? fences->count : EMU_FENCES;
+    uint32_t oldest = 0;
+    for (unsigned i = 1; i <= count; i++) {
+        oldest = fences->clocks[(fences->count - i) % EMU_FENCES];
+        if (oldest < when)
+            return 0;
+        if (oldest < seen)
+            return 1;
+    }
+    return count == EMU_FENCES && oldest > when; /* forgotten: it may have been in time */
+}
+
+int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                              const emu_fences *fences, emu_fault *fault)
+{
+    if (!visit(shared, offset, size, read_one, clock, fault))
+        return 0;
+    emu_stamp good = 0; /* neighbours mostly share their history */
+    for (size_t at = offset; at < offset + size; at += 4) {
+        emu_stamp written = shared->words[at / 4].written;
+        if (written == EMU_STAMP_SPLIT)
+            written = shared->bytewise[at].written;
+        if ((written & EMU_STAMP_ASYNC) || written == good)
+            continue;
+        const unsigned who = written & EMU_STAMP_THREAD;
+        if (!is_fenced(&shared->time, clock, &fences[who], who, written >> EMU_STAMP_SHIFT)) {
+            *fault = (emu_fault){
+                .kind = EMU_UNFENCED, .memory = EMU_SHARED, .offset = at, .other_thread = who, .other_is_write = 1};
+            return 0;
+        }
+        good = written;
+    }
+    return 1;
+}
+
+void tsr_emu_shared_land_async(emu_shared *shared, size_t offset, size_t size, emu_stamp stamp)
+{
+    const emu_clock clock = {.stamp = stamp | EMU_STAMP_ASYNC};
+    visit(shared, offset, size, land_one, &clock, NULL);
 }

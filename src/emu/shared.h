@@ -21,6 +21,9 @@ enum { EMU_KIND_ONE = 0u << 10, EMU_KIND_LANES = 1u << 10, EMU_KIND_WARPS = 2u <
 #define EMU_STAMP_IN_FLIGHT (0xffffffffu << EMU_STAMP_SHIFT)
 
 /* The write stamp of a word whose bytes do not share one history: each byte has a shadow of its own from then on. */
+/* Of a write stamp: the copy engine wrote, so that its own later reads and those of the tensor cores need no fence. */
+#define EMU_STAMP_ASYNC EMU_KIND_WARPS
+
 #define EMU_STAMP_SPLIT (EMU_STAMP_IN_FLIGHT | EMU_KIND_LANES)
 
 typedef struct emu_shadow {
@@ -36,6 +39,13 @@ typedef struct emu_shared {
     emu_shadow *bytewise; /* one for each byte, where `words` says EMU_STAMP_SPLIT */
     emu_time time;
 } emu_shared;
+
+/* When a thread executed fence.proxy.async: its clocks, the latest ones in a ring. */
+enum { EMU_FENCES = 16 };
+typedef struct emu_fences {
+    uint32_t clocks[EMU_FENCES];
+    unsigned count;
+} emu_fences;
 
 /* 0 when out of memory. */
 int tsr_emu_shared_make(emu_shared *shared, size_t bytes, unsigned n_threads, const tsr_allocator *allocator);
@@ -58,6 +68,14 @@ int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const e
 /* An asynchronous copy by that thread starts: a write, which has not ended. Until tsr_emu_shared_land nobody may touch
  * the bytes. */
 int tsr_emu_shared_start_copy(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
+/* Reads by the copy engine or the tensor cores on behalf of a thread: what ordinary stores wrote must have been
+ * followed by fence.proxy.async in the writer, before the synchronisation by which the thread saw it (`fences`, one for
+ * each thread). */
+int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                              const emu_fences *fences, emu_fault *fault);
+/* The copy engine delivered the bytes, asked by the thread of the stamp. */
+void tsr_emu_shared_land_async(emu_shared *shared, size_t offset, size_t size, emu_stamp stamp);
+
 void tsr_emu_shared_land(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, const void *data);
 
 #endif

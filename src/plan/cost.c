@@ -97,3 +97,30 @@ void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_
     settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
     out->ns += fill_ns;
 }
+
+/* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
+ *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
+ *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once;
+ *   - 145 ns, in which one warp group waits for a stage, multiplies and gives it back.
+ * A persistent cluster walks `waves` tiles. Cooperative consumers stop multiplying while they store a tile, ping-pong
+ * consumers only for the last one. Constants: measured on an H200, perf/LOG.md. */
+void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128 };
+    const double step_ns = 145, store_ns_per_value = 0.065, cluster_start_ns = 650;
+    const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
+    const double cluster = tsr_row_cluster(row), values = (double)row->bm * row->bn;
+    const double tiles = ceil((double)problem->m / (row->bm * row->cluster_m)) *
+                         ceil((double)problem->n / (row->bn * row->cluster_n)) * (double)problem->batch;
+    const double waves = ceil(tiles / floor(device->cuda.sm_count / cluster));
+    const double steps = ceil((double)problem->k / row->bk);
+    const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
+    const double step_bytes =
+        (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
+    const double l2_ns = step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
+    const double store_ns = store_ns_per_value * values;
+    const double work_ns = waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
+                           (row->overlaps_stores ? 1 : waves) * store_ns;
+    settle(out, device->launch_ns + (cluster > 1 ? cluster_start_ns : 0), work_ns,
+           least_bytes(problem) / device->memory_bytes_per_s * 1e9, tiles * cluster * steps * step_bytes);
+}

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/tensor_spec.h"
 #include "plan/plan.h"
 
-#define MAX_GRID_X 2147483647LL /* CUDA's limit of gridDim.x */
+#define MAX_GRID_X      2147483647LL         /* CUDA's limit of gridDim.x */
+#define MOST_COORDINATE (2147483647LL - 512) /* the copy engine's are 32 bits; a tile may begin below and end above */
 
 static int refuse(char *reason, size_t reason_bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -34,6 +36,14 @@ static int dtypes_fit(const tsr_row *row, const tsr_problem *p)
 
 static int alignment_fits(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
 {
+    for (const char *which = "ab"; row->tma && *which; which++) {
+        const tsr_operand *operand = tsr_problem_operand(p, *which);
+        const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+        if (operand->align_bytes % TSR_TENSOR_ALIGN_BYTES || operand->ld * element % TSR_TENSOR_ALIGN_BYTES ||
+            operand->batch_stride * element % TSR_TENSOR_ALIGN_BYTES)
+            return refuse(reason, reason_bytes, "%c is not aligned to %d bytes", *which - 'a' + 'A',
+                          TSR_TENSOR_ALIGN_BYTES);
+    }
     if (row->align_elems <= 1)
         return 1;
     for (const char *which = "abcd"; *which; which++) {
@@ -41,6 +51,43 @@ static int alignment_fits(const tsr_row *row, const tsr_problem *p, char *reason
         const long long bytes = row->align_elems * (long long)tsr_dtype_bytes(operand->dtype);
         if (operand->align_bytes % bytes || operand->ld % row->align_elems || operand->batch_stride % row->align_elems)
             return refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", *which - 'a' + 'A', bytes);
+    }
+    return 1;
+}
+
+/* Kernels with tensor maps keep coordinates in 32 bits, and a map's strides end below 2^40 bytes. */
+static int tensors_fit(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+{
+    void *const aligned = (void *)(uintptr_t)4096; /* alignment of pointers was checked before */
+    const tsr_gemm_args args = {.a = aligned,
+                                .b = aligned,
+                                .c = aligned,
+                                .d = aligned,
+                                .m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .lda = p->a.ld,
+                                .ldb = p->b.ld,
+                                .ldc = p->c.ld,
+                                .ldd = p->d.ld,
+                                .batch_a = p->a.batch_stride,
+                                .batch_b = p->b.batch_stride,
+                                .batch_c = p->c.batch_stride,
+                                .batch_d = p->d.batch_stride,
+                                .batch = p->batch,
+                                .beta = 1,
+                                .trans_a = p->a.trans == TSR_T,
+                                .trans_b = p->b.trans == TSR_T};
+    tsr_tensor_spec specs[4];
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return 1; /* never launched */
+    if (p->m > MOST_COORDINATE || p->n > MOST_COORDINATE || p->k > MOST_COORDINATE || p->batch > MOST_COORDINATE)
+        return refuse(reason, reason_bytes, "M, N, K and the batch must be below 2^31 - 512");
+    tsr_row_tensor_specs(row, &args, p->a.dtype, p->d.dtype, specs);
+    for (int i = 0; i < 4; i++) {
+        const char *fault = specs[i].base ? tsr_tensor_spec_fault(&specs[i]) : NULL;
+        if (fault)
+            return refuse(reason, reason_bytes, "%c: %s", "ABCD"[i], fault);
     }
     return 1;
 }
@@ -63,7 +110,9 @@ static int gpu_fits(const tsr_row *row, const tsr_problem *p, const tsr_cuda_lim
     long long tiles = 0;
     if (!tsr_mul_size((p->m + row->bm - 1) / row->bm, (p->n + row->bn - 1) / row->bn, &tiles) || tiles > MAX_GRID_X)
         return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", row->bm, row->bn);
-    return 1;
+    if (row->persistent && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
+        return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d in all", row->bm, row->bn);
+    return !row->tma || tensors_fit(row, p, reason, reason_bytes);
 }
 
 int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,

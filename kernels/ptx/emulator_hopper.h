@@ -1,0 +1,41 @@
+/* What the emulator offers to the twins of Hopper's asynchronous instructions; src/emu implements it. Addresses are
+ * 32-bit shared addresses as tsr_shared_address gives them. Each function behaves as the instruction of the wrapper
+ * that calls it. */
+#ifndef TSR_PTX_EMULATOR_HOPPER_H
+#define TSR_PTX_EMULATOR_HOPPER_H
+
+/* The pointer of a shared address of the caller's own CTA. */
+void *tsr_emu_shared_pointer(unsigned address);
+
+/* mbarriers. */
+void tsr_emu_mbarrier_init(unsigned bar, unsigned count);
+void tsr_emu_mbarrier_arrive(unsigned bar, unsigned rank);
+void tsr_emu_mbarrier_arrive_expect(unsigned bar, unsigned bytes);
+void tsr_emu_mbarrier_wait(unsigned bar, unsigned parity);
+void tsr_emu_fence_mbarrier_init(void);
+void tsr_emu_fence_async_shared(void);
+
+/* Clusters; the rank of the caller itself stands for "this CTA". */
+__attribute__((const)) unsigned tsr_emu_cluster_rank(void);
+void tsr_emu_cluster_arrive(void);
+void tsr_emu_cluster_wait(void);
+
+/* Warps and warp groups. */
+unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the caller's warp */
+void tsr_emu_set_registers(int count, int raise);
+
+/* The bulk copy engine. `mask` names the CTAs of the cluster that receive a load; 0: the caller's alone. */
+void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, int z, unsigned mask);
+void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z);
+void tsr_emu_tma_commit(void);
+void tsr_emu_tma_wait(int pending, int read_only);
+void tsr_emu_tma_prefetch_map(const void *map);
+
+/* Tensor cores. types: "f32.bf16.bf16", "f32.f16.f16". */
+void tsr_emu_wgmma_fence(void);
+void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, unsigned long long b, int accumulate,
+                   int mn_major_a, int mn_major_b);
+void tsr_emu_wgmma_commit(void);
+void tsr_emu_wgmma_wait(int pending);
+
+#endif

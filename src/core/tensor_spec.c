@@ -1,0 +1,87 @@
+#include "core/tensor_spec.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define MOST_EXTENT       (1ll << 32)
+#define MOST_STRIDE_BYTES (1ll << 40)
+#define MOST_BOX          256
+
+enum { SPAN_K = 64, OUTPUT_ROWS = 64 };
+
+/* 1 if base and strides of an operand suit the copy engine. */
+static int is_aligned(const void *base, long long ld, long long batch_stride, size_t element)
+{
+    const uintptr_t all =
+        (uintptr_t)base | (uintptr_t)(ld * (long long)element) | (uintptr_t)(batch_stride * (long long)element);
+    return all % TSR_TENSOR_ALIGN_BYTES == 0;
+}
+
+int tsr_tensor_output_fits(const tsr_gemm_args *args, tsr_dtype dtype_cd)
+{
+    const size_t element = tsr_dtype_bytes(dtype_cd);
+    return args->n * (long long)element % TSR_TENSOR_ALIGN_BYTES == 0 &&
+           is_aligned(args->d, args->ldd, args->batch_d, element) &&
+           (args->beta == 0.0 || is_aligned(args->c, args->ldc, args->batch_c, element));
+}
+
+static tsr_tensor_spec make(const void *base, tsr_dtype dtype, long long x, long long y, long long ld, long long batch,
+                            long long batch_stride, int box_x, int box_y)
+{
+    const long long element = (long long)tsr_dtype_bytes(dtype);
+    /* Problems that share one operand: a single layer, whose stride is never used but must obey the rules. */
+    const int layers = batch_stride != 0 && batch > 1;
+    return (tsr_tensor_spec){.base = base,
+                             .dtype = dtype,
+                             .dims = {x, y, layers ? batch : 1},
+                             .strides_bytes = {ld * element, (layers ? batch_stride : ld) * element},
+                             .box = {box_x, box_y}};
+}
+
+/* `rows` is the tile's extent along M or N, `share` how many CTAs cut the box among themselves. */
+static tsr_tensor_spec make_input(const void *base, tsr_dtype dtype, int k_is_contiguous, long long mn, long long k,
+                                  long long ld, long long batch, long long batch_stride, int rows, int share)
+{
+    return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, SPAN_K, rows / share)
+                           : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, SPAN_K / share);
+}
+
+void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
+                          tsr_tensor_spec specs[4])
+{
+    memset(specs, 0, 4 * sizeof *specs);
+    if (g->k > 0) {
+        specs[0] =
+            make_input(g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, row->bm, row->cluster_n);
+        specs[1] =
+            make_input(g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, row->bn, row->cluster_m);
+    }
+    if (!tsr_tensor_output_fits(g, dtype_cd))
+        return;
+    const int columns = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes(dtype_cd);
+    if (g->beta != 0.0)
+        specs[2] = make(g->c, dtype_cd, g->n, g->m, g->ldc, g->batch, g->batch_c, columns, OUTPUT_ROWS);
+    specs[3] = make(g->d, dtype_cd, g->n, g->m, g->ldd, g->batch, g->batch_d, columns, OUTPUT_ROWS);
+}
+
+const char *tsr_tensor_spec_fault(const tsr_tensor_spec *spec)
+{
+    const long long element = (long long)tsr_dtype_bytes(spec->dtype);
+    if ((uintptr_t)spec->base % TSR_TENSOR_ALIGN_BYTES)
+        return "a tensor map's address must be a multiple of 16 bytes";
+    for (int i = 0; i < 3; i++)
+        if (spec->dims[i] < 1 || spec->dims[i] > MOST_EXTENT)
+            return "a tensor map's extents must be 1 to 2^32";
+    for (int i = 0; i < 2; i++)
+        if (spec->strides_bytes[i] <= 0 || spec->strides_bytes[i] % TSR_TENSOR_ALIGN_BYTES ||
+            spec->strides_bytes[i] >= MOST_STRIDE_BYTES)
+            return "a tensor map's strides must be multiples of 16 bytes below 2^40";
+    for (int i = 0; i < 2; i++)
+        if (spec->box[i] < 1 || spec->box[i] > MOST_BOX)
+            return "a tensor map's box must be 1 to 256 elements in each dimension";
+    if (spec->box[0] * element % TSR_TENSOR_ALIGN_BYTES)
+        return "a tensor map's box must be a multiple of 16 bytes along x";
+    if (spec->box[0] * element > TSR_TENSOR_SWIZZLE_BYTES)
+        return "a tensor map's box must not exceed the swizzle's span along x";
+    return NULL;
+}

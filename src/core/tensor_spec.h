@@ -1,0 +1,39 @@
+/* Which tensor maps a row's launch needs, as numbers: the CUDA room hands them to the driver, the emulator checks them
+ * by the driver's documented rules. Both ask this one place, so that they cannot differ. */
+#ifndef TSR_CORE_TENSOR_SPEC_H
+#define TSR_CORE_TENSOR_SPEC_H
+
+#include "core/row.h"
+
+enum {
+    TSR_TENSOR_ALIGN_BYTES = 16,   /* of bases and strides */
+    TSR_TENSOR_SWIZZLE_BYTES = 128 /* rows of a box, and the span within which 16-byte chunks are permuted */
+};
+
+/* One operand as the copy engine sees it: `dims` elements along x (contiguous), y (a row on) and z (a problem on), of
+ * which it moves boxes of box[0] x box[1] x 1. A box's row is 128 bytes, permuted by the 128-byte swizzle. */
+typedef struct tsr_tensor_spec {
+    const void *base; /* NULL: the launch needs no map of this operand */
+    tsr_dtype dtype;
+    long long dims[3];
+    long long strides_bytes[2]; /* of y and z */
+    int box[2];
+} tsr_tensor_spec;
+
+/* Fills the specifications of A, B, C and D (in this order) for a launch of a row with `tma` set.
+ *
+ * A and B: none if K = 0. An operand that is contiguous along K has boxes of 64 (K) x its tile's rows; one that is
+ * contiguous along M or N boxes of 64 (M or N) x 64 (K). CTAs of a cluster that need the same part load a share each:
+ * A's boxes are cut into cluster_n, B's into cluster_m slices along the second dimension.
+ * C and D: boxes of 64 rows x 128 bytes; none if tsr_tensor_output_fits says no, nor of C if beta = 0. */
+void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
+                          tsr_tensor_spec specs[4]);
+
+/* 1 if the copy engine can write D (and read C, if beta is not 0). It clips at 16 bytes and not at elements, so N must
+ * be a multiple of 16 bytes, as must bases and strides. Kernels decide by the same rule (tile/wgmma_output.h). */
+int tsr_tensor_output_fits(const tsr_gemm_args *args, tsr_dtype dtype_cd);
+
+/* The driver's rules for cuTensorMapEncodeTiled as documented. NULL if all hold, else the one that does not. */
+const char *tsr_tensor_spec_fault(const tsr_tensor_spec *spec);
+
+#endif

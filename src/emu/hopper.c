@@ -1,0 +1,257 @@
+/* Clusters, register counts: what waits and who wakes it. */
+#include "emu/hopper.h"
+
+#include <string.h>
+
+#include "emu/machine.h"
+
+int tsr_emu_hopper_make(emu_cta *cta)
+{
+    const emu_launch *launch = cta->worker->launch;
+    const tsr_allocator *allocator = launch->job->allocator;
+    const unsigned n_groups = (launch->n_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
+    emu_cta_hopper *hopper = tsr_alloc(allocator, 64, sizeof *hopper);
+    if (!hopper)
+        return 0;
+    *hopper = (emu_cta_hopper){.n_groups = n_groups};
+    cta->hopper = hopper;
+    hopper->groups = tsr_alloc(allocator, 64, n_groups * sizeof *hopper->groups);
+    hopper->fences = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->fences);
+    hopper->threads = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->threads);
+    if (!hopper->groups || !hopper->fences || !hopper->threads)
+        return 0;
+    for (unsigned i = 0; i < n_groups; i++)
+        hopper->groups[i] = (emu_group){0};
+    for (unsigned i = 0; i < launch->n_threads; i++) {
+        emu_thread_hopper *thread = &hopper->threads[i];
+        thread->n_products = thread->n_stores = 0;
+        cta->threads[i].hopper = thread;
+    }
+    return 1;
+}
+
+static void drop_meeting(emu_time *time, emu_meeting *meeting)
+{
+    tsr_emu_seen_drop(time, meeting->board);
+    tsr_emu_seen_drop(time, meeting->done);
+    *meeting = (emu_meeting){0};
+}
+
+/* Forgets what the slot's last CTA left, finished or not. */
+static void clear(emu_cta *cta)
+{
+    const emu_launch *launch = cta->worker->launch;
+    emu_cta_hopper *hopper = cta->hopper;
+    emu_time *time = &cta->shared.time;
+    for (unsigned i = 0; i < hopper->n_mbarriers; i++) {
+        emu_mbarrier *bar = &hopper->mbarriers[i];
+        tsr_emu_seen_drop(time, bar->board);
+        tsr_emu_seen_drop(time, bar->done);
+        while (bar->loads) {
+            emu_load *next = bar->loads->next;
+            tsr_emu_seen_drop(time, bar->loads->seen);
+            bar->loads->next = hopper->free_loads;
+            hopper->free_loads = bar->loads;
+            bar->loads = next;
+        }
+    }
+    hopper->n_mbarriers = 0;
+    drop_meeting(time, &hopper->cluster);
+    for (unsigned i = 0; hopper->threads && i < launch->n_threads; i++) {
+        emu_thread_hopper *thread = &hopper->threads[i];
+        for (unsigned j = 0; j < thread->n_products; j++)
+            tsr_emu_seen_drop(time, thread->products[j].seen);
+        for (unsigned j = 0; j < thread->n_stores; j++)
+            tsr_emu_seen_drop(time, thread->stores[j].seen);
+        thread->n_products = thread->n_stores = 0;
+    }
+}
+
+void tsr_emu_hopper_free(emu_cta *cta)
+{
+    const tsr_allocator *allocator = cta->worker->launch->job->allocator;
+    emu_cta_hopper *hopper = cta->hopper;
+    if (!hopper)
+        return;
+    if (hopper->groups && hopper->fences && hopper->threads)
+        clear(cta);
+    while (hopper->free_loads) {
+        emu_load *next = hopper->free_loads->next;
+        tsr_free(allocator, hopper->free_loads);
+        hopper->free_loads = next;
+    }
+    for (unsigned i = 0; hopper->groups && i < hopper->n_groups; i++)
+        tsr_free(allocator, hopper->groups[i].tiles);
+    tsr_free(allocator, hopper->groups);
+    tsr_free(allocator, hopper->fences);
+    tsr_free(allocator, hopper->threads);
+    tsr_free(allocator, hopper);
+    cta->hopper = NULL;
+}
+
+void tsr_emu_hopper_begin(emu_cta *cta)
+{
+    const emu_launch *launch = cta->worker->launch;
+    emu_cta_hopper *hopper = cta->hopper;
+    clear(cta);
+    for (unsigned i = 0; i < hopper->n_groups; i++) {
+        emu_group *group = &hopper->groups[i];
+        *group = (emu_group){.tiles = group->tiles};
+    }
+    for (unsigned i = 0; i < launch->n_threads; i++) {
+        emu_thread_hopper *thread = &hopper->threads[i];
+        hopper->fences[i].count = 0;
+        thread->has_arrived = thread->is_wgmma_fenced = 0;
+        thread->products_committed = thread->stores_committed = 0;
+        for (unsigned j = 0; j < EMU_ACCUMULATORS; j++)
+            thread->accumulators[j].registers = NULL;
+    }
+}
+
+void tsr_emu_break(const char *rule, const void *place)
+{
+    emu_fault fault = {.kind = EMU_MISUSE, .rule = rule};
+    tsr_emu_fail_thread(&fault, place);
+}
+
+void tsr_emu_wait_in(emu_thread *self, emu_thread **list, const void *place)
+{
+    self->state = EMU_ELSEWHERE;
+    self->place = place;
+    self->next_waiting = *list;
+    *list = self;
+    tsr_emu_wait(self);
+}
+
+void tsr_emu_wake_all(emu_thread **list)
+{
+    emu_thread *thread = *list;
+    *list = NULL;
+    while (thread) {
+        emu_thread *next = thread->next_waiting;
+        tsr_emu_wake(thread);
+        thread = next;
+    }
+}
+
+size_t tsr_emu_place_in_slot(const emu_thread *self, unsigned address, size_t bytes, const void *place)
+{
+    const size_t offset = address & EMU_OFFSET_MASK;
+    if (address >> EMU_RANK_SHIFT != self->rank)
+        tsr_emu_break("a shared address of another CTA where one of the caller's own is needed", place);
+    if (offset > self->cta->window_bytes || self->cta->window_bytes - offset < bytes)
+        tsr_emu_break("an asynchronous instruction reaches beyond the CTA's shared memory", place);
+    return self->window + offset;
+}
+
+void tsr_emu_release(emu_thread *self, emu_seen **board)
+{
+    if (!tsr_emu_clock_release(&self->cta->shared.time, &self->clock, board))
+        tsr_emu_misuse("the emulator ran out of memory or clocks");
+}
+
+void tsr_emu_acquire(emu_thread *self, emu_seen *board)
+{
+    if (!tsr_emu_clock_acquire(&self->cta->shared.time, &self->clock, board))
+        tsr_emu_misuse("the emulator ran out of memory");
+}
+
+/* ---- the cluster ---- */
+
+unsigned tsr_emu_cluster_rank(void)
+{
+    return tsr_emu_current->rank;
+}
+
+/* All threads that have not ended arrived: a new phase. */
+static void complete_cluster(emu_cta *cta)
+{
+    emu_meeting *meeting = &cta->hopper->cluster;
+    if (meeting->arrived == 0 || meeting->arrived < cta->live)
+        return;
+    tsr_emu_seen_drop(&cta->shared.time, meeting->done);
+    meeting->done = meeting->board;
+    meeting->board = NULL;
+    meeting->arrived = 0;
+    meeting->phase++;
+    tsr_emu_wake_all(&meeting->waiting);
+}
+
+void tsr_emu_cluster_arrive(void)
+{
+    emu_thread *self = tsr_emu_current;
+    emu_meeting *meeting = &self->cta->hopper->cluster;
+    if (self->hopper->has_arrived)
+        tsr_emu_break("a thread arrives twice at the cluster's barrier and does not wait in between",
+                      __builtin_return_address(0));
+    self->hopper->has_arrived = 1;
+    self->hopper->arrived_phase = meeting->phase;
+    tsr_emu_release(self, &meeting->board);
+    self->cta->polls = 0;
+    meeting->arrived++;
+    complete_cluster(self->cta);
+}
+
+void tsr_emu_cluster_wait(void)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_current;
+    emu_meeting *meeting = &self->cta->hopper->cluster;
+    if (!self->hopper->has_arrived)
+        tsr_emu_break("a thread waits at the cluster's barrier where it did not arrive", place);
+    while (meeting->phase == self->hopper->arrived_phase)
+        tsr_emu_wait_in(self, &meeting->waiting, place);
+    self->hopper->has_arrived = 0;
+    tsr_emu_acquire(self, meeting->done);
+}
+
+void tsr_emu_hopper_thread_ends(emu_thread *thread)
+{
+    tsr_emu_stores_end(thread);
+    tsr_emu_products_end(thread);
+    if (thread->hopper->has_arrived)
+        tsr_emu_break("a thread ends between its arrival and its wait at the cluster's barrier",
+                      __builtin_return_address(0));
+    thread->cta->live--; /* as it will be */
+    complete_cluster(thread->cta);
+    thread->cta->live++;
+}
+
+/* ---- warps and warp groups ---- */
+
+unsigned tsr_emu_elected_lane(void)
+{
+    const emu_thread *self = tsr_emu_current;
+    const unsigned long long seed = self->cta->worker->launch->job->seed;
+    /* Any will do, but the same each time. */
+    const unsigned long long mixed =
+        (seed + 1) * 0x9E3779B97F4A7C15ull ^ (unsigned long long)self->id / 32 * 0xBF58476Dull;
+    return (unsigned)(mixed >> 27) % 32;
+}
+
+void tsr_emu_set_registers(int count, int raise)
+{
+    enum { SM_REGISTERS = 65536 };
+    const void *place = __builtin_return_address(0);
+    const emu_thread *self = tsr_emu_current;
+    const emu_launch *launch = self->cta->worker->launch;
+    emu_cta_hopper *hopper = self->cta->hopper;
+    emu_group *group = &hopper->groups[self->id / EMU_GROUP_THREADS];
+    const unsigned per_cta = launch->cta_threads / EMU_GROUP_THREADS;
+    if (count < 24 || count > 256 || count % 8)
+        tsr_emu_break("setmaxnreg takes a multiple of 8 from 24 to 256", place);
+    if (group->registers && group->registers != count)
+        tsr_emu_break("threads of a warp group set different numbers of registers", place);
+    (void)raise;
+    group->registers = count;
+    /* A group that wants more waits for ever unless the others leave it enough. */
+    int wanted = 0;
+    for (unsigned i = 0; i < per_cta; i++) {
+        const int registers = hopper->groups[self->rank * per_cta + i].registers;
+        if (registers == 0)
+            return;
+        wanted += registers * EMU_GROUP_THREADS;
+    }
+    if (wanted > SM_REGISTERS)
+        tsr_emu_break("the warp groups of a CTA ask for more registers than an SM has", place);
+}

@@ -1,0 +1,154 @@
+/* What Hopper's instructions add to the machine: clusters, mbarriers, the bulk copy engine, the tensor
+ * cores. Private to src/emu. A slot has this where its kernel takes tensor maps. */
+#ifndef TSR_EMU_HOPPER_H
+#define TSR_EMU_HOPPER_H
+
+#include "core/tensor_spec.h"
+#include "emu/shared.h"
+#include "ptx/emulator_hopper.h"
+
+/* A 32-bit shared address: the CTA's rank in the cluster above its own offset. */
+#define EMU_RANK_SHIFT  24
+#define EMU_OFFSET_MASK ((1u << EMU_RANK_SHIFT) - 1)
+
+enum {
+    EMU_MBARRIERS = 64,      /* of a slot */
+    EMU_PRODUCTS = 64,       /* wgmma instructions in flight, of a thread */
+    EMU_ACCUMULATORS = 4,    /* tiles of accumulators in flight, of a thread */
+    EMU_GROUP_THREADS = 128, /* of a warp group */
+    EMU_WGMMA_M = 64,
+    EMU_WGMMA_K = 16,
+    EMU_WGMMA_MAX_N = 256,
+    EMU_STORES = 16 /* bulk stores in flight, of a thread */
+};
+
+struct emu_thread;
+struct emu_cta;
+
+/* A load that the copy engine has not delivered to one CTA. */
+typedef struct emu_load {
+    struct emu_load *next;
+    tsr_tensor_spec spec;
+    long long at[3];
+    size_t to; /* in the slot's shared memory */
+    size_t bytes;
+    emu_stamp stamp; /* of the thread that asked */
+    emu_seen *seen;  /* what that thread had done and seen */
+} emu_load;
+
+typedef struct emu_mbarrier {
+    size_t offset; /* in the slot's shared memory */
+    unsigned count, pending;
+    long long bytes; /* still to come in this phase */
+    unsigned phase;
+    int is_fenced;          /* known beyond the CTA's threads */
+    emu_seen *board, *done; /* of this phase, of the one before */
+    emu_load *loads;        /* to be delivered */
+    struct emu_thread *waiting;
+} emu_mbarrier;
+
+/* The cluster's barrier. */
+typedef struct emu_meeting {
+    unsigned arrived, phase;
+    emu_seen *board, *done;
+    struct emu_thread *waiting;
+} emu_meeting;
+
+/* One warp group's tensor cores. */
+typedef struct emu_group {
+    unsigned arrived;
+    struct emu_thread *waiting;
+    float *tiles; /* EMU_ACCUMULATORS tiles of 64 x 256 */
+    int loaded[EMU_ACCUMULATORS];
+    int registers; /* of a thread, by setmaxnreg; 0: as launched */
+} emu_group;
+
+typedef struct emu_cta_hopper {
+    emu_mbarrier mbarriers[EMU_MBARRIERS];
+    unsigned n_mbarriers;
+    emu_load *free_loads;
+    emu_meeting cluster;
+    emu_group *groups; /* of the slot's threads */
+    unsigned n_groups;
+    emu_fences *fences; /* one for each thread */
+    struct emu_thread_hopper *threads;
+} emu_cta_hopper;
+
+/* One wgmma that a thread has issued. */
+typedef struct emu_product {
+    unsigned long long a, b;
+    const void *place;
+    emu_seen *seen; /* what the thread had seen then */
+    unsigned group;
+    short n;
+    unsigned char accumulate, mn_major_a, mn_major_b, is_f16, tile;
+} emu_product;
+
+/* Accumulators that the tensor cores own for the time being. */
+typedef struct emu_accumulators {
+    float *registers; /* NULL: free */
+    float values[EMU_WGMMA_MAX_N / 2];
+    int n;
+} emu_accumulators;
+
+typedef struct emu_store {
+    tsr_tensor_spec spec;
+    long long at[3];
+    size_t from;
+    const void *place;
+    emu_seen *seen;
+    unsigned group;
+} emu_store;
+
+typedef struct emu_thread_hopper {
+    int has_arrived; /* at the cluster's barrier, and not waited */
+    unsigned arrived_phase;
+    int is_wgmma_fenced;
+    unsigned n_products, products_committed;
+    emu_product products[EMU_PRODUCTS];
+    emu_accumulators accumulators[EMU_ACCUMULATORS];
+    unsigned n_stores, stores_committed;
+    emu_store stores[EMU_STORES];
+} emu_thread_hopper;
+
+/* 0 when out of memory. free is right for a slot that make left unfinished. */
+int tsr_emu_hopper_make(struct emu_cta *cta);
+void tsr_emu_hopper_free(struct emu_cta *cta);
+/* A new CTA or cluster starts in the slot. */
+void tsr_emu_hopper_begin(struct emu_cta *cta);
+/* A thread has ended: nothing of it may be under way. */
+void tsr_emu_hopper_thread_ends(struct emu_thread *thread);
+
+/* __syncthreads of one CTA of a cluster. */
+void tsr_emu_barrier_in_cluster(struct emu_thread *self, const void *place);
+
+/* The calling thread broke a rule. */
+_Noreturn void tsr_emu_break(const char *rule, const void *place);
+
+/* Waits in *list; wake_all lets all of a list go on. */
+void tsr_emu_wait_in(struct emu_thread *self, struct emu_thread **list, const void *place);
+void tsr_emu_wake_all(struct emu_thread **list);
+
+/* The bytes' place in the slot of a shared address of the caller's CTA; breaks a rule if they are not all inside. */
+size_t tsr_emu_place_in_slot(const struct emu_thread *self, unsigned address, size_t bytes, const void *place);
+
+/* Publishes and learns as the thread's clock does; no memory ends the kernel. */
+void tsr_emu_release(struct emu_thread *self, emu_seen **board);
+void tsr_emu_acquire(struct emu_thread *self, emu_seen *board);
+
+/* tma.c: the copy engine writes a load's box into shared memory. */
+void tsr_emu_deliver(struct emu_cta *cta, const emu_load *load);
+void tsr_emu_stores_end(struct emu_thread *thread);
+/* wgmma.c */
+void tsr_emu_products_end(struct emu_thread *thread);
+/* mbarrier.c: of the barrier at this offset of the slot; NULL if there is none. */
+emu_mbarrier *tsr_emu_find_mbarrier(struct emu_cta *cta, size_t offset);
+
+/* Where 16 bytes at a place of a slot's shared memory lie with the 128-byte swizzle, given windows at multiples of
+ * 1024: bits 4 to 6 are changed by bits 7 to 9. */
+static inline size_t tsr_emu_swizzle(size_t place)
+{
+    return place ^ (place >> 7 & 7) << 4;
+}
+
+#endif

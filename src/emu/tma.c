@@ -1,0 +1,221 @@
+/* The bulk copy engine: boxes of matrices between global and shared memory, with the 128-byte swizzle. A load is
+ * delivered when a thread waits at its mbarrier; a store reads shared memory when its thread waits for that. */
+#include <string.h>
+
+#include "emu/machine.h"
+
+#define MAP_MAGIC 0x70616d2072736574ull
+
+/* What the emulator keeps in a map's bytes. */
+typedef struct emu_map {
+    unsigned long long magic;
+    tsr_tensor_spec spec;
+} emu_map;
+_Static_assert(sizeof(emu_map) <= sizeof(tsr_tensor_map), "a map's bytes");
+
+void tsr_emu_encode(const tsr_tensor_spec *spec, tsr_tensor_map *out)
+{
+    const emu_map map = {MAP_MAGIC, *spec};
+    memset(out, 0, sizeof *out);
+    memcpy(out, &map, sizeof map);
+}
+
+static tsr_tensor_spec spec_of(const void *pointer, const void *place)
+{
+    emu_map map;
+    memcpy(&map, pointer, sizeof map);
+    if (map.magic != MAP_MAGIC)
+        tsr_emu_break("a bulk copy by a tensor map that was never made", place);
+    if (map.spec.box[0] * (long long)tsr_dtype_bytes(map.spec.dtype) != TSR_TENSOR_SWIZZLE_BYTES)
+        tsr_emu_break("the emulator knows boxes whose rows have 128 bytes", place);
+    return map.spec;
+}
+
+static size_t box_bytes(const tsr_tensor_spec *spec)
+{
+    return (size_t)spec->box[1] * TSR_TENSOR_SWIZZLE_BYTES;
+}
+
+/* Row `y` of a box: its first byte in global memory, and how many of its bytes lie inside the matrix. Stores end at
+ * multiples of 16 bytes, not at elements. */
+static size_t box_row(const tsr_tensor_spec *spec, const long long at[3], int y, int is_store, uintptr_t *out)
+{
+    const long long element = (long long)tsr_dtype_bytes(spec->dtype), row = at[1] + y;
+    if (at[0] < 0 || at[0] >= spec->dims[0] || row < 0 || row >= spec->dims[1] || at[2] < 0 || at[2] >= spec->dims[2])
+        return 0;
+    long long bytes = (spec->dims[0] - at[0]) * element;
+    if (is_store)
+        bytes = (bytes + TSR_TENSOR_ALIGN_BYTES - 1) / TSR_TENSOR_ALIGN_BYTES * TSR_TENSOR_ALIGN_BYTES;
+    *out = (uintptr_t)spec->base +
+           (uintptr_t)(at[0] * element + row * spec->strides_bytes[0] + at[2] * spec->strides_bytes[1]);
+    return (size_t)(bytes < TSR_TENSOR_SWIZZLE_BYTES ? bytes : TSR_TENSOR_SWIZZLE_BYTES);
+}
+
+void tsr_emu_deliver(emu_cta *cta, const emu_load *load)
+{
+    for (int y = 0; y < load->spec.box[1]; y++) {
+        unsigned char row[TSR_TENSOR_SWIZZLE_BYTES] = {0};
+        uintptr_t from;
+        const size_t bytes = box_row(&load->spec, load->at, y, 0, &from);
+        if (bytes)
+            memcpy(row, (const void *)from, bytes);
+        for (size_t i = 0; i < sizeof row; i += 16)
+            memcpy(cta->shared.bytes + tsr_emu_swizzle(load->to + (size_t)y * sizeof row + i), row + i, 16);
+    }
+    tsr_emu_shared_land_async(&cta->shared, load->to, load->bytes, load->stamp);
+}
+
+static emu_load *new_load(emu_cta *cta)
+{
+    emu_load *load = cta->hopper->free_loads;
+    if (load)
+        cta->hopper->free_loads = load->next;
+    else
+        load = tsr_alloc(cta->worker->launch->job->allocator, 64, sizeof *load);
+    if (!load)
+        tsr_emu_misuse("the emulator ran out of memory");
+    return load;
+}
+
+/* To one CTA: its bytes are in flight from now on. */
+static void start_load(emu_thread *self, const tsr_tensor_spec *spec, const long long at[3], size_t to, size_t bar_at,
+                       emu_stamp stamp, emu_seen *seen, const void *place)
+{
+    emu_cta *cta = self->cta;
+    emu_fault fault = {0};
+    emu_mbarrier *bar = tsr_emu_find_mbarrier(cta, bar_at);
+    if (!bar || !bar->is_fenced)
+        tsr_emu_break("a bulk load's mbarrier was not initialised, or without fence.mbarrier_init", place);
+    if (!tsr_emu_shared_start_copy(&cta->shared, to, box_bytes(spec), &self->clock, &fault)) {
+        fault.is_write = 1;
+        fault.size = box_bytes(spec);
+        tsr_emu_fail_thread(&fault, place);
+    }
+    emu_load *load = new_load(cta);
+    *load = (emu_load){.next = bar->loads,
+                       .spec = *spec,
+                       .at = {at[0], at[1], at[2]},
+                       .to = to,
+                       .bytes = box_bytes(spec),
+                       .stamp = stamp,
+                       .seen = seen};
+    seen->references++;
+    bar->loads = load;
+    tsr_emu_wake_all(&bar->waiting);
+}
+
+void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, int z, unsigned mask)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_current;
+    const emu_launch *launch = self->cta->worker->launch;
+    const tsr_tensor_spec spec = spec_of(map, place);
+    const long long at[3] = {x, y, z};
+    const size_t to_at = tsr_emu_place_in_slot(self, to, box_bytes(&spec), place) - self->window;
+    const size_t bar_at = tsr_emu_place_in_slot(self, bar, 8, place) - self->window;
+    if (to % 128)
+        tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
+    if (mask >> launch->cluster)
+        tsr_emu_break("a multicast to a CTA that the cluster does not have", place);
+    for (int row = 0; row < spec.box[1]; row++) {
+        uintptr_t from;
+        const size_t bytes = box_row(&spec, at, row, 0, &from);
+        if (bytes)
+            tsr_emu_check((const void *)from, bytes, 0, place);
+    }
+    const emu_stamp stamp = self->clock.stamp;
+    emu_seen *seen = NULL;
+    tsr_emu_release(self, &seen);
+    for (unsigned rank = 0; rank < launch->cluster; rank++)
+        if (mask ? mask >> rank & 1 : rank == self->rank)
+            start_load(self, &spec, at, rank * launch->window_stride + to_at, rank * launch->window_stride + bar_at,
+                       stamp, seen, place);
+    tsr_emu_seen_drop(&self->cta->shared.time, seen);
+}
+
+void tsr_emu_tma_prefetch_map(const void *map)
+{
+    (void)map;
+}
+
+/* What the thread had seen when it asked, with its present clock: by that the late read is judged. */
+static emu_clock clock_then(const emu_thread *self, emu_seen *seen)
+{
+    return (emu_clock){.stamp = self->clock.stamp, .seen = seen};
+}
+
+void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_current;
+    emu_thread_hopper *hopper = self->hopper;
+    emu_fault fault = {0};
+    if (hopper->n_stores == EMU_STORES)
+        tsr_emu_break("the emulator keeps at most 16 bulk stores of a thread", place);
+    emu_store *store = &hopper->stores[hopper->n_stores];
+    store->spec = spec_of(map, place);
+    store->at[0] = x;
+    store->at[1] = y;
+    store->at[2] = z;
+    store->from = tsr_emu_place_in_slot(self, from, box_bytes(&store->spec), place);
+    store->place = place;
+    store->group = hopper->stores_committed;
+    store->seen = self->clock.seen;
+    if (from % 128)
+        tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
+    if (!tsr_emu_shared_read_async(&self->cta->shared, store->from, box_bytes(&store->spec), &self->clock,
+                                   self->cta->hopper->fences, &fault)) {
+        fault.size = box_bytes(&store->spec);
+        tsr_emu_fail_thread(&fault, place);
+    }
+    if (store->seen)
+        store->seen->references++;
+    hopper->n_stores++;
+}
+
+void tsr_emu_tma_commit(void)
+{
+    tsr_emu_current->hopper->stores_committed++;
+}
+
+static void finish_store(emu_thread *self, emu_store *store)
+{
+    emu_cta *cta = self->cta;
+    const emu_clock clock = clock_then(self, store->seen);
+    emu_fault fault = {0};
+    if (!tsr_emu_shared_read(&cta->shared, store->from, box_bytes(&store->spec), &clock, &fault)) {
+        fault.size = box_bytes(&store->spec);
+        tsr_emu_fail_thread(&fault, store->place);
+    }
+    for (int y = 0; y < store->spec.box[1]; y++) {
+        unsigned char row[TSR_TENSOR_SWIZZLE_BYTES];
+        uintptr_t to;
+        const size_t bytes = box_row(&store->spec, store->at, y, 1, &to);
+        if (!bytes)
+            continue;
+        tsr_emu_check((const void *)to, bytes, 1, store->place);
+        for (size_t i = 0; i < sizeof row; i += 16)
+            memcpy(row + i, cta->shared.bytes + tsr_emu_swizzle(store->from + (size_t)y * sizeof row + i), 16);
+        memcpy((void *)to, row, bytes);
+    }
+    tsr_emu_seen_drop(&cta->shared.time, store->seen);
+    store->seen = NULL;
+}
+
+void tsr_emu_tma_wait(int pending, int read_only)
+{
+    emu_thread *self = tsr_emu_current;
+    emu_thread_hopper *hopper = self->hopper;
+    unsigned done = 0;
+    (void)read_only; /* writing to global memory ends at once */
+    while (done < hopper->n_stores && hopper->stores[done].group + (unsigned)pending < hopper->stores_committed)
+        finish_store(self, &hopper->stores[done++]);
+    hopper->n_stores -= done;
+    memmove(hopper->stores, hopper->stores + done, hopper->n_stores * sizeof *hopper->stores);
+}
+
+void tsr_emu_stores_end(emu_thread *thread)
+{
+    if (thread->hopper->n_stores)
+        tsr_emu_break("a thread ends before its bulk stores have read shared memory", thread->hopper->stores[0].place);
+}

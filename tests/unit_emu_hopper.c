@@ -1,0 +1,264 @@
+/* The twins of Hopper's instructions: descriptors, fragments and the tensor cores' arithmetic by themselves; all of
+ * them together by the wgmma kernel, which must be right as it is and be caught in each of its mutants
+ * (emu/mutants.cmake). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "emu/hopper.h"
+#include "emu/run.h"
+#include "emu/wgmma.h"
+
+typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
+kernel_tma mutant_none;
+#define MUTANT(name, says) kernel_tma mutant_##name;
+#include "mutants.def"
+#undef MUTANT
+
+typedef struct mutant {
+    const char *name;
+    kernel_tma *kernel;
+    const char *says;
+} mutant;
+static const mutant mutants[] = {
+#define MUTANT(name, says) {#name, mutant_##name, says},
+#include "mutants.def"
+#undef MUTANT
+};
+enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
+
+/* Two tiles of a cluster along M and two along N, more steps along K than stages, and a part of a step. */
+enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8 };
+
+typedef struct matrices {
+    uint16_t a[M * K], b[K * N], c[M * LDD], d[M * LDD];
+    float exact[M * N];
+} matrices;
+
+static const tsr_row row = {.instance = "mutant",
+                            .kind = TSR_ROW_CUDA,
+                            .bm = BM,
+                            .bn = BN,
+                            .bk = 64,
+                            .cluster_m = 2,
+                            .cluster_n = 1,
+                            .persistent = 1,
+                            .tma = 1};
+
+static matrices *make_matrices(void)
+{
+    matrices *m = test_malloc(sizeof *m);
+    uint32_t state = 1;
+    for (int i = 0; i < M * K; i++)
+        m->a[i] = tsr_f32_to_bf16((float)((state = state * 1664525u + 1013904223u) >> 30) - 1.0f);
+    for (int i = 0; i < K * N; i++)
+        m->b[i] = tsr_f32_to_bf16((float)((state = state * 1664525u + 1013904223u) >> 31));
+    for (int i = 0; i < M * LDD; i++)
+        m->c[i] = tsr_f32_to_bf16((float)(i % 5));
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += tsr_bf16_to_f32(m->a[i * K + k]) * tsr_bf16_to_f32(m->b[k * N + j]);
+            m->exact[i * N + j] = sum + tsr_bf16_to_f32(m->c[i * LDD + j]);
+        }
+    return m;
+}
+
+static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int sm_count)
+{
+    memset(m->d, 0x55, sizeof m->d);
+    const tsr_gemm_args args = {.a = m->a,
+                                .b = m->b,
+                                .c = m->c,
+                                .d = m->d,
+                                .m = M,
+                                .n = N,
+                                .k = K,
+                                .lda = K,
+                                .ldb = N,
+                                .ldc = LDD,
+                                .ldd = LDD,
+                                .batch = 1,
+                                .alpha = 1,
+                                .beta = 1};
+    tsr_tensor_spec specs[4];
+    tsr_tensor_maps maps;
+    tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
+    tsr_row_tensor_specs(&row, &args, TSR_BF16, TSR_BF16, specs);
+    for (int i = 0; i < 4; i++) {
+        assert_null(tsr_tensor_spec_fault(&specs[i]));
+        tsr_emu_encode(&specs[i], all[i]);
+    }
+    const tsr_emu_job job = {.name = "mutant",
+                             .kernel_tma = kernel,
+                             .maps = &maps,
+                             .cluster = tsr_row_cluster(&row),
+                             .args = &args,
+                             .dtype_a = TSR_BF16,
+                             .dtype_b = TSR_BF16,
+                             .dtype_c = TSR_BF16,
+                             .dtype_d = TSR_BF16,
+                             .grid = tsr_row_grid(&row, &args, sm_count),
+                             .threads_x = 384,
+                             .threads_y = 1,
+                             .shared_bytes = STAGES * (BM + BN) * 128 + 2 * 8192 + 16 * STAGES + 16,
+                             .seed = seed,
+                             .workers = 1};
+    return tsr_emu_run(&job);
+}
+
+static int is_exact(const matrices *m)
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++)
+            if (m->d[i * LDD + j] != tsr_f32_to_bf16(m->exact[i * N + j]))
+                return 0;
+    return 1;
+}
+
+static void the_kernel_is_right(void **state)
+{
+    (void)state;
+    matrices *m = make_matrices();
+    for (unsigned long long seed = 0; seed < 6; seed++)
+        for (int sm_count = 2; sm_count <= 132; sm_count += 130) {
+            if (run(mutant_none, m, seed, sm_count) != TSR_OK)
+                fail_msg("seed %llu: %s", seed, tsr_last_error());
+            assert_true(is_exact(m));
+        }
+    test_free(m);
+}
+
+/* Caught is a fault with the right words; a wrong result without one is not enough. */
+static void every_mutant_is_caught(void **state)
+{
+    (void)state;
+    matrices *m = make_matrices();
+    for (int i = 0; i < MUTANTS; i++) {
+        int caught = 0;
+        char message[600] = "no fault";
+        for (unsigned long long seed = 0; seed < 4; seed++) {
+            const tsr_status status = run(mutants[i].kernel, m, seed, 2);
+            if (status != TSR_KERNEL_FAULT)
+                continue;
+            if (!caught)
+                snprintf(message, sizeof message, "%s", tsr_last_error());
+            caught += strstr(tsr_last_error(), mutants[i].says) != NULL;
+        }
+        print_message("%s: %d of 4 seeds: %s\n", mutants[i].name, caught, message);
+        if (caught == 0)
+            fail_msg("%s: expected \"%s\", got: %s", mutants[i].name, mutants[i].says, message);
+    }
+    test_free(m);
+}
+
+/* PTX ISA, "Register fragments and shared memory matrix layouts" of wgmma: the figure of D. */
+static void fragments_lie_where_the_isa_says(void **state)
+{
+    (void)state;
+    unsigned r, c;
+    tsr_emu_fragment(0, 0, &r, &c);
+    assert_int_equal(r * 1000 + c, 0);
+    tsr_emu_fragment(1, 1, &r, &c);
+    assert_int_equal(r * 1000 + c, 3);
+    tsr_emu_fragment(4, 2, &r, &c);
+    assert_int_equal(r * 1000 + c, 9000);
+    tsr_emu_fragment(127, 7, &r, &c);
+    assert_int_equal(r * 1000 + c, 63015);
+    static unsigned char seen[64][256];
+    for (unsigned thread = 0; thread < 128; thread++)
+        for (unsigned i = 0; i < 128; i++) {
+            tsr_emu_fragment(thread, i, &r, &c);
+            seen[r][c]++;
+        }
+    for (int i = 0; i < 64; i++)
+        for (int j = 0; j < 256; j++)
+            assert_int_equal(seen[i][j], 1);
+}
+
+static void descriptors_are_taken_apart(void **state)
+{
+    (void)state;
+    /* 128-byte swizzle, eight rows are 1024 bytes, slabs 8192, at 2048 + 32. */
+    const unsigned long long bits = 1ull << 62 | 64ull << 32 | 512ull << 16 | (2048 + 32) / 16;
+    emu_descriptor d = tsr_emu_descriptor(bits);
+    assert_int_equal(d.start, 2080);
+    assert_int_equal(d.stride, 1024);
+    assert_int_equal(d.leading, 8192);
+    assert_int_equal(d.swizzle, 1);
+    assert_null(tsr_emu_descriptor_fault(&d));
+    assert_int_equal(tsr_emu_descriptor_at(&d, 0, 9, 8), 2080 + 1024 + 128 + 16);
+    assert_int_equal(tsr_emu_descriptor_at(&d, 1, 72, 9), 2080 + 8192 + 1024 + 128 + 16);
+    d.start = 128;
+    assert_non_null(tsr_emu_descriptor_fault(&d));
+    d.start = 0;
+    d.swizzle = 2;
+    assert_non_null(tsr_emu_descriptor_fault(&d));
+}
+
+/* The 128-byte swizzle: a permutation of each 1024 bytes that keeps rows, and puts the same column of 8 rows into
+ * different 16-byte chunks. */
+static void the_swizzle_spreads_columns(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_emu_swizzle(0), 0);
+    assert_int_equal(tsr_emu_swizzle(128), 128 + 16);
+    assert_int_equal(tsr_emu_swizzle(7 * 128 + 3 * 16), 7 * 128 + 4 * 16);
+    assert_int_equal(tsr_emu_swizzle(1024 + 16), 1024 + 16);
+    for (size_t column = 0; column < 8; column++) {
+        unsigned chunks = 0;
+        for (size_t r = 0; r < 8; r++) {
+            const size_t place = tsr_emu_swizzle(r * 128 + column * 16);
+            assert_int_equal(place / 128, r);
+            chunks |= 1u << place % 128 / 16;
+        }
+        assert_int_equal(chunks, 0xff);
+    }
+}
+
+/* Products one by one in the order of K, each sum rounded to nearest. */
+static void sums_round_in_order(void **state)
+{
+    (void)state;
+    static float sum[64 * 256], a[64 * 16], b[16 * 256];
+    uint32_t seed = 7;
+    for (int i = 0; i < 64 * 16; i++)
+        a[i] = tsr_bf16_to_f32(tsr_f32_to_bf16((float)(int32_t)(seed = seed * 1664525u + 1013904223u) * 1e-9f));
+    for (int i = 0; i < 16 * 256; i++)
+        b[i] = tsr_bf16_to_f32(tsr_f32_to_bf16((float)(int32_t)(seed = seed * 1664525u + 1013904223u) * 1e-9f));
+    for (int n = 8; n <= 256; n *= 2) {
+        for (int i = 0; i < 64 * 256; i++)
+            sum[i] = (float)i * 0.1f;
+        tsr_emu_multiply(sum, a, b, n);
+        for (int i = 0; i < 64; i++)
+            for (int j = 0; j < 256; j++) {
+                volatile float expected = (float)(i * 256 + j) * 0.1f;
+                for (int k = 0; k < 16 && j < n; k++) {
+                    volatile float product = a[i * 16 + k] * b[k * 256 + j];
+                    expected += product;
+                }
+                assert_true(sum[i * 256 + j] == expected);
+            }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fragments_lie_where_the_isa_says),
+        cmocka_unit_test(descriptors_are_taken_apart),
+        cmocka_unit_test(the_swizzle_spreads_columns),
+        cmocka_unit_test(sums_round_in_order),
+        cmocka_unit_test(the_kernel_is_right),
+        cmocka_unit_test(every_mutant_is_caught),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
