@@ -13,6 +13,7 @@
 
 #include "core/backend.h"
 #include "core/dtype.h"
+#include "plan/plan.h"
 
 #define HOOK(function) NULL
 #define ROW(...)       {__VA_ARGS__},
@@ -75,6 +76,20 @@ static tsr_gemm_args args_of(const tsr_row *row, const layout *l, buffers *x)
     return g;
 }
 
+/* 1 if the row says that it runs such a layout; its hooks are in the library's table. */
+static int takes(int number, const layout *l, const tsr_device *device)
+{
+    const tsr_row *const row = tsr_row_at((size_t)number);
+    assert_string_equal(row->instance, rows[number].instance);
+    tsr_problem problem = {.m = l->m, .n = l->n, .k = l->k, .batch = l->batch};
+    problem.a = problem.b = (tsr_operand){.dtype = row->dtype_ab};
+    problem.c = problem.d = (tsr_operand){.dtype = row->dtype_cd};
+    problem.a.trans = l->trans_a ? TSR_T : TSR_N;
+    problem.b.trans = l->trans_b ? TSR_T : TSR_N;
+    char reason[120];
+    return !row->applicable || row->applicable(row, &problem, device, reason, sizeof reason);
+}
+
 static tsr_status launch(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args)
 {
     tsr_problem problem;
@@ -135,11 +150,17 @@ static void rows_are_exact_on_integers(void **state)
 {
     buffers *x = *state;
     tsr_device device = open_emulator(2);
-    int checked = 0;
-    for (int r = 0; r < ROW_COUNT; r++)
-        for (size_t i = 0; rows[r].kind == TSR_ROW_CUDA && i < sizeof layouts / sizeof layouts[0]; i++, checked++)
-            check_layout(&device, &rows[r], &layouts[i], x);
-    assert_true(checked > 0);
+    int checked;
+    for (int r = 0; r < ROW_COUNT; r++) {
+        checked = 0;
+        for (size_t i = 0; rows[r].kind == TSR_ROW_CUDA && i < sizeof layouts / sizeof layouts[0]; i++)
+            if (takes(r, &layouts[i], &device)) {
+                check_layout(&device, &rows[r], &layouts[i], x);
+                checked++;
+            }
+        if (rows[r].kind == TSR_ROW_CUDA && checked == 0)
+            fail_msg("%s takes no layout", rows[r].instance);
+    }
     tsr_emu_backend.close(&device);
 }
 
@@ -148,7 +169,7 @@ static void bits_do_not_depend_on_workers(void **state)
 {
     buffers *x = *state;
     static unsigned char first[MAX_BYTES];
-    const layout l = {50, 37, 29, 2, 0, 1, 0, 0, 0, 1.25, 0.75};
+    layout l = {50, 37, 29, 2, 0, 1, 0, 0, 0, 1.25, 0.75};
     for (int r = 0; r < ROW_COUNT; r++)
         for (int run = 0; rows[r].kind == TSR_ROW_CUDA && run < 4; run++) {
             fill(rows[r].dtype_ab, x->a, 5, 0);
@@ -157,6 +178,8 @@ static void bits_do_not_depend_on_workers(void **state)
             memset(x->d, 0, sizeof x->d);
             assert_int_equal(setenv("TESSERA_EMU_SEED", run == 3 ? "12345" : "0", 1), 0);
             tsr_device device = open_emulator(1 + 2 * run);
+            l.trans_b = 1;
+            l.trans_b = takes(r, &l, &device);
             const tsr_gemm_args g = args_of(&rows[r], &l, x);
             assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
             if (run == 0)

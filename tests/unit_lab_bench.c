@@ -444,7 +444,7 @@ static void rooflines(void **state)
     desc = tsr_gemm_desc_make(TSR_F64, 8, 8, 8);
     near(lab_roofline_of(&d, &desc, 0).ridge, d.peak_flops_f64 / 2e12, 1e-9);
     desc = tsr_gemm_desc_make(TSR_F16, 8, 8, 8);
-    near(lab_peak_flops(&d, TSR_COMPUTE_F32), d.peak_flops_f32, 0);
+    near(lab_peak_flops(&d, TSR_COMPUTE_F32, TSR_F32), d.peak_flops_f32, 0);
     desc.compute = TSR_COMPUTE_TF32;
     assert_true(isnan(lab_peak_percent(&d, &desc, 1)));
     desc = tsr_gemm_desc_make(TSR_F32, 0, 8, 8);

@@ -90,19 +90,32 @@ static double busy_share(double warps)
 }
 
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
- * order it runs them. A tile at the edge is copied element by element. Both constants were measured on an H200. */
-void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+ * order it runs them. `edge` rows and columns of a tile at the edge are copied element by element. Both constants were
+ * measured on an H200. */
+static void cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double edge,
+                         tsr_cost *out)
 {
     const double fill_ns = 1000;         /* until the first tile is there */
     const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
     const double cycle_flops = 2 * 128.; /* of an SM */
     const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y, k = (double)problem->k;
     const double per_sm = ceil(count_ctas(row, problem) / sms), busy = busy_share(per_sm * threads / 32);
-    const double edge = (problem->m % row->bm != 0 ? row->bm : 0) + (problem->n % row->bn != 0 ? row->bn : 0);
     const double tiles = 2 * per_sm * row->bm * row->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
     settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
     out->ns += fill_ns;
+}
+
+void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double edge = (problem->m % row->bm != 0 ? row->bm : 0) + (problem->n % row->bn != 0 ? row->bn : 0);
+    cost_regtile(row, problem, device, edge, out);
+}
+
+/* The same where a tile at the edge is copied like any other. */
+void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    cost_regtile(row, problem, device, 0, out);
 }
 
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:

@@ -115,6 +115,15 @@ static int gpu_fits(const tsr_row *row, const tsr_problem *p, const tsr_cuda_lim
     return !row->tma || tensors_fit(row, p, reason, reason_bytes);
 }
 
+int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                     size_t reason_bytes)
+{
+    (void)row, (void)device;
+    if (problem->a.trans != TSR_N || problem->b.trans != TSR_N)
+        return refuse(reason, reason_bytes, "%c is transposed", problem->a.trans != TSR_N ? 'A' : 'B');
+    return 1;
+}
+
 int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, char *reason,
                        size_t reason_bytes)
 {
