@@ -112,15 +112,15 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     const double cluster = tsr_row_cluster(row), values = (double)row->bm * row->bn;
     const double tiles = ceil((double)problem->m / (row->bm * row->cluster_m)) *
                          ceil((double)problem->n / (row->bn * row->cluster_n)) * (double)problem->batch;
-    const double waves = ceil(tiles / floor(device->cuda.sm_count / cluster));
+    const double waves = ceil(tiles / fmax(1, floor(device->cuda.sm_count / cluster)));
     const double steps = ceil((double)problem->k / row->bk);
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double step_bytes =
         (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
     const double l2_ns = step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double store_ns = store_ns_per_value * values;
-    const double work_ns = waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
-                           (row->overlaps_stores ? 1 : waves) * store_ns;
+    const double work_ns =
+        waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) + (row->overlaps_stores ? 1 : waves) * store_ns;
     settle(out, device->launch_ns + (cluster > 1 ? cluster_start_ns : 0), work_ns,
            least_bytes(problem) / device->memory_bytes_per_s * 1e9, tiles * cluster * steps * step_bytes);
 }
