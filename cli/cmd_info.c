@@ -258,8 +258,10 @@ static void print_cells(const family *f, const char *instance, const char *dtype
         puts(hardware);
     else if (column + f->hardware + 2 + f->constants <= CLI_COLUMNS)
         printf("%-*s  %s\n", f->hardware, hardware, constants);
-    else
-        printf("%s\n    %s\n", hardware, constants);
+    else {
+        printf("%s\n    ", hardware);
+        cli_print_wrapped(stdout, constants, 4, 4);
+    }
 }
 
 static void print_kernel(const char *name)

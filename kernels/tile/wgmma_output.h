@@ -111,6 +111,12 @@ TSR_DEVICE void tile_write_box(unsigned box, int thread, float alpha, float beta
 #endif
 }
 
+/* With K = 0 there is no product, whatever alpha is: an infinity must not make a NaN of it. */
+TSR_DEVICE float tile_alpha(const tsr_gemm_args *args)
+{
+    return args->k > 0 ? (float)args->alpha : 0.0f;
+}
+
 /* 1 if the copy engine can write D and read C: the host's rule for making their maps (core/tensor_spec.h). */
 TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
 {
@@ -126,7 +132,7 @@ TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
 TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z,
                                    const float sum[TSR_WGMMA_REGISTERS])
 {
-    const float alpha = (float)args->alpha, beta = (float)args->beta;
+    const float alpha = tile_alpha(args), beta = (float)args->beta;
     const int lane = thread % 32;
     TSR_UNROLL
     for (int h = 0; h < 2; h++) {
@@ -154,7 +160,7 @@ TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m,
 TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *maps, tile_boxes *boxes, int m, int n,
                             int z, const float sum[TSR_WGMMA_REGISTERS])
 {
-    const float alpha = (float)args->alpha, beta = (float)args->beta;
+    const float alpha = tile_alpha(args), beta = (float)args->beta;
     TSR_UNROLL
     for (int i = 0; i < BN / BOX_COLS; i++) {
         const unsigned box = boxes->shared + (unsigned)boxes->next * BOX_BYTES;

@@ -132,7 +132,7 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     const double cluster = tsr_row_cluster(row), values = (double)row->bm * row->bn;
     const double tiles = ceil((double)problem->m / (row->bm * row->cluster_m)) *
                          ceil((double)problem->n / (row->bn * row->cluster_n)) * (double)problem->batch;
-    const double waves = ceil(tiles / floor(device->cuda.sm_count / cluster));
+    const double waves = ceil(tiles / fmax(1, floor(device->cuda.sm_count / cluster)));
     const double steps = ceil((double)problem->k / row->bk);
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double step_bytes =
