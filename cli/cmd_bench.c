@@ -90,12 +90,11 @@ static void set_defaults(cli_bench_settings *set)
 static int run(const cli_command *self, int argc, char **argv)
 {
     cli_bench_settings *set = calloc(1, sizeof *set);
-    int code = set != NULL ? CLI_CONTINUE : cli_failure(self, "no memory");
-    if (code == CLI_CONTINUE) {
-        set->device = "auto";
-        set->rounds = 30;
-        code = cli_read_args(self, argc, argv, set);
-    }
+    if (set == NULL)
+        return cli_failure(self, "no memory");
+    set->device = "auto";
+    set->rounds = 30;
+    int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE) {
         cli_bench_session session = {.self = self, .set = set, .stop = cli_interrupt_catch()};
         session.options =

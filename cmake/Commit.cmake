@@ -1,5 +1,6 @@
 # Writes OUT, which defines LAB_COMMIT: the commit of SOURCE, "-dirty" appended if tracked files differ from it, or
 # "unknown" outside a repository. Runs at each build; OUT is touched only when its contents change.
+cmake_minimum_required(VERSION 3.22)
 set(commit "unknown")
 find_package(Git QUIET)
 if(GIT_FOUND)

@@ -45,13 +45,12 @@ static emu_far *find_board(emu_atomics *atomics, const unsigned *word, int make,
 static unsigned apply(unsigned *word, tsr_emu_atomic_operation operation, unsigned operand, unsigned expected)
 {
     const unsigned old = __atomic_load_n(word, __ATOMIC_RELAXED);
-    unsigned next = old;
+    unsigned next = operand;
     switch (operation) {
     case TSR_EMU_LOAD:
         return old;
     case TSR_EMU_STORE:
     case TSR_EMU_EXCHANGE:
-        next = operand;
         break;
     case TSR_EMU_ADD:
         next = old + operand;
