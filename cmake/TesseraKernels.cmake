@@ -22,7 +22,10 @@ if(TESSERA_CUDA)
     message(STATUS "nvcc not found: no device code; the CPU and the emulator are complete")
   endif()
 endif()
-set(TESSERA_NVCC_FLAGS -O3 -std=c++17 -lineinfo)
+set(TESSERA_NVCC_FLAGS -O3 -std=c++17)
+if(TESSERA_HAVE_NVCC AND toolkit_version GREATER_EQUAL 12080)
+  list(APPEND TESSERA_NVCC_FLAGS --compress-mode=size) # a third of the library's size
+endif()
 # Machine code for each architecture that we tune for, PTX for later ones; by the row's lowest architecture.
 set(TESSERA_NVCC_ARCH_80 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a -gencode
                          arch=compute_80,code=compute_80)
