@@ -7,12 +7,15 @@ static emu_seen *seen_make(emu_time *time)
 {
     const size_t bytes = time->n_threads * sizeof(uint32_t);
     emu_seen *seen = time->free;
-    if (seen)
+    if (seen) {
         time->free = seen->next;
-    else
+    } else {
         seen = tsr_alloc(time->allocator, 64, sizeof *seen + bytes);
-    if (!seen)
-        return NULL;
+        if (!seen)
+            return NULL;
+        seen->earlier = time->all;
+        time->all = seen;
+    }
     seen->references = 1;
     memset(seen->clocks, 0, bytes);
     return seen;
@@ -28,11 +31,12 @@ void tsr_emu_seen_drop(emu_time *time, emu_seen *seen)
 
 void tsr_emu_time_free(emu_time *time)
 {
-    while (time->free) {
-        emu_seen *next = time->free->next;
-        tsr_free(time->allocator, time->free);
-        time->free = next;
+    while (time->all) {
+        emu_seen *earlier = time->all->earlier;
+        tsr_free(time->allocator, time->all);
+        time->all = earlier;
     }
+    time->free = NULL;
 }
 
 int tsr_emu_time_begin(emu_time *time)

@@ -22,7 +22,8 @@ typedef uint32_t emu_stamp;
 /* For each thread, the highest clock whose accesses are seen. Shared by all that learned the same. */
 typedef struct emu_seen {
     unsigned references;
-    struct emu_seen *next; /* in the list of free ones */
+    struct emu_seen *next;    /* in the list of free ones */
+    struct emu_seen *earlier; /* in the list of all */
     uint32_t clocks[];
 } emu_seen;
 
@@ -39,6 +40,7 @@ typedef struct emu_time {
     uint32_t floor;  /* all below it is seen by everybody */
     uint32_t latest; /* highest clock of any thread */
     emu_seen *free;
+    emu_seen *all; /* a fault leaves references behind in the frames of the threads that it ends */
     const tsr_allocator *allocator;
 } emu_time;
 
