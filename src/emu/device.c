@@ -124,7 +124,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
     const tsr_problem *problem = launch->problem;
     tsr_tensor_maps maps;
-    const tsr_grid grid = tsr_row_grid(row, launch->args, device->cuda.sm_count);
+    const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
     if (grid.x <= 0 || grid.y <= 0 || grid.z <= 0)
         return TSR_OK; /* D has no elements */
     const tsr_status status = row->tma ? encode_all(row, launch->args, problem, &maps) : TSR_OK;
