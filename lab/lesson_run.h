@@ -1,4 +1,4 @@
-/* What the files of lab/lesson share. */
+/* What the files of a lesson share. */
 #ifndef LAB_LESSON_RUN_H
 #define LAB_LESSON_RUN_H
 
