@@ -97,7 +97,7 @@ static void put_list(const int32_t *list, size_t length, FILE *to)
 /* The elements of a step: the first of each thread where the others follow it in memory, else all. */
 static size_t put_elements(const lab_lesson *lesson, const lab_step *step, pool *lists, int *is_full)
 {
-    const size_t threads = (size_t)(lesson->threads_x * lesson->threads_y);
+    const size_t threads = (size_t)lesson->threads_x * (size_t)lesson->threads_y;
     int32_t *firsts = malloc(threads * sizeof *firsts);
     size_t id = 0;
     *is_full = 0;
@@ -129,7 +129,7 @@ static void put_step(const lab_lesson *lesson, const lab_step *step, pool *lists
         fputs(",-1", to);
     fprintf(to, ",%d", is_full);
     if (step->words)
-        fprintf(to, ",%zu", intern(lists, step->words, (size_t)(lesson->threads_x * lesson->threads_y)));
+        fprintf(to, ",%zu", intern(lists, step->words, (size_t)lesson->threads_x * (size_t)lesson->threads_y));
     else
         fputs(",-1", to);
     fprintf(to, ",%u,%u,%u,%u,%u]", t.requests, t.sectors, t.ideal_sectors, t.wavefronts, t.ideal_wavefronts);

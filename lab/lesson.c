@@ -186,8 +186,8 @@ static void fill_operands(const lab_lesson *lesson, lesson_run *run, int with_ta
 static int make_small_values(lab_lesson *lesson)
 {
     const size_t a = (size_t)(lesson->m * lesson->k), b = (size_t)(lesson->k * lesson->n);
-    lesson->a = malloc((a + 1) * sizeof *lesson->a);
-    lesson->b = malloc((b + 1) * sizeof *lesson->b);
+    lesson->a = calloc(a + 1, sizeof *lesson->a);
+    lesson->b = calloc(b + 1, sizeof *lesson->b);
     if (!lesson->a || !lesson->b)
         return 0;
     for (size_t i = 0; i < a; i++)
