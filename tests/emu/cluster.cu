@@ -1,7 +1,7 @@
-/* Clusters of 4 CTAs of 64 threads. CTA r of a cluster holds row 4 c + r of A (64 columns) in shared memory. Row 4 c + r
- * of D is then: r = 0: the sum of the cluster's rows, read from all CTAs by loads of 4, 8 and 16 bytes; r = 1: row of CTA
- * 3, which CTA 3 stored here, reversed; r = 2: the sum by atomic additions (small integers, so that their order does not
- * matter); r = 3: in how many of them each column is odd, counted by atomic additions. */
+/* Clusters of 4 CTAs of 64 threads. CTA r of a cluster holds row 4 c + r of A (64 columns) in shared memory. Row 4 c +
+ * r of D is then: r = 0: the sum of the cluster's rows, read from all CTAs by loads of 4, 8 and 16 bytes; r = 1: row of
+ * CTA 3, which CTA 3 stored here, reversed; r = 2: the sum by atomic additions (small integers, so that their order
+ * does not matter); r = 3: in how many of them each column is odd, counted by atomic additions. */
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
 

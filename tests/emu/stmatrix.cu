@@ -1,6 +1,6 @@
-/* A (u16, 28 rows of 32): two rows for each register, low halves and high halves of lanes 0 to 31: of x1, x2, x4 and their
- * transposes. D (f32, 32 rows of 8) for each of the six: the 8 x 8 matrices as shared memory then has them, one below the
- * other, 192 rows in all. */
+/* A (u16, 28 rows of 32): two rows for each register, low halves and high halves of lanes 0 to 31: of x1, x2, x4 and
+ * their transposes. D (f32, 32 rows of 8) for each of the six: the 8 x 8 matrices as shared memory then has them, one
+ * below the other, 192 rows in all. */
 #include "ptx/barrier.h"
 #include "ptx/matrix.h"
 #include "ptx/warp.h"
