@@ -5,10 +5,11 @@
 enum {
     MAX_ROWS = 480,
     MAX_COLUMNS = 512,
-    MAX_OPS = 24 << 20,        /* what one thread does in about 100 us */
-    UNPACKED_ROWS = 48,        /* with so many rows a B whose lines push each other out of the cache is copied */
-    CONFLICT_BYTES = 2048,     /* namely one whose rows lie a multiple of this apart */
-    PANEL_BYTES = 256 * 32 * 4 /* of the largest panel: kc * nr * bytes of an element */
+    MAX_OPS = 24 << 20,         /* what one thread does in about 100 us */
+    UNPACKED_ROWS = 48,         /* with so many rows a B whose lines push each other out of the cache is copied */
+    CONFLICT_BYTES = 2048,      /* namely one whose rows lie a multiple of this apart */
+    PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
+    CACHED_BYTES = 16 * 1024    /* a D that stays in L1 beside the rest */
 };
 
 int tsr_direct_fits(const tsr_job *job)
@@ -21,18 +22,31 @@ int tsr_direct_fits(const tsr_job *job)
     return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS;
 }
 
-/* All rows of one panel of columns: tiles of mr rows, the last two of nearly equal height. */
-static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long left)
+/* All rows of one panel of columns, cut into tiles of nearly equal height. */
+static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long m)
 {
-    while (left > 0) {
-        const int mr = tiles->mr, take = (int)(left >= 2 * mr ? mr : left > mr ? (left + 1) / 2 : left);
-        tsr_tile_of(tiles, take, tile->n)(tile);
+    const int vectors = tsr_vectors_of(tiles, tile->n), most = tiles->rows[vectors - 1];
+    tsr_micro_run *const *run = tiles->width[vectors - 1][tile->n != vectors * tiles->lanes];
+    if (m <= most) {
+        run[m - 1](tile);
+        return;
+    }
+    const unsigned count = ((unsigned)m + (unsigned)most - 1) / (unsigned)most;
+    const int least = (int)((unsigned)m / count), higher = (int)m - least * (int)count;
+    for (int i = 0; i < (int)count; i++) {
+        const int take = least + (i < higher);
+        run[take - 1](tile);
         tile->a = (const char *)tile->a + take * tile->a_row_bytes;
         tile->d = (char *)tile->d + take * tile->d_row_bytes;
         if (tile->c)
             tile->c = (const char *)tile->c + take * tile->c_row_bytes;
-        left -= take;
     }
+}
+
+/* Columns of the next panel: two vectors, three where they are the last; one alone keeps the loads too busy. */
+static int panel_columns(const tsr_tiles *tiles, long long left)
+{
+    return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
 }
 
 static void multiply(const tsr_job *job, long long z)
@@ -54,21 +68,22 @@ static void multiply(const tsr_job *job, long long z)
         .d_row_bytes = g->ldd * bytes,
         .alpha = g->alpha,
         .beta = g->beta,
+        .fetch = g->m * g->n * bytes > CACHED_BYTES,
     };
-    for (long long j = 0; j < g->n; j += tiles->nr) {
-        const long long left = g->n - j, across = j * bytes;
-        tile.n = left < tiles->nr ? (int)left : tiles->nr;
+    for (long long j = 0, across = 0; j < g->n; j += tile.n, across = j * bytes) {
+        tile.n = panel_columns(tiles, g->n - j);
         tile.a = a;
         tile.b = copied ? panel : b + across;
         tile.c = c ? c + across : NULL;
         tile.d = d + across;
-        const int width = tile.n > tiles->lanes ? tiles->nr : tiles->lanes;
-        if (copied)
+        if (copied) {
+            const int width = tsr_vectors_of(tiles, tile.n) * tiles->lanes;
             tile.b_k_bytes = width * bytes;
-        if (g->trans_b)
-            job->store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
-        else if (copied)
-            job->store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
+            if (g->trans_b)
+                job->store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
+            else
+                job->store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
+        }
         rows(tiles, &tile, g->m);
     }
 }
