@@ -260,7 +260,7 @@ static void any_failure_leaves_c_or_a_cpu_result(void **unused)
     tsr_context_destroy(cpu);
     int failures = 0, written_before = 0;
     for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++)
-        for (int from = 0; from < 40; from += from < 4 ? 1 : 5)
+        for (int from = 0; from < 40; from = 3 * from + 1)
             for (int with_cpu = 0; with_cpu < 2; with_cpu++) {
                 tsr_context *context = open_context(with_cpu ? "auto" : "cuda:0", 4 * MIB);
                 memcpy(p.d, before, bytes);
