@@ -138,6 +138,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .kernel_tma = code->kernel_tma,
         .maps = row->tma ? &maps : NULL,
         .cluster = tsr_row_cluster(row),
+        .arch = row->min_arch,
         .args = launch->args,
         .dtype_a = problem->a.dtype,
         .dtype_b = problem->b.dtype,

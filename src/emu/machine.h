@@ -59,12 +59,12 @@ typedef struct emu_thread {
     const unsigned *polled_word; /* what it saw when it last polled */
     unsigned polled_value;
 
-    emu_thread_hopper *hopper; /* NULL where the kernel takes no tensor maps */
+    emu_thread_hopper *hopper; /* NULL in kernels for older GPUs */
     struct emu_thread *next_waiting;
 } emu_thread;
 
 /* Of a CTA: 0 is the barrier of all its threads, used so where it is one of a cluster. */
-enum { EMU_NAMED_BARRIERS = 16, EMU_MAX_CLUSTER = 8 };
+enum { EMU_NAMED_BARRIERS = 16, EMU_MAX_CLUSTER = EMU_CLUSTER_CTAS };
 
 /* A barrier of some warps: who came since it was last complete, and what they have seen. */
 typedef struct emu_named {
@@ -85,13 +85,13 @@ struct emu_cta {
     unsigned live;    /* threads that have not ended */
     unsigned waiting; /* at the barrier */
     emu_named named[EMU_MAX_CLUSTER * EMU_NAMED_BARRIERS];
-    uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
-    uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
+    uint32_t warps[TSR_EMU_MAX_SLOT_THREADS / 32]; /* lanes in state EMU_AT_WARP */
+    uint16_t *ready;                               /* ids of threads that may go on, a ring of n_threads entries */
     unsigned ready_first, ready_count;
     unsigned polls; /* that saw nothing new, one after the other */
     uint64_t random;
     emu_far far;
-    emu_cta_hopper *hopper;  /* NULL where the kernel takes no tensor maps */
+    emu_cta_hopper *hopper;  /* NULL in kernels for older GPUs */
     tsr_emu_trace *trace;    /* NULL: what the CTA does is not recorded */
     struct emu_watch *watch; /* NULL: nobody watches the launch */
     emu_cta *next;           /* in the worker's list of resident or of free slots */
@@ -110,6 +110,7 @@ struct emu_worker {
 struct emu_launch {
     const tsr_emu_job *job;
     unsigned cluster;     /* CTAs of a slot, at least 1 */
+    int is_hopper;        /* the kernel may use what compute capability 9.0 brought */
     unsigned cta_threads; /* of a CTA */
     unsigned n_threads;   /* of a slot */
     size_t window_stride; /* from CTA to CTA in a slot's shared memory */
