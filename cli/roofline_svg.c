@@ -8,7 +8,7 @@
 #include "cli/roofline.h"
 #include "cli/svg.h"
 
-enum { LEFT = 74, TOP = 46, WIDTH = 520, HEIGHT = 420, BOTTOM = 56, LIST = 340, LIST_STEP = 34 };
+enum { LEFT = 64, TOP = 46, WIDTH = 520, HEIGHT = 420, BOTTOM = 56, LIST = 400, LIST_STEP = 34 };
 
 /* The part of the plane that is shown; whole powers of ten for y, of two for x. */
 typedef struct chart {
@@ -65,8 +65,11 @@ static void put_axes(const chart *c, FILE *to)
     for (double y = c->y0; y <= c->y1; y++) {
         const double py = at_y(c, pow(10, y));
         svg_line(to, LEFT, py, LEFT + WIDTH, py, "grid");
-        svg_text(to, LEFT - 8, py + 4, "end", "soft", cli_rate_text(text, pow(10, y), "FLOP/s"));
+        const double in_giga = pow(10, y - 9);
+        snprintf(text, sizeof text, in_giga < 1000 ? "%g G" : "%g T", in_giga < 1000 ? in_giga : in_giga / 1000);
+        svg_text(to, LEFT - 8, py + 4, "end", "soft", text);
     }
+    svg_text(to, LEFT - 8, TOP - 14, "end", "axis", "FLOP/s");
     svg_text(to, LEFT + WIDTH / 2.0, TOP + HEIGHT + 42, "middle", "axis", "FLOP for each byte");
 }
 
@@ -80,8 +83,8 @@ static void put_roof(const cli_roof *roof, const chart *c, double peak, const ch
         svg_line(to, at_x(c, begin), at_y(c, begin * roof->gpu->memory_bytes_per_s), at_x(c, ridge), at_y(c, peak),
                  "roof");
         snprintf(text, sizeof text, "DRAM %s", cli_rate_text(rate, roof->gpu->memory_bytes_per_s, "B/s"));
-        svg_text(to, at_x(c, begin) + 8, at_y(c, begin * roof->gpu->memory_bytes_per_s) - 26, "start", "rooftext",
-                 text);
+        const double middle = fmax(begin * 2, fmin(1.2, ridge / 4)); /* between the points of naive and of tiled */
+        svg_text(to, at_x(c, middle) + 12, at_y(c, middle * roof->gpu->memory_bytes_per_s) + 14, "start", "rooftext", text);
     }
     svg_line(to, at_x(c, ridge), at_y(c, peak), at_x(c, end), at_y(c, peak), "roof");
     svg_line(to, at_x(c, ridge), at_y(c, peak), at_x(c, ridge), TOP + HEIGHT, "ridge");
@@ -109,25 +112,40 @@ static void put_ideals(const cli_roof *roof, const chart *c, FILE *to)
     }
 }
 
-/* Points of one intensity have their numbers beside each other: `before` of them come first. */
+/* Points before this one whose number stands where this one's would. */
+static int crowd(const cli_roof *roof, const chart *c, size_t index)
+{
+    const cli_roof_point *p = &roof->points[index];
+    const int is_measured = isfinite(p->measured_gflops);
+    int before = 0;
+    for (size_t i = 0; i < index; i++) {
+        const cli_roof_point *q = &roof->points[i];
+        if (isfinite(q->measured_gflops) != is_measured ||
+            fabs(at_x(c, p->at.intensity) - at_x(c, q->at.intensity)) > 12)
+            continue;
+        const double y = at_y(c, is_measured ? p->measured_gflops * 1e9 : p->at.bound_flops_s);
+        before += fabs(y - at_y(c, is_measured ? q->measured_gflops * 1e9 : q->at.bound_flops_s)) < 11;
+    }
+    return before;
+}
+
+/* The number stands beside what was measured, or else below the bound. */
 static void put_point(const cli_roof *roof, const chart *c, size_t index, FILE *to)
 {
     const cli_roof_point *p = &roof->points[index];
     const double x = at_x(c, p->at.intensity), y = at_y(c, p->at.bound_flops_s);
-    char number[16];
-    int before = 0;
-    for (size_t i = 0; i < index; i++)
-        before += fabs(at_x(c, roof->points[i].at.intensity) - x) < 14 &&
-                  fabs(at_y(c, roof->points[i].at.bound_flops_s) - y) < 14;
+    const int before = crowd(roof, c, index);
+    char number[24];
     snprintf(number, sizeof number, "%zu", index + 1);
     if (isfinite(p->measured_gflops)) {
         const double measured = at_y(c, p->measured_gflops * 1e9);
         svg_line(to, x, y, x, measured, "tie");
         svg_circle(to, x, measured, 4.5, "measured");
-        svg_text(to, x + 8, measured + 4, "start", "number", number);
+        svg_text(to, x + 8 + 13 * before, measured + 4, "start", "number", number);
+    } else {
+        svg_text(to, x + 8, y + 15 + 12 * before, "start", "number", number);
     }
     svg_circle(to, x, y, 4.5, "bound");
-    svg_text(to, x - 7 - 13 * before, y - 7, "end", "number soft", number);
 }
 
 static void put_list(const cli_roof *roof, FILE *to)
@@ -181,8 +199,13 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
     const double y = TOP + HEIGHT + BOTTOM + 8;
     svg_circle(to, LEFT + 6, y, 4.5, "bound");
     svg_text(to, LEFT + 16, y + 4, "start", "soft", "what DRAM allows for the bytes that threads load");
-    svg_circle(to, LEFT + 330, y, 4.5, "measured");
-    svg_text(to, LEFT + 340, y + 4, "start", "soft", "measured; above the roof, caches deliver");
+    int any_measured = 0;
+    for (size_t i = 0; i < roof->count; i++)
+        any_measured |= isfinite(roof->points[i].measured_gflops) != 0;
+    if (any_measured) {
+        svg_circle(to, LEFT + 330, y, 4.5, "measured");
+        svg_text(to, LEFT + 340, y + 4, "start", "soft", "measured; above the roof, caches deliver");
+    }
     svg_end(to);
     return 1;
 }

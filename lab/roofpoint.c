@@ -79,13 +79,6 @@ static void advise_compute(const tsr_gemm_desc *desc, lab_roofpoint *p)
     const lab_shared_traffic *reads = &c->shared_load_merged;
     const double fills = c->shared_store.conflicts + c->copy_shared.conflicts;
     const double passes = reads->wavefronts + c->shared_store.wavefronts + c->copy_shared.wavefronts;
-    if (c->tensor_flops <= 0)
-        advise(p,
-               desc->a.dtype == TSR_F32
-                   ? "tensor cores: they multiply 16-bit factors, or f32 in tf32 (--compute tf32), several times faster"
-                   : "tensor cores have a higher peak for this type");
-    else if (desc->a.dtype == TSR_F32)
-        advise(p, "mixed precision: 16-bit factors with sums in f32 have twice the peak of tf32");
     if (c->warp_fma > 0 && passes > 0.25 * c->warp_fma)
         advise(
             p,
@@ -102,6 +95,13 @@ static void advise_compute(const tsr_gemm_desc *desc, lab_roofpoint *p)
             "parallelism",
             p->prediction.occupancy.ctas, p->prediction.occupancy.ctas == 1 ? "" : "s",
             100 * p->prediction.occupancy.share, p->prediction.occupancy.limit);
+    if (c->tensor_flops <= 0)
+        advise(p,
+               desc->a.dtype == TSR_F32
+                   ? "tensor cores: they multiply 16-bit factors, or f32 in tf32 (--compute tf32), several times faster"
+                   : "tensor cores have a higher peak for this type");
+    else if (desc->a.dtype == TSR_F32)
+        advise(p, "mixed precision: 16-bit factors with sums in f32 have twice the peak of tf32");
 }
 
 /* ---- the point -------------------------------------------------------------------------------------------------- */
