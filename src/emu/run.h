@@ -7,6 +7,11 @@
 #include "core/tensor_spec.h"
 #include "emu/trace.h"
 
+/* Memory that launches leave to the next ones; for a device, which may run several at once. */
+typedef struct tsr_emu_pool tsr_emu_pool;
+tsr_emu_pool *tsr_emu_pool_make(const tsr_allocator *allocator); /* NULL when out of memory */
+void tsr_emu_pool_free(tsr_emu_pool *pool);                      /* NULL is fine; no launch may be under way */
+
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
     /* One of the two. */
@@ -25,6 +30,7 @@ typedef struct tsr_emu_job {
     unsigned long long seed; /* of the order in which threads run */
     int workers;             /* CPU threads, at least 1; the result does not depend on it */
     const tsr_allocator *allocator;
+    tsr_emu_pool *pool;   /* with the same allocator; NULL: none */
     tsr_emu_trace *trace; /* NULL: none */
 } tsr_emu_job;
 
