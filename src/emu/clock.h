@@ -22,8 +22,8 @@ typedef uint32_t emu_stamp;
 /* For each thread, the highest clock whose accesses are seen. Shared by all that learned the same. */
 typedef struct emu_seen {
     unsigned references;
-    uint64_t state; /* a number for its contents: equal numbers, equal contents */
-    uint64_t added; /* state of the vector that was added last */
+    uint64_t state;           /* a number for its contents: equal numbers, equal contents */
+    uint64_t added;           /* state of the vector that was added last */
     struct emu_seen *next;    /* in the list of free ones */
     struct emu_seen *earlier; /* in the list of all */
     uint32_t clocks[];

@@ -12,8 +12,13 @@ static emu_cta *slot_make(emu_worker *worker)
         worker->free = cta->next;
     else
         cta = tsr_emu_slot_make(&worker->launch->shape, worker->launch->job->pool);
-    if (cta)
-        cta->worker = worker;
+    if (!cta)
+        return NULL;
+    cta->worker = worker;
+    if (worker->launch->job->watcher && !cta->watch && !tsr_emu_watch_make(cta)) {
+        tsr_emu_slot_free(cta);
+        return NULL;
+    }
     return cta;
 }
 
@@ -39,12 +44,22 @@ static int admit(emu_worker *worker)
         atomic_fetch_sub(&launch->n_resident, 1);
         return 0;
     }
-    const long long number = atomic_fetch_add(&launch->next_cta, 1);
+    const tsr_emu_watcher *watcher = launch->job->watcher;
+    long long number;
+    do
+        number = atomic_fetch_add(&launch->next_cta, 1);
+    while (watcher && watcher->select && number < launch->n_ctas &&
+           !watcher->select(watcher->user, number * launch->shape.cluster));
     if (number >= atomic_load(&launch->stop_at)) {
         atomic_fetch_sub(&launch->n_resident, 1);
         return 0;
     }
     emu_cta *cta = slot_make(worker);
+    if (cta && cta->watch && !tsr_emu_watch_begin(cta)) {
+        cta->next = worker->free;
+        worker->free = cta;
+        cta = NULL;
+    }
     if (!cta) {
         worker->fault = (emu_fault){.kind = EMU_NO_MEMORY, .cta = number};
         return 0;
@@ -68,6 +83,8 @@ static int run_resident(emu_worker *worker)
             continue;
         }
         tsr_emu_trace_end(cta);
+        if (cta->watch)
+            tsr_emu_watch_end(cta);
         *link = cta->next;
         cta->next = worker->free;
         worker->free = cta;

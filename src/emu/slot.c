@@ -72,6 +72,7 @@ static emu_cta *take(tsr_emu_pool *pool, const emu_shape *shape)
 void tsr_emu_slot_keep(emu_cta *slot, tsr_emu_pool *pool)
 {
     int kept = 0;
+    tsr_emu_watch_free(slot);
     if (pool) {
         pthread_mutex_lock(&pool->lock);
         if (pool->count < POOL_SLOTS && (!pool->slots || same_shape(&pool->slots->shape, &slot->shape))) {
@@ -97,6 +98,7 @@ void tsr_emu_slot_free(emu_cta *cta)
         tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
     }
     tsr_emu_hopper_free(cta);
+    tsr_emu_watch_free(cta);
     tsr_free(shape.allocator, cta->threads);
     tsr_free(shape.allocator, cta->ready);
     tsr_emu_far_free(&cta->far, shape.allocator);
