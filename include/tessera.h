@@ -137,7 +137,8 @@ typedef struct tsr_context_options {
 TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out);
 TSR_API void tsr_context_destroy(tsr_context *context); /* NULL is fine */
 
-/* Memory of the context's device (host memory on "cpu" and "emu"). Copies wait until they are done. */
+/* Memory of the context's device (host memory on "cpu" and "emu"); its first 64 KiB are zero, so that it can be a
+ * workspace. Copies wait until they are done. */
 TSR_API tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out);
 TSR_API tsr_status tsr_device_free(tsr_context *context, void *pointer);
 TSR_API tsr_status tsr_upload(tsr_context *context, void *device_to, const void *host_from, size_t bytes);
@@ -157,6 +158,9 @@ typedef struct tsr_operand {
     int64_t reserved[2];  /* 0 */
 } tsr_operand;
 
+/* What a descriptor allows a plan to need as workspace, unless it says otherwise. */
+#define TSR_WORKSPACE_LIMIT_BYTES ((size_t)64 << 20)
+
 /* Flags. */
 #define TSR_BATCH_INVARIANT 1u /* row i of D has the same bits whatever M is (not supported yet) */
 
@@ -168,9 +172,10 @@ typedef struct tsr_gemm_desc {
     tsr_batch_kind batch_kind;
     int64_t batch_count; /* >= 0 */
     uint32_t flags;
-    int threads;          /* CPU threads for this problem; 0: the context's */
-    const char *kernel;   /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
-    const char *epilogue; /* fused C expression (not supported yet: must be NULL) */
+    int threads;                  /* CPU threads for this problem; 0: the context's */
+    const char *kernel;           /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
+    const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
+    size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
 } tsr_gemm_desc;
 
 /* A descriptor with one dtype for all operands, tight rows, host memory and no batch; change what differs. */
@@ -190,6 +195,7 @@ static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64
     desc.threads = 0;
     desc.kernel = NULL;
     desc.epilogue = NULL;
+    desc.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
     return desc;
 }
 
@@ -204,7 +210,8 @@ TSR_API tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *de
 TSR_API void tsr_plan_release(tsr_plan *plan); /* NULL is fine */
 /* Instance name of the main kernel; valid as long as the library is loaded. */
 TSR_API const char *tsr_plan_kernel(const tsr_plan *plan);
-/* Device workspace that one run needs. Two runs at once need two workspaces. */
+/* Device workspace that one run needs. Two runs at once need two workspaces. The first 64 KiB must be zero before the
+ * first run that uses it; each run leaves them zero, so any plan may be next. The rest may hold anything. */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 /* Writes and reads a plan as a text file, atomically (not supported yet). */
 TSR_API tsr_status tsr_plan_save(const tsr_plan *plan, const char *path);
@@ -224,8 +231,9 @@ typedef struct tsr_run_args {
     const void *a, *b, *c;
     void *d;
     tsr_scalar alpha, beta;
-    void *stream;    /* CUstream; NULL: the default stream */
-    void *workspace; /* device memory; may be NULL if the plan needs none */
+    void *stream; /* CUstream; NULL: the default stream */
+    void
+        *workspace; /* device memory, aligned to 256 bytes; NULL: the plan needs none, or an operand lies on the host */
     size_t workspace_bytes;
     const tsr_prepared *prepared_a, *prepared_b; /* used instead of a and b */
     const void *bias;                            /* not supported yet: NULL, as all that follow */
@@ -258,7 +266,7 @@ static inline tsr_run_args tsr_run_args_make(const void *a, const void *b, void 
  * TSR_DRIVER_ERROR, TSR_KERNEL_FAULT or TSR_OUT_OF_MEMORY, D may be partly written. */
 TSR_API tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args);
 
-/* plan + run in one call. */
+/* plan + run in one call. With device operands, only kernels are considered that need no more than args->workspace. */
 TSR_API tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args);
 
 /* ---- prepared operands ------------------------------------------------------------------------------------------- */

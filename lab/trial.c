@@ -229,6 +229,63 @@ static tsr_status run_again(lab_trial *trial, lab_verify_run *run, void *user, c
     return status;
 }
 
+/* The workspace that the plan wants: counters zero, then guard bytes up to and past its end. */
+typedef struct scratch {
+    tsr_context *context;
+    size_t bytes; /* 0: none is wanted */
+    unsigned char *memory, *image;
+} scratch;
+
+#define SCRATCH_GUARD_BYTES   256
+#define SCRATCH_COUNTER_BYTES ((size_t)65536) /* tessera.h: zero before the first run and after each */
+#define SCRATCH_GUARD         0xff            /* NaN in every float type */
+
+static tsr_status scratch_make(lab_trial *trial, const tsr_plan *plan, scratch *s)
+{
+    s->context = trial->context;
+    s->bytes = tsr_plan_workspace_bytes(plan);
+    if (s->bytes == 0)
+        return TSR_OK;
+    const size_t all_bytes = s->bytes + SCRATCH_GUARD_BYTES;
+    void *memory = NULL;
+    s->image = malloc(all_bytes);
+    if (s->image == NULL)
+        return TSR_OUT_OF_MEMORY;
+    tsr_status status = tsr_device_alloc(s->context, all_bytes, &memory);
+    if (status != TSR_OK)
+        return status;
+    s->memory = memory;
+    memset(s->image, SCRATCH_GUARD, all_bytes);
+    memset(s->image, 0, s->bytes < SCRATCH_COUNTER_BYTES ? s->bytes : SCRATCH_COUNTER_BYTES);
+    trial->args.workspace = memory;
+    trial->args.workspace_bytes = s->bytes;
+    return tsr_upload(s->context, memory, s->image, all_bytes);
+}
+
+/* After a run the counters must be zero again and the guard behind the end as it was. */
+static tsr_status scratch_check(const scratch *s, char *wrong, size_t wrong_bytes)
+{
+    if (s->bytes == 0 || wrong[0] != '\0')
+        return TSR_OK;
+    const tsr_status status = tsr_download(s->context, s->image, s->memory, s->bytes + SCRATCH_GUARD_BYTES);
+    if (status != TSR_OK)
+        return status;
+    for (size_t i = 0; i < s->bytes && i < SCRATCH_COUNTER_BYTES && wrong[0] == '\0'; i++)
+        if (s->image[i] != 0)
+            snprintf(wrong, wrong_bytes, "byte %zu of the workspace's counters was left at %u", i, s->image[i]);
+    for (size_t i = 0; i < SCRATCH_GUARD_BYTES && wrong[0] == '\0'; i++)
+        if (s->image[s->bytes + i] != SCRATCH_GUARD)
+            snprintf(wrong, wrong_bytes, "wrote %zu bytes past the end of the workspace", i + 1);
+    return TSR_OK;
+}
+
+static void scratch_free(scratch *s)
+{
+    if (s->memory != NULL)
+        tsr_device_free(s->context, s->memory);
+    free(s->image);
+}
+
 /* Prepared operands live from here to the end of the runs; the plan stays in the context's cache meanwhile, so that the
  * runs find the same one. */
 typedef struct preparation {
@@ -251,10 +308,10 @@ static tsr_status prepare_one(const preparation *p, char which, const void **ope
 
 static tsr_status prepare(lab_trial *trial, preparation *p)
 {
+    tsr_status status = TSR_OK;
     if (trial->c->prepared == 0 || !trial->reads_ab || trial->c->m == 0 || trial->c->n == 0 || trial->c->batch == 0)
         return TSR_OK;
-    tsr_status status = tsr_plan_create(trial->context, &trial->desc, &p->plan);
-    if (status == TSR_OK && (trial->c->prepared & 1) != 0)
+    if ((trial->c->prepared & 1) != 0)
         status = prepare_one(p, 'a', &trial->args.a, &p->a, &trial->args.prepared_a);
     if (status == TSR_OK && (trial->c->prepared & 2) != 0)
         status = prepare_one(p, 'b', &trial->args.b, &p->b, &trial->args.prepared_b);
@@ -264,12 +321,20 @@ static tsr_status prepare(lab_trial *trial, preparation *p)
 tsr_status lab_trial_run(lab_trial *trial, lab_verify_run *run, void *user, char *wrong, size_t wrong_bytes)
 {
     preparation p = {NULL, NULL, NULL};
+    scratch s = {NULL, 0, NULL, NULL};
     wrong[0] = '\0';
-    tsr_status status = prepare(trial, &p);
+    tsr_status status = tsr_plan_create(trial->context, &trial->desc, &p.plan);
+    if (status == TSR_OK)
+        status = scratch_make(trial, p.plan, &s);
+    if (status == TSR_OK)
+        status = prepare(trial, &p);
     if (status == TSR_OK)
         status = run_once(trial, run, user);
+    if (status == TSR_OK)
+        status = scratch_check(&s, wrong, wrong_bytes);
     if (status == TSR_OK && trial->c->twice)
         status = run_again(trial, run, user, wrong, wrong_bytes);
+    scratch_free(&s);
     tsr_prepared_release(p.a);
     tsr_prepared_release(p.b);
     tsr_plan_release(p.plan);

@@ -592,9 +592,26 @@ static void route_names_the_choice_and_the_reasons(void **state)
     tsr_context_destroy(context);
 }
 
+/* Memory from the context can be a workspace at once: its counters are zero. */
+static void test_device_memory_begins_with_zeros(void **state)
+{
+    (void)state;
+    tsr_context *context = cpu();
+    for (size_t bytes = 1; bytes < 200000; bytes = bytes * 7 + 1) {
+        void *memory = NULL;
+        assert_int_equal(tsr_device_alloc(context, bytes, &memory), TSR_OK);
+        for (size_t i = 0; i < bytes && i < 65536; i++)
+            assert_int_equal(((const char *)memory)[i], 0);
+        memset(memory, 0xff, bytes); /* so that the next one is not zero by luck */
+        assert_int_equal(tsr_device_free(context, memory), TSR_OK);
+    }
+    tsr_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device_memory_begins_with_zeros),
         cmocka_unit_test(contexts_refuse_bad_arguments),
         cmocka_unit_test(longer_structs_are_taken_when_zero),
         cmocka_unit_test(descriptors_refuse_each_broken_rule),

@@ -144,7 +144,13 @@ tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out)
         return TSR_INVALID_ARGUMENT;
     if (!out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a pointer");
-    return context->home->backend->alloc(&context->home->device, bytes, out);
+    tsr_target *home = context->home;
+    tsr_status status = home->backend->alloc(&home->device, bytes, out);
+    if (status == TSR_OK && (status = tsr_zero_counters(home, *out, bytes, NULL)) != TSR_OK) {
+        home->backend->free(&home->device, *out);
+        *out = NULL;
+    }
+    return status;
 }
 
 tsr_status tsr_device_free(tsr_context *context, void *pointer)

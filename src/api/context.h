@@ -40,7 +40,11 @@ tsr_plan *tsr_plan_cache_find(tsr_plan_cache *cache, const tsr_problem *problem)
  * caller and releases `plan`; otherwise returns `plan`. */
 tsr_plan *tsr_plan_cache_insert(tsr_plan_cache *cache, const tsr_problem *problem, tsr_plan *plan);
 
-/* Operands of one call, on the host side: copies in, runs, copies out, for the operands that the device cannot read. */
-tsr_status tsr_run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs);
+/* Runs the plan. Operands that the device cannot read are copied in and out, and the call waits. */
+tsr_status tsr_run_inputs(tsr_plan *plan, const tsr_plan_inputs *inputs);
+/* The same with a workspace of its own; waits. */
+tsr_status tsr_run_with_workspace(tsr_plan *plan, const tsr_plan_inputs *inputs);
+/* Makes the first bytes of a new buffer zero, as the counters of a workspace must be. */
+tsr_status tsr_zero_counters(tsr_target *target, void *buffer, size_t buffer_bytes, void *stream);
 
 #endif

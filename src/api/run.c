@@ -8,30 +8,34 @@
 
 #define PACK_ALIGN_BYTES 4096
 
-tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_plan **out)
+/* The problem's plan, from the cache or made. */
+static tsr_status plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out)
 {
-    if (!context || !out)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "out" : "context");
-    tsr_problem problem;
-    tsr_status status = tsr_validate_desc(desc, &problem);
-    if (status != TSR_OK)
-        return status;
-    tsr_plan *plan = tsr_plan_cache_find(context->cache, &problem);
+    tsr_plan *plan = tsr_plan_cache_find(context->cache, problem);
     if (!plan) {
         plan = calloc(1, sizeof *plan);
         if (!plan)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a plan");
         plan->context = context;
         atomic_init(&plan->references, 1);
-        status = tsr_plan_build(&problem, context->targets, context->target_count, &plan->planned);
+        const tsr_status status = tsr_plan_build(problem, context->targets, context->target_count, &plan->planned);
         if (status != TSR_OK) {
             free(plan);
             return status;
         }
-        plan = tsr_plan_cache_insert(context->cache, &problem, plan);
+        plan = tsr_plan_cache_insert(context->cache, problem, plan);
     }
     *out = plan;
     return TSR_OK;
+}
+
+tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_plan **out)
+{
+    if (!context || !out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "out" : "context");
+    tsr_problem problem;
+    const tsr_status status = tsr_validate_desc(desc, &problem);
+    return status == TSR_OK ? plan_of(context, &problem, out) : status;
 }
 
 void tsr_plan_release(tsr_plan *plan)
@@ -137,19 +141,29 @@ tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
         .beta = taken.beta.value,
         .stream = taken.stream,
     };
-    for (const char *which = "abcd"; *which; which++)
-        if (tsr_operand_staged(problem, &plan->planned.target->device, *which))
-            return tsr_run_staged(plan, &inputs);
-    return tsr_plan_execute(&plan->planned, &inputs);
+    return plan->planned.workspace_bytes && !taken.workspace ? tsr_run_with_workspace(plan, &inputs)
+                                                             : tsr_run_inputs(plan, &inputs);
 }
 
 tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
-    tsr_plan *plan = NULL;
-    tsr_status status = tsr_plan_create(context, desc, &plan);
+    if (!context || !args)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "args" : "context");
+    tsr_run_args taken;
+    tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
+    tsr_problem problem;
+    if (status == TSR_OK)
+        status = tsr_validate_desc(desc, &problem);
     if (status != TSR_OK)
         return status;
-    status = tsr_plan_run(plan, args);
+    const size_t given_bytes = taken.workspace ? taken.workspace_bytes : 0;
+    if (!tsr_any_operand_on_host(&problem) && problem.workspace_limit_bytes > given_bytes)
+        problem.workspace_limit_bytes = given_bytes;
+    tsr_plan *plan = NULL;
+    status = plan_of(context, &problem, &plan);
+    if (status != TSR_OK)
+        return status;
+    status = tsr_plan_run(plan, &taken);
     tsr_plan_release(plan);
     return status;
 }

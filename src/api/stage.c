@@ -68,7 +68,7 @@ static tsr_status fetch(tsr_plan *plan, char *caller, const staged *d, void *str
     return status;
 }
 
-tsr_status tsr_run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
+static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
     const tsr_problem *p = &plan->planned.problem;
     tsr_target *target = plan->planned.target;
@@ -101,5 +101,37 @@ tsr_status tsr_run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
             target->backend->free(&target->device, copies[i].device);
         tsr_free(&plan->context->allocator, copies[i].packed);
     }
+    return status;
+}
+
+tsr_status tsr_run_inputs(tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    for (const char *which = "abcd"; *which; which++)
+        if (tsr_operand_staged(&plan->planned.problem, &plan->planned.target->device, *which))
+            return run_staged(plan, inputs);
+    return tsr_plan_execute(&plan->planned, inputs);
+}
+
+tsr_status tsr_zero_counters(tsr_target *target, void *buffer, size_t buffer_bytes, void *stream)
+{
+    static const char zeros[TSR_WORKSPACE_COUNTER_BYTES];
+    const size_t bytes = buffer_bytes < sizeof zeros ? buffer_bytes : sizeof zeros;
+    return bytes ? target->backend->upload(&target->device, buffer, zeros, bytes, stream) : TSR_OK;
+}
+
+tsr_status tsr_run_with_workspace(tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    tsr_target *target = plan->planned.target;
+    const size_t bytes = plan->planned.workspace_bytes;
+    tsr_plan_inputs own = *inputs;
+    tsr_status status = target->backend->alloc(&target->device, bytes, &own.workspace);
+    if (status != TSR_OK)
+        return status;
+    status = tsr_zero_counters(target, own.workspace, bytes, inputs->stream);
+    if (status == TSR_OK)
+        status = tsr_run_inputs(plan, &own);
+    if (status == TSR_OK)
+        status = target->backend->synchronize(&target->device, inputs->stream);
+    target->backend->free(&target->device, own.workspace);
     return status;
 }

@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 
+#define WORKSPACE_ALIGN_BYTES 256
+
 tsr_status tsr_take_struct(void *to, size_t to_bytes, const void *from, const char *what)
 {
     size_t from_bytes;
@@ -204,6 +206,7 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
     out->compute = d.compute;
     out->flags = d.flags;
     out->threads = d.threads;
+    out->workspace_limit_bytes = d.workspace_limit_bytes;
     out->kernel = d.kernel;
     const tsr_operand *from[] = {&d.a, &d.b, &d.c, &d.d};
     tsr_operand *to[] = {&out->a, &out->b, &out->c, &out->d};
@@ -296,9 +299,13 @@ tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
         return status;
     if ((status = check_aliases(p, args, reads_a, reads_b, reads_c)) != TSR_OK)
         return status;
-    if (plan->planned.workspace_bytes && (!args->workspace || args->workspace_bytes < plan->planned.workspace_bytes))
+    const int lent = !args->workspace && tsr_any_operand_on_host(p);
+    if (!lent && plan->planned.workspace_bytes > (args->workspace ? args->workspace_bytes : 0))
         return tsr_fail(TSR_INVALID_ARGUMENT, "workspace: %s needs %zu bytes, %zu given",
                         plan->planned.steps[0].row->instance, plan->planned.workspace_bytes,
                         args->workspace ? args->workspace_bytes : 0);
+    if (plan->planned.workspace_bytes && (uintptr_t)args->workspace % WORKSPACE_ALIGN_BYTES)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "workspace = %p: must be aligned to %d bytes", args->workspace,
+                        WORKSPACE_ALIGN_BYTES);
     return TSR_OK;
 }

@@ -14,6 +14,11 @@ typedef struct tsr_gemm_args {
     long long batch;
     double alpha, beta;   /* beta == 0: C is never read and may be NULL */
     int trans_a, trans_b; /* 1: A is stored K x M, B is stored N x K */
+    int split;            /* parts that K is cut into, by the row's work hook; 1 for most kernels */
 } tsr_gemm_args;
+
+/* A workspace begins with 32-bit counters, 0 before the first run; each run leaves them 0. What follows (partial sums,
+ * padded operands) may hold anything before and after. */
+#define TSR_WORKSPACE_COUNTER_BYTES 65536
 
 #endif

@@ -39,3 +39,9 @@ long long tsr_operand_bytes(const tsr_problem *problem, char which)
     return ((problem->batch - 1) * operand->batch_stride + (rows - 1) * operand->ld + columns) *
            (long long)tsr_dtype_bytes(operand->dtype);
 }
+
+int tsr_any_operand_on_host(const tsr_problem *problem)
+{
+    return problem->a.memory == TSR_HOST || problem->b.memory == TSR_HOST || problem->c.memory == TSR_HOST ||
+           problem->d.memory == TSR_HOST;
+}

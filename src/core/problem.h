@@ -10,7 +10,8 @@ typedef struct tsr_problem {
     tsr_operand a, b, c, d; /* ld, align_bytes resolved; memory as given */
     tsr_compute compute;    /* never DEFAULT */
     unsigned flags;
-    int threads;        /* 0: the device's */
+    int threads; /* 0: the device's */
+    size_t workspace_limit_bytes;
     const char *kernel; /* only valid during planning */
 } tsr_problem;
 
@@ -19,6 +20,9 @@ void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, l
 
 /* The operand "abcd" of a problem. */
 const tsr_operand *tsr_problem_operand(const tsr_problem *problem, char which);
+
+/* 1 if A, B, C or D lies in host memory. */
+int tsr_any_operand_on_host(const tsr_problem *problem);
 
 /* Bytes from the first to the last element of one operand, all batches. Validation made sure that it fits. */
 long long tsr_operand_bytes(const tsr_problem *problem, char which);

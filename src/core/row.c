@@ -25,3 +25,11 @@ tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_coun
     const long long z = args->batch < MAX_GRID_Z ? args->batch : MAX_GRID_Z;
     return (tsr_grid){tiles_m * tiles_n, 1, z};
 }
+
+tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device)
+{
+    tsr_work work = {.split = 1};
+    if (row->work)
+        row->work(row, problem, device, &work);
+    return work;
+}

@@ -36,6 +36,13 @@ typedef struct tsr_grid {
     long long x, y, z;
 } tsr_grid;
 
+/* How one problem is dealt out over the device. */
+typedef struct tsr_work {
+    int split;              /* gemm_args.split, at least 1 */
+    tsr_grid grid;          /* x == 0: that of tsr_row_grid */
+    size_t workspace_bytes; /* 0: none; otherwise counters included (TSR_WORKSPACE_COUNTER_BYTES) */
+} tsr_work;
+
 struct tsr_row {
     const char *name;     /* the kernel, as the user says it: "tiled" */
     const char *instance; /* unique; also the symbol in device code: "tiled_f32_t16" */
@@ -69,6 +76,9 @@ struct tsr_row {
     void (*cost)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
     double efficiency; /* fraction of the compute peak that large problems reach; read by the cost functions */
 
+    /* CUDA: for kernels that cut K or keep partial sums. NULL: split 1, the grid of tsr_row_grid, no workspace. */
+    void (*work)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
+
     tsr_cpu_run *run; /* CPU rows */
     tsr_cpu_pack_bytes *pack_bytes;
     tsr_cpu_pack *pack;
@@ -78,6 +88,9 @@ struct tsr_row {
  * 65535 (kernels stride on). A persistent row: whole clusters, as many as there are tiles for them or as fit on
  * `sm_count` SMs, all along x. */
 tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_count);
+
+/* The row's work hook, or what stands for it. */
+tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
 
 /* CTAs of a cluster, at least 1. */
 int tsr_row_cluster(const tsr_row *row);

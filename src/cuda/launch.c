@@ -52,7 +52,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_cuda *cuda = device->impl;
     const tsr_row *row = launch->row;
-    const tsr_grid grid = tsr_row_grid(row, launch->args, device->cuda.sm_count);
+    const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
     tsr_tensor_maps maps;
     void *parameters[] = {(void *)(uintptr_t)launch->args, &maps}; /* the driver reads it during the call */
     tsr_cu_result result;

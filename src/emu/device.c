@@ -32,6 +32,7 @@ static const tsr_cuda_limits h200_limits = {
 
 typedef struct emu_device {
     unsigned long long seed;
+    tsr_emu_trace *trace; /* of the next launches, or NULL */
 } emu_device;
 
 /* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
@@ -66,7 +67,7 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
     emu_device *impl = tsr_alloc(options->allocator, 0, sizeof *impl);
     if (!impl)
         return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
-    impl->seed = seed;
+    *impl = (emu_device){.seed = seed};
     out->kind = TSR_DEVICE_EMU;
     snprintf(out->id, sizeof out->id, "emu");
     snprintf(out->name, sizeof out->name, "emulator of an NVIDIA H200");
@@ -117,12 +118,13 @@ static tsr_status encode_all(const tsr_row *row, const tsr_gemm_args *args, cons
 static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_row *row = launch->row;
+    const emu_device *impl = device->impl;
     const tsr_emu_code *code = tsr_find_emu_code(row->instance);
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
     const tsr_problem *problem = launch->problem;
     tsr_tensor_maps maps;
-    const tsr_grid grid = tsr_row_grid(row, launch->args, device->cuda.sm_count);
+    const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
     if (grid.x <= 0 || grid.y <= 0 || grid.z <= 0)
         return TSR_OK; /* D has no elements */
     const tsr_status status = row->tma ? encode_all(row, launch->args, problem, &maps) : TSR_OK;
@@ -144,11 +146,17 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .threads_y = (unsigned)row->threads_y,
         .shared_bytes = (size_t)row->smem_bytes,
         .workspace_bytes = launch->workspace_bytes,
-        .seed = ((const emu_device *)device->impl)->seed,
+        .seed = impl->seed,
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,
+        .trace = impl->trace,
     };
     return tsr_emu_run(&job);
+}
+
+void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace)
+{
+    ((emu_device *)device->impl)->trace = trace;
 }
 
 static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
@@ -172,6 +180,10 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
 static void emu_close(tsr_device *device)
 {
     (void)device;
+}
+void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace)
+{
+    (void)device, (void)trace;
 }
 static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
 {

@@ -15,6 +15,7 @@
 #include "emu/hopper.h"
 #include "emu/run.h"
 #include "emu/shared.h"
+#include "emu/trace.h"
 #include "ptx/emulator.h"
 
 enum { EMU_MAX_WORKERS = 256 };
@@ -90,6 +91,7 @@ struct emu_cta {
     uint64_t random;
     emu_far far;
     emu_cta_hopper *hopper; /* NULL where the kernel takes no tensor maps */
+    tsr_emu_trace *trace;   /* NULL: what the CTA does is not recorded */
     emu_cta *next;          /* in the worker's list of resident or of free slots */
 };
 
@@ -169,6 +171,16 @@ void tsr_emu_worker_free(emu_worker *worker);
 /* Checks an access by the current thread as if its kernel had made it, but for alignment; does not come back if it is
  * wrong. */
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place);
+
+/* trace.c: each returns at once where the thread's CTA is not the one that the trace is of. Called only where there is
+ * a trace. */
+void tsr_emu_trace_access(emu_thread *thread, const void *address, size_t size, int is_write, const void *place);
+void tsr_emu_trace_copy(emu_thread *thread, const emu_copy *copy, const void *from, unsigned from_bytes,
+                        const void *place);
+void tsr_emu_trace_fma(emu_thread *thread, const float operands[4], const void *place);
+void tsr_emu_trace_meeting(emu_thread *thread, tsr_trace_kind kind, const void *place);
+/* The CTA's threads have ended. */
+void tsr_emu_trace_end(emu_cta *cta);
 
 /* A fault of the current thread, which is given without the fields that say who and where. */
 _Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place);

@@ -109,6 +109,7 @@ static int run_resident(emu_worker *worker)
             link = &cta->next;
             continue;
         }
+        tsr_emu_trace_end(cta);
         *link = cta->next;
         cta->next = worker->free;
         worker->free = cta;

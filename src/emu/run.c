@@ -62,7 +62,11 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
                         TSR_EMU_MAX_THREADS);
     if (launch.n_ctas <= 0)
         return TSR_OK;
-    atomic_init(&launch.next_cta, 0);
+    const tsr_emu_trace *trace = job->trace;
+    const int is_alone = trace && trace->alone && trace->cta / cluster < launch.n_ctas;
+    if (is_alone)
+        launch.n_ctas = trace->cta / cluster + 1;
+    atomic_init(&launch.next_cta, is_alone ? trace->cta / cluster : 0);
     atomic_init(&launch.stop_at, launch.n_ctas);
     atomic_init(&launch.n_resident, 0);
     launch.max_resident = occupancy(job, launch.n_threads);

@@ -5,6 +5,7 @@
 #include "core/row.h"
 #include "core/tensor_map.h"
 #include "core/tensor_spec.h"
+#include "emu/trace.h"
 
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
@@ -22,6 +23,7 @@ typedef struct tsr_emu_job {
     unsigned long long seed; /* of the order in which threads run */
     int workers;             /* CPU threads, at least 1; the result does not depend on it */
     const tsr_allocator *allocator;
+    tsr_emu_trace *trace; /* NULL: none */
 } tsr_emu_job;
 
 enum {

@@ -149,7 +149,13 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
         return 0;
     if (row->kind == TSR_ROW_CUDA && !gpu_fits(row, &seen, &device->cuda, reason, reason_bytes))
         return 0;
-    return !row->applicable || row->applicable(row, &seen, device, reason, reason_bytes);
+    if (row->applicable && !row->applicable(row, &seen, device, reason, reason_bytes))
+        return 0;
+    const size_t workspace_bytes = tsr_row_work(row, &seen, device).workspace_bytes;
+    if (workspace_bytes > problem->workspace_limit_bytes)
+        return refuse(reason, reason_bytes, "needs %zu bytes of workspace; the limit is %zu", workspace_bytes,
+                      problem->workspace_limit_bytes);
+    return 1;
 }
 
 static double transfer_ns(const tsr_problem *problem, const tsr_device *device)

@@ -73,7 +73,9 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
         out->device_problem = tsr_device_problem(&out->problem, &out->target->device);
         out->steps[0].kind = TSR_STEP_MAIN;
         out->steps[0].row = choices[0].row;
+        out->steps[0].work = tsr_row_work(choices[0].row, &out->device_problem, &out->target->device);
         out->step_count = 1;
+        out->workspace_bytes = out->steps[0].work.workspace_bytes;
         status = out->target->backend->load(&out->target->device, choices[0].row, &out->steps[0].loaded);
     }
     free(choices);
@@ -83,7 +85,7 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
 tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
 {
     const tsr_problem *p = &plan->device_problem;
-    const tsr_gemm_args args = {
+    tsr_gemm_args args = {
         .a = inputs->a,
         .b = inputs->b,
         .c = inputs->beta != 0 ? inputs->c : NULL,
@@ -107,10 +109,13 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .trans_b = p->b.trans == TSR_T,
     };
     for (int i = 0; i < plan->step_count; i++) {
+        args.split = plan->steps[i].work.split;
         const tsr_launch launch = {
             .row = plan->steps[i].row,
             .loaded = plan->steps[i].loaded,
             .args = &args,
+            .grid = plan->steps[i].work.grid,
+            .workspace_bytes = plan->workspace_bytes,
             .problem = p,
             .packed_a = inputs->packed_a,
             .packed_b = inputs->packed_b,

@@ -73,6 +73,7 @@ typedef struct tsr_step {
     tsr_step_kind kind;
     const tsr_row *row;
     const tsr_loaded *loaded;
+    tsr_work work;
 } tsr_step;
 
 #define TSR_MAX_STEPS 4
