@@ -62,7 +62,7 @@ execute_process(
   COMMAND ${TESSERA_HOST_CC} -std=gnu11 ${extra_rows} -I${CMAKE_CURRENT_SOURCE_DIR}/include
           -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/core/row.h tools/instances.c)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/plan/aux.def src/core/row.h tools/instances.c)
 
 # The part of kernels/ptx/wgmma.h that is long and regular.
 execute_process(

@@ -36,7 +36,7 @@ typedef struct fake_cuda {
     const char *compiler_log; /* written when a module fails to load */
     /* What happened. */
     int retained, modules, streams, events, allocations; /* alive */
-    int module_loads, launches, maps, synchronizes, function_loads;
+    int module_loads, launches, dependent_launches, maps, synchronizes, function_loads;
     int context_errors; /* calls without the right context, or unbalanced pops */
     int proc_errors;    /* cuGetProcAddress with unexpected flags or version */
     int seen_failing;

@@ -1,11 +1,12 @@
 /* pad: copies A, B or both to rows that begin at multiples of 16 bytes, for kernels that need such rows.
  *
  * The copy engine and 16-byte copies want bases and leading dimensions that are multiples of 16 bytes. Where a caller's
- * are not, a plan runs this first. It moves each byte once from and once to memory, at the memory's rate although source
- * rows begin anywhere.
+ * are not, a plan runs this first. It moves each byte once from and once to memory, at the memory's rate although
+ * source rows begin anywhere.
  *
  * A row is cut into chunks of 16 bytes as they will lie in the copy. All chunks of a row lie equally askew in the
- * source: `skew` bytes past a multiple of 16. A thread loads the two aligned pieces that its chunk straddles and shifts:
+ * source: `skew` bytes past a multiple of 16. A thread loads the two aligned pieces that its chunk straddles and
+ * shifts:
  *
  *      source   |.....aaa|bbbbbbbb|cccccccc|d.......|       skew = 5 (in units of 2 bytes), chunk 1 = bbb bbb bb|ccc
  *                    ^ row begins
@@ -78,7 +79,7 @@ TSR_DEVICE matrix matrix_of(const void *from, const void *to, long long rows, lo
 /* Where a chunk comes from and goes to. */
 typedef struct chunk {
     const elem *from;
-    unsigned char *to; /* NULL: past the last one */
+    unsigned char *to;      /* NULL: past the last one */
     const elem *low, *high; /* the elements that may be read: the row, or the whole matrix where it is tight */
     unsigned elems;         /* of the row that are left */
 } chunk;
@@ -191,7 +192,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                           : matrix_of(args.b, args.d, args.trans_b ? args.n : args.k, args.trans_b ? args.k : args.n,
                                       args.ldb, args.ldd, args.batch, args.batch_b, args.batch_d);
     const long long spans = (x.all_rows * x.chunks + SPAN - 1) / SPAN, warps = (long long)gridDim.x * (THREADS / 32);
-    tsr_grid_release_next();
+    tsr_grid_start_next();
     for (long long span = (long long)blockIdx.x * (THREADS / 32) + threadIdx.x / 32; span < spans; span += warps)
         copy_span(&x, span, tsr_lane_id());
 }

@@ -45,6 +45,7 @@
 
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
+#include "ptx/grid.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
@@ -152,6 +153,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
     }
+    tsr_grid_wait(); /* A and B may be copies that the launch before has made */
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
         const tile_place place = tile_order_place(&w->raster, index);

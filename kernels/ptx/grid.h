@@ -7,7 +7,7 @@
 
 /* griddepcontrol.launch_dependents: once every CTA of this grid has said so or ended, the next launch may begin if it
  * was made as a dependent one. What this grid writes, it sees only after tsr_grid_wait. */
-TSR_DEVICE void tsr_grid_release_next(void)
+TSR_DEVICE void tsr_grid_start_next(void)
 {
 #if !TSR_EMU && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
