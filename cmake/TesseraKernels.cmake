@@ -32,6 +32,8 @@ set(TESSERA_NVCC_ARCH_80 -gencode arch=compute_80,code=sm_80 -gencode arch=compu
 set(TESSERA_NVCC_ARCH_90 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90)
 set(TESSERA_NVCC_ARCH_90a -gencode arch=compute_90a,code=sm_90a)
 
+set(TESSERA_ONLY "" CACHE STRING "Device code of instances that match this regular expression alone: for quick trials")
+
 # The emulator relies on gcc's instrumentation (clang's differs) and on objcopy to rename its callbacks.
 if(TESSERA_EMU)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
@@ -100,7 +102,7 @@ foreach(line IN LISTS instance_lines)
   separate_arguments(defines UNIX_COMMAND "${defines}")
   list(TRANSFORM defines PREPEND -D)
 
-  if(TESSERA_HAVE_NVCC)
+  if(TESSERA_HAVE_NVCC AND instance MATCHES "${TESSERA_ONLY}")
     set(fatbin ${generated}/${instance}.fatbin)
     set(report ${generated}/${instance}.report.h)
     add_custom_command(
