@@ -154,7 +154,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
     }
-    tsr_grid_wait(); /* A and B may be copies that the launch before has made */
+    tsr_grid_wait();              /* A and B may be copies that the launch before has made */
+    tsr_warp_sync(TSR_ALL_LANES); /* whichever lane asks for boxes tells the consumers */
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
         const tile_place place = tile_order_place(&w->raster, index);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "plan/pad.h"
 #include "plan/plan.h"
 
 #define HOOK(function) function
