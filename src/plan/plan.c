@@ -87,10 +87,14 @@ static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row 
     return plan->target->backend->load(&plan->target->device, row, &step->loaded);
 }
 
-static tsr_status build_steps(const tsr_choice *choice, tsr_planned *out)
+static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
 {
     const tsr_device *device = &choice->target->device;
     tsr_status status = TSR_OK;
+    memset(out, 0, sizeof *out);
+    out->problem = *problem;
+    out->problem.kernel = NULL;
+    out->named = problem->kernel != NULL;
     out->target = choice->target;
     out->pads = choice->pads;
     out->device_problem = tsr_device_problem(&out->problem, device);
@@ -113,15 +117,11 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     if (!choices)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose among %zu kernels", capacity);
     const size_t count = tsr_judge(problem, targets, target_count, choices, capacity);
-    tsr_status status = TSR_OK;
-    if (count == 0 || !choices[0].applicable) {
-        status = nothing_applies(problem, choices, count);
-    } else {
-        memset(out, 0, sizeof *out);
-        out->problem = *problem;
-        out->problem.kernel = NULL;
-        status = build_steps(&choices[0], out);
-    }
+    tsr_status status = count == 0 || !choices[0].applicable ? nothing_applies(problem, choices, count) : TSR_INTERNAL;
+    /* Where code cannot be loaded (a GPU out of memory, or dead), the next best kernel takes its place, unless one was
+     * asked for by name. */
+    for (size_t i = 0; i < count && choices[i].applicable && status != TSR_OK && (i == 0 || !problem->kernel); i++)
+        status = build_with(&choices[i], problem, out);
     free(choices);
     return status;
 }

@@ -98,6 +98,7 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_workspace workspace;
+    int named; /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;
