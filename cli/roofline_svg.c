@@ -53,7 +53,8 @@ static chart chart_of(const cli_roof *roof, double peak)
 static void put_axes(const chart *c, FILE *to)
 {
     char text[32];
-    for (double x = c->x0; x <= c->x1; x++) {
+    for (int power = (int)c->x0; power <= (int)c->x1; power++) {
+        const double x = power;
         const double px = at_x(c, exp2(x));
         svg_line(to, px, TOP, px, TOP + HEIGHT, "grid");
         if (x < 0)
@@ -62,7 +63,8 @@ static void put_axes(const chart *c, FILE *to)
             snprintf(text, sizeof text, "%.0f", exp2(x));
         svg_text(to, px, TOP + HEIGHT + 18, "middle", "soft", text);
     }
-    for (double y = c->y0; y <= c->y1; y++) {
+    for (int power = (int)c->y0; power <= (int)c->y1; power++) {
+        const double y = power;
         const double py = at_y(c, pow(10, y));
         svg_line(to, LEFT, py, LEFT + WIDTH, py, "grid");
         const double in_giga = pow(10, y - 9);
@@ -84,7 +86,8 @@ static void put_roof(const cli_roof *roof, const chart *c, double peak, const ch
                  "roof");
         snprintf(text, sizeof text, "DRAM %s", cli_rate_text(rate, roof->gpu->memory_bytes_per_s, "B/s"));
         const double middle = fmax(begin * 2, fmin(1.2, ridge / 4)); /* between the points of naive and of tiled */
-        svg_text(to, at_x(c, middle) + 12, at_y(c, middle * roof->gpu->memory_bytes_per_s) + 14, "start", "rooftext", text);
+        svg_text(to, at_x(c, middle) + 12, at_y(c, middle * roof->gpu->memory_bytes_per_s) + 14, "start", "rooftext",
+                 text);
     }
     svg_line(to, at_x(c, ridge), at_y(c, peak), at_x(c, end), at_y(c, peak), "roof");
     svg_line(to, at_x(c, ridge), at_y(c, peak), at_x(c, ridge), TOP + HEIGHT, "ridge");
