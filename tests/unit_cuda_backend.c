@@ -202,9 +202,9 @@ static void a_failing_launch_is_no_death(void **unused)
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
     const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args};
     (void)unused;
-    fail_with("cuLaunchKernel", 701);
+    fail_with("cuLaunchKernelEx", 701);
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_DRIVER_ERROR);
-    assert_error("cuda:0: cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+    assert_error("cuda:0: cuLaunchKernelEx: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
     fake.state->fail_call = NULL;
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
 }
@@ -295,7 +295,7 @@ static void callers_context_is_restored(void **unused)
                                           "cuMemFree",
                                           "cuMemcpyHtoDAsync",
                                           "cuMemcpyDtoHAsync",
-                                          "cuLaunchKernel",
+                                          "cuLaunchKernelEx",
                                           "cuStreamSynchronize",
                                           "cuModuleLoadDataEx"};
     (void)unused;

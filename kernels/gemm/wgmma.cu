@@ -45,6 +45,7 @@
 
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
+#include "ptx/grid.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
@@ -307,12 +308,14 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
             tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
         tsr_mbarrier_fence_init();
     }
+    tsr_grid_start_next();
     if (CLUSTER > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();
     } else {
         tsr_barrier();
     }
+    tsr_grid_wait();
 
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);

@@ -19,6 +19,9 @@ void tsr_emu_fence_async_shared(void);
 __attribute__((const)) unsigned tsr_emu_cluster_rank(void);
 void tsr_emu_cluster_arrive(void);
 void tsr_emu_cluster_wait(void);
+__attribute__((const)) unsigned tsr_emu_cluster_size(void);
+/* Ordinary read of `bytes` at the same address of another CTA (or the own one), aligned to as much. */
+void tsr_emu_cluster_read(unsigned address, unsigned rank, unsigned bytes, void *out);
 
 /* Warps and warp groups. */
 unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the caller's warp */
@@ -30,6 +33,7 @@ void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z);
 void tsr_emu_tma_commit(void);
 void tsr_emu_tma_wait(int pending, int read_only);
 void tsr_emu_tma_prefetch_map(const void *map);
+void tsr_emu_tma_prefetch(const void *map, int x, int y, int z);
 
 /* Tensor cores. types: "f32.bf16.bf16", "f32.f16.f16". */
 void tsr_emu_wgmma_fence(void);

@@ -11,6 +11,15 @@
 #include "ptx/emulator_hopper.h"
 #endif
 
+/* The entry of a kernel whose clusters are chosen at launch, so small that `ctas` CTAs fit on an SM. */
+#if TSR_EMU
+#define TSR_KERNEL_TMA_ANY_CLUSTER(threads, ctas) TSR_KERNEL_TMA(threads, 1)
+#else
+#define TSR_KERNEL_TMA_ANY_CLUSTER(threads, ctas)               \
+    extern "C" __global__ void __launch_bounds__(threads, ctas) \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args, const __grid_constant__ tsr_tensor_maps maps)
+#endif
+
 /* The entry of a kernel that uses the copy engine and runs in clusters of `cluster` CTAs along x, one CTA on an SM: it
  * reads `maps` beside `args`. */
 #if TSR_EMU
@@ -30,6 +39,19 @@ TSR_DEVICE void tsr_tma_prefetch_map(const tsr_tensor_map *map)
     tsr_emu_tma_prefetch_map(map);
 #else
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+#endif
+}
+
+/* cp.async.bulk.prefetch.tensor.3d: brings the box into L2. L2 is where all SMs meet, so this may be done even before
+ * whoever writes the matrix is done. */
+TSR_DEVICE void tsr_tma_prefetch(const tsr_tensor_map *map, int x, int y, int z)
+{
+#if TSR_EMU
+    tsr_emu_tma_prefetch(map, x, y, z);
+#else
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y),
+                 "r"(z)
+                 : "memory");
 #endif
 }
 

@@ -18,34 +18,11 @@
 #include "ptx/barrier.h"
 #include "ptx/matrix.h"
 #include "ptx/mbarrier.h"
-#include "ptx/pack.h"
 #include "ptx/shared.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
-
-#if defined(OUT_bf16)
-#define tile_pack   tsr_pack_bf16
-#define tile_unpack tsr_unpack_bf16
-#define tile_widen  tsr_widen_bf16
-#define tile_narrow tsr_narrow_bf16
-typedef unsigned short tile_element;
-enum { OUT_BYTES = 2 };
-#elif defined(OUT_f16)
-#define tile_pack   tsr_pack_f16
-#define tile_unpack tsr_unpack_f16
-#define tile_widen  tsr_widen_f16
-#define tile_narrow tsr_narrow_f16
-typedef unsigned short tile_element;
-enum { OUT_BYTES = 2 };
-#elif defined(OUT_f32)
-#define tile_widen(value)  (value)
-#define tile_narrow(value) (value)
-typedef float tile_element;
-enum { OUT_BYTES = 4 };
-#else
-#error "give D's type: -DOUT_bf16, -DOUT_f16 or -DOUT_f32"
-#endif
+#include "tile/wgmma_element.h"
 
 enum { BOX_COLS = 128 / OUT_BYTES, BOX_ROWS = 64, BOX_BYTES = 128 * BOX_ROWS, BOX_VALUES = BOX_COLS / 2 };
 
@@ -109,12 +86,6 @@ TSR_DEVICE void tile_write_box(unsigned box, int thread, float alpha, float beta
         tsr_store_matrix_x4(address, pair);
     }
 #endif
-}
-
-/* With K = 0 there is no product, whatever alpha is: an infinity must not make a NaN of it. */
-TSR_DEVICE float tile_alpha(const tsr_gemm_args *args)
-{
-    return args->k > 0 ? (float)args->alpha : 0.0f;
 }
 
 /* 1 if the copy engine can write D and read C: the host's rule for making their maps (core/tensor_spec.h). */

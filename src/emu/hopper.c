@@ -9,11 +9,12 @@ int tsr_emu_hopper_make(emu_cta *cta)
 {
     const emu_launch *launch = cta->worker->launch;
     const tsr_allocator *allocator = launch->job->allocator;
-    const unsigned n_groups = (launch->n_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
+    const unsigned cta_groups = (launch->cta_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
+    const unsigned n_groups = cta_groups * launch->cluster;
     emu_cta_hopper *hopper = tsr_alloc(allocator, 64, sizeof *hopper);
     if (!hopper)
         return 0;
-    *hopper = (emu_cta_hopper){.n_groups = n_groups};
+    *hopper = (emu_cta_hopper){.n_groups = n_groups, .cta_groups = cta_groups};
     cta->hopper = hopper;
     hopper->groups = tsr_alloc(allocator, 64, n_groups * sizeof *hopper->groups);
     hopper->fences = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->fences);
@@ -28,6 +29,23 @@ int tsr_emu_hopper_make(emu_cta *cta)
         cta->threads[i].hopper = thread;
     }
     return 1;
+}
+
+static unsigned group_in_cta(const emu_thread *thread)
+{
+    return (thread->id - thread->rank * thread->cta->worker->launch->cta_threads) / EMU_GROUP_THREADS;
+}
+
+emu_group *tsr_emu_group_of(const emu_thread *thread)
+{
+    emu_cta_hopper *hopper = thread->cta->hopper;
+    return &hopper->groups[thread->rank * hopper->cta_groups + group_in_cta(thread)];
+}
+
+emu_thread *tsr_emu_group_threads(const emu_thread *thread)
+{
+    const unsigned first = thread->rank * thread->cta->worker->launch->cta_threads;
+    return &thread->cta->threads[first + group_in_cta(thread) * EMU_GROUP_THREADS];
 }
 
 static void drop_meeting(emu_time *time, emu_meeting *meeting)
@@ -158,9 +176,45 @@ void tsr_emu_acquire(emu_thread *self, emu_seen *board)
 
 /* ---- the cluster ---- */
 
+/* 1 if no thread of the CTA still runs. */
+static int is_over(const emu_cta *cta, unsigned rank)
+{
+    const unsigned threads = cta->worker->launch->cta_threads;
+    for (unsigned i = 0; i < threads; i++)
+        if (cta->threads[rank * threads + i].state != EMU_ENDED)
+            return 0;
+    return 1;
+}
+
 unsigned tsr_emu_cluster_rank(void)
 {
     return tsr_emu_current->rank;
+}
+
+unsigned tsr_emu_cluster_size(void)
+{
+    return tsr_emu_current->cta->worker->launch->cluster;
+}
+
+void tsr_emu_cluster_read(unsigned address, unsigned rank, unsigned bytes, void *out)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_current;
+    const emu_launch *launch = self->cta->worker->launch;
+    const size_t own = tsr_emu_place_in_slot(self, address, bytes, place);
+    const size_t offset = own - self->window + rank * launch->window_stride;
+    emu_fault fault = {0};
+    if (rank >= launch->cluster)
+        tsr_emu_break("a read from a CTA that the cluster does not have", place);
+    if (address % bytes)
+        tsr_emu_break("a read from another CTA must be aligned to its size", place);
+    if (rank != self->rank && is_over(self->cta, rank))
+        tsr_emu_break("a read from a CTA that has ended", place);
+    if (!tsr_emu_shared_read(&self->cta->shared, offset, bytes, &self->clock, &fault)) {
+        fault.size = bytes;
+        tsr_emu_fail_thread(&fault, place);
+    }
+    memcpy(out, self->cta->shared.bytes + offset, bytes);
 }
 
 /* All threads that have not ended arrived: a new phase. */
@@ -234,10 +288,8 @@ void tsr_emu_set_registers(int count, int raise)
     enum { SM_REGISTERS = 65536 };
     const void *place = __builtin_return_address(0);
     const emu_thread *self = tsr_emu_current;
-    const emu_launch *launch = self->cta->worker->launch;
     emu_cta_hopper *hopper = self->cta->hopper;
-    emu_group *group = &hopper->groups[self->id / EMU_GROUP_THREADS];
-    const unsigned per_cta = launch->cta_threads / EMU_GROUP_THREADS;
+    emu_group *group = tsr_emu_group_of(self);
     if (count < 24 || count > 256 || count % 8)
         tsr_emu_break("setmaxnreg takes a multiple of 8 from 24 to 256", place);
     if (group->registers && group->registers != count)
@@ -246,8 +298,8 @@ void tsr_emu_set_registers(int count, int raise)
     group->registers = count;
     /* A group that wants more waits for ever unless the others leave it enough. */
     int wanted = 0;
-    for (unsigned i = 0; i < per_cta; i++) {
-        const int registers = hopper->groups[self->rank * per_cta + i].registers;
+    for (unsigned i = 0; i < hopper->cta_groups; i++) {
+        const int registers = hopper->groups[self->rank * hopper->cta_groups + i].registers;
         if (registers == 0)
             return;
         wanted += registers * EMU_GROUP_THREADS;

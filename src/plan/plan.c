@@ -115,6 +115,7 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
             .loaded = plan->steps[i].loaded,
             .args = &args,
             .grid = plan->steps[i].work.grid,
+            .cluster = plan->steps[i].work.cluster,
             .workspace_bytes = plan->workspace_bytes,
             .problem = p,
             .packed_a = inputs->packed_a,
