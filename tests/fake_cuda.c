@@ -128,9 +128,10 @@ CALL(cuFuncGetAttribute, 1, (int *value, unsigned attribute, tsr_cu_function fun
 CALL(cuFuncSetAttribute, 1, (tsr_cu_function function, unsigned attribute, int value), (void)function;
      if (attribute == TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES) state.raised_smem_bytes = value;)
 
-static unsigned fake_cuLaunchKernelEx(const tsr_cu_launch_config *config, tsr_cu_function function, void **parameters,
+static unsigned fake_cuLaunchKernelEx(const tsr_cu_config *driver_config, tsr_cu_function function, void **parameters,
                                       void **extra)
 {
+    const tsr_cu_launch_config *config = (const void *)driver_config;
     unsigned result = begin("cuLaunchKernelEx", 1);
     if (result == TSR_CU_SUCCESS && (extra || config->attribute_count > FAKE_ATTRIBUTES))
         result = 1;

@@ -322,7 +322,7 @@ TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
         if (p->outers == 1) {
             store(args, p, first_row + at.row, at.column, total);
         } else {
-            tsr_f32x4 vector;
+            tsr_f32x4 vector = {0, 0, 0, 0};
             TSR_UNROLL
             for (int i = 0; i < 4; i++)
                 tsr_lane(vector, i) = total[i];

@@ -18,6 +18,7 @@ typedef struct CUfunc_st *tsr_cu_function;
 typedef struct CUstream_st *tsr_cu_stream;
 typedef struct CUevent_st *tsr_cu_event;
 typedef struct CUtensorMap_st tsr_cu_tensor_map; /* a tsr_tensor_map */
+typedef struct CUlaunchConfig_st tsr_cu_config;  /* a tsr_cu_launch_config */
 
 /* Results that are told apart. */
 enum {
@@ -116,7 +117,7 @@ typedef struct tsr_cu_launch_config {
     X(func_get_attribute, cuFuncGetAttribute, (int *value, unsigned attribute, tsr_cu_function function))              \
     X(func_set_attribute, cuFuncSetAttribute, (tsr_cu_function function, unsigned attribute, int value))               \
     X(launch_kernel_ex, cuLaunchKernelEx,                                                                              \
-      (const tsr_cu_launch_config *config, tsr_cu_function function, void **parameters, void **extra))                 \
+      (const tsr_cu_config *config, tsr_cu_function function, void **parameters, void **extra))                        \
     X(mem_get_info, cuMemGetInfo, (size_t * free_bytes, size_t * total_bytes))                                         \
     X(mem_alloc, cuMemAlloc, (tsr_cu_pointer * pointer, size_t bytes))                                                 \
     X(mem_free, cuMemFree, (tsr_cu_pointer pointer))                                                                   \

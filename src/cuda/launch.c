@@ -76,7 +76,8 @@ static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const
                                          .stream = launch->stream,
                                          .attributes = count ? attributes : NULL,
                                          .attribute_count = count};
-    return cuda->driver.launch_kernel_ex(&config, launch->loaded->function, parameters, NULL);
+    return cuda->driver.launch_kernel_ex((const tsr_cu_config *)(const void *)&config, launch->loaded->function,
+                                         parameters, NULL);
 }
 
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)

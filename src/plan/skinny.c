@@ -52,7 +52,9 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double busiest = ceil(ctas / sms); /* CTAs of one SM, in the end */
     const double long_bytes = ELEMENT_BYTES * (double)p->batch *
                               ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n);
-    const double in_flight = resident * fmin(row->smem_bytes, blocks * LINE_BYTES * row->bn) * row->bn / (row->bm + row->bn);
+    /* Of the long operand: what a ring holds, or all that there is. */
+    const double in_flight = resident * fmin((double)row->smem_bytes * row->bn / (row->bm + row->bn),
+                                             fmax(blocks, 1) * LINE_BYTES * row->bn);
     const double memory_ns = long_bytes / fmin(memory_rate(gpu), in_flight / latency_ns);
     const double l2_ns = busiest * blocks * LINE_BYTES * (row->bm + row->bn) / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double multiply_ns =
