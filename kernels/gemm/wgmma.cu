@@ -308,7 +308,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
             tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
         tsr_mbarrier_fence_init();
     }
-    tsr_grid_start_next();
+    tsr_grid_launch_dependents();
     if (CLUSTER > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();

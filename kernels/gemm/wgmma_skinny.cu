@@ -228,7 +228,7 @@ TSR_DEVICE void add_ranks(unsigned address, int size, float total[4])
     float value[8][4];
     TSR_UNROLL
     for (int rank = 0; rank < size; rank++)
-        tsr_cluster_load_f32x4(address, (unsigned)rank, value[rank]);
+        tsr_cluster_load_f32x4(tsr_cluster_map(address, (unsigned)rank), value[rank]);
     TSR_UNROLL
     for (int i = 0; i < 4; i++) {
         total[i] = value[0][i];
@@ -373,7 +373,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         }
         tsr_mbarrier_fence_init();
     }
-    tsr_grid_start_next();
+    tsr_grid_launch_dependents();
     tsr_barrier();
     if (is_producer) {
         produce(&args, &maps, &p);

@@ -9,7 +9,7 @@
 TSR_DEVICE float tsr_fma_f32(float a, float b, float c)
 {
 #if TSR_EMU
-    return __builtin_fmaf(a, b, c);
+    return tsr_emu_fma_f32(a, b, c);
 #else
     return __fmaf_rn(a, b, c);
 #endif

@@ -54,6 +54,9 @@ enum { TSR_EMU_ACQUIRE = 1, TSR_EMU_RELEASE = 2 };
 unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsigned operand, unsigned expected,
                         unsigned order);
 
+/* a * b + c, rounded once, and seen by whoever follows the thread. */
+float tsr_emu_fma_f32(float a, float b, float c);
+
 /* Ends the kernel unless the bytes lie in the CTA's shared memory. */
 void tsr_emu_require_shared(const void *address, unsigned bytes);
 

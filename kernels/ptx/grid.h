@@ -1,25 +1,31 @@
-/* Programmatic dependent launch: a grid may be started while the one before it in the stream still runs, where the host
- * allows it at launch. sm_90. Elsewhere, and where the host does not, these do nothing. */
+/* Grids that overlap (programmatic dependent launch): one may start before the one before it in the stream has ended,
+ * if the host launched it so. sm_90. PTX ISA, "griddepcontrol". */
 #ifndef TSR_PTX_GRID_H
 #define TSR_PTX_GRID_H
 
 #include "ptx/language.h"
+#if TSR_EMU
+#include "ptx/emulator_hopper.h"
+#endif
 
-/* griddepcontrol.launch_dependents: as far as this CTA is concerned the next grid may start. It says nothing about what
- * this grid has written: the next one must wait before it reads that. */
-TSR_DEVICE void tsr_grid_start_next(void)
+/* griddepcontrol.wait: until the grids before this one have ended and all they wrote is seen by this thread; returns at
+ * once where the host did not ask for overlap. Global memory must not be used before it (nor by threads that did not
+ * learn, by a barrier, of one that came back from it): the grid before may still read or write it. */
+TSR_DEVICE void tsr_grid_wait(void)
 {
-#if !TSR_EMU
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#if TSR_EMU
+    tsr_emu_grid_wait();
+#else
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/* griddepcontrol.wait: until the grid before has ended and all that it wrote can be seen. Each thread that touches
- * global memory, or asks the copy engine to, must have come by here, or be ordered after one that has. */
-TSR_DEVICE void tsr_grid_wait(void)
+/* griddepcontrol.launch_dependents: this CTA no longer minds that the next grid starts; it does when all CTAs said so
+ * or ended. Says nothing about memory: what comes after it is still waited for by tsr_grid_wait there. */
+TSR_DEVICE void tsr_grid_launch_dependents(void)
 {
 #if !TSR_EMU
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

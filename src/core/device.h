@@ -18,7 +18,6 @@ typedef struct tsr_cuda_limits {
     int threads_per_block;
     int threads_per_sm;
     int blocks_per_sm;
-    int cluster_threads; /* most threads of all CTAs of a cluster; 0: no limit but that of each CTA */
     int registers_per_sm;
     int smem_per_block_bytes; /* with the opt-in */
     int smem_per_sm_bytes;

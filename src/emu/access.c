@@ -36,6 +36,10 @@ static __attribute__((noinline)) void global_access(emu_thread *thread, const vo
         fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes - thread->window);
         fail(&fault, address, size, is_write, place);
     }
+    if (cta->worker->launch->job->is_dependent && !tsr_emu_knows_grid_wait(thread)) {
+        fault = (emu_fault){.kind = EMU_MISUSE, .rule = "global memory is used before griddepcontrol.wait"};
+        fail(&fault, address, size, is_write, place);
+    }
     const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
     if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
                                &fault))
@@ -57,7 +61,7 @@ static __attribute__((noinline, cold)) void misaligned(emu_thread *thread, const
     fail(&fault, address, size, is_write, place);
 }
 
-INLINE void access(const void *address, size_t size, int is_write, int aligned, const void *place)
+INLINE void access(const void *address, size_t size, int is_write, int aligned, int is_traced, const void *place)
 {
     emu_thread *thread = tsr_emu_current;
     emu_shared *shared = &thread->cta->shared;
@@ -67,8 +71,11 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
     const size_t offset = inside + thread->window;
     if (inside >= thread->cta->window_bytes || thread->cta->window_bytes - inside < size) {
         /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
-        if ((uintptr_t)address - (uintptr_t)thread->fiber.stack > EMU_STACK_BYTES - size)
-            global_access(thread, address, size, is_write, place);
+        if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
+            return;
+        global_access(thread, address, size, is_write, place);
+        if (__builtin_expect(is_traced && thread->cta->trace != NULL, 0))
+            tsr_emu_trace_access(thread, address, size, is_write, place);
         return;
     }
     emu_fault fault;
@@ -76,11 +83,13 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
                               : tsr_emu_shared_read(shared, offset, size, &thread->clock, &fault);
     if (__builtin_expect(!good, 0))
         fail(&fault, address, size, is_write, place);
+    if (__builtin_expect(is_traced && thread->cta->trace != NULL, 0))
+        tsr_emu_trace_access(thread, address, size, is_write, place);
 }
 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
 {
-    access(address, size, is_write, 0, place);
+    access(address, size, is_write, 0, 0, place);
 }
 
 void tsr_emu_require_shared(const void *address, unsigned bytes)
@@ -100,17 +109,17 @@ void tsr_emu_misuse(const char *rule)
 }
 
 /* Each of these is called by kernels under gcc's name for it. */
-#define READ(name, size)                      \
-    void tsr_emu_##name(const void *address); \
-    void tsr_emu_##name(const void *address)  \
-    {                                         \
-        access(address, size, 0, 1, CALLER);  \
+#define READ(name, size)                        \
+    void tsr_emu_##name(const void *address);   \
+    void tsr_emu_##name(const void *address)    \
+    {                                           \
+        access(address, size, 0, 1, 1, CALLER); \
     }
-#define WRITE(name, size)                    \
-    void tsr_emu_##name(void *address);      \
-    void tsr_emu_##name(void *address)       \
-    {                                        \
-        access(address, size, 1, 1, CALLER); \
+#define WRITE(name, size)                       \
+    void tsr_emu_##name(void *address);         \
+    void tsr_emu_##name(void *address)          \
+    {                                           \
+        access(address, size, 1, 1, 1, CALLER); \
     }
 
 READ(read1, 1)
@@ -146,12 +155,12 @@ WRITE(volatile_write16, 16)
 void tsr_emu_read_range(const void *address, unsigned long size);
 void tsr_emu_read_range(const void *address, unsigned long size)
 {
-    access(address, size, 0, 0, CALLER);
+    access(address, size, 0, 0, 1, CALLER);
 }
 void tsr_emu_write_range(void *address, unsigned long size);
 void tsr_emu_write_range(void *address, unsigned long size)
 {
-    access(address, size, 1, 0, CALLER);
+    access(address, size, 1, 0, 1, CALLER);
 }
 
 /* gcc calls this where a function starts: the place to notice that a thread's stack is too small for the kernel. */

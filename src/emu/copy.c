@@ -72,6 +72,8 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     *copy = (emu_copy){.offset = offset, .bytes = bytes, .group = thread->copies.committed};
     if (from_bytes)
         memcpy(copy->data, from, from_bytes);
+    if (thread->cta->trace)
+        tsr_emu_trace_copy(thread, copy, from, from_bytes, place);
 }
 
 void tsr_emu_copy_commit(void)

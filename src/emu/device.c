@@ -24,7 +24,6 @@ static const tsr_cuda_limits h200_limits = {
     .threads_per_block = 1024,
     .threads_per_sm = 2048,
     .blocks_per_sm = 32,
-    .cluster_threads = TSR_EMU_MAX_THREADS,
     .registers_per_sm = 65536,
     .smem_per_block_bytes = 227 << 10,
     .smem_per_sm_bytes = 228 << 10,
@@ -33,6 +32,7 @@ static const tsr_cuda_limits h200_limits = {
 
 typedef struct emu_device {
     unsigned long long seed;
+    tsr_emu_trace *trace; /* of the next launches, or NULL */
 } emu_device;
 
 /* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
@@ -67,7 +67,7 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
     emu_device *impl = tsr_alloc(options->allocator, 0, sizeof *impl);
     if (!impl)
         return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
-    impl->seed = seed;
+    *impl = (emu_device){.seed = seed};
     out->kind = TSR_DEVICE_EMU;
     snprintf(out->id, sizeof out->id, "emu");
     snprintf(out->name, sizeof out->name, "emulator of an NVIDIA H200");
@@ -118,6 +118,7 @@ static tsr_status encode_all(const tsr_row *row, const tsr_gemm_args *args, cons
 static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_row *row = launch->row;
+    const emu_device *impl = device->impl;
     const tsr_emu_code *code = tsr_find_emu_code(row->instance);
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
@@ -135,6 +136,8 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .kernel_tma = code->kernel_tma,
         .maps = row->tma ? &maps : NULL,
         .cluster = launch->cluster > 0 ? launch->cluster : tsr_row_cluster(row),
+        .arch = row->min_arch,
+        .is_dependent = row->starts_early,
         .args = launch->args,
         .dtype_a = problem->a.dtype,
         .dtype_b = problem->b.dtype,
@@ -145,11 +148,17 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .threads_y = (unsigned)row->threads_y,
         .shared_bytes = (size_t)row->smem_bytes,
         .workspace_bytes = launch->workspace_bytes,
-        .seed = ((const emu_device *)device->impl)->seed,
+        .seed = impl->seed,
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,
+        .trace = impl->trace,
     };
     return tsr_emu_run(&job);
+}
+
+void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace)
+{
+    ((emu_device *)device->impl)->trace = trace;
 }
 
 static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
@@ -173,6 +182,10 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
 static void emu_close(tsr_device *device)
 {
     (void)device;
+}
+void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace)
+{
+    (void)device, (void)trace;
 }
 static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
 {

@@ -75,6 +75,11 @@ static void clear(emu_cta *cta)
     }
     hopper->n_mbarriers = 0;
     drop_meeting(time, &hopper->cluster);
+    for (unsigned i = 0; i < EMU_CLUSTER_CTAS; i++) {
+        tsr_emu_seen_drop(time, hopper->ends[i]);
+        hopper->ends[i] = NULL;
+        hopper->ended[i] = 0;
+    }
     for (unsigned i = 0; hopper->threads && i < launch->n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         for (unsigned j = 0; j < thread->n_products; j++)
@@ -112,6 +117,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
     const emu_launch *launch = cta->worker->launch;
     emu_cta_hopper *hopper = cta->hopper;
     clear(cta);
+    hopper->grid_waited = 0;
     for (unsigned i = 0; i < hopper->n_groups; i++) {
         emu_group *group = &hopper->groups[i];
         *group = (emu_group){.tiles = group->tiles};
@@ -119,11 +125,21 @@ void tsr_emu_hopper_begin(emu_cta *cta)
     for (unsigned i = 0; i < launch->n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         hopper->fences[i].count = 0;
+        memset(thread->reached, 0, sizeof thread->reached);
+        thread->has_grid_waited = 0;
         thread->has_arrived = thread->is_wgmma_fenced = 0;
         thread->products_committed = thread->stores_committed = 0;
         for (unsigned j = 0; j < EMU_ACCUMULATORS; j++)
             thread->accumulators[j].registers = NULL;
     }
+}
+
+emu_thread *tsr_emu_hopper_self(const void *place)
+{
+    emu_thread *self = tsr_emu_current;
+    if (!self->hopper)
+        tsr_emu_break("an instruction of compute capability 9.0 in a kernel for older GPUs", place);
+    return self;
 }
 
 void tsr_emu_break(const char *rule, const void *place)
@@ -176,45 +192,9 @@ void tsr_emu_acquire(emu_thread *self, emu_seen *board)
 
 /* ---- the cluster ---- */
 
-/* 1 if no thread of the CTA still runs. */
-static int is_over(const emu_cta *cta, unsigned rank)
-{
-    const unsigned threads = cta->worker->launch->cta_threads;
-    for (unsigned i = 0; i < threads; i++)
-        if (cta->threads[rank * threads + i].state != EMU_ENDED)
-            return 0;
-    return 1;
-}
-
 unsigned tsr_emu_cluster_rank(void)
 {
     return tsr_emu_current->rank;
-}
-
-unsigned tsr_emu_cluster_size(void)
-{
-    return tsr_emu_current->cta->worker->launch->cluster;
-}
-
-void tsr_emu_cluster_read(unsigned address, unsigned rank, unsigned bytes, void *out)
-{
-    const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
-    const emu_launch *launch = self->cta->worker->launch;
-    const size_t own = tsr_emu_place_in_slot(self, address, bytes, place);
-    const size_t offset = own - self->window + rank * launch->window_stride;
-    emu_fault fault = {0};
-    if (rank >= launch->cluster)
-        tsr_emu_break("a read from a CTA that the cluster does not have", place);
-    if (address % bytes)
-        tsr_emu_break("a read from another CTA must be aligned to its size", place);
-    if (rank != self->rank && is_over(self->cta, rank))
-        tsr_emu_break("a read from a CTA that has ended", place);
-    if (!tsr_emu_shared_read(&self->cta->shared, offset, bytes, &self->clock, &fault)) {
-        fault.size = bytes;
-        tsr_emu_fail_thread(&fault, place);
-    }
-    memcpy(out, self->cta->shared.bytes + offset, bytes);
 }
 
 /* All threads that have not ended arrived: a new phase. */
@@ -233,7 +213,7 @@ static void complete_cluster(emu_cta *cta)
 
 void tsr_emu_cluster_arrive(void)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_meeting *meeting = &self->cta->hopper->cluster;
     if (self->hopper->has_arrived)
         tsr_emu_break("a thread arrives twice at the cluster's barrier and does not wait in between",
@@ -249,7 +229,7 @@ void tsr_emu_cluster_arrive(void)
 void tsr_emu_cluster_wait(void)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_meeting *meeting = &self->cta->hopper->cluster;
     if (!self->hopper->has_arrived)
         tsr_emu_break("a thread waits at the cluster's barrier where it did not arrive", place);
@@ -259,13 +239,35 @@ void tsr_emu_cluster_wait(void)
     tsr_emu_acquire(self, meeting->done);
 }
 
+/* The last thread of CTA `rank` ends. Its shared memory may go now: whoever reached into it must have told, and what
+ * was sent to it must have come. */
+static void end_window(emu_thread *last, unsigned rank)
+{
+    const emu_launch *launch = last->cta->worker->launch;
+    emu_cta_hopper *hopper = last->cta->hopper;
+    for (unsigned i = 0; i < hopper->n_mbarriers; i++)
+        if (hopper->mbarriers[i].loads && hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
+            tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", last->place);
+    for (unsigned i = 0; i < launch->n_threads; i++) {
+        const emu_reach *reach = &last->cta->threads[i].hopper->reached[rank];
+        if (reach->clock && hopper->ends[rank]->clocks[i] < reach->clock)
+            tsr_emu_break("this CTA may end while another one still reaches into its shared memory", reach->place);
+    }
+}
+
 void tsr_emu_hopper_thread_ends(emu_thread *thread)
 {
+    emu_cta_hopper *hopper = thread->cta->hopper;
+    const emu_launch *launch = thread->cta->worker->launch;
     tsr_emu_stores_end(thread);
     tsr_emu_products_end(thread);
     if (thread->hopper->has_arrived)
         tsr_emu_break("a thread ends between its arrival and its wait at the cluster's barrier",
                       __builtin_return_address(0));
+    if (launch->cluster > 1)
+        tsr_emu_release(thread, &hopper->ends[thread->rank]);
+    if (++hopper->ended[thread->rank] == launch->cta_threads)
+        end_window(thread, thread->rank);
     thread->cta->live--; /* as it will be */
     complete_cluster(thread->cta);
     thread->cta->live++;
@@ -287,7 +289,7 @@ void tsr_emu_set_registers(int count, int raise)
 {
     enum { SM_REGISTERS = 65536 };
     const void *place = __builtin_return_address(0);
-    const emu_thread *self = tsr_emu_current;
+    const emu_thread *self = tsr_emu_hopper_self(place);
     emu_cta_hopper *hopper = self->cta->hopper;
     emu_group *group = tsr_emu_group_of(self);
     if (count < 24 || count > 256 || count % 8)

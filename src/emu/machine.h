@@ -15,6 +15,7 @@
 #include "emu/hopper.h"
 #include "emu/run.h"
 #include "emu/shared.h"
+#include "emu/trace.h"
 #include "ptx/emulator.h"
 
 enum { EMU_MAX_WORKERS = 256 };
@@ -57,12 +58,12 @@ typedef struct emu_thread {
     const unsigned *polled_word; /* what it saw when it last polled */
     unsigned polled_value;
 
-    emu_thread_hopper *hopper; /* NULL where the kernel takes no tensor maps */
+    emu_thread_hopper *hopper; /* NULL in kernels for older GPUs */
     struct emu_thread *next_waiting;
 } emu_thread;
 
 /* Of a CTA: 0 is the barrier of all its threads, used so where it is one of a cluster. */
-enum { EMU_NAMED_BARRIERS = 16, EMU_MAX_CLUSTER = 8 };
+enum { EMU_NAMED_BARRIERS = 16, EMU_MAX_CLUSTER = EMU_CLUSTER_CTAS };
 
 /* A barrier of some warps: who came since it was last complete, and what they have seen. */
 typedef struct emu_named {
@@ -83,13 +84,14 @@ struct emu_cta {
     unsigned live;    /* threads that have not ended */
     unsigned waiting; /* at the barrier */
     emu_named named[EMU_MAX_CLUSTER * EMU_NAMED_BARRIERS];
-    uint32_t warps[TSR_EMU_MAX_THREADS / 32]; /* lanes in state EMU_AT_WARP */
-    uint16_t *ready;                          /* ids of threads that may go on, a ring of n_threads entries */
+    uint32_t warps[TSR_EMU_MAX_SLOT_THREADS / 32]; /* lanes in state EMU_AT_WARP */
+    uint16_t *ready;                               /* ids of threads that may go on, a ring of n_threads entries */
     unsigned ready_first, ready_count;
     unsigned polls; /* that saw nothing new, one after the other */
     uint64_t random;
     emu_far far;
-    emu_cta_hopper *hopper; /* NULL where the kernel takes no tensor maps */
+    emu_cta_hopper *hopper; /* NULL in kernels for older GPUs */
+    tsr_emu_trace *trace;   /* NULL: what the CTA does is not recorded */
     emu_cta *next;          /* in the worker's list of resident or of free slots */
 };
 
@@ -106,6 +108,7 @@ struct emu_worker {
 struct emu_launch {
     const tsr_emu_job *job;
     unsigned cluster;     /* CTAs of a slot, at least 1 */
+    int is_hopper;        /* the kernel may use what compute capability 9.0 brought */
     unsigned cta_threads; /* of a CTA */
     unsigned n_threads;   /* of a slot */
     size_t window_stride; /* from CTA to CTA in a slot's shared memory */
@@ -169,6 +172,16 @@ void tsr_emu_worker_free(emu_worker *worker);
 /* Checks an access by the current thread as if its kernel had made it, but for alignment; does not come back if it is
  * wrong. */
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place);
+
+/* trace.c: each returns at once where the thread's CTA is not the one that the trace is of. Called only where there is
+ * a trace. */
+void tsr_emu_trace_access(emu_thread *thread, const void *address, size_t size, int is_write, const void *place);
+void tsr_emu_trace_copy(emu_thread *thread, const emu_copy *copy, const void *from, unsigned from_bytes,
+                        const void *place);
+void tsr_emu_trace_fma(emu_thread *thread, const float operands[4], const void *place);
+void tsr_emu_trace_meeting(emu_thread *thread, tsr_trace_kind kind, const void *place);
+/* The CTA's threads have ended. */
+void tsr_emu_trace_end(emu_cta *cta);
 
 /* A fault of the current thread, which is given without the fields that say who and where. */
 _Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place);

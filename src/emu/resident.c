@@ -44,7 +44,7 @@ static int slot_fill(emu_cta *cta, emu_worker *worker)
     void *stacks = mmap(NULL, (size_t)launch->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cta->stacks = stacks == MAP_FAILED ? NULL : stacks;
-    return cta->ready && cta->threads && cta->stacks && (!job->kernel_tma || tsr_emu_hopper_make(cta));
+    return cta->ready && cta->threads && cta->stacks && (!launch->is_hopper || tsr_emu_hopper_make(cta));
 }
 
 /* Memory for one more resident CTA, NULL when there is not enough. */
@@ -109,6 +109,7 @@ static int run_resident(emu_worker *worker)
             link = &cta->next;
             continue;
         }
+        tsr_emu_trace_end(cta);
         *link = cta->next;
         cta->next = worker->free;
         worker->free = cta;

@@ -86,6 +86,8 @@ void tsr_emu_barrier(void)
     emu_cta *cta = self->cta;
     const unsigned n_threads = cta->worker->launch->n_threads;
     cta->polls = 0;
+    if (cta->trace)
+        tsr_emu_trace_meeting(self, TSR_TRACE_BARRIER, __builtin_return_address(0));
     if (cta->worker->launch->cluster > 1) {
         tsr_emu_barrier_in_cluster(self, __builtin_return_address(0));
         return;
@@ -174,6 +176,8 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     const emu_launch *launch = cta->worker->launch;
     const tsr_grid *grid = &launch->job->grid;
     cta->number = number;
+    tsr_emu_trace *trace = launch->job->trace;
+    cta->trace = trace && trace->cta / launch->cluster == number ? trace : NULL;
     const long long first = number * launch->cluster;
     cta->idx = (tsr_emu_uint3){(unsigned)(first % grid->x), (unsigned)(first / grid->x % grid->y),
                                (unsigned)(first / grid->x / grid->y)};

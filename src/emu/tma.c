@@ -107,7 +107,7 @@ static void start_load(emu_thread *self, const tsr_tensor_spec *spec, const long
 void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, int z, unsigned mask)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     const emu_launch *launch = self->cta->worker->launch;
     const tsr_tensor_spec spec = spec_of(map, place);
     const long long at[3] = {x, y, z};
@@ -154,7 +154,7 @@ static emu_clock clock_then(const emu_thread *self, emu_seen *seen)
 void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_thread_hopper *hopper = self->hopper;
     emu_fault fault = {0};
     if (hopper->n_stores == EMU_STORES)
@@ -182,7 +182,7 @@ void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z)
 
 void tsr_emu_tma_commit(void)
 {
-    tsr_emu_current->hopper->stores_committed++;
+    tsr_emu_hopper_self(__builtin_return_address(0))->hopper->stores_committed++;
 }
 
 static void finish_store(emu_thread *self, emu_store *store)
@@ -211,7 +211,7 @@ static void finish_store(emu_thread *self, emu_store *store)
 
 void tsr_emu_tma_wait(int pending, int read_only)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_thread_hopper *hopper = self->hopper;
     unsigned done = 0;
     (void)read_only; /* writing to global memory ends at once */

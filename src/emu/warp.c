@@ -65,6 +65,8 @@ static void release(emu_thread *self)
 void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands)
 {
     emu_thread *self = tsr_emu_current;
+    if (self->cta->trace)
+        tsr_emu_trace_meeting(self, TSR_TRACE_WARP, __builtin_return_address(0));
     if (!meet(self, mask, function, operands, __builtin_return_address(0)))
         return;
     emu_thread *warp = &self->cta->threads[self->id & ~31u];

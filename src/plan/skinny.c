@@ -38,8 +38,8 @@ static double memory_rate(const tsr_cuda_limits *gpu)
     return usable * 2 * gpu->memory_clock_khz * 1e3 * gpu->memory_bus_bits / 8 * 1e-9;
 }
 
-/* The longest of: bringing all bytes from memory at its rate, or at that of the bytes under way over the latency; each
- * SM's bytes from L2; the steps of each CTA, one after the other; multiplying. Then what it costs to add up.
+/* The longest of: bringing all bytes from memory; refilling each CTA's ring, a latency a time; each SM's bytes from L2;
+ * multiplying; the steps of each CTA, one after the other. Then what it costs to add up.
  * Constants: measured on an H200, perf/LOG.md. */
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
@@ -52,17 +52,17 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double busiest = ceil(ctas / sms); /* CTAs of one SM, in the end */
     const double long_bytes = ELEMENT_BYTES * (double)p->batch *
                               ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n);
-    /* Of the long operand: what a ring holds, or all that there is. */
-    const double in_flight = resident * fmin((double)row->smem_bytes * row->bn / (row->bm + row->bn),
-                                             fmax(blocks, 1) * LINE_BYTES * row->bn);
-    const double memory_ns = long_bytes / fmin(memory_rate(gpu), in_flight / latency_ns);
-    const double l2_ns = busiest * blocks * LINE_BYTES * (row->bm + row->bn) / (L2_BYTES_PER_CLOCK * clock_ghz);
+    const double step_bytes = (double)LINE_BYTES * (row->bm + row->bn);
+    const double memory_ns = long_bytes / memory_rate(gpu);
+    const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
+    const double l2_ns = busiest * blocks * step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.outers;
     const double reduce_ns = (d.cluster > 1 ? cluster_ns : 0) +
                              (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) : 0);
-    return fill_ns + fmax(fmax(memory_ns, l2_ns), fmax(waves * blocks * step_ns, multiply_ns)) + reduce_ns;
+    const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
+    return fill_ns + slowest_ns + reduce_ns;
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
@@ -72,13 +72,10 @@ static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
     return TSR_WORKSPACE_COUNTER_BYTES + (size_t)(tiles_of(row, p) * d.outers) * (size_t)row->bm * (size_t)row->bn * 4;
 }
 
-static int is_possible(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
+static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
 {
-    const int cta_threads = row->threads_x * row->threads_y;
     const double blocks = ceil((double)p->k / row->bk), tiles = tiles_of(row, p);
     if (d.cluster * d.outers > 1 && blocks < MIN_BLOCKS * d.cluster * d.outers)
-        return 0;
-    if (gpu->cluster_threads > 0 && d.cluster * cta_threads > gpu->cluster_threads)
         return 0;
     if (tiles * d.cluster * d.outers > 2147483647.0)
         return 0;
@@ -93,7 +90,7 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     for (int cluster = 1; cluster <= MOST_CLUSTER; cluster *= 2)
         for (int outers = 1; outers <= MOST_OUTERS; outers++) {
             const deal d = {cluster, outers};
-            const double ns = is_possible(row, p, gpu, d) ? work_ns(row, p, gpu, d) : INFINITY;
+            const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d) : INFINITY;
             if (ns < best_ns) {
                 best = d;
                 best_ns = ns;
