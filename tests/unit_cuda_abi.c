@@ -69,6 +69,7 @@ SAME(offsetof(tsr_cu_launch_config, stream), offsetof(CUlaunchConfig, hStream));
 SAME(offsetof(tsr_cu_launch_config, attributes), offsetof(CUlaunchConfig, attrs));
 SAME(offsetof(tsr_cu_launch_config, attribute_count), offsetof(CUlaunchConfig, numAttrs));
 SAME(TSR_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME(TSR_CU_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 SAME(TSR_CU_LEGACY_STREAM, CU_GET_PROC_ADDRESS_LEGACY_STREAM);
 SAME(TSR_CU_TENSOR_FLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
 SAME(TSR_CU_TENSOR_FLOAT32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32);

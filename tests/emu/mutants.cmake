@@ -70,7 +70,7 @@ if(TARGET unit_emu_skinny)
         tsr_cluster_arrive();
         tsr_cluster_wait();
     } else" "if (p.size > 1) {
-    } else" "race")
+    } else" "cluster has met")
   mutant(last_cluster_barrier_missing ${kernel} "finish(&args, &p);
     if (p.size > 1) {" "finish(&args, &p);
     if (0) {" "")
