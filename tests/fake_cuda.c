@@ -144,8 +144,7 @@ static unsigned fake_cuLaunchKernelEx(const tsr_cu_config *driver_config, tsr_cu
                                      .stream = config->stream,
                                      .attribute_count = config->attribute_count};
         if (config->attribute_count)
-            memcpy(state.launch.attributes, config->attributes,
-                   config->attribute_count * sizeof *config->attributes);
+            memcpy(state.launch.attributes, config->attributes, config->attribute_count * sizeof *config->attributes);
         memcpy(&state.launch.args, parameters[0], sizeof state.launch.args);
     }
     return end(result);

@@ -91,7 +91,8 @@ static int takes(int number, const layout *l, const tsr_device *device)
     return !row->applicable || row->applicable(row, &problem, device, reason, sizeof reason);
 }
 
-/* As a plan would: dealt out by the row's hook, which is in the library's table. No row needs workspace for so little. */
+/* As a plan would: dealt out by the row's hook, which is in the library's table. No row needs workspace for so little.
+ */
 static tsr_status launch(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args)
 {
     tsr_problem problem = {.m = args->m, .n = args->n, .k = args->k, .batch = args->batch};

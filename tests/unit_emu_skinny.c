@@ -1,5 +1,6 @@
-/* The memory-bound Hopper kernel with K cut into parts: sums of a cluster through shared memory, sums of several clusters
- * through the workspace. Inputs are small integers, so results must be exact. Mutants (emu/mutants.cmake) must be caught. */
+/* The memory-bound Hopper kernel with K cut into parts: sums of a cluster through shared memory, sums of several
+ * clusters through the workspace. Inputs are small integers, so results must be exact. Mutants (emu/mutants.cmake) must
+ * be caught. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

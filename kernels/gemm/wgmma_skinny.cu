@@ -1,8 +1,8 @@
 /* wgmma_skinny: D = alpha * op(A) * op(B) + beta * C where M or N is small, or D has few tiles and K is long.
  *
- * New against wgmma: such problems are bound by memory, so all SMs must read at once and each must have many bytes under
- * way. Tiles alone are too few for that; K is cut into parts as well. CTAs that work on parts of one tile form a cluster
- * and add up their sums through each other's shared memory: one launch, no workspace, always in the same order.
+ * New against wgmma: such problems are bound by memory, so all SMs must read at once and each must have many bytes
+ * under way. Tiles alone are too few for that; K is cut into parts as well. CTAs that work on parts of one tile form a
+ * cluster and add up their sums through each other's shared memory: one launch, no workspace, always in the same order.
  *
  * The longer side of D is wgmma's M (64 rows for each warp group), the shorter one its N, so that a small M wastes no
  * rows: for M <= N the kernel computes D^T = op(B)^T op(A)^T, which only means reading the operands under each other's
@@ -18,9 +18,9 @@
  *                   barrier of the cluster; rank r adds rows r * 64 * GROUPS / size ... of all ranks, in the order of
  *                   the ranks, and stores them to D
  *
- * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), `split / size` clusters share a tile: each writes its sums to
- * the workspace, and of the CTAs with the same rank the last to arrive (a counter, which it sets back) adds them all, in
- * the order of the clusters. No CTA ever waits for one outside its cluster.
+ * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), `split / size` clusters share a tile: each writes its sums
+ * to the workspace, and of the CTAs with the same rank the last to arrive (a counter, which it sets back) adds them
+ * all, in the order of the clusters. No CTA ever waits for one outside its cluster.
  *
  * The next launch may start while this one drains (programmatic dependent launch): until the grid before has ended it
  * only brings the first boxes of the long operand into L2, which is right whoever still writes them.
@@ -62,29 +62,29 @@ enum {
 
     SLAB_BYTES = 128 * BK, /* 64 rows along K, or 64 elements along M or N and BK along K */
     LONG_BYTES = GROUPS * SLAB_BYTES,
-    SHORT_K_BYTES = BN * 128,                    /* contiguous along K */
+    SHORT_K_BYTES = BN * 128,                     /* contiguous along K */
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
-    FULL_AT = RING_BYTES, /* mbarriers: the copy engine has delivered a stage */
+    FULL_AT = RING_BYTES,                 /* mbarriers: the copy engine has delivered a stage */
     EMPTY_AT = FULL_AT + 8 * MOST_STAGES, /* all warps are done with it */
     LAST_AT = EMPTY_AT + 8 * MOST_STAGES, /* 1: this CTA is the last to arrive with its sums */
 
-    PITCH = BN + 4, /* floats from row to row of the sums: 8 rows at a time lie in different banks */
+    PITCH = BN + 4,   /* floats from row to row of the sums: 8 rows at a time lie in different banks */
     ALL_CONSUMERS = 1 /* named barrier */
 };
 
 /* A CTA's part of the work. */
 typedef struct part {
     unsigned shared;
-    int turned;                    /* 1: the long side is N, and D is computed transposed */
-    int long_at, short_at;         /* of its tile */
-    int z;                         /* problem of the batch */
-    int first, last;               /* blocks of BK along K */
-    int long_is_mn, short_is_mn;   /* 1: contiguous along M or N, not along K */
-    int stages, stage_bytes;       /* of the ring */
-    unsigned rank, size;           /* in the cluster */
-    unsigned tile, outer, outers;  /* clusters that share the tile */
+    int turned;                   /* 1: the long side is N, and D is computed transposed */
+    int long_at, short_at;        /* of its tile */
+    int z;                        /* problem of the batch */
+    int first, last;              /* blocks of BK along K */
+    int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
+    int stages, stage_bytes;      /* of the ring */
+    unsigned rank, size;          /* in the cluster */
+    unsigned tile, outer, outers; /* clusters that share the tile */
 } part;
 
 /* One position in the ring of stages. */
@@ -147,8 +147,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 TSR_UNROLL
         for (int slab = 0; slab < GROUPS; slab++)
             tsr_tma_prefetch(long_map, p->long_at + 64 * slab, block * BK, z_long);
-        else
-            tsr_tma_prefetch(long_map, block * BK, p->long_at, z_long);
+        else tsr_tma_prefetch(long_map, block * BK, p->long_at, z_long);
     }
     tsr_grid_wait();
 
@@ -164,15 +163,13 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             for (int slab = 0; slab < GROUPS; slab++)
                 tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, block * BK,
                              z_long);
-            else
-                tsr_tma_load(to, long_map, full, block * BK, p->long_at, z_long);
+            else tsr_tma_load(to, long_map, full, block * BK, p->long_at, z_long);
             if (p->short_is_mn)
                 TSR_UNROLL
             for (int slab = 0; slab < (BN + 63) / 64; slab++)
                 tsr_tma_load(to_short + (unsigned)slab * SLAB_BYTES, short_map, full, p->short_at + 64 * slab,
                              block * BK, z_short);
-            else
-                tsr_tma_load(to_short, short_map, full, block * BK, p->short_at, z_short);
+            else tsr_tma_load(to_short, short_map, full, block * BK, p->short_at, z_short);
         }
         ring_advance(&at, p->stages);
     }
@@ -312,8 +309,8 @@ TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
 {
     const int rows = LONG / (int)p->size, first_row = (int)p->rank * rows, items = rows * (BN / 4);
     const unsigned index = p->tile * p->size + p->rank;
-    float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                        (long long)index * p->outers * rows * BN;
+    float *const sums =
+        (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)index * p->outers * rows * BN;
     float *const mine = sums + (long long)p->outer * rows * BN;
     for (int item = (int)threadIdx.x; item < items; item += CONSUMERS) {
         const place at = place_of(p, item, rows);

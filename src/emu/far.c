@@ -129,8 +129,7 @@ static int tells_of(const emu_news *news, emu_stamp stamp)
 {
     const unsigned thread = thread_of(stamp);
     return stamp < news->floor || (thread == thread_of(news->releaser) && stamp <= news->releaser) ||
-           (news->known && thread < news->known->n_threads &&
-            stamp >> EMU_STAMP_SHIFT <= news->known->clocks[thread]);
+           (news->known && thread < news->known->n_threads && stamp >> EMU_STAMP_SHIFT <= news->known->clocks[thread]);
 }
 
 int tsr_emu_far_has_seen(const emu_far *own, const emu_time *time, const emu_clock *clock, long long cta,

@@ -2,9 +2,10 @@
  *
  * Release and acquire operations on words of global memory order accesses of different CTAs. A release puts on the
  * word's *board*: all accesses of the releasing CTA before its last barrier, all of the releasing thread, all that it
- * has seen of other threads of its CTA or cluster, and all that it has itself learned from others. An acquire of that word learns what the board says; other threads of the
- * acquiring CTA know it once a barrier orders them behind the acquiring thread. Each thing learned therefore carries
- * the stamp of the acquire, an event of the learner's own time. */
+ * has seen of other threads of its CTA or cluster, and all that it has itself learned from others. An acquire of that
+ * word learns what the board says; other threads of the acquiring CTA know it once a barrier orders them behind the
+ * acquiring thread. Each thing learned therefore carries the stamp of the acquire, an event of the learner's own time.
+ */
 #ifndef TSR_EMU_FAR_H
 #define TSR_EMU_FAR_H
 

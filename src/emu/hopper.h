@@ -69,8 +69,8 @@ typedef struct emu_cta_hopper {
     unsigned n_mbarriers;
     emu_load *free_loads;
     emu_meeting cluster;
-    emu_group *groups; /* of the slot's threads */
-    unsigned n_groups, cta_groups; /* of the slot, of a CTA */
+    emu_group *groups;                /* of the slot's threads */
+    unsigned n_groups, cta_groups;    /* of the slot, of a CTA */
     emu_fences *fences;               /* one for each thread */
     unsigned ended[EMU_CLUSTER_CTAS]; /* threads of each CTA that have ended */
     emu_seen *ends[EMU_CLUSTER_CTAS]; /* what these had done and seen */

@@ -59,8 +59,8 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.outers;
-    const double reduce_ns = (d.cluster > 1 ? cluster_ns : 0) +
-                             (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) : 0);
+    const double reduce_ns =
+        (d.cluster > 1 ? cluster_ns : 0) + (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) : 0);
     const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
     return fill_ns + slowest_ns + reduce_ns;
 }
