@@ -153,6 +153,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
     }
+    /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
+    const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
         const tile_place place = tile_order_place(&w->raster, index);
@@ -163,7 +165,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
             if (tsr_elect()) {
-                tsr_mbarrier_arrive_expect(full, STAGE_BYTES);
+                tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
                 if (args->trans_a)
                     load_operand(to, &maps->a, full, 1, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
                 else
@@ -280,7 +282,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             if (boxed)
                 tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
             else
-                tile_output_direct(args, boxes.thread, m + 64 * i, n, place.z, sum[i]);
+                tile_output_direct(args, boxes.thread, m + 64 * i, n, place.z, 0, sum[i]);
     }
     if (boxes.thread == 0)
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */

@@ -99,8 +99,8 @@ TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
     return all % 16 == 0;
 }
 
-/* The same as tile_output, element by element from registers. */
-TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z,
+/* The same as tile_output, element by element from registers; columns from `first` on, a multiple of 8. */
+TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z, int first,
                                    const float sum[TSR_WGMMA_REGISTERS])
 {
     const float alpha = tile_alpha(args), beta = (float)args->beta;
@@ -112,7 +112,7 @@ TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m,
             tile_element *d = (tile_element *)args->d + z * args->batch_d + row * args->ldd;
             const tile_element *c = (const tile_element *)args->c + z * args->batch_c + row * args->ldc;
             TSR_UNROLL
-            for (int j = 0; j < TSR_WGMMA_N / 8; j++)
+            for (int j = first / 8; j < TSR_WGMMA_N / 8; j++)
                 TSR_UNROLL
             for (int i = 0; i < 2; i++) {
                 const int column = n + 8 * j + 2 * (lane % 4) + i;
@@ -158,6 +158,8 @@ TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *ma
             tsr_tma_commit();
         }
     }
+    if (BN % BOX_COLS)
+        tile_output_direct(args, boxes->thread, m, n, z, BN / BOX_COLS * BOX_COLS, sum);
 }
 
 #endif
