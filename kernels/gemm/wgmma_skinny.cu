@@ -22,8 +22,8 @@
  * to the workspace, and of the CTAs with the same rank the last to arrive (a counter, which it sets back) adds them
  * all, in the order of the clusters. No CTA ever waits for one outside its cluster.
  *
- * The next launch may start while this one drains (programmatic dependent launch): until the grid before has ended it
- * only brings the first boxes of the long operand into L2, which is right whoever still writes them.
+ * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
+ * what it brings would push out of L2 what this one still needs.
  *
  *   BN           columns of the short side: 16 to 128    GROUPS   warp groups, 64 rows of the long side each
  *   RING_BYTES   of the ring of stages                   CTAS     on an SM at once
@@ -142,12 +142,6 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     if (tsr_elect()) {
         tsr_tma_prefetch_map(long_map);
         tsr_tma_prefetch_map(short_map);
-        for (int block = p->first; block < p->last && block < p->first + p->stages; block++)
-            if (p->long_is_mn)
-                TSR_UNROLL
-        for (int slab = 0; slab < GROUPS; slab++)
-            tsr_tma_prefetch(long_map, p->long_at + 64 * slab, block * BK, z_long);
-        else tsr_tma_prefetch(long_map, block * BK, p->long_at, z_long);
     }
     tsr_grid_wait();
 
@@ -173,6 +167,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         }
         ring_advance(&at, p->stages);
     }
+    tsr_grid_launch_dependents();
 }
 
 /* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
@@ -370,7 +365,6 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         }
         tsr_mbarrier_fence_init();
     }
-    tsr_grid_launch_dependents();
     tsr_barrier();
     if (is_producer) {
         produce(&args, &maps, &p);

@@ -41,7 +41,6 @@ void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z);
 void tsr_emu_tma_commit(void);
 void tsr_emu_tma_wait(int pending, int read_only);
 void tsr_emu_tma_prefetch_map(const void *map);
-void tsr_emu_tma_prefetch(const void *map, int x, int y, int z);
 
 /* Tensor cores. types: "f32.bf16.bf16", "f32.f16.f16". */
 void tsr_emu_wgmma_fence(void);

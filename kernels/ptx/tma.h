@@ -42,19 +42,6 @@ TSR_DEVICE void tsr_tma_prefetch_map(const tsr_tensor_map *map)
 #endif
 }
 
-/* cp.async.bulk.prefetch.tensor.3d: brings the box into L2. L2 is where all SMs meet, so this may be done even before
- * whoever writes the matrix is done. */
-TSR_DEVICE void tsr_tma_prefetch(const tsr_tensor_map *map, int x, int y, int z)
-{
-#if TSR_EMU
-    tsr_emu_tma_prefetch(map, x, y, z);
-#else
-    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map), "r"(x), "r"(y),
-                 "r"(z)
-                 : "memory");
-#endif
-}
-
 /* cp.async.bulk.tensor.3d, global to shared: the box at (x, y, z) goes to `to`; its bytes count down at mbarrier `bar`.
  */
 TSR_DEVICE void tsr_tma_load(unsigned to, const tsr_tensor_map *map, unsigned bar, int x, int y, int z)

@@ -138,13 +138,6 @@ void tsr_emu_tma_prefetch_map(const void *map)
     (void)map;
 }
 
-/* L2 has no shadow here: only the map must be one. */
-void tsr_emu_tma_prefetch(const void *map, int x, int y, int z)
-{
-    (void)spec_of(map, __builtin_return_address(0));
-    (void)x, (void)y, (void)z;
-}
-
 /* What the thread had seen when it asked, with its present clock: by that the late read is judged. */
 static emu_clock clock_then(const emu_thread *self, emu_seen *seen)
 {

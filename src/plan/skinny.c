@@ -115,7 +115,7 @@ void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
     out->bytes = 2.0 * (double)problem->batch *
                  ((double)problem->m * (double)problem->k + (double)problem->k * (double)problem->n);
     out->limiter = "memory";
-    out->ns = device->launch_ns;
+    out->ns = tsr_launch_ns(row, device);
     if (problem->m > 0 && problem->n > 0 && problem->batch > 0)
         out->ns += work_ns(row, problem, &device->cuda, best_deal(row, problem, &device->cuda));
 }
