@@ -68,6 +68,7 @@ SAME(offsetof(tsr_cu_launch_config, smem_bytes), offsetof(CUlaunchConfig, shared
 SAME(offsetof(tsr_cu_launch_config, stream), offsetof(CUlaunchConfig, hStream));
 SAME(offsetof(tsr_cu_launch_config, attributes), offsetof(CUlaunchConfig, attrs));
 SAME(offsetof(tsr_cu_launch_config, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+SAME(TSR_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
 SAME(TSR_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME(TSR_CU_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 SAME(TSR_CU_LEGACY_STREAM, CU_GET_PROC_ADDRESS_LEGACY_STREAM);

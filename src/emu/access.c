@@ -92,6 +92,16 @@ void tsr_emu_check(const void *address, size_t size, int is_write, const void *p
     access(address, size, is_write, 0, 0, place);
 }
 
+void tsr_emu_checked_read(const void *address, size_t size, int aligned, const void *place)
+{
+    access(address, size, 0, aligned, 1, place);
+}
+
+void tsr_emu_checked_write(const void *address, size_t size, int aligned, const void *place)
+{
+    access(address, size, 1, aligned, 1, place);
+}
+
 void tsr_emu_require_shared(const void *address, unsigned bytes)
 {
     const emu_thread *thread = tsr_emu_current;

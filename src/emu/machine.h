@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/row.h"
+#include "emu/align.h"
 #include "emu/atomic.h"
 #include "emu/copy.h"
 #include "emu/fault.h"
@@ -90,9 +91,10 @@ struct emu_cta {
     unsigned polls; /* that saw nothing new, one after the other */
     uint64_t random;
     emu_far far;
-    emu_cta_hopper *hopper; /* NULL in kernels for older GPUs */
-    tsr_emu_trace *trace;   /* NULL: what the CTA does is not recorded */
-    emu_cta *next;          /* in the worker's list of resident or of free slots */
+    emu_cta_hopper *hopper;  /* NULL in kernels for older GPUs */
+    tsr_emu_trace *trace;    /* NULL: what the CTA does is not recorded */
+    struct emu_watch *watch; /* NULL: nobody watches the launch */
+    emu_cta *next;           /* in the worker's list of resident or of free slots */
 };
 
 /* One CPU thread of a launch. */
@@ -182,6 +184,34 @@ void tsr_emu_trace_fma(emu_thread *thread, const float operands[4], const void *
 void tsr_emu_trace_meeting(emu_thread *thread, tsr_trace_kind kind, const void *place);
 /* The CTA's threads have ended. */
 void tsr_emu_trace_end(emu_cta *cta);
+
+/* watch.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Of a slot whose launch is watched. */
+typedef struct emu_watch {
+    const tsr_emu_watcher *watcher;
+    emu_flow *flow;
+    emu_lane *lanes; /* of all threads */
+    void *state;     /* the watcher's, of the CTA that runs */
+} emu_watch;
+
+/* 0 when out of memory; free is right all the same. */
+int tsr_emu_watch_make(emu_cta *cta);
+void tsr_emu_watch_free(emu_cta *cta);
+/* A CTA starts in the slot; its threads are at a barrier; they have ended. 0 when out of memory, or when the kernel is
+ * too long to be followed. */
+int tsr_emu_watch_begin(emu_cta *cta);
+int tsr_emu_watch_meet(emu_cta *cta);
+void tsr_emu_watch_end(emu_cta *cta);
+
+/* The thread does what `kind`, a tsr_watch_kind, says; nothing happens where nobody watches. */
+void tsr_emu_watch_put(emu_thread *thread, unsigned kind, size_t bytes, uint64_t value, const void *place);
+/* What the thread's code does from now on is not the thread's. */
+void tsr_emu_watch_pause(emu_thread *thread, int is_paused);
+
+/* access.c: the checks of an ordinary access by the current thread. */
+void tsr_emu_checked_read(const void *address, size_t size, int aligned, const void *place);
+void tsr_emu_checked_write(const void *address, size_t size, int aligned, const void *place);
 
 /* A fault of the current thread, which is given without the fields that say who and where. */
 _Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place);

@@ -6,6 +6,7 @@
 #include "core/tensor_map.h"
 #include "core/tensor_spec.h"
 #include "emu/trace.h"
+#include "emu/watch.h"
 
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
@@ -25,7 +26,8 @@ typedef struct tsr_emu_job {
     unsigned long long seed; /* of the order in which threads run */
     int workers;             /* CPU threads, at least 1; the result does not depend on it */
     const tsr_allocator *allocator;
-    tsr_emu_trace *trace; /* NULL: none */
+    tsr_emu_trace *trace;           /* NULL: none */
+    const tsr_emu_watcher *watcher; /* NULL: none; else the kernel is one compiled for it */
 } tsr_emu_job;
 
 enum {

@@ -71,6 +71,9 @@ void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, uns
     if (product->seen)
         product->seen->references++;
     hopper->n_products++;
+    tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)(2 * EMU_WGMMA_M / 4 * EMU_WGMMA_K * n), place);
+    if (self->id % EMU_GROUP_THREADS == 0)
+        tsr_emu_watch_put(self, TSR_WATCH_TENSOR_READ, 0, (uint64_t)((EMU_WGMMA_M + n) * EMU_WGMMA_K * 2), place);
 }
 
 void tsr_emu_wgmma_commit(void)
