@@ -111,7 +111,7 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
     if (c->registers > 0)
         printf("; %d registers", c->registers);
     else
-        printf("; registers unknown, this build has no device code");
+        printf("; registers unknown (no device code)");
     printf("\n  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
 }
 
