@@ -112,6 +112,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
     context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
     context->log = taken.log;
     context->user = taken.user;
+    tsr_staging_init(&context->staging);
     context->cache =
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
     status = context->cache ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment())
@@ -130,6 +131,7 @@ void tsr_context_destroy(tsr_context *context)
     if (!context)
         return;
     tsr_plan_cache_destroy(context->cache);
+    tsr_staging_close(&context->staging);
     for (size_t i = 0; i < context->target_count; i++)
         context->targets[i].backend->close(&context->targets[i].device);
     free(context);

@@ -12,9 +12,11 @@ static _Atomic(tsr_context *) default_context;
 
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
  * every caller, exit handlers included. */
-static tsr_status get_default_context(tsr_context **out)
+tsr_status tsr_default_context(tsr_context **out)
 {
     tsr_status status = TSR_OK;
+    if (!out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
     tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
     if (!context) {
         pthread_mutex_lock(&default_mutex);
@@ -58,7 +60,7 @@ static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, const tsr_gemm_
         status = check_ld("ldc", g->ldd, g->n);
     tsr_context *context = NULL;
     if (status == TSR_OK)
-        status = get_default_context(&context);
+        status = tsr_default_context(&context);
     return status == TSR_OK ? tsr_gemm(context, &desc, &args) : status;
 }
 

@@ -12,16 +12,18 @@
 
 #include "core/memory.h"
 
-/* clock << 12 | kind << 10 | thread. The kind is the shadow's own business and 0 here. */
+/* clock << 14 | kind << 12 | thread. The kind is the shadow's own business and 0 here. */
 typedef uint32_t emu_stamp;
 
-#define EMU_STAMP_SHIFT  12
-#define EMU_STAMP_THREAD 1023u
+#define EMU_STAMP_SHIFT  14
+#define EMU_STAMP_THREAD 4095u
 #define EMU_CLOCK_MAX    ((1u << (32 - EMU_STAMP_SHIFT)) - 2) /* the highest value is no clock */
 
 /* For each thread, the highest clock whose accesses are seen. Shared by all that learned the same. */
 typedef struct emu_seen {
     unsigned references;
+    uint64_t state;           /* a number for its contents: equal numbers, equal contents */
+    uint64_t added;           /* state of the vector that was added last */
     struct emu_seen *next;    /* in the list of free ones */
     struct emu_seen *earlier; /* in the list of all */
     uint32_t clocks[];
@@ -33,12 +35,23 @@ typedef struct emu_clock {
     emu_seen *seen;  /* NULL: nothing but what lies below the floor */
 } emu_clock;
 
+/* What came of joining two vectors, for the next thread that asks the same: whole CTAs do. */
+typedef struct emu_join {
+    uint64_t left, right; /* states; 0: empty */
+    emu_seen *result;
+} emu_join;
+
+enum { EMU_JOINS = 4 };
+
 /* Time in one CTA. */
 typedef struct emu_time {
     unsigned n_threads;
     uint32_t first;  /* clock at which the CTA started: stamps below are of earlier CTAs */
     uint32_t floor;  /* all below it is seen by everybody */
     uint32_t latest; /* highest clock of any thread */
+    uint64_t states; /* given out so far */
+    emu_join joins[EMU_JOINS];
+    unsigned next_join;
     emu_seen *free;
     emu_seen *all; /* a fault leaves references behind in the frames of the threads that it ends */
     const tsr_allocator *allocator;

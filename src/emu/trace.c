@@ -41,12 +41,12 @@ static tsr_trace_event *add(tsr_emu_trace *trace)
 static int is_wanted(const emu_thread *thread)
 {
     const emu_cta *cta = thread->cta;
-    return cta->trace->cta == cta->number * cta->worker->launch->cluster + thread->rank;
+    return cta->trace->cta == cta->number * cta->worker->launch->shape.cluster + thread->rank;
 }
 
 static tsr_trace_event start(const emu_thread *thread, tsr_trace_kind kind, const void *place)
 {
-    const unsigned id = thread->id % thread->cta->worker->launch->cta_threads;
+    const unsigned id = thread->id % thread->cta->worker->launch->shape.cta_threads;
     return (tsr_trace_event){.kind = (unsigned char)kind, .thread = (unsigned short)id, .place = place};
 }
 
@@ -132,4 +132,9 @@ float tsr_emu_fma_f32(float a, float b, float c)
     if (__builtin_expect(thread->cta->trace != NULL, 0))
         tsr_emu_trace_fma(thread, (const float[4]){a, b, c, result}, __builtin_return_address(0));
     return result;
+}
+
+double tsr_emu_fma_f64(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
 }
