@@ -3,6 +3,7 @@
 #define LAB_BENCH_H
 
 #include "lab/baseline.h"
+#include "lab/calls.h"
 #include "lab/device.h"
 #include "lab/measure.h"
 #include "lab/peer.h"
@@ -62,6 +63,8 @@ typedef struct lab_cell {
     tsr_dtype dtype;
     int trans_a, trans_b;
     lab_shape shape;
+    const lab_logged_call
+        *call; /* leading dimensions, factors and batch as a program had them; NULL: tight, 1, 0, none */
     /* Results. */
     lab_entry *entries; /* the caller's array; kernel is set */
     size_t entry_count;
