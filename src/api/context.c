@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/at_once.h"
 #include "api/validate.h"
 #include "core/error.h"
 
@@ -120,6 +121,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
         tsr_context_destroy(context);
         return status;
     }
+    tsr_at_once_open(context);
     *out = context;
     return TSR_OK;
 }

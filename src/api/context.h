@@ -18,12 +18,16 @@ struct tsr_context {
     void (*log)(const char *line, void *user);
     void *user;
     tsr_plan_cache *cache;
+    const tsr_row
+        *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
+    int gpu_beside;                /* 1: the cost model must choose between CPU and GPU */
     tsr_staging staging;
 };
 
 struct tsr_plan {
     tsr_context *context;
     tsr_planned planned;
+    int at_once; /* tsr_plan_is_at_once */
     atomic_int references;
 };
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/at_once.h"
+#include "api/context.h"
 #include "api/stream.h"
 #include "api/validate.h"
 #include "core/error.h"
@@ -23,6 +25,7 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
             free(plan);
             return status;
         }
+        plan->at_once = tsr_plan_is_at_once(&plan->planned);
         plan = tsr_plan_cache_insert(context->cache, problem, plan);
     }
     *out = plan;
@@ -159,6 +162,8 @@ tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
 {
     if (!plan || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
+    if (plan->at_once && tsr_planned_at_once(&plan->planned, args))
+        return TSR_OK;
     tsr_run_args taken;
     tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
     if (status == TSR_OK)
@@ -188,6 +193,8 @@ tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_r
 {
     if (!context || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "args" : "context");
+    if (desc && tsr_desc_at_once(context, desc, args))
+        return TSR_OK;
     tsr_run_args taken;
     tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
     tsr_problem problem;
