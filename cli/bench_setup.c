@@ -11,7 +11,7 @@ static int open_device(const cli_bench_session *session, const char *device, cli
     if (lab_bench_open(device, (int)session->set->threads, bench) != TSR_OK)
         return 0;
     out->count++;
-    return 1;
+    return !session->set->graph || !bench->device.is_cuda || lab_bench_capture(bench) == TSR_OK;
 }
 
 /* A peer that is not there is news, not a failure. */
@@ -45,6 +45,8 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
         return cli_failure(session->self, "%s", tsr_last_error());
     if (is_auto)
         open_device(session, "cuda:0", out); /* none is no failure */
+    if (session->set->graph && !out->items[out->count - 1].device.is_cuda)
+        return cli_failure(session->self, "--graph: no GPU is measured here");
     add_peers(session, peers, out);
     return CLI_CONTINUE;
 }

@@ -8,7 +8,8 @@
  *
  * Rules that hold for every kernel:
  *   - beta == 0 never reads C; alpha == 0 or K == 0 never reads A or B; otherwise NaN and Inf propagate.
- *   - D may be C itself (same pointer, dtype and leading dimension). D must not overlap A or B, nor C in any other way.
+ *   - D may be C itself (same pointer, dtype and leading dimension). Otherwise D shares no element with A, B or C;
+ * views of one buffer may interleave, except in a batch.
  *   - Element alignment is enough for every pointer; a stronger guarantee in the descriptor may pick a faster kernel.
  *   - Same version, device, flags, alignments and thread count give the same bits, run after run.
  *
@@ -287,6 +288,9 @@ TSR_API tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, in
 TSR_API tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                              const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c,
                              int64_t ldc);
+
+/* The context behind them, opened if need be, for tsr_route, batches and plans. It must not be destroyed. */
+TSR_API tsr_status tsr_default_context(tsr_context **out);
 
 /* ---- why --------------------------------------------------------------------------------------------------------- */
 

@@ -62,6 +62,21 @@ tsr_status lab_bench_open(const char *device, int threads, lab_bench *out)
     return TSR_OK;
 }
 
+tsr_status lab_bench_capture(lab_bench *bench)
+{
+    const size_t used = strlen(bench->label);
+    if (!bench->timer.ops->record)
+        return tsr_fail(TSR_UNSUPPORTED, "%s has no graphs to capture", bench->device.id);
+    bench->captured = 1;
+    snprintf(bench->label + used, sizeof bench->label - used, ", graph");
+    return TSR_OK;
+}
+
+static void *stream_of(const lab_bench *bench)
+{
+    return bench->captured ? bench->timer.ops->stream(bench->timer.state) : NULL;
+}
+
 void lab_bench_close(lab_bench *bench)
 {
     for (size_t i = 0; i < bench->peer_count; i++)
@@ -94,12 +109,12 @@ tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops)
 typedef struct planned_call {
     tsr_context *context;
     tsr_plan *plan;
-    void *workspace;
+    void *workspace, *stream;
 } planned_call;
 
 typedef struct rival_call {
     const lab_peer_ops *ops;
-    void *problem;
+    void *problem, *stream;
     int choice;
 } rival_call;
 
@@ -107,6 +122,7 @@ static tsr_status call_plan(void *user, const lab_operand_set *set)
 {
     const planned_call *call = user;
     tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    args.stream = call->stream;
     args.workspace = call->workspace;
     args.workspace_bytes = tsr_plan_workspace_bytes(call->plan);
     return tsr_plan_run(call->plan, &args);
@@ -115,7 +131,8 @@ static tsr_status call_plan(void *user, const lab_operand_set *set)
 static tsr_status call_rival(void *user, const lab_operand_set *set)
 {
     const rival_call *call = user;
-    const tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    args.stream = call->stream;
     return call->ops->run(call->problem, call->choice, &args);
 }
 
@@ -137,6 +154,7 @@ static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, l
     tsr_gemm_desc desc = *cell_desc;
     desc.kernel = entry->kernel;
     call->context = bench->context;
+    call->stream = stream_of(bench);
     tsr_status status =
         entry->reason[0] != '\0' ? TSR_UNSUPPORTED : tsr_plan_create(bench->context, &desc, &call->plan);
     if (status == TSR_OK && tsr_plan_workspace_bytes(call->plan) > 0)
@@ -175,6 +193,8 @@ static void enter(work *w, lab_contestant *owner, lab_call *call, void *user)
 static lab_measure_options measure_options(lab_bench *bench, const lab_bench_options *options)
 {
     const lab_measure_options result = {.timer = &bench->timer,
+                                        .stream = stream_of(bench),
+                                        .captured = bench->captured,
                                         .rounds = options->rounds,
                                         .round_ns = round_ns(bench),
                                         .warm_ns = warm_ns(bench),
@@ -224,6 +244,7 @@ static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options
     memset(rival, 0, sizeof *rival);
     rival->peer = peer;
     first->ops = peer->ops;
+    first->stream = stream_of(bench);
     if (peer->ops->prepare(peer->state, desc, &first->problem, &rival->choices) != TSR_OK) {
         first->problem = NULL;
         snprintf(rival->reason, sizeof rival->reason, "%.199s", tsr_last_error());

@@ -25,12 +25,16 @@ typedef struct lab_bench {
     lab_timer timer;
     lab_bench_peer peers[LAB_BENCH_PEERS_MAX];
     size_t peer_count;
-    int threads; /* of a CPU */
+    int threads;  /* of a CPU */
+    int captured; /* measures captured graphs */
 } lab_bench;
 
 /* Opens "cpu" or "cuda:N"; `threads` as in tsr_context_options. TSR_UNSUPPORTED for the emulator, whose times mean
  * nothing. */
 tsr_status lab_bench_open(const char *device, int threads, lab_bench *out);
+/* From now on calls are captured in a graph and its replays are timed: what the GPU needs, without the host's share.
+ * TSR_UNSUPPORTED on a CPU. */
+tsr_status lab_bench_capture(lab_bench *bench);
 void lab_bench_close(lab_bench *bench); /* a zeroed struct is fine */
 /* Adds a peer that runs on this kind of device. When it is not there, the status says so and tsr_last_error() why;
  * the benchmark goes on without. */

@@ -13,6 +13,7 @@
 #define SETTLED_BLOCKS 3    /* warm-up ends when this many blocks in a row ... */
 #define SETTLED_WITHIN 0.03 /* ... differ by no more than this */
 #define BLOCKS_MAX     200
+#define TAPE_CALLS     200 /* at most, of captured work; longer tapes only take longer to make */
 
 typedef struct run_state {
     const lab_measure_options *options;
@@ -32,6 +33,44 @@ static tsr_status give_up(lab_contestant *contestant, tsr_status status)
     return TSR_OK;
 }
 
+static tsr_status make_calls(run_state *state, lab_contestant *contestant, long long calls)
+{
+    tsr_status status = TSR_OK;
+    for (long long i = 0; i < calls && status == TSR_OK; i++) {
+        status = contestant->call(contestant->user, &state->operands->sets[state->next_set]);
+        state->next_set = (state->next_set + 1) % state->operands->count;
+    }
+    return status;
+}
+
+/* Captures some of the contestant's calls. A refusal strikes the contestant out. */
+static tsr_status make_tape(run_state *state, lab_contestant *contestant)
+{
+    const lab_timer *timer = state->options->timer;
+    const long long calls = contestant->calls < TAPE_CALLS ? contestant->calls : TAPE_CALLS;
+    tsr_status status = timer->ops->record(timer->state);
+    if (status != TSR_OK)
+        return status;
+    tsr_status call_status = make_calls(state, contestant, calls);
+    if (call_status != TSR_OK)
+        give_up(contestant, call_status);
+    status = timer->ops->recorded(timer->state, &contestant->tape);
+    if (call_status == TSR_OK && status != TSR_OK)
+        give_up(contestant, status);
+    contestant->replays = (contestant->calls + calls - 1) / calls;
+    contestant->calls = contestant->replays * calls;
+    return TSR_OK;
+}
+
+static tsr_status replay_tape(const run_state *state, const lab_contestant *contestant)
+{
+    const lab_timer *timer = state->options->timer;
+    tsr_status status = TSR_OK;
+    for (long long i = 0; i < contestant->replays && status == TSR_OK; i++)
+        status = timer->ops->replay(timer->state, contestant->tape);
+    return status;
+}
+
 /* Times `calls` calls; *ns_per_call is negative when a call failed (the contestant then says why). */
 static tsr_status time_calls(run_state *state, lab_contestant *contestant, long long calls, double *ns_per_call)
 {
@@ -41,11 +80,8 @@ static tsr_status time_calls(run_state *state, lab_contestant *contestant, long 
     tsr_status status = timer->ops->begin(timer->state, state->options->stream);
     if (status != TSR_OK)
         return status;
-    tsr_status call_status = TSR_OK;
-    for (long long i = 0; i < calls && call_status == TSR_OK; i++) {
-        call_status = contestant->call(contestant->user, &state->operands->sets[state->next_set]);
-        state->next_set = (state->next_set + 1) % state->operands->count;
-    }
+    const tsr_status call_status =
+        contestant->tape ? replay_tape(state, contestant) : make_calls(state, contestant, calls);
     if (call_status != TSR_OK)
         give_up(contestant, call_status);
     status = timer->ops->end(timer->state, state->options->stream, &elapsed_ns);
@@ -98,7 +134,12 @@ static tsr_status warm_up(run_state *state, lab_contestant *contestant, double *
             break;
     }
     contestant->calls = calls_for(options->round_ns, *call_ns);
-    return TSR_OK;
+    if (options->captured && !stopped(options)) {
+        status = make_tape(state, contestant);
+        if (status == TSR_OK && contestant->status == TSR_OK)
+            status = time_calls(state, contestant, contestant->calls, call_ns);
+    }
+    return status;
 }
 
 /* Rounds that fit the contestant's budget. */
@@ -138,7 +179,7 @@ static tsr_status run_round(run_state *state, lab_contestant *contestant, share 
     tsr_status status = TSR_OK;
     if (state->options->pause_ns > 0.0) {
         wait_ns(state->options->pause_ns);
-        if (contestant->calls > 1) /* long calls warm themselves up */
+        if (contestant->calls > 1 && !contestant->tape) /* long calls warm themselves up */
             status = time_calls(state, contestant, 1, &call_ns);
     }
     if (status == TSR_OK && call_ns >= 0.0)
@@ -173,7 +214,8 @@ static tsr_status prepare(run_state *state, lab_contestant *contestant, share *p
 {
     double call_ns = 0.0;
     contestant->rounds = 0;
-    contestant->calls = 0;
+    contestant->calls = contestant->replays = 0;
+    contestant->tape = NULL;
     contestant->status = TSR_OK;
     contestant->message[0] = '\0';
     contestant->clocks.clock_mhz = contestant->clocks.power_w = (double)NAN;
@@ -206,6 +248,11 @@ tsr_status lab_measure(const lab_measure_options *options, const lab_operands *o
         status = prepare(&state, &contestants[i], &shares[i]);
     if (status == TSR_OK)
         status = run_rounds(&state, contestants, shares, count);
+    for (size_t i = 0; i < count; i++) {
+        if (contestants[i].tape)
+            options->timer->ops->drop(options->timer->state, contestants[i].tape);
+        contestants[i].tape = NULL;
+    }
     free(shares);
     return status;
 }

@@ -18,6 +18,8 @@ typedef struct lab_contestant {
     double *round_ns;  /* time of one call, for each round; owned, freed by lab_contestant_clear */
     size_t rounds;     /* how many there are; fewer than asked for when the time ran out */
     long long calls;   /* calls in each round */
+    void *tape;        /* captured work: some of these calls; owned, gone after lab_measure */
+    long long replays; /* of the tape in each round */
     lab_clocks clocks; /* means over its rounds */
     tsr_status status; /* of the call that failed; then rounds may be 0 */
     char message[256];
@@ -26,6 +28,7 @@ typedef struct lab_contestant {
 typedef struct lab_measure_options {
     lab_timer *timer;
     void *stream;
+    int captured;     /* time replays of a captured graph of calls instead of calls; needs the timer's stream */
     size_t rounds;    /* at most */
     double round_ns;  /* aimed length of one contestant's share of a round: short calls are repeated to fill it */
     double warm_ns;   /* warm-up at most this long; ends earlier when times have settled */

@@ -107,7 +107,8 @@ static void cpu_sample(void *state, lab_clocks *out)
     timer->energy_ns = now_ns;
 }
 
-const lab_timer_ops lab_timer_cpu_ops = {"cpu", cpu_open, cpu_close, cpu_begin, cpu_end, cpu_sample};
+const lab_timer_ops lab_timer_cpu_ops = {
+    .kind = "cpu", .open = cpu_open, .close = cpu_close, .begin = cpu_begin, .end = cpu_end, .sample = cpu_sample};
 
 tsr_status lab_timer_open(const char *device, lab_timer *out)
 {

@@ -25,6 +25,13 @@ typedef struct lab_timer_ops {
     tsr_status (*end)(void *state, void *stream, double *elapsed_ns);
     /* Cheap enough for once a round; called outside begin and end. */
     void (*sample)(void *state, lab_clocks *out);
+    /* Captured work, so that launches cost the host nothing; NULL on a CPU. What is enqueued on the timer's own stream
+     * between record and recorded is not run but becomes *tape (NULL if that failed), which replay enqueues there. */
+    void *(*stream)(void *state);
+    tsr_status (*record)(void *state);
+    tsr_status (*recorded)(void *state, void **tape);
+    tsr_status (*replay)(void *state, void *tape);
+    void (*drop)(void *state, void *tape);
 } lab_timer_ops;
 
 extern const lab_timer_ops lab_timer_cpu_ops, lab_timer_cuda_ops;

@@ -10,6 +10,7 @@
 typedef struct cuda_timer {
     lab_gpu gpu;
     lab_nvml nvml;
+    tsr_cu_stream stream; /* of captured work: the default stream cannot be captured */
     tsr_cu_event first, last;
 } cuda_timer;
 
@@ -22,6 +23,8 @@ static void cuda_close(void *state)
             timer->gpu.driver.event_destroy(timer->first);
         if (timer->last)
             timer->gpu.driver.event_destroy(timer->last);
+        if (timer->stream)
+            timer->gpu.driver.stream_destroy(timer->stream);
         lab_gpu_leave(&timer->gpu);
     }
     lab_gpu_close(&timer->gpu);
@@ -36,8 +39,13 @@ static tsr_status make_events(cuda_timer *timer)
     tsr_cu_result result = timer->gpu.driver.event_create(&timer->first, TSR_CU_EVENT_DEFAULT);
     if (result == TSR_CU_SUCCESS)
         result = timer->gpu.driver.event_create(&timer->last, TSR_CU_EVENT_DEFAULT);
+    const char *call = "cuEventCreate";
+    if (result == TSR_CU_SUCCESS) {
+        call = "cuStreamCreate";
+        result = timer->gpu.driver.stream_create(&timer->stream, TSR_CU_STREAM_NON_BLOCKING);
+    }
     lab_gpu_leave(&timer->gpu);
-    return result == TSR_CU_SUCCESS ? TSR_OK : lab_gpu_fail(&timer->gpu, "cuEventCreate", result);
+    return result == TSR_CU_SUCCESS ? TSR_OK : lab_gpu_fail(&timer->gpu, call, result);
 }
 
 static tsr_status cuda_open(int ordinal, void **state)
@@ -109,4 +117,80 @@ static void cuda_sample(void *state, lab_clocks *out)
     lab_nvml_sample(&((const cuda_timer *)state)->nvml, out);
 }
 
-const lab_timer_ops lab_timer_cuda_ops = {"cuda", cuda_open, cuda_close, cuda_begin, cuda_end, cuda_sample};
+/* ---- captured work ----------------------------------------------------------------------------------------------- */
+
+static void *cuda_stream(void *state)
+{
+    return ((const cuda_timer *)state)->stream;
+}
+
+static tsr_status cuda_record(void *state)
+{
+    const cuda_timer *timer = state;
+    const tsr_driver *driver = &timer->gpu.driver;
+    if (!driver->stream_begin_capture || !driver->stream_end_capture || !driver->graph_instantiate ||
+        !driver->graph_launch || !driver->graph_exec_destroy || !driver->graph_destroy)
+        return tsr_fail(TSR_UNSUPPORTED, "the driver has no graphs");
+    const tsr_status status = lab_gpu_enter(&timer->gpu);
+    if (status != TSR_OK)
+        return status;
+    const tsr_cu_result result = driver->stream_begin_capture(timer->stream, TSR_CU_CAPTURE_THREAD_LOCAL);
+    lab_gpu_leave(&timer->gpu);
+    return result == TSR_CU_SUCCESS ? TSR_OK : lab_gpu_fail(&timer->gpu, "cuStreamBeginCapture", result);
+}
+
+static tsr_status cuda_recorded(void *state, void **tape)
+{
+    const cuda_timer *timer = state;
+    const tsr_driver *driver = &timer->gpu.driver;
+    tsr_cu_graph graph = NULL;
+    tsr_cu_graph_exec exec = NULL;
+    const char *call = "cuStreamEndCapture";
+    *tape = NULL;
+    const tsr_status status = lab_gpu_enter(&timer->gpu);
+    if (status != TSR_OK)
+        return status;
+    tsr_cu_result result = driver->stream_end_capture(timer->stream, &graph);
+    if (result == TSR_CU_SUCCESS) {
+        call = "cuGraphInstantiate";
+        result = driver->graph_instantiate(&exec, graph, 0);
+        driver->graph_destroy(graph);
+    }
+    lab_gpu_leave(&timer->gpu);
+    if (result != TSR_CU_SUCCESS)
+        return lab_gpu_fail(&timer->gpu, call, result);
+    *tape = exec;
+    return TSR_OK;
+}
+
+static tsr_status cuda_replay(void *state, void *tape)
+{
+    const cuda_timer *timer = state;
+    const tsr_status status = lab_gpu_enter(&timer->gpu);
+    if (status != TSR_OK)
+        return status;
+    const tsr_cu_result result = timer->gpu.driver.graph_launch(tape, timer->stream);
+    lab_gpu_leave(&timer->gpu);
+    return result == TSR_CU_SUCCESS ? TSR_OK : lab_gpu_fail(&timer->gpu, "cuGraphLaunch", result);
+}
+
+static void cuda_drop(void *state, void *tape)
+{
+    const cuda_timer *timer = state;
+    if (tape == NULL || lab_gpu_enter(&timer->gpu) != TSR_OK)
+        return;
+    timer->gpu.driver.graph_exec_destroy(tape);
+    lab_gpu_leave(&timer->gpu);
+}
+
+const lab_timer_ops lab_timer_cuda_ops = {.kind = "cuda",
+                                          .open = cuda_open,
+                                          .close = cuda_close,
+                                          .begin = cuda_begin,
+                                          .end = cuda_end,
+                                          .sample = cuda_sample,
+                                          .stream = cuda_stream,
+                                          .record = cuda_record,
+                                          .recorded = cuda_recorded,
+                                          .replay = cuda_replay,
+                                          .drop = cuda_drop};

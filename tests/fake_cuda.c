@@ -177,6 +177,19 @@ CALL(cuTensorMapEncodeTiled, 1,
 CALL(cuEventElapsedTime, 1, (float *milliseconds, tsr_cu_event start, tsr_cu_event stop), (void)start; (void)stop;
      *milliseconds = 1.5f;)
 
+CALL(cuStreamBeginCapture, 1, (tsr_cu_stream stream, unsigned mode), (void)mode;
+     if (!stream || state.capturing) result = 900; else state.capturing = 1;)
+CALL(cuStreamEndCapture, 1, (tsr_cu_stream stream, tsr_cu_graph *graph), (void)stream;
+     if (!state.capturing) result = 901; else state.graphs++; state.capturing = 0;
+     *graph = (tsr_cu_graph)(void *)&handle_bytes;)
+CALL(cuGraphInstantiateWithFlags, 1, (tsr_cu_graph_exec * exec, tsr_cu_graph graph, unsigned long long flags),
+     (void)graph;
+     (void)flags; state.graphs++; *exec = (tsr_cu_graph_exec)(void *)&handle_bytes;)
+CALL(cuGraphLaunch, 1, (tsr_cu_graph_exec exec, tsr_cu_stream stream), (void)exec; (void)stream;
+     state.graph_launches++;)
+CALL(cuGraphExecDestroy, 1, (tsr_cu_graph_exec exec), (void)exec; state.graphs--;)
+CALL(cuGraphDestroy, 1, (tsr_cu_graph graph), (void)graph; state.graphs--;)
+
 EXPORT unsigned cuDriverGetVersion(int *version);
 EXPORT unsigned cuDriverGetVersion(int *version)
 {

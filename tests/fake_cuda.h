@@ -35,7 +35,8 @@ typedef struct fake_cuda {
     const char *missing_call; /* cuGetProcAddress does not know it */
     const char *compiler_log; /* written when a module fails to load */
     /* What happened. */
-    int retained, modules, streams, events, allocations; /* alive */
+    int retained, modules, streams, events, allocations, graphs; /* alive; graphs with their executables */
+    int capturing, graph_launches;
     int module_loads, launches, maps, synchronizes, function_loads;
     int context_errors; /* calls without the right context, or unbalanced pops */
     int proc_errors;    /* cuGetProcAddress with unexpected flags or version */

@@ -405,6 +405,38 @@ static void prepared_operands_belong_to_their_plan(void **state)
 
 /* ---- one-line calls ---- */
 
+/* Every placement of a 2 x 3 view among the rows of a buffer, against every element that A occupies. */
+static void views_of_one_buffer_may_interleave(void **state)
+{
+    (void)state;
+    enum { ROWS_A = 3, COLUMNS_A = 2, ROWS_D = 3, COLUMNS_D = 3, PLACES = 60 };
+    static float buffer[200];
+    float b[COLUMNS_A * COLUMNS_D] = {0};
+    for (int64_t ld_a = COLUMNS_A; ld_a < 12; ld_a++)
+        for (int64_t ld_d = COLUMNS_D; ld_d < 12; ld_d++)
+            for (int at = 0; at < PLACES; at++) {
+                const float *a = buffer + 40;
+                float *d = buffer + at;
+                int meets = 0;
+                for (int64_t i = 0; i < ROWS_A * COLUMNS_A; i++)
+                    for (int64_t j = 0; j < ROWS_D * COLUMNS_D; j++)
+                        meets |= a + i / COLUMNS_A * ld_a + i % COLUMNS_A == d + j / COLUMNS_D * ld_d + j % COLUMNS_D;
+                const tsr_status status =
+                    tsr_sgemm(TSR_N, TSR_N, ROWS_D, COLUMNS_D, COLUMNS_A, 1, a, ld_a, b, COLUMNS_D, 0, d, ld_d);
+                expect(status, meets ? TSR_INVALID_ARGUMENT : TSR_OK, meets ? "d: overlaps A" : NULL);
+            }
+}
+
+static void the_default_context_is_one(void **state)
+{
+    (void)state;
+    tsr_context *first = NULL, *second = NULL;
+    expect(tsr_default_context(NULL), TSR_INVALID_ARGUMENT, "out = NULL");
+    assert_int_equal(tsr_default_context(&first), TSR_OK);
+    assert_int_equal(tsr_default_context(&second), TSR_OK);
+    assert_ptr_equal(first, second);
+}
+
 static void one_line_calls_compute(void **state)
 {
     (void)state;
@@ -620,6 +652,8 @@ int main(void)
         cmocka_unit_test(empty_problems_touch_nothing),
         cmocka_unit_test(plans_are_cached_and_bounded),
         cmocka_unit_test(prepared_operands_belong_to_their_plan),
+        cmocka_unit_test(views_of_one_buffer_may_interleave),
+        cmocka_unit_test(the_default_context_is_one),
         cmocka_unit_test(one_line_calls_compute),
         cmocka_unit_test(failed_allocations_write_nothing),
         cmocka_unit_test(device_memory_of_the_cpu_is_host_memory),

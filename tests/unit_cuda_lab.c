@@ -8,8 +8,10 @@
 #include <math.h>
 
 #include "core/dtype.h"
+#include "core/error.h"
 #include "fake_cublas_lt.h"
 #include "fake_cuda.h"
+#include "lab/measure.h"
 #include "lab/nvml.h"
 #include "lab/peer.h"
 #include "lab/timer.h"
@@ -63,6 +65,58 @@ static void timer_measures_between_events(void **unused)
     timer.ops->sample(timer.state, &clocks);
     assert_true(isnan(clocks.clock_mhz) && isnan(clocks.power_w)); /* the fake's bus id is no real GPU's */
     lab_timer_close(&timer);
+}
+
+static tsr_status captured_call(void *user, const lab_operand_set *set)
+{
+    assert_non_null(set);
+    int *seen = user;
+    seen[cuda.state->capturing != 0]++;
+    return seen[1] > seen[2] ? tsr_fail(TSR_UNSUPPORTED, "one call too many in the graph") : TSR_OK;
+}
+
+/* Calls are made while a graph is captured, and then only replayed; a call that fails there strikes one contestant out,
+ * and no graph is left behind. */
+static void captured_calls_are_replayed(void **unused)
+{
+    (void)unused;
+    lab_timer timer;
+    lab_operand_set set = {0};
+    const lab_operands operands = {.sets = &set, .count = 1};
+    cuda.reset();
+    assert_int_equal(lab_timer_open("cuda:0", &timer), TSR_OK);
+    int seen[2][3] = {{0, 0, 1000}, {0, 0, 3}};
+    lab_contestant contestants[2] = {{.call = captured_call, .user = seen[0]},
+                                     {.call = captured_call, .user = seen[1]}};
+    lab_measure_options options = {.timer = &timer,
+                                   .stream = timer.ops->stream(timer.state),
+                                   .captured = 1,
+                                   .rounds = 5,
+                                   .round_ns = 1e9,
+                                   .warm_ns = 1e7,
+                                   .budget_ns = 1e18};
+    assert_int_equal(lab_measure(&options, &operands, contestants, 2), TSR_OK);
+    assert_int_equal(contestants[0].status, TSR_OK);
+    assert_int_equal(contestants[0].rounds, 5);
+    assert_int_equal(seen[0][1], 200);
+    assert_int_equal(contestants[0].calls, contestants[0].replays * 200);
+    assert_int_equal(cuda.state->graph_launches, contestants[0].replays * 6); /* one more to warm up */
+    assert_int_equal(contestants[1].status, TSR_UNSUPPORTED);
+    assert_non_null(strstr(contestants[1].message, "one call too many"));
+    assert_int_equal(seen[1][1], 4);
+    lab_contestant_clear(&contestants[0]);
+    lab_contestant_clear(&contestants[1]);
+
+    cuda.state->fail_call = "cuGraphInstantiateWithFlags";
+    cuda.state->fail_result = TSR_CU_OUT_OF_MEMORY;
+    seen[0][1] = 0;
+    assert_int_equal(lab_measure(&options, &operands, contestants, 1), TSR_OK);
+    assert_int_equal(contestants[0].status, TSR_OUT_OF_MEMORY);
+    lab_contestant_clear(&contestants[0]);
+    lab_timer_close(&timer);
+    assert_int_equal(cuda.state->graphs, 0);
+    assert_int_equal(cuda.state->streams, 0);
+    assert_int_equal(cuda.state->context_errors, 0);
 }
 
 static void timer_errors(void **unused)
@@ -350,10 +404,15 @@ static void peer_that_does_not_start(void **unused)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        TEST(timer_measures_between_events),       TEST(timer_errors),
-        TEST(peer_computes_our_layouts),           TEST(peer_tells_alignments_and_workspace),
-        TEST(peer_computes_in_the_type_asked_for), TEST(peer_leaves_out_unusable_algorithms),
-        TEST(peer_refuses_what_it_cannot_compute), TEST(peer_that_does_not_start),
+        TEST(timer_measures_between_events),
+        TEST(timer_errors),
+        TEST(captured_calls_are_replayed),
+        TEST(peer_computes_our_layouts),
+        TEST(peer_tells_alignments_and_workspace),
+        TEST(peer_computes_in_the_type_asked_for),
+        TEST(peer_leaves_out_unusable_algorithms),
+        TEST(peer_refuses_what_it_cannot_compute),
+        TEST(peer_that_does_not_start),
     };
     (void)argc;
     fake_cuda_start(argv, FAKE_CUDA_DIR);

@@ -60,7 +60,8 @@ static void clock_sample(void *state, lab_clocks *out)
     out->power_w = (double)NAN;
 }
 
-static const lab_timer_ops clock_ops = {"test", NULL, NULL, clock_begin, clock_end, clock_sample};
+static const lab_timer_ops clock_ops = {
+    .kind = "test", .open = NULL, .close = NULL, .begin = clock_begin, .end = clock_end, .sample = clock_sample};
 
 typedef struct worker {
     clockwork *clock;

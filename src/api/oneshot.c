@@ -10,9 +10,11 @@ static tsr_context *default_context;
 
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
  * every caller, exit handlers included. */
-static tsr_status get_default_context(tsr_context **out)
+tsr_status tsr_default_context(tsr_context **out)
 {
     tsr_status status = TSR_OK;
+    if (!out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
     pthread_mutex_lock(&default_mutex);
     if (!default_context) {
         const char *device = getenv("TESSERA_DEVICE");
@@ -47,7 +49,7 @@ static tsr_status run(tsr_gemm_desc *desc, tsr_trans trans_a, tsr_trans trans_b,
     desc->b.ld = ldb;
     desc->c.ld = desc->d.ld = ldc;
     tsr_context *context = NULL;
-    status = get_default_context(&context);
+    status = tsr_default_context(&context);
     return status == TSR_OK ? tsr_gemm(context, desc, args) : status;
 }
 

@@ -232,28 +232,65 @@ static tsr_status check_pointer(const tsr_problem *p, char which, const void *po
     return TSR_OK;
 }
 
-static int overlap(const void *p, long long p_bytes, const void *q, long long q_bytes)
+/* One matrix in memory: rows of `width` bytes, `pitch` bytes apart. */
+typedef struct rows_in_memory {
+    uintptr_t base;
+    long long rows, width, pitch;
+} rows_in_memory;
+
+static rows_in_memory rows_of(const tsr_problem *p, char which, const void *pointer)
 {
-    const uintptr_t a = (uintptr_t)p, b = (uintptr_t)q;
-    return a < b + (uintptr_t)q_bytes && b < a + (uintptr_t)p_bytes;
+    const tsr_operand *operand = tsr_problem_operand(p, which);
+    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    long long rows, columns;
+    tsr_stored_shape(p, which, &rows, &columns);
+    return (rows_in_memory){(uintptr_t)pointer, rows, columns * element, operand->ld * element};
 }
 
-/* Interleaved views of one buffer (rows of D in the padding of A, say) touch no common element but do share a span;
- * they are refused too, since telling them apart is not worth what it costs. */
+/* 1 if some row of `a` shares a byte with one of `b`. Walks over the one with fewer rows. */
+static int rows_meet(rows_in_memory a, rows_in_memory b)
+{
+    if (a.rows > b.rows)
+        return rows_meet(b, a);
+    for (long long i = 0; i < a.rows; i++) {
+        const long long from =
+            (long long)(a.base - b.base) + i * a.pitch; /* where a's row begins, seen from b's first */
+        if (from + a.width <= 0)
+            continue;
+        const long long last = (from + a.width - 1) / b.pitch; /* b's last row that begins before a's row ends */
+        const long long row = last < b.rows ? last : b.rows - 1;
+        if (row * b.pitch + b.width > from)
+            return 1;
+    }
+    return 0;
+}
+
+/* Do two operands share an element? Views of one buffer may interleave, as the blocks of a matrix that is factored in
+ * place do; within a batch their spans are compared instead. */
+static int overlap(const tsr_problem *p, char which_p, const void *left, char which_q, const void *right)
+{
+    const uintptr_t a = (uintptr_t)left, b = (uintptr_t)right;
+    const uintptr_t a_bytes = (uintptr_t)tsr_operand_bytes(p, which_p);
+    const uintptr_t b_bytes = (uintptr_t)tsr_operand_bytes(p, which_q);
+    if (a >= b + b_bytes || b >= a + a_bytes)
+        return 0;
+    return p->batch > 1 || rows_meet(rows_of(p, which_p, left), rows_of(p, which_q, right));
+}
+
 static tsr_status check_aliases(const tsr_problem *p, const tsr_run_args *args, int reads_a, int reads_b, int reads_c)
 {
-    const long long d_bytes = tsr_operand_bytes(p, 'd');
-    if (reads_a && p->a.memory == p->d.memory && overlap(args->d, d_bytes, args->a, tsr_operand_bytes(p, 'a')))
+    if (reads_a && p->a.memory == p->d.memory && overlap(p, 'd', args->d, 'a', args->a))
         return tsr_fail(TSR_INVALID_ARGUMENT, "d: overlaps A");
-    if (reads_b && p->b.memory == p->d.memory && overlap(args->d, d_bytes, args->b, tsr_operand_bytes(p, 'b')))
+    if (reads_b && p->b.memory == p->d.memory && overlap(p, 'd', args->d, 'b', args->b))
         return tsr_fail(TSR_INVALID_ARGUMENT, "d: overlaps B");
-    if (!reads_c || p->c.memory != p->d.memory || !overlap(args->d, d_bytes, args->c, tsr_operand_bytes(p, 'c')))
+    if (!reads_c || p->c.memory != p->d.memory)
         return TSR_OK;
     const int same = args->c == args->d && p->c.dtype == p->d.dtype && p->c.ld == p->d.ld &&
                      (p->batch <= 1 || p->c.batch_stride == p->d.batch_stride);
-    return same ? TSR_OK
-                : tsr_fail(TSR_INVALID_ARGUMENT,
-                           "d: overlaps C; it may only be C itself, with the same ld, dtype and batch stride");
+    return same || !overlap(p, 'd', args->d, 'c', args->c)
+               ? TSR_OK
+               : tsr_fail(TSR_INVALID_ARGUMENT,
+                          "d: overlaps C; it may only be C itself, with the same ld, dtype and batch stride");
 }
 
 static tsr_status check_prepared(const tsr_plan *plan, char which, const tsr_prepared *prepared)

@@ -18,6 +18,8 @@ typedef struct CUfunc_st *tsr_cu_function;
 typedef struct CUstream_st *tsr_cu_stream;
 typedef struct CUevent_st *tsr_cu_event;
 typedef struct CUtensorMap_st tsr_cu_tensor_map; /* a tsr_tensor_map */
+typedef struct CUgraph_st *tsr_cu_graph;
+typedef struct CUgraphExec_st *tsr_cu_graph_exec;
 
 /* Results that are told apart. */
 enum {
@@ -68,6 +70,7 @@ enum {
     TSR_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     TSR_CU_EVENT_DEFAULT = 0,
     TSR_CU_STREAM_NON_BLOCKING = 1,
+    TSR_CU_CAPTURE_THREAD_LOCAL = 1,
     TSR_CU_LEGACY_STREAM = 1 /* cuGetProcAddress: a NULL stream is the legacy default stream */
 };
 
@@ -127,7 +130,15 @@ enum {
 };
 
 /* Calls of newer drivers; NULL where the driver lacks them. */
-#define TSR_DRIVER_NEWER_CALLS(X) X(func_load, cuFuncLoad, (tsr_cu_function function), 12040)
+#define TSR_DRIVER_NEWER_CALLS(X)                                                                  \
+    X(func_load, cuFuncLoad, (tsr_cu_function function), 12040)                                    \
+    X(stream_begin_capture, cuStreamBeginCapture, (tsr_cu_stream stream, unsigned mode), 12000)    \
+    X(stream_end_capture, cuStreamEndCapture, (tsr_cu_stream stream, tsr_cu_graph * graph), 12000) \
+    X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \
+      (tsr_cu_graph_exec * exec, tsr_cu_graph graph, unsigned long long flags), 12000)             \
+    X(graph_launch, cuGraphLaunch, (tsr_cu_graph_exec exec, tsr_cu_stream stream), 12000)          \
+    X(graph_exec_destroy, cuGraphExecDestroy, (tsr_cu_graph_exec exec), 12000)                     \
+    X(graph_destroy, cuGraphDestroy, (tsr_cu_graph graph), 12000)
 
 typedef struct tsr_driver {
     int version; /* 13000 for 13.0 */

@@ -1,0 +1,78 @@
+/* libtessera_blas: BLAS matrix products on top of tessera.h. What its files share. */
+#ifndef TSR_BLAS_BLAS_H
+#define TSR_BLAS_BLAS_H
+
+#include "tessera.h"
+
+#define TSR_BLAS_EXPORT __attribute__((visibility("default")))
+
+/* One call, row-major, with sizes that were checked: C = alpha * op(A) * op(B) + beta * C, `batch` times. */
+typedef struct tsr_blas_call {
+    const char *name; /* the symbol that was called */
+    tsr_dtype dtype;  /* f32 or f64 */
+    tsr_trans trans_a, trans_b;
+    int64_t m, n, k;
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc;
+    double alpha, beta;
+    int64_t batch, stride_a, stride_b, stride_c; /* elements from problem to problem, of either sign */
+} tsr_blas_call;
+
+/* ---- arguments -------------------------------------------------------------------------------------------------- */
+
+/* Fortran's letters and cblas' numbers; -1 for anything else. Conjugate transposes are transposes here. */
+int tsr_blas_letter(char letter);
+int tsr_blas_number(int number);
+
+/* The first wrong argument of a column-major xGEMM by its place among Fortran's, in the reference's order; 0: none.
+ * Transposes are results of the functions above. */
+int tsr_blas_check(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc);
+
+/* 1 if the reference returns at once, touching nothing. */
+static inline int tsr_blas_nothing(int64_t m, int64_t n, int64_t k, double alpha, double beta)
+{
+    return m == 0 || n == 0 || ((alpha == 0 || k == 0) && beta == 1);
+}
+
+/* The same for the cblas functions: the check is of the column-major problem that the reference passes on, in which
+ * row-major operands change places. */
+typedef struct tsr_blas_place {
+    int info;          /* as cblas_xerbla gets it; 0: nothing is wrong */
+    const char *words; /* a format for `value`, or "" */
+    int value;
+} tsr_blas_place;
+tsr_blas_place tsr_blas_check_c(int order, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, int64_t lda,
+                                int64_t ldb, int64_t ldc);
+enum { TSR_BLAS_ROW_MAJOR = 101, TSR_BLAS_COL_MAJOR = 102 };
+
+/* An error handler by name where the loader could not bind it when the program started: first among the global symbols,
+ * then in the library that `caller` lies in and those it needs (Python opens extension modules with local symbols).
+ * Writes its address to *handler (a pointer to a function pointer); 0 if there is none. */
+int tsr_blas_find_handler(const char *name, const void *caller, void *handler);
+/* Where there is no handler: the message on stderr. The program goes on, and C is untouched. */
+void tsr_blas_complain(const char *routine, int info);
+
+/* ---- running ---------------------------------------------------------------------------------------------------- */
+
+/* 1 if the short way will not do: calls are logged. */
+int tsr_blas_observed(void);
+
+/* Computes, whatever it takes: the library, its CPU engine alone, at last plain loops. */
+void tsr_blas_run(const tsr_blas_call *call);
+
+/* Plain loops, for one problem and when all else fails; they need no memory, and operands may overlap C, with results
+ * as undefined as the reference's. */
+void tsr_blas_plain_f32(const tsr_blas_call *call);
+void tsr_blas_plain_f64(const tsr_blas_call *call);
+
+/* ---- the call log ------------------------------------------------------------------------------------------------ */
+
+/* TESSERA_LOG=calls: one line a call, to the file TESSERA_LOG_FILE or stderr. */
+int tsr_blas_log_calls(void);
+void tsr_blas_log_call(const tsr_blas_call *call, const char *how, double ns);
+void tsr_blas_log_wrong(const char *name, int info);
+/* What is worth telling though nothing failed, once: on stderr. */
+void tsr_blas_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

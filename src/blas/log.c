@@ -1,0 +1,117 @@
+/* The call log: TESSERA_LOG=calls writes one line for each call to the file TESSERA_LOG_FILE, or to stderr. Processes
+ * may share the file: lines are appended whole. `tessera bench --replay` reads them; docs/BLAS.md says what they hold.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blas/blas.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int log_fd = -1;
+static atomic_int known; /* 0: the environment was not read yet; 1: no log; 2: log */
+static atomic_flag told = ATOMIC_FLAG_INIT;
+
+/* `word` among the words of `list`, which commas separate. */
+static int has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; at && *at;) {
+        const size_t here = strcspn(at, ",");
+        if (here == length && strncmp(at, word, length) == 0)
+            return 1;
+        at += here + (at[here] == ',');
+    }
+    return 0;
+}
+
+static void open_log(void)
+{
+    if (has_word(getenv("TESSERA_LOG"), "calls")) {
+        const char *path = getenv("TESSERA_LOG_FILE");
+        log_fd = path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : STDERR_FILENO;
+        if (log_fd < 0)
+            tsr_blas_tell("TESSERA_LOG_FILE = %s cannot be written; calls are not logged", path);
+    }
+    atomic_store_explicit(&known, log_fd >= 0 ? 2 : 1, memory_order_release);
+}
+
+int tsr_blas_log_calls(void)
+{
+    const int state = atomic_load_explicit(&known, memory_order_acquire);
+    if (state == 0) {
+        pthread_once(&once, open_log);
+        return tsr_blas_log_calls();
+    }
+    return state == 2;
+}
+
+/* A lost line is not worth a failed product. */
+static void write_line(const char *line, int length)
+{
+    if (length > 0 && write(log_fd, line, (size_t)length) != length)
+        return;
+}
+
+/* Where the library sends this problem, and what it expects of that. */
+static void choice_of(const tsr_blas_call *call, tsr_candidate *best)
+{
+    tsr_context *context = NULL;
+    size_t count = 0;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(call->dtype, call->m, call->n, call->k);
+    desc.a.trans = call->trans_a;
+    desc.b.trans = call->trans_b;
+    desc.a.ld = call->lda;
+    desc.b.ld = call->ldb;
+    desc.c.ld = desc.d.ld = call->ldc;
+    memset(best, 0, sizeof *best);
+    if (tsr_default_context(&context) == TSR_OK)
+        tsr_route(context, &desc, best, sizeof *best, 1, &count);
+}
+
+void tsr_blas_log_call(const tsr_blas_call *call, const char *how, double ns)
+{
+    static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+    char line[600];
+    tsr_candidate best;
+    choice_of(call, &best);
+    const int length =
+        snprintf(line, sizeof line,
+                 "tessera-call %s dtype=%s layout=%s m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld alpha=%.17g "
+                 "beta=%.17g batch=%lld stride_a=%lld stride_b=%lld stride_c=%lld kernel=%s device=%s limiter=%s "
+                 "expected_ns=%.0f ns=%.0f pid=%ld\n",
+                 call->name, tsr_dtype_name(call->dtype), layouts[2 * call->trans_a + call->trans_b],
+                 (long long)call->m, (long long)call->n, (long long)call->k, (long long)call->lda, (long long)call->ldb,
+                 (long long)call->ldc, call->alpha, call->beta, (long long)call->batch, (long long)call->stride_a,
+                 (long long)call->stride_b, (long long)call->stride_c,
+                 *how          ? how
+                 : best.chosen ? best.kernel
+                               : "none",
+                 *how || !best.chosen ? "-" : best.device, *how || !best.chosen ? "-" : best.limiter, best.cost_ns, ns,
+                 (long)getpid());
+    write_line(line, length);
+}
+
+void tsr_blas_log_wrong(const char *name, int info)
+{
+    char line[200];
+    if (tsr_blas_log_calls())
+        write_line(line, snprintf(line, sizeof line, "tessera-call %s info=%d pid=%ld\n", name, info, (long)getpid()));
+}
+
+void tsr_blas_tell(const char *format, ...)
+{
+    char text[700];
+    va_list list;
+    if (atomic_flag_test_and_set(&told))
+        return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    fprintf(stderr, "libtessera_blas: %s (said once)\n", text);
+}
