@@ -18,23 +18,31 @@ TSR_DEVICE int lane_col(int lane, int j)
     return ALIGNED ? 4 * lane + j : lane + 32 * j;
 }
 
-/* Four elements of one row of B, zeros outside. */
-TSR_DEVICE void load_row(elem to[4], const elem *row, int lane, int cols, int inside)
+/* DEPTH rows of B, of which `inside` lie in the matrix; zeros outside. The loads of a whole block start together. */
+TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, int inside)
 {
-    if (ALIGNED) {
-        tsr_f32x4 quad;
+    if (inside >= DEPTH && lane_col(lane, 3) < cols) {
+        TSR_UNROLL
+        for (int k = 0; k < DEPTH; k++) {
+            const elem *const row = b + k * ldb;
+#if ALIGNED
+            const tsr_f32x4 quad = tsr_load_f32x4(row + 4 * lane);
+#endif
+            TSR_UNROLL
+            for (int j = 0; j < 4; j++)
+#if ALIGNED
+                to[k][j] = tsr_lane(quad, j);
+#else
+                to[k][j] = row[lane + 32 * j];
+#endif
+        }
+        return;
+    }
+    TSR_UNROLL
+    for (int k = 0; k < DEPTH; k++) {
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
-            tsr_lane(quad, j) = 0;
-        if (inside && 4 * lane < cols)
-            quad = tsr_load_f32x4(row + 4 * lane);
-        TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            to[j] = tsr_lane(quad, j);
-    } else {
-        TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            to[j] = inside && lane + 32 * j < cols ? row[lane + 32 * j] : 0;
+            to[k][j] = k < inside && lane_col(lane, j) < cols ? b[k * ldb + lane_col(lane, j)] : 0;
     }
 }
 
@@ -45,9 +53,7 @@ TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, const elem *b, long
     TSR_ROLLED
     for (int k0 = warp * DEPTH; k0 < depth; k0 += WARPS * DEPTH) {
         elem row[DEPTH][4];
-        TSR_UNROLL
-        for (int k = 0; k < DEPTH; k++)
-            load_row(row[k], b + (k0 + k) * ldb, lane, cols, k0 + k < depth);
+        load_rows(row, b + k0 * ldb, ldb, lane, cols, depth - k0);
         TSR_UNROLL
         for (int k = 0; k < DEPTH; k += 4) {
             TSR_UNROLL

@@ -63,6 +63,7 @@ struct tsr_row {
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
+    int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
