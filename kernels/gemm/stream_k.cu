@@ -5,26 +5,16 @@
 enum { QUADS = TM * TN / 4, TILE = BM * BN /* elements */ };
 
 /* How the steps of the dealt tiles lie on the units: unit u makes steps u * all / units to (u + 1) * all / units. */
-typedef struct deal {
-    unsigned long long all; /* steps of all dealt tiles together */
-    unsigned steps, units;  /* steps of a tile */
-} deal;
-
-TSR_DEVICE unsigned long long deal_begin(const deal *d, unsigned unit)
+TSR_DEVICE unsigned unit_begin(unsigned unit, unsigned all, unsigned units)
 {
-    return unit * d->all / d->units;
+    return (unsigned)((unsigned long long)unit * all / units);
 }
 
 /* The unit that makes this step. */
-TSR_DEVICE unsigned deal_unit(const deal *d, unsigned long long step)
+TSR_DEVICE unsigned unit_of(unsigned step, unsigned all, unsigned units)
 {
-    return (unsigned)(((step + 1) * d->units - 1) / d->all);
+    return (unsigned)((((unsigned long long)step + 1) * units - 1) / all);
 }
-
-/* The part of a tile that a CTA makes at a time. */
-typedef struct piece {
-    unsigned tile, first, steps; /* steps `first` to `first` + `steps` - 1 */
-} piece;
 
 /* Leaves the sums of a piece in the workspace, and comes back with 1 in the CTA that is the last to do so. */
 TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsigned *word, int thread,
@@ -48,20 +38,29 @@ TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsi
     return *word == count - 1;
 }
 
-/* The sums of all pieces of a tile, in the order of K; ours are still in registers. */
-TSR_DEVICE void add_up(const float *partials, unsigned count, int thread, int q, float total[4])
+/* The sums of all pieces of a tile, ours too, in the order of K. Half the loads of a piece are on their way together. */
+TSR_DEVICE void add_up(const float *partials, unsigned count, int thread, elem sum[TM][TN])
 {
     TSR_UNROLL
-    for (int j = 0; j < 4; j++)
-        total[j] = 0;
-#if !TSR_EMU
-#pragma unroll 4
-#endif
-    for (unsigned s = 0; s < count; s++) {
-        const tsr_f32x4 quad = tsr_load_f32x4(partials + (long long)s * TILE + (q * THREADS + thread) * 4);
+    for (int half = 0; half < QUADS; half += QUADS / 2) {
         TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            total[j] += tsr_lane(quad, j);
+        for (int q = half; q < half + QUADS / 2; q++) {
+            TSR_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[q / (TN / 4)][q % (TN / 4) * 4 + j] = 0;
+        }
+        const float *from = partials + thread * 4;
+        TSR_ROLLED
+        for (unsigned s = 0; s < count; s++) {
+            TSR_UNROLL
+            for (int q = half; q < half + QUADS / 2; q++) {
+                const tsr_f32x4 quad = tsr_load_f32x4(from + q * THREADS * 4);
+                TSR_UNROLL
+                for (int j = 0; j < 4; j++)
+                    sum[q / (TN / 4)][q % (TN / 4) * 4 + j] += tsr_lane(quad, j);
+            }
+            from += TILE;
+        }
     }
 }
 
@@ -75,20 +74,18 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const int rest = (int)((args.k - 1) % BK) + 1;
     const unsigned units = (unsigned)args.split;
     const unsigned dealt = (unsigned)(tiles_m * tiles_n * args.batch) - (gridDim.x - units);
-    const deal d = {(unsigned long long)dealt * steps, steps, units};
+    const unsigned all = dealt * steps;
 
-    unsigned long long now, end;
+    unsigned index = dealt + blockIdx.x - units, first = 0, left = steps;
     if (blockIdx.x < units) {
-        now = deal_begin(&d, blockIdx.x);
-        end = deal_begin(&d, blockIdx.x + 1);
-    } else {
-        now = (unsigned long long)(dealt + blockIdx.x - units) * steps;
-        end = now + steps;
+        const unsigned begin = unit_begin(blockIdx.x, all, units);
+        left = unit_begin(blockIdx.x + 1, all, units) - begin;
+        index = begin / steps;
+        first = begin % steps;
     }
-    while (now < end) {
-        const unsigned index = (unsigned)(now / steps), first = (unsigned)(now % steps);
-        const unsigned count = end - now < steps - first ? (unsigned)(end - now) : steps - first;
-        now += count;
+    for (; left > 0; index++, first = 0) {
+        const unsigned count = left < steps - first ? left : steps - first;
+        left -= count;
 
         const unsigned z = index / (tiles_m * tiles_n);
         const tile_place place = tile_raster(index % (tiles_m * tiles_n), tiles_m, tiles_n, BAND);
@@ -103,32 +100,22 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         elem sum[TM][TN];
         warp_product(&a, &b, args.k > 0 ? count : 0, first == 0 ? rest : BK, shared, thread, sum);
 
-        unsigned parts = 1;
-        const float *partials = 0;
         if (count < steps) {
-            const unsigned unit0 = deal_unit(&d, (unsigned long long)index * steps);
-            parts = deal_unit(&d, (unsigned long long)(index + 1) * steps - 1) - unit0 + 1;
-            float *const slots =
-                (float *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)(unit0 + index) * TILE;
-            partials = slots;
-            if (!hand_over(slots + (long long)(blockIdx.x - unit0) * TILE, (unsigned *)args.workspace + index, parts, word,
-                           thread, sum))
+            const unsigned unit0 = unit_of(index * steps, all, units);
+            const unsigned parts = unit_of((index + 1) * steps - 1, all, units) - unit0 + 1;
+            float *const partials = (float *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                                    (long long)(unit0 + index) * TILE;
+            if (!hand_over(partials + (long long)(blockIdx.x - unit0) * TILE, (unsigned *)args.workspace + index, parts,
+                           word, thread, sum))
                 continue;
+            add_up(partials, parts, thread, sum);
         }
         TSR_UNROLL
         for (int i = 0; i < TM; i++) {
             TSR_UNROLL
-            for (int j = 0; j < TN; j += 4) {
-                const int q = (i * TN + j) / 4;
-                float total[4];
-                if (parts > 1)
-                    add_up(partials, parts, thread, q, total);
-                else
-                    for (int l = 0; l < 4; l++)
-                        total[l] = sum[i][j + l];
+            for (int j = 0; j < TN; j += 4)
                 tile_output_quad(&args, z, row0 + warp_product_row_of(thread_m, i),
-                                 col0 + warp_product_col_of(thread_n, j), total, ALIGNED);
-            }
+                                 col0 + warp_product_col_of(thread_n, j), &sum[i][j], ALIGNED);
         }
     }
 }

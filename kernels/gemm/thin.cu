@@ -9,6 +9,7 @@ enum {
     BN = 128, /* columns of a CTA: four for each lane */
     PITCH = BK + 4,
     SUMS = BM * BN,
+    EACH = (SUMS + THREADS - 1) / THREADS, /* sums that a thread finishes */
     SCRATCH = WARPS * SUMS > BM * PITCH ? WARPS * SUMS : BM * PITCH /* elements */
 };
 
@@ -118,9 +119,9 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         tsr_store_f32x4(shared + warp * SUMS + m * BN + 4 * lane, quad);
     }
     tsr_barrier();
-    elem total[(SUMS + THREADS - 1) / THREADS];
+    elem total[EACH];
     TSR_UNROLL
-    for (int i = 0; i < (SUMS + THREADS - 1) / THREADS; i++) {
+    for (int i = 0; i < EACH; i++) {
         const int at = thread + i * THREADS;
         total[i] = 0;
         if (at < SUMS) {
@@ -134,7 +135,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
             (float *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)tile * parts * SUMS;
         unsigned *const counter = (unsigned *)args.workspace + tile;
         TSR_UNROLL
-        for (int i = 0; i < (SUMS + THREADS - 1) / THREADS; i++)
+        for (int i = 0; i < EACH; i++)
             if (thread + i * THREADS < SUMS)
                 slots[(long long)part * SUMS + thread + i * THREADS] = total[i];
         tsr_barrier();
@@ -147,19 +148,18 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         if (*word != parts - 1)
             return;
         TSR_UNROLL
-        for (int i = 0; i < (SUMS + THREADS - 1) / THREADS; i++) {
+        for (int i = 0; i < EACH; i++)
             total[i] = 0;
-            if (thread + i * THREADS < SUMS) {
-#if !TSR_EMU
-#pragma unroll 8
-#endif
-                for (unsigned s = 0; s < parts; s++)
+        TSR_UNROLL_BY(EACH < 4 ? 8 : 2)
+        for (unsigned s = 0; s < parts; s++) {
+            TSR_UNROLL
+            for (int i = 0; i < EACH; i++)
+                if (thread + i * THREADS < SUMS)
                     total[i] += slots[(long long)s * SUMS + thread + i * THREADS];
-            }
         }
     }
     TSR_UNROLL
-    for (int i = 0; i < (SUMS + THREADS - 1) / THREADS; i++) {
+    for (int i = 0; i < EACH; i++) {
         const int at = thread + i * THREADS, row = at / BN, col = lane_col(at % BN / 4, at % 4);
         if (at < SUMS && row < rows && col < cols)
             tsr_output(&args, z, row0 + row, col0 + col, total[i]);

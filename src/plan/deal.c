@@ -1,5 +1,6 @@
 /* How kernels that cut K deal out one problem over the SMs, and what that costs. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "plan/cost.h"
@@ -78,7 +79,7 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device
     best.ns = deal_ns(row, device, tiles, (double)steps, &best);
     for (int more = 0; more < 2; more++) {
         const long long dealt = tiles % slots + (more ? slots : 0);
-        if (dealt == 0 || dealt > tiles || dealt > MAX_COUNTERS)
+        if (dealt == 0 || dealt > tiles || dealt > MAX_COUNTERS || dealt * steps > UINT32_MAX)
             continue;
         for (long long units = slots; units >= slots / 4 && units > 0; units /= 2) {
             const long long most = dealt * steps / LEAST_STEPS;
