@@ -98,7 +98,8 @@ void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr
 {
     const long long tiles = count_tiles(row, problem);
     const deal d = best_deal(row, problem, device);
-    out->split = (int)d.units;
+    /* Without a deal: one unit, whose share is one whole tile. */
+    out->split = d.units > 0 ? (int)d.units : 1;
     out->grid = (tsr_grid){d.units + tiles - d.dealt, 1, 1};
     out->workspace_bytes = d.units == 0 ? 0
                                         : TSR_WORKSPACE_COUNTER_BYTES + (size_t)(d.units + d.dealt) * (size_t)row->bm *
