@@ -1,5 +1,6 @@
-/* Kernels that cut K (stream-k, thin), in the emulator: how the plan deals out a problem, that cuts fall inside tiles and
- * across them, that runs after each other in one workspace give the same bits, and that its counters end at zero. */
+/* Kernels that cut K (stream-k, thin), in the emulator: how the plan deals out a problem, that cuts fall inside tiles
+ * and across them, that runs after each other in one workspace give the same bits, and that its counters end at zero.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,11 +114,8 @@ static tsr_status run(fixture *f, double alpha, long long k)
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T,
                                 .split = f->work.split};
-    const tsr_launch launch = {.row = f->row,
-                               .args = &args,
-                               .grid = f->work.grid,
-                               .workspace_bytes = f->work.workspace_bytes,
-                               .problem = p};
+    const tsr_launch launch = {
+        .row = f->row, .args = &args, .grid = f->work.grid, .workspace_bytes = f->work.workspace_bytes, .problem = p};
     const tsr_status status = tsr_emu_backend.launch(&f->device, &launch);
     for (size_t i = 0; i < TSR_WORKSPACE_COUNTER_BYTES; i++)
         if (f->workspace[i] != 0)
@@ -210,8 +208,7 @@ static void deals_fit(void **state)
                                    .k = sizes[i / SIZES / SIZES],
                                    .batch = 1 + i % 3};
             const tsr_work work = tsr_row_work(row, &p, &device);
-            const long long tiles =
-                (p.m + row->bm - 1) / row->bm * ((p.n + row->bn - 1) / row->bn) * p.batch;
+            const long long tiles = (p.m + row->bm - 1) / row->bm * ((p.n + row->bn - 1) / row->bn) * p.batch;
             assert_true(work.split >= 1 && work.grid.x >= tiles && work.grid.y == 1 && work.grid.z == 1);
             if (work.workspace_bytes == 0) {
                 assert_true(work.grid.x == tiles && work.split == 1);

@@ -1,3 +1,46 @@
+/* stream-k: D = alpha * op(A) * op(B) + beta * C for problems whose tiles do not fill the SMs evenly.
+ *
+ * New against warptile: what a CTA gets is not a tile but a share of the steps along K.
+ *   - As many tiles as make whole rounds over the SMs are made as ever, one CTA each. The steps of those that are left
+ * (`dealt` tiles) lie one after the other on a line that is cut into `units` equal parts, one for each of the first
+ * CTAs.
+ *   - So every SM is busy to the end. With few tiles and a long K (M small) no tile is whole, and this is split-K.
+ *   - Where a cut falls inside a tile, each CTA leaves its sums in the workspace and counts. Whoever counts last adds
+ * all of them up, in the order of K, and writes D. Nobody ever waits, so there is no deadlock, whatever runs beside.
+ *   - Which CTA is last does not matter: its own sums are read back too. The bits are the same run after run.
+ *   - The last CTA sets the counter back to 0 for the next launch.
+ *
+ *      5 tiles of 4 steps, 3 SMs: a round of 3 tiles, and 8 steps dealt to 3 units
+ *
+ *      without                               with                                 the line of steps
+ *      SM 0 | tile 0  | tile 3  |            SM 0 | 0 0   | tile 2  |             |   tile 0   |   tile 1   |
+ *      SM 1 | tile 1  | tile 4  |            SM 1 | 0 0 1 | tile 3  |             | 0  1  2  3 | 0  1  2  3 |
+ *      SM 2 | tile 2  |  idle   |            SM 2 | 1 1 1 | tile 4  |             |unit 0|unit 1  |unit 2   |
+ *      8 steps                               7 steps, and two tiles to add up
+ *
+ *      workspace: 64 KiB of counters, one for each dealt tile; then sums of BM x BN elements. A unit's part of a tile
+ *      has the number unit + tile, which counts up along the line, so no two share a place.
+ *
+ * The main loop is that of warptile (tile/warp_product.h), and so are the parameters:
+ *
+ *   name      tuned    meaning
+ *   BM, BN    64 128   tile of D; smaller ones for few rows
+ *   BK        16       step along K
+ *   DEPTH     4        steps of k in the main loop's code
+ *   WM, WN    64 32    tile of a warp
+ *   TM, TN    8 8      elements of D that a thread makes
+ *   STAGES    3 4      buffers in shared memory
+ *   BAND      16       rows of tiles in a band
+ *   CTAS      3 4      CTAs that an SM holds; the row says so too, since the deal depends on it
+ *   ALIGNED   0 1      1: 16-byte copies where rows are contiguous, 16-byte stores of D
+ *   shared    STAGES * BK * (BM + BN + 8) * 4 + 16 bytes
+ *   split     units, from the plan (src/plan/deal.c); gridDim.x - units tiles are whole
+ *
+ * Assumes: as warptile. All problems of a batch lie on one line. The dealt steps are fewer than 2^32.
+ *
+ * Bound by: as warptile; beside that, a cut costs writing and reading BM x BN sums and the filling of the pipeline.
+ *
+ * Measured: see docs/LADDER.md and perf/LOG.md. */
 #include "ptx/atomic.h"
 #include "tile/raster.h"
 #include "tile/warp_product.h"
@@ -38,7 +81,8 @@ TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsi
     return *word == count - 1;
 }
 
-/* The sums of all pieces of a tile, ours too, in the order of K. Half the loads of a piece are on their way together. */
+/* The sums of all pieces of a tile, ours too, in the order of K. Half the loads of a piece are on their way together.
+ */
 TSR_DEVICE void add_up(const float *partials, unsigned count, int thread, elem sum[TM][TN])
 {
     TSR_UNROLL
@@ -91,12 +135,10 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         const tile_place place = tile_raster(index % (tiles_m * tiles_n), tiles_m, tiles_n, BAND);
         const long long row0 = (long long)place.m * BM, col0 = (long long)place.n * BN;
         const long long k0 = first == 0 ? 0 : rest + (long long)(first - 1) * BK;
-        tile_stream a =
-            tile_stream_open((const elem *)args.a + z * args.batch_a + k0 * (args.trans_a ? args.lda : 1), args.lda,
-                             !args.trans_a, row0, args.m, BM);
-        tile_stream b =
-            tile_stream_open((const elem *)args.b + z * args.batch_b + k0 * (args.trans_b ? 1 : args.ldb), args.ldb,
-                             args.trans_b, col0, args.n, BN);
+        tile_stream a = tile_stream_open((const elem *)args.a + z * args.batch_a + k0 * (args.trans_a ? args.lda : 1),
+                                         args.lda, !args.trans_a, row0, args.m, BM);
+        tile_stream b = tile_stream_open((const elem *)args.b + z * args.batch_b + k0 * (args.trans_b ? 1 : args.ldb),
+                                         args.ldb, args.trans_b, col0, args.n, BN);
         elem sum[TM][TN];
         warp_product(&a, &b, args.k > 0 ? count : 0, first == 0 ? rest : BK, shared, thread, sum);
 

@@ -1,3 +1,35 @@
+/* thin: D = alpha * op(A) * B + beta * C for few rows of D, where reading B once is all there is to do.
+ *
+ * New against stream-k: no tile of B in shared memory. Each element of B is used by BM multiply-adds and no more, so it
+ * goes straight to the registers that use it, and the point is to have many loads on their way.
+ *   - A lane owns four columns. A warp loads DEPTH rows of 128 columns at once, 16 bytes a lane and row, then
+ * multiplies them; the 8 warps of a CTA take such blocks in turn. A's panel lies in shared memory and is read by
+ * broadcast.
+ *   - K is cut into `split` parts, one CTA each, so that all SMs pull at the memory.
+ *   - The warps' sums are added in their order, then the parts', in the order of K, by the CTA that comes last
+ * (as in stream-k: nobody waits, the same bits in every run, counters end at 0).
+ *
+ *                128 columns: lane 0 | lane 1 | ...               part 0: panels 0, 1, ...
+ *      k     0 |  warp 0: DEPTH rows                 |   BK      A: BM x BK in shared memory
+ *            8 |  warp 1                             |
+ *              |  ...                                |
+ *           64 |  warp 0 again                       |            part 1: panels ...
+ *
+ *   name      tuned      meaning
+ *   BM        1 4 8 16   rows of D
+ *   BK        128        K of a panel of A
+ *   DEPTH     8 4        rows of B that a warp has on their way
+ *   CTAS      4 to 2     CTAs that an SM holds: bounds the registers
+ *   ALIGNED   0 1        1: 16-byte loads of B
+ *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
+ *   split     parts of K, from the plan (src/plan/deal.c); the grid is tiles x parts
+ *
+ * Assumes: B is not transposed. ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of
+ * four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are 64-bit.
+ *
+ * Bound by: memory, for BM up to 4; the multiply-add units and shared memory above.
+ *
+ * Measured: see docs/LADDER.md and perf/LOG.md. */
 #include "ptx/atomic.h"
 #include "ptx/barrier.h"
 #include "ptx/vector.h"
@@ -9,8 +41,8 @@ enum {
     BN = 128, /* columns of a CTA: four for each lane */
     PITCH = BK + 4,
     SUMS = BM * BN,
-    EACH = (SUMS + THREADS - 1) / THREADS, /* sums that a thread finishes */
-    SCRATCH = WARPS * SUMS > BM * PITCH ? WARPS * SUMS : BM * PITCH /* elements */
+    EACH = (SUMS + THREADS - 1) / THREADS,                       /* sums that a thread finishes */
+    SCRATCH = WARPS * SUMS > BM *PITCH ? WARPS *SUMS : BM *PITCH /* elements */
 };
 
 /* Column of a lane's sum number j: quads where rows of B are aligned, else neighbours for neighbouring lanes. */
@@ -81,7 +113,8 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const unsigned tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
     const unsigned z = tile / (tiles_m * tiles_n);
     const long long row0 = (long long)(tile / tiles_n % tiles_m) * BM, col0 = (long long)(tile % tiles_n) * BN;
-    const int rows = args.m - row0 < BM ? (int)(args.m - row0) : BM, cols = args.n - col0 < BN ? (int)(args.n - col0) : BN;
+    const int rows = args.m - row0 < BM ? (int)(args.m - row0) : BM,
+              cols = args.n - col0 < BN ? (int)(args.n - col0) : BN;
     const long long panels = (args.k + BK - 1) / BK;
     const elem *const a = (const elem *)args.a + z * args.batch_a + row0 * (args.trans_a ? 1 : args.lda);
     const elem *const b = (const elem *)args.b + z * args.batch_b + col0;

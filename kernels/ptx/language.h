@@ -59,7 +59,7 @@ extern __shared__ __align__(TSR_SHARED_ALIGN) unsigned char tsr_shared_arena[];
 /* clang-format on */
 #define TSR_SHARED tsr_shared_arena
 
-#define TSR_UNROLL _Pragma("unroll")
+#define TSR_UNROLL           _Pragma("unroll")
 #define TSR_PRAGMA(text)     _Pragma(#text)
 #define TSR_UNROLL_BY(count) TSR_PRAGMA(unroll(count))
 #define TSR_ROLLED           _Pragma("unroll 1")

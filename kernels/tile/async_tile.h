@@ -10,9 +10,9 @@
  *   global memory, and with pitch = 4 (mod 32)
  *   all 32 banks of shared memory.
  *
- * The loops of both unroll to copies with constant offsets. Tiles at the edge of the matrix take the same paths, but cut
- * each copy where the matrix ends (`whole` = 0) and fill with zeros. The tile that takes what K leaves over a multiple
- * of BK is copied element by element.
+ * The loops of both unroll to copies with constant offsets. Tiles at the edge of the matrix take the same paths, but
+ * cut each copy where the matrix ends (`whole` = 0) and fill with zeros. The tile that takes what K leaves over a
+ * multiple of BK is copied element by element.
  *
  * `height` (rows), `bk`, `pitch`, `threads` and `width` are constants where these are called. */
 #ifndef TSR_TILE_ASYNC_TILE_H

@@ -1,10 +1,10 @@
-/* The main loop of the FP32 kernels above double-buffered: a CTA multiplies BM rows of op(A) by BN columns of op(B) along
- * part of K, and leaves the sums in registers. See warptile.cu for the picture and for what the constants mean.
+/* The main loop of the FP32 kernels above double-buffered: a CTA multiplies BM rows of op(A) by BN columns of op(B)
+ * along part of K, and leaves the sums in registers. See warptile.cu for the picture and for what the constants mean.
  *
- * One step of k is TM x TN multiply-adds. Their order decides what the register file must deliver: it has two banks (even
- * and odd registers), each gives one operand a cycle, and a multiply-add needs three. So one of them must be the operand
- * that the instruction before had in the same place, which then comes from the reuse cache. Walking the outer product
- * like an ox that ploughs, each multiply-add keeps either its a or its b:
+ * One step of k is TM x TN multiply-adds. Their order decides what the register file must deliver: it has two banks
+ * (even and odd registers), each gives one operand a cycle, and a multiply-add needs three. So one of them must be the
+ * operand that the instruction before had in the same place, which then comes from the reuse cache. Walking the outer
+ * product like an ox that ploughs, each multiply-add keeps either its a or its b:
  *
  *            b0  b1  b2  b3
  *      a0     0 > 1 > 2 > 3

@@ -139,8 +139,8 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     out->split = (int)parts;
     out->grid = (tsr_grid){tiles * parts, 1, 1};
     out->workspace_bytes = parts == 1 ? 0
-                                      : TSR_WORKSPACE_COUNTER_BYTES + (size_t)(tiles * parts) * (size_t)row->bm *
-                                                                          (size_t)row->bn * sizeof(float);
+                                      : TSR_WORKSPACE_COUNTER_BYTES +
+                                            (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. */
