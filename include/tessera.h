@@ -8,8 +8,8 @@
  *
  * Rules that hold for every kernel:
  *   - beta == 0 never reads C; alpha == 0 or K == 0 never reads A or B; otherwise NaN and Inf propagate.
- *   - D may be C itself (same pointer, dtype and leading dimension). Otherwise D shares no element with A, B or C;
- * views of one buffer may interleave, except in a batch.
+ *   - D may be C itself (same pointer, dtype and leading dimension). Otherwise it shares no element with A, B or C.
+ *     Views of one buffer may interleave, but not in a batch.
  *   - Element alignment is enough for every pointer; a stronger guarantee in the descriptor may pick a faster kernel.
  *   - Same version, device, flags, alignments and thread count give the same bits, run after run.
  *

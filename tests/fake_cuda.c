@@ -143,6 +143,8 @@ static unsigned fake_cuLaunchKernel(tsr_cu_function function, unsigned grid_x, u
                                      .smem_bytes = smem_bytes,
                                      .stream = stream};
         memcpy(&state.launch.args, parameters[0], sizeof state.launch.args);
+        if (state.kernel)
+            state.kernel(&state.launch.args);
     }
     return end(result);
 }
@@ -152,6 +154,10 @@ CALL(cuMemGetInfo, 1, (size_t * free_bytes, size_t *total_bytes), *free_bytes = 
 CALL(cuMemAlloc, 1, (tsr_cu_pointer * pointer, size_t bytes), state.allocations++; state.last_alloc_bytes = bytes;
      *pointer = (tsr_cu_pointer)(uintptr_t)malloc(bytes);)
 CALL(cuMemFree, 1, (tsr_cu_pointer pointer), state.allocations--; free((void *)(uintptr_t)pointer);)
+CALL(cuMemAllocHost, 1, (void **pointer, size_t bytes), state.pinned++; *pointer = malloc(bytes);)
+CALL(cuMemFreeHost, 1, (void *pointer), state.pinned--; free(pointer);)
+CALL(cuStreamWaitEvent, 1, (tsr_cu_stream stream, tsr_cu_event event, unsigned flags), (void)stream; (void)event;
+     if (flags) result = 1;)
 CALL(cuMemcpyHtoDAsync, 1, (tsr_cu_pointer to, const void *from, size_t bytes, tsr_cu_stream stream), (void)stream;
      memcpy((void *)(uintptr_t)to, from, bytes);)
 CALL(cuMemcpyDtoHAsync, 1, (void *to, tsr_cu_pointer from, size_t bytes, tsr_cu_stream stream), (void)stream;

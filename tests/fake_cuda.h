@@ -1,6 +1,6 @@
 /* A CUDA driver for tests: libcuda.so.1 without a GPU behind it. It keeps a record of what it is asked, has device
  * memory that is host memory, checks that calls come with the right context current, and fails where it is told to.
- * Kernels do not run. */
+ * Kernels do not run, unless the test brings a function for them. */
 #ifndef TESTS_FAKE_CUDA_H
 #define TESTS_FAKE_CUDA_H
 
@@ -27,6 +27,7 @@ typedef struct fake_cuda {
     const char *name, *bus_id;
     size_t memory_bytes;
     int function_most_threads;
+    void (*kernel)(const tsr_gemm_args *args); /* what launches do; NULL: nothing */
     int any_function; /* modules have every function; otherwise the image is the name of the only one */
     /* What goes wrong: `fail_call` returns fail_result from its call number fail_from on (0: the first). */
     const char *fail_call;
@@ -35,7 +36,7 @@ typedef struct fake_cuda {
     const char *missing_call; /* cuGetProcAddress does not know it */
     const char *compiler_log; /* written when a module fails to load */
     /* What happened. */
-    int retained, modules, streams, events, allocations, graphs; /* alive; graphs with their executables */
+    int retained, modules, streams, events, allocations, pinned, graphs; /* alive; graphs with their executables */
     int capturing, graph_launches;
     int module_loads, launches, maps, synchronizes, function_loads;
     int context_errors; /* calls without the right context, or unbalanced pops */

@@ -14,37 +14,43 @@
 
 enum { M = 6, N = 7, LDA = 9, LDC = 8, LDD = 8, SLACK = 2048, THREADS = 32 };
 
-#define PLANTED_BUGS(X)                                                                                        \
-    X(out_of_bounds_read, 1, 32, 1, "read of 4 bytes at A[6, 0] out of bounds: A is stored 6 x 7")             \
-    X(out_of_bounds_write, 1, 32, 32, " out of bounds: D is stored 6 x 7")                                     \
-    X(padding_read, 1, 32, 1, "7] out of bounds: ")                                                            \
-    X(poison_read, 1, 32, 1, "read of 4 bytes of shared memory, of which byte 24 was never written")           \
-    X(missing_barrier, 1, 32, 1, "race: ")                                                                     \
-    X(missing_second_barrier, 1, 32, 1, "race: ")                                                              \
-    X(divergent_barrier, 1, 32, 1, "deadlock, these wait for ever: ")                                          \
-    X(misaligned_vector, 1, 32, 1, "misaligned read: 16 bytes at ")                                            \
-    X(write_a, 1, 32, 1, "0]: only D may be written")                                                          \
-    X(read_c, 1, 32, 1, "0]: beta is 0, so C must not be read")                                                \
-    X(read_d, 1, 32, 1, "read of 4 bytes from D[")                                                             \
-    X(two_ctas, M, 32, 1, "race: write of D[")                                                                 \
-    X(two_threads, M, 32, 1, "6] that thread (")                                                               \
-    X(shared_overflow, 1, 32, 1, "write of 4 bytes at shared memory + 128 out of bounds: there are 128 bytes") \
-    X(wild_pointer, 1, 32, 1, "out of bounds: in no operand, nor in shared memory")                            \
-    X(copy_not_awaited, 1, 32, 1, "before an asynchronous copy to it was waited for")                          \
-    X(copy_without_barrier, 1, 32, 1, "shared memory + ")                                                      \
-    X(copy_too_early, 1, 32, 1, "shared memory + ")                                                            \
-    X(copy_past_end, 1, 32, 1, "read of 8 bytes at A[0, 6] out of bounds: rows of A have 7 elements")          \
-    X(warp_sync_missing, 1, 32, 1, "shared memory")                                                            \
-    X(shuffle_absent_lane, 1, 32, 1, "shfl.sync reads from a lane that takes no part")                         \
-    X(warp_diverges, 1, 32, 1, "deadlock, these wait for ever: 7 wait at")                                     \
-    X(ldmatrix_misaligned, 1, 32, 1, "misaligned read: 16 bytes at shared memory + ")                          \
-    X(fragment_layout, 1, 32, 1, "wmma: multiplied with another layout than it was loaded with")               \
-    X(release_without_barrier, M, 32, 1, "workspace + ")                                                       \
-    X(read_without_acquire, M, 32, 1, "workspace + ")                                                          \
-    X(waits_for_ever, M, 32, 1, "deadlock, these wait for ever: ")                                             \
-    X(workspace_unwritten, M, 32, 1, "read of 4 bytes at workspace + ")
+#define PLANTED_BUGS(X)                                                                                           \
+    X(out_of_bounds_read, 1, 0, 32, 1, "read of 4 bytes at A[6, 0] out of bounds: A is stored 6 x 7")             \
+    X(out_of_bounds_write, 1, 0, 32, 32, " out of bounds: D is stored 6 x 7")                                     \
+    X(padding_read, 1, 0, 32, 1, "7] out of bounds: ")                                                            \
+    X(poison_read, 1, 0, 32, 1, "read of 4 bytes of shared memory, of which byte 24 was never written")           \
+    X(missing_barrier, 1, 0, 32, 1, "race: ")                                                                     \
+    X(missing_second_barrier, 1, 0, 32, 1, "race: ")                                                              \
+    X(divergent_barrier, 1, 0, 32, 1, "deadlock, these wait for ever: ")                                          \
+    X(misaligned_vector, 1, 0, 32, 1, "misaligned read: 16 bytes at ")                                            \
+    X(write_a, 1, 0, 32, 1, "0]: only D may be written")                                                          \
+    X(read_c, 1, 0, 32, 1, "0]: beta is 0, so C must not be read")                                                \
+    X(read_d, 1, 0, 32, 1, "read of 4 bytes from D[")                                                             \
+    X(two_ctas, M, 0, 32, 1, "race: write of D[")                                                                 \
+    X(two_threads, M, 0, 32, 1, "6] that thread (")                                                               \
+    X(shared_overflow, 1, 0, 32, 1, "write of 4 bytes at shared memory + 128 out of bounds: there are 128 bytes") \
+    X(wild_pointer, 1, 0, 32, 1, "out of bounds: in no operand, nor in shared memory")                            \
+    X(copy_not_awaited, 1, 0, 32, 1, "before an asynchronous copy to it was waited for")                          \
+    X(copy_without_barrier, 1, 0, 32, 1, "shared memory + ")                                                      \
+    X(copy_too_early, 1, 0, 32, 1, "shared memory + ")                                                            \
+    X(copy_past_end, 1, 0, 32, 1, "read of 8 bytes at A[0, 6] out of bounds: rows of A have 7 elements")          \
+    X(warp_sync_missing, 1, 0, 32, 1, "shared memory")                                                            \
+    X(shuffle_absent_lane, 1, 0, 32, 1, "shfl.sync reads from a lane that takes no part")                         \
+    X(warp_diverges, 1, 0, 32, 1, "deadlock, these wait for ever: 7 wait at")                                     \
+    X(ldmatrix_misaligned, 1, 0, 32, 1, "misaligned read: 16 bytes at shared memory + ")                          \
+    X(fragment_layout, 1, 0, 32, 1, "wmma: multiplied with another layout than it was loaded with")               \
+    X(release_without_barrier, M, 0, 32, 1, "workspace + ")                                                       \
+    X(read_without_acquire, M, 0, 32, 1, "workspace + ")                                                          \
+    X(waits_for_ever, M, 0, 32, 1, "deadlock, these wait for ever: ")                                             \
+    X(workspace_unwritten, M, 0, 32, 1, "read of 4 bytes at workspace + ")                                        \
+    X(cluster_not_met, M, 2, 32, 1, "used before the cluster has met")                                            \
+    X(cluster_left_early, M, 2, 32, 1, "may end while another one still reaches into its shared memory")          \
+    X(cluster_race, M, 2, 32, 1, "race: ")                                                                        \
+    X(cluster_no_such_rank, M, 2, 32, 1, "the cluster has no CTA of this rank")                                   \
+    X(grid_not_awaited, 1, 1, 32, 1, "global memory is used before griddepcontrol.wait")                          \
+    X(atomic_race, 1, 1, 32, 1, "race: ")
 
-#define DECLARE(name, ctas, x, y, message)                \
+#define DECLARE(name, ctas, cluster, x, y, message)       \
     void planted_##name##_good(const tsr_gemm_args args); \
     void planted_##name##_bad(const tsr_gemm_args args);
 PLANTED_BUGS(DECLARE)
@@ -53,12 +59,14 @@ typedef struct planted {
     const char *name;
     void (*good)(const tsr_gemm_args args), (*bad)(const tsr_gemm_args args);
     int ctas;
+    int cluster; /* 0: none, and for any GPU */
     unsigned threads_x, threads_y;
     const char *message;
 } planted;
 
 static const planted bugs[] = {
-#define ENTRY(name, ctas, x, y, message) {#name, planted_##name##_good, planted_##name##_bad, ctas, x, y, message},
+#define ENTRY(name, ctas, cluster, x, y, message) \
+    {#name, planted_##name##_good, planted_##name##_bad, ctas, cluster, x, y, message},
     PLANTED_BUGS(ENTRY)};
 enum { BUG_COUNT = sizeof bugs / sizeof bugs[0] };
 
@@ -97,6 +105,9 @@ static tsr_status run_kernel(const planted *bug, int with_bug, matrices *m, unsi
     const tsr_emu_job job = {.name = bug->name,
                              .kernel = with_bug ? bug->bad : bug->good,
                              .args = &args,
+                             .cluster = bug->cluster,
+                             .arch = bug->cluster ? 90 : 80,
+                             .is_dependent = strcmp(bug->name, "grid_not_awaited") == 0,
                              .dtype_a = TSR_F32,
                              .dtype_b = TSR_F32,
                              .dtype_c = TSR_F32,

@@ -15,6 +15,7 @@
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_vector, emu_test_warp, emu_test_async_copy, emu_test_ldmatrix, emu_test_convert;
+kernel emu_test_stmatrix, emu_test_cluster;
 kernel emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3;
 kernel emu_test_handover, emu_test_pipeline;
 kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
@@ -25,6 +26,7 @@ typedef struct setup {
     tsr_dtype dtype; /* of A and B; C and D are f32 */
     unsigned threads_x, threads_y;
     size_t shared_bytes;
+    int cluster;
 } setup;
 
 static tsr_status try_kernel(const setup *s, const tsr_gemm_args *args, unsigned long long seed, int ctas, int workers,
@@ -33,6 +35,7 @@ static tsr_status try_kernel(const setup *s, const tsr_gemm_args *args, unsigned
     const tsr_emu_job job = {.name = s->name,
                              .kernel = s->function,
                              .args = args,
+                             .cluster = s->cluster,
                              .dtype_a = s->dtype,
                              .dtype_b = s->dtype,
                              .dtype_c = TSR_F32,
@@ -60,7 +63,7 @@ static void vectors_move(void **state)
     _Alignas(16) float a[ROWS * LD], d[ROWS * LD];
     for (int i = 0; i < ROWS * LD; i++)
         a[i] = (float)i;
-    const setup s = {"vector", emu_test_vector, TSR_F32, 16, ROWS, ROWS * N * sizeof(float)};
+    const setup s = {"vector", emu_test_vector, TSR_F32, 16, ROWS, ROWS * N * sizeof(float), 0};
     const tsr_gemm_args args = {
         .a = a, .d = d, .m = ROWS, .n = N, .k = N, .lda = LD, .ldd = LD, .batch = 1, .alpha = 1};
     run_kernel(&s, &args, 0);
@@ -78,7 +81,7 @@ static void warps_exchange(void **state)
     float a[N], d[ROWS][N];
     for (int i = 0; i < N; i++)
         a[i] = (float)(i * i % 101);
-    const setup s = {"warp", emu_test_warp, TSR_F32, 64, 1, N * sizeof(float)};
+    const setup s = {"warp", emu_test_warp, TSR_F32, 64, 1, N * sizeof(float), 0};
     const tsr_gemm_args args = {.a = a, .d = d, .m = ROWS, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
     for (unsigned long long seed = 0; seed < 10; seed++) {
         run_kernel(&s, &args, seed);
@@ -118,7 +121,7 @@ static void copies_land(void **state)
     float d[ROWS][WIDTH];
     for (int i = 0; i < ROWS * WIDTH; i++)
         a[i] = (float)(i + 1);
-    const setup s = {"async_copy", emu_test_async_copy, TSR_F32, 16, 1, 3 * WIDTH * sizeof(float)};
+    const setup s = {"async_copy", emu_test_async_copy, TSR_F32, 16, 1, 3 * WIDTH * sizeof(float), 0};
     for (int k = 1; k <= WIDTH; k++)
         for (int rows = 1; rows <= ROWS; rows += 4) {
             const tsr_gemm_args args = {
@@ -137,7 +140,7 @@ static void matrices_load(void **state)
     float d[32][32]; /* A has 32 rows, so D does too; 28 are used */
     for (int i = 0; i < 32 * 8; i++)
         a[i] = (uint16_t)(1000 + i);
-    const setup s = {"ldmatrix", emu_test_ldmatrix, TSR_F16, 32, 1, 512};
+    const setup s = {"ldmatrix", emu_test_ldmatrix, TSR_F16, 32, 1, 512, 0};
     const tsr_gemm_args args = {.a = a, .d = d, .m = 32, .n = 32, .k = 8, .lda = 8, .ldd = 32, .batch = 1, .alpha = 1};
     run_kernel(&s, &args, 1);
     int row = 0;
@@ -151,6 +154,61 @@ static void matrices_load(void **state)
                         assert_true(d[row][lane] == (float)a[(8 * matrix + i) * 8 + j]);
                     }
     assert_int_equal(row, 28);
+}
+
+/* stmatrix is what undoes ldmatrix; rows of lanes that give no address stay as they were. */
+static void matrices_are_stored(void **state)
+{
+    (void)state;
+    enum { ROWS = 192, STALE = 7 };
+    uint16_t a[ROWS][32];
+    static float d[ROWS * 32]; /* A has as many rows as D */
+    for (int i = 0; i < ROWS * 32; i++)
+        a[i / 32][i % 32] = (uint16_t)(1000 + i);
+    const setup s = {"stmatrix", emu_test_stmatrix, TSR_F16, 32, 1, 512, 0};
+    const tsr_gemm_args args = {
+        .a = a, .d = d, .m = ROWS, .n = 32, .k = 32, .lda = 32, .ldd = 32, .batch = 1, .alpha = 1};
+    run_kernel(&s, &args, 1);
+    int from = 0;
+    for (int kind = 0; kind < 6; kind++) {
+        const int count = 1 << kind % 3, transposed = kind / 3;
+        for (int matrix = 0; matrix < 4; matrix++)
+            for (int i = 0; i < 64; i++) {
+                const int row = i / 8, column = i % 8;
+                const int r = transposed ? column : row, c = transposed ? row : column;
+                const float expected = matrix < count ? (float)a[from + 2 * matrix + c % 2][4 * r + c / 2] : STALE;
+                /* The lane that read it back was the neighbour. */
+                assert_true(d[(32 * kind + ((8 * matrix + row) ^ 1)) * 32 + column] == expected);
+            }
+        from += 2 * count;
+    }
+}
+
+static void clusters_share_memory(void **state)
+{
+    (void)state;
+    enum { CTAS = 12, N = 64 };
+    float a[CTAS][N], d[CTAS][N];
+    for (int i = 0; i < CTAS * N; i++)
+        a[i / N][i % N] = (float)(i * 7 % 31);
+    const setup s = {"cluster", emu_test_cluster, TSR_F32, N, 1, 16 * N, 4};
+    const tsr_gemm_args args = {.a = a, .d = d, .m = CTAS, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
+    for (unsigned long long seed = 0; seed < 10; seed++) {
+        if (try_kernel(&s, &args, seed, CTAS, 2, 0) != TSR_OK)
+            fail_msg("%s", tsr_last_error());
+        for (int c = 0; c < CTAS; c += 4)
+            for (int x = 0; x < N; x++) {
+                float sum = 0, odd = 0;
+                for (int r = 0; r < 4; r++) {
+                    sum += a[c + r][x];
+                    odd += (float)((int)a[c + r][x] % 2);
+                }
+                assert_true(d[c][x] == sum);
+                assert_true(d[c + 1][x] == (float)(N - 1 - x));
+                assert_true(d[c + 2][x] == sum);
+                assert_true(d[c + 3][x] == odd);
+            }
+    }
 }
 
 /* Small integers: every product and sum is exact, in whatever order. */
@@ -201,9 +259,9 @@ static void check_product(const setup *s, int m, int n, int k, int trans_a, int 
 static void mma_multiplies(void **state)
 {
     (void)state;
-    const setup bf16 = {"mma_bf16", emu_test_mma_bf16, TSR_BF16, 32, 1, 512};
-    const setup f16 = {"mma_f16", emu_test_mma_f16, TSR_F16, 32, 1, 512};
-    const setup tf32 = {"mma_tf32", emu_test_mma_tf32, TSR_F32, 32, 1, 0};
+    const setup bf16 = {"mma_bf16", emu_test_mma_bf16, TSR_BF16, 32, 1, 512, 0};
+    const setup f16 = {"mma_f16", emu_test_mma_f16, TSR_F16, 32, 1, 512, 0};
+    const setup tf32 = {"mma_tf32", emu_test_mma_tf32, TSR_F32, 32, 1, 0, 0};
     check_product(&bf16, 16, 8, 32, 0, 0, 1, 1);
     check_product(&f16, 16, 8, 32, 0, 0, 1, 1);
     check_product(&tf32, 16, 8, 16, 0, 0, 1, 1);
@@ -213,8 +271,8 @@ static void wmma_multiplies(void **state)
 {
     (void)state;
     const size_t shared_bytes = 2 * 16 * 24 * 2 + 16 * 20 * 4;
-    const setup bf16 = {"wmma_bf16", emu_test_wmma_bf16, TSR_BF16, 32, 1, shared_bytes};
-    const setup f16 = {"wmma_f16", emu_test_wmma_f16, TSR_F16, 32, 1, shared_bytes};
+    const setup bf16 = {"wmma_bf16", emu_test_wmma_bf16, TSR_BF16, 32, 1, shared_bytes, 0};
+    const setup f16 = {"wmma_f16", emu_test_wmma_f16, TSR_F16, 32, 1, shared_bytes, 0};
     for (int trans = 0; trans < 4; trans++) {
         check_product(&bf16, 16, 16, 16, trans & 1, trans >> 1, 3, 0);
         check_product(&f16, 16, 16, 16, trans & 1, trans >> 1, 3, 0);
@@ -234,7 +292,7 @@ static void conversions_round(void **state)
     (void)state;
     enum { N = 65536 };
     float *a = malloc(N * sizeof *a), *d = malloc(5 * N * sizeof *d);
-    const setup s = {"convert", emu_test_convert, TSR_F32, 1024, 1, 0};
+    const setup s = {"convert", emu_test_convert, TSR_F32, 1024, 1, 0, 0};
     const tsr_gemm_args args = {.a = a, .d = d, .m = 5, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
     srand(7);
     for (int x = 0; x < N; x++) {
@@ -277,7 +335,7 @@ static void named_barriers_order(void **state)
     kernel *const kernels[] = {emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3};
     for (int bug = 0; bug < 4; bug++)
         for (unsigned long long seed = 0; seed < 8; seed++) {
-            const setup s = {"named", kernels[bug], TSR_F32, 96, 1, 2 * N * sizeof(float)};
+            const setup s = {"named", kernels[bug], TSR_F32, 96, 1, 2 * N * sizeof(float), 0};
             const tsr_status status = try_kernel(&s, &args, seed, 1, 1, 0);
             if (status != (bug ? TSR_KERNEL_FAULT : TSR_OK))
                 fail_msg("bug %d, seed %llu: %s", bug, seed, tsr_last_error());
@@ -297,7 +355,7 @@ static void a_pipeline_multiplies(void **state)
     static _Alignas(16) uint16_t a[MOST * LD], b[MOST * LD];
     static float d[MOST * LD];
     static const int shapes[][3] = {{64, 64, 32}, {1, 1, 1}, {63, 65, 31}, {130, 70, 130}, {66, 128, 97}};
-    const setup s = {"pipeline", emu_test_pipeline, TSR_BF16, 128, 1, 3 * (64 * 40 + 32 * 72) * 2};
+    const setup s = {"pipeline", emu_test_pipeline, TSR_BF16, 128, 1, 3 * (64 * 40 + 32 * 72) * 2, 0};
     fill(TSR_BF16, a, MOST * LD, 1);
     fill(TSR_BF16, b, MOST * LD, 2);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -325,7 +383,7 @@ static void ctas_hand_over(void **state)
     static unsigned workspace[MOST + MOST * N + 2];
     for (int i = 0; i < MOST * N; i++)
         a[i] = (float)(i % 7);
-    const setup s = {"handover", emu_test_handover, TSR_F32, 64, 1, 64 * sizeof(float)};
+    const setup s = {"handover", emu_test_handover, TSR_F32, 64, 1, 64 * sizeof(float), 0};
     for (int ctas = 1; ctas <= MOST; ctas += ctas < 10 ? 3 : 145)
         for (int backwards = 0; backwards < 2; backwards++)
             for (int workers = 1; workers <= 3; workers++) {
@@ -364,7 +422,7 @@ static void gpu_is_finite(void **state)
     static float a[CTAS * N], d[CTAS * N];
     static unsigned workspace[CTAS + CTAS * N + 2];
     /* So much shared memory that two CTAs fit on an SM. */
-    const setup s = {"handover", emu_test_handover, TSR_F32, 64, 1, 100 << 10};
+    const setup s = {"handover", emu_test_handover, TSR_F32, 64, 1, 100 << 10, 0};
     for (int workers = 1; workers <= 2; workers++)
         for (int missing = 0; missing < 2; missing++) {
             const int ctas = CTAS - missing;
@@ -394,7 +452,8 @@ int main(void)
         cmocka_unit_test(mma_multiplies),        cmocka_unit_test(wmma_multiplies),
         cmocka_unit_test(conversions_round),     cmocka_unit_test(named_barriers_order),
         cmocka_unit_test(a_pipeline_multiplies), cmocka_unit_test(ctas_hand_over),
-        cmocka_unit_test(gpu_is_finite),
+        cmocka_unit_test(gpu_is_finite),         cmocka_unit_test(matrices_are_stored),
+        cmocka_unit_test(clusters_share_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ TSR_DEVICE float tsr_fma_f32(float a, float b, float c)
 TSR_DEVICE double tsr_fma_f64(double a, double b, double c)
 {
 #if TSR_EMU
-    return __builtin_fma(a, b, c);
+    return tsr_emu_fma_f64(a, b, c);
 #else
     return __fma_rn(a, b, c);
 #endif

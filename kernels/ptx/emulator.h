@@ -56,6 +56,13 @@ unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsi
 
 /* a * b + c, rounded once, and seen by whoever follows the thread. */
 float tsr_emu_fma_f32(float a, float b, float c);
+double tsr_emu_fma_f64(double a, double b, double c);
+
+/* For those who count: the warp's matrix instruction did this many FLOP; the thread moves `bytes` of shared memory as
+ * hardware would; and what the thread's code does from now on is not what hardware does, or is again. */
+void tsr_emu_tensor_flops(unsigned flops);
+void tsr_emu_matrix_access(const void *address, unsigned bytes, int is_write);
+void tsr_emu_matrix_pause(int is_paused);
 
 /* Ends the kernel unless the bytes lie in the CTA's shared memory. */
 void tsr_emu_require_shared(const void *address, unsigned bytes);

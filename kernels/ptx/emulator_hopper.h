@@ -19,6 +19,17 @@ void tsr_emu_fence_async_shared(void);
 __attribute__((const)) unsigned tsr_emu_cluster_rank(void);
 void tsr_emu_cluster_arrive(void);
 void tsr_emu_cluster_wait(void);
+__attribute__((const)) unsigned tsr_emu_cluster_size(void);
+unsigned tsr_emu_cluster_map(unsigned address, unsigned rank);
+
+/* Shared memory of any CTA of the cluster; bytes: 4, 8 or 16. */
+void tsr_emu_cluster_load(void *to, unsigned address, unsigned bytes);
+void tsr_emu_cluster_store(unsigned address, const void *from, unsigned bytes);
+unsigned tsr_emu_cluster_add_u32(unsigned address, unsigned value);
+void tsr_emu_cluster_add_f32(unsigned address, float value);
+
+/* Until the grid before this one has ended. */
+void tsr_emu_grid_wait(void);
 
 /* Warps and warp groups. */
 unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the caller's warp */

@@ -68,6 +68,7 @@ TSR_DEVICE void tsr_mma_bf16(float acc[4], const unsigned a[4], const unsigned b
         own.a[i] = tsr_widen_bf16((unsigned short)(a[i / 2] >> i % 2 * 16));
     for (int i = 0; i < 4; i++)
         own.b[i] = tsr_widen_bf16((unsigned short)(b[i / 2] >> i % 2 * 16));
+    tsr_emu_tensor_flops(2 * 16 * 8 * (unsigned)own.k);
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_lanes, &own);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -86,6 +87,7 @@ TSR_DEVICE void tsr_mma_f16(float acc[4], const unsigned a[4], const unsigned b[
         own.a[i] = tsr_widen_f16((unsigned short)(a[i / 2] >> i % 2 * 16));
     for (int i = 0; i < 4; i++)
         own.b[i] = tsr_widen_f16((unsigned short)(b[i / 2] >> i % 2 * 16));
+    tsr_emu_tensor_flops(2 * 16 * 8 * (unsigned)own.k);
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_lanes, &own);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -104,6 +106,7 @@ TSR_DEVICE void tsr_mma_tf32(float acc[4], const unsigned a[4], const unsigned b
         own.a[i] = tsr_f32_of_bits(a[i] & 0xffffe000u);
     for (int i = 0; i < 2; i++)
         own.b[i] = tsr_f32_of_bits(b[i] & 0xffffe000u);
+    tsr_emu_tensor_flops(2 * 16 * 8 * (unsigned)own.k);
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_lanes, &own);
 #else
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

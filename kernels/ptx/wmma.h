@@ -70,10 +70,15 @@ TSR_DEVICE unsigned tsr_emu_wmma_index(int i, unsigned stride, int is_col)
 
 TSR_DEVICE void tsr_emu_wmma_load(unsigned *registers, const unsigned short *from, unsigned stride, int is_col)
 {
+    const unsigned lane = (threadIdx.x + threadIdx.y * blockDim.x) % 32;
     tsr_emu_wmma_check(from, stride, 2);
+    /* To be counted as what the compiler makes of it: one ldmatrix of 16 lines, each in two pieces of 16 bytes. */
+    tsr_emu_matrix_access(from + lane % 16 * stride + lane / 16 * 8, 16, 0);
+    tsr_emu_matrix_pause(1);
     for (int i = 0; i < 8; i += 2)
         registers[i / 2] = from[tsr_emu_wmma_index(i, stride, is_col)] |
                            (unsigned)from[tsr_emu_wmma_index(i + 1, stride, is_col)] << 16;
+    tsr_emu_matrix_pause(0);
 }
 
 typedef struct tsr_emu_wmma_operands {
@@ -210,6 +215,7 @@ TSR_DEVICE void tsr_wmma_multiply_bf16(tsr_wmma_acc *acc, const tsr_wmma_bf16 *a
         own.a[i] = tsr_widen_bf16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
         own.b[i] = tsr_widen_bf16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
     }
+    tsr_emu_tensor_flops(2 * 16 * 16 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
 #else
     const unsigned *x = a->registers, *y = b->registers;
@@ -243,6 +249,7 @@ TSR_DEVICE void tsr_wmma_multiply_f16(tsr_wmma_acc *acc, const tsr_wmma_f16 *a, 
         own.a[i] = tsr_widen_f16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
         own.b[i] = tsr_widen_f16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
     }
+    tsr_emu_tensor_flops(2 * 16 * 16 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
 #else
     const unsigned *x = a->registers, *y = b->registers;
@@ -271,9 +278,15 @@ TSR_DEVICE void tsr_wmma_store_shared(float *to_shared, const tsr_wmma_acc *acc,
     const float *d = acc->elements;
 #if TSR_EMU
     tsr_emu_require_shared(to_shared, 64);
+    const unsigned lane = (threadIdx.x + threadIdx.y * blockDim.x) % 32;
     tsr_emu_wmma_check(to_shared, stride, 4);
+    /* To be counted as four stores of 8 bytes, with the layout of mma's accumulators. */
+    for (unsigned i = 0; i < 4; i++)
+        tsr_emu_matrix_access(to_shared + (lane / 4 + i % 2 * 8) * stride + lane % 4 * 2 + i / 2 * 8, 8, 1);
+    tsr_emu_matrix_pause(1);
     for (int i = 0; i < 8; i++)
         to_shared[tsr_emu_wmma_index(i, stride, 0)] = d[i];
+    tsr_emu_matrix_pause(0);
 #else
     asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%0], {%1, %2, %3, %4, %5, %6, %7, %8}, %9;" ::"r"(
                      tsr_shared_address(to_shared)),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/at_once.h"
 #include "api/validate.h"
 #include "core/error.h"
 
@@ -111,6 +112,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
     context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
     context->log = taken.log;
     context->user = taken.user;
+    tsr_staging_init(&context->staging);
     context->cache =
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
     status = context->cache ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment())
@@ -119,6 +121,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
         tsr_context_destroy(context);
         return status;
     }
+    tsr_at_once_open(context);
     *out = context;
     return TSR_OK;
 }
@@ -128,6 +131,7 @@ void tsr_context_destroy(tsr_context *context)
     if (!context)
         return;
     tsr_plan_cache_destroy(context->cache);
+    tsr_staging_close(&context->staging);
     for (size_t i = 0; i < context->target_count; i++)
         context->targets[i].backend->close(&context->targets[i].device);
     free(context);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "api/staging.h"
 #include "plan/plan.h"
 
 typedef struct tsr_plan_cache tsr_plan_cache;
@@ -17,11 +18,16 @@ struct tsr_context {
     void (*log)(const char *line, void *user);
     void *user;
     tsr_plan_cache *cache;
+    const tsr_row
+        *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
+    int gpu_beside;                /* 1: the cost model must choose between CPU and GPU */
+    tsr_staging staging;
 };
 
 struct tsr_plan {
     tsr_context *context;
     tsr_planned planned;
+    int at_once; /* tsr_plan_is_at_once */
     atomic_int references;
 };
 
@@ -39,6 +45,9 @@ tsr_plan *tsr_plan_cache_find(tsr_plan_cache *cache, const tsr_problem *problem)
 /* Keeps a reference of its own. When another thread was faster, returns that thread's plan with a reference for the
  * caller and releases `plan`; otherwise returns `plan`. */
 tsr_plan *tsr_plan_cache_insert(tsr_plan_cache *cache, const tsr_problem *problem, tsr_plan *plan);
+
+/* The problem's plan, from the cache or made, with a reference for the caller. */
+tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out);
 
 /* Runs the plan. Operands that the device cannot read are copied in and out, and the call waits. */
 tsr_status tsr_run_inputs(tsr_plan *plan, const tsr_plan_inputs *inputs);

@@ -1,12 +1,14 @@
 /* The one-line calls, and the default context behind them: the library's one mutable global. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "api/at_once.h"
 #include "api/context.h"
 #include "core/error.h"
 
 static pthread_mutex_t default_mutex = PTHREAD_MUTEX_INITIALIZER;
-static tsr_context *default_context;
+static _Atomic(tsr_context *) default_context;
 
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
  * every caller, exit handlers included. */
@@ -15,13 +17,19 @@ tsr_status tsr_default_context(tsr_context **out)
     tsr_status status = TSR_OK;
     if (!out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
-    pthread_mutex_lock(&default_mutex);
-    if (!default_context) {
-        const char *device = getenv("TESSERA_DEVICE");
-        status = tsr_context_create(device && *device ? device : "auto", NULL, &default_context);
+    tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
+    if (!context) {
+        pthread_mutex_lock(&default_mutex);
+        context = atomic_load_explicit(&default_context, memory_order_relaxed);
+        if (!context) {
+            const char *device = getenv("TESSERA_DEVICE");
+            status = tsr_context_create(device && *device ? device : "auto", NULL, &context);
+            if (status == TSR_OK)
+                atomic_store_explicit(&default_context, context, memory_order_release);
+        }
+        pthread_mutex_unlock(&default_mutex);
     }
-    *out = default_context;
-    pthread_mutex_unlock(&default_mutex);
+    *out = context;
     return status;
 }
 
@@ -33,42 +41,56 @@ static tsr_status check_ld(const char *name, int64_t ld, int64_t columns)
                                     (long long)ld, (long long)columns);
 }
 
-static tsr_status run(tsr_gemm_desc *desc, tsr_trans trans_a, tsr_trans trans_b, const tsr_run_args *args, int64_t lda,
-                      int64_t ldb, int64_t ldc)
+/* The long way, with all checks: by a descriptor and a plan. */
+static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, const tsr_gemm_args *g)
 {
-    tsr_status status = check_ld("lda", lda, trans_a == TSR_T ? desc->m : desc->k);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, g->m, g->n, g->k);
+    tsr_run_args args = tsr_run_args_make(g->a, g->b, g->d);
+    args.alpha.value = g->alpha;
+    args.beta.value = g->beta;
+    desc.a.trans = (tsr_trans)g->trans_a;
+    desc.b.trans = (tsr_trans)g->trans_b;
+    desc.a.ld = g->lda;
+    desc.b.ld = g->ldb;
+    desc.c.ld = desc.d.ld = g->ldd;
+    tsr_status status = check_ld("lda", g->lda, desc.a.trans == TSR_T ? g->m : g->k);
     if (status == TSR_OK)
-        status = check_ld("ldb", ldb, trans_b == TSR_T ? desc->k : desc->n);
+        status = check_ld("ldb", g->ldb, desc.b.trans == TSR_T ? g->k : g->n);
     if (status == TSR_OK)
-        status = check_ld("ldc", ldc, desc->n);
-    if (status != TSR_OK)
-        return status;
-    desc->a.trans = trans_a;
-    desc->b.trans = trans_b;
-    desc->a.ld = lda;
-    desc->b.ld = ldb;
-    desc->c.ld = desc->d.ld = ldc;
+        status = check_ld("ldc", g->ldd, g->n);
     tsr_context *context = NULL;
-    status = tsr_default_context(&context);
-    return status == TSR_OK ? tsr_gemm(context, desc, args) : status;
+    if (status == TSR_OK)
+        status = tsr_default_context(&context);
+    return status == TSR_OK ? tsr_gemm(context, &desc, &args) : status;
+}
+
+/* Every member is named: the compiler would clear the rest by a slow instruction. */
+#define ARGS                                                                                                           \
+    {                                                                                                                  \
+        .a = a, .b = b, .c = c, .d = c, .workspace = NULL, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, \
+        .ldd = ldc, .batch_a = 0, .batch_b = 0, .batch_c = 0, .batch_d = 0, .batch = 1, .alpha = (double)alpha,        \
+        .beta = (double)beta, .trans_a = (int)trans_a, .trans_b = (int)trans_b, .split = 1                             \
+    }
+
+/* The short way if it can be gone, see at_once.h. */
+static inline __attribute__((always_inline)) tsr_status call(tsr_dtype dtype, const tsr_gemm_args *args)
+{
+    tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
+    if (context && (unsigned)(args->trans_a | args->trans_b) <= TSR_T && tsr_at_once(context, dtype, args))
+        return TSR_OK;
+    return run(dtype, args);
 }
 
 tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                      int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, m, n, k);
-    tsr_run_args args = tsr_run_args_make(a, b, c);
-    args.alpha.value = (double)alpha;
-    args.beta.value = (double)beta;
-    return run(&desc, trans_a, trans_b, &args, lda, ldb, ldc);
+    const tsr_gemm_args args = ARGS;
+    return call(TSR_F32, &args);
 }
 
 tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                      const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F64, m, n, k);
-    tsr_run_args args = tsr_run_args_make(a, b, c);
-    args.alpha.value = alpha;
-    args.beta.value = beta;
-    return run(&desc, trans_a, trans_b, &args, lda, ldb, ldc);
+    const tsr_gemm_args args = ARGS;
+    return call(TSR_F64, &args);
 }

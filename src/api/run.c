@@ -1,15 +1,17 @@
 /* Plans, prepared operands and runs behind the public functions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/at_once.h"
 #include "api/context.h"
+#include "api/stream.h"
 #include "api/validate.h"
 #include "core/error.h"
 
 #define PACK_ALIGN_BYTES 4096
 
-/* The problem's plan, from the cache or made. */
-static tsr_status plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out)
+tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out)
 {
     tsr_plan *plan = tsr_plan_cache_find(context->cache, problem);
     if (!plan) {
@@ -23,6 +25,7 @@ static tsr_status plan_of(tsr_context *context, const tsr_problem *problem, tsr_
             free(plan);
             return status;
         }
+        plan->at_once = tsr_plan_is_at_once(&plan->planned);
         plan = tsr_plan_cache_insert(context->cache, problem, plan);
     }
     *out = plan;
@@ -35,7 +38,7 @@ tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "out" : "context");
     tsr_problem problem;
     const tsr_status status = tsr_validate_desc(desc, &problem);
-    return status == TSR_OK ? plan_of(context, &problem, out) : status;
+    return status == TSR_OK ? tsr_plan_of(context, &problem, out) : status;
 }
 
 void tsr_plan_release(tsr_plan *plan)
@@ -116,10 +119,51 @@ void tsr_prepared_release(tsr_prepared *prepared)
     free(prepared);
 }
 
+static tsr_status run_checked(tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    if (tsr_run_wants_tiles(plan))
+        return tsr_run_tiles(plan, inputs);
+    return plan->planned.workspace_bytes && !inputs->workspace ? tsr_run_with_workspace(plan, inputs)
+                                                               : tsr_run_inputs(plan, inputs);
+}
+
+/* 1 if the GPU failed, not the caller, and nothing ties the product to it: the context has a CPU that reaches all
+ * operands, and nobody asked for a kernel by name. */
+static int another_device_may(const tsr_plan *plan, tsr_status status)
+{
+    const tsr_problem *p = &plan->planned.problem;
+    if (plan->planned.target->device.kind != TSR_DEVICE_CUDA || plan->planned.named ||
+        plan->context->targets[0].device.kind != TSR_DEVICE_CPU)
+        return 0;
+    for (const char *which = "abcd"; *which; which++)
+        if (tsr_problem_operand(p, *which)->memory != TSR_HOST)
+            return 0;
+    return status == TSR_DRIVER_ERROR || status == TSR_OUT_OF_MEMORY;
+}
+
+/* What the GPU failed to do; it left C as it was where D is C. */
+static tsr_status run_on_cpu(const tsr_plan *plan, const tsr_plan_inputs *inputs, tsr_status why)
+{
+    tsr_context *context = plan->context;
+    tsr_plan_inputs on_host = *inputs;
+    tsr_planned planned;
+    if (context->log) {
+        char line[700];
+        snprintf(line, sizeof line, "%s: %s; the product was computed on the CPU", tsr_status_text(why),
+                 tsr_last_error());
+        context->log(line, context->user);
+    }
+    const tsr_status status = tsr_plan_build(&plan->planned.problem, &context->targets[0], 1, &planned);
+    on_host.workspace = NULL;
+    return status == TSR_OK ? tsr_plan_execute(&planned, &on_host) : status;
+}
+
 tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
 {
     if (!plan || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
+    if (plan->at_once && tsr_planned_at_once(&plan->planned, args))
+        return TSR_OK;
     tsr_run_args taken;
     tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
     if (status == TSR_OK)
@@ -141,14 +185,16 @@ tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
         .beta = taken.beta.value,
         .stream = taken.stream,
     };
-    return plan->planned.workspace_bytes && !taken.workspace ? tsr_run_with_workspace(plan, &inputs)
-                                                             : tsr_run_inputs(plan, &inputs);
+    status = run_checked(plan, &inputs);
+    return status != TSR_OK && another_device_may(plan, status) ? run_on_cpu(plan, &inputs, status) : status;
 }
 
 tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
     if (!context || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "args" : "context");
+    if (desc && tsr_desc_at_once(context, desc, args))
+        return TSR_OK;
     tsr_run_args taken;
     tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
     tsr_problem problem;
@@ -160,7 +206,7 @@ tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_r
     if (!tsr_any_operand_on_host(&problem) && problem.workspace_limit_bytes > given_bytes)
         problem.workspace_limit_bytes = given_bytes;
     tsr_plan *plan = NULL;
-    status = plan_of(context, &problem, &plan);
+    status = tsr_plan_of(context, &problem, &plan);
     if (status != TSR_OK)
         return status;
     status = tsr_plan_run(plan, &taken);

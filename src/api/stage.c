@@ -34,8 +34,9 @@ static void copy_rows(const tsr_plan *plan, char which, char *caller, char *tigh
         }
 }
 
-/* Allocates the device buffer and, if `read`, fills it from `caller`. */
-static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read, void *stream, staged *out)
+/* Allocates the device buffer and, if `read`, fills it from `caller`. `keep`: what comes back must not go straight to
+ * the caller, whose memory holds what a second try would need. */
+static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read, int keep, void *stream, staged *out)
 {
     tsr_target *target = plan->planned.target;
     const tsr_allocator *allocator = &plan->context->allocator;
@@ -45,7 +46,7 @@ static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read
     tsr_status status = target->backend->alloc(&target->device, (size_t)out->bytes, &out->device);
     if (status != TSR_OK)
         return status;
-    if (!is_tight(tsr_problem_operand(p, which), device_operand, p->batch)) {
+    if (keep || !is_tight(tsr_problem_operand(p, which), device_operand, p->batch)) {
         out->packed = tsr_alloc(allocator, 64, (size_t)out->bytes);
         if (!out->packed)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to stage %lld bytes of operand %c", out->bytes, which);
@@ -81,7 +82,7 @@ static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
     for (int i = 0; i < 4 && status == TSR_OK; i++) {
         if (!needed[i] || !tsr_operand_staged(p, &target->device, "abcd"[i]))
             continue;
-        status = stage(plan, "abcd"[i], caller[i], i < 3, inputs -> stream, &copies[i]);
+        status = stage(plan, "abcd"[i], caller[i], i < 3, i == 3 && inputs->beta != 0, inputs->stream, &copies[i]);
         seen[i] = copies[i].device;
     }
     if (status == TSR_OK) {

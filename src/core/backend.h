@@ -30,6 +30,23 @@ typedef struct tsr_launch {
     void *stream;                    /* CUDA */
 } tsr_launch;
 
+/* Copies that overlap with kernels, for operands that come from the host tile by tile. Nothing waits but `wait`.
+ * Streams and events are the device's own kinds of handle. */
+typedef struct tsr_async {
+    tsr_status (*pin)(tsr_device *device, size_t bytes, void **out); /* host memory that the device reads by itself */
+    void (*unpin)(tsr_device *device, void *pointer);
+    tsr_status (*open_stream)(tsr_device *device, void **out);
+    void (*close_stream)(tsr_device *device, void *stream);
+    tsr_status (*open_event)(tsr_device *device, void **out);
+    void (*close_event)(tsr_device *device, void *event);
+    tsr_status (*upload)(tsr_device *device, void *to, const void *pinned, size_t bytes, void *stream);
+    tsr_status (*download)(tsr_device *device, void *pinned, const void *from, size_t bytes, void *stream);
+    tsr_status (*record)(tsr_device *device, void *event, void *stream);
+    /* What is put in `stream` from now on begins after what `event` recorded last. */
+    tsr_status (*follow)(tsr_device *device, void *stream, void *event);
+    tsr_status (*wait)(tsr_device *device, void *event);
+} tsr_async;
+
 typedef struct tsr_backend {
     /* Fills *out but for out->allocator. TSR_NO_DEVICE with the reason if there is none. */
     tsr_status (*open)(int ordinal, const tsr_backend_options *options, tsr_device *out);
@@ -44,6 +61,7 @@ typedef struct tsr_backend {
     tsr_status (*synchronize)(tsr_device *device, void *stream);
     /* 1 if this build holds code of the row for the device's kind; the reason otherwise. */
     int (*has_code)(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes);
+    const tsr_async *async; /* NULL where the memory is the host's */
 } tsr_backend;
 
 extern const tsr_backend tsr_cpu_backend, tsr_cuda_backend, tsr_emu_backend;

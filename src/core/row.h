@@ -26,6 +26,10 @@ typedef struct tsr_cpu_call {
 } tsr_cpu_call;
 typedef tsr_status tsr_cpu_run(const tsr_row *row, const tsr_cpu_call *call);
 
+/* Runs one product at once, in the calling thread, asking for no memory, if it is small: 1. 0: it is not, and nothing
+ * was written. Arguments are valid, M, N and K above 0, alpha not 0, batch 1. The bits are those of `run`. */
+typedef int tsr_cpu_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm_args *args);
+
 /* Prepared operands of a CPU row, which = 'a' or 'b'. Bytes are 0 where the row has no packed form. */
 typedef size_t tsr_cpu_pack_bytes(const tsr_row *row, const tsr_problem *problem, char which);
 typedef tsr_status tsr_cpu_pack(const tsr_row *row, const tsr_problem *problem, char which, const void *data,
@@ -81,6 +85,7 @@ struct tsr_row {
     void (*work)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 
     tsr_cpu_run *run; /* CPU rows */
+    tsr_cpu_at_once *at_once;
     tsr_cpu_pack_bytes *pack_bytes;
     tsr_cpu_pack *pack;
 };

@@ -5,6 +5,7 @@
 #include "core/row.h"
 
 tsr_cpu_run tsr_cpu_sequential, tsr_cpu_tiled;
+tsr_cpu_at_once tsr_cpu_tiled_at_once;
 tsr_cpu_pack_bytes tsr_cpu_tiled_pack_bytes;
 tsr_cpu_pack tsr_cpu_tiled_pack;
 

@@ -5,41 +5,59 @@
 enum {
     MAX_ROWS = 480,
     MAX_COLUMNS = 512,
-    MAX_OPS = 24 << 20,        /* what one thread does in about 100 us */
-    UNPACKED_ROWS = 48,        /* with so many rows a B whose lines push each other out of the cache is copied */
-    CONFLICT_BYTES = 2048,     /* namely one whose rows lie a multiple of this apart */
-    PANEL_BYTES = 256 * 32 * 4 /* of the largest panel: kc * nr * bytes of an element */
+    MAX_OPS = 24 << 20,         /* what one thread does in about 100 us */
+    UNPACKED_ROWS = 48,         /* with so many rows a B whose lines push each other out of the cache is copied */
+    CONFLICT_BYTES = 2048,      /* namely one whose rows lie a multiple of this apart */
+    PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
+    CACHED_BYTES = 16 * 1024,   /* a D that stays in L1 beside the rest */
+    SHORT_K = 64                /* with so few steps lower tiles, which the processor overlaps better */
 };
+
+static inline int fits_panels(const tsr_tiles *tiles, const tsr_gemm_args *g)
+{
+    return g->m <= MAX_ROWS && g->n <= MAX_COLUMNS && g->k <= tiles->kc;
+}
 
 int tsr_direct_fits(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
-    if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes)
-        return 0;
-    if (g->m > MAX_ROWS || g->n > MAX_COLUMNS || g->k > job->tiles->kc)
+    if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes || !fits_panels(job->tiles, g))
         return 0;
     return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS;
 }
 
-/* All rows of one panel of columns: tiles of mr rows, the last two of nearly equal height. */
-static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long left)
+/* All rows of one panel of columns, cut into tiles of nearly equal height. */
+static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long m)
 {
-    while (left > 0) {
-        const int mr = tiles->mr, take = (int)(left >= 2 * mr ? mr : left > mr ? (left + 1) / 2 : left);
-        tsr_tile_of(tiles, take, tile->n)(tile);
+    const int vectors = tsr_vectors_of(tiles, tile->n);
+    const int most = vectors == 2 && tile->k <= SHORT_K ? tiles->rows[2] : tiles->rows[vectors - 1];
+    tsr_micro_run *const *run = tiles->width[vectors - 1][tile->n != vectors * tiles->lanes];
+    if (m <= most) {
+        run[m - 1](tile);
+        return;
+    }
+    const unsigned count = ((unsigned)m + (unsigned)most - 1) / (unsigned)most;
+    const int least = (int)((unsigned)m / count), higher = (int)m - least * (int)count;
+    for (int i = 0; i < (int)count; i++) {
+        const int take = least + (i < higher);
+        run[take - 1](tile);
         tile->a = (const char *)tile->a + take * tile->a_row_bytes;
         tile->d = (char *)tile->d + take * tile->d_row_bytes;
         if (tile->c)
             tile->c = (const char *)tile->c + take * tile->c_row_bytes;
-        left -= take;
     }
 }
 
-static void multiply(const tsr_job *job, long long z)
+/* Columns of the next panel: two vectors, three where they are the last; one alone keeps the loads too busy. */
+static int panel_columns(const tsr_tiles *tiles, long long left)
 {
-    const tsr_gemm_args *g = job->args;
-    const tsr_tiles *tiles = job->tiles;
-    const long long bytes = job->element_bytes, ldb_bytes = g->ldb * bytes;
+    return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
+}
+
+static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                     long long z)
+{
+    const long long ldb_bytes = g->ldb * bytes;
     const int copied = g->trans_b || (g->m > UNPACKED_ROWS && ldb_bytes % CONFLICT_BYTES == 0);
     const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
@@ -47,28 +65,35 @@ static void multiply(const tsr_job *job, long long z)
     _Alignas(64) char panel[PANEL_BYTES];
     tsr_micro tile = {
         .k = g->k,
+        .a = a,
         .a_row_bytes = g->trans_a ? bytes : g->lda * bytes,
         .a_k_bytes = g->trans_a ? g->lda * bytes : bytes,
+        .b = b,
         .b_k_bytes = ldb_bytes,
+        .c = c,
         .c_row_bytes = g->ldc * bytes,
+        .d = d,
         .d_row_bytes = g->ldd * bytes,
         .alpha = g->alpha,
         .beta = g->beta,
+        .n = 0,
+        .fetch = g->m * g->n * bytes > CACHED_BYTES,
+        .stream = 0,
     };
-    for (long long j = 0; j < g->n; j += tiles->nr) {
-        const long long left = g->n - j, across = j * bytes;
-        tile.n = left < tiles->nr ? (int)left : tiles->nr;
+    for (long long j = 0, across = 0; j < g->n; j += tile.n, across = j * bytes) {
+        tile.n = panel_columns(tiles, g->n - j);
         tile.a = a;
         tile.b = copied ? panel : b + across;
         tile.c = c ? c + across : NULL;
         tile.d = d + across;
-        const int width = tile.n > tiles->lanes ? tiles->nr : tiles->lanes;
-        if (copied)
+        if (copied) {
+            const int width = tsr_vectors_of(tiles, tile.n) * tiles->lanes;
             tile.b_k_bytes = width * bytes;
-        if (g->trans_b)
-            job->store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
-        else if (copied)
-            job->store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
+            if (g->trans_b)
+                store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
+            else
+                store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
+        }
         rows(tiles, &tile, g->m);
     }
 }
@@ -76,5 +101,44 @@ static void multiply(const tsr_job *job, long long z)
 void tsr_direct(const tsr_job *job)
 {
     for (long long z = 0; z < job->args->batch; z++)
-        multiply(job, z);
+        multiply(job->tiles, job->store, job->args, job->element_bytes, z);
+}
+
+/* All of D in one tile; 0 if it does not fit one. */
+static inline int one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes)
+{
+    if (g->trans_b || g->n > 3 * tiles->lanes || g->k > tiles->kc)
+        return 0;
+    const int n = (int)g->n, vectors = tsr_vectors_of(tiles, n);
+    if (g->m > tiles->rows[vectors - 1])
+        return 0;
+    const tsr_micro tile = {
+        .k = g->k,
+        .a = g->a,
+        .a_row_bytes = g->trans_a ? bytes : g->lda * bytes,
+        .a_k_bytes = g->trans_a ? g->lda * bytes : bytes,
+        .b = g->b,
+        .b_k_bytes = g->ldb * bytes,
+        .c = g->c,
+        .c_row_bytes = g->ldc * bytes,
+        .d = g->d,
+        .d_row_bytes = g->ldd * bytes,
+        .alpha = g->alpha,
+        .beta = g->beta,
+        .n = n,
+        .fetch = 0,
+        .stream = 0,
+    };
+    tiles->width[vectors - 1][n != vectors * tiles->lanes][g->m - 1](&tile);
+    return 1;
+}
+
+int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes)
+{
+    if (one_tile(tiles, g, element_bytes))
+        return 1;
+    if (!fits_panels(tiles, g) || 2 * g->m * g->n * g->k > MAX_OPS)
+        return 0;
+    multiply(tiles, store, g, element_bytes, 0);
+    return 1;
 }

@@ -176,8 +176,8 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 
 const tsr_isa tsr_isa_avx512 = {
     .name = "avx512",
-    .f32 = {.mr = MR, .nr = 32, .lanes = 16, .kc = 256, .run = f32_tiles},
-    .f64 = {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .run = f64_tiles},
+    .f32 = {.mr = MR, .nr = 32, .lanes = 16, .kc = 256, .rows = {16, 12, 8}, .width = f32_tiles},
+    .f64 = {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles},
     .store = {[TSR_F32] = TSR_STORE(f32),
               [TSR_F64] = TSR_STORE(f64),
               [TSR_F16] = TSR_STORE(f16),

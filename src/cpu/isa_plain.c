@@ -198,8 +198,8 @@ static inline void f64_transpose(V r[LANES])
 
 const tsr_isa tsr_isa_plain = {
     .name = "plain",
-    .f32 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .run = f32_tiles},
-    .f64 = {.mr = MR, .nr = 4, .lanes = 2, .kc = 256, .run = f64_tiles},
+    .f32 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .rows = {8, 6, 4}, .width = f32_tiles},
+    .f64 = {.mr = MR, .nr = 4, .lanes = 2, .kc = 256, .rows = {8, 6, 4}, .width = f64_tiles},
     .store = {[TSR_F32] = TSR_STORE(f32),
               [TSR_F64] = TSR_STORE(f64),
               [TSR_F16] = TSR_STORE(f16),

@@ -25,6 +25,7 @@ typedef struct tsr_micro {
     int64_t d_row_bytes;
     double alpha, beta;
     int n;      /* columns, 1 .. vectors * lanes */
+    int fetch;  /* D is not in L1: fetch its lines while the last steps run */
     int stream; /* write D past the caches: D's rows are vector-aligned and D is far larger than the caches */
 } tsr_micro;
 
@@ -89,15 +90,20 @@ typedef struct tsr_store {
         prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, prefix##_update, prefix##_finish \
     }
 
+#define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */
+#define TSR_TILE_ROWS    16 /* rows of the highest */
+
+/* Tiles of one width, by rows - 1; with the last vector whole or partly used. */
+typedef tsr_micro_run *const tsr_tiles_of_width[2][TSR_TILE_ROWS];
+
 /* The register tiles of one compute type. */
 typedef struct tsr_tiles {
-    int mr, nr;                /* rows and columns of the largest */
-    int lanes;                 /* elements of a vector; nr is `TSR_TILE_VECTORS` vectors */
-    int kc;                    /* steps of K between two write-backs, see docs/CPU.md */
-    tsr_micro_run *const *run; /* see tsr_tile_of */
+    int mr, nr;                      /* rows and columns of the tile that packed panels are for: two vectors wide */
+    int lanes;                       /* elements of a vector */
+    int kc;                          /* steps of K between two write-backs, see docs/CPU.md */
+    int rows[TSR_TILE_VECTORS];      /* the highest tile of each width; rows[1] is mr */
+    const tsr_tiles_of_width *width; /* by vectors - 1 */
 } tsr_tiles;
-
-#define TSR_TILE_VECTORS 2
 
 typedef struct tsr_isa {
     const char *name;                 /* "avx512" */
@@ -105,12 +111,17 @@ typedef struct tsr_isa {
     tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
 } tsr_isa;
 
-/* The tile for rows x columns, 1 .. mr and 1 .. nr. */
-static inline tsr_micro_run *tsr_tile_of(const tsr_tiles *tiles, int rows, int columns)
+/* Vectors that hold so many columns, of a tile. */
+static inline int tsr_vectors_of(const tsr_tiles *tiles, long long columns)
 {
-    const int vectors = columns > tiles->lanes ? 2 : 1;
-    const int masked = columns != vectors * tiles->lanes;
-    return tiles->run[((rows - 1) * TSR_TILE_VECTORS + (vectors - 1)) * 2 + masked];
+    return columns > 2 * tiles->lanes ? 3 : columns > tiles->lanes ? 2 : 1;
+}
+
+/* The tile for rows x columns, 1 .. tiles->rows[vectors - 1] and 1 .. 3 * lanes. */
+static inline tsr_micro_run *tsr_tile_of(const tsr_tiles *tiles, long long rows, long long columns)
+{
+    const int vectors = tsr_vectors_of(tiles, columns);
+    return tiles->width[vectors - 1][columns != vectors * tiles->lanes][rows - 1];
 }
 
 /* All instruction sets of this build, the best first, NULL at the end; the last one runs everywhere. */

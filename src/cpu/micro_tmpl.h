@@ -1,7 +1,8 @@
-/* The register tile for one element type and one instruction set; included once for each. The includer defines
+/* The register tiles for one element type and one instruction set; included once for each. The includer defines
  *   T               float or double
  *   NAME(x)         the names of this instance
- *   MR              rows of the largest tile, 6 or 12; 2 * MR accumulators and 3 more must fit the registers
+ *   MR              rows of the largest tile two vectors wide, 6 or 12; 2 * MR accumulators and 3 more must fit the
+ *                   registers; of tiles three vectors wide MR * 2 / 3, of those one vector wide MR * 4 / 3
  *   V, LANES        vector type and its elements
  *   M, M_FIRST(n)   mask type, and the mask of the first n lanes
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
@@ -18,50 +19,61 @@
 /* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
 #define LAST_STEPS  48
 #define LEAST_STEPS 16 /* with fewer the fetches would cost more than they save */
-#define NV          TSR_TILE_VECTORS
-#define GROUPS      ((MR + 4) / 5)
+#define UNROLL      4  /* steps of the loop's body: a shorter loop, whose end the processor foresees more often */
+#define MAX_GROUPS  4
 
 /* A[i][p] for the current p: one base pointer for five rows, reached by the addressing modes (the stride times 1, 2 and
  * 4; a second stride register for 3), so that any stride costs no more than a packed panel. */
-#define A_AT(i) (*(const T *)(base[(i) / 5] + ((i) % 5 == 3 ? row3 : row * ((i) % 5))))
+#define A_AT(i) (*(const T *)(at->a[(i) / 5] + ((i) % 5 == 3 ? at->row3 : at->row * ((i) % 5))))
 
-/* clang-format off */
-static inline __attribute__((always_inline)) const char *NAME(step)(V acc[MR][NV], const char *base[GROUPS],
-    const char *b, const tsr_micro *t, const int64_t row, const int64_t row3, const M mask, const int mr, const int nv,
-    const int masked)
-/* clang-format on */
+/* Where a tile reads. */
+typedef struct NAME(place) {
+    const char *a[MAX_GROUPS], *b;
+    int64_t row, row3, a_step, b_step;
+} NAME(place);
+
+/* One step of K. The compiler is kept from unrolling the pointers too: it would run out of registers. */
+static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place) * at, const M mask, const int mr,
+                                                             const int nv, const int masked)
 {
-    V bv[NV];
-#pragma GCC unroll 2
+    V bv[TSR_TILE_VECTORS];
+#pragma GCC unroll 3
     for (int v = 0; v < nv; v++) {
-        const T *at = (const T *)b + v * LANES;
-        bv[v] = masked && v == nv - 1 ? V_LOAD_MASK(mask, at) : V_LOAD(at);
+        const T *b = (const T *)at->b + v * LANES;
+        bv[v] = masked && v == nv - 1 ? V_LOAD_MASK(mask, b) : V_LOAD(b);
     }
-#pragma GCC unroll 12
+#pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
         const V av = V_SET1(A_AT(i));
-#pragma GCC unroll 2
-        for (int v = 0; v < nv; v++)
-            acc[i][v] = V_FMA(av, bv[v], acc[i][v]);
-    }
 #pragma GCC unroll 3
-    for (int g = 0; g < (mr + 4) / 5; g++)
-        base[g] += t->a_k_bytes;
-    return b + t->b_k_bytes;
+        for (int v = 0; v < nv; v++)
+            acc[i * nv + v] = V_FMA(av, bv[v], acc[i * nv + v]);
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < (mr + 4) / 5; g++) {
+        at->a[g] += at->a_step;
+        __asm__("" : "+r"(at->a[g]));
+    }
+    at->b += at->b_step;
+    __asm__("" : "+r"(at->b));
 }
 
-static inline __attribute__((always_inline)) void NAME(write)(V acc[MR][NV], const tsr_micro *t, const M mask,
-                                                              const int mr, const int nv, const int masked)
+/* D = alpha * sums + beta * C; nothing to compute where alpha is 1 and beta 0, the usual case. */
+static inline __attribute__((always_inline)) void NAME(write)(const V *acc, const tsr_micro *t, const M mask,
+                                                              const int mr, const int nv, const int masked,
+                                                              const int plain)
 {
     const V alpha = V_SET1((T)t->alpha), beta = V_SET1((T)t->beta);
-    const int has_c = t->beta != 0, stream = t->stream;
-#pragma GCC unroll 12
+    const int has_c = !plain && t->beta != 0, stream = !plain && t->stream;
+    const char *c_row = t->c;
+    char *d_row = t->d;
+#pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {
-        const T *c = (const T *)((const char *)t->c + i * t->c_row_bytes);
-        T *d = (T *)((char *)t->d + i * t->d_row_bytes);
-#pragma GCC unroll 2
+        const T *c = (const T *)c_row;
+        T *d = (T *)d_row;
+#pragma GCC unroll 3
         for (int v = 0; v < nv; v++) {
-            V sum = V_MUL(alpha, acc[i][v]);
+            V sum = plain ? acc[i * nv + v] : V_MUL(alpha, acc[i * nv + v]);
             if (masked && v == nv - 1) {
                 if (has_c)
                     sum = V_FMA(beta, V_LOAD_MASK(mask, c + v * LANES), sum);
@@ -75,44 +87,54 @@ static inline __attribute__((always_inline)) void NAME(write)(V acc[MR][NV], con
                     V_STORE(d + v * LANES, sum);
             }
         }
+        c_row += t->c_row_bytes;
+        d_row += t->d_row_bytes;
+        __asm__("" : "+r"(c_row), "+r"(d_row));
     }
+}
+
+static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const int mr, const int nv)
+{
+    const char *d = t->d;
+    for (int i = 0; i < mr; i++, d += t->d_row_bytes)
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++)
+            FETCH_TO_WRITE(d + v * LANES * (int)sizeof(T));
 }
 
 static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
                                                              const int masked)
 {
     const M mask = M_FIRST(t->n - (nv - 1) * LANES);
-    const int64_t row = t->a_row_bytes, row3 = 3 * row;
-    const char *base[GROUPS];
-    const char *b = t->b;
-    V acc[MR][NV];
+    NAME(place)
+    at = {.b = t->b, .row = t->a_row_bytes, .row3 = 3 * t->a_row_bytes, .a_step = t->a_k_bytes, .b_step = t->b_k_bytes};
+    V acc[16 * TSR_TILE_VECTORS];
 
-#pragma GCC unroll 12
-    for (int i = 0; i < mr; i++)
-#pragma GCC unroll 2
-        for (int v = 0; v < nv; v++)
-            acc[i][v] = V_ZERO();
+#pragma GCC unroll 36
+    for (int i = 0; i < mr * nv; i++)
+        acc[i] = V_ZERO();
+    at.a[0] = t->a;
 #pragma GCC unroll 3
-    for (int g = 0; g < (mr + 4) / 5; g++)
-        base[g] = (const char *)t->a + 5 * g * row;
+    for (int g = 1; g < (mr + 4) / 5; g++)
+        at.a[g] = at.a[g - 1] + 5 * at.row;
 
-    int64_t k = t->k;
-    for (; k > LAST_STEPS; k--)
-        b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
-    if (t->k > LEAST_STEPS) {
-#pragma GCC unroll 12
-        for (int i = 0; i < mr; i++)
-#pragma GCC unroll 2
-            for (int v = 0; v < nv; v++)
-                FETCH_TO_WRITE((const char *)t->d + i * t->d_row_bytes + v * LANES * (int)sizeof(T));
-    }
-    for (; k >= 4; k -= 4)
+    int64_t left = t->k, until = t->fetch && left > LEAST_STEPS ? LAST_STEPS : 0;
+    for (;;) {
+        for (; left >= until + UNROLL; left -= UNROLL)
 #pragma GCC unroll 4
-        for (int u = 0; u < 4; u++)
-            b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
-    for (; k > 0; k--)
-        b = NAME(step)(acc, base, b, t, row, row3, mask, mr, nv, masked);
-    NAME(write)(acc, t, mask, mr, nv, masked);
+            for (int u = 0; u < UNROLL; u++)
+                NAME(step)(acc, &at, mask, mr, nv, masked);
+        if (until == 0)
+            break;
+        until = 0;
+        NAME(fetch)(t, mr, nv);
+    }
+    for (; left > 0; left--)
+        NAME(step)(acc, &at, mask, mr, nv, masked);
+    if (t->alpha == 1 && t->beta == 0 && !t->stream)
+        NAME(write)(acc, t, mask, mr, nv, masked, 1);
+    else
+        NAME(write)(acc, t, mask, mr, nv, masked, 0);
 }
 
 /* The functions of the table: constants for rows, vectors, and whether the last vector is partly used. */
@@ -121,28 +143,45 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     {                                                                 \
         NAME(tile)(t, mr, nv, masked);                                \
     }
-#define ONES(mr)  ONE(mr, 1, 0) ONE(mr, 1, 1) ONE(mr, 2, 0) ONE(mr, 2, 1)
-#define NAMES(mr) NAME(tile_##mr##_1_0), NAME(tile_##mr##_1_1), NAME(tile_##mr##_2_0), NAME(tile_##mr##_2_1)
+#define ROWS_4(F, nv, m)  F(1, nv, m) F(2, nv, m) F(3, nv, m) F(4, nv, m)
+#define ROWS_6(F, nv, m)  ROWS_4(F, nv, m) F(5, nv, m) F(6, nv, m)
+#define ROWS_8(F, nv, m)  ROWS_6(F, nv, m) F(7, nv, m) F(8, nv, m)
+#define ROWS_12(F, nv, m) ROWS_8(F, nv, m) F(9, nv, m) F(10, nv, m) F(11, nv, m) F(12, nv, m)
+#define ROWS_16(F, nv, m) ROWS_12(F, nv, m) F(13, nv, m) F(14, nv, m) F(15, nv, m) F(16, nv, m)
+#define LIST(mr, nv, m)   NAME(tile_##mr##_##nv##_##m),
+#if MR == 12
+#define ROWS_OF_1 ROWS_16
+#define ROWS_OF_2 ROWS_12
+#define ROWS_OF_3 ROWS_8
+#else
+#define ROWS_OF_1 ROWS_8
+#define ROWS_OF_2 ROWS_6
+#define ROWS_OF_3 ROWS_4
+#endif
 
 /* clang-format off */
-ONES(1) ONES(2) ONES(3) ONES(4) ONES(5) ONES(6)
-#if MR > 6
-ONES(7) ONES(8) ONES(9) ONES(10) ONES(11) ONES(12)
-#endif
+ROWS_OF_1(ONE, 1, 0) ROWS_OF_1(ONE, 1, 1) ROWS_OF_2(ONE, 2, 0) ROWS_OF_2(ONE, 2, 1) ROWS_OF_3(ONE, 3, 0)
+ROWS_OF_3(ONE, 3, 1)
 
-static tsr_micro_run *const NAME(tiles)[] = {
-    NAMES(1), NAMES(2), NAMES(3), NAMES(4), NAMES(5), NAMES(6),
-#if MR > 6
-    NAMES(7), NAMES(8), NAMES(9), NAMES(10), NAMES(11), NAMES(12),
-#endif
+static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
+    {{ROWS_OF_1(LIST, 1, 0)}, {ROWS_OF_1(LIST, 1, 1)}},
+    {{ROWS_OF_2(LIST, 2, 0)}, {ROWS_OF_2(LIST, 2, 1)}},
+    {{ROWS_OF_3(LIST, 3, 0)}, {ROWS_OF_3(LIST, 3, 1)}},
 };
 /* clang-format on */
 
 #undef ONE
-#undef ONES
-#undef NAMES
+#undef LIST
+#undef ROWS_4
+#undef ROWS_6
+#undef ROWS_8
+#undef ROWS_12
+#undef ROWS_16
+#undef ROWS_OF_1
+#undef ROWS_OF_2
+#undef ROWS_OF_3
 #undef A_AT
-#undef NV
 #undef LAST_STEPS
 #undef LEAST_STEPS
-#undef GROUPS
+#undef UNROLL
+#undef MAX_GROUPS

@@ -153,8 +153,12 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
-    tsr_micro tile = {
-        .stream = n->stream, .k = steps, .a_row_bytes = a.span_bytes, .a_k_bytes = a.k_bytes, .b_k_bytes = b->k_bytes};
+    tsr_micro tile = {.fetch = 1,
+                      .stream = n->stream,
+                      .k = steps,
+                      .a_row_bytes = a.span_bytes,
+                      .a_k_bytes = a.k_bytes,
+                      .b_k_bytes = b->k_bytes};
     char *d;
     const char *c;
     if (n->narrow) {

@@ -124,7 +124,8 @@ static void write_back(const stream *s, char *d, const char *c, const void *sums
 static void updates(const stream *s, const char *matrix, const char *x, char *sums, long long n)
 {
     _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
-    memset(sums, 0, (size_t)(s->rows * s->piece * s->job->wide_bytes));
+    for (int i = 0; i < s->rows; i++)
+        memset(sums + i * s->piece * s->job->wide_bytes, 0, (size_t)(n * s->job->wide_bytes));
     for (long long p = 0; p < s->k; p += K_STEPS) {
         const long long steps = s->k - p < K_STEPS ? s->k - p : K_STEPS;
         const tsr_update update = {.count = n,
@@ -204,4 +205,17 @@ tsr_status tsr_stream(const tsr_job *job)
     if (s.gathered)
         tsr_scratch_give(&device->scratch, s.gathered);
     return TSR_OK;
+}
+
+int tsr_stream_at_once(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    stream s = describe(job);
+    if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
+        (s.dots && s.x_step != job->element_bytes && s.k > GATHER_ELEMS))
+        return 0;
+    cut(&s);
+    for (long long i = 0; i < s.tasks * g->batch; i++)
+        run_task(&s, i, 0);
+    return 1;
 }

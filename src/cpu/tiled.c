@@ -21,6 +21,30 @@ static void scale(const tsr_job *job)
             }
 }
 
+int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm_args *args)
+{
+    const tsr_cpu_device *cpu = device->impl;
+    const tsr_dtype dtype = row->dtype_ab;
+    const int bytes = dtype == TSR_F64 ? 8 : 4;
+    const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
+    const tsr_store *store = &cpu->isa->store[dtype];
+    if (tsr_shape_of(args->m, args->n, args->k, args->trans_b) == TSR_SHAPE_TILES)
+        return tsr_direct_at_once(tiles, store, args, bytes);
+    const tsr_job job = {
+        .args = args,
+        .isa = cpu->isa,
+        .tiles = tiles,
+        .store = store,
+        .device = device,
+        .packed_a = NULL,
+        .packed_b = NULL,
+        .threads = 1,
+        .element_bytes = bytes,
+        .wide_bytes = bytes,
+    };
+    return tsr_stream_at_once(&job);
+}
+
 tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
 {
     const tsr_gemm_args *g = call->args;

@@ -12,4 +12,5 @@ const tsr_backend tsr_cuda_backend = {
     .download = tsr_cuda_download,
     .synchronize = tsr_cuda_synchronize,
     .has_code = tsr_cuda_has_code,
+    .async = &tsr_cuda_async,
 };

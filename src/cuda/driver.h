@@ -69,6 +69,7 @@ enum {
     TSR_CU_JIT_ERROR_LOG_BUFFER = 5,
     TSR_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     TSR_CU_EVENT_DEFAULT = 0,
+    TSR_CU_EVENT_DISABLE_TIMING = 2,
     TSR_CU_STREAM_NON_BLOCKING = 1,
     TSR_CU_CAPTURE_THREAD_LOCAL = 1,
     TSR_CU_LEGACY_STREAM = 1 /* cuGetProcAddress: a NULL stream is the legacy default stream */
@@ -103,6 +104,9 @@ enum {
     X(mem_get_info, cuMemGetInfo, (size_t * free_bytes, size_t * total_bytes))                                         \
     X(mem_alloc, cuMemAlloc, (tsr_cu_pointer * pointer, size_t bytes))                                                 \
     X(mem_free, cuMemFree, (tsr_cu_pointer pointer))                                                                   \
+    X(mem_alloc_host, cuMemAllocHost, (void **pointer, size_t bytes))                                                  \
+    X(mem_free_host, cuMemFreeHost, (void *pointer))                                                                   \
+    X(stream_wait_event, cuStreamWaitEvent, (tsr_cu_stream stream, tsr_cu_event event, unsigned flags))                \
     X(memcpy_htod_async, cuMemcpyHtoDAsync, (tsr_cu_pointer to, const void *from, size_t bytes, tsr_cu_stream stream)) \
     X(memcpy_dtoh_async, cuMemcpyDtoHAsync, (void *to, tsr_cu_pointer from, size_t bytes, tsr_cu_stream stream))       \
     X(stream_create, cuStreamCreate, (tsr_cu_stream * stream, unsigned flags))                                         \

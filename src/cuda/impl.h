@@ -45,6 +45,7 @@ tsr_status tsr_cuda_free(tsr_device *device, void *pointer);
 tsr_status tsr_cuda_upload(tsr_device *device, void *to, const void *from, size_t bytes, void *stream);
 tsr_status tsr_cuda_download(tsr_device *device, void *to, const void *from, size_t bytes, void *stream);
 tsr_status tsr_cuda_synchronize(tsr_device *device, void *stream);
+extern const tsr_async tsr_cuda_async;
 int tsr_cuda_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes);
 
 /* Loads `image` for the row and makes it resident; tsr_cuda_load looks the image up in the build's table first. */

@@ -36,6 +36,10 @@ static __attribute__((noinline)) void global_access(emu_thread *thread, const vo
         fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes - thread->window);
         fail(&fault, address, size, is_write, place);
     }
+    if (cta->worker->launch->job->is_dependent && !tsr_emu_knows_grid_wait(thread)) {
+        fault = (emu_fault){.kind = EMU_MISUSE, .rule = "global memory is used before griddepcontrol.wait"};
+        fail(&fault, address, size, is_write, place);
+    }
     const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
     if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
                                &fault))
@@ -86,6 +90,16 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
 {
     access(address, size, is_write, 0, 0, place);
+}
+
+void tsr_emu_checked_read(const void *address, size_t size, int aligned, const void *place)
+{
+    access(address, size, 0, aligned, 1, place);
+}
+
+void tsr_emu_checked_write(const void *address, size_t size, int aligned, const void *place)
+{
+    access(address, size, 1, aligned, 1, place);
 }
 
 void tsr_emu_require_shared(const void *address, unsigned bytes)

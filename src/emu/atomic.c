@@ -104,6 +104,7 @@ unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsi
         tsr_emu_fail_thread(&fault, place);
     }
 
+    tsr_emu_watch_put(self, TSR_WATCH_GLOBAL_ATOMIC, sizeof *word, (uintptr_t)word, place);
     pthread_mutex_lock(&launch->atomics.lock);
     int enough = 1;
     emu_far *board = find_board(&launch->atomics, word, order & TSR_EMU_RELEASE, allocator);

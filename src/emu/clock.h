@@ -12,11 +12,11 @@
 
 #include "core/memory.h"
 
-/* clock << 12 | kind << 10 | thread. The kind is the shadow's own business and 0 here. */
+/* clock << 14 | kind << 12 | thread. The kind is the shadow's own business and 0 here. */
 typedef uint32_t emu_stamp;
 
-#define EMU_STAMP_SHIFT  12
-#define EMU_STAMP_THREAD 1023u
+#define EMU_STAMP_SHIFT  14
+#define EMU_STAMP_THREAD 4095u
 #define EMU_CLOCK_MAX    ((1u << (32 - EMU_STAMP_SHIFT)) - 2) /* the highest value is no clock */
 
 /* For each thread, the highest clock whose accesses are seen. Shared by all that learned the same. */

@@ -72,6 +72,8 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     *copy = (emu_copy){.offset = offset, .bytes = bytes, .group = thread->copies.committed};
     if (from_bytes)
         memcpy(copy->data, from, from_bytes);
+    tsr_emu_watch_put(thread, TSR_WATCH_COPY, bytes, from_bytes ? (uintptr_t)from : 0, place);
+    tsr_emu_watch_put(thread, EMU_RECORD_TO, bytes, offset - thread->window, place);
     if (thread->cta->trace)
         tsr_emu_trace_copy(thread, copy, from, from_bytes, place);
 }

@@ -32,7 +32,8 @@ static const tsr_cuda_limits h200_limits = {
 
 typedef struct emu_device {
     unsigned long long seed;
-    tsr_emu_trace *trace; /* of the next launches, or NULL */
+    tsr_emu_trace *trace;           /* of the next launches, or NULL */
+    const tsr_emu_watcher *watcher; /* likewise */
 } emu_device;
 
 /* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
@@ -119,9 +120,10 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_row *row = launch->row;
     const emu_device *impl = device->impl;
-    const tsr_emu_code *code = tsr_find_emu_code(row->instance);
+    const tsr_emu_code *code = impl->watcher ? impl->watcher->code(row->instance) : tsr_find_emu_code(row->instance);
     if (!code)
-        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
+        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", row->instance,
+                        impl->watcher ? " to be watched" : "");
     const tsr_problem *problem = launch->problem;
     tsr_tensor_maps maps;
     const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
@@ -136,6 +138,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .kernel_tma = code->kernel_tma,
         .maps = row->tma ? &maps : NULL,
         .cluster = tsr_row_cluster(row),
+        .arch = row->min_arch,
         .args = launch->args,
         .dtype_a = problem->a.dtype,
         .dtype_b = problem->b.dtype,
@@ -150,6 +153,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,
         .trace = impl->trace,
+        .watcher = impl->watcher,
     };
     return tsr_emu_run(&job);
 }
@@ -157,6 +161,11 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
 void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace)
 {
     ((emu_device *)device->impl)->trace = trace;
+}
+
+void tsr_emu_watch_launches(tsr_device *device, const tsr_emu_watcher *watcher)
+{
+    ((emu_device *)device->impl)->watcher = watcher;
 }
 
 static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
@@ -184,6 +193,10 @@ static void emu_close(tsr_device *device)
 void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace)
 {
     (void)device, (void)trace;
+}
+void tsr_emu_watch_launches(tsr_device *device, const tsr_emu_watcher *watcher)
+{
+    (void)device, (void)watcher;
 }
 static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
 {

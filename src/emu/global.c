@@ -193,7 +193,7 @@ static int classify(const emu_global *global, uintptr_t address, size_t size, in
 }
 
 /* CTA + 1, and the stamp; its kind is 1 for writes, 2 for atomic ones. */
-enum { CLAIM_WRITE = 1 << 10, CLAIM_ATOMIC = 2 << 10 };
+enum { CLAIM_WRITE = 1 << 12, CLAIM_ATOMIC = 2 << 12 };
 
 static uint64_t claim_word(const emu_agent *agent, int is_write)
 {

@@ -57,6 +57,11 @@ static void clear(emu_cta *cta)
     }
     hopper->n_mbarriers = 0;
     drop_meeting(time, &hopper->cluster);
+    for (unsigned i = 0; i < EMU_CLUSTER_CTAS; i++) {
+        tsr_emu_seen_drop(time, hopper->ends[i]);
+        hopper->ends[i] = NULL;
+        hopper->ended[i] = 0;
+    }
     for (unsigned i = 0; hopper->threads && i < launch->n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         for (unsigned j = 0; j < thread->n_products; j++)
@@ -94,6 +99,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
     const emu_launch *launch = cta->worker->launch;
     emu_cta_hopper *hopper = cta->hopper;
     clear(cta);
+    hopper->grid_waited = 0;
     for (unsigned i = 0; i < hopper->n_groups; i++) {
         emu_group *group = &hopper->groups[i];
         *group = (emu_group){.tiles = group->tiles};
@@ -101,11 +107,21 @@ void tsr_emu_hopper_begin(emu_cta *cta)
     for (unsigned i = 0; i < launch->n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         hopper->fences[i].count = 0;
+        memset(thread->reached, 0, sizeof thread->reached);
+        thread->has_grid_waited = 0;
         thread->has_arrived = thread->is_wgmma_fenced = 0;
         thread->products_committed = thread->stores_committed = 0;
         for (unsigned j = 0; j < EMU_ACCUMULATORS; j++)
             thread->accumulators[j].registers = NULL;
     }
+}
+
+emu_thread *tsr_emu_hopper_self(const void *place)
+{
+    emu_thread *self = tsr_emu_current;
+    if (!self->hopper)
+        tsr_emu_break("an instruction of compute capability 9.0 in a kernel for older GPUs", place);
+    return self;
 }
 
 void tsr_emu_break(const char *rule, const void *place)
@@ -179,7 +195,7 @@ static void complete_cluster(emu_cta *cta)
 
 void tsr_emu_cluster_arrive(void)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_meeting *meeting = &self->cta->hopper->cluster;
     if (self->hopper->has_arrived)
         tsr_emu_break("a thread arrives twice at the cluster's barrier and does not wait in between",
@@ -195,7 +211,7 @@ void tsr_emu_cluster_arrive(void)
 void tsr_emu_cluster_wait(void)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_meeting *meeting = &self->cta->hopper->cluster;
     if (!self->hopper->has_arrived)
         tsr_emu_break("a thread waits at the cluster's barrier where it did not arrive", place);
@@ -205,13 +221,35 @@ void tsr_emu_cluster_wait(void)
     tsr_emu_acquire(self, meeting->done);
 }
 
+/* The last thread of CTA `rank` ends. Its shared memory may go now: whoever reached into it must have told, and what
+ * was sent to it must have come. */
+static void end_window(emu_thread *last, unsigned rank)
+{
+    const emu_launch *launch = last->cta->worker->launch;
+    emu_cta_hopper *hopper = last->cta->hopper;
+    for (unsigned i = 0; i < hopper->n_mbarriers; i++)
+        if (hopper->mbarriers[i].loads && hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
+            tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", last->place);
+    for (unsigned i = 0; i < launch->n_threads; i++) {
+        const emu_reach *reach = &last->cta->threads[i].hopper->reached[rank];
+        if (reach->clock && hopper->ends[rank]->clocks[i] < reach->clock)
+            tsr_emu_break("this CTA may end while another one still reaches into its shared memory", reach->place);
+    }
+}
+
 void tsr_emu_hopper_thread_ends(emu_thread *thread)
 {
+    emu_cta_hopper *hopper = thread->cta->hopper;
+    const emu_launch *launch = thread->cta->worker->launch;
     tsr_emu_stores_end(thread);
     tsr_emu_products_end(thread);
     if (thread->hopper->has_arrived)
         tsr_emu_break("a thread ends between its arrival and its wait at the cluster's barrier",
                       __builtin_return_address(0));
+    if (launch->cluster > 1)
+        tsr_emu_release(thread, &hopper->ends[thread->rank]);
+    if (++hopper->ended[thread->rank] == launch->cta_threads)
+        end_window(thread, thread->rank);
     thread->cta->live--; /* as it will be */
     complete_cluster(thread->cta);
     thread->cta->live++;
@@ -233,7 +271,7 @@ void tsr_emu_set_registers(int count, int raise)
 {
     enum { SM_REGISTERS = 65536 };
     const void *place = __builtin_return_address(0);
-    const emu_thread *self = tsr_emu_current;
+    const emu_thread *self = tsr_emu_hopper_self(place);
     const emu_launch *launch = self->cta->worker->launch;
     emu_cta_hopper *hopper = self->cta->hopper;
     emu_group *group = &hopper->groups[self->id / EMU_GROUP_THREADS];

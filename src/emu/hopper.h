@@ -1,5 +1,5 @@
 /* What Hopper's instructions add to the machine: clusters, mbarriers, the bulk copy engine, the tensor
- * cores. Private to src/emu. A slot has this where its kernel takes tensor maps. */
+ * cores. Private to src/emu. A slot has this where its kernel is for such a GPU. */
 #ifndef TSR_EMU_HOPPER_H
 #define TSR_EMU_HOPPER_H
 
@@ -19,7 +19,8 @@ enum {
     EMU_WGMMA_M = 64,
     EMU_WGMMA_K = 16,
     EMU_WGMMA_MAX_N = 256,
-    EMU_STORES = 16 /* bulk stores in flight, of a thread */
+    EMU_STORES = 16, /* bulk stores in flight, of a thread */
+    EMU_CLUSTER_CTAS = 8
 };
 
 struct emu_thread;
@@ -70,8 +71,12 @@ typedef struct emu_cta_hopper {
     emu_meeting cluster;
     emu_group *groups; /* of the slot's threads */
     unsigned n_groups;
-    emu_fences *fences; /* one for each thread */
+    emu_fences *fences;               /* one for each thread */
+    unsigned ended[EMU_CLUSTER_CTAS]; /* threads of each CTA that have ended */
+    emu_seen *ends[EMU_CLUSTER_CTAS]; /* what these had done and seen */
     struct emu_thread_hopper *threads;
+    int grid_waited; /* some thread was first to wait for the grid before, at this stamp */
+    emu_stamp grid_stamp;
 } emu_cta_hopper;
 
 /* One wgmma that a thread has issued. */
@@ -100,8 +105,16 @@ typedef struct emu_store {
     unsigned group;
 } emu_store;
 
+/* The last time that a thread reached into another CTA's shared memory. */
+typedef struct emu_reach {
+    uint32_t clock; /* 0: never */
+    const void *place;
+} emu_reach;
+
 typedef struct emu_thread_hopper {
-    int has_arrived; /* at the cluster's barrier, and not waited */
+    emu_reach reached[EMU_CLUSTER_CTAS];
+    int has_grid_waited; /* griddepcontrol.wait */
+    int has_arrived;     /* at the cluster's barrier, and not waited */
     unsigned arrived_phase;
     int is_wgmma_fenced;
     unsigned n_products, products_committed;
@@ -118,6 +131,15 @@ void tsr_emu_hopper_free(struct emu_cta *cta);
 void tsr_emu_hopper_begin(struct emu_cta *cta);
 /* A thread has ended: nothing of it may be under way. */
 void tsr_emu_hopper_thread_ends(struct emu_thread *thread);
+
+/* The calling thread, which must run a kernel for such a GPU. */
+struct emu_thread *tsr_emu_hopper_self(const void *place);
+
+/* A thread reaches into the shared memory of CTA `rank` of its cluster, which must be there. */
+void tsr_emu_reach(struct emu_thread *self, unsigned rank, const void *place);
+
+/* 1 if the thread waited for the grid before this one, or learned of a thread that did. */
+int tsr_emu_knows_grid_wait(const struct emu_thread *self);
 
 /* __syncthreads of one CTA of a cluster. */
 void tsr_emu_barrier_in_cluster(struct emu_thread *self, const void *place);

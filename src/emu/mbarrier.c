@@ -50,7 +50,7 @@ static void complete(emu_cta *cta, emu_mbarrier *bar)
 void tsr_emu_mbarrier_init(unsigned address, unsigned count)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_cta *cta = self->cta;
     const size_t offset = tsr_emu_place_in_slot(self, address, 8, place);
     emu_fault fault = {0};
@@ -80,7 +80,7 @@ void tsr_emu_mbarrier_init(unsigned address, unsigned count)
 
 void tsr_emu_fence_mbarrier_init(void)
 {
-    const emu_thread *self = tsr_emu_current;
+    const emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_cta_hopper *hopper = self->cta->hopper;
     const size_t window = self->window;
     for (unsigned i = 0; i < hopper->n_mbarriers; i++)
@@ -100,24 +100,15 @@ static void arrive(emu_thread *self, emu_mbarrier *bar, const void *place)
 void tsr_emu_mbarrier_arrive(unsigned address, unsigned rank)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
-    const emu_launch *launch = self->cta->worker->launch;
-    if (rank >= launch->cluster)
-        tsr_emu_break("an arrival at a CTA that the cluster does not have", place);
-    if (rank != self->rank) {
-        unsigned live = 0;
-        for (unsigned i = 0; i < launch->cta_threads; i++)
-            live += self->cta->threads[rank * launch->cta_threads + i].state != EMU_ENDED;
-        if (live == 0)
-            tsr_emu_break("an arrival at a CTA that has ended", place);
-    }
+    emu_thread *self = tsr_emu_hopper_self(place);
+    tsr_emu_reach(self, rank, place);
     arrive(self, use(self, address, rank, place), place);
 }
 
 void tsr_emu_mbarrier_arrive_expect(unsigned address, unsigned bytes)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_mbarrier *bar = use(self, address, self->rank, place);
     bar->bytes += bytes;
     arrive(self, bar, place);
@@ -149,7 +140,7 @@ static void deliver_one(emu_thread *self, emu_mbarrier *bar)
 void tsr_emu_mbarrier_wait(unsigned address, unsigned parity)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_mbarrier *bar = use(self, address, self->rank, place);
     if (parity > 1)
         tsr_emu_break("a phase's parity is 0 or 1", place);
@@ -164,7 +155,7 @@ void tsr_emu_mbarrier_wait(unsigned address, unsigned parity)
 
 void tsr_emu_fence_async_shared(void)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_fences *fences = &self->cta->hopper->fences[self->id];
     fences->clocks[fences->count++ % EMU_FENCES] = self->clock.stamp >> EMU_STAMP_SHIFT;
     if (!tsr_emu_clock_advance(&self->cta->shared.time, &self->clock))

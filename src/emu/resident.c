@@ -16,6 +16,7 @@ static void slot_free(emu_cta *cta, const emu_launch *launch)
         tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
     }
     tsr_emu_hopper_free(cta);
+    tsr_emu_watch_free(cta);
     tsr_free(allocator, cta->threads);
     tsr_free(allocator, cta->ready);
     tsr_emu_far_free(&cta->far, allocator);
@@ -44,7 +45,8 @@ static int slot_fill(emu_cta *cta, emu_worker *worker)
     void *stacks = mmap(NULL, (size_t)launch->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cta->stacks = stacks == MAP_FAILED ? NULL : stacks;
-    return cta->ready && cta->threads && cta->stacks && (!job->kernel_tma || tsr_emu_hopper_make(cta));
+    return cta->ready && cta->threads && cta->stacks && (!launch->is_hopper || tsr_emu_hopper_make(cta)) &&
+           (!job->watcher || tsr_emu_watch_make(cta));
 }
 
 /* Memory for one more resident CTA, NULL when there is not enough. */
@@ -81,12 +83,22 @@ static int admit(emu_worker *worker)
         atomic_fetch_sub(&launch->n_resident, 1);
         return 0;
     }
-    const long long number = atomic_fetch_add(&launch->next_cta, 1);
+    const tsr_emu_watcher *watcher = launch->job->watcher;
+    long long number;
+    do
+        number = atomic_fetch_add(&launch->next_cta, 1);
+    while (watcher && watcher->select && number < launch->n_ctas &&
+           !watcher->select(watcher->user, number * launch->cluster));
     if (number >= atomic_load(&launch->stop_at)) {
         atomic_fetch_sub(&launch->n_resident, 1);
         return 0;
     }
     emu_cta *cta = slot_make(worker);
+    if (cta && cta->watch && !tsr_emu_watch_begin(cta)) {
+        cta->next = worker->free;
+        worker->free = cta;
+        cta = NULL;
+    }
     if (!cta) {
         worker->fault = (emu_fault){.kind = EMU_NO_MEMORY, .cta = number};
         return 0;
@@ -110,6 +122,8 @@ static int run_resident(emu_worker *worker)
             continue;
         }
         tsr_emu_trace_end(cta);
+        if (cta->watch)
+            tsr_emu_watch_end(cta);
         *link = cta->next;
         cta->next = worker->free;
         worker->free = cta;

@@ -50,16 +50,20 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
     const unsigned cluster = job->cluster > 1 ? (unsigned)job->cluster : 1, threads = job->threads_x * job->threads_y;
     emu_launch launch = {.job = job,
                          .cluster = cluster,
+                         .is_hopper = job->kernel_tma || cluster > 1 || job->arch >= 90 || job->is_dependent,
                          .cta_threads = threads,
                          .n_threads = threads * cluster,
                          .window_stride = (job->shared_bytes + 1023) / 1024 * 1024 + WINDOW_GAP,
                          .n_ctas = job->grid.x / cluster * job->grid.y * job->grid.z};
-    if (cluster > EMU_MAX_CLUSTER || (cluster > 1 && (job->grid.x % cluster || threads % 32 || !job->kernel_tma)))
+    if (cluster > EMU_MAX_CLUSTER || (cluster > 1 && (job->grid.x % cluster || threads % 32)))
         return tsr_fail(TSR_INTERNAL, "%s: %lld CTAs of %u threads do not form clusters of %u", job->name, job->grid.x,
                         threads, cluster);
-    if (launch.n_threads < 1 || launch.n_threads > TSR_EMU_MAX_THREADS)
-        return tsr_fail(TSR_INTERNAL, "%s: a CTA of %u threads, must be 1 to %d", job->name, launch.n_threads,
+    if (threads < 1 || threads > TSR_EMU_MAX_THREADS)
+        return tsr_fail(TSR_INTERNAL, "%s: a CTA of %u threads, must be 1 to %d", job->name, threads,
                         TSR_EMU_MAX_THREADS);
+    if (launch.n_threads > TSR_EMU_MAX_SLOT_THREADS)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: the emulator runs clusters of at most %d threads, this has %u", job->name,
+                        TSR_EMU_MAX_SLOT_THREADS, launch.n_threads);
     if (launch.n_ctas <= 0)
         return TSR_OK;
     const tsr_emu_trace *trace = job->trace;

@@ -6,6 +6,7 @@
 #include "core/tensor_map.h"
 #include "core/tensor_spec.h"
 #include "emu/trace.h"
+#include "emu/watch.h"
 
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
@@ -14,6 +15,8 @@ typedef struct tsr_emu_job {
     void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
     const tsr_tensor_maps *maps; /* of kernel_tma: from tsr_emu_encode, or all zero where there is none */
     int cluster;                 /* CTAs along x that form a cluster and run together; 0 and 1: no clusters */
+    int arch;                    /* compute capability that the kernel is written for; implied by maps and clusters */
+    int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */
     const tsr_gemm_args *args;   /* also says which addresses may be touched, with the dtypes below */
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
     tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */
@@ -23,12 +26,14 @@ typedef struct tsr_emu_job {
     unsigned long long seed; /* of the order in which threads run */
     int workers;             /* CPU threads, at least 1; the result does not depend on it */
     const tsr_allocator *allocator;
-    tsr_emu_trace *trace; /* NULL: none */
+    tsr_emu_trace *trace;           /* NULL: none */
+    const tsr_emu_watcher *watcher; /* NULL: none; else the kernel is one compiled for it */
 } tsr_emu_job;
 
 enum {
-    TSR_EMU_MAX_THREADS = 1024, /* of a CTA, as on the hardware */
-    TSR_EMU_SMS = 132,          /* as many CTAs are resident at once as such a GPU holds */
+    TSR_EMU_MAX_THREADS = 1024,      /* of a CTA, as on the hardware */
+    TSR_EMU_MAX_SLOT_THREADS = 4096, /* of a cluster; the hardware allows 8 CTAs of 1024 */
+    TSR_EMU_SMS = 132,               /* as many CTAs are resident at once as such a GPU holds */
     TSR_EMU_SM_THREADS = 2048,
     TSR_EMU_SM_CTAS = 32,
     TSR_EMU_SM_SHARED = 228 << 10,

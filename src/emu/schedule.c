@@ -96,6 +96,8 @@ void tsr_emu_barrier(void)
     self->place = __builtin_return_address(0);
     if (++cta->waiting == n_threads) {
         cta->waiting = 0;
+        if (cta->watch && !tsr_emu_watch_meet(cta))
+            tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, self->place);
         tsr_emu_shared_barrier(&cta->shared);
         tsr_emu_far_barrier(&cta->far);
         for (unsigned i = 0; i < n_threads; i++) {

@@ -112,12 +112,13 @@ static __attribute__((noinline)) int judge_write(const emu_shared *shared, size_
     return 0;
 }
 
-/* 1 if the thread has seen the access of some lane of the warp, other than its own. */
+/* 1 if the thread has seen the access of some lane of a warp with this number modulo 32, other than its own. */
 static int has_seen_warp(const emu_time *time, const emu_clock *clock, unsigned warp, uint32_t when)
 {
-    for (unsigned thread = warp * 32; thread < warp * 32 + 32 && thread < time->n_threads; thread++)
-        if (tsr_emu_clock_has_seen(time, clock, when << EMU_STAMP_SHIFT | thread))
-            return 1;
+    for (unsigned first = warp * 32; first < time->n_threads; first += 1024)
+        for (unsigned thread = first; thread < first + 32 && thread < time->n_threads; thread++)
+            if (tsr_emu_clock_has_seen(time, clock, when << EMU_STAMP_SHIFT | thread))
+                return 1;
     return 0;
 }
 
@@ -139,7 +140,7 @@ static __attribute__((noinline)) int judge_reads(const emu_shared *shared, size_
     case EMU_KIND_WARPS:
         for (unsigned warp = 0; warp < 32; warp++)
             if ((shadow->readers >> warp & 1) && !has_seen_warp(time, clock, warp, when))
-                return fill_race(fault, offset, who / 32 == warp ? who : warp * 32, 0);
+                return fill_race(fault, offset, who / 32 % 32 == warp ? who : warp * 32, 0);
         return 1;
     default:
         return tsr_emu_clock_has_seen(time, clock, read) ? 1 : fill_race(fault, offset, who, 0);
@@ -163,8 +164,8 @@ static __attribute__((noinline)) void add_reader(const emu_time *time, emu_shado
         shadow->readers = lanes | 1u << self % 32;
         shadow->read = lowest | EMU_KIND_LANES;
     } else {
-        const uint32_t warps = kind == EMU_KIND_WARPS ? shadow->readers : 1u << who / 32;
-        shadow->readers = warps | 1u << self / 32;
+        const uint32_t warps = kind == EMU_KIND_WARPS ? shadow->readers : 1u << who / 32 % 32;
+        shadow->readers = warps | 1u << self / 32 % 32;
         shadow->read = lowest | EMU_KIND_WARPS;
     }
 }
@@ -197,6 +198,22 @@ static inline int write_one(emu_shared *shared, emu_shadow *shadow, size_t offse
     if (__builtin_expect(read >= floor && read != mine, 0) && !judge_reads(shared, offset, shadow, clock, fault))
         return 0;
     shadow->written = mine;
+    shadow->read = 0;
+    return 1;
+}
+
+/* Reads and writes at once: only what is not atomic races with it, and the bytes must have been written. */
+static inline int atomic_one(emu_shared *shared, emu_shadow *shadow, size_t offset, const emu_clock *clock,
+                             emu_fault *fault)
+{
+    const emu_stamp written = shadow->written, read = shadow->read;
+    const int among_atomics = (written & EMU_STAMP_ATOMIC) && written >> EMU_STAMP_SHIFT >= shared->time.first &&
+                              written < EMU_STAMP_IN_FLIGHT;
+    if (!among_atomics && !judge_write(shared, offset, written, clock, fault))
+        return 0;
+    if (read >= shared->time.floor << EMU_STAMP_SHIFT && !judge_reads(shared, offset, shadow, clock, fault))
+        return 0;
+    shadow->written = clock->stamp | EMU_STAMP_ATOMIC;
     shadow->read = 0;
     return 1;
 }
@@ -257,6 +274,11 @@ int tsr_emu_shared_read(emu_shared *shared, size_t offset, size_t size, const em
 int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault)
 {
     return visit(shared, offset, size, write_one, clock, fault);
+}
+
+int tsr_emu_shared_atomic(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault)
+{
+    return visit(shared, offset, size, atomic_one, clock, fault);
 }
 
 int tsr_emu_shared_start_copy(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault)

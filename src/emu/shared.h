@@ -15,20 +15,23 @@
 
 /* What the kind bits of a stamp say. Of several readers in one warp we know the lanes, of several warps the warps.
  * Their stamp has the lowest clock of them all, so that nothing is reported that is not a race. */
-enum { EMU_KIND_ONE = 0u << 10, EMU_KIND_LANES = 1u << 10, EMU_KIND_WARPS = 2u << 10, EMU_KIND_MASK = 3u << 10 };
+enum { EMU_KIND_ONE = 0u << 12, EMU_KIND_LANES = 1u << 12, EMU_KIND_WARPS = 2u << 12, EMU_KIND_MASK = 3u << 12 };
 
 /* The write stamp of bytes that a cp.async has not delivered yet: later than any clock, so that no access is good. */
 #define EMU_STAMP_IN_FLIGHT (0xffffffffu << EMU_STAMP_SHIFT)
 
-/* The write stamp of a word whose bytes do not share one history: each byte has a shadow of its own from then on. */
+/* Of a write stamp: an atomic operation wrote, with which others do not race. */
+#define EMU_STAMP_ATOMIC EMU_KIND_LANES
+
 /* Of a write stamp: the copy engine wrote, so that its own later reads and those of the tensor cores need no fence. */
 #define EMU_STAMP_ASYNC EMU_KIND_WARPS
 
+/* The write stamp of a word whose bytes do not share one history: each byte has a shadow of its own from then on. */
 #define EMU_STAMP_SPLIT (EMU_STAMP_IN_FLIGHT | EMU_KIND_LANES)
 
 typedef struct emu_shadow {
     emu_stamp written, read;
-    uint32_t readers; /* lanes or warps, where read is of several */
+    uint32_t readers; /* lanes, or warps modulo 32, where read is of several */
 } emu_shadow;
 
 typedef struct emu_shared {
@@ -64,6 +67,9 @@ void tsr_emu_shared_barrier(emu_shared *shared);
  * and returns 0. */
 int tsr_emu_shared_read(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
+
+/* An atomic operation reads and writes; two of them do not race. */
+int tsr_emu_shared_atomic(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 
 /* An asynchronous copy by that thread starts: a write, which has not ended. Until tsr_emu_shared_land nobody may touch
  * the bytes. */

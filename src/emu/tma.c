@@ -107,7 +107,7 @@ static void start_load(emu_thread *self, const tsr_tensor_spec *spec, const long
 void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, int z, unsigned mask)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     const emu_launch *launch = self->cta->worker->launch;
     const tsr_tensor_spec spec = spec_of(map, place);
     const long long at[3] = {x, y, z};
@@ -117,11 +117,14 @@ void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, 
         tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
     if (mask >> launch->cluster)
         tsr_emu_break("a multicast to a CTA that the cluster does not have", place);
+    const uint64_t served = mask ? (uint64_t)__builtin_popcount(mask) : 1;
     for (int row = 0; row < spec.box[1]; row++) {
         uintptr_t from;
         const size_t bytes = box_row(&spec, at, row, 0, &from);
-        if (bytes)
-            tsr_emu_check((const void *)from, bytes, 0, place);
+        if (!bytes)
+            continue;
+        tsr_emu_check((const void *)from, bytes, 0, place);
+        tsr_emu_watch_put(self, TSR_WATCH_BULK_LOAD, bytes, served << 56 | (uint64_t)from, place);
     }
     const emu_stamp stamp = self->clock.stamp;
     emu_seen *seen = NULL;
@@ -147,7 +150,7 @@ static emu_clock clock_then(const emu_thread *self, emu_seen *seen)
 void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_thread_hopper *hopper = self->hopper;
     emu_fault fault = {0};
     if (hopper->n_stores == EMU_STORES)
@@ -175,7 +178,7 @@ void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z)
 
 void tsr_emu_tma_commit(void)
 {
-    tsr_emu_current->hopper->stores_committed++;
+    tsr_emu_hopper_self(__builtin_return_address(0))->hopper->stores_committed++;
 }
 
 static void finish_store(emu_thread *self, emu_store *store)
@@ -194,6 +197,7 @@ static void finish_store(emu_thread *self, emu_store *store)
         if (!bytes)
             continue;
         tsr_emu_check((const void *)to, bytes, 1, store->place);
+        tsr_emu_watch_put(self, TSR_WATCH_BULK_STORE, bytes, (uint64_t)to, store->place);
         for (size_t i = 0; i < sizeof row; i += 16)
             memcpy(row + i, cta->shared.bytes + tsr_emu_swizzle(store->from + (size_t)y * sizeof row + i), 16);
         memcpy((void *)to, row, bytes);
@@ -204,7 +208,7 @@ static void finish_store(emu_thread *self, emu_store *store)
 
 void tsr_emu_tma_wait(int pending, int read_only)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_thread_hopper *hopper = self->hopper;
     unsigned done = 0;
     (void)read_only; /* writing to global memory ends at once */

@@ -133,3 +133,8 @@ float tsr_emu_fma_f32(float a, float b, float c)
         tsr_emu_trace_fma(thread, (const float[4]){a, b, c, result}, __builtin_return_address(0));
     return result;
 }
+
+double tsr_emu_fma_f64(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}

@@ -74,7 +74,9 @@ void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands
     for (unsigned lane = 0; lane < 32; lane++)
         if (self->warp_mask >> lane & 1)
             lanes[lane] = warp[lane].warp_operands;
+    tsr_emu_watch_pause(self, 1);
     const char *rule = function(lanes, self->warp_mask);
+    tsr_emu_watch_pause(self, 0);
     if (rule) {
         emu_fault fault = {.kind = EMU_MISUSE, .rule = rule};
         tsr_emu_fail_thread(&fault, self->place);

@@ -12,7 +12,7 @@ enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N };
 
 void tsr_emu_wgmma_fence(void)
 {
-    tsr_emu_current->hopper->is_wgmma_fenced = 1;
+    tsr_emu_hopper_self(__builtin_return_address(0))->hopper->is_wgmma_fenced = 1;
 }
 
 /* The thread's accumulators at `d`, given over to the tensor cores if they are not yet. */
@@ -47,7 +47,7 @@ void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, uns
                    int mn_major_a, int mn_major_b)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_thread_hopper *hopper = self->hopper;
     const int is_f16 = strcmp(types, "f32.f16.f16") == 0;
     if (!is_f16 && strcmp(types, "f32.bf16.bf16") != 0)
@@ -71,11 +71,14 @@ void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, uns
     if (product->seen)
         product->seen->references++;
     hopper->n_products++;
+    tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)(2 * EMU_WGMMA_M / 4 * EMU_WGMMA_K * n), place);
+    if (self->id % EMU_GROUP_THREADS == 0)
+        tsr_emu_watch_put(self, TSR_WATCH_TENSOR_READ, 0, (uint64_t)((EMU_WGMMA_M + n) * EMU_WGMMA_K * 2), place);
 }
 
 void tsr_emu_wgmma_commit(void)
 {
-    tsr_emu_current->hopper->products_committed++;
+    tsr_emu_hopper_self(__builtin_return_address(0))->hopper->products_committed++;
 }
 
 /* ---- reading operands ---- */
@@ -258,7 +261,7 @@ static void finish_products(emu_thread *self, emu_group *group, unsigned count)
 void tsr_emu_wgmma_wait(int pending)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_hopper_self(place);
     const emu_thread_hopper *hopper = self->hopper;
     emu_group *group = &self->cta->hopper->groups[self->id / EMU_GROUP_THREADS];
     unsigned ready = 0;

@@ -55,6 +55,22 @@ static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *
                     nearest->reason);
 }
 
+static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
+{
+    memset(out, 0, sizeof *out);
+    out->problem = *problem;
+    out->problem.kernel = NULL;
+    out->named = problem->kernel != NULL;
+    out->target = choice->target;
+    out->device_problem = tsr_device_problem(&out->problem, &out->target->device);
+    out->steps[0].kind = TSR_STEP_MAIN;
+    out->steps[0].row = choice->row;
+    out->steps[0].work = tsr_row_work(choice->row, &out->device_problem, &out->target->device);
+    out->step_count = 1;
+    out->workspace_bytes = out->steps[0].work.workspace_bytes;
+    return out->target->backend->load(&out->target->device, choice->row, &out->steps[0].loaded);
+}
+
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out)
 {
     const size_t capacity = tsr_row_count() * TSR_MAX_TARGETS;
@@ -62,22 +78,11 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     if (!choices)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose among %zu kernels", capacity);
     const size_t count = tsr_judge(problem, targets, target_count, choices, capacity);
-    tsr_status status = TSR_OK;
-    if (count == 0 || !choices[0].applicable) {
-        status = nothing_applies(problem, choices, count);
-    } else {
-        memset(out, 0, sizeof *out);
-        out->problem = *problem;
-        out->problem.kernel = NULL;
-        out->target = choices[0].target;
-        out->device_problem = tsr_device_problem(&out->problem, &out->target->device);
-        out->steps[0].kind = TSR_STEP_MAIN;
-        out->steps[0].row = choices[0].row;
-        out->steps[0].work = tsr_row_work(choices[0].row, &out->device_problem, &out->target->device);
-        out->step_count = 1;
-        out->workspace_bytes = out->steps[0].work.workspace_bytes;
-        status = out->target->backend->load(&out->target->device, choices[0].row, &out->steps[0].loaded);
-    }
+    tsr_status status = count == 0 || !choices[0].applicable ? nothing_applies(problem, choices, count) : TSR_INTERNAL;
+    /* Where code cannot be loaded (a GPU out of memory, or dead), the next best kernel takes its place, unless one was
+     * asked for by name. */
+    for (size_t i = 0; i < count && choices[i].applicable && status != TSR_OK && (i == 0 || !problem->kernel); i++)
+        status = build_with(&choices[i], problem, out);
     free(choices);
     return status;
 }

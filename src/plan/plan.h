@@ -93,6 +93,7 @@ typedef struct tsr_planned {
     tsr_problem problem;        /* as the caller described it */
     tsr_problem device_problem; /* as the kernels see it */
     tsr_target *target;
+    int named; /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;

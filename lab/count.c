@@ -1,0 +1,218 @@
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/context.h"
+#include "core/device_code.h"
+#include "core/error.h"
+#include "lab/count_cta.h"
+#include "lab/operands.h"
+#include "lab/watched.h"
+
+/* One launch while it is counted. */
+typedef struct counting {
+    pthread_mutex_t lock;
+    long long ctas;                 /* of the launch */
+    const unsigned char *is_wanted; /* of each; NULL: all */
+    lab_counters sum;
+    long long counted;
+    double sectors_squared, wavefronts_squared; /* sums over CTAs */
+} counting;
+
+static const tsr_emu_code *find_code(const char *instance)
+{
+    for (const tsr_emu_code *code = lab_watched_codes; code->instance; code++)
+        if (strcmp(code->instance, instance) == 0)
+            return code;
+    return NULL;
+}
+
+/* ---- the watcher ---- */
+
+static int see_cta(void *user, long long cta)
+{
+    counting *c = user;
+    pthread_mutex_lock(&c->lock);
+    c->ctas = cta + 1 > c->ctas ? cta + 1 : c->ctas;
+    pthread_mutex_unlock(&c->lock);
+    return 0;
+}
+
+static int select_cta(void *user, long long cta)
+{
+    const counting *c = user;
+    return !c->is_wanted || (cta < c->ctas && c->is_wanted[cta]);
+}
+
+static void *begin_cta(void *user, long long cta)
+{
+    (void)user;
+    lab_cta_count *count = calloc(1, sizeof *count);
+    if (count)
+        count->cta = cta;
+    return count;
+}
+
+static void see_event(void *state, const tsr_watch_event *event)
+{
+    lab_cta_count_event(state, event);
+}
+
+static void see_barrier(void *state)
+{
+    lab_cta_count_barrier(state);
+}
+
+static double wavefronts_of(const lab_counters *sum)
+{
+    return sum->shared_load.wavefronts + sum->shared_store.wavefronts + sum->copy_shared.wavefronts;
+}
+
+static void end_cta(void *user, void *state)
+{
+    counting *c = user;
+    lab_cta_count *count = state;
+    lab_cta_count_end(count);
+    const double sectors = lab_counters_sectors(&count->sum), wavefronts = wavefronts_of(&count->sum);
+    pthread_mutex_lock(&c->lock);
+    lab_counters_add(&c->sum, &count->sum, 1);
+    c->counted++;
+    c->sectors_squared += sectors * sectors;
+    c->wavefronts_squared += wavefronts * wavefronts;
+    pthread_mutex_unlock(&c->lock);
+    free(count);
+}
+
+/* ---- samples ---- */
+
+/* About `wanted` CTAs out of all: each the golden ratio of the launch after the one before, so that no row or column of
+ * tiles is preferred. With clusters, whole ones. NULL when out of memory. */
+static unsigned char *choose_sample(long long ctas, long long wanted, int cluster)
+{
+    unsigned char *chosen = calloc((size_t)ctas, 1);
+    const long long clusters = ctas / cluster;
+    double at = 0.5;
+    for (long long i = 0; chosen && i * cluster < wanted; i++) {
+        long long first = (long long)(at * (double)clusters) * cluster;
+        while (chosen[first])
+            first = first + cluster < clusters * cluster ? first + cluster : 0;
+        memset(chosen + first, 1, (size_t)cluster);
+        at += 0.6180339887498949;
+        at -= floor(at);
+    }
+    return chosen;
+}
+
+/* Standard error of a mean over `n` of `all` CTAs, relative to it. */
+static double relative_error(double sum, double squares, long long n, long long all)
+{
+    if (n >= all || n < 2 || sum <= 0)
+        return 0;
+    const double mean = sum / (double)n, variance = (squares - sum * mean) / (double)(n - 1);
+    const double left = 1 - (double)n / (double)all;
+    return variance > 0 ? sqrt(variance / (double)n * left) / mean : 0;
+}
+
+/* ---- the launch ---- */
+
+static tsr_status run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr_emu_watcher *watcher)
+{
+    tsr_device *device = &plan->context->home->device;
+    const tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    tsr_emu_watch_launches(device, watcher);
+    const tsr_status status = tsr_plan_run(plan, &args);
+    tsr_emu_watch_launches(device, NULL);
+    return status;
+}
+
+static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
+{
+    const tsr_row *row = plan->planned.steps[0].row;
+    const tsr_device_code *code = tsr_find_device_code(row->instance);
+    *out = (lab_counters){.ctas = c->ctas,
+                          .threads = row->threads_x * row->threads_y,
+                          .shared_bytes = row->smem_bytes,
+                          .registers = code ? code->registers : 0,
+                          .counted_ctas = c->counted,
+                          .sample_error =
+                              relative_error(lab_counters_sectors(&c->sum), c->sectors_squared, c->counted, c->ctas)};
+    const double wavefront_error = relative_error(wavefronts_of(&c->sum), c->wavefronts_squared, c->counted, c->ctas);
+    out->sample_error = wavefront_error > out->sample_error ? wavefront_error : out->sample_error;
+    strncpy(out->instance, row->instance, sizeof out->instance - 1);
+    lab_counters_add(out, &c->sum, (double)c->ctas / (double)(c->counted ? c->counted : 1));
+    out->flops = 2 * (out->fma_f32 + out->fma_f64) + out->tensor_flops;
+}
+
+static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const lab_count_options *options,
+                             lab_counters *out)
+{
+    counting c = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    tsr_emu_watcher watcher = {.user = &c,
+                               .code = find_code,
+                               .select = see_cta, /* first only to learn how many CTAs there are */
+                               .begin = begin_cta,
+                               .event = see_event,
+                               .barrier = see_barrier,
+                               .end = end_cta};
+    const int cluster = tsr_row_cluster(plan->planned.steps[0].row);
+    tsr_status status = run_watched(plan, set, &watcher);
+    c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
+    unsigned char *chosen = NULL;
+    if (status == TSR_OK && options->sample_ctas > 0 && options->sample_ctas < c.ctas &&
+        tsr_plan_workspace_bytes(plan) == 0) {
+        chosen = choose_sample(c.ctas, options->sample_ctas, cluster);
+        if (!chosen)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose CTAs");
+    }
+    c.is_wanted = chosen;
+    watcher.select = select_cta;
+    if (status == TSR_OK)
+        status = run_watched(plan, set, &watcher);
+    free(chosen);
+    c.counted *= cluster;
+    if (status == TSR_OK)
+        describe(plan, &c, out);
+    return status;
+}
+
+/* What is true of operands that lab_operands_create makes: pointers at multiples of 256 bytes. */
+static void promise_alignment(tsr_operand *operand, int64_t row_length)
+{
+    const int64_t bytes = (operand->ld > 0 ? operand->ld : row_length) * (int64_t)tsr_dtype_bytes(operand->dtype);
+    const int64_t both = bytes | operand->batch_stride * (int64_t)tsr_dtype_bytes(operand->dtype) | 256;
+    if (operand->align_bytes == 0)
+        operand->align_bytes = (uint32_t)(both & -both);
+}
+
+static tsr_gemm_desc with_alignment(const tsr_gemm_desc *desc)
+{
+    tsr_gemm_desc out = *desc;
+    promise_alignment(&out.a, desc->a.trans == TSR_T ? desc->m : desc->k);
+    promise_alignment(&out.b, desc->b.trans == TSR_T ? desc->k : desc->n);
+    promise_alignment(&out.c, desc->n);
+    promise_alignment(&out.d, desc->n);
+    return out;
+}
+
+tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out)
+{
+    const lab_count_options all = {0};
+    tsr_context *context = NULL;
+    tsr_plan *plan = NULL;
+    lab_operands operands = {0};
+    const tsr_gemm_desc aligned = with_alignment(desc);
+    options = options ? options : &all;
+    desc = &aligned;
+    tsr_status status = tsr_context_create("emu", NULL, &context);
+    if (status == TSR_OK)
+        status = tsr_plan_create(context, desc, &plan);
+    if (status == TSR_OK)
+        status = lab_operands_create(context, desc, 0, options->seed + 1, &operands);
+    if (status == TSR_OK)
+        status = count_plan(plan, &operands.sets[0], options, out);
+    lab_operands_free(&operands);
+    tsr_plan_release(plan);
+    tsr_context_destroy(context);
+    return status;
+}

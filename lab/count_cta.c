@@ -1,0 +1,218 @@
+#include "lab/count_cta.h"
+
+/* ---- shared memory ---- */
+
+static void add_shared(lab_cta_count *count, lab_shared_traffic *to, const uint64_t *offset, uint32_t lanes,
+                       unsigned bytes)
+{
+    const lab_wavefronts passes = lab_warp_wavefronts(offset, lanes, bytes, &count->banks);
+    to->requests++;
+    to->wavefronts += passes.count;
+    to->conflicts += passes.count - (passes.ideal < passes.count ? passes.ideal : passes.count);
+    to->bytes += (double)bytes * __builtin_popcount(lanes);
+}
+
+static void issue_joined(lab_cta_count *count, lab_joined *joined)
+{
+    if (!joined->place)
+        return;
+    /* 12 bytes are not one load. */
+    for (unsigned bytes = joined->bytes == 12 ? 8 : joined->bytes; bytes;) {
+        add_shared(count, &count->sum.shared_load_merged, joined->offset, joined->lanes, bytes);
+        joined->bytes -= bytes;
+        for (unsigned lane = 0; lane < 32; lane++)
+            joined->offset[lane] += bytes;
+        bytes = joined->bytes;
+    }
+    joined->place = NULL;
+}
+
+static void issue_all(lab_cta_count *count)
+{
+    for (unsigned i = 0; i < LAB_JOINED; i++)
+        issue_joined(count, &count->joined[i]);
+}
+
+static int continues(const lab_joined *joined, const tsr_watch_event *event)
+{
+    if (joined->place != event->place || joined->lanes != event->lanes ||
+        joined->bytes + event->bytes > joined->most_bytes)
+        return 0;
+    for (uint32_t rest = event->lanes; rest; rest &= rest - 1) {
+        const int lane = __builtin_ctz(rest);
+        if (event->address[lane] != joined->offset[lane] + joined->bytes)
+            return 0;
+    }
+    return 1;
+}
+
+static void begin_joined(lab_joined *joined, const tsr_watch_event *event)
+{
+    uint64_t bits = 16;
+    *joined = (lab_joined){.place = event->place, .lanes = event->lanes, .bytes = event->bytes};
+    for (uint32_t rest = event->lanes; rest; rest &= rest - 1) {
+        const int lane = __builtin_ctz(rest);
+        joined->offset[lane] = event->address[lane];
+        bits |= event->address[lane];
+    }
+    joined->most_bytes = (unsigned)(bits & (~bits + 1));
+}
+
+/* Unrolled loops load neighbours one after another; where shared memory's layout makes the alignment sure, the
+ * compiler loads up to 16 bytes at once. */
+static void join(lab_cta_count *count, const tsr_watch_event *event)
+{
+    if (count->warp != event->warp || count->cta != event->cta) {
+        issue_all(count);
+        count->warp = event->warp;
+        count->cta = event->cta;
+    }
+    lab_joined *joined = &count->joined[(uintptr_t)event->place / 4 % LAB_JOINED];
+    if (continues(joined, event)) {
+        joined->bytes += event->bytes;
+    } else {
+        issue_joined(count, joined);
+        begin_joined(joined, event);
+    }
+    if (joined->bytes >= joined->most_bytes)
+        issue_joined(count, joined);
+}
+
+/* ---- global memory ---- */
+
+static void add_global(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event)
+{
+    const unsigned sectors = lab_warp_sectors(event->address, event->lanes, event->bytes, count->sectors);
+    to->requests++;
+    to->sectors += sectors;
+    for (uint32_t rest = event->lanes; rest; rest &= rest - 1)
+        to->bytes += event->address[__builtin_ctz(rest)] ? event->bytes : 0;
+}
+
+static void add_copy(lab_cta_count *count, const tsr_watch_event *event)
+{
+    add_global(count, &count->sum.copy, event);
+    if (event->bytes == 16)
+        add_global(count, &count->sum.copy_past_l1, event);
+    add_shared(count, &count->sum.copy_shared, event->shared, event->lanes, event->bytes);
+}
+
+static void add_bulk(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event)
+{
+    add_global(count, to, event);
+    count->sum.bulk_shared_bytes +=
+        event->kind == TSR_WATCH_BULK_LOAD ? (double)event->bytes * (double)event->amount : (double)event->bytes;
+}
+
+static void add_fma(lab_cta_count *count, const tsr_watch_event *event)
+{
+    double *const to = event->kind == TSR_WATCH_FMA_F32 ? &count->sum.fma_f32 : &count->sum.fma_f64;
+    *to += (double)event->amount * __builtin_popcount(event->lanes);
+    count->sum.warp_fma += (double)event->amount;
+}
+
+void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
+{
+    lab_counters *const sum = &count->sum;
+    switch (event->kind) {
+    case TSR_WATCH_GLOBAL_LOAD:
+        add_global(count, &sum->load, event);
+        break;
+    case TSR_WATCH_GLOBAL_STORE:
+        add_global(count, &sum->store, event);
+        break;
+    case TSR_WATCH_GLOBAL_ATOMIC:
+        add_global(count, &sum->atomic, event);
+        break;
+    case TSR_WATCH_SHARED_LOAD:
+        add_shared(count, &sum->shared_load, event->address, event->lanes, event->bytes);
+        join(count, event);
+        break;
+    case TSR_WATCH_SHARED_STORE:
+        issue_all(count);
+        add_shared(count, &sum->shared_store, event->address, event->lanes, event->bytes);
+        break;
+    case TSR_WATCH_COPY:
+        add_copy(count, event);
+        break;
+    case TSR_WATCH_BULK_LOAD:
+        add_bulk(count, &sum->bulk_load, event);
+        break;
+    case TSR_WATCH_BULK_STORE:
+        add_bulk(count, &sum->bulk_store, event);
+        break;
+    case TSR_WATCH_FMA_F32:
+    case TSR_WATCH_FMA_F64:
+        add_fma(count, event);
+        break;
+    case TSR_WATCH_TENSOR:
+        sum->tensor_flops += (double)event->amount;
+        break;
+    case TSR_WATCH_TENSOR_READ:
+        sum->tensor_shared_bytes += (double)event->amount;
+        break;
+    }
+}
+
+void lab_cta_count_barrier(lab_cta_count *count)
+{
+    issue_all(count);
+    count->sum.barriers++;
+}
+
+void lab_cta_count_end(lab_cta_count *count)
+{
+    issue_all(count);
+    count->sum.barriers--; /* the end of all threads is none */
+}
+
+/* ---- sums ---- */
+
+static void add_traffic(lab_traffic *to, const lab_traffic *from, double scale)
+{
+    to->requests += scale * from->requests;
+    to->sectors += scale * from->sectors;
+    to->bytes += scale * from->bytes;
+}
+
+static void add_passes(lab_shared_traffic *to, const lab_shared_traffic *from, double scale)
+{
+    to->requests += scale * from->requests;
+    to->wavefronts += scale * from->wavefronts;
+    to->conflicts += scale * from->conflicts;
+    to->bytes += scale * from->bytes;
+}
+
+void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
+{
+    to->fma_f32 += scale * from->fma_f32;
+    to->fma_f64 += scale * from->fma_f64;
+    to->warp_fma += scale * from->warp_fma;
+    to->tensor_flops += scale * from->tensor_flops;
+    to->bulk_shared_bytes += scale * from->bulk_shared_bytes;
+    to->tensor_shared_bytes += scale * from->tensor_shared_bytes;
+    to->barriers += scale * from->barriers;
+    add_traffic(&to->load, &from->load, scale);
+    add_traffic(&to->store, &from->store, scale);
+    add_traffic(&to->atomic, &from->atomic, scale);
+    add_traffic(&to->copy, &from->copy, scale);
+    add_traffic(&to->copy_past_l1, &from->copy_past_l1, scale);
+    add_traffic(&to->bulk_load, &from->bulk_load, scale);
+    add_traffic(&to->bulk_store, &from->bulk_store, scale);
+    add_passes(&to->shared_load, &from->shared_load, scale);
+    add_passes(&to->shared_store, &from->shared_store, scale);
+    add_passes(&to->shared_load_merged, &from->shared_load_merged, scale);
+    add_passes(&to->copy_shared, &from->copy_shared, scale);
+}
+
+double lab_counters_sectors(const lab_counters *c)
+{
+    return c->load.sectors + c->store.sectors + c->atomic.sectors + c->copy.sectors + c->bulk_load.sectors +
+           c->bulk_store.sectors;
+}
+
+double lab_counters_intensity(const lab_counters *c)
+{
+    const double sectors = lab_counters_sectors(c);
+    return sectors > 0 ? c->flops / (LAB_SECTOR_BYTES * sectors) : 0;
+}

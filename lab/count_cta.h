@@ -1,0 +1,36 @@
+/* Counting one CTA, or one cluster of them, as its warps' instructions come in. */
+#ifndef LAB_COUNT_CTA_H
+#define LAB_COUNT_CTA_H
+
+#include "emu/watch.h"
+#include "lab/counters.h"
+#include "lab/warp_cost.h"
+
+/* Loads of shared memory by one instruction of the source, which the compiler may join. */
+typedef struct lab_joined {
+    const void *place; /* NULL: empty */
+    uint32_t lanes;
+    unsigned bytes, most_bytes; /* of a lane, so far and by alignment */
+    uint64_t offset[32];
+} lab_joined;
+
+enum { LAB_JOINED = 64 };
+
+typedef struct lab_cta_count {
+    lab_counters sum; /* of this CTA alone */
+    unsigned warp;    /* whose loads are being joined */
+    long long cta;
+    lab_joined joined[LAB_JOINED];
+    lab_banks banks;
+    uint64_t sectors[LAB_WARP_SECTORS];
+} lab_cta_count;
+
+void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event);
+/* Loads on both sides of a barrier are never joined. */
+void lab_cta_count_barrier(lab_cta_count *count);
+void lab_cta_count_end(lab_cta_count *count);
+
+/* *to += scale * *from, but for what is not counted. */
+void lab_counters_add(lab_counters *to, const lab_counters *from, double scale);
+
+#endif

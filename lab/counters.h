@@ -1,0 +1,69 @@
+/* What a kernel does with memory and arithmetic, counted from the accesses that it makes in the emulator. Counts are
+ * those of NVIDIA's hardware: a *request* is one instruction of a warp, a *sector* 32 bytes of global memory that it
+ * touches, a *wavefront* one pass over the 32 banks of shared memory. docs/EMULATOR.md says which are exact. */
+#ifndef LAB_COUNTERS_H
+#define LAB_COUNTERS_H
+
+#include "lab/gpus.h"
+#include "tessera.h"
+
+/* Accesses of global memory of one kind. Numbers are of the whole launch; whole numbers unless it was sampled. */
+typedef struct lab_traffic {
+    double requests;
+    double sectors;
+    double bytes; /* that lanes asked for; the rest of their sectors came along for nothing */
+} lab_traffic;
+
+/* Accesses of shared memory of one kind. */
+typedef struct lab_shared_traffic {
+    double requests;
+    double wavefronts;
+    double conflicts; /* wavefronts beyond those that as many different words need */
+    double bytes;
+} lab_shared_traffic;
+
+typedef struct lab_counters {
+    char instance[64];
+    long long ctas;         /* of the launch */
+    long long counted_ctas; /* fewer: the numbers are those of a sample, scaled */
+    double sample_error;    /* standard error of sectors and wavefronts, relative; 0 where all CTAs were counted */
+    int threads;            /* of a CTA */
+    int shared_bytes;       /* of a CTA */
+    int registers;          /* of a thread, as the assembler reported; 0: this build has no device code */
+
+    double fma_f32, fma_f64; /* multiply-adds of threads: 2 FLOP each */
+    double warp_fma;         /* the same, instructions of warps */
+    double tensor_flops;
+    double flops; /* all of them */
+
+    lab_traffic load, store, atomic;   /* ordinary instructions */
+    lab_traffic copy;                  /* cp.async; what it writes is in copy_shared */
+    lab_traffic copy_past_l1;          /* those of 16 bytes, which L1 does not keep; also counted in copy */
+    lab_traffic bulk_load, bulk_store; /* the copy engine; a request is a row of a box */
+    lab_shared_traffic shared_load, shared_store;
+    lab_shared_traffic
+        shared_load_merged; /* shared_load, if the compiler joins neighbours up to 16 bytes, as it does */
+    lab_shared_traffic copy_shared;
+    double bulk_shared_bytes;   /* that the copy engine writes to and reads from shared memory */
+    double tensor_shared_bytes; /* that wgmma reads */
+    double barriers;            /* of CTAs */
+} lab_counters;
+
+/* Sectors of all kinds. */
+double lab_counters_sectors(const lab_counters *counters);
+/* FLOP per byte that moves between global memory and the SMs, all sectors counted whole. */
+double lab_counters_intensity(const lab_counters *counters);
+
+typedef struct lab_count_options {
+    /* Counts about this many CTAs, spread over the launch, and scales up; 0: all of them. Kernels whose CTAs need each
+     * other (those with a workspace) are always run whole. */
+    long long sample_ctas;
+    unsigned long long seed; /* of the operands; they do not change what is counted */
+} lab_count_options;
+
+/* Runs `desc` (desc->kernel names a kernel or an instance) in the emulator on random operands with beta = 0 and counts.
+ * The operands are aligned as well as their leading dimensions allow, and the kernel is told. `options` may be NULL.
+ * TSR_UNSUPPORTED where the build has no emulator, or the kernel cannot run the problem. */
+tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out);
+
+#endif

@@ -1,0 +1,488 @@
+/* Products of host matrices on a GPU, tile by tile. Two threads: the caller's brings tiles of A, B and C and enqueues
+ * the kernels; another fetches tiles of D. Three streams: copies in, kernels, copies out. Each operand has two buffers,
+ * so that the next tile arrives while one is multiplied and another leaves.
+ *
+ *     copies in    A0 B0 | A1    | A2    | ...          a tile of A or B that is there already is not brought again
+ *     kernels            | D0    | D1    | D2  ...
+ *     copies out                 | D0    | D1  ...
+ *
+ * Where D is C and C is read, what D's tiles overwrite is kept until the end, and put back if anything fails. */
+#include "api/stream.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/staging.h"
+#include "api/tiles.h"
+#include "core/error.h"
+
+/* Below this, one copy of each operand is as fast as tiles are. */
+#define LEAST_BYTES (8LL << 20)
+/* Of the GPU's memory, for the buffers of one run. The rest may be others'; less is tried if so much is not free. */
+#define BUDGET_SHARE 0.6
+#define LEAST_BUDGET (1 << 20)
+
+/* A buffer of the device, and which part of its matrix lies there. */
+typedef struct tile_buffer {
+    void *memory;
+    void *idle; /* event: the kernels that read it are done */
+    int used;   /* `idle` was recorded */
+    long long key[3];
+} tile_buffer;
+
+typedef struct run {
+    tsr_plan *plan;
+    const tsr_plan_inputs *inputs;
+    tsr_staging *staging;
+    tsr_target *target;
+    tsr_tiles_of tiles;
+    long long tile_count;
+    int product;   /* A and B are read */
+    void *kernels; /* stream */
+    void *arrived; /* event: what was copied in so far is there */
+    void *computed[2];
+    tile_buffer a[2], b[2], d[2];
+    int last_a, last_b; /* buffers filled last */
+    void *workspace;
+    size_t workspace_bytes;
+    char *kept; /* C's tiles that D's overwrote, tight; NULL: C need not be kept */
+
+    pthread_mutex_t lock; /* over what follows */
+    pthread_cond_t moved;
+    long long enqueued, fetched; /* tiles of D */
+    long long kept_count;
+    tsr_status status;
+    char message[600];
+} run;
+
+/* A tile of D within its problem. */
+typedef struct tile {
+    long long z, row, column, rows, columns;
+} tile;
+
+static long long smaller(long long a, long long b)
+{
+    return a < b ? a : b;
+}
+
+static tile tile_at(const run *r, long long index)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    const tsr_tiles_of *t = &r->tiles;
+    tile out = {.z = index / (t->down * t->across)};
+    out.row = index % t->down * t->m;
+    out.column = index / t->down % t->across * t->n;
+    out.rows = smaller(t->m, p->m - out.row);
+    out.columns = smaller(t->n, p->n - out.column);
+    return out;
+}
+
+/* The part of an operand that spans `rows` and `columns` of op(A), op(B), C or D, and where it lies on the device. */
+static tsr_block block_of(const run *r, char which, const void *host, void *device, long long z, long long row,
+                          long long column, long long rows, long long columns)
+{
+    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
+    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    const int flip = operand->trans == TSR_T;
+    const long long stored_row = flip ? column : row, stored_column = flip ? row : column;
+    const long long row_bytes = (flip ? rows : columns) * element;
+    return (tsr_block){
+        .host = (char *)host + (z * operand->batch_stride + stored_row * operand->ld + stored_column) * element,
+        .device = device,
+        .rows = flip ? columns : rows,
+        .row_bytes = row_bytes,
+        .host_pitch = operand->ld * element,
+        .device_pitch = tsr_tile_pitch(row_bytes),
+    };
+}
+
+/* ---- the thread that fetches D ---- */
+
+static void fail(run *r, tsr_status status)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->status == TSR_OK) {
+        r->status = status;
+        snprintf(r->message, sizeof r->message, "%s", tsr_last_error());
+    }
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Waits until tile `index` is enqueued; 0 if it never will be. */
+static int wait_enqueued(run *r, long long index)
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->enqueued <= index && r->status == TSR_OK)
+        pthread_cond_wait(&r->moved, &r->lock);
+    const int go = r->status == TSR_OK;
+    pthread_mutex_unlock(&r->lock);
+    return go;
+}
+
+static char *kept_tile(const run *r, const tile *t)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    return r->kept + (t->z * p->m * p->n + t->row * p->n + t->column) * (long long)tsr_dtype_bytes(p->d.dtype);
+}
+
+static void keep(run *r, const tile *t, const tsr_block *block)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    const long long pitch = p->n * (long long)tsr_dtype_bytes(p->d.dtype);
+    tsr_lane_copy(r->staging, &r->staging->down, kept_tile(r, t), pitch, block->host, block->host_pitch, block->rows,
+                  block->row_bytes);
+    r->kept_count++; /* read by the caller only after this thread has ended */
+}
+
+static void put_back(run *r)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    const long long pitch = p->n * (long long)tsr_dtype_bytes(p->d.dtype);
+    for (long long i = 0; i < r->kept_count; i++) {
+        const tile t = tile_at(r, i);
+        const tsr_block block = block_of(r, 'd', r->inputs->d, NULL, t.z, t.row, t.column, t.rows, t.columns);
+        tsr_lane_copy(r->staging, &r->staging->down, block.host, block.host_pitch, kept_tile(r, &t), pitch, block.rows,
+                      block.row_bytes);
+    }
+}
+
+static void *fetch_tiles(void *data)
+{
+    run *r = data;
+    const tsr_async *async = r->target->backend->async;
+    for (long long i = 0; i < r->tile_count && wait_enqueued(r, i); i++) {
+        const tile t = tile_at(r, i);
+        const tsr_block block =
+            block_of(r, 'd', r->inputs->d, r->d[i % 2].memory, t.z, t.row, t.column, t.rows, t.columns);
+        tsr_status status = async->follow(&r->target->device, r->staging->down.stream, r->computed[i % 2]);
+        if (status == TSR_OK && r->kept)
+            keep(r, &t, &block);
+        if (status == TSR_OK)
+            status = tsr_lane_download(r->staging, &r->staging->down, &block);
+        if (status != TSR_OK) {
+            fail(r, status);
+            break;
+        }
+        pthread_mutex_lock(&r->lock);
+        r->fetched = i + 1;
+        pthread_cond_broadcast(&r->moved);
+        pthread_mutex_unlock(&r->lock);
+    }
+    return NULL;
+}
+
+/* ---- the caller's thread ---- */
+
+/* Brings a part of A or B, unless it was the last one brought or the one before. The buffer that has it. */
+static tsr_status bring(run *r, char which, const void *host, tile_buffer *buffers, int *last, long long z,
+                        long long row, long long column, long long rows, long long columns)
+{
+    const tsr_async *async = r->target->backend->async;
+    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
+    const long long key[3] = {operand->batch_stride ? z : 0, row, column};
+    for (int i = 0; i < 2; i++)
+        if (memcmp(buffers[i].key, key, sizeof key) == 0) {
+            *last = i;
+            return TSR_OK;
+        }
+    tile_buffer *to = &buffers[buffers[1].memory ? 1 - *last : 0];
+    *last = (int)(to - buffers);
+    to->key[1] = -1; /* what was there is gone, should this fail */
+    tsr_status status = TSR_OK;
+    if (to->used)
+        status = async->follow(&r->target->device, r->staging->up.stream, to->idle);
+    if (status != TSR_OK)
+        return status;
+    const tsr_block block = block_of(r, which, host, to->memory, z, row, column, rows, columns);
+    status = tsr_lane_upload(r->staging, &r->staging->up, &block);
+    memcpy(to->key, key, sizeof key);
+    return status;
+}
+
+/* The workspace, grown if this tile's plan needs more. */
+static tsr_status need_workspace(run *r, size_t bytes)
+{
+    if (bytes <= r->workspace_bytes)
+        return TSR_OK;
+    const tsr_backend *backend = r->target->backend;
+    tsr_status status = backend->synchronize(&r->target->device, r->kernels);
+    if (r->workspace)
+        backend->free(&r->target->device, r->workspace);
+    r->workspace = NULL;
+    r->workspace_bytes = 0;
+    if (status == TSR_OK)
+        status = backend->alloc(&r->target->device, bytes, &r->workspace);
+    if (status == TSR_OK)
+        status = tsr_zero_counters(r->target, r->workspace, bytes, r->kernels);
+    if (status == TSR_OK)
+        r->workspace_bytes = bytes;
+    return status;
+}
+
+static void set_operand(tsr_problem *sub, char which, tsr_operand *operand)
+{
+    long long rows, columns;
+    tsr_stored_shape(sub, which, &rows, &columns);
+    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    operand->memory = TSR_DEVICE;
+    operand->align_bytes = 256; /* cuMemAlloc's */
+    operand->ld = tsr_tile_pitch(columns * element) / element;
+    operand->batch_stride = 0;
+}
+
+/* Multiplies what lies in the buffers: one step along K of one tile. */
+static tsr_status multiply(run *r, const tile *t, long long index, long long k, int first)
+{
+    const tsr_planned *whole = &r->plan->planned;
+    tsr_problem sub = whole->problem;
+    sub.m = t->rows;
+    sub.n = t->columns;
+    sub.k = k;
+    sub.batch = 1;
+    sub.kernel = whole->named ? whole->steps[0].row->instance : NULL;
+    set_operand(&sub, 'a', &sub.a);
+    set_operand(&sub, 'b', &sub.b);
+    set_operand(&sub, 'c', &sub.c);
+    set_operand(&sub, 'd', &sub.d);
+    tsr_plan *plan = NULL;
+    tsr_status status = tsr_plan_of(r->plan->context, &sub, &plan);
+    if (status == TSR_OK)
+        status = need_workspace(r, plan->planned.workspace_bytes);
+    if (status == TSR_OK) {
+        tsr_plan_inputs inputs = *r->inputs;
+        inputs.a = r->a[r->last_a].memory;
+        inputs.b = r->b[r->last_b].memory;
+        inputs.c = inputs.d = r->d[index % 2].memory;
+        inputs.workspace = r->workspace;
+        inputs.beta = first ? r->inputs->beta : 1;
+        inputs.stream = r->kernels;
+        status = tsr_plan_execute(&plan->planned, &inputs);
+    }
+    tsr_plan_release(plan);
+    return status;
+}
+
+static tsr_status mark_idle(run *r, tile_buffer *buffer)
+{
+    buffer->used = 1;
+    return r->target->backend->async->record(&r->target->device, buffer->idle, r->kernels);
+}
+
+/* All of one tile, up to its last kernel. */
+static tsr_status enqueue_tile(run *r, long long index)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    const tsr_async *async = r->target->backend->async;
+    tsr_device *device = &r->target->device;
+    void *up = r->staging->up.stream;
+    const tile t = tile_at(r, index);
+    tsr_status status = TSR_OK;
+    if (r->inputs->beta != 0) {
+        const tsr_block c =
+            block_of(r, 'c', r->inputs->c, r->d[index % 2].memory, t.z, t.row, t.column, t.rows, t.columns);
+        status = tsr_lane_upload(r->staging, &r->staging->up, &c);
+    }
+    for (long long step = 0; step < r->tiles.deep && status == TSR_OK; step++) {
+        const long long at = step * r->tiles.k, k = r->product ? smaller(r->tiles.k, p->k - at) : 0;
+        if (r->product) {
+            status = bring(r, 'b', r->inputs->b, r->b, &r->last_b, t.z, at, t.column, k, t.columns);
+            if (status == TSR_OK)
+                status = bring(r, 'a', r->inputs->a, r->a, &r->last_a, t.z, t.row, at, t.rows, k);
+        }
+        if (status == TSR_OK && (status = async->record(device, r->arrived, up)) == TSR_OK &&
+            (status = async->follow(device, r->kernels, r->arrived)) == TSR_OK &&
+            (status = multiply(r, &t, index, k, step == 0)) == TSR_OK && r->product &&
+            (status = mark_idle(r, &r->a[r->last_a])) == TSR_OK)
+            status = mark_idle(r, &r->b[r->last_b]);
+        if (!r->product)
+            break;
+    }
+    return status == TSR_OK ? async->record(device, r->computed[index % 2], r->kernels) : status;
+}
+
+static void enqueue_tiles(run *r)
+{
+    for (long long i = 0; i < r->tile_count; i++) {
+        pthread_mutex_lock(&r->lock);
+        while (r->fetched < i - 1 && r->status == TSR_OK) /* D's buffer is that of the tile before the last */
+            pthread_cond_wait(&r->moved, &r->lock);
+        const int go = r->status == TSR_OK;
+        pthread_mutex_unlock(&r->lock);
+        if (!go)
+            return;
+        const tsr_status status = enqueue_tile(r, i);
+        if (status != TSR_OK) {
+            fail(r, status);
+            return;
+        }
+        pthread_mutex_lock(&r->lock);
+        r->enqueued = i + 1;
+        pthread_cond_broadcast(&r->moved);
+        pthread_mutex_unlock(&r->lock);
+    }
+}
+
+/* ---- setting up and tearing down ---- */
+
+static tsr_status allocate(run *r, tile_buffer *buffer, long long rows, long long row_bytes)
+{
+    return r->target->backend->alloc(&r->target->device, (size_t)(rows * tsr_tile_pitch(row_bytes)), &buffer->memory);
+}
+
+/* Buffers for tiles of an operand that is stored `flip`ped or not. */
+static tsr_status allocate_stored(run *r, char which, tile_buffer *buffer, long long rows, long long columns)
+{
+    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
+    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    return operand->trans == TSR_T ? allocate(r, buffer, columns, rows * element)
+                                   : allocate(r, buffer, rows, columns * element);
+}
+
+static tsr_status allocate_all(run *r)
+{
+    const tsr_tiles_of *t = &r->tiles;
+    const int b_changes = t->across > 1 || t->deep > 1 || r->plan->planned.problem.batch > 1;
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < 2 && status == TSR_OK; i++) {
+        if (i == 0 || r->tile_count > 1)
+            status = allocate_stored(r, 'd', &r->d[i], t->m, t->n);
+        if (status == TSR_OK && r->product && (i == 0 || r->tile_count > 1 || t->deep > 1))
+            status = allocate_stored(r, 'a', &r->a[i], t->m, t->k);
+        if (status == TSR_OK && r->product && (i == 0 || b_changes))
+            status = allocate_stored(r, 'b', &r->b[i], t->k, t->n);
+    }
+    return status;
+}
+
+static void free_buffers(run *r)
+{
+    tile_buffer *buffers[] = {&r->a[0], &r->a[1], &r->b[0], &r->b[1], &r->d[0], &r->d[1]};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        if (buffers[i]->memory)
+            r->target->backend->free(&r->target->device, buffers[i]->memory);
+        buffers[i]->memory = NULL;
+    }
+}
+
+/* The largest tiles for which there is memory. */
+static tsr_status make_room(run *r)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    tsr_status status = TSR_OUT_OF_MEMORY;
+    for (double budget = BUDGET_SHARE * (double)r->target->device.cuda.memory_bytes;
+         status == TSR_OUT_OF_MEMORY && budget >= LEAST_BUDGET; budget /= 2) {
+        if (!tsr_tiles_choose(p, budget, &r->tiles))
+            return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no tile of the product fits in %.0f bytes", r->target->device.id,
+                            budget);
+        r->tile_count = r->tiles.down * r->tiles.across * p->batch;
+        status = allocate_all(r);
+        if (status != TSR_OK)
+            free_buffers(r);
+    }
+    return status;
+}
+
+static tsr_status open_events(run *r)
+{
+    const tsr_async *async = r->target->backend->async;
+    void **events[] = {&r->arrived,   &r->computed[0], &r->computed[1], &r->a[0].idle,
+                       &r->a[1].idle, &r->b[0].idle,   &r->b[1].idle};
+    tsr_status status = async->open_stream(&r->target->device, &r->kernels);
+    for (size_t i = 0; i < sizeof events / sizeof events[0] && status == TSR_OK; i++)
+        status = async->open_event(&r->target->device, events[i]);
+    return status;
+}
+
+static tsr_status set_up(run *r)
+{
+    const tsr_problem *p = &r->plan->planned.problem;
+    tsr_status status = tsr_staging_ready(r->staging, r->target);
+    if (status == TSR_OK)
+        status = make_room(r);
+    if (status == TSR_OK)
+        status = open_events(r);
+    if (status == TSR_OK && r->inputs->beta != 0 && r->inputs->c == r->inputs->d) {
+        const size_t bytes = (size_t)(p->batch * p->m * p->n) * tsr_dtype_bytes(p->d.dtype);
+        r->kept = tsr_alloc(&r->plan->context->allocator, 4096, bytes);
+        if (!r->kept)
+            status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory to keep %zu bytes of C while D overwrites it", bytes);
+    }
+    return status;
+}
+
+static void tear_down(run *r)
+{
+    const tsr_backend *backend = r->target->backend;
+    tsr_device *device = &r->target->device;
+    void *streams[] = {r->staging->up.stream, r->kernels, r->staging->down.stream};
+    void *events[] = {r->arrived,   r->computed[0], r->computed[1], r->a[0].idle,
+                      r->a[1].idle, r->b[0].idle,   r->b[1].idle};
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++)
+        if (streams[i])
+            backend->synchronize(device, streams[i]); /* after a failure something may still be under way */
+    free_buffers(r);
+    if (r->workspace)
+        backend->free(device, r->workspace);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        backend->async->close_event(device, events[i]);
+    backend->async->close_stream(device, r->kernels);
+    tsr_free(&r->plan->context->allocator, r->kept);
+}
+
+static void run_threads(run *r)
+{
+    pthread_t fetcher;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals stay with the program's own threads */
+    const int started = pthread_create(&fetcher, NULL, fetch_tiles, r) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!started) {
+        r->status = TSR_OUT_OF_MEMORY;
+        snprintf(r->message, sizeof r->message, "no thread to fetch results with");
+        return;
+    }
+    enqueue_tiles(r);
+    pthread_join(fetcher, NULL);
+    if (r->status != TSR_OK && r->kept)
+        put_back(r);
+}
+
+int tsr_run_wants_tiles(const tsr_plan *plan)
+{
+    const tsr_problem *p = &plan->planned.problem;
+    const tsr_target *target = plan->planned.target;
+    double bytes = 0;
+    if (!target->backend->async)
+        return 0;
+    for (const char *which = "abcd"; *which; which++) {
+        if (!tsr_operand_staged(p, &target->device, *which))
+            return 0;
+        if (*which != 'c')
+            bytes += (double)tsr_operand_bytes(&plan->planned.device_problem, *which);
+    }
+    /* Many small problems go in one launch as long as they fit. */
+    return bytes >= (double)(p->batch == 1 ? LEAST_BYTES : target->device.cuda.memory_bytes / 2);
+}
+
+tsr_status tsr_run_tiles(tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    tsr_staging *staging = &plan->context->staging;
+    run r = {.plan = plan, .inputs = inputs, .staging = staging, .target = plan->planned.target};
+    for (int i = 0; i < 2; i++)
+        r.a[i].key[1] = r.b[i].key[1] = -1; /* nothing is there yet */
+    r.product = inputs->alpha != 0 && plan->planned.problem.k > 0;
+    pthread_mutex_init(&r.lock, NULL); /* default ones: cannot fail on Linux */
+    pthread_cond_init(&r.moved, NULL);
+    pthread_mutex_lock(&staging->lock);
+    tsr_status status = set_up(&r);
+    if (status == TSR_OK)
+        run_threads(&r);
+    tear_down(&r);
+    pthread_mutex_unlock(&staging->lock);
+    pthread_cond_destroy(&r.moved);
+    pthread_mutex_destroy(&r.lock);
+    return status != TSR_OK ? status : r.status == TSR_OK ? TSR_OK : tsr_fail(r.status, "%s", r.message);
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# tessera explain: the tutorials' phase table, edges, counts that are known, and wrong arguments.
+. "$(dirname "$0")/cli_lib.sh"
+explain="$tessera explain"
+
+if ! $explain tiled >out 2>err; then
+    grep -q "this build has no emulator" err && exit 77
+fi
+
+# The table for 4 x 4 with tiles of 2 x 2. A and B hold 1 .. 16.
+expect 0 "" $explain tiled --m 4 --n 4 --k 4 --tile 2
+fits_terminal
+prints '^C = A B, 4 x 4 x 4 f32; block \(0,0\) of 2 x 2 makes rows 0..1 and columns 0..1 of C with 2 x 2$'
+succeeds [ "$(grep -c '^phase' out)" = 2 ]
+prints '^  \(0,0\)   A\[0,0\]=1->s0  B\[0,0\]=1->s4  C\[0,0\] \+= A\[0,0\]\*B\[0,0\] \+ A\[0,1\]\*B\[1,0\]: 0 \+ 1\*1 \+ 2\*5 = 11$'
+prints '^  \(1,0\)   A\[0,1\]=2->s1  B\[0,1\]=2->s5  C\[0,1\] \+= A\[0,0\]\*B\[0,1\] \+ A\[0,1\]\*B\[1,1\]: 0 \+ 1\*2 \+ 2\*6 = 14$'
+prints '^  \(0,1\)   A\[1,0\]=5->s2  B\[1,0\]=5->s6  C\[1,0\] \+= A\[1,0\]\*B\[0,0\] \+ A\[1,1\]\*B\[1,0\]: 0 \+ 5\*1 \+ 6\*5 = 35$'
+prints '^  \(1,1\)   A\[1,1\]=6->s3  B\[1,1\]=6->s7  C\[1,1\] \+= A\[1,0\]\*B\[0,1\] \+ A\[1,1\]\*B\[1,1\]: 0 \+ 5\*2 \+ 6\*6 = 46$'
+prints '^  \(0,0\)   A\[0,2\]=3->s0  B\[2,0\]=9->s4   C\[0,0\] \+= A\[0,2\]\*B\[2,0\] \+ A\[0,3\]\*B\[3,0\]: 11 \+ 3\*9 \+ 4\*13 =$'
+prints '^ +228; stores C\[1,1\]$'
+prints '^Counted, for one thread on average: 4 elements loaded from global memory, 4 put into shared memory,$'
+cp out first
+expect 0 "" $explain tiled --tile 2 # these sizes are what it takes by itself
+succeeds cmp -s out first
+TESSERA_EMU_SEED=99 expect 0 "" $explain tiled # whatever order the threads run in
+succeeds cmp -s out first
+
+# Another block, one phase, one thread.
+expect 0 "" $explain tiled --m 256 --n 256 --k 256 --tile 32 --block 2,1 --phase 7
+fits_terminal
+succeeds [ "$(grep -c '^phase' out)" = 1 ]
+prints 'makes rows 32..63 and columns 64..95 of C'
+prints '^  \(31,31\) +A\[63,255\]=[0-9]+->s1023 +B\[255,95\]=[0-9]+->s2047 +C\[63,95\]: [0-9]+ -> [0-9]+ by k = 224..255;'
+prints '^  load A +tiled.cu:[0-9]+ +4 +1 +128 of 128 +A\[32,224..255\]$'
+prints '^  read B +tiled.cu:[0-9]+ +4 +32 +1024 of 1024 +s1024..1055$'
+expect 0 "" $explain tiled --m 5 --n 3 --k 7 --tile 4 --block 0,1 --thread 1,0
+prints 'C\[4,1\] \+= A\[4,4\]\*B\[4,1\] \+ A\[4,5\]\*B\[5,1\] \+ A\[4,6\]\*B\[6,1\]:$'
+prints '1 with padding zeros'
+expect 0 "" $explain tiled --m 256 --n 64 --k 512 --tile 16
+prints '^\.\.\. 28 phases like these'
+fits_terminal
+
+# Loads are 2 K for a thread of naive, 2 K / TILE for one of tiled; FLOP for each byte 0.25, and 8 with TILE 32.
+expect 0 "" $explain naive --m 32 --n 64 --k 64
+prints 'for one thread on average: 128 elements loaded'
+succeeds grep -q 'FLOP for each byte loaded: 0.25$' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
+expect 0 "" $explain tiled --m 64 --n 64 --k 64 --tile 32
+prints 'for one thread on average: 4 elements loaded'
+succeeds grep -q 'FLOP for each byte loaded: 8$' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
+
+# Conflicts: turning A costs regtile2d 8 wavefronts for each store of a warp, padded 1; uncoalesced loads 32 sectors.
+expect 0 "" $explain regtile2d --phase 0
+prints '^  fill A +regtile2d.cu:[0-9]+ +4 +4 +256 of 32 '
+expect 0 "" $explain padded --phase 0
+prints '^  fill A +padded.cu:[0-9]+ +4 +4 +32 of 32 '
+expect 0 "" $explain swizzled --phase 0
+prints '^  fill A +swizzled.cu:[0-9]+ +4 +4 +32 of 32 '
+expect 0 "" $explain uncoalesced --m 64 --n 16 --k 16 --warp 3
+prints '^  load A +uncoalesced.cu:[0-9]+ +4 +16 +4096 of 512 +A\[0..31,0\]$'
+
+# Each kernel that can be followed, in each layout; tensor cores without single products.
+for kernel in uncoalesced naive tiled regtile1d regtile2d padded swizzled vectorized double-buffered warptile; do
+    for layout in nn nt tn tt; do
+        expect 0 "" $explain $kernel --layout $layout --warp 1 --phase 0 $([ $kernel = tiled ] && echo --tile 8)
+    done
+    fits_terminal
+done
+expect 0 "" $explain mma --dtype bf16
+prints '^The products are made by tensor cores, a warp at a time'
+prints '^  copy A '
+expect 0 "" $explain mma --tf32
+expect 0 "" $explain wmma --dtype f16
+prints '^Which lane reads what of a WMMA fragment'
+fits_terminal
+
+# A page, whole or not at all.
+expect 0 "" $explain tiled --format html --out page.html
+succeeds [ ! -s out ]
+succeeds grep -q '^<!DOCTYPE html>' page.html
+succeeds grep -q '</html>' page.html
+expect 0 "" $explain tiled --format html
+succeeds cmp -s out page.html
+expect 1 "tessera explain: no/page.html: cannot be written: No such file or directory" $explain tiled --out no/page.html
+expect 2 "*" $explain tiled --m 4 --n 4 --k 4 --tile 2 --thread 2,0 --out none.txt
+succeeds [ ! -e none.txt ]
+
+expect 1 "tessera explain: cpu-tiled runs on the CPU; only kernels that run in the emulator can be followed" $explain cpu-tiled
+expect 1 "*" $explain wgmma --dtype bf16
+succeeds grep -q "^tessera explain: wgmma: its loads and products are made by the copy engine" err
+expect 1 "tessera explain: naive: explained in f32; f64 does the same with twice the bytes" $explain naive --dtype f64
+expect 1 "tessera explain: tiled has no instance with tiles of 5 x 5 in f32; there are: 2, 4, 8, 16, 32" $explain tiled --tile 5
+expect 1 "tessera explain: block 0,2: tiled_f32_t2 makes C from 2 x 2 blocks (x up to 1, y up to 1)" $explain tiled --block 0,2
+expect 1 "tessera explain: 5000 x 5000 x 5000 is too large: A and B may have 2^24 elements together" \
+    $explain tiled --m 5000 --n 5000 --k 5000
+expect 2 "tessera explain: KERNEL is missing: usage is tessera explain KERNEL [options]" $explain
+expect 2 "tessera explain: KERNEL needs the name of a kernel, not 'tild'; did you mean tiled?" $explain tild
+expect 2 "tessera explain: --block needs two whole numbers x,y, not '1'" $explain tiled --block 1
+expect 2 "tessera explain: --block needs two whole numbers x,y, not '1,-1'" $explain tiled --block 1,-1
+expect 2 "tessera explain: --phase 2: there are 2 phases, counted from 0" $explain tiled --phase 2
+expect 2 "tessera explain: --thread 2,0: a block has 2 x 2 threads" $explain tiled --thread 2,0
+expect 2 "tessera explain: --warp 1: a block has 1 warps, counted from 0" $explain tiled --warp 1
+expect 2 "tessera explain: --m needs a whole number from 1 to 16777216, not '0'" $explain tiled --m 0
+expect 2 "tessera explain: --format needs one of text, html, not 'pdf'" $explain tiled --format pdf
+expect 2 "tessera explain: --thread, --phase and --warp are for text; the page shows all of them" \
+    $explain tiled --format html --phase 1
+finish

@@ -1,0 +1,280 @@
+/* Counters of kernels that the library does not know, against numbers worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/run.h"
+#include "lab/count_cta.h"
+
+#define CASES(DO)  DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define DECLARE(n) void count_case_##n(const tsr_gemm_args args);
+CASES(DECLARE)
+
+typedef void kernel(const tsr_gemm_args args);
+
+static void *begin(void *user, long long cta)
+{
+    lab_cta_count *count = calloc(1, sizeof *count);
+    (void)user;
+    assert_non_null(count);
+    assert_int_equal(cta, 0);
+    return count;
+}
+
+static void event(void *state, const tsr_watch_event *e)
+{
+    lab_cta_count_event(state, e);
+}
+
+static void barrier(void *state)
+{
+    lab_cta_count_barrier(state);
+}
+
+static void end(void *user, void *state)
+{
+    lab_cta_count *count = state;
+    lab_cta_count_end(count);
+    *(lab_counters *)user = count->sum;
+    free(count);
+}
+
+static lab_counters count(kernel *entry, unsigned long long seed)
+{
+    static const tsr_allocator allocator;
+    float *a = aligned_alloc(256, 4096 * sizeof *a), *d = aligned_alloc(256, 64 * sizeof *d);
+    memset(a, 0, 4096 * sizeof *a);
+    const tsr_gemm_args args = {.a = a,
+                                .b = a,
+                                .d = d,
+                                .m = 1,
+                                .n = 64,
+                                .k = 4096,
+                                .lda = 4096,
+                                .ldb = 64,
+                                .ldd = 64,
+                                .batch = 1,
+                                .alpha = 1,
+                                .beta = 0};
+    lab_counters sum = {0};
+    const tsr_emu_watcher watcher = {.user = &sum, .begin = begin, .event = event, .barrier = barrier, .end = end};
+    const tsr_emu_job job = {.name = "count",
+                             .kernel = entry,
+                             .args = &args,
+                             .dtype_a = TSR_F32,
+                             .dtype_b = TSR_F32,
+                             .dtype_c = TSR_F32,
+                             .dtype_d = TSR_F32,
+                             .grid = {1, 1, 1},
+                             .threads_x = 64,
+                             .threads_y = 1,
+                             .shared_bytes = 8192,
+                             .seed = seed,
+                             .workers = 1,
+                             .allocator = &allocator,
+                             .watcher = &watcher};
+    if (tsr_emu_run(&job) != TSR_OK)
+        fail_msg("%s", tsr_last_error());
+    free(a);
+    free(d);
+    return sum;
+}
+
+static void check_load(const lab_counters *c, double requests, double sectors, double bytes)
+{
+    assert_float_equal(c->load.requests, requests, 0);
+    assert_float_equal(c->load.sectors, sectors, 0);
+    assert_float_equal(c->load.bytes, bytes, 0);
+}
+
+/* Of each warp: 10 iterations, each has lanes; 11 or 10 lanes, three floats apart, so all four sectors of 32 floats.
+ * 7 i = i modulo 3, so i = 0, 3, 6, 9 take lanes 0, 3, ...: 11; i = 1, 4, 7: 2, 5, ...: 10; i = 2, 5, 8: 1, 4, ...: 11.
+ */
+static void every_third_lane(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_1, 1);
+    check_load(&c, 2 * 10, 2 * 10 * 4, 2 * (4 * 11 + 3 * 10 + 3 * 11) * 4);
+    assert_float_equal(c.fma_f32, 2 * 107, 0);
+    assert_float_equal(c.warp_fma, 2 * 10, 0);
+    assert_float_equal(c.store.requests, 2, 0);
+    assert_float_equal(c.store.sectors, 8, 0);
+}
+
+/* i = 0: 24 lanes, i = 1: 16, i = 2: 8 (3, 7, 11, ...), each in all four sectors; then all lanes together. */
+static void loops_of_unequal_length(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_2, 1);
+    check_load(&c, 2 * 4, 2 * 16, 2 * (24 + 16 + 8 + 32) * 4);
+    assert_float_equal(c.warp_fma, 2 * 4, 0);
+}
+
+/* Lanes 3, 7, ... and 1, 5, ...: 8 each, a sector for each lane; then 32 lanes in 4 sectors. */
+static void nested_branches(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_3, 1);
+    check_load(&c, 2 * 3, 2 * (8 + 8 + 4), 2 * (8 + 8 + 32) * 4);
+}
+
+static void early_return(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_4, 1);
+    check_load(&c, 2, 4 + 2, 48 * 4);
+    assert_float_equal(c.store.requests, 2, 0);
+    assert_float_equal(c.store.sectors, 4 + 2, 0);
+}
+
+/* For each i the lanes with lane % 4 != i: 24 of them. Step j has the lanes from 8 j on: 24, 18, 12, 6 lanes in 4, 3,
+ * 2, 1 sectors. */
+static void continue_and_break(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_5, 1);
+    check_load(&c, 2 * 4 * 4, 2 * 4 * (4 + 3 + 2 + 1), 2 * 4 * (24 + 18 + 12 + 6) * 4);
+}
+
+/* Strides 1, 2, 4 words: 24 lanes store in 1, 2, 3 passes (with stride 4, 8 lanes go round the banks once); 16 lanes
+ * load in 1, 1, 2 passes. 24 and 16 words need one pass. */
+static void bank_conflicts(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_6, 1);
+    assert_float_equal(c.shared_store.requests, 2 * 3, 0);
+    assert_float_equal(c.shared_store.wavefronts, 2 * (1 + 2 + 3), 0);
+    assert_float_equal(c.shared_store.conflicts, 2 * (0 + 1 + 2), 0);
+    assert_float_equal(c.shared_load.requests, 2 * 3, 0);
+    assert_float_equal(c.shared_load.wavefronts, 2 * (1 + 1 + 2), 0);
+    assert_float_equal(c.shared_load.conflicts, 2, 0);
+    assert_float_equal(c.barriers, 6, 0);
+}
+
+/* Four loads a lane of one pass each; joined, one load of 16 bytes: four lanes in a row want the same, so quarters go
+ * together in twos. */
+static void joined_loads(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_7, 1);
+    assert_float_equal(c.shared_load.requests, 2 * 4, 0);
+    assert_float_equal(c.shared_load.wavefronts, 2 * 4, 0);
+    assert_float_equal(c.shared_load_merged.requests, 2, 0);
+    assert_float_equal(c.shared_load_merged.wavefronts, 2 * 2, 0);
+}
+
+static void threads_in_any_order(void **state)
+{
+    (void)state;
+#define CASE(n) count_case_##n,
+    kernel *const kernels[] = {CASES(CASE)};
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        const lab_counters first = count(kernels[i], 0);
+        for (unsigned long long seed = 1; seed < 20; seed++) {
+            const lab_counters other = count(kernels[i], seed);
+            assert_memory_equal(&first, &other, sizeof first);
+        }
+    }
+}
+
+/* ---- one instruction ---- */
+
+static lab_wavefronts passes(unsigned bytes, uint32_t lanes, uint64_t (*offset)(unsigned lane))
+{
+    uint64_t offsets[32];
+    lab_banks *banks = malloc(sizeof *banks);
+    for (unsigned i = 0; i < 32; i++)
+        offsets[i] = offset(i);
+    const lab_wavefronts found = lab_warp_wavefronts(offsets, lanes, bytes, banks);
+    free(banks);
+    return found;
+}
+
+static uint64_t same(unsigned lane)
+{
+    (void)lane;
+    return 64;
+}
+static uint64_t row4(unsigned lane)
+{
+    return lane * 4;
+}
+static uint64_t row8(unsigned lane)
+{
+    return lane * 8;
+}
+static uint64_t row16(unsigned lane)
+{
+    return lane * 16;
+}
+static uint64_t column(unsigned lane)
+{
+    return lane * 128;
+}
+static uint64_t padded_column(unsigned lane)
+{
+    return lane * 132;
+}
+static uint64_t pairs16(unsigned lane)
+{
+    return lane / 2 * 16;
+}
+
+static void wavefronts_of_one_instruction(void **state)
+{
+    (void)state;
+    const uint32_t all = 0xffffffffu;
+    assert_int_equal(passes(4, all, same).count, 1);
+    assert_int_equal(passes(4, all, row4).count, 1);
+    assert_int_equal(passes(4, all, column).count, 32);
+    assert_int_equal(passes(4, all, column).ideal, 1);
+    assert_int_equal(passes(4, all, padded_column).count, 1);
+    assert_int_equal(passes(4, 0xff, column).count, 8);
+    assert_int_equal(passes(8, all, row8).count, 2);
+    assert_int_equal(passes(8, all, same).count, 1);
+    assert_int_equal(passes(16, all, row16).count, 4);
+    assert_int_equal(passes(16, all, same).count, 2);
+    assert_int_equal(passes(16, all, pairs16).count, 2);
+    assert_int_equal(passes(16, 0xff, row16).count, 1);
+    assert_int_equal(passes(2, all, same).count, 1);
+}
+
+static void sectors_of_one_instruction(void **state)
+{
+    (void)state;
+    uint64_t address[32], out[LAB_WARP_SECTORS];
+    for (unsigned i = 0; i < 32; i++)
+        address[i] = 4096 + i * 4;
+    assert_int_equal(lab_warp_sectors(address, 0xffffffffu, 4, out), 4);
+    assert_int_equal(out[0], 128);
+    assert_int_equal(lab_warp_sectors(address, 0x80000001u, 4, out), 2);
+    for (unsigned i = 0; i < 32; i++)
+        address[i] += 4; /* not aligned to a sector any more */
+    assert_int_equal(lab_warp_sectors(address, 0xffffffffu, 4, out), 5);
+    for (unsigned i = 0; i < 32; i++)
+        address[i] = i % 2 ? 0 : 4096 + i * 64;
+    assert_int_equal(lab_warp_sectors(address, 0xffffffffu, 16, out), 16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_third_lane),
+        cmocka_unit_test(loops_of_unequal_length),
+        cmocka_unit_test(nested_branches),
+        cmocka_unit_test(early_return),
+        cmocka_unit_test(continue_and_break),
+        cmocka_unit_test(bank_conflicts),
+        cmocka_unit_test(joined_loads),
+        cmocka_unit_test(threads_in_any_order),
+        cmocka_unit_test(wavefronts_of_one_instruction),
+        cmocka_unit_test(sectors_of_one_instruction),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
