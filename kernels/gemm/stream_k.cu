@@ -26,7 +26,6 @@
  *   name      tuned    meaning
  *   BM, BN    64 128   tile of D; smaller ones for few rows
  *   BK        16       step along K
- *   DEPTH     4        steps of k in the main loop's code
  *   WM, WN    64 32    tile of a warp
  *   TM, TN    8 8      elements of D that a thread makes
  *   STAGES    3 4      buffers in shared memory

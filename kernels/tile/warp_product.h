@@ -20,12 +20,6 @@
 #include "tile/async_tile.h"
 #include "tile/fragment.h"
 
-#ifndef DEPTH
-#define DEPTH BK
-#endif
-#ifndef ORDER
-#define ORDER 1
-#endif
 enum {
     WARPS_N = BN / WN,
     THREADS = (BM / WM) * WARPS_N * 32,
@@ -92,45 +86,33 @@ TSR_DEVICE void warp_product(tile_stream *a, tile_stream *b, unsigned steps, int
         tile_fragment(fa[0], from_a, TM, 4 * LANES_M);
         tile_fragment(fb[0], from_b, TN, 4 * LANES_N);
     }
-    TSR_ROLLED
     for (unsigned t = 0; t < steps; t++) {
-        TSR_ROLLED
-        for (int part = 0; part < BK; part += DEPTH) {
-            TSR_UNROLL
-            for (int k = 0; k < DEPTH; k++) {
-                const int last = k == DEPTH - 1 && part == BK - DEPTH; /* of the tile */
-                if (last) {
-                    tsr_copy_wait(STAGES - 2);
-                    tsr_barrier();
-                    stage = stage == LAST_STAGE ? 0 : stage + STAGE;
-                    from_a = shared + stage + thread_m - DEPTH * PITCH_A;
-                    from_b = shared + stage + BK * PITCH_A + thread_n - DEPTH * PITCH_B;
-                }
-                if (!last || t + 1 < steps) {
-                    tile_fragment(fa[(k + 1) % 2], from_a + (k + 1) * PITCH_A, TM, 4 * LANES_M);
-                    tile_fragment(fb[(k + 1) % 2], from_b + (k + 1) * PITCH_B, TN, 4 * LANES_N);
-                }
-                if (k == 0 && part == 0) {
-                    if (t + STAGES - 1 < steps) {
-                        elem *const to = shared + (stage == 0 ? LAST_STAGE : stage - STAGE);
-                        tile_copy(a, to, BM, BK, PITCH_A, THREADS, thread, WIDTH);
-                        tile_copy(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, WIDTH);
-                    }
-                    tsr_copy_commit();
-                }
-                TSR_UNROLL
-                for (int u = 0; u < TM * TN; u++) {
-#if ORDER == 4 /* two rows at a time */
-                    const int turn = u / (2 * TN), at = u % (2 * TN) / 2;
-                    const int i = 2 * turn + (at % 2 ? 1 - u % 2 : u % 2), j = turn % 2 ? TN - 1 - at : at;
-#else
-                    const int i = u / TN, j = i % 2 ? TN - 1 - u % TN : u % TN;
-#endif
-                    sum[i][j] = tsr_fma(fa[k % 2][i], fb[k % 2][j], sum[i][j]);
-                }
+        TSR_UNROLL
+        for (int k = 0; k < BK; k++) {
+            if (k == BK - 1) {
+                tsr_copy_wait(STAGES - 2);
+                tsr_barrier();
+                stage = stage == LAST_STAGE ? 0 : stage + STAGE;
+                from_a = shared + stage + thread_m;
+                from_b = shared + stage + BK * PITCH_A + thread_n;
             }
-            from_a += DEPTH * PITCH_A;
-            from_b += DEPTH * PITCH_B;
+            if (k < BK - 1 || t + 1 < steps) {
+                tile_fragment(fa[(k + 1) % 2], from_a + (k + 1) % BK * PITCH_A, TM, 4 * LANES_M);
+                tile_fragment(fb[(k + 1) % 2], from_b + (k + 1) % BK * PITCH_B, TN, 4 * LANES_N);
+            }
+            if (k == 0) {
+                if (t + STAGES - 1 < steps) {
+                    elem *const to = shared + (stage == 0 ? LAST_STAGE : stage - STAGE);
+                    tile_copy(a, to, BM, BK, PITCH_A, THREADS, thread, WIDTH);
+                    tile_copy(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, WIDTH);
+                }
+                tsr_copy_commit();
+            }
+            TSR_UNROLL
+            for (int u = 0; u < TM * TN; u++) {
+                const int i = u / TN, j = i % 2 ? TN - 1 - u % TN : u % TN;
+                sum[i][j] = tsr_fma(fa[k % 2][i], fb[k % 2][j], sum[i][j]);
+            }
         }
     }
 }
