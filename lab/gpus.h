@@ -25,6 +25,9 @@ typedef struct lab_gpu_spec {
     double memory_clock_hz;
 } lab_gpu_spec;
 
+/* Their ids, as command-line choices. */
+#define LAB_GPU_CHOICES "h200|h100|a100|a40|rtx3090"
+
 /* Each GPU that is known, in order; NULL past the last. */
 const lab_gpu_spec *lab_gpu_spec_at(size_t index);
 /* By id; NULL if it is not known. */
