@@ -102,7 +102,8 @@ static tsr_status launch(tsr_device *device, const tsr_row *row, const tsr_gemm_
     const tsr_work work = tsr_row_work(tsr_row_at((size_t)(row - rows)), &problem, device);
     assert_int_equal(work.workspace_bytes, 0);
     dealt.split = work.split;
-    const tsr_launch what = {.row = row, .args = &dealt, .grid = work.grid, .problem = &problem};
+    const tsr_launch what = {
+        .row = row, .args = &dealt, .grid = work.grid, .cluster = work.cluster, .problem = &problem};
     return tsr_emu_backend.launch(device, &what);
 }
 
