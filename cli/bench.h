@@ -17,7 +17,7 @@ typedef struct cli_bench_settings {
     cli_layout_list layouts;
     unsigned peers; /* bits of the choices */
     int format;
-    int instances, graph;
+    int instances, graph, batch_invariant;
     int64_t rounds, threads;
 } cli_bench_settings;
 

@@ -138,6 +138,8 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
     if (!dtypes_fit(row, problem))
         return refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
                       tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
+    if (problem->flags & TSR_BATCH_INVARIANT && row->order == TSR_ORDER_ANY)
+        return refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
     if (!target->backend->has_code(row, device, reason, reason_bytes))
         return 0;
     if (target->gpu_beside)
@@ -192,6 +194,31 @@ static int compare(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row ? 1 : a->target < b->target ? -1 : a->target > b->target;
 }
 
+/* The order of summing that batch-invariant products keep to: it must not depend on M, so it is the best that a problem
+ * with one row could have. */
+static tsr_order order_for(const tsr_problem *problem, const tsr_target *targets, size_t target_count)
+{
+    tsr_problem one_row = *problem;
+    tsr_order best = TSR_ORDER_ANY;
+    unsigned pads;
+    char reason[120];
+    one_row.m = 1;
+    for (size_t i = 0; i < tsr_row_count(); i++)
+        for (size_t t = 0; t < target_count; t++)
+            if (tsr_row_at(i)->order > best &&
+                tsr_row_applicable(tsr_row_at(i), &one_row, &targets[t], &pads, reason, sizeof reason))
+                best = tsr_row_at(i)->order;
+    return best;
+}
+
+static void keep_to(tsr_order order, tsr_choice *choices, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].applicable && choices[i].row->order != order)
+            choices[i].applicable = refuse(choices[i].reason, sizeof choices[i].reason,
+                                           "sums in other steps than the batch-invariant kernels that were preferred");
+}
+
 size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out, size_t capacity)
 {
     size_t count = 0;
@@ -216,6 +243,8 @@ size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_
             count++;
         }
     }
+    if (problem->flags & TSR_BATCH_INVARIANT)
+        keep_to(order_for(problem, targets, target_count), out, count < capacity ? count : capacity);
     qsort(out, count < capacity ? count : capacity, sizeof *out, compare);
     return count;
 }
