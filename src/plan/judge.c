@@ -155,7 +155,8 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
     if (row->applicable && !row->applicable(row, &seen, device, reason, reason_bytes))
         return 0;
     const size_t workspace_bytes = tsr_row_workspace(row, &seen, *pads, device).total_bytes;
-    if (workspace_bytes > problem->workspace_limit_bytes)
+    if (workspace_bytes > problem->workspace_limit_bytes &&
+        tsr_choose_slices(row, &given, *pads, device, problem->workspace_limit_bytes).width == 0)
         return refuse(reason, reason_bytes, "needs %zu bytes of workspace%s; the limit is %zu", workspace_bytes,
                       *pads ? " to align A or B" : "", problem->workspace_limit_bytes);
     return 1;
@@ -175,10 +176,16 @@ static void price(tsr_choice *choice, const tsr_problem *problem)
 {
     const tsr_device *device = &choice->target->device;
     const tsr_problem given = tsr_device_problem(problem, device);
-    const tsr_problem padded = tsr_padded_problem(&given, choice->pads);
+    choice->slices = tsr_choose_slices(choice->row, &given, choice->pads, device, problem->workspace_limit_bytes);
+    const long long whole = choice->slices.of_rows ? given.m : given.n, width = choice->slices.width;
+    const double slices = width > 0 ? (double)((whole + width - 1) / width) : 1;
+    const tsr_problem slice = tsr_slice_of(&given, choice->slices, 0);
+    const tsr_problem padded = tsr_padded_problem(&slice, choice->pads);
     choice->row->cost(choice->row, &padded, device, &choice->cost);
     if (choice->pads)
-        tsr_cost_pad(&given, &padded, choice->pads, device, &choice->cost);
+        tsr_cost_pad(&slice, &padded, choice->pads, device, &choice->cost);
+    choice->cost.ns *= slices;
+    choice->cost.bytes *= slices;
     choice->transfer_ns = transfer_ns(problem, device);
 }
 
