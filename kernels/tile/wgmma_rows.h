@@ -136,7 +136,7 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
     for (int half = 0; half < 2; half++) {
         const int row = m + warp * 16 + 8 * half + in_warp / 4;
         TSR_UNROLL
-        for (int first = 0; first < BN; first += ROWS_COLS) {
+        for (int first = 0; first + ROWS_COLS <= BN; first += ROWS_COLS) {
             const long long right = args->n - n - first;
             const int columns = right < ROWS_COLS ? (int)right : ROWS_COLS;
             rows_lane lane;
@@ -159,6 +159,8 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
                 rows_store_part(&lane, columns);
         }
     }
+    if (BN % ROWS_COLS)
+        tile_output_direct(args, boxes->thread, m, n, z, BN / ROWS_COLS * ROWS_COLS, sum);
 }
 
 #undef rows_put

@@ -20,7 +20,7 @@ static emu_mbarrier *use(emu_thread *self, unsigned address, unsigned rank, cons
 {
     emu_cta *cta = self->cta;
     const size_t offset =
-        tsr_emu_place_in_slot(self, address, 8, place) - self->window + rank * cta->worker->launch->window_stride;
+        tsr_emu_place_in_slot(self, address, 8, place) - self->window + rank * cta->worker->launch->shape.window_stride;
     emu_fault fault = {0};
     emu_mbarrier *bar = tsr_emu_find_mbarrier(cta, offset);
     if (!bar)
@@ -68,7 +68,7 @@ void tsr_emu_mbarrier_init(unsigned address, unsigned count)
         tsr_emu_break("an mbarrier in use is initialised again", place);
     if (!bar) {
         if (cta->hopper->n_mbarriers == EMU_MBARRIERS)
-            tsr_emu_break("the emulator keeps at most 64 mbarriers of a cluster", place);
+            tsr_emu_break("the emulator keeps at most 256 mbarriers of a cluster", place);
         bar = &cta->hopper->mbarriers[cta->hopper->n_mbarriers++];
         *bar = (emu_mbarrier){.offset = offset};
     }
