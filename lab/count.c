@@ -172,7 +172,7 @@ static tsr_status run_watched(tsr_plan *plan, const lab_operand_set *set, const 
 
 static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
 {
-    const tsr_row *row = plan->planned.steps[0].row;
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
     const tsr_device_code *code = tsr_find_device_code(row->instance);
     *out = (lab_counters){.ctas = c->ctas,
                           .threads = row->threads_x * row->threads_y,
@@ -216,7 +216,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
                                .event = see_event,
                                .barrier = see_barrier,
                                .end = end_cta};
-    const int cluster = tsr_row_cluster(plan->planned.steps[0].row);
+    const int cluster = tsr_row_cluster(tsr_plan_main(&plan->planned)->row);
     tsr_status status = run_watched(plan, set, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
     unsigned char *chosen = NULL;

@@ -149,6 +149,18 @@ static unsigned fake_cuLaunchKernel(tsr_cu_function function, unsigned grid_x, u
     return end(result);
 }
 
+static unsigned fake_cuLaunchKernelEx(const tsr_cu_launch_config *given, tsr_cu_function function, void **parameters,
+                                      void **extra)
+{
+    const tsr_launch_config *config = (const tsr_launch_config *)(const void *)given;
+    const unsigned *g = config->grid, *b = config->block;
+    state.dependent_launches += config->attribute_count == 1 &&
+                                config->attributes[0].id == TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                                config->attributes[0].value.programmatic_stream_serialization_allowed == 1;
+    return fake_cuLaunchKernel(function, g[0], g[1], g[2], b[0], b[1], b[2], config->smem_bytes, config->stream,
+                               parameters, extra);
+}
+
 CALL(cuMemGetInfo, 1, (size_t * free_bytes, size_t *total_bytes), *free_bytes = 1000;
      *total_bytes = state.memory_bytes;)
 CALL(cuMemAlloc, 1, (tsr_cu_pointer * pointer, size_t bytes), state.allocations++; state.last_alloc_bytes = bytes;

@@ -38,7 +38,7 @@ typedef struct fake_cuda {
     /* What happened. */
     int retained, modules, streams, events, allocations, pinned, graphs; /* alive; graphs with their executables */
     int capturing, graph_launches;
-    int module_loads, launches, maps, synchronizes, function_loads;
+    int module_loads, launches, dependent_launches, maps, synchronizes, function_loads;
     int context_errors; /* calls without the right context, or unbalanced pops */
     int proc_errors;    /* cuGetProcAddress with unexpected flags or version */
     int seen_failing;

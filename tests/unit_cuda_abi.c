@@ -70,6 +70,15 @@ SAME(TSR_CU_TENSOR_FILL_ZEROS, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 _Static_assert(sizeof(tsr_tensor_map) == sizeof(CUtensorMap), "a tensor map's bytes");
 _Static_assert(_Alignof(tsr_tensor_map) >= _Alignof(CUtensorMap), "a tensor map's alignment");
 
+SAME(sizeof(tsr_launch_config), sizeof(CUlaunchConfig));
+SAME(offsetof(tsr_launch_config, smem_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
+SAME(offsetof(tsr_launch_config, stream), offsetof(CUlaunchConfig, hStream));
+SAME(offsetof(tsr_launch_config, attributes), offsetof(CUlaunchConfig, attrs));
+SAME(offsetof(tsr_launch_config, attribute_count), offsetof(CUlaunchConfig, numAttrs));
+SAME(sizeof(tsr_launch_attribute), sizeof(CUlaunchAttribute));
+SAME(offsetof(tsr_launch_attribute, value), offsetof(CUlaunchAttribute, value));
+SAME(TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+
 /* cuda.h maps each name to the version in force (cuMemAlloc to cuMemAlloc_v2). Its enums are unsigned int to C. */
 #define SAME_TYPE(member, symbol, parameters) \
     _Static_assert(__builtin_types_compatible_p(__typeof__(*((tsr_driver *)0)->member), __typeof__(symbol)), #symbol);

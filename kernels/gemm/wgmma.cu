@@ -20,7 +20,7 @@
  * a share each and send it to all (multicast), so that each byte leaves L2 once for the cluster. A stage is empty when
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
- * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h.
+ * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
@@ -45,12 +45,14 @@
 
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
+#include "ptx/grid.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 #include "tile/order.h"
 #include "tile/wgmma_output.h"
+#include "tile/wgmma_rows.h"
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -152,6 +154,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
     }
+    tsr_grid_wait();              /* A and B may be copies that the launch before has made */
+    tsr_warp_sync(TSR_ALL_LANES); /* whichever lane asks for boxes tells the consumers */
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
         const tile_place place = tile_order_place(&w->raster, index);
@@ -279,7 +283,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             if (boxed)
                 tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
             else
-                tile_output_direct(args, boxes.thread, m + 64 * i, n, place.z, sum[i]);
+                tile_output_rows(args, &boxes, m + 64 * i, n, place.z, sum[i]);
     }
     if (boxes.thread == 0)
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */

@@ -7,7 +7,7 @@
  *   4. makes the writes visible to the copy engine, and one thread asks it to store the box.
  * The stores go on while the warp group starts its next tile. The copy engine clips at the edges of D and fills with
  * zeros outside C, so edges need no code here. But it clips at multiples of 16 bytes, and wants bases and strides to be
- * such multiples: where N, D or C are not, threads load and store elements themselves (tile_output_direct).
+ * such multiples: where N, D or C are not, threads load and store themselves (tile/wgmma_rows.h).
  *
  * Buffer: row r of a box is 128 bytes at 128 * r; its 16-byte chunk q lies at place q ^ (r % 8), the copy engine's
  * 128-byte swizzle, so that the 8 rows which a matrix instruction touches at once lie in different banks. */
@@ -126,34 +126,6 @@ TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
         all |= (unsigned long long)args->c | (unsigned long long)args->ldc * OUT_BYTES |
                (unsigned long long)args->batch_c * OUT_BYTES;
     return all % 16 == 0;
-}
-
-/* The same as tile_output, element by element from registers. */
-TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z,
-                                   const float sum[TSR_WGMMA_REGISTERS])
-{
-    const float alpha = tile_alpha(args), beta = (float)args->beta;
-    const int lane = thread % 32;
-    TSR_UNROLL
-    for (int h = 0; h < 2; h++) {
-        const int row = m + thread / 32 * 16 + lane / 4 + 8 * h;
-        if (row < args->m) {
-            tile_element *d = (tile_element *)args->d + z * args->batch_d + row * args->ldd;
-            const tile_element *c = (const tile_element *)args->c + z * args->batch_c + row * args->ldc;
-            TSR_UNROLL
-            for (int j = 0; j < TSR_WGMMA_N / 8; j++)
-                TSR_UNROLL
-            for (int i = 0; i < 2; i++) {
-                const int column = n + 8 * j + 2 * (lane % 4) + i;
-                if (column < args->n) {
-                    float value = tsr_mul_f32(alpha, sum[4 * j + 2 * h + i]);
-                    if (beta != 0)
-                        value = tsr_fma_f32(beta, tile_widen(c[column]), value);
-                    d[column] = tile_narrow(value);
-                }
-            }
-        }
-    }
 }
 
 /* 64 rows of the tile from row `m`, column `n` on: all boxes of one set of accumulators. */

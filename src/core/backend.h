@@ -28,6 +28,7 @@ typedef struct tsr_launch {
     const void *packed_a, *packed_b; /* CPU rows */
     int threads;                     /* CPU rows; 0: the device's */
     void *stream;                    /* CUDA */
+    int follows;                     /* 1: may begin while the launch before it in the stream runs; a row that waits */
 } tsr_launch;
 
 /* Copies that overlap with kernels, for operands that come from the host tile by tile. Nothing waits but `wait`.

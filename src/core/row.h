@@ -9,6 +9,12 @@
 
 typedef enum tsr_row_kind { TSR_ROW_CPU, TSR_ROW_CUDA } tsr_row_kind;
 
+/* Rows of the kernel table make products. Others (src/plan/aux.def) are steps around them. */
+typedef enum tsr_row_role {
+    TSR_ROLE_PRODUCT,
+    TSR_ROLE_PAD /* copies A, B or both to aligned rows: see kernels/aux/pad.cu for what its arguments mean */
+} tsr_row_role;
+
 typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
@@ -52,6 +58,7 @@ struct tsr_row {
     const char *instance; /* unique; also the symbol in device code: "tiled_f32_t16" */
     const char *summary;  /* one line, for help and docs */
     tsr_row_kind kind;
+    tsr_row_role role;
     const char *source;  /* "kernels/gemm/tiled.cu", "src/cpu/tiled.c" */
     const char *defines; /* CUDA: -D constants, blanks between: "TILE=16 ELEM_F32" */
 
@@ -67,6 +74,7 @@ struct tsr_row {
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
+    int waits;                /* CUDA: 1 if the kernel itself waits for the launch before it (ptx/grid.h) */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.

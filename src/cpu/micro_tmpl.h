@@ -96,10 +96,12 @@ static inline __attribute__((always_inline)) void NAME(write)(const V *acc, cons
 static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const int mr, const int nv)
 {
     const char *d = t->d;
-    for (int i = 0; i < mr; i++, d += t->d_row_bytes)
+    for (int i = 0; i < mr; i++, d += t->d_row_bytes) {
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++)
             FETCH_TO_WRITE(d + v * LANES * (int)sizeof(T));
+        FETCH_TO_WRITE(d + t->n * (int)sizeof(T) - 1); /* another line where the row is not aligned */
+    }
 }
 
 static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,

@@ -10,10 +10,11 @@
 #include "cpu/job.h"
 
 enum {
-    MC = 480, /* multiple of every mr; 480 x 256 floats are half of a 1 MiB L2 */
+    LEAST_MC = 96,
+    MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
     DIRECT_B_ROWS = 48,
-    PANEL_BYTES = 256 * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
+    PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
@@ -32,7 +33,7 @@ typedef enum b_mode { B_PACKED, B_DIRECT, B_PANEL, B_SLAB } b_mode;
 
 typedef struct nest {
     const tsr_job *job;
-    long long kc;
+    long long kc, mc;                             /* steps of K and rows of A between two looks at B, see docs/CPU.md */
     long long region_m, region_n, grid_m, grid_n; /* size and number of regions */
     int a_direct;                                 /* tiles read A where it lies */
     b_mode b;
@@ -149,7 +150,7 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
     const tsr_tiles *tiles = job->tiles;
-    const long long rows = least(MC, r->i1 - i), element = job->element_bytes;
+    const long long rows = least(n->mc, r->i1 - i), element = job->element_bytes;
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
@@ -236,7 +237,7 @@ static void task(void *data, int64_t index, int slot)
     for (long long p = 0; p < g->k; p += n->kc) {
         const long long steps = least(n->kc, g->k - p);
         const view b = view_b(n, &r, p, steps);
-        for (long long i = r.i0; i < r.i1; i += MC)
+        for (long long i = r.i0; i < r.i1; i += n->mc)
             block(n, &r, &b, i, p, steps);
     }
     if (n->narrow)
@@ -271,21 +272,33 @@ static void cut(nest *n, int threads)
     n->region_m = tsr_round_up(n->region_m, tiles->mr);
 }
 
+/* Rows of a block: a region's rows in equal parts, as few as leave a block of A half of L2. */
+static long long rows_of_block(const nest *n, long long rows)
+{
+    const tsr_job *job = n->job;
+    const int mr = job->tiles->mr;
+    long long most = job->device->l2_bytes / 2 / (n->kc * job->wide_bytes) / mr * mr;
+    most = most < LEAST_MC ? LEAST_MC : least(most, MOST_MC);
+    const long long parts = (rows + most - 1) / most;
+    return tsr_round_up((rows + parts - 1) / parts, mr);
+}
+
 /* Which operands are packed, and the memory that takes. */
 static void choose(nest *n)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
     const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
+    n->mc = rows_of_block(n, rows);
     n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS;
     if (job->packed_b)
         n->b = B_PACKED;
     else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)
         n->b = B_DIRECT;
     else
-        n->b = rows <= MC ? B_PANEL : B_SLAB;
+        n->b = rows <= n->mc ? B_PANEL : B_SLAB;
     if (!job->packed_a && !n->a_direct)
-        n->a_bytes = (size_t)(least(MC, n->region_m) * n->kc * job->wide_bytes);
+        n->a_bytes = (size_t)(n->mc * n->kc * job->wide_bytes);
     if (n->b == B_SLAB)
         n->b_bytes = (size_t)(n->region_n * n->kc * job->wide_bytes);
     if (n->narrow)

@@ -17,7 +17,8 @@ typedef struct CUmod_st *tsr_cu_module;
 typedef struct CUfunc_st *tsr_cu_function;
 typedef struct CUstream_st *tsr_cu_stream;
 typedef struct CUevent_st *tsr_cu_event;
-typedef struct CUtensorMap_st tsr_cu_tensor_map; /* a tsr_tensor_map */
+typedef struct CUtensorMap_st tsr_cu_tensor_map;       /* a tsr_tensor_map */
+typedef struct CUlaunchConfig_st tsr_cu_launch_config; /* a tsr_launch_config */
 typedef struct CUgraph_st *tsr_cu_graph;
 typedef struct CUgraphExec_st *tsr_cu_graph_exec;
 
@@ -75,6 +76,25 @@ enum {
     TSR_CU_LEGACY_STREAM = 1 /* cuGetProcAddress: a NULL stream is the legacy default stream */
 };
 
+/* What CUlaunchAttribute and CUlaunchConfig are made of, for cuLaunchKernelEx. */
+typedef struct tsr_launch_attribute {
+    unsigned id;
+    unsigned unused;
+    union {
+        char all[64];
+        int programmatic_stream_serialization_allowed;
+    } value;
+} tsr_launch_attribute;
+
+typedef struct tsr_launch_config {
+    unsigned grid[3], block[3], smem_bytes;
+    tsr_cu_stream stream;
+    tsr_launch_attribute *attributes;
+    unsigned attribute_count;
+} tsr_launch_config;
+
+enum { TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
 /* X(member, symbol, parameters): every call that must be there. */
 #define TSR_DRIVER_CALLS(X)                                                                                            \
     X(init, cuInit, (unsigned flags))                                                                                  \
@@ -101,6 +121,8 @@ enum {
       (tsr_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                  \
        unsigned block_y, unsigned block_z, unsigned smem_bytes, tsr_cu_stream stream, void **parameters,               \
        void **extra))                                                                                                  \
+    X(launch_kernel_ex, cuLaunchKernelEx,                                                                              \
+      (const tsr_cu_launch_config *config, tsr_cu_function function, void **parameters, void **extra))                 \
     X(mem_get_info, cuMemGetInfo, (size_t * free_bytes, size_t * total_bytes))                                         \
     X(mem_alloc, cuMemAlloc, (tsr_cu_pointer * pointer, size_t bytes))                                                 \
     X(mem_free, cuMemFree, (tsr_cu_pointer pointer))                                                                   \

@@ -48,6 +48,27 @@ static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, tsr_t
     return TSR_OK;
 }
 
+static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, tsr_grid grid, void **parameters)
+{
+    const tsr_row *row = launch->row;
+    if (!launch->follows)
+        return cuda->driver.launch_kernel(launch->loaded->function, (unsigned)grid.x, (unsigned)grid.y,
+                                          (unsigned)grid.z, (unsigned)row->threads_x, (unsigned)row->threads_y, 1,
+                                          (unsigned)row->smem_bytes, launch->stream, parameters, NULL);
+    tsr_launch_attribute early = {.id = TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                  .value.programmatic_stream_serialization_allowed = 1};
+    const tsr_launch_config config = {
+        .grid = {(unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z},
+        .block = {(unsigned)row->threads_x, (unsigned)row->threads_y, 1},
+        .smem_bytes = (unsigned)row->smem_bytes,
+        .stream = launch->stream,
+        .attributes = &early,
+        .attribute_count = 1,
+    };
+    return cuda->driver.launch_kernel_ex((const tsr_cu_launch_config *)(const void *)&config, launch->loaded->function,
+                                         parameters, NULL);
+}
+
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_cuda *cuda = device->impl;
@@ -74,9 +95,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
         tsr_cuda_leave(device);
         return status;
     }
-    result = cuda->driver.launch_kernel(launch->loaded->function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
-                                        (unsigned)row->threads_x, (unsigned)row->threads_y, 1,
-                                        (unsigned)row->smem_bytes, launch->stream, parameters, NULL);
+    result = start(cuda, launch, grid, parameters);
     tsr_cuda_leave(device);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuLaunchKernel", result);
 }
