@@ -14,7 +14,7 @@
 #include "lab/shapes.h"
 #include "lab/stats.h"
 
-enum { RATES_MAX = 256 };
+enum { RATES_MAX = 256, REPLAYED_MAX = 64 };
 static const double too_long_s = 20.0; /* a single call that `all` leaves out */
 
 /* Time of one multiply-add of a kernel at the last size, to tell how long the next will take. */
@@ -29,10 +29,14 @@ typedef struct session {
     cli_bench_session common;
     cli_bench_devices devices;
     lab_shapes shapes;
+    lab_calls calls; /* of --replay, instead of shapes */
     lab_report report;
     rate rates[RATES_MAX];
     size_t rate_count;
     int failed; /* a contestant failed while running */
+    /* A ladder is shown when all is measured. */
+    lab_record *records;
+    size_t record_count;
 } session;
 
 static double products(lab_shape shape)
@@ -97,10 +101,27 @@ static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
     snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %s",
              entry->kernel != NULL ? entry->kernel : "auto", tsr_dtype_name(cell->dtype), layout_name(cell),
              cell->shape.m, cell->shape.n, cell->shape.k, entry->reason);
-    if (s->report.format == LAB_TABLE)
+    if (s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG)
         lab_report_note(&s->report, text);
     else
         cli_failure(s->common.self, "%s", text);
+}
+
+static void take_record(session *s, const lab_record *record)
+{
+    if (!cli_bench_is_ladder(s->common.set)) {
+        lab_report_add(&s->report, record);
+        return;
+    }
+    lab_record *records = realloc(s->records, (s->record_count + 1) * sizeof *records);
+    if (records == NULL) {
+        cli_failure(s->common.self, "no memory for the results");
+        s->failed = 1;
+        return;
+    }
+    s->records = records;
+    s->records[s->record_count++] = *record;
+    s->report.rows++;
 }
 
 static void report_entry(session *s, const lab_bench *bench, const lab_cell *cell, const lab_entry *entry,
@@ -117,13 +138,13 @@ static void report_entry(session *s, const lab_bench *bench, const lab_cell *cel
         if (cell->rivals[i].reason[0] != '\0')
             continue;
         const lab_record record = lab_cell_record(bench, cell, entry, &cell->rivals[i], baseline, &s->common.options);
-        lab_report_add(&s->report, &record);
+        take_record(s, &record);
         lines++;
     }
     if (lines > 0)
         return;
     const lab_record record = lab_cell_record(bench, cell, entry, NULL, baseline, &s->common.options);
-    lab_report_add(&s->report, &record);
+    take_record(s, &record);
 }
 
 static void report_cell(session *s, const lab_bench *bench, const lab_cell *cell, const lab_baseline *baseline)
@@ -175,8 +196,9 @@ static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline
     return CLI_CONTINUE;
 }
 
-/* One problem on all devices, the CPU first: cpu-sequential is what the others refer to. */
-static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_shape shape)
+/* One problem on all devices, the CPU first: cpu-sequential is what the others refer to. `call`: as a program had it.
+ */
+static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_shape shape, const lab_logged_call *call)
 {
     cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
     lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape);
@@ -185,22 +207,60 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
         lab_cell cell;
         memset(&cell, 0, sizeof cell);
         cell.dtype = dtype;
+        cell.compute = s->common.set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
         cell.trans_a = layout.a == TSR_T;
         cell.trans_b = layout.b == TSR_T;
         cell.shape = shape;
+        cell.call = call;
         code = bench_cell(s, &s->devices.items[d], &cell, &baseline);
     }
     return code;
+}
+
+static void note(session *s, const char *text)
+{
+    cli_progress_clear(s->common.progress);
+    if (s->report.format == LAB_TABLE || s->report.format == LAB_MD)
+        lab_report_note(&s->report, text);
+}
+
+static int bench_calls(session *s)
+{
+    double logged_ns = 0, replayed_ns = 0;
+    int code = CLI_CONTINUE;
+    char text[400];
+    for (size_t i = 0; i < s->calls.count; i++)
+        logged_ns += s->calls.items[i].total_ns;
+    for (size_t i = 0; i < s->calls.count && i < REPLAYED_MAX && code == CLI_CONTINUE && !cli_interrupted(); i++) {
+        const lab_logged_call *call = &s->calls.items[i];
+        const cli_layout layout = {call->trans_a ? TSR_T : TSR_N, call->trans_b ? TSR_T : TSR_N};
+        snprintf(text, sizeof text,
+                 "%s, %" PRId64 " call%s, logged %.2f us each; ld %" PRId64 " %" PRId64 " %" PRId64
+                 ", alpha %g, beta %g, batch %" PRId64,
+                 call->name, call->count, call->count == 1 ? "" : "s", call->total_ns / (double)call->count * 1e-3,
+                 call->lda, call->ldb, call->ldc, call->alpha, call->beta, call->batch);
+        note(s, text);
+        replayed_ns += call->total_ns;
+        code = bench_problem(s, call->dtype, layout, (lab_shape){call->m, call->n, call->k}, call);
+    }
+    if (replayed_ns < logged_ns) {
+        snprintf(text, sizeof text, "left out: %zu kinds of call with %.1f%% of the logged time",
+                 s->calls.count - REPLAYED_MAX, 100 * (1 - replayed_ns / logged_ns));
+        note(s, text);
+    }
+    return code == CLI_CONTINUE ? CLI_OK : code;
 }
 
 static int bench_all(session *s)
 {
     const cli_bench_settings *set = s->common.set;
     int code = CLI_CONTINUE;
+    if (set->replay != NULL)
+        return bench_calls(s);
     for (size_t t = 0; t < set->dtypes.count; t++)
         for (size_t l = 0; l < set->layouts.count; l++)
             for (size_t i = 0; i < s->shapes.count && code == CLI_CONTINUE && !cli_interrupted(); i++)
-                code = bench_problem(s, set->dtypes.values[t], set->layouts.values[l], s->shapes.items[i]);
+                code = bench_problem(s, set->dtypes.values[t], set->layouts.values[l], s->shapes.items[i], NULL);
     return code == CLI_CONTINUE ? CLI_OK : code;
 }
 
@@ -210,7 +270,7 @@ static int bench_all(session *s)
 static void describe(session *s)
 {
     char text[400], cache[32];
-    if (s->report.format != LAB_TABLE && s->report.format != LAB_MD)
+    if ((s->report.format != LAB_TABLE && s->report.format != LAB_MD) || s->common.set->format == CLI_BENCH_SVG)
         return;
     for (size_t d = 0; d < s->devices.count; d++) {
         const lab_bench *bench = &s->devices.items[d];
@@ -249,10 +309,14 @@ static int bench_to(session *s, FILE *to)
     size_t peers = 0;
     for (size_t d = 0; d < s->devices.count; d++)
         peers += s->devices.items[d].peer_count;
-    s->report = lab_report_begin((lab_format)s->common.set->format, to, kernel_width(), peers > 0);
+    const int is_ladder = cli_bench_is_ladder(s->common.set);
+    s->report =
+        lab_report_begin(is_ladder ? LAB_TABLE : (lab_format)s->common.set->format, to, kernel_width(), peers > 0);
     describe(s);
     int code = bench_all(s);
     cli_progress_clear(s->common.progress);
+    if (is_ladder && !cli_bench_show_records(s->common.set, s->records, s->record_count, to))
+        return cli_failure(s->common.self, "out of memory");
     if (code != CLI_OK)
         return code;
     if (cli_interrupted())
@@ -291,6 +355,13 @@ static int bench_to_file(session *s, const char *path)
     return code;
 }
 
+static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
+{
+    if (set->sizes != NULL || set->shapes != NULL)
+        return cli_usage_error(self, "--replay brings its own problems: without --sizes and --shapes");
+    return lab_calls_read(set->replay, out) == TSR_OK ? CLI_CONTINUE : cli_failure(self, "%s", tsr_last_error());
+}
+
 static int read_shapes(const cli_command *self, const cli_bench_settings *set, lab_shapes *out)
 {
     if (set->sizes != NULL && set->shapes != NULL)
@@ -305,16 +376,25 @@ static int read_shapes(const cli_command *self, const cli_bench_settings *set, l
     return cli_failure(self, "%s", tsr_last_error());
 }
 
+/* A ladder stands beside the usual peers, where they are. */
+static unsigned peers_for(const cli_bench_settings *set)
+{
+    enum { CUBLAS = 1u << 0, OPENBLAS = 1u << 1 };
+    return set->peers || !cli_bench_is_ladder(set) ? set->peers : CUBLAS | OPENBLAS;
+}
+
 static int open_and_run(session *s)
 {
     const cli_bench_settings *set = s->common.set;
-    int code = read_shapes(s->common.self, set, &s->shapes);
+    int code =
+        set->replay != NULL ? read_calls(s->common.self, set, &s->calls) : read_shapes(s->common.self, set, &s->shapes);
     if (code == CLI_CONTINUE)
-        code = cli_bench_open(&s->common, set->peers, &s->devices);
+        code = cli_bench_open(&s->common, peers_for(set), &s->devices);
     if (code == CLI_CONTINUE)
         code = set->out != NULL ? bench_to_file(s, set->out) : bench_to(s, stdout);
     cli_bench_close(&s->devices);
     lab_shapes_free(&s->shapes);
+    lab_calls_free(&s->calls);
     return code;
 }
 
@@ -325,6 +405,7 @@ int cli_bench_run(const cli_bench_session *common)
         return cli_failure(common->self, "no memory");
     s->common = *common;
     const int code = open_and_run(s);
+    free(s->records);
     free(s);
     return code;
 }

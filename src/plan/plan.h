@@ -38,8 +38,14 @@ void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_devi
 void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+/* The fixed cost of a launch of the row, less what overlaps with the launch before. */
+double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
+void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+
+/* Hooks that deal out work; see skinny.c. */
+void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 
 /* A row on a target, judged. */
 typedef struct tsr_choice {
