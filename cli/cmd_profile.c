@@ -107,12 +107,13 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
 {
     const lab_occupancy *o = &p->occupancy;
     printf("\npredicted for %s\n", gpu->name);
-    printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s", "occupancy", o->ctas, o->warps, 100 * o->share, o->limit);
     if (c->registers > 0)
-        printf("; %d registers", c->registers);
+        printf("  %-22s %d of a thread\n", "registers", c->registers);
     else
-        printf("; registers unknown, this build has no device code");
-    printf("\n  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
+        printf("  %-22s unknown: this build has no device code\n", "registers");
+    printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s\n", "occupancy", o->ctas, o->warps, 100 * o->share,
+           o->limit);
+    printf("  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
 }
 
 static void print_eight(const lab_eight *eight)

@@ -154,8 +154,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
     }
-    tsr_grid_wait();              /* A and B may be copies that the launch before has made */
-    tsr_warp_sync(TSR_ALL_LANES); /* whichever lane asks for boxes tells the consumers */
+    /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
+    const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
         const tile_place place = tile_order_place(&w->raster, index);
@@ -166,7 +166,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
             if (tsr_elect()) {
-                tsr_mbarrier_arrive_expect(full, STAGE_BYTES);
+                tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
                 if (args->trans_a)
                     load_operand(to, &maps->a, full, 1, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
                 else
@@ -311,12 +311,14 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
             tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
         tsr_mbarrier_fence_init();
     }
+    tsr_grid_launch_dependents();
     if (CLUSTER > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();
     } else {
         tsr_barrier();
     }
+    tsr_grid_wait();
 
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);

@@ -81,4 +81,24 @@ TSR_DEVICE void tsr_shared_load_u32x4(unsigned address, unsigned value[4])
 #endif
 }
 
+/* ld.shared.u32 and st.shared.u32. */
+TSR_DEVICE unsigned tsr_shared_load_u32(unsigned address)
+{
+#if TSR_EMU
+    return *(const unsigned *)tsr_emu_shared_pointer(address);
+#else
+    unsigned value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+#endif
+}
+TSR_DEVICE void tsr_shared_store_u32(unsigned address, unsigned value)
+{
+#if TSR_EMU
+    *(unsigned *)tsr_emu_shared_pointer(address) = value;
+#else
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+#endif
+}
+
 #endif

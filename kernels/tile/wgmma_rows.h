@@ -131,7 +131,7 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
         const long long below = args->m - top;
         const int rows = below < 0 ? 0 : below < 8 ? (int)below : 8;
         TSR_UNROLL
-        for (int first = 0; first < BN; first += ROWS_COLS) {
+        for (int first = 0; first + ROWS_COLS <= BN; first += ROWS_COLS) {
             const long long right = args->n - n - first;
             tile_element *const d = (tile_element *)args->d + z * args->batch_d + top * args->ldd + n + first;
             const unsigned skew = (unsigned)((unsigned long long)(d + lane / 4 * args->ldd) % ROWS_CHUNK);
@@ -150,6 +150,8 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
                 rows_store_part(buffer, lane, d, args->ldd, rows, (int)right);
         }
     }
+    if (BN % ROWS_COLS)
+        tile_output_direct(args, boxes->thread, m, n, z, BN / ROWS_COLS * ROWS_COLS, sum);
 }
 
 #undef rows_put

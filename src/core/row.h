@@ -50,6 +50,7 @@ typedef struct tsr_grid {
 typedef struct tsr_work {
     int split;              /* gemm_args.split, at least 1 */
     tsr_grid grid;          /* x == 0: that of tsr_row_grid */
+    int cluster;            /* CTAs along x that form a cluster; 0: the row's */
     size_t workspace_bytes; /* 0: none; otherwise counters included (TSR_WORKSPACE_COUNTER_BYTES) */
 } tsr_work;
 
@@ -73,8 +74,11 @@ struct tsr_row {
     int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
+    int turns;                /* 1: bm is for the shorter side of D and bn for the longer one; C and D need no maps */
+    int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
+                               * that it may be launched while the grid before it runs */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
-    int waits;                /* CUDA: 1 if the kernel itself waits for the launch before it (ptx/grid.h) */
+    int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
@@ -104,6 +108,9 @@ tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_coun
 
 /* The row's work hook, or what stands for it. */
 tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
+
+/* The tile along M and N, which depends on D's shape where the row `turns`. */
+void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn);
 
 /* CTAs of a cluster, at least 1. */
 int tsr_row_cluster(const tsr_row *row);

@@ -19,7 +19,8 @@ enum {
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     STREAM_STEPS = 8,
-    MIN_TASK_OPS = 12 << 20
+    MIN_TASK_OPS = 12 << 20,
+    OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
 };
 
 /* An operand as tiles read it. */
@@ -49,6 +50,7 @@ typedef struct region {
     char *d;
     const char *packed_a, *packed_b;
     char *a_buffer, *b_buffer, *sums;
+    const tsr_pairs *pairs; /* NULL: a packed step of K is one */
 } region;
 
 static long long least(long long a, long long b)
@@ -56,22 +58,30 @@ static long long least(long long a, long long b)
     return a < b ? a : b;
 }
 
+/* Steps of a packed panel for so many of K. */
+static long long packed_steps(const region *r, long long steps)
+{
+    return r->pairs ? (steps + 1) / 2 : steps;
+}
+
 /* Packs panels of `width` from rows or columns i0 .. i1 of the span. k_inner: K runs along the stored rows. Where it
  * does not, a few stored rows at a time are read along all panels, as long streams. */
-static void pack(const tsr_job *job, char *to, int width, int k_inner, const char *from, long long ld_bytes,
-                 long long i0, long long i1, long long p, long long steps)
+static void pack(const tsr_job *job, const region *r, char *to, int width, int k_inner, const char *from,
+                 long long ld_bytes, long long i0, long long i1, long long p, long long steps)
 {
     const long long element = job->element_bytes, row_bytes = width * job->wide_bytes;
     const long long chunk = k_inner || i1 - i0 <= width ? steps : PACK_ROWS;
+    tsr_pack_run *const pack_columns = r->pairs ? r->pairs->pack_columns : job->store->pack_columns;
+    tsr_pack_run *const pack_rows = r->pairs ? r->pairs->pack_rows : job->store->pack_rows;
     for (long long q = 0; q < steps; q += chunk) {
         const long long rows = least(chunk, steps - q);
-        char *at = to + q * row_bytes;
-        for (long long i = i0; i < i1; i += width, at += steps * row_bytes) {
+        char *at = to + packed_steps(r, q) * row_bytes;
+        for (long long i = i0; i < i1; i += width, at += packed_steps(r, steps) * row_bytes) {
             const int n = (int)least(width, i1 - i);
             if (k_inner)
-                job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
+                pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
             else
-                job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
+                pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
         }
     }
 }
@@ -95,8 +105,8 @@ static view view_a(const nest *n, const region *r, long long i, long long rows, 
         const long long span = g->trans_a ? element : ld_bytes, k_bytes = g->trans_a ? ld_bytes : element;
         return (view){r->a + i * span + p * k_bytes, 0, span, k_bytes};
     }
-    pack(n->job, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
-    return packed_view(n->job, r->a_buffer, mr, steps);
+    pack(n->job, r, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
+    return packed_view(n->job, r->a_buffer, mr, packed_steps(r, steps));
 }
 
 /* B's columns of the region at step p; for B_PANEL only where they lie. */
@@ -111,8 +121,8 @@ static view view_b(const nest *n, const region *r, long long p, long long steps)
         return packed_view(n->job, block + r->j0 * steps * n->job->wide_bytes, nr, steps);
     }
     case B_SLAB:
-        pack(n->job, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
-        return packed_view(n->job, r->b_buffer, nr, steps);
+        pack(n->job, r, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
+        return packed_view(n->job, r->b_buffer, nr, packed_steps(r, steps));
     case B_DIRECT:
         return (view){r->b + p * ld_bytes + r->j0 * element, nr * element, element, ld_bytes};
     case B_PANEL:
@@ -149,14 +159,14 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
-    const tsr_tiles *tiles = job->tiles;
+    const tsr_tiles *tiles = r->pairs ? &r->pairs->tiles : job->tiles;
     const long long rows = least(n->mc, r->i1 - i), element = job->element_bytes;
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
     tsr_micro tile = {.fetch = 1,
                       .stream = n->stream,
-                      .k = steps,
+                      .k = packed_steps(r, steps),
                       .a_row_bytes = a.span_bytes,
                       .a_k_bytes = a.k_bytes,
                       .b_k_bytes = b->k_bytes};
@@ -180,7 +190,7 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     for (long long j = r->j0; j < r->j1; j += tiles->nr) {
         tile.n = (int)least(tiles->nr, r->j1 - j);
         if (n->b == B_PANEL) {
-            pack(job, on_stack, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
+            pack(job, r, on_stack, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
             tile.b = on_stack;
             tile.b_k_bytes = (long long)tiles->nr * job->wide_bytes;
         } else {
@@ -213,6 +223,25 @@ static const char *packed_of(const tsr_job *job, const void *packed, long long z
     return (const char *)packed + z * tsr_round_up(span, width) * job->args->k * job->wide_bytes;
 }
 
+/* The pairs that give the region the bits of widened elements, if the device has any; see isa_avx512bf16.c. */
+static const tsr_pairs *pairs_of(const nest *n, const region *r)
+{
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    const tsr_cpu_device *cpu = job->device->impl;
+    const tsr_pairs *pairs = job->bf16 && !job->packed_a && !job->packed_b ? cpu->pairs : NULL;
+    if (!pairs)
+        return NULL;
+    const long long lda_bytes = g->lda * job->element_bytes, ldb_bytes = g->ldb * job->element_bytes;
+    const long long rows = r->i1 - r->i0, columns = r->j1 - r->j0;
+    const char *a = r->a + r->i0 * (g->trans_a ? job->element_bytes : lda_bytes);
+    const char *b = r->b + r->j0 * (g->trans_b ? ldb_bytes : job->element_bytes);
+    const int least_a = g->trans_a ? pairs->least(a, g->k, rows, lda_bytes) : pairs->least(a, rows, g->k, lda_bytes);
+    const int least_b =
+        g->trans_b ? pairs->least(b, columns, g->k, ldb_bytes) : pairs->least(b, g->k, columns, ldb_bytes);
+    return least_a > 0 && least_b > 0 && least_a + least_b >= TSR_PAIRS_LEAST ? pairs : NULL;
+}
+
 static void task(void *data, int64_t index, int slot)
 {
     const nest *n = data;
@@ -234,6 +263,7 @@ static void task(void *data, int64_t index, int slot)
         r.b_buffer = r.a_buffer + n->a_bytes;
         r.sums = r.b_buffer + n->b_bytes;
     }
+    r.pairs = pairs_of(n, &r);
     for (long long p = 0; p < g->k; p += n->kc) {
         const long long steps = least(n->kc, g->k - p);
         const view b = view_b(n, &r, p, steps);
@@ -246,6 +276,11 @@ static void task(void *data, int64_t index, int slot)
         TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
+static double work_of(double m, double n, double k)
+{
+    return m * n * (2 * k + OPS_OF_A_RESULT);
+}
+
 /* Halves regions until every thread finds a few, but not below what pays for waking a thread. */
 static void cut(nest *n, int threads)
 {
@@ -256,7 +291,7 @@ static void cut(nest *n, int threads)
     for (;;) {
         n->grid_m = (g->m + n->region_m - 1) / n->region_m;
         n->grid_n = (g->n + n->region_n - 1) / n->region_n;
-        const double ops = 2.0 * (double)n->region_m * (double)n->region_n * (double)g->k;
+        const double ops = work_of((double)n->region_m, (double)n->region_n, (double)g->k);
         if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * MIN_TASK_OPS)
             break;
         if (n->region_m >= n->region_n && n->region_m > tiles->mr)
@@ -325,7 +360,7 @@ tsr_status tsr_nest(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
     nest n = {.job = job, .kc = tsr_k_block(job->tiles, g->k), .narrow = job->element_bytes != job->wide_bytes};
-    const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    const double ops = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch;
     const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
     cut(&n, threads);
     choose(&n);

@@ -109,10 +109,12 @@ static int gpu_fits(const tsr_row *row, const tsr_problem *p, const tsr_cuda_lim
         return refuse(reason, reason_bytes, "needs %d threads a block; the device has %d",
                       row->threads_x * row->threads_y, gpu->threads_per_block);
     long long tiles = 0;
-    if (!tsr_mul_size((p->m + row->bm - 1) / row->bm, (p->n + row->bn - 1) / row->bn, &tiles) || tiles > MAX_GRID_X)
-        return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", row->bm, row->bn);
-    if (row->persistent && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
-        return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d in all", row->bm, row->bn);
+    int bm, bn;
+    tsr_row_tile(row, p->m, p->n, &bm, &bn);
+    if (!tsr_mul_size((p->m + bm - 1) / bm, (p->n + bn - 1) / bn, &tiles) || tiles > MAX_GRID_X)
+        return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", bm, bn);
+    if ((row->persistent || row->turns) && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
+        return refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d in all", bm, bn);
     return !row->tma || tensors_fit(row, p, reason, reason_bytes);
 }
 

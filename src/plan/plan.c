@@ -210,13 +210,13 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .loaded = step->loaded,
         .args = &args,
         .grid = step->work.grid,
+        .cluster = step->work.cluster,
         .workspace_bytes = plan->workspace.main_bytes,
         .problem = &plan->padded_problem,
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,
         .threads = plan->padded_problem.threads,
         .stream = inputs->stream,
-        .follows = pads != 0 && step->row->waits,
     };
     return plan->target->backend->launch(&plan->target->device, &launch);
 }
