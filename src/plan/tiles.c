@@ -5,10 +5,11 @@ enum { PANELS = 8, LEAST_ROWS = 1024, GRAIN = 256 };
 /* Below this, one copy of each operand is as fast as tiles are. */
 #define LEAST_BYTES  (8 << 20)
 #define BUDGET_SHARE 0.6
-/* One copy of each operand, from pageable memory; allocating and freeing the buffers. Measured on an H200, perf/LOG.md.
- */
+/* Measured on an H200, perf/LOG.md: one copy of each operand from pageable memory, and what goes with it; what setting up
+ * and ending a run by tiles takes. */
 #define PAGEABLE_BYTES_PER_S 10e9
-#define COPIES_NS            40e3
+#define COPIES_NS            90e3
+#define TILES_NS             800e3
 
 long long tsr_tile_pitch(long long row_bytes)
 {
