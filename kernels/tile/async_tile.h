@@ -116,8 +116,9 @@ TSR_DEVICE void tile_copy_straight(tile_stream *s, elem *tile, int height, int b
     s->next += bk * s->ld;
 }
 
-/* The next whole step along K, by the fastest path that the tile allows. */
-TSR_DEVICE void tile_copy(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread, int width)
+/* The next whole step along K. Tiles at the edge take the fast paths, cut. */
+TSR_DEVICE void tile_copy_cut(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread,
+                              int width)
 {
     if (s->k_contiguous) {
         if (s->rows == height)
@@ -129,6 +130,17 @@ TSR_DEVICE void tile_copy(tile_stream *s, elem *tile, int height, int bk, int pi
     } else {
         tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 0);
     }
+}
+
+/* The same with fewer registers: tiles at the edge go element by element. */
+TSR_DEVICE void tile_copy(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread, int width)
+{
+    if (s->rows < height)
+        tile_copy_part(s, tile, height, bk, pitch, threads, thread, bk);
+    else if (s->k_contiguous)
+        tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 1);
+    else
+        tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 1);
 }
 
 #endif

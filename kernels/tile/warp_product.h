@@ -64,8 +64,8 @@ TSR_DEVICE void warp_product(tile_stream *a, tile_stream *b, unsigned steps, int
             tile_copy_part(a, to, BM, BK, PITCH_A, THREADS, thread, first_depth);
             tile_copy_part(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, first_depth);
         } else if (s < steps) {
-            tile_copy(a, to, BM, BK, PITCH_A, THREADS, thread, WIDTH);
-            tile_copy(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, WIDTH);
+            tile_copy_cut(a, to, BM, BK, PITCH_A, THREADS, thread, WIDTH);
+            tile_copy_cut(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, WIDTH);
         }
         tsr_copy_commit();
     }
@@ -103,8 +103,8 @@ TSR_DEVICE void warp_product(tile_stream *a, tile_stream *b, unsigned steps, int
             if (k == 0) {
                 if (t + STAGES - 1 < steps) {
                     elem *const to = shared + (stage == 0 ? LAST_STAGE : stage - STAGE);
-                    tile_copy(a, to, BM, BK, PITCH_A, THREADS, thread, WIDTH);
-                    tile_copy(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, WIDTH);
+                    tile_copy_cut(a, to, BM, BK, PITCH_A, THREADS, thread, WIDTH);
+                    tile_copy_cut(b, to + BK * PITCH_A, BN, BK, PITCH_B, THREADS, thread, WIDTH);
                 }
                 tsr_copy_commit();
             }

@@ -5,8 +5,8 @@ enum { PANELS = 8, LEAST_ROWS = 1024, GRAIN = 256 };
 /* Below this, one copy of each operand is as fast as tiles are. */
 #define LEAST_BYTES  (8 << 20)
 #define BUDGET_SHARE 0.6
-/* Measured on an H200, perf/LOG.md: one copy of each operand from pageable memory, and what goes with it; what setting up
- * and ending a run by tiles takes. */
+/* Measured on an H200, perf/LOG.md: one copy of each operand from pageable memory, and what goes with it; what setting
+ * up and ending a run by tiles takes. */
 #define PAGEABLE_BYTES_PER_S 10e9
 #define COPIES_NS            90e3
 #define TILES_NS             800e3
@@ -87,6 +87,8 @@ static double copied_bytes(const tsr_problem *p, const tsr_device *device, char 
 int tsr_tiles_wanted(const tsr_problem *p, const tsr_device *device)
 {
     double bytes = 0;
+    if (p->flags & TSR_BATCH_INVARIANT) /* tiles cut K */
+        return 0;
     for (const char *which = "abcd"; *which; which++) {
         if (!tsr_operand_staged(p, device, *which))
             return 0;
