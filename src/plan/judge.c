@@ -9,6 +9,7 @@
 #include "core/tensor_spec.h"
 #include "plan/pad.h"
 #include "plan/plan.h"
+#include "plan/tiles.h"
 
 #define MAX_GRID_X      2147483647LL         /* CUDA's limit of gridDim.x */
 #define MOST_COORDINATE (2147483647LL - 512) /* the copy engine's are 32 bits; a tile may begin below and end above */
@@ -164,15 +165,6 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
     return 1;
 }
 
-static double transfer_ns(const tsr_problem *problem, const tsr_device *device)
-{
-    double bytes = 0;
-    for (const char *which = "abd"; *which; which++)
-        if (tsr_operand_staged(problem, device, *which))
-            bytes += (double)tsr_operand_bytes(problem, *which);
-    return bytes > 0 ? bytes / device->transfer_bytes_per_s * 1e9 : 0;
-}
-
 /* What an applicable choice costs: the row on aligned operands, copying them, and transfers of host operands. */
 static void price(tsr_choice *choice, const tsr_problem *problem)
 {
@@ -188,7 +180,7 @@ static void price(tsr_choice *choice, const tsr_problem *problem)
         tsr_cost_pad(&slice, &padded, choice->pads, device, &choice->cost);
     choice->cost.ns *= slices;
     choice->cost.bytes *= slices;
-    choice->transfer_ns = transfer_ns(problem, device);
+    choice->transfer_ns = tsr_transfer_ns(problem, device, choice->cost.ns);
 }
 
 /* Applicable first, then by time; the table's order decides the rest, which keeps the sort stable. */
