@@ -14,6 +14,7 @@
 #include "api/context.h"
 #include "emu/watch.h"
 #include "lab/cache.h"
+#include "lab/ncu.h"
 #include "lab/occupancy.h"
 #include "lab/operands.h"
 #include "lab/predict.h"
@@ -318,6 +319,28 @@ static void occupancies(void **state)
     }
 }
 
+static void numbers_of_ncu(void **state)
+{
+    (void)state;
+    char text[] = "==PROF== Connected\n"
+                  "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"l1tex__t_sector_hit_rate.pct\","
+                  "\"dram__bytes.sum.per_second\"\n"
+                  "\"\",\"\",\"ns\",\"%\",\"byte/s\"\n"
+                  "\"0\",\"first\",\"1\",\"2\",\"3\"\n"
+                  "\"1\",\"last\",\"12,345.5\",\"87.5\",\"21,500,000,000\"\n";
+    lab_eight eight;
+    double ns;
+    assert_true(lab_ncu_parse(text, &eight, &ns));
+    equal(ns, 12345.5);
+    equal(eight.l1_hit, 87.5);
+    equal(eight.memory_gbps, 21.5);
+    assert_true(isnan(eight.sm) && isnan(eight.l2_hit));
+    char nothing[] = "==ERROR== ERR_NVGPUCTRPERM\n\"ID\",\"Kernel Name\"\n\"\",\"\"\n\"broken";
+    assert_false(lab_ncu_parse(nothing, &eight, &ns));
+    char empty[] = "";
+    assert_false(lab_ncu_parse(empty, &eight, &ns));
+}
+
 static void predictions_are_sane(void **state)
 {
     (void)state;
@@ -350,6 +373,7 @@ int main(void)
         cmocka_unit_test(warps_share_l1),
         cmocka_unit_test(occupancies),
         cmocka_unit_test(predictions_are_sane),
+        cmocka_unit_test(numbers_of_ncu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
