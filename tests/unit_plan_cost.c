@@ -123,9 +123,60 @@ static void cost_grows_with_the_problem(void **state)
     }
 }
 
+/* The cheapest row without tensor cores among those that take `align` elements. */
+static const tsr_row *cheapest(const tsr_device *device, long long m, long long n, long long k, int align)
+{
+    const tsr_problem problem = describe(&(measured){NULL, TSR_F32, m, n, k, 0});
+    const tsr_row *best = NULL;
+    double least_ns = INFINITY;
+    for (size_t r = 0; r < tsr_row_count(); r++) {
+        const tsr_row *const row = tsr_row_at(r);
+        tsr_cost cost;
+        if (row->kind != TSR_ROW_CUDA || row->dtype_ab != TSR_F32 || row->compute != TSR_COMPUTE_F32 ||
+            row->align_elems > align)
+            continue;
+        row->cost(row, &problem, device, &cost);
+        if (cost.ns < least_ns) {
+            least_ns = cost.ns;
+            best = row;
+        }
+    }
+    assert_non_null(best);
+    return best;
+}
+
+/* Where K must be cut, as measured on an H200 (perf/LOG.md), and where it must not. */
+static void k_is_cut_where_it_pays(void **state)
+{
+    (void)state;
+    static const struct {
+        long long m, n, k;
+        int align, is_cut;
+        const char *kernel;
+    } cases[] = {
+        {1, 4096, 4096, 4, 1, "thin"},        {4, 4096, 4096, 4, 1, "thin"},
+        {16, 4096, 4096, 4, 1, "stream-k"},   {32, 6144, 4096, 4, 1, "stream-k"},
+        {64, 2112, 7168, 4, 1, "stream-k"},   {64, 4096, 14336, 4, 1, "stream-k"},
+        {2176, 2048, 2048, 4, 1, "stream-k"}, {2560, 2560, 2560, 4, 1, "stream-k"},
+        {1030, 1030, 1030, 1, 1, "stream-k"}, {333, 777, 555, 1, 1, "stream-k"},
+        {2001, 1999, 2003, 1, 1, "stream-k"}, {2048, 2048, 2048, 4, 0, "warptile"},
+        {4096, 4096, 4096, 4, 0, "warptile"}, {8192, 8192, 8192, 4, 0, "warptile"},
+    };
+    const tsr_device device = h200();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_row *const row = cheapest(&device, cases[i].m, cases[i].n, cases[i].k, cases[i].align);
+        const tsr_problem problem = describe(&(measured){NULL, TSR_F32, cases[i].m, cases[i].n, cases[i].k, 0});
+        const tsr_work work = tsr_row_work(row, &problem, &device);
+        if (strcmp(row->name, cases[i].kernel) != 0 || (work.workspace_bytes > 0) != cases[i].is_cut)
+            fail_msg("%lld x %lld x %lld: %s, split %d", problem.m, problem.n, problem.k, row->instance, work.split);
+        assert_true(work.workspace_bytes <= TSR_WORKSPACE_LIMIT_BYTES);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_preferred_instance_is_fast),
-                                       cmocka_unit_test(cost_grows_with_the_problem)};
+                                       cmocka_unit_test(cost_grows_with_the_problem),
+                                       cmocka_unit_test(k_is_cut_where_it_pays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
