@@ -84,28 +84,25 @@ TSR_DEVICE void tsr_emu_wmma_load(unsigned *registers, const unsigned short *fro
 typedef struct tsr_emu_wmma_operands {
     float a[8], b[8];
     float *acc;
+    tsr_emu_format format;
 } tsr_emu_wmma_operands;
 
 TSR_EMU_TOGETHER const char *tsr_emu_wmma_lanes(void *const lanes[32], unsigned mask)
 {
     if (mask != 0xffffffffu)
         return "wmma needs all 32 lanes";
-    double a[16][16], b[16][16];
+    float a[16 * 16], b[16 * 16], sum[16 * 16];
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 8; i++) {
-            const int number = 32 * i + lane;
-            a[number / 16][number % 16] = (double)((const tsr_emu_wmma_operands *)lanes[lane])->a[i];
-            b[number / 16][number % 16] = (double)((const tsr_emu_wmma_operands *)lanes[lane])->b[i];
+            const tsr_emu_wmma_operands *own = (const tsr_emu_wmma_operands *)lanes[lane];
+            a[32 * i + lane] = own->a[i];
+            b[32 * i + lane] = own->b[i];
+            sum[32 * i + lane] = own->acc[i];
         }
+    tsr_emu_tensor(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
     for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < 8; i++) {
-            const int number = 32 * i + lane;
-            float *acc = &((const tsr_emu_wmma_operands *)lanes[lane])->acc[i];
-            double sum = (double)*acc;
-            for (int k = 0; k < 16; k++)
-                sum += a[number / 16][k] * b[k][number % 16];
-            *acc = (float)sum;
-        }
+        for (int i = 0; i < 8; i++)
+            ((const tsr_emu_wmma_operands *)lanes[lane])->acc[i] = sum[32 * i + lane];
     return 0;
 }
 #endif
@@ -210,7 +207,7 @@ TSR_DEVICE void tsr_wmma_multiply_bf16(tsr_wmma_acc *acc, const tsr_wmma_bf16 *a
 #if TSR_EMU
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
-    tsr_emu_wmma_operands own = {.acc = d};
+    tsr_emu_wmma_operands own = {.acc = d, .format = TSR_EMU_BF16};
     for (int i = 0; i < 8; i++) {
         own.a[i] = tsr_widen_bf16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
         own.b[i] = tsr_widen_bf16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
@@ -244,7 +241,7 @@ TSR_DEVICE void tsr_wmma_multiply_f16(tsr_wmma_acc *acc, const tsr_wmma_f16 *a, 
 #if TSR_EMU
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
-    tsr_emu_wmma_operands own = {.acc = d};
+    tsr_emu_wmma_operands own = {.acc = d, .format = TSR_EMU_F16};
     for (int i = 0; i < 8; i++) {
         own.a[i] = tsr_widen_f16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
         own.b[i] = tsr_widen_f16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));

@@ -60,7 +60,7 @@ void tsr_emu_deliver(emu_cta *cta, const emu_load *load)
         if (bytes)
             memcpy(row, (const void *)from, bytes);
         for (size_t i = 0; i < sizeof row; i += 16)
-            memcpy(cta->shared.bytes + tsr_emu_swizzle(load->to + (size_t)y * sizeof row + i), row + i, 16);
+            memcpy(cta->shared.bytes + tsr_emu_swizzle(load->to + (size_t)y * sizeof row + i, 128), row + i, 16);
     }
     tsr_emu_shared_land_async(&cta->shared, load->to, load->bytes, load->stamp);
 }
@@ -199,7 +199,7 @@ static void finish_store(emu_thread *self, emu_store *store)
         tsr_emu_check((const void *)to, bytes, 1, store->place);
         tsr_emu_watch_put(self, TSR_WATCH_BULK_STORE, bytes, (uint64_t)to, store->place);
         for (size_t i = 0; i < sizeof row; i += 16)
-            memcpy(row + i, cta->shared.bytes + tsr_emu_swizzle(store->from + (size_t)y * sizeof row + i), 16);
+            memcpy(row + i, cta->shared.bytes + tsr_emu_swizzle(store->from + (size_t)y * sizeof row + i, 128), 16);
         memcpy((void *)to, row, bytes);
     }
     tsr_emu_seen_drop(&cta->shared.time, store->seen);
