@@ -6,9 +6,9 @@
  *   "f32.A.B", A and B each e4m3 or e5m2                   K = 32   the same
  *   "s32.A.B", A and B each s8 or u8; N 8, 24, 16 x        K = 32   tsr_wgmma_integer, tsr_wgmma_integer_register_a
  *
- * Only 16-bit operands may be MN-major. A in registers: with w the warp in its group, l the lane, a[j] has the 4 bytes of
- * row 16 w + l / 4 + 8 (j % 2) that start at byte 4 (l % 4) + 16 (j / 2) of the row's 32; like accumulators, they must not
- * be touched between the product and the wait. PTX ISA, "wgmma.mma_async". sm_90a. */
+ * Only 16-bit operands may be MN-major. A in registers: with w the warp in its group, l the lane, a[j] has the 4 bytes
+ * of row 16 w + l / 4 + 8 (j % 2) that start at byte 4 (l % 4) + 16 (j / 2) of the row's 32; like accumulators, they
+ * must not be touched between the product and the wait. PTX ISA, "wgmma.mma_async". sm_90a. */
 #ifndef TSR_PTX_WGMMA_FORMS_H
 #define TSR_PTX_WGMMA_FORMS_H
 
@@ -78,11 +78,11 @@ TSR_DEVICE void tsr_wgmma_register_a(float d[TSR_WGMMA_REGISTERS], const unsigne
 #if TSR_EMU
     tsr_emu_wgmma_register_a(d, TSR_WGMMA_N, TSR_WGMMA_TYPES, a, b, accumulate, mn_major_b);
 #else
-#define TSR_WGMMA_ASM(major_b)                                                                                       \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_P5 ", 0;\n" TSR_WGMMA_NAME " " TSR_WGMMA_LIST         \
-                 ", {" TSR_WGMMA_P0 ", " TSR_WGMMA_P1 ", " TSR_WGMMA_P2 ", " TSR_WGMMA_P3 "}, " TSR_WGMMA_P4         \
-                 ", p, 1, 1, " major_b ";\n}"                                                                        \
-                 : TSR_WGMMA_OPERANDS(d)                                                                             \
+#define TSR_WGMMA_ASM(major_b)                                                                               \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_P5 ", 0;\n" TSR_WGMMA_NAME " " TSR_WGMMA_LIST \
+                 ", {" TSR_WGMMA_P0 ", " TSR_WGMMA_P1 ", " TSR_WGMMA_P2 ", " TSR_WGMMA_P3 "}, " TSR_WGMMA_P4 \
+                 ", p, 1, 1, " major_b ";\n}"                                                                \
+                 : TSR_WGMMA_OPERANDS(d)                                                                     \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate))
     if (mn_major_b)
         TSR_WGMMA_ASM("1");
@@ -115,8 +115,7 @@ TSR_DEVICE void tsr_wgmma_integer_register_a(int d[TSR_WGMMA_REGISTERS], const u
     tsr_emu_wgmma_register_a((float *)d, TSR_WGMMA_N, TSR_WGMMA_TYPES, a, b, accumulate, 0);
 #else
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_P5 ", 0;\n" TSR_WGMMA_NAME " " TSR_WGMMA_LIST
-                 ", {" TSR_WGMMA_P0 ", " TSR_WGMMA_P1 ", " TSR_WGMMA_P2 ", " TSR_WGMMA_P3 "}, " TSR_WGMMA_P4
-                 ", p;\n}"
+                 ", {" TSR_WGMMA_P0 ", " TSR_WGMMA_P1 ", " TSR_WGMMA_P2 ", " TSR_WGMMA_P3 "}, " TSR_WGMMA_P4 ", p;\n}"
                  : TSR_WGMMA_INTEGER_OPERANDS(d)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));
 #endif

@@ -5,9 +5,6 @@
 
 #include "emu/machine.h"
 
-/* gcc notes that tensor maps, aligned to 128 bytes, were passed in another way before gcc 4.6. */
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 _Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016). */

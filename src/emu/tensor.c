@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* gcc notes how vectors would be passed to functions, but all of these are inlined. */
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 typedef struct format_rules {
     int lowest_exponent; /* of an element */
     int kept_bits;       /* below the largest exponent */
@@ -42,6 +39,12 @@ INLINE float float_of(uint32_t bits)
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+INLINE ints larger(ints a, ints b)
+{
+    const ints is_larger = a > b;
+    return (a & is_larger) | (b & ~is_larger);
 }
 
 /* 2^e for -126 <= e <= 127. */
@@ -129,18 +132,17 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
     ints top = acc_exp;
     for (int i = 0; i < k; i++) {
         const ints e = *(const ints *)(b->exponents + at + i * b_pitch) + a_exp[i];
-        top = e > top ? e : top;
+        top = larger(e, top);
     }
     const ints is_nothing = top < EMU_OF_ZERO / 2;
-    top = is_nothing ? (ints){0} : top;
+    top &= ~is_nothing;
 
     ints even = {0}, odd = {0}; /* each has at most 16 terms below 2^27 */
     const ints base = top - rule->kept_bits - FLOAT_BIAS;
-    const ints lowest = {0};
     for (int i = 0; i < k; i++) {
         const floats product = *(const floats *)(b->significands + at + i * b_pitch) * a_sig[i];
         ints scale = *(const ints *)(b->exponents + at + i * b_pitch) + a_exp[i] - base;
-        scale = scale > lowest ? scale : lowest; /* far below: 0 */
+        scale = larger(scale, (ints){0}); /* far below: 0 */
         const floats shifted = product * (floats)(scale << FRACTION_BITS);
         if (i % 2)
             odd += __builtin_convertvector(shifted, ints);
@@ -148,7 +150,7 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
             even += __builtin_convertvector(shifted, ints);
     }
     ints scale = acc_exp - base;
-    scale = scale > lowest ? scale : lowest;
+    scale = larger(scale, (ints){0});
     odd += __builtin_convertvector(acc_sig * (floats)(scale << FRACTION_BITS), ints);
     const longs total = __builtin_convertvector(even, longs) + __builtin_convertvector(odd, longs);
     floats result = cut_to_float(total, __builtin_convertvector(top - rule->kept_bits, longs), rule->cut);

@@ -1,5 +1,5 @@
-/* Operands by which tensor cores and their twins are compared: random and special values, the same on every machine. For
- * C and CUDA. */
+/* Operands by which tensor cores and their twins are compared: random and special values, the same on every machine.
+ * For C and CUDA. */
 #ifndef TESTS_TWINS_OPERANDS_H
 #define TESTS_TWINS_OPERANDS_H
 
@@ -17,10 +17,10 @@ typedef struct twin {
 } twin;
 
 /* X(name, number, k, bits, exponent bits, fraction bits, integer): the number is part of the seed. */
-#define TWINS(X)                   \
-    X(mma_bf16, 0, 16, 16, 8, 7, 0)  \
-    X(mma_f16, 1, 16, 16, 5, 10, 0)  \
-    X(mma_tf32, 2, 8, 32, 8, 23, 0)  \
+#define TWINS(X)                      \
+    X(mma_bf16, 0, 16, 16, 8, 7, 0)   \
+    X(mma_f16, 1, 16, 16, 5, 10, 0)   \
+    X(mma_tf32, 2, 8, 32, 8, 23, 0)   \
     X(wgmma_bf16, 4, 16, 16, 8, 7, 0) \
     X(wgmma_f16, 5, 16, 16, 5, 10, 0) \
     X(wgmma_tf32, 6, 8, 32, 8, 23, 0) \
