@@ -128,20 +128,23 @@ CALL(cuFuncGetAttribute, 1, (int *value, unsigned attribute, tsr_cu_function fun
 CALL(cuFuncSetAttribute, 1, (tsr_cu_function function, unsigned attribute, int value), (void)function;
      if (attribute == TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES) state.raised_smem_bytes = value;)
 
-static unsigned fake_cuLaunchKernel(tsr_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem_bytes,
-                                    tsr_cu_stream stream, void **parameters, void **extra)
+static unsigned fake_cuLaunchKernelEx(const tsr_cu_config *driver_config, tsr_cu_function function, void **parameters,
+                                      void **extra)
 {
-    unsigned result = begin("cuLaunchKernel", 1);
-    if (result == TSR_CU_SUCCESS && extra)
+    const tsr_cu_launch_config *config = (const void *)driver_config;
+    unsigned result = begin("cuLaunchKernelEx", 1);
+    if (result == TSR_CU_SUCCESS && (extra || config->attribute_count > FAKE_ATTRIBUTES))
         result = 1;
     if (result == TSR_CU_SUCCESS) {
         state.launches++;
         state.launch = (fake_launch){.function = function,
-                                     .grid = {grid_x, grid_y, grid_z},
-                                     .block = {block_x, block_y, block_z},
-                                     .smem_bytes = smem_bytes,
-                                     .stream = stream};
+                                     .grid = {config->grid_x, config->grid_y, config->grid_z},
+                                     .block = {config->block_x, config->block_y, config->block_z},
+                                     .smem_bytes = config->smem_bytes,
+                                     .stream = config->stream,
+                                     .attribute_count = config->attribute_count};
+        if (config->attribute_count)
+            memcpy(state.launch.attributes, config->attributes, config->attribute_count * sizeof *config->attributes);
         memcpy(&state.launch.args, parameters[0], sizeof state.launch.args);
         if (state.kernel)
             state.kernel(&state.launch.args);

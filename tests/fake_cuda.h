@@ -13,11 +13,15 @@
 #include "core/gemm_args.h"
 #include "cuda/driver.h"
 
+enum { FAKE_ATTRIBUTES = 2 };
+
 typedef struct fake_launch {
     tsr_cu_function function;
     unsigned grid[3], block[3], smem_bytes;
     tsr_cu_stream stream;
     tsr_gemm_args args;
+    tsr_cu_launch_attribute attributes[FAKE_ATTRIBUTES];
+    unsigned attribute_count;
 } fake_launch;
 
 typedef struct fake_cuda {

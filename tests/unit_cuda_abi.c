@@ -56,6 +56,18 @@ SAME(TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SH
 SAME(TSR_CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER);
 SAME(TSR_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 SAME(TSR_CU_EVENT_DEFAULT, CU_EVENT_DEFAULT);
+SAME(TSR_CU_LAUNCH_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+SAME(TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+SAME(sizeof(tsr_cu_launch_attribute), sizeof(CUlaunchAttribute));
+SAME(offsetof(tsr_cu_launch_attribute, value), offsetof(CUlaunchAttribute, value));
+SAME(offsetof(tsr_cu_launch_attribute, value.cluster.z), offsetof(CUlaunchAttribute, value.clusterDim.z));
+SAME(offsetof(tsr_cu_launch_attribute, value.allowed),
+     offsetof(CUlaunchAttribute, value.programmaticStreamSerializationAllowed));
+SAME(sizeof(tsr_cu_launch_config), sizeof(CUlaunchConfig));
+SAME(offsetof(tsr_cu_launch_config, smem_bytes), offsetof(CUlaunchConfig, sharedMemBytes));
+SAME(offsetof(tsr_cu_launch_config, stream), offsetof(CUlaunchConfig, hStream));
+SAME(offsetof(tsr_cu_launch_config, attributes), offsetof(CUlaunchConfig, attrs));
+SAME(offsetof(tsr_cu_launch_config, attribute_count), offsetof(CUlaunchConfig, numAttrs));
 SAME(TSR_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
 SAME(TSR_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME(TSR_CU_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);

@@ -186,6 +186,39 @@ static void empty_and_oversized_grids(void **unused)
     assert_int_equal(fake.state->launches, 0);
 }
 
+/* Clusters that are chosen at launch, and grids that may start early, are the driver's attributes; others have none. */
+static void launches_say_what_is_special(void **unused)
+{
+    const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1, .split = 4};
+    const tsr_loaded *loaded = loaded_row();
+    tsr_loaded early_loaded = *loaded;
+    tsr_row early = row;
+    early.starts_early = 1;
+    early_loaded.row = &early;
+    const tsr_cu_launch_attribute *attributes = fake.state->launch.attributes;
+    (void)unused;
+    tsr_launch launch = {.row = &row, .loaded = loaded, .args = &args};
+    assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+    assert_int_equal(fake.state->launch.attribute_count, 0);
+
+    launch.grid = (tsr_grid){24, 1, 1};
+    launch.cluster = 4;
+    assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+    assert_int_equal(fake.state->launch.grid[0], 24);
+    assert_int_equal(fake.state->launch.attribute_count, 1);
+    assert_int_equal(attributes[0].id, TSR_CU_LAUNCH_CLUSTER_DIMENSION);
+    assert_int_equal(attributes[0].value.cluster.x, 4);
+    assert_int_equal(attributes[0].value.cluster.y, 1);
+    assert_int_equal(attributes[0].value.cluster.z, 1);
+
+    launch.row = &early;
+    launch.loaded = &early_loaded;
+    assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+    assert_int_equal(fake.state->launch.attribute_count, 2);
+    assert_int_equal(attributes[1].id, TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION);
+    assert_int_equal(attributes[1].value.allowed, 1);
+}
+
 static void launch_needs_the_rows_own_code(void **unused)
 {
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
@@ -202,9 +235,9 @@ static void a_failing_launch_is_no_death(void **unused)
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
     const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args};
     (void)unused;
-    fail_with("cuLaunchKernel", 701);
+    fail_with("cuLaunchKernelEx", 701);
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_DRIVER_ERROR);
-    assert_error("cuda:0: cuLaunchKernel: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+    assert_error("cuda:0: cuLaunchKernelEx: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
     fake.state->fail_call = NULL;
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
 }
@@ -295,7 +328,7 @@ static void callers_context_is_restored(void **unused)
                                           "cuMemFree",
                                           "cuMemcpyHtoDAsync",
                                           "cuMemcpyDtoHAsync",
-                                          "cuLaunchKernel",
+                                          "cuLaunchKernelEx",
                                           "cuStreamSynchronize",
                                           "cuModuleLoadDataEx"};
     (void)unused;
@@ -399,6 +432,7 @@ int main(int argc, char **argv)
         TEST(threads_load_one_module),
         TEST(launches_pass_everything_on),
         TEST(empty_and_oversized_grids),
+        TEST(launches_say_what_is_special),
         TEST(launch_needs_the_rows_own_code),
         TEST(a_failing_launch_is_no_death),
         TEST(sticky_errors_end_the_device),

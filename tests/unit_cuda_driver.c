@@ -56,9 +56,9 @@ static void missing_call_is_named(void **unused)
 {
     tsr_driver driver;
     (void)unused;
-    fake.state->missing_call = "cuLaunchKernel";
+    fake.state->missing_call = "cuLaunchKernelEx";
     assert_int_equal(tsr_driver_load(&driver), TSR_NO_DEVICE);
-    assert_error("has no cuLaunchKernel");
+    assert_error("has no cuLaunchKernelEx");
 }
 
 static void failing_init_is_explained(void **unused)

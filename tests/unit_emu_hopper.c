@@ -17,8 +17,8 @@
 #include "emu/wgmma.h"
 
 typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
-kernel_tma mutant_none_wgmma;
-#define MUTANT(name, base, says) kernel_tma mutant_##name;
+kernel_tma unit_emu_hopper_mutant_none;
+#define MUTANT(name, says) kernel_tma unit_emu_hopper_mutant_##name;
 #include "mutants.def"
 #undef MUTANT
 
@@ -28,7 +28,7 @@ typedef struct mutant {
     const char *says;
 } mutant;
 static const mutant mutants[] = {
-#define MUTANT(name, base, says) {#name, mutant_##name, says},
+#define MUTANT(name, says) {#name, unit_emu_hopper_mutant_##name, says},
 #include "mutants.def"
 #undef MUTANT
 };
@@ -130,7 +130,7 @@ static void the_kernel_is_right(void **state)
     matrices *m = make_matrices();
     for (unsigned long long seed = 0; seed < 6; seed++)
         for (int sm_count = 2; sm_count <= 132; sm_count += 130) {
-            if (run(mutant_none_wgmma, m, seed, sm_count) != TSR_OK)
+            if (run(unit_emu_hopper_mutant_none, m, seed, sm_count) != TSR_OK)
                 fail_msg("seed %llu: %s", seed, tsr_last_error());
             assert_true(is_exact(m));
         }

@@ -31,15 +31,21 @@ enum { COUNT = sizeof times / sizeof times[0] };
 
 static tsr_device h200(void)
 {
-    return (tsr_device){
-        .kind = TSR_DEVICE_CUDA,
-        .cuda = {.arch = 90, .sm_count = 132, .core_clock_khz = 1980000, .threads_per_sm = 2048, .blocks_per_sm = 32},
-        .peak_flops_f32 = 66.9e12,
-        .peak_flops_f64 = 33.5e12,
-        .peak_flops_tensor16 = 1070e12,
-        .peak_flops_tf32 = 535e12,
-        .memory_bytes_per_s = 4.8e12,
-        .launch_ns = 4400};
+    return (tsr_device){.kind = TSR_DEVICE_CUDA,
+                        .cuda = {.arch = 90,
+                                 .sm_count = 132,
+                                 .core_clock_khz = 1980000,
+                                 .memory_clock_khz = 3201000,
+                                 .memory_bus_bits = 6144,
+                                 .threads_per_sm = 2048,
+                                 .blocks_per_sm = 32,
+                                 .smem_per_sm_bytes = 228 << 10},
+                        .peak_flops_f32 = 66.9e12,
+                        .peak_flops_f64 = 33.5e12,
+                        .peak_flops_tensor16 = 1070e12,
+                        .peak_flops_tf32 = 535e12,
+                        .memory_bytes_per_s = 4.8e12,
+                        .launch_ns = 4400};
 }
 
 static tsr_problem describe(const measured *at)

@@ -20,7 +20,7 @@
  * a share each and send it to all (multicast), so that each byte leaves L2 once for the cluster. A stage is empty when
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
- * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h.
+ * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
@@ -45,12 +45,14 @@
 
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
+#include "ptx/grid.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 #include "tile/order.h"
 #include "tile/wgmma_output.h"
+#include "tile/wgmma_rows.h"
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -152,6 +154,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
     }
+    /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
+    const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
     ring at = {0, 0};
     for (unsigned index = w->first; index < w->raster.total; index += w->step) {
         const tile_place place = tile_order_place(&w->raster, index);
@@ -162,7 +166,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
             if (tsr_elect()) {
-                tsr_mbarrier_arrive_expect(full, STAGE_BYTES);
+                tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
                 if (args->trans_a)
                     load_operand(to, &maps->a, full, 1, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
                 else
@@ -279,7 +283,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             if (boxed)
                 tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
             else
-                tile_output_direct(args, boxes.thread, m + 64 * i, n, place.z, sum[i]);
+                tile_output_rows(args, &boxes, m + 64 * i, n, place.z, sum[i]);
     }
     if (boxes.thread == 0)
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */
@@ -307,12 +311,14 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
             tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
         tsr_mbarrier_fence_init();
     }
+    tsr_grid_launch_dependents();
     if (CLUSTER > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();
     } else {
         tsr_barrier();
     }
+    tsr_grid_wait();
 
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);

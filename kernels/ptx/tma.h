@@ -11,6 +11,15 @@
 #include "ptx/emulator_hopper.h"
 #endif
 
+/* The entry of a kernel whose clusters are chosen at launch, so small that `ctas` CTAs fit on an SM. */
+#if TSR_EMU
+#define TSR_KERNEL_TMA_ANY_CLUSTER(threads, ctas) TSR_KERNEL_TMA(threads, 1)
+#else
+#define TSR_KERNEL_TMA_ANY_CLUSTER(threads, ctas)               \
+    extern "C" __global__ void __launch_bounds__(threads, ctas) \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args, const __grid_constant__ tsr_tensor_maps maps)
+#endif
+
 /* The entry of a kernel that uses the copy engine and runs in clusters of `cluster` CTAs along x, one CTA on an SM: it
  * reads `maps` beside `args`. */
 #if TSR_EMU

@@ -7,7 +7,7 @@
  *   4. makes the writes visible to the copy engine, and one thread asks it to store the box.
  * The stores go on while the warp group starts its next tile. The copy engine clips at the edges of D and fills with
  * zeros outside C, so edges need no code here. But it clips at multiples of 16 bytes, and wants bases and strides to be
- * such multiples: where N, D or C are not, threads load and store elements themselves (tile_output_direct).
+ * such multiples: where N, D or C are not, threads load and store themselves (tile/wgmma_rows.h).
  *
  * Buffer: row r of a box is 128 bytes at 128 * r; its 16-byte chunk q lies at place q ^ (r % 8), the copy engine's
  * 128-byte swizzle, so that the 8 rows which a matrix instruction touches at once lie in different banks. */
@@ -18,34 +18,11 @@
 #include "ptx/barrier.h"
 #include "ptx/matrix.h"
 #include "ptx/mbarrier.h"
-#include "ptx/pack.h"
 #include "ptx/shared.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
-
-#if defined(OUT_bf16)
-#define tile_pack   tsr_pack_bf16
-#define tile_unpack tsr_unpack_bf16
-#define tile_widen  tsr_widen_bf16
-#define tile_narrow tsr_narrow_bf16
-typedef unsigned short tile_element;
-enum { OUT_BYTES = 2 };
-#elif defined(OUT_f16)
-#define tile_pack   tsr_pack_f16
-#define tile_unpack tsr_unpack_f16
-#define tile_widen  tsr_widen_f16
-#define tile_narrow tsr_narrow_f16
-typedef unsigned short tile_element;
-enum { OUT_BYTES = 2 };
-#elif defined(OUT_f32)
-#define tile_widen(value)  (value)
-#define tile_narrow(value) (value)
-typedef float tile_element;
-enum { OUT_BYTES = 4 };
-#else
-#error "give D's type: -DOUT_bf16, -DOUT_f16 or -DOUT_f32"
-#endif
+#include "tile/wgmma_element.h"
 
 enum { BOX_COLS = 128 / OUT_BYTES, BOX_ROWS = 64, BOX_BYTES = 128 * BOX_ROWS, BOX_VALUES = BOX_COLS / 2 };
 
@@ -111,12 +88,6 @@ TSR_DEVICE void tile_write_box(unsigned box, int thread, float alpha, float beta
 #endif
 }
 
-/* With K = 0 there is no product, whatever alpha is: an infinity must not make a NaN of it. */
-TSR_DEVICE float tile_alpha(const tsr_gemm_args *args)
-{
-    return args->k > 0 ? (float)args->alpha : 0.0f;
-}
-
 /* 1 if the copy engine can write D and read C: the host's rule for making their maps (core/tensor_spec.h). */
 TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
 {
@@ -128,8 +99,8 @@ TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
     return all % 16 == 0;
 }
 
-/* The same as tile_output, element by element from registers. */
-TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z,
+/* Columns of the tile that fill no box, element by element from registers: from `first` on, a multiple of 8. */
+TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z, int first,
                                    const float sum[TSR_WGMMA_REGISTERS])
 {
     const float alpha = tile_alpha(args), beta = (float)args->beta;
@@ -141,7 +112,7 @@ TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m,
             tile_element *d = (tile_element *)args->d + z * args->batch_d + row * args->ldd;
             const tile_element *c = (const tile_element *)args->c + z * args->batch_c + row * args->ldc;
             TSR_UNROLL
-            for (int j = 0; j < TSR_WGMMA_N / 8; j++)
+            for (int j = first / 8; j < TSR_WGMMA_N / 8; j++)
                 TSR_UNROLL
             for (int i = 0; i < 2; i++) {
                 const int column = n + 8 * j + 2 * (lane % 4) + i;
@@ -187,6 +158,8 @@ TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *ma
             tsr_tma_commit();
         }
     }
+    if (BN % BOX_COLS)
+        tile_output_direct(args, boxes->thread, m, n, z, BN / BOX_COLS * BOX_COLS, sum);
 }
 
 #endif

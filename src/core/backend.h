@@ -23,6 +23,7 @@ typedef struct tsr_launch {
     const tsr_loaded *loaded;
     const tsr_gemm_args *args;       /* pointers are the device's */
     tsr_grid grid;                   /* CUDA rows; x == 0: that of tsr_row_grid */
+    int cluster;                     /* CUDA rows; CTAs of a cluster along x, 0: the row's */
     const tsr_problem *problem;      /* extents of the operands, for the emulator's bounds */
     size_t workspace_bytes;          /* of args->workspace, for the emulator's bounds */
     const void *packed_a, *packed_b; /* CPU rows */

@@ -2,6 +2,13 @@
 
 #define MAX_GRID_Z 65535 /* CUDA's limit of gridDim.z */
 
+void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn)
+{
+    const int turned = row->turns && m > n;
+    *bm = turned ? row->bn : row->bm;
+    *bn = turned ? row->bm : row->bn;
+}
+
 int tsr_row_cluster(const tsr_row *row)
 {
     return row->cluster_m > 0 && row->cluster_n > 0 ? row->cluster_m * row->cluster_n : 1;
@@ -21,7 +28,9 @@ tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_coun
 {
     if (row->persistent)
         return persistent_grid(row, args, sm_count);
-    const long long tiles_m = (args->m + row->bm - 1) / row->bm, tiles_n = (args->n + row->bn - 1) / row->bn;
+    int bm, bn;
+    tsr_row_tile(row, args->m, args->n, &bm, &bn);
+    const long long tiles_m = (args->m + bm - 1) / bm, tiles_n = (args->n + bn - 1) / bn;
     const long long z = args->batch < MAX_GRID_Z ? args->batch : MAX_GRID_Z;
     return (tsr_grid){tiles_m * tiles_n, 1, z};
 }

@@ -9,6 +9,12 @@
 
 typedef enum tsr_row_kind { TSR_ROW_CPU, TSR_ROW_CUDA } tsr_row_kind;
 
+/* Rows of the kernel table make products. Others (src/plan/aux.def) are steps around them. */
+typedef enum tsr_row_role {
+    TSR_ROLE_PRODUCT,
+    TSR_ROLE_PAD /* copies A, B or both to aligned rows: see kernels/aux/pad.cu for what its arguments mean */
+} tsr_row_role;
+
 typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
@@ -44,6 +50,7 @@ typedef struct tsr_grid {
 typedef struct tsr_work {
     int split;              /* gemm_args.split, at least 1 */
     tsr_grid grid;          /* x == 0: that of tsr_row_grid */
+    int cluster;            /* CTAs along x that form a cluster; 0: the row's */
     size_t workspace_bytes; /* 0: none; otherwise counters included (TSR_WORKSPACE_COUNTER_BYTES) */
 } tsr_work;
 
@@ -52,6 +59,7 @@ struct tsr_row {
     const char *instance; /* unique; also the symbol in device code: "tiled_f32_t16" */
     const char *summary;  /* one line, for help and docs */
     tsr_row_kind kind;
+    tsr_row_role role;
     const char *source;  /* "kernels/gemm/tiled.cu", "src/cpu/tiled.c" */
     const char *defines; /* CUDA: -D constants, blanks between: "TILE=16 ELEM_F32" */
 
@@ -66,6 +74,9 @@ struct tsr_row {
     int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
+    int turns;                /* 1: bm is for the shorter side of D and bn for the longer one; C and D need no maps */
+    int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
+                               * that it may be launched while the grid before it runs */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
@@ -96,6 +107,9 @@ tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_coun
 
 /* The row's work hook, or what stands for it. */
 tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
+
+/* The tile along M and N, which depends on D's shape where the row `turns`. */
+void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn);
 
 /* CTAs of a cluster, at least 1. */
 int tsr_row_cluster(const tsr_row *row);

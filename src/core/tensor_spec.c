@@ -49,14 +49,15 @@ static tsr_tensor_spec make_input(const void *base, tsr_dtype dtype, int k_is_co
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
                           tsr_tensor_spec specs[4])
 {
+    int bm, bn;
     memset(specs, 0, 4 * sizeof *specs);
+    tsr_row_tile(row, g->m, g->n, &bm, &bn);
     if (g->k > 0) {
         specs[0] =
-            make_input(g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, row->bm, row->cluster_n);
-        specs[1] =
-            make_input(g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, row->bn, row->cluster_m);
+            make_input(g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, bm, row->cluster_n);
+        specs[1] = make_input(g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, bn, row->cluster_m);
     }
-    if (!tsr_tensor_output_fits(g, dtype_cd))
+    if (row->turns || !tsr_tensor_output_fits(g, dtype_cd))
         return;
     const int columns = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes(dtype_cd);
     if (g->beta != 0.0)

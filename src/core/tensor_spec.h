@@ -25,7 +25,8 @@ typedef struct tsr_tensor_spec {
  * A and B: none if K = 0. An operand that is contiguous along K has boxes of 64 (K) x its tile's rows; one that is
  * contiguous along M or N boxes of 64 (M or N) x 64 (K). CTAs of a cluster that need the same part load a share each:
  * A's boxes are cut into cluster_n, B's into cluster_m slices along the second dimension.
- * C and D: boxes of 64 rows x 128 bytes; none if tsr_tensor_output_fits says no, nor of C if beta = 0. */
+ * C and D: boxes of 64 rows x 128 bytes; none if the row turns or tsr_tensor_output_fits says no, nor of C if beta = 0.
+ */
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
                           tsr_tensor_spec specs[4]);
 

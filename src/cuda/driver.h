@@ -18,6 +18,7 @@ typedef struct CUfunc_st *tsr_cu_function;
 typedef struct CUstream_st *tsr_cu_stream;
 typedef struct CUevent_st *tsr_cu_event;
 typedef struct CUtensorMap_st tsr_cu_tensor_map; /* a tsr_tensor_map */
+typedef struct CUlaunchConfig_st tsr_cu_config;  /* a tsr_cu_launch_config */
 typedef struct CUgraph_st *tsr_cu_graph;
 typedef struct CUgraphExec_st *tsr_cu_graph_exec;
 
@@ -75,6 +76,28 @@ enum {
     TSR_CU_LEGACY_STREAM = 1 /* cuGetProcAddress: a NULL stream is the legacy default stream */
 };
 
+/* One of a launch's attributes: CUlaunchAttribute. */
+typedef struct tsr_cu_launch_attribute {
+    unsigned id;
+    char unused[4];
+    union {
+        struct {
+            unsigned x, y, z;
+        } cluster;
+        int allowed;
+        char bytes[64];
+    } value;
+} tsr_cu_launch_attribute;
+enum { TSR_CU_LAUNCH_CLUSTER_DIMENSION = 4, TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+/* CUlaunchConfig */
+typedef struct tsr_cu_launch_config {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, smem_bytes;
+    tsr_cu_stream stream;
+    tsr_cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} tsr_cu_launch_config;
+
 /* X(member, symbol, parameters): every call that must be there. */
 #define TSR_DRIVER_CALLS(X)                                                                                            \
     X(init, cuInit, (unsigned flags))                                                                                  \
@@ -97,10 +120,8 @@ enum {
     X(module_get_function, cuModuleGetFunction, (tsr_cu_function * function, tsr_cu_module module, const char *name))  \
     X(func_get_attribute, cuFuncGetAttribute, (int *value, unsigned attribute, tsr_cu_function function))              \
     X(func_set_attribute, cuFuncSetAttribute, (tsr_cu_function function, unsigned attribute, int value))               \
-    X(launch_kernel, cuLaunchKernel,                                                                                   \
-      (tsr_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                  \
-       unsigned block_y, unsigned block_z, unsigned smem_bytes, tsr_cu_stream stream, void **parameters,               \
-       void **extra))                                                                                                  \
+    X(launch_kernel_ex, cuLaunchKernelEx,                                                                              \
+      (const tsr_cu_config *config, tsr_cu_function function, void **parameters, void **extra))                        \
     X(mem_get_info, cuMemGetInfo, (size_t * free_bytes, size_t * total_bytes))                                         \
     X(mem_alloc, cuMemAlloc, (tsr_cu_pointer * pointer, size_t bytes))                                                 \
     X(mem_free, cuMemFree, (tsr_cu_pointer pointer))                                                                   \

@@ -48,6 +48,38 @@ static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, tsr_t
     return TSR_OK;
 }
 
+/* Launches the row's grid. Kernels that choose their clusters at launch, or may start before the grid in front of them
+ * has ended, say so by attributes. */
+static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const tsr_grid *grid, void **parameters)
+{
+    const tsr_row *row = launch->row;
+    tsr_cu_launch_attribute attributes[2] = {{0}};
+    unsigned count = 0;
+    if (launch->cluster > 1) {
+        attributes[count].id = TSR_CU_LAUNCH_CLUSTER_DIMENSION;
+        attributes[count].value.cluster.x = (unsigned)launch->cluster;
+        attributes[count].value.cluster.y = attributes[count].value.cluster.z = 1;
+        count++;
+    }
+    if (row->starts_early) {
+        attributes[count].id = TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION;
+        attributes[count].value.allowed = 1;
+        count++;
+    }
+    const tsr_cu_launch_config config = {.grid_x = (unsigned)grid->x,
+                                         .grid_y = (unsigned)grid->y,
+                                         .grid_z = (unsigned)grid->z,
+                                         .block_x = (unsigned)row->threads_x,
+                                         .block_y = (unsigned)row->threads_y,
+                                         .block_z = 1,
+                                         .smem_bytes = (unsigned)row->smem_bytes,
+                                         .stream = launch->stream,
+                                         .attributes = count ? attributes : NULL,
+                                         .attribute_count = count};
+    return cuda->driver.launch_kernel_ex((const tsr_cu_config *)(const void *)&config, launch->loaded->function,
+                                         parameters, NULL);
+}
+
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_cuda *cuda = device->impl;
@@ -74,9 +106,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
         tsr_cuda_leave(device);
         return status;
     }
-    result = cuda->driver.launch_kernel(launch->loaded->function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
-                                        (unsigned)row->threads_x, (unsigned)row->threads_y, 1,
-                                        (unsigned)row->smem_bytes, launch->stream, parameters, NULL);
+    result = start(cuda, launch, &grid, parameters);
     tsr_cuda_leave(device);
-    return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuLaunchKernel", result);
+    return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuLaunchKernelEx", result);
 }

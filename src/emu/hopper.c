@@ -8,11 +8,12 @@
 int tsr_emu_hopper_make(emu_cta *cta)
 {
     const tsr_allocator *allocator = cta->shape.allocator;
-    const unsigned n_groups = (cta->shape.n_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
+    const unsigned cta_groups = (cta->shape.cta_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
+    const unsigned n_groups = cta_groups * (cta->shape.n_threads / cta->shape.cta_threads);
     emu_cta_hopper *hopper = tsr_alloc(allocator, 64, sizeof *hopper);
     if (!hopper)
         return 0;
-    *hopper = (emu_cta_hopper){.n_groups = n_groups};
+    *hopper = (emu_cta_hopper){.n_groups = n_groups, .cta_groups = cta_groups};
     cta->hopper = hopper;
     hopper->groups = tsr_alloc(allocator, 64, n_groups * sizeof *hopper->groups);
     hopper->fences = tsr_alloc(allocator, 64, cta->shape.n_threads * sizeof *hopper->fences);
@@ -27,6 +28,23 @@ int tsr_emu_hopper_make(emu_cta *cta)
         cta->threads[i].hopper = thread;
     }
     return 1;
+}
+
+static unsigned group_in_cta(const emu_thread *thread)
+{
+    return (thread->id - thread->rank * thread->cta->shape.cta_threads) / EMU_GROUP_THREADS;
+}
+
+emu_group *tsr_emu_group_of(const emu_thread *thread)
+{
+    emu_cta_hopper *hopper = thread->cta->hopper;
+    return &hopper->groups[thread->rank * hopper->cta_groups + group_in_cta(thread)];
+}
+
+emu_thread *tsr_emu_group_threads(const emu_thread *thread)
+{
+    const unsigned first = thread->rank * thread->cta->shape.cta_threads;
+    return &thread->cta->threads[first + group_in_cta(thread) * EMU_GROUP_THREADS];
 }
 
 static void drop_meeting(emu_time *time, emu_meeting *meeting)
@@ -270,10 +288,8 @@ void tsr_emu_set_registers(int count, int raise)
     enum { SM_REGISTERS = 65536 };
     const void *place = __builtin_return_address(0);
     const emu_thread *self = tsr_emu_hopper_self(place);
-    const emu_launch *launch = self->cta->worker->launch;
     emu_cta_hopper *hopper = self->cta->hopper;
-    emu_group *group = &hopper->groups[self->id / EMU_GROUP_THREADS];
-    const unsigned per_cta = launch->shape.cta_threads / EMU_GROUP_THREADS;
+    emu_group *group = tsr_emu_group_of(self);
     if (count < 24 || count > 256 || count % 8)
         tsr_emu_break("setmaxnreg takes a multiple of 8 from 24 to 256", place);
     if (group->registers && group->registers != count)
@@ -282,8 +298,8 @@ void tsr_emu_set_registers(int count, int raise)
     group->registers = count;
     /* A group that wants more waits for ever unless the others leave it enough. */
     int wanted = 0;
-    for (unsigned i = 0; i < per_cta; i++) {
-        const int registers = hopper->groups[self->rank * per_cta + i].registers;
+    for (unsigned i = 0; i < hopper->cta_groups; i++) {
+        const int registers = hopper->groups[self->rank * hopper->cta_groups + i].registers;
         if (registers == 0)
             return;
         wanted += registers * EMU_GROUP_THREADS;

@@ -12,7 +12,7 @@
 #define EMU_OFFSET_MASK ((1u << EMU_RANK_SHIFT) - 1)
 
 enum {
-    EMU_MBARRIERS = 64,      /* of a slot */
+    EMU_MBARRIERS = 256,     /* of a slot */
     EMU_PRODUCTS = 64,       /* wgmma instructions in flight, of a thread */
     EMU_ACCUMULATORS = 4,    /* tiles of accumulators in flight, of a thread */
     EMU_GROUP_THREADS = 128, /* of a warp group */
@@ -69,8 +69,8 @@ typedef struct emu_cta_hopper {
     unsigned n_mbarriers;
     emu_load *free_loads;
     emu_meeting cluster;
-    emu_group *groups; /* of the slot's threads */
-    unsigned n_groups;
+    emu_group *groups;                /* of the slot's threads */
+    unsigned n_groups, cta_groups;    /* of the slot, of a CTA */
     emu_fences *fences;               /* one for each thread */
     unsigned ended[EMU_CLUSTER_CTAS]; /* threads of each CTA that have ended */
     emu_seen *ends[EMU_CLUSTER_CTAS]; /* what these had done and seen */
@@ -124,6 +124,11 @@ typedef struct emu_thread_hopper {
     unsigned n_stores, stores_committed;
     emu_store stores[EMU_STORES];
 } emu_thread_hopper;
+
+/* The warp group of a thread, and the first of its threads: CTAs of a cluster count from their own first thread, and
+ * the last group of each may be smaller. */
+struct emu_group *tsr_emu_group_of(const struct emu_thread *thread);
+struct emu_thread *tsr_emu_group_threads(const struct emu_thread *thread);
 
 /* 0 when out of memory. free is right for a slot that make left unfinished. */
 int tsr_emu_hopper_make(struct emu_cta *cta);

@@ -68,7 +68,7 @@ void tsr_emu_mbarrier_init(unsigned address, unsigned count)
         tsr_emu_break("an mbarrier in use is initialised again", place);
     if (!bar) {
         if (cta->hopper->n_mbarriers == EMU_MBARRIERS)
-            tsr_emu_break("the emulator keeps at most 64 mbarriers of a cluster", place);
+            tsr_emu_break("the emulator keeps at most 256 mbarriers of a cluster", place);
         bar = &cta->hopper->mbarriers[cta->hopper->n_mbarriers++];
         *bar = (emu_mbarrier){.offset = offset};
     }

@@ -99,7 +99,7 @@ void tsr_emu_barrier(void)
         if (cta->watch && !tsr_emu_watch_meet(cta))
             tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, self->place);
         tsr_emu_shared_barrier(&cta->shared);
-        tsr_emu_far_barrier(&cta->far);
+        tsr_emu_far_barrier(&cta->far, cta->worker->launch->job->allocator);
         for (unsigned i = 0; i < n_threads; i++) {
             cta->threads[i].state = EMU_READY;
             tsr_emu_clock_reset(&cta->shared.time, &cta->threads[i].clock, i);
@@ -186,7 +186,7 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     cta->live = launch->shape.n_threads;
     cta->waiting = 0;
     cta->polls = 0;
-    cta->far.count = 0;
+    tsr_emu_far_forget(&cta->far, launch->job->allocator);
     tsr_emu_reset_named(cta);
     memset(cta->warps, 0, sizeof cta->warps);
     cta->random = seed_of(launch->job->seed, number);

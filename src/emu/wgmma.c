@@ -318,7 +318,7 @@ static void join_warp(emu_thread *warp)
 
 static void finish_products(emu_thread *self, emu_group *group, unsigned count)
 {
-    emu_thread *threads = &self->cta->threads[self->id / EMU_GROUP_THREADS * EMU_GROUP_THREADS];
+    emu_thread *threads = tsr_emu_group_threads(self);
     if (!group->work)
         group->work = tsr_alloc(self->cta->shape.allocator, 64, sizeof *group->work);
     if (!group->work)
@@ -344,7 +344,7 @@ void tsr_emu_wgmma_wait(int pending)
     const void *place = __builtin_return_address(0);
     emu_thread *self = tsr_emu_hopper_self(place);
     const emu_thread_hopper *hopper = self->hopper;
-    emu_group *group = &self->cta->hopper->groups[self->id / EMU_GROUP_THREADS];
+    emu_group *group = tsr_emu_group_of(self);
     unsigned ready = 0;
     while (ready < hopper->n_products && hopper->products[ready].group + (unsigned)pending < hopper->products_committed)
         ready++;

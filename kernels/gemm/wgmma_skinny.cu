@@ -1,0 +1,389 @@
+/* wgmma_skinny: D = alpha * op(A) * op(B) + beta * C where M or N is small, or D has few tiles and K is long.
+ *
+ * New against wgmma: such problems are bound by memory, so all SMs must read at once and each must have many bytes
+ * under way. Tiles alone are too few for that; K is cut into parts as well. CTAs that work on parts of one tile form a
+ * cluster and add up their sums through each other's shared memory: one launch, no workspace, always in the same order.
+ *
+ * The longer side of D is wgmma's M (64 rows for each warp group), the shorter one its N, so that a small M wastes no
+ * rows: for M <= N the kernel computes D^T = op(B)^T op(A)^T, which only means reading the operands under each other's
+ * names. Tensor cores take either from shared memory along either of its dimensions.
+ *
+ *     long side          K, cut into `split` parts
+ *     64 * GROUPS   +----------+----------+----------+--     each part: a CTA; one warp, the producer, keeps a ring of
+ *     rows of the   | rank 0   | rank 1   | rank 2   | ...   64-deep boxes of both operands full (TMA), GROUPS warp
+ *     long operand  +----------+----------+----------+--     groups multiply
+ *                        |          |          |
+ *                   sums in shared memory of each CTA: 64 * GROUPS x BN floats, over the ring, which is empty by then
+ *                        |          |          |
+ *                   barrier of the cluster; rank r adds rows r * 64 * GROUPS / size ... of all ranks, in the order of
+ *                   the ranks, and stores them to D
+ *
+ * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), `split / size` clusters share a tile: each writes its sums
+ * to the workspace, and of the CTAs with the same rank the last to arrive (a counter, which it sets back) adds them
+ * all, in the order of the clusters. No CTA ever waits for one outside its cluster.
+ *
+ * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
+ * what it brings would push out of L2 what this one still needs.
+ *
+ *   BN           columns of the short side: 16 to 128    GROUPS   warp groups, 64 rows of the long side each
+ *   RING_BYTES   of the ring of stages                   CTAS     on an SM at once
+ *
+ * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. The grid is
+ * tiles * split CTAs in clusters whose size divides split and is 1, 2, 4 or 8. M, N, K below 2^31 - 512.
+ * Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each CTA. */
+#if defined(ELEM_bf16)
+#define TSR_WGMMA_TYPES "f32.bf16.bf16"
+#elif defined(ELEM_f16)
+#define TSR_WGMMA_TYPES "f32.f16.f16"
+#else
+#error "give the element type: -DELEM_bf16 or -DELEM_f16"
+#endif
+#define TSR_WGMMA_N      BN
+#define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
+
+#include "ptx/atomic.h"
+#include "ptx/barrier.h"
+#include "ptx/cluster.h"
+#include "ptx/grid.h"
+#include "ptx/mbarrier.h"
+#include "ptx/shared.h"
+#include "ptx/tma.h"
+#include "ptx/vector.h"
+#include "ptx/warpgroup.h"
+#include "ptx/wgmma.h"
+#include "tile/wgmma_element.h"
+
+enum {
+    BK = 64,     /* 128 bytes: the span of the swizzle */
+    BK_MMA = 16, /* along K of one instruction */
+    LONG = 64 * GROUPS,
+    CONSUMERS = 128 * GROUPS,
+    THREADS = CONSUMERS + 32,
+
+    SLAB_BYTES = 128 * BK, /* 64 rows along K, or 64 elements along M or N and BK along K */
+    LONG_BYTES = GROUPS * SLAB_BYTES,
+    SHORT_K_BYTES = BN * 128,                     /* contiguous along K */
+    SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
+    MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
+
+    FULL_AT = RING_BYTES,                 /* mbarriers: the copy engine has delivered a stage */
+    EMPTY_AT = FULL_AT + 8 * MOST_STAGES, /* all warps are done with it */
+    LAST_AT = EMPTY_AT + 8 * MOST_STAGES, /* 1: this CTA is the last to arrive with its sums */
+
+    PITCH = BN + 4,   /* floats from row to row of the sums: 8 rows at a time lie in different banks */
+    ALL_CONSUMERS = 1 /* named barrier */
+};
+
+/* A CTA's part of the work. */
+typedef struct part {
+    unsigned shared;
+    int turned;                   /* 1: the long side is N, and D is computed transposed */
+    int long_at, short_at;        /* of its tile */
+    int z;                        /* problem of the batch */
+    int first, last;              /* blocks of BK along K */
+    int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
+    int stages, stage_bytes;      /* of the ring */
+    unsigned rank, size;          /* in the cluster */
+    unsigned tile, outer, outers; /* clusters that share the tile */
+} part;
+
+/* One position in the ring of stages. */
+typedef struct ring {
+    int stage;
+    unsigned parity;
+} ring;
+
+TSR_DEVICE void ring_advance(ring *at, int stages)
+{
+    at->stage++;
+    if (at->stage == stages) {
+        at->stage = 0;
+        at->parity ^= 1;
+    }
+}
+
+TSR_DEVICE part part_of(const tsr_gemm_args *args)
+{
+    part p;
+    p.shared = tsr_shared_address(TSR_SHARED);
+    p.turned = args->m <= args->n;
+    p.rank = tsr_cluster_rank();
+    p.size = tsr_cluster_size();
+    p.outers = (unsigned)args->split / p.size;
+
+    const long long long_side = p.turned ? args->n : args->m, short_side = p.turned ? args->m : args->n;
+    const unsigned tiles_long = (unsigned)((long_side + LONG - 1) / LONG);
+    const unsigned tiles_short = (unsigned)((short_side + BN - 1) / BN);
+    const unsigned cluster = blockIdx.x / p.size;
+    p.outer = cluster % p.outers;
+    p.tile = cluster / p.outers;
+    p.short_at = (int)(p.tile % tiles_short) * BN;
+    p.long_at = (int)(p.tile / tiles_short % tiles_long) * LONG;
+    p.z = (int)(p.tile / (tiles_short * tiles_long));
+
+    const long long blocks = (args->k + BK - 1) / BK, index = p.outer * p.size + p.rank;
+    p.first = (int)(blocks * index / args->split);
+    p.last = (int)(blocks * (index + 1) / args->split);
+    p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
+    p.short_is_mn = p.turned ? args->trans_a : !args->trans_b;
+    p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
+    p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
+    return p;
+}
+
+/* One warp keeps the ring full; one of its lanes asks for the boxes. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
+{
+    const tsr_tensor_map *long_map = p->turned ? &maps->b : &maps->a, *short_map = p->turned ? &maps->a : &maps->b;
+    const long long batch_long = p->turned ? args->batch_b : args->batch_a;
+    const long long batch_short = p->turned ? args->batch_a : args->batch_b;
+    const int z_long = batch_long ? p->z : 0, z_short = batch_short ? p->z : 0;
+
+    if (tsr_elect()) {
+        tsr_tma_prefetch_map(long_map);
+        tsr_tma_prefetch_map(short_map);
+    }
+    tsr_grid_wait();
+
+    ring at = {0, 0};
+    for (int block = p->first; block < p->last; block++) {
+        const unsigned full = p->shared + FULL_AT + 8 * (unsigned)at.stage;
+        const unsigned to = p->shared + (unsigned)(at.stage * p->stage_bytes), to_short = to + LONG_BYTES;
+        tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
+        if (tsr_elect()) {
+            tsr_mbarrier_arrive_expect(full, (unsigned)p->stage_bytes);
+            if (p->long_is_mn)
+                TSR_UNROLL
+            for (int slab = 0; slab < GROUPS; slab++)
+                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, block * BK,
+                             z_long);
+            else tsr_tma_load(to, long_map, full, block * BK, p->long_at, z_long);
+            if (p->short_is_mn)
+                TSR_UNROLL
+            for (int slab = 0; slab < (BN + 63) / 64; slab++)
+                tsr_tma_load(to_short + (unsigned)slab * SLAB_BYTES, short_map, full, p->short_at + 64 * slab,
+                             block * BK, z_short);
+            else tsr_tma_load(to_short, short_map, full, block * BK, p->short_at, z_short);
+        }
+        ring_advance(&at, p->stages);
+    }
+    tsr_grid_launch_dependents();
+}
+
+/* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
+TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+{
+    const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
+    const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
+    const int lane = (int)threadIdx.x % 32;
+    ring at = {0, 0};
+    int previous = 0;
+    for (int block = p->first; block < p->last; block++) {
+        const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
+        const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
+        const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
+        tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
+        tsr_wgmma_hold(sum);
+        tsr_wgmma_fence();
+        TSR_UNROLL
+        for (int k = 0; k < BK / BK_MMA; k++)
+            tsr_wgmma(sum, a + k * step_long, b + k * step_short, block + k > p->first, long_is_mn, short_is_mn);
+        tsr_wgmma_commit();
+        tsr_wgmma_wait(1);
+        if (block > p->first && lane == 0)
+            tsr_mbarrier_arrive_here(p->shared + EMPTY_AT + 8 * (unsigned)previous);
+        previous = at.stage;
+        ring_advance(&at, p->stages);
+    }
+    tsr_wgmma_hold(sum);
+    tsr_wgmma_wait(0);
+    tsr_wgmma_hold(sum);
+}
+
+/* The CTA's sums to its shared memory, row after row of the long side, where the ring was: all loads have come, and all
+ * consumers must be done with them. */
+TSR_DEVICE void leave_sums(const part *p, const float sum[TSR_WGMMA_REGISTERS])
+{
+    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4;
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    TSR_UNROLL
+    for (int j = 0; j < BN / 8; j++)
+        TSR_UNROLL
+    for (int h = 0; h < 2; h++)
+        tsr_shared_store_f32x2(p->shared + (unsigned)((row + 8 * h) * PITCH + 8 * j + 2 * (lane % 4)) * 4,
+                               sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+}
+
+/* Four neighbours along the short side, added over the ranks of the cluster in their order. `size` is a constant. */
+TSR_DEVICE void add_ranks(unsigned address, int size, float total[4])
+{
+    float value[8][4];
+    TSR_UNROLL
+    for (int rank = 0; rank < size; rank++)
+        tsr_cluster_load_f32x4(tsr_cluster_map(address, (unsigned)rank), value[rank]);
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        total[i] = value[0][i];
+        TSR_UNROLL
+        for (int rank = 1; rank < size; rank++)
+            total[i] += value[rank][i];
+    }
+}
+
+TSR_DEVICE void add_cluster(const part *p, unsigned address, float total[4])
+{
+    if (p->size == 8)
+        add_ranks(address, 8, total);
+    else if (p->size == 4)
+        add_ranks(address, 4, total);
+    else if (p->size == 2)
+        add_ranks(address, 2, total);
+    else
+        add_ranks(address, 1, total);
+}
+
+/* Four sums of row `row` of the tile, columns from `column` on, to D: as many of them as D has. */
+TSR_DEVICE void store(const tsr_gemm_args *args, const part *p, int row, int column, const float total[4])
+{
+    const long long at_long = p->long_at + row, at_short = p->short_at + column;
+    const long long long_side = p->turned ? args->n : args->m, short_side = p->turned ? args->m : args->n;
+    const float alpha = tile_alpha(args), beta = (float)args->beta;
+    const long long m = p->turned ? at_short : at_long, n = p->turned ? at_long : at_short;
+    tile_element *d = (tile_element *)args->d + p->z * args->batch_d + m * args->ldd + n;
+    const tile_element *c = (const tile_element *)args->c + p->z * args->batch_c + m * args->ldc + n;
+    const long long step_d = p->turned ? args->ldd : 1, step_c = p->turned ? args->ldc : 1;
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        if (at_long < long_side && at_short + i < short_side) {
+            float value = tsr_mul_f32(alpha, total[i]);
+            if (beta != 0)
+                value = tsr_fma_f32(beta, tile_widen(c[i * step_c]), value);
+            d[i * step_d] = tile_narrow(value);
+        }
+}
+
+/* The place in the rank's rows of the tile of a thread's item: neighbouring threads take neighbours in D. */
+typedef struct place {
+    int row, column;
+} place;
+
+TSR_DEVICE place place_of(const part *p, int item, int rows)
+{
+    place at;
+    at.row = p->turned ? item % rows : item / (BN / 4);
+    at.column = (p->turned ? item / rows : item % (BN / 4)) * 4;
+    return at;
+}
+
+/* The tile's sums of all clusters that share it, by the CTA that came last of those with its rank. */
+TSR_DEVICE void finish_last(const tsr_gemm_args *args, const part *p, const float *sums, int rows, int first_row)
+{
+    const long long stride = (long long)rows * BN;
+    for (int item = (int)threadIdx.x; item < rows * (BN / 4); item += CONSUMERS) {
+        const place at = place_of(p, item, rows);
+        const float *from = sums + 4 * item;
+        tsr_f32x4 total = tsr_load_f32x4(from);
+        TSR_UNROLL_BY(4)
+        for (unsigned outer = 1; outer < p->outers; outer++) {
+            const tsr_f32x4 more = tsr_load_f32x4(from + outer * stride);
+            TSR_UNROLL
+            for (int i = 0; i < 4; i++)
+                tsr_lane(total, i) += tsr_lane(more, i);
+        }
+        float values[4];
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            values[i] = tsr_lane(total, i);
+        store(args, p, first_row + at.row, at.column, values);
+    }
+}
+
+/* Adds what the cluster's CTAs left of the rank's rows, and stores it: to D, or to the workspace where other clusters
+ * have sums of the same tile. */
+TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
+{
+    const int rows = LONG / (int)p->size, first_row = (int)p->rank * rows, items = rows * (BN / 4);
+    const unsigned index = p->tile * p->size + p->rank;
+    float *const sums =
+        (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)index * p->outers * rows * BN;
+    float *const mine = sums + (long long)p->outer * rows * BN;
+    for (int item = (int)threadIdx.x; item < items; item += CONSUMERS) {
+        const place at = place_of(p, item, rows);
+        float total[4];
+        add_cluster(p, p->shared + (unsigned)((first_row + at.row) * PITCH + at.column) * 4, total);
+        if (p->outers == 1) {
+            store(args, p, first_row + at.row, at.column, total);
+        } else {
+            tsr_f32x4 vector = {0, 0, 0, 0};
+            TSR_UNROLL
+            for (int i = 0; i < 4; i++)
+                tsr_lane(vector, i) = total[i];
+            tsr_store_f32x4(mine + 4 * item, vector);
+        }
+    }
+    if (p->outers == 1)
+        return;
+    unsigned *const counter = (unsigned *)args->workspace + index;
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (threadIdx.x == 0)
+        tsr_shared_store_u32(p->shared + LAST_AT, tsr_add_acquire_release(counter, 1) + 1 == p->outers);
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (tsr_shared_load_u32(p->shared + LAST_AT)) {
+        finish_last(args, p, sums, rows, first_row);
+        if (threadIdx.x == 0)
+            tsr_store_release(counter, 0);
+    }
+}
+
+TSR_DEVICE void consume(const part *p, int group)
+{
+    float sum[TSR_WGMMA_REGISTERS];
+    if (p->first == p->last)
+        TSR_UNROLL
+    for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
+        sum[j] = 0;
+    if (p->long_is_mn && p->short_is_mn)
+        multiply(p, group, 1, 1, sum);
+    else if (p->long_is_mn)
+        multiply(p, group, 1, 0, sum);
+    else if (p->short_is_mn)
+        multiply(p, group, 0, 1, sum);
+    else
+        multiply(p, group, 0, 0, sum);
+    leave_sums(p, sum);
+}
+
+TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
+{
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_producer = warp == 4 * GROUPS;
+    const part p = part_of(&args);
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < MOST_STAGES; i++) {
+            tsr_mbarrier_init(p.shared + FULL_AT + 8 * (unsigned)i, 1);
+            tsr_mbarrier_init(p.shared + EMPTY_AT + 8 * (unsigned)i, 4 * GROUPS);
+        }
+        tsr_mbarrier_fence_init();
+    }
+    tsr_barrier();
+    if (is_producer) {
+        produce(&args, &maps, &p);
+    } else {
+        tsr_grid_wait();
+        consume(&p, warp / 4);
+    }
+
+    /* All have left their sums; then, all have read them. */
+    if (p.size > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    } else if (!is_producer) {
+        tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    }
+    if (!is_producer)
+        finish(&args, &p);
+    if (p.size > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    }
+}

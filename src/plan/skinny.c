@@ -1,0 +1,121 @@
+/* How the memory-bound kernel deals out a problem: into how many parts K is cut, and how many of them form a cluster.
+ * The same estimate orders its rows among the others. */
+#include <math.h>
+
+#include "plan/plan.h"
+
+enum {
+    MOST_CLUSTER = 8, /* CTAs of a cluster that every GPU with clusters allows */
+    MOST_OUTERS = 32, /* clusters that share a tile */
+    CTA_RESERVED_BYTES = 1024,
+    MIN_BLOCKS = 2 /* steps along K of a CTA */
+};
+
+/* One way to deal out a problem. */
+typedef struct deal {
+    int cluster, outers;
+} deal;
+
+static double tiles_of(const tsr_row *row, const tsr_problem *p)
+{
+    int bm, bn;
+    tsr_row_tile(row, p->m, p->n, &bm, &bn);
+    return ceil((double)p->m / bm) * ceil((double)p->n / bn) * (double)p->batch;
+}
+
+/* CTAs of the row that an SM holds at once. */
+static double ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu)
+{
+    const double by_smem = floor((double)gpu->smem_per_sm_bytes / (row->smem_bytes + CTA_RESERVED_BYTES));
+    const double by_threads = floor((double)gpu->threads_per_sm / (row->threads_x * row->threads_y));
+    return fmax(1, fmin(by_smem, by_threads));
+}
+
+/* Device memory's rate in bytes per ns. The emulated device has the GPU's clocks too, so that it deals out alike. */
+static double memory_rate(const tsr_cuda_limits *gpu)
+{
+    const double usable = 0.87; /* of the pins' rate: 4.2 of 4.9 TB/s on an H200 */
+    return usable * 2 * gpu->memory_clock_khz * 1e3 * gpu->memory_bus_bits / 8 * 1e-9;
+}
+
+/* The longest of: bringing all bytes from memory; refilling each CTA's ring, a latency a time; each SM's bytes from L2;
+ * multiplying; the steps of each CTA, one after the other. Then what it costs to add up.
+ * Constants: measured on an H200, perf/LOG.md. */
+static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
+{
+    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128, ELEMENT_BYTES = 2 };
+    const double latency_ns = 1000, step_ns = 145, fill_ns = 1000, cluster_ns = 700, outers_ns = 2000;
+    const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
+    const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
+    const double blocks = ceil(ceil((double)p->k / row->bk) / split);
+    const double resident = fmin(ctas, sms * ctas_per_sm(row, gpu)), waves = ceil(ctas / resident);
+    const double busiest = ceil(ctas / sms); /* CTAs of one SM, in the end */
+    const double long_bytes = ELEMENT_BYTES * (double)p->batch *
+                              ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n);
+    const double step_bytes = (double)LINE_BYTES * (row->bm + row->bn);
+    const double memory_ns = long_bytes / memory_rate(gpu);
+    const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
+    const double l2_ns = busiest * blocks * step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
+    const double multiply_ns =
+        busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
+    const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.outers;
+    const double reduce_ns =
+        (d.cluster > 1 ? cluster_ns : 0) + (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) : 0);
+    const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
+    return fill_ns + slowest_ns + reduce_ns;
+}
+
+static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
+{
+    if (d.outers <= 1)
+        return 0;
+    return TSR_WORKSPACE_COUNTER_BYTES + (size_t)(tiles_of(row, p) * d.outers) * (size_t)row->bm * (size_t)row->bn * 4;
+}
+
+static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
+{
+    const double blocks = ceil((double)p->k / row->bk), tiles = tiles_of(row, p);
+    if (d.cluster * d.outers > 1 && blocks < MIN_BLOCKS * d.cluster * d.outers)
+        return 0;
+    if (tiles * d.cluster * d.outers > 2147483647.0)
+        return 0;
+    return d.outers == 1 || (tiles * d.cluster * 4 <= TSR_WORKSPACE_COUNTER_BYTES &&
+                             workspace_of(row, p, d) <= p->workspace_limit_bytes);
+}
+
+static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
+{
+    deal best = {1, 1};
+    double best_ns = work_ns(row, p, gpu, best);
+    for (int cluster = 1; cluster <= MOST_CLUSTER; cluster *= 2)
+        for (int outers = 1; outers <= MOST_OUTERS; outers++) {
+            const deal d = {cluster, outers};
+            const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d) : INFINITY;
+            if (ns < best_ns) {
+                best = d;
+                best_ns = ns;
+            }
+        }
+    return best;
+}
+
+void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
+        return;
+    const deal d = best_deal(row, problem, &device->cuda);
+    out->split = d.cluster * d.outers;
+    out->cluster = d.cluster;
+    out->grid = (tsr_grid){(long long)tiles_of(row, problem) * out->split, 1, 1};
+    out->workspace_bytes = workspace_of(row, problem, d);
+}
+
+void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    out->bytes = 2.0 * (double)problem->batch *
+                 ((double)problem->m * (double)problem->k + (double)problem->k * (double)problem->n);
+    out->limiter = "memory";
+    out->ns = tsr_launch_ns(row, device);
+    if (problem->m > 0 && problem->n > 0 && problem->batch > 0)
+        out->ns += work_ns(row, problem, &device->cuda, best_deal(row, problem, &device->cuda));
+}
