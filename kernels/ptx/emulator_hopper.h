@@ -36,8 +36,9 @@ unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the cal
 void tsr_emu_set_registers(int count, int raise);
 
 /* The bulk copy engine. `mask` names the CTAs of the cluster that receive a load; 0: the caller's alone. */
-void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, int z, unsigned mask);
-void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z);
+void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int x, int y, int z, int w, int v,
+                      unsigned mask);
+void tsr_emu_tma_store(const void *map, unsigned from, int rank, int x, int y, int z, int w, int v);
 void tsr_emu_tma_commit(void);
 void tsr_emu_tma_wait(int pending, int read_only);
 void tsr_emu_tma_prefetch_map(const void *map);

@@ -30,7 +30,7 @@ struct emu_cta;
 typedef struct emu_load {
     struct emu_load *next;
     tsr_tensor_spec spec;
-    long long at[3];
+    long long at[TSR_TENSOR_MOST_RANK];
     size_t to; /* in the slot's shared memory */
     size_t bytes;
     emu_stamp stamp; /* of the thread that asked */
@@ -99,7 +99,7 @@ typedef struct emu_accumulators {
 
 typedef struct emu_store {
     tsr_tensor_spec spec;
-    long long at[3];
+    long long at[TSR_TENSOR_MOST_RANK];
     size_t from;
     const void *place;
     emu_seen *seen;
