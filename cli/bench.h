@@ -15,7 +15,7 @@ enum { CLI_BENCH_PEERS = 3 }; /* of the choices "cublas|openblas|blis" */
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;
-    const char *sizes, *shapes, *device, *out, *compare, *from;
+    const char *sizes, *shapes, *device, *out, *compare, *from, *replay;
     cli_dtype_list dtypes;
     cli_layout_list layouts;
     unsigned peers; /* bits of the choices */

@@ -78,6 +78,7 @@ struct tsr_row {
     int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
                                * that it may be launched while the grid before it runs */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
+    int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
