@@ -87,13 +87,13 @@ rung_mutant(buffered_batch_barrier buffered ${file} "tsr_barrier(); /* the next"
 rung_mutant(copy_row_guard buffered tile/async_tile.h "row < s->rows && k < depth" "k < depth" "")
 rung_mutant(copy_advance buffered tile/async_tile.h "s->next += depth * k_stride" "s->next += bk * k_stride" "")
 
-set(file gemm/warptile.cu)
+set(file tile/warp_product.h)
 rung_mutant(warptile_wait warptile ${file} "tsr_copy_wait(STAGES - 2);
-                    tsr_barrier();" "tsr_barrier();" "")
+                tsr_barrier();" "tsr_barrier();" "")
 rung_mutant(warptile_barrier warptile ${file} "tsr_copy_wait(STAGES - 2);
-                    tsr_barrier();" "tsr_copy_wait(STAGES - 2);" "")
+                tsr_barrier();" "tsr_copy_wait(STAGES - 2);" "")
 rung_mutant(warptile_first_wait warptile ${file} "tsr_copy_wait(STAGES - 2);
-        tsr_barrier();" "tsr_barrier();" "")
+    tsr_barrier();" "tsr_barrier();" "")
 rung_mutant(warptile_stale_fragment warptile ${file} "fa[k % 2][i]" "fa[(k + 1) % 2][i]" "")
 rung_mutant(warptile_wrong_stage warptile ${file} "from_b = shared + stage + BK" "from_b = shared + BK" "")
 rung_mutant(warptile_lane warptile ${file} "(lane >> 1 & 1)" "(lane & 1)" "")
