@@ -13,8 +13,10 @@
 #include "twins/operands.h"
 
 typedef void kernel(const tsr_gemm_args args);
-#define DECLARE(name, bits, exponent, fraction) kernel twin_##name;
+#define DECLARE(name, ...) kernel twin_##name;
 TWINS(DECLARE)
+/* A from registers: the same operands, so the same answers. */
+kernel twin_register_bf16, twin_register_tf32, twin_register_e4m3, twin_register_s8;
 
 typedef struct twin {
     const char *name;
@@ -24,12 +26,12 @@ typedef struct twin {
 } twin;
 
 enum {
-#define NUMBER(name, bits, exponent, fraction) TWIN_##name,
+#define NUMBER(name, ...) TWIN_##name,
     TWINS(NUMBER) TWIN_COUNT
 };
 
 static twin twins[] = {
-#define ENTRY(name, bits, exponent, fraction) {#name, twin_##name, {bits, exponent, fraction}, {0}},
+#define ENTRY(name, ...) {#name, twin_##name, {__VA_ARGS__}, {0}},
     TWINS(ENTRY)};
 
 typedef struct batch {
@@ -82,6 +84,15 @@ static void run(const twin *t, batch *x)
         fail_msg("%s: %s", t->name, tsr_last_error());
 }
 
+static int count_different(const twin *t, const batch *x)
+{
+    int different = 0;
+    for (int i = 0; i < TWIN_CASES; i++)
+        different += twin_hash(x->d[i], TWIN_M * TWIN_N) != t->hashes[i];
+    print_message("%s: %d of %d cases (%d sums each) differ\n", t->name, different, TWIN_CASES, TWIN_M * TWIN_N);
+    return different;
+}
+
 static void twins_answer_as_the_hardware(void **state)
 {
     (void)state;
@@ -92,12 +103,22 @@ static void twins_answer_as_the_hardware(void **state)
     int wrong = 0;
     for (int t = 0; t < TWIN_COUNT; t++) {
         run(&twins[t], x);
-        int different = 0;
-        for (int i = 0; i < TWIN_CASES; i++)
-            different += twin_hash(x->d[i], TWIN_M * TWIN_N) != twins[t].hashes[i];
-        print_message("%s: %d of %d cases (%d sums each) differ\n", twins[t].name, different, TWIN_CASES,
-                      TWIN_M * TWIN_N);
-        wrong += different;
+        wrong += count_different(&twins[t], x);
+    }
+    static const struct {
+        int as;
+        const char *name;
+        kernel *function;
+    } registers[] = {{TWIN_wgmma_bf16, "register_bf16", twin_register_bf16},
+                     {TWIN_wgmma_tf32, "register_tf32", twin_register_tf32},
+                     {TWIN_wgmma_e4m3, "register_e4m3", twin_register_e4m3},
+                     {TWIN_wgmma_s8, "register_s8", twin_register_s8}};
+    for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++) {
+        twin t = twins[registers[i].as];
+        t.name = registers[i].name;
+        t.function = registers[i].function;
+        run(&t, x);
+        wrong += count_different(&t, x);
     }
     assert_int_equal(wrong, 0);
     test_free(x);

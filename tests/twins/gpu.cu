@@ -14,7 +14,7 @@ static const struct {
     const char *name;
     twin_format format;
 } twins[] = {
-#define ENTRY(name, bits, exponent, fraction) {#name, {bits, exponent, fraction}},
+#define ENTRY(name, seed, bits, exponent, fraction) {#name, {seed, bits, exponent, fraction}},
     TWINS(ENTRY)};
 
 static void check(cudaError_t error)
