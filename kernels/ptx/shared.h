@@ -29,6 +29,16 @@ TSR_DEVICE void tsr_shared_store_f32x2(unsigned address, float low, float high)
 #endif
 }
 
+/* st.shared.f32. */
+TSR_DEVICE void tsr_shared_store_f32(unsigned address, float value)
+{
+#if TSR_EMU
+    *(float *)tsr_emu_shared_pointer(address) = value;
+#else
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+#endif
+}
+
 /* ld.shared.u32 and st.shared.u32. */
 TSR_DEVICE unsigned tsr_shared_load_u32(unsigned address)
 {
