@@ -241,6 +241,8 @@ cli_outcome cli_scan_args(const cli_command *command, int argc, char *const *arg
             return outcome;
     }
     const cli_option *missing = positional(command, positionals);
+    if (missing && missing->optional)
+        missing = NULL;
     for (const cli_option *option = command->options; option->name && !missing; option++)
         if (option->required && !is_given(command, argc, argv, option))
             missing = option;

@@ -45,7 +45,8 @@ typedef int cli_parse(const cli_option *option, const char *text, void *to, cli_
 struct cli_option {
     const char *name;  /* "--rounds", or, for a positional argument, as help shows it: "M" */
     char letter;       /* 'o' for -o; 0: none */
-    int required;      /* an option that must be there; positional arguments all must */
+    int required;      /* an option that must be there; positional arguments must, but for those that are optional */
+    int optional;      /* a positional argument that may be left out, with those after it */
     const char *value; /* the value's name in help, for choices all of them: "table|json"; NULL: a flag */
     const char *help;
     cli_parse *parse; /* NULL for a flag: an int that becomes 1 */

@@ -8,15 +8,19 @@
 #include "cli/output.h"
 #include "lab/bench.h"
 
+/* Formats beyond those of a report. */
+enum { CLI_BENCH_LADDER = LAB_MD + 1, CLI_BENCH_SVG };
+
 enum { CLI_BENCH_PEERS = 3 }; /* of the choices "cublas|openblas|blis" */
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;
-    const char *sizes, *shapes, *device, *out, *compare;
+    const char *sizes, *shapes, *device, *out, *compare, *from;
     cli_dtype_list dtypes;
     cli_layout_list layouts;
     unsigned peers; /* bits of the choices */
-    int format;
+    int format;     /* lab_format, or one of the two below; -1: not chosen */
+    int compute;    /* of the choices "default|tf32" */
     int instances, graph;
     int64_t rounds, threads;
 } cli_bench_settings;
@@ -52,6 +56,15 @@ void cli_bench_entries_free(cli_bench_entries *entries);
 
 /* `bench` without --compare: measures what the settings name. An exit code. */
 int cli_bench_run(const cli_bench_session *session);
+
+/* `bench --from`: shows the lines of an old file. An exit code. */
+int cli_bench_show(const cli_bench_session *session);
+
+/* Shows records as a ladder or svg. 0 if memory ran out. */
+int cli_bench_show_records(const cli_bench_settings *set, const lab_record *records, size_t count, FILE *to);
+
+/* 1 if --format is ladder or svg. */
+int cli_bench_is_ladder(const cli_bench_settings *set);
 
 /* `bench --compare`: measures the lines of an old file again. An exit code. */
 int cli_bench_compare(cli_bench_session *session);

@@ -27,8 +27,15 @@ typedef struct comparing {
 
 /* ---- reading what a line says ---- */
 
-static int dtype_of(const char *name, tsr_dtype *out)
+/* "tf32" is f32 with products in tf32. */
+static int dtype_of(const char *name, tsr_dtype *out, tsr_compute *compute)
 {
+    *compute = TSR_COMPUTE_DEFAULT;
+    if (strcmp(name, "tf32") == 0) {
+        *out = TSR_F32;
+        *compute = TSR_COMPUTE_TF32;
+        return 1;
+    }
     for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
         if (strcmp(tsr_dtype_name((tsr_dtype)dtype), name) == 0) {
             *out = (tsr_dtype)dtype;
@@ -145,7 +152,7 @@ static int measure_line(comparing *c, size_t line)
     cell.shape = (lab_shape){old->m, old->n, old->k};
     cell.trans_a = trans_of(old->layout[0]);
     cell.trans_b = cell.trans_a >= 0 ? trans_of(old->layout[1]) : -1;
-    if (!dtype_of(old->dtype, &cell.dtype) || cell.trans_b < 0)
+    if (!dtype_of(old->dtype, &cell.dtype, &cell.compute) || cell.trans_b < 0)
         snprintf(outcome->reason, sizeof outcome->reason, "unknown type %s %s", old->dtype, old->layout);
     else if (bench == NULL)
         snprintf(outcome->reason, sizeof outcome->reason, "was measured on %s", old->device);
@@ -228,7 +235,7 @@ static int check_settings(const cli_bench_session *session)
 {
     const cli_bench_settings *set = session->set;
     if (set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count || set->peers ||
-        set->instances || set->out)
+        set->instances || set->out || set->compute)
         return cli_usage_error(session->self, "--compare measures what the old file names: only --device, --threads, "
                                               "--rounds and --format go with it");
     if (set->format != LAB_TABLE && set->format != LAB_JSON)

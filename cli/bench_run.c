@@ -33,6 +33,9 @@ typedef struct session {
     rate rates[RATES_MAX];
     size_t rate_count;
     int failed; /* a contestant failed while running */
+    /* A ladder is shown when all is measured. */
+    lab_record *records;
+    size_t record_count;
 } session;
 
 static double products(lab_shape shape)
@@ -97,10 +100,27 @@ static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
     snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %s",
              entry->kernel != NULL ? entry->kernel : "auto", tsr_dtype_name(cell->dtype), layout_name(cell),
              cell->shape.m, cell->shape.n, cell->shape.k, entry->reason);
-    if (s->report.format == LAB_TABLE)
+    if (s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG)
         lab_report_note(&s->report, text);
     else
         cli_failure(s->common.self, "%s", text);
+}
+
+static void take_record(session *s, const lab_record *record)
+{
+    if (!cli_bench_is_ladder(s->common.set)) {
+        lab_report_add(&s->report, record);
+        return;
+    }
+    lab_record *records = realloc(s->records, (s->record_count + 1) * sizeof *records);
+    if (records == NULL) {
+        cli_failure(s->common.self, "no memory for the results");
+        s->failed = 1;
+        return;
+    }
+    s->records = records;
+    s->records[s->record_count++] = *record;
+    s->report.rows++;
 }
 
 static void report_entry(session *s, const lab_bench *bench, const lab_cell *cell, const lab_entry *entry,
@@ -117,13 +137,13 @@ static void report_entry(session *s, const lab_bench *bench, const lab_cell *cel
         if (cell->rivals[i].reason[0] != '\0')
             continue;
         const lab_record record = lab_cell_record(bench, cell, entry, &cell->rivals[i], baseline, &s->common.options);
-        lab_report_add(&s->report, &record);
+        take_record(s, &record);
         lines++;
     }
     if (lines > 0)
         return;
     const lab_record record = lab_cell_record(bench, cell, entry, NULL, baseline, &s->common.options);
-    lab_report_add(&s->report, &record);
+    take_record(s, &record);
 }
 
 static void report_cell(session *s, const lab_bench *bench, const lab_cell *cell, const lab_baseline *baseline)
@@ -185,6 +205,7 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
         lab_cell cell;
         memset(&cell, 0, sizeof cell);
         cell.dtype = dtype;
+        cell.compute = s->common.set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
         cell.trans_a = layout.a == TSR_T;
         cell.trans_b = layout.b == TSR_T;
         cell.shape = shape;
@@ -210,7 +231,7 @@ static int bench_all(session *s)
 static void describe(session *s)
 {
     char text[400], cache[32];
-    if (s->report.format != LAB_TABLE && s->report.format != LAB_MD)
+    if ((s->report.format != LAB_TABLE && s->report.format != LAB_MD) || s->common.set->format == CLI_BENCH_SVG)
         return;
     for (size_t d = 0; d < s->devices.count; d++) {
         const lab_bench *bench = &s->devices.items[d];
@@ -249,10 +270,14 @@ static int bench_to(session *s, FILE *to)
     size_t peers = 0;
     for (size_t d = 0; d < s->devices.count; d++)
         peers += s->devices.items[d].peer_count;
-    s->report = lab_report_begin((lab_format)s->common.set->format, to, kernel_width(), peers > 0);
+    const int is_ladder = cli_bench_is_ladder(s->common.set);
+    s->report =
+        lab_report_begin(is_ladder ? LAB_TABLE : (lab_format)s->common.set->format, to, kernel_width(), peers > 0);
     describe(s);
     int code = bench_all(s);
     cli_progress_clear(s->common.progress);
+    if (is_ladder && !cli_bench_show_records(s->common.set, s->records, s->record_count, to))
+        return cli_failure(s->common.self, "out of memory");
     if (code != CLI_OK)
         return code;
     if (cli_interrupted())
@@ -305,12 +330,19 @@ static int read_shapes(const cli_command *self, const cli_bench_settings *set, l
     return cli_failure(self, "%s", tsr_last_error());
 }
 
+/* A ladder stands beside the usual peers, where they are. */
+static unsigned peers_for(const cli_bench_settings *set)
+{
+    enum { CUBLAS = 1u << 0, OPENBLAS = 1u << 1 };
+    return set->peers || !cli_bench_is_ladder(set) ? set->peers : CUBLAS | OPENBLAS;
+}
+
 static int open_and_run(session *s)
 {
     const cli_bench_settings *set = s->common.set;
     int code = read_shapes(s->common.self, set, &s->shapes);
     if (code == CLI_CONTINUE)
-        code = cli_bench_open(&s->common, set->peers, &s->devices);
+        code = cli_bench_open(&s->common, peers_for(set), &s->devices);
     if (code == CLI_CONTINUE)
         code = set->out != NULL ? bench_to_file(s, set->out) : bench_to(s, stdout);
     cli_bench_close(&s->devices);
@@ -325,6 +357,7 @@ int cli_bench_run(const cli_bench_session *common)
         return cli_failure(common->self, "no memory");
     s->common = *common;
     const int code = open_and_run(s);
+    free(s->records);
     free(s);
     return code;
 }

@@ -14,7 +14,7 @@ static int open_device(const cli_bench_session *session, const char *device, cli
     return !session->set->graph || !bench->device.is_cuda || lab_bench_capture(bench) == TSR_OK;
 }
 
-/* A peer that is not there is news, not a failure. */
+/* A peer that is not there is news, not a failure; none where nobody asked for it by name. */
 static void add_peers(const cli_bench_session *session, unsigned peers, cli_bench_devices *devices)
 {
     const lab_peer_ops *ops;
@@ -27,10 +27,10 @@ static void add_peers(const cli_bench_session *session, unsigned peers, cli_benc
             if (ops->is_cuda != bench->device.is_cuda)
                 continue;
             fits = 1;
-            if (lab_bench_add_peer(bench, ops) != TSR_OK)
+            if (lab_bench_add_peer(bench, ops) != TSR_OK && session->set->peers)
                 cli_failure(session->self, "without %s: %s", ops->name, tsr_last_error());
         }
-        if (!fits)
+        if (!fits && session->set->peers)
             cli_failure(session->self, "without %s: it runs on %s, which is not measured here", ops->name,
                         ops->is_cuda ? "GPUs" : "the CPU");
     }
@@ -77,6 +77,12 @@ static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entr
     entry->kernel = name;
 }
 
+/* Kernels that compute in tf32 run where that was asked for, and only they do. */
+static int is_computed(const cli_bench_settings *set, const tsr_kernel_info *info)
+{
+    return (set->compute != 0) == (info->compute == TSR_COMPUTE_TF32);
+}
+
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out)
 {
     size_t room = 1;
@@ -97,7 +103,7 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_
         if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)
             continue; /* of another kind of device */
         for (size_t i = 0; i < list.count; i++)
-            if (list.items[i].info.dtype_ab == dtype)
+            if (list.items[i].info.dtype_ab == dtype && is_computed(set, &list.items[i].info))
                 add_kernel(&list.items[i], set->instances || strcmp(asked, list.items[i].info.instance) == 0, out);
         lab_kernels_free(&list);
     }

@@ -62,10 +62,22 @@ static const cli_option options[] = {
      .min = 1,
      .max = 100000},
     {.name = "--format",
-     .value = "table|json|csv|md",
-     .help = "json: one object a line (default table)",
+     .value = "table|json|csv|md|ladder|svg",
+     .help =
+         "table: a line for each kernel and size; json: one object a line; ladder: kernels down, sizes across, with "
+         "speedups; svg: bars (default ladder for all kernels at --sizes, else table)",
      .parse = cli_parse_choice,
      AT(format)},
+    {.name = "--compute",
+     .value = "default|tf32",
+     .help = "tf32: the kernels and libraries that multiply f32 in tf32, and no others",
+     .parse = cli_parse_choice,
+     AT(compute)},
+    {.name = "--from",
+     .value = "FILE",
+     .help = "measure nothing: show the lines of an old JSON result as ladder or svg",
+     .parse = cli_parse_text,
+     AT(from)},
     {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
     {.name = "--compare",
      .value = "OLD.json",
@@ -74,8 +86,19 @@ static const cli_option options[] = {
      AT(compare)},
     {0}};
 
+static int is_all(const cli_bench_settings *set)
+{
+    return set->kernels.count == 0 || strcmp(set->kernels.values[0], "all") == 0;
+}
+
 static void set_defaults(cli_bench_settings *set)
 {
+    if (set->format < 0)
+        set->format = !set->compare && (set->from || (is_all(set) && !set->shapes && !set->instances))
+                          ? CLI_BENCH_LADDER
+                          : LAB_TABLE;
+    if (set->compare || set->from)
+        return; /* the old file names everything */
     if (set->kernels.count == 0) {
         set->kernels.count = 1;
         snprintf(set->kernels.values[0], sizeof set->kernels.values[0], "all");
@@ -97,18 +120,17 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_failure(self, "no memory");
     set->device = "auto";
     set->rounds = 30;
+    set->format = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE) {
         cli_bench_session session = {.self = self, .set = set, .stop = cli_interrupt_catch()};
         session.options =
             (lab_bench_options){.rounds = (size_t)set->rounds, .budget_s = budget_s, .seed = 1, .stop = session.stop};
         session.progress = cli_progress_begin();
-        if (set->compare != NULL) {
-            code = cli_bench_compare(&session);
-        } else {
-            set_defaults(set);
-            code = cli_bench_run(&session);
-        }
+        set_defaults(set);
+        code = set->compare != NULL ? cli_bench_compare(&session)
+               : set->from != NULL  ? cli_bench_show(&session)
+                                    : cli_bench_run(&session);
         cli_progress_end(session.progress);
         code = cli_finish_output(self, code);
     }

@@ -73,7 +73,7 @@ static void print_json(const settings *set, const cli_route_list *list)
         cli_json_int(&json, "k", set->k);
         cli_json_bool(&json, "chosen", candidate->chosen);
         cli_json_bool(&json, "applicable", candidate->applicable);
-        cli_json_text(&json, "reason", candidate->applicable ? NULL : candidate->reason);
+        cli_json_text(&json, "reason", candidate->reason[0] ? candidate->reason : NULL);
         if (candidate->applicable) {
             cli_json_number(&json, "cost_ns", candidate->cost_ns);
             cli_json_number(&json, "bytes", candidate->bytes);
@@ -101,9 +101,10 @@ static int print_table(const settings *set, const cli_route_list *list)
             cli_table_row(&bad, candidate->kernel, candidate->reason);
             continue;
         }
-        cli_table_row(&good, candidate->kernel, candidate->device, cli_time_text(time, candidate->cost_ns),
-                      cli_bytes_text(bytes, candidate->bytes), candidate->limiter,
-                      candidate->chosen ? "<- chosen" : "");
+        cli_table_row(
+            &good, candidate->reason[0] ? CLI_CELL("%s %s", candidate->kernel, candidate->reason) : candidate->kernel,
+            candidate->device, cli_time_text(time, candidate->cost_ns), cli_bytes_text(bytes, candidate->bytes),
+            candidate->limiter, candidate->chosen ? "<- chosen" : "");
     }
     if (good.rows > 1)
         putchar('\n');

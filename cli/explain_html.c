@@ -118,7 +118,7 @@ static size_t put_elements(const lab_lesson *lesson, const lab_step *step, pool 
 static void put_step(const lab_lesson *lesson, const lab_step *step, pool *lists, FILE *to)
 {
     static const char *const kinds[] = {"load", "fill", "copy", "read", "store", "warp"};
-    const lab_traffic t = lab_step_traffic(lesson, step, -1);
+    const lab_step_cost t = lab_step_cost_of(lesson, step, -1);
     const int has_elements = step->kind != LAB_STEP_READ && step->kind != LAB_STEP_WARP;
     int is_full = 0;
     fprintf(to, "[\"%s\",%d,%d,%u,%u,\"%.1s\",%u,%u", kinds[step->kind], step->phase, step->stage, step->order,

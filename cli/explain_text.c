@@ -377,19 +377,19 @@ static int is_alike(const lab_lesson *lesson, const lab_step *a, const lab_step 
 static void put_step(cli_table *table, const lab_lesson *lesson, const cli_explain_view *view, size_t first)
 {
     const lab_step *step = &lesson->steps[first];
-    lab_traffic sum = {0};
+    lab_step_cost sum = {0};
     int times = 0;
     char cell[CELL] = "", sectors[32] = "", wavefronts[32] = "";
     text where = {cell, 0};
     for (size_t i = first; i < lesson->step_count && lesson->steps[i].stage == step->stage; i++) {
         if (!is_alike(lesson, step, &lesson->steps[i]))
             continue;
-        const lab_traffic traffic = lab_step_traffic(lesson, &lesson->steps[i], -1);
+        const lab_step_cost cost = lab_step_cost_of(lesson, &lesson->steps[i], -1);
         times++;
-        sum.sectors += traffic.sectors;
-        sum.ideal_sectors += traffic.ideal_sectors;
-        sum.wavefronts += traffic.wavefronts;
-        sum.ideal_wavefronts += traffic.ideal_wavefronts;
+        sum.sectors += cost.sectors;
+        sum.ideal_sectors += cost.ideal_sectors;
+        sum.wavefronts += cost.wavefronts;
+        sum.ideal_wavefronts += cost.ideal_wavefronts;
     }
     const int is_global = step->kind == LAB_STEP_LOAD || step->kind == LAB_STEP_STORE || step->kind == LAB_STEP_COPY;
     if (is_global && step->operand >= 'A' && step->operand <= 'D') {

@@ -32,6 +32,8 @@ set(TESSERA_NVCC_ARCH_80 -gencode arch=compute_80,code=sm_80 -gencode arch=compu
 set(TESSERA_NVCC_ARCH_90 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90,code=compute_90)
 set(TESSERA_NVCC_ARCH_90a -gencode arch=compute_90a,code=sm_90a)
 
+set(TESSERA_ONLY "" CACHE STRING "Device code of instances that match this regular expression alone: for quick trials")
+
 # The emulator relies on gcc's instrumentation (clang's differs) and on objcopy to rename its callbacks.
 if(TESSERA_EMU)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
@@ -62,7 +64,7 @@ execute_process(
   COMMAND ${TESSERA_HOST_CC} -std=gnu11 ${extra_rows} -I${CMAKE_CURRENT_SOURCE_DIR}/include
           -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/core/row.h tools/instances.c)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/plan/aux.def src/core/row.h tools/instances.c)
 
 # The part of kernels/ptx/wgmma.h that is long and regular.
 execute_process(
@@ -105,7 +107,7 @@ foreach(line IN LISTS instance_lines)
   separate_arguments(defines UNIX_COMMAND "${defines}")
   list(TRANSFORM defines PREPEND -D)
 
-  if(TESSERA_HAVE_NVCC)
+  if(TESSERA_HAVE_NVCC AND instance MATCHES "${TESSERA_ONLY}")
     set(fatbin ${generated}/${instance}.fatbin)
     set(report ${generated}/${instance}.report.h)
     add_custom_command(

@@ -300,7 +300,7 @@ typedef struct tsr_candidate {
     const char *device; /* where it would run: "cpu", "cuda:0", "emu" */
     int applicable;     /* 0: `reason` says why not */
     int chosen;
-    char reason[120];    /* "" if applicable */
+    char reason[120];    /* why not; if applicable: what the plan does before the kernel ("after pad A,B"), or "" */
     double cost_ns;      /* expected time, transfers of host operands included */
     double bytes;        /* expected traffic of the memory that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */

@@ -60,6 +60,7 @@ typedef struct lab_rival {
 
 typedef struct lab_cell {
     tsr_dtype dtype;
+    tsr_compute compute; /* TSR_COMPUTE_TF32: products of f32 in tf32 */
     int trans_a, trans_b;
     lab_shape shape;
     /* Results. */

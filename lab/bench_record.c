@@ -37,7 +37,8 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     lab_record record = lab_record_make();
     snprintf(record.kernel, sizeof record.kernel, "%s", entry->instance);
     snprintf(record.device, sizeof record.device, "%s", bench->label);
-    snprintf(record.dtype, sizeof record.dtype, "%s", tsr_dtype_name(cell->dtype));
+    snprintf(record.dtype, sizeof record.dtype, "%s",
+             cell->compute == TSR_COMPUTE_TF32 ? "tf32" : tsr_dtype_name(cell->dtype));
     snprintf(record.layout, sizeof record.layout, "%s", layouts[2 * !!cell->trans_a + !!cell->trans_b]);
     record.m = cell->shape.m;
     record.n = cell->shape.n;

@@ -7,8 +7,11 @@
 #include "core/device_code.h"
 #include "core/error.h"
 #include "lab/count_cta.h"
+#include "lab/occupancy.h"
 #include "lab/operands.h"
 #include "lab/watched.h"
+
+enum { LAB_SM_CTAS = 32 }; /* that an SM holds at most */
 
 /* One launch while it is counted. */
 typedef struct counting {
@@ -17,6 +20,8 @@ typedef struct counting {
     const unsigned char *is_wanted; /* of each; NULL: all */
     lab_counters sum;
     long long counted;
+    long long sm_first, sm_step, sm_count; /* CTAs that one SM holds at once: number of the first, and how far apart */
+    lab_stream *streams[LAB_SM_CTAS];
     double sectors_squared, wavefronts_squared; /* sums over CTAs */
 } counting;
 
@@ -45,12 +50,28 @@ static int select_cta(void *user, long long cta)
     return !c->is_wanted || (cta < c->ctas && c->is_wanted[cta]);
 }
 
+/* Which of the CTAs of the one SM that is followed; -1: none of them. */
+static long long place_on_sm(const counting *c, long long cta)
+{
+    const long long away = cta - c->sm_first;
+    return away >= 0 && away % c->sm_step == 0 && away / c->sm_step < c->sm_count ? away / c->sm_step : -1;
+}
+
 static void *begin_cta(void *user, long long cta)
 {
-    (void)user;
+    const counting *c = user;
     lab_cta_count *count = calloc(1, sizeof *count);
-    if (count)
-        count->cta = cta;
+    if (!count)
+        return NULL;
+    count->cta = cta;
+    if (place_on_sm(c, cta) >= 0) {
+        count->stream = calloc(1, sizeof *count->stream);
+        if (!count->stream) {
+            free(count);
+            return NULL;
+        }
+        count->stream->cta = cta;
+    }
     return count;
 }
 
@@ -80,20 +101,43 @@ static void end_cta(void *user, void *state)
     c->counted++;
     c->sectors_squared += sectors * sectors;
     c->wavefronts_squared += wavefronts * wavefronts;
+    if (count->stream) {
+        lab_stream **const place = &c->streams[place_on_sm(c, count->stream->cta)];
+        lab_stream_free(*place);
+        *place = count->stream;
+    }
     pthread_mutex_unlock(&c->lock);
     free(count);
 }
 
 /* ---- samples ---- */
 
-/* About `wanted` CTAs out of all: each the golden ratio of the launch after the one before, so that no row or column of
- * tiles is preferred. With clusters, whole ones. NULL when out of memory. */
-static unsigned char *choose_sample(long long ctas, long long wanted, int cluster)
+/* The CTAs that an SM holds at once in the middle of the launch, dealt out to SMs in turn; about that is what hardware
+ * does. */
+static void choose_sm(counting *c, const lab_gpu_spec *gpu, const tsr_row *row)
 {
+    const tsr_device_code *code = tsr_find_device_code(row->instance);
+    const lab_occupancy o =
+        lab_occupancy_of(gpu, row->threads_x * row->threads_y, code ? code->registers : 0, row->smem_bytes);
+    const long long held = o.ctas < 1 ? 1 : o.ctas < LAB_SM_CTAS ? o.ctas : LAB_SM_CTAS;
+    const long long wave = held * gpu->sms;
+    c->sm_step = gpu->sms;
+    c->sm_first = c->ctas / wave / 2 * wave;
+    c->sm_count = (c->ctas - c->sm_first + gpu->sms - 1) / gpu->sms;
+    c->sm_count = c->sm_count < held ? c->sm_count : held;
+}
+
+/* Those of one SM, and about `wanted` CTAs out of all: each the golden ratio of the launch after the one before, so
+ * that no row or column of tiles is preferred. With clusters, whole ones. NULL when out of memory. */
+static unsigned char *choose_sample(const counting *c, long long wanted, int cluster)
+{
+    const long long ctas = c->ctas;
     unsigned char *chosen = calloc((size_t)ctas, 1);
     const long long clusters = ctas / cluster;
     double at = 0.5;
-    for (long long i = 0; chosen && i * cluster < wanted; i++) {
+    for (long long i = 0; chosen && i < c->sm_count; i++)
+        memset(chosen + (c->sm_first + i * c->sm_step) / cluster * cluster, 1, (size_t)cluster);
+    for (long long i = c->sm_count; chosen && i * cluster < wanted; i++) {
         long long first = (long long)(at * (double)clusters) * cluster;
         while (chosen[first])
             first = first + cluster < clusters * cluster ? first + cluster : 0;
@@ -128,7 +172,7 @@ static tsr_status run_watched(tsr_plan *plan, const lab_operand_set *set, const 
 
 static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
 {
-    const tsr_row *row = plan->planned.steps[0].row;
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
     const tsr_device_code *code = tsr_find_device_code(row->instance);
     *out = (lab_counters){.ctas = c->ctas,
                           .threads = row->threads_x * row->threads_y,
@@ -144,10 +188,27 @@ static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
     out->flops = 2 * (out->fma_f32 + out->fma_f64) + out->tensor_flops;
 }
 
+static tsr_status run_l1(const counting *c, const lab_gpu_spec *gpu, lab_counters *out)
+{
+    const lab_occupancy o = lab_occupancy_of(gpu, out->threads, out->registers, out->shared_bytes);
+    lab_stream *streams[LAB_SM_CTAS];
+    lab_l1_result found;
+    size_t count = 0;
+    for (int i = 0; i < LAB_SM_CTAS; i++)
+        if (c->streams[i])
+            streams[count++] = c->streams[i];
+    if (!lab_l1_run(streams, count, gpu->l1_bytes - o.shared_config_bytes, &found))
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a model of L1");
+    const double loads = found.lookups - found.store_sectors;
+    out->l1_hit_rate = found.lookups > 0 ? found.hits / found.lookups : 0;
+    out->l1_load_miss_rate = loads > 0 ? found.load_misses / loads : 0;
+    return TSR_OK;
+}
+
 static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const lab_count_options *options,
                              lab_counters *out)
 {
-    counting c = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    counting c = {.lock = PTHREAD_MUTEX_INITIALIZER, .sm_step = 1};
     tsr_emu_watcher watcher = {.user = &c,
                                .code = find_code,
                                .select = see_cta, /* first only to learn how many CTAs there are */
@@ -155,13 +216,14 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
                                .event = see_event,
                                .barrier = see_barrier,
                                .end = end_cta};
-    const int cluster = tsr_row_cluster(plan->planned.steps[0].row);
+    const int cluster = tsr_row_cluster(tsr_plan_main(&plan->planned)->row);
     tsr_status status = run_watched(plan, set, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
     unsigned char *chosen = NULL;
+    choose_sm(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), plan->planned.steps[0].row);
     if (status == TSR_OK && options->sample_ctas > 0 && options->sample_ctas < c.ctas &&
         tsr_plan_workspace_bytes(plan) == 0) {
-        chosen = choose_sample(c.ctas, options->sample_ctas, cluster);
+        chosen = choose_sample(&c, options->sample_ctas, cluster);
         if (!chosen)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose CTAs");
     }
@@ -171,28 +233,13 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
         status = run_watched(plan, set, &watcher);
     free(chosen);
     c.counted *= cluster;
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         describe(plan, &c, out);
+        status = run_l1(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), out);
+    }
+    for (int i = 0; i < LAB_SM_CTAS; i++)
+        lab_stream_free(c.streams[i]);
     return status;
-}
-
-/* What is true of operands that lab_operands_create makes: pointers at multiples of 256 bytes. */
-static void promise_alignment(tsr_operand *operand, int64_t row_length)
-{
-    const int64_t bytes = (operand->ld > 0 ? operand->ld : row_length) * (int64_t)tsr_dtype_bytes(operand->dtype);
-    const int64_t both = bytes | operand->batch_stride * (int64_t)tsr_dtype_bytes(operand->dtype) | 256;
-    if (operand->align_bytes == 0)
-        operand->align_bytes = (uint32_t)(both & -both);
-}
-
-static tsr_gemm_desc with_alignment(const tsr_gemm_desc *desc)
-{
-    tsr_gemm_desc out = *desc;
-    promise_alignment(&out.a, desc->a.trans == TSR_T ? desc->m : desc->k);
-    promise_alignment(&out.b, desc->b.trans == TSR_T ? desc->k : desc->n);
-    promise_alignment(&out.c, desc->n);
-    promise_alignment(&out.d, desc->n);
-    return out;
 }
 
 tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out)
@@ -201,7 +248,7 @@ tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options
     tsr_context *context = NULL;
     tsr_plan *plan = NULL;
     lab_operands operands = {0};
-    const tsr_gemm_desc aligned = with_alignment(desc);
+    const tsr_gemm_desc aligned = lab_aligned_desc(desc);
     options = options ? options : &all;
     desc = &aligned;
     tsr_status status = tsr_context_create("emu", NULL, &context);

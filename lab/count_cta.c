@@ -67,34 +67,68 @@ static void join(lab_cta_count *count, const tsr_watch_event *event)
         count->warp = event->warp;
         count->cta = event->cta;
     }
-    lab_joined *joined = &count->joined[(uintptr_t)event->place / 4 % LAB_JOINED];
+    const uint64_t group = event->address[__builtin_ctz(event->lanes)] / 16;
+    lab_joined *joined = &count->joined[((uintptr_t)event->place + group) % LAB_JOINED];
     if (continues(joined, event)) {
         joined->bytes += event->bytes;
-    } else {
-        issue_joined(count, joined);
-        begin_joined(joined, event);
+        if (joined->bytes >= joined->most_bytes)
+            issue_joined(count, joined);
+        return;
     }
-    if (joined->bytes >= joined->most_bytes)
-        issue_joined(count, joined);
+    lab_joined *const fresh = &count->fresh;
+    begin_joined(fresh, event);
+    if (fresh->most_bytes <= fresh->bytes) {
+        issue_joined(count, fresh); /* by its alignment, nothing can follow */
+        return;
+    }
+    issue_joined(count, joined);
+    *joined = *fresh;
 }
 
 /* ---- global memory ---- */
 
-static void add_global(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event)
+static unsigned add_global(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event)
 {
     const unsigned sectors = lab_warp_sectors(event->address, event->lanes, event->bytes, count->sectors);
     to->requests++;
     to->sectors += sectors;
+    to->lines += lab_sector_lines(count->sectors, sectors);
     for (uint32_t rest = event->lanes; rest; rest &= rest - 1)
         to->bytes += event->address[__builtin_ctz(rest)] ? event->bytes : 0;
+    return sectors;
+}
+
+/* The same for what passes L1's front. */
+static void add_to_l1(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event, lab_touch kind)
+{
+    const unsigned sectors = add_global(count, to, event);
+    if (count->stream)
+        lab_stream_add(count->stream, event->warp, kind, count->sectors, sectors);
 }
 
 static void add_copy(lab_cta_count *count, const tsr_watch_event *event)
 {
-    add_global(count, &count->sum.copy, event);
-    if (event->bytes == 16)
+    const int past_l1 = event->bytes == 16;
+    add_to_l1(count, &count->sum.copy, event, past_l1 ? LAB_TOUCH_PAST_L1 : LAB_TOUCH_LOAD);
+    if (past_l1)
         add_global(count, &count->sum.copy_past_l1, event);
-    add_shared(count, &count->sum.copy_shared, event->shared, event->lanes, event->bytes);
+    /* What comes from one line is written in one go; what passes L1 by, all at once. */
+    lab_shared_traffic *const to = &count->sum.copy_shared;
+    const double requests = to->requests;
+    for (uint32_t rest = event->lanes; rest && !past_l1;) {
+        const uint64_t line = event->address[__builtin_ctz(rest)] / 128;
+        uint32_t part = 0;
+        for (uint32_t left = rest; left; left &= left - 1)
+            if (event->address[__builtin_ctz(left)] / 128 == line)
+                part |= left & -left;
+        add_shared(count, to, event->shared, part, event->bytes);
+        rest &= ~part;
+    }
+    to->requests = requests + 1;
+    if (past_l1) {
+        to->wavefronts++;
+        to->bytes += (double)event->bytes * __builtin_popcount(event->lanes);
+    }
 }
 
 static void add_bulk(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event)
@@ -111,15 +145,26 @@ static void add_fma(lab_cta_count *count, const tsr_watch_event *event)
     count->sum.warp_fma += (double)event->amount;
 }
 
+static void note_load(lab_cta_count *count, const tsr_watch_event *event)
+{
+    if (count->loading_warp != event->warp) {
+        count->loading_warp = event->warp;
+        count->warp_loads = 0;
+    }
+    count->warp_loads++;
+    count->loads = count->warp_loads > count->loads ? count->warp_loads : count->loads;
+}
+
 void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
 {
     lab_counters *const sum = &count->sum;
     switch (event->kind) {
     case TSR_WATCH_GLOBAL_LOAD:
-        add_global(count, &sum->load, event);
+        add_to_l1(count, &sum->load, event, LAB_TOUCH_LOAD);
+        note_load(count, event);
         break;
     case TSR_WATCH_GLOBAL_STORE:
-        add_global(count, &sum->store, event);
+        add_to_l1(count, &sum->store, event, LAB_TOUCH_STORE);
         break;
     case TSR_WATCH_GLOBAL_ATOMIC:
         add_global(count, &sum->atomic, event);
@@ -156,8 +201,13 @@ void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
 
 void lab_cta_count_barrier(lab_cta_count *count)
 {
+    enum { AT_ONCE = 8 };
     issue_all(count);
+    if (count->stream)
+        lab_stream_barrier(count->stream);
     count->sum.barriers++;
+    count->sum.waits += (count->loads + AT_ONCE - 1) / AT_ONCE;
+    count->loads = count->warp_loads = 0;
 }
 
 void lab_cta_count_end(lab_cta_count *count)
@@ -171,6 +221,7 @@ void lab_cta_count_end(lab_cta_count *count)
 static void add_traffic(lab_traffic *to, const lab_traffic *from, double scale)
 {
     to->requests += scale * from->requests;
+    to->lines += scale * from->lines;
     to->sectors += scale * from->sectors;
     to->bytes += scale * from->bytes;
 }
@@ -192,6 +243,7 @@ void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
     to->bulk_shared_bytes += scale * from->bulk_shared_bytes;
     to->tensor_shared_bytes += scale * from->tensor_shared_bytes;
     to->barriers += scale * from->barriers;
+    to->waits += scale * from->waits;
     add_traffic(&to->load, &from->load, scale);
     add_traffic(&to->store, &from->store, scale);
     add_traffic(&to->atomic, &from->atomic, scale);

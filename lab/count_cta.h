@@ -4,6 +4,7 @@
 
 #include "emu/watch.h"
 #include "lab/counters.h"
+#include "lab/stream.h"
 #include "lab/warp_cost.h"
 
 /* Loads of shared memory by one instruction of the source, which the compiler may join. */
@@ -14,15 +15,18 @@ typedef struct lab_joined {
     uint64_t offset[32];
 } lab_joined;
 
-enum { LAB_JOINED = 64 };
+enum { LAB_JOINED = 128 };
 
 typedef struct lab_cta_count {
-    lab_counters sum; /* of this CTA alone */
-    unsigned warp;    /* whose loads are being joined */
+    lab_counters sum;   /* of this CTA alone */
+    lab_stream *stream; /* NULL: not recorded */
+    unsigned warp;      /* whose loads are being joined */
     long long cta;
-    lab_joined joined[LAB_JOINED];
+    lab_joined joined[LAB_JOINED], fresh;
     lab_banks banks;
     uint64_t sectors[LAB_WARP_SECTORS];
+    unsigned loads; /* of the warp that made most of them since the last barrier */
+    unsigned warp_loads, loading_warp;
 } lab_cta_count;
 
 void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event);

@@ -10,6 +10,7 @@
 /* Accesses of global memory of one kind. Numbers are of the whole launch; whole numbers unless it was sampled. */
 typedef struct lab_traffic {
     double requests;
+    double lines; /* of 128 bytes: each takes a pass through L1 */
     double sectors;
     double bytes; /* that lanes asked for; the rest of their sectors came along for nothing */
 } lab_traffic;
@@ -47,6 +48,10 @@ typedef struct lab_counters {
     double bulk_shared_bytes;   /* that the copy engine writes to and reads from shared memory */
     double tensor_shared_bytes; /* that wgmma reads */
     double barriers;            /* of CTAs */
+    /* L1 as one SM has it, with the CTAs that it holds at once, by a model (lab/cache.h). */
+    double l1_hit_rate;       /* of sectors, stores included, 0 to 1 */
+    double l1_load_miss_rate; /* of sectors that are loaded or copied */
+    double waits;             /* of CTAs: how often one waits for plain loads, eight of a warp at a time */
 } lab_counters;
 
 /* Sectors of all kinds. */
@@ -55,6 +60,7 @@ double lab_counters_sectors(const lab_counters *counters);
 double lab_counters_intensity(const lab_counters *counters);
 
 typedef struct lab_count_options {
+    const lab_gpu_spec *gpu; /* whose L1 is modelled; NULL: an H200 */
     /* Counts about this many CTAs, spread over the launch, and scales up; 0: all of them. Kernels whose CTAs need each
      * other (those with a workspace) are always run whole. */
     long long sample_ctas;

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "tessera.h"
+
 typedef struct lab_gpu_spec {
     const char *id;   /* "h200", as the command line says it */
     const char *name; /* "NVIDIA H200" */
@@ -19,11 +21,26 @@ typedef struct lab_gpu_spec {
     long long l2_bytes;
     double l2_bytes_per_clock; /* of all SMs together, reading */
     int threads_per_sm, ctas_per_sm, registers_per_sm;
+    int memory_bits; /* width of the bus, and its clock: two transfers each; 0: only the product is known */
+    double memory_clock_hz;
 } lab_gpu_spec;
+
+/* Their ids, as command-line choices. */
+#define LAB_GPU_CHOICES "h200|h100|a100|a40|rtx3090"
 
 /* Each GPU that is known, in order; NULL past the last. */
 const lab_gpu_spec *lab_gpu_spec_at(size_t index);
 /* By id; NULL if it is not known. */
 const lab_gpu_spec *lab_gpu_spec_find(const char *id);
+
+/* The first GPU of this machine, as its driver describes it; what drivers do not tell is that of a GPU in the table of
+ * the same compute capability. */
+typedef struct lab_gpu_here {
+    lab_gpu_spec spec;
+    char name[96]; /* what spec.name points to */
+} lab_gpu_here;
+
+/* TSR_NO_DEVICE with the reason. */
+tsr_status lab_gpu_find_here(lab_gpu_here *out);
 
 #endif

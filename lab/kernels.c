@@ -1,11 +1,11 @@
 #include "lab/kernels.h"
-#include "core/tensor_spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
+#include "plan/pad.h"
 #include "plan/plan.h"
 
 /* Kernels of the device's kind: CUDA rows for GPUs and the emulator, CPU rows for the rest. */
@@ -109,9 +109,8 @@ tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_
         kernel->bn = row->bn;
         kernel->bk = row->bk;
         for (int operand = 0; operand < 4; operand++) {
-            const int tensor = TSR_TENSOR_ALIGN_BYTES / (int)tsr_dtype_bytes(row->dtype_ab);
-            const int any = row->align_elems > 1 ? row->align_elems : 1;
-            kernel->align_elems[operand] = row->tma && operand < 2 && tensor > any ? tensor : any;
+            const int padded = operand < 2 && tsr_pad_row(tsr_dtype_bytes(row->dtype_ab)) != NULL;
+            kernel->align_elems[operand] = padded || row->align_elems <= 1 ? 1 : row->align_elems;
         }
     }
     return TSR_OK;

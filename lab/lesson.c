@@ -104,7 +104,7 @@ static tsr_status judge_row(const tsr_row *row, size_t workspace_bytes)
 
 static const tsr_row *row_of(const tsr_plan *plan)
 {
-    return plan->planned.steps[0].row;
+    return tsr_plan_main(&plan->planned)->row;
 }
 
 /* A kernel of another device would only be told "not for the emulator": says it better. */

@@ -82,14 +82,13 @@ void lab_lesson_free(lab_lesson *lesson); /* a zeroed struct is fine */
 int64_t lab_lesson_columns(const lab_lesson *lesson, char operand);
 
 /* What the memory system makes of a step: each warp's access is one request. */
-typedef struct lab_traffic {
+typedef struct lab_step_cost {
     unsigned requests;
-    unsigned sectors, ideal_sectors;       /* global memory, 32 bytes each */
-    unsigned wavefronts, ideal_wavefronts; /* shared memory: passes over the 32 banks */
-    unsigned bytes;                        /* that threads get or give */
-} lab_traffic;
+    unsigned sectors, ideal_sectors;       /* of global memory; those that as many different elements need */
+    unsigned wavefronts, ideal_wavefronts; /* of shared memory, as lab_warp_wavefronts counts them */
+} lab_step_cost;
 
 /* Of warp `warp`, or of all (-1). */
-lab_traffic lab_step_traffic(const lab_lesson *lesson, const lab_step *step, int warp);
+lab_step_cost lab_step_cost_of(const lab_lesson *lesson, const lab_step *step, int warp);
 
 #endif

@@ -158,3 +158,21 @@ void lab_operands_free(lab_operands *operands)
     free(operands->sets);
     memset(operands, 0, sizeof *operands);
 }
+
+static void promise_alignment(tsr_operand *operand, int64_t row_length)
+{
+    const int64_t bytes = (operand->ld > 0 ? operand->ld : row_length) * (int64_t)tsr_dtype_bytes(operand->dtype);
+    const int64_t both = bytes | operand->batch_stride * (int64_t)tsr_dtype_bytes(operand->dtype) | ALIGN_BYTES;
+    if (operand->align_bytes == 0)
+        operand->align_bytes = (uint32_t)(both & -both);
+}
+
+tsr_gemm_desc lab_aligned_desc(const tsr_gemm_desc *desc)
+{
+    tsr_gemm_desc out = *desc;
+    promise_alignment(&out.a, desc->a.trans == TSR_T ? desc->m : desc->k);
+    promise_alignment(&out.b, desc->b.trans == TSR_T ? desc->k : desc->n);
+    promise_alignment(&out.c, desc->n);
+    promise_alignment(&out.d, desc->n);
+    return out;
+}

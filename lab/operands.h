@@ -24,6 +24,8 @@ typedef struct lab_operands {
  * sets than asked for, if memory runs short, but never less than one: `cold` then tells. */
 tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes, uint64_t seed,
                                lab_operands *out);
+/* The same descriptor, with the alignment that such operands have where it promises none. */
+tsr_gemm_desc lab_aligned_desc(const tsr_gemm_desc *desc);
 void lab_operands_free(lab_operands *operands); /* a zeroed struct is fine */
 
 #endif

@@ -24,6 +24,18 @@ unsigned lab_warp_sectors(const uint64_t address[32], uint32_t lanes, unsigned b
     return count;
 }
 
+unsigned lab_sector_lines(const uint64_t *sectors, unsigned count)
+{
+    unsigned lines = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned j = i;
+        while (j > 0 && sectors[j - 1] / 4 != sectors[i] / 4)
+            j--;
+        lines += j == 0;
+    }
+    return lines;
+}
+
 /* Every lane whose partner takes part wants what its partner wants. */
 static int partners_agree(const uint64_t offset[32], uint32_t lanes, unsigned flip)
 {

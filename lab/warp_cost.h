@@ -13,6 +13,9 @@ enum { LAB_WARP_SECTORS = 64 };
  * whose address is 0 touches none. Returns how many. */
 unsigned lab_warp_sectors(const uint64_t address[32], uint32_t lanes, unsigned bytes, uint64_t out[LAB_WARP_SECTORS]);
 
+/* Different lines of 128 bytes among sectors. */
+unsigned lab_sector_lines(const uint64_t *sectors, unsigned count);
+
 /* Working space for lab_warp_wavefronts, too large for a fiber's stack. */
 typedef struct lab_banks {
     uint32_t words[32][32];

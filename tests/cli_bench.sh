@@ -3,7 +3,7 @@
 . "$(dirname "$0")/cli_lib.sh"
 bench="$tessera bench --device cpu --rounds 5"
 
-expect 0 "" $bench --sizes 16,48
+expect 0 "" $bench --sizes 16,48 --format table
 prints '^cpu_tiled_f32 +f32 nn +16 +[0-9.]+ us +[0-9.]+% +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+x$'
 prints '^cpu_sequential_f32 +f32 nn +48 .* 1.00x$'
 prints '^cpu: .* threads?; operands '
@@ -22,6 +22,58 @@ prints '^kernel,device,dtype,layout,m,n,k,time_us,.*,date,speedup,speedup_scaled
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format md
 prints '^\|---\|---\|---:'
 prints '^\| cpu_tiled_f32 \| f32 nn \| 16 \|'
+
+# All kernels: rungs down, sizes across. The peer may be there or not.
+expect 0 "" $bench --kernel all --sizes 16,32,48,64
+succeeds [ "$(grep -c '^cpu-sequential ' out)" -ge 2 ]
+prints '^ +ms +GFLOP/s$'
+prints '^ +16 +32 +48 +64 +16 +32 +48 +64$'
+prints '^cpu-tiled +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$'
+prints '^cpu-sequential .* +1\.00x +1\.00x +1\.00x +1\.00x'
+prints '^over naive: not measured$'
+prints ': (the peer is OpenBLAS|no peer was measured)'
+succeeds [ -z "$(grep -E '.{121}' out)" ]
+TESSERA_OPENBLAS_PATH=/nonexistent/x.so expect 0 "" $bench --sizes 16 --rounds 2
+prints ': no peer was measured \(--vs openblas or blis; cuBLAS needs a GPU\)$'
+# An old result as a ladder: speedups are ratios of its times.
+line() { # KERNEL DEVICE SIZE TIME GFLOPS RATIO
+    printf '{"kernel": "%s", "device": "%s", "dtype": "f32", "layout": "nn", "m": %d, "n": %d, "k": %d, "time_us": %s, ' $1 $2 $3 $3 $3 $4
+    printf '"time_us_min": null, "spread": null, "gflops": %s, "gbps": null, "peak_pct": %s, ' $5 $(awk "BEGIN { print $5 / 1000 }")
+    printf '"peer": "cuBLASLt 13.1", "peer_time_us": null, "peer_best_time_us": null, "ratio": %s, "ratio_lo": null, ' $6
+    printf '"ratio_hi": null, "ratio_best": null, "clock_mhz": null, "power_w": null, "commit": "c", "date": "d"}\n'
+}
+{
+    line tiled_f32_t16 GPU 256 50 4000 0.5
+    line tiled_f32_t32 GPU 256 40 5000 0.4
+    line naive_f32 GPU 256 100 2000 0.2
+    line cpu_sequential_f32 CPU 256 80000 2.5 null
+    line tiled_f32_t16 GPU 512 60 30000 0.6
+} >ladder.json
+expect 0 "" $bench --from ladder.json
+prints '^naive +0\.1000 +- +2000 +-$'
+prints '^tiled +0\.0400 +0\.0600 +5000 +30000$'
+prints '^tiled +2\.50x +- +2\.50x +-$'
+prints '^tiled +2000x +- +0\.400x +0\.600x$'
+prints '^GPU: the peer is cuBLASLt 13.1$'
+expect 0 "" $bench --from ladder.json --format svg --out ladder.svg
+succeeds [ ! -s out ]
+succeeds grep -q '^<svg ' ladder.svg
+succeeds grep -q '</svg>' ladder.svg
+succeeds grep -q '>peak 100 TFLOP/s<' ladder.svg
+succeeds grep -q '>cuBLASLt 13.1: 12.5 TFLOP/s<' ladder.svg
+succeeds grep -q '>2.50x<' ladder.svg
+succeeds [ "$(grep -c 'class="gpu"' ladder.svg)" = 3 ]
+if command -v python3 >/dev/null; then
+    succeeds python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse("ladder.svg")'
+fi
+expect 0 "" $bench --sizes 16 --format svg
+succeeds grep -q '^<svg ' out
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sizes 16
+expect 2 "tessera bench: --from shows a ladder or an svg" $bench --from ladder.json --format csv
+expect 1 "tessera bench: nosuch.json: No such file or directory" $bench --from nosuch.json
+: >empty.json
+expect 1 "tessera bench: empty.json: holds no results" $bench --from empty.json
+expect 1 "tessera bench: nothing was measured: none of the kernels runs these problems here" $bench --compute tf32 --sizes 16
 
 # Problems from a file; empty ones too.
 printf '# sizes\n3 4 5\n0 4 5 # nothing\n' >shapes.txt
@@ -91,5 +143,5 @@ expect 1 "tessera bench: device emu: the emulator's times say nothing about a GP
     "$tessera" bench --device emu --sizes 16
 expect 1 "*" $bench --sizes 16 --kernel tiled
 expect 1 "*" $bench --sizes 16 --out /nonexistent/folder/x.json
-succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|(old|slow|fast|other|broken|empty|kept).json)$')" ]
+succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|ladder.svg|(ladder|old|slow|fast|other|broken|empty|kept).json)$')" ]
 finish

@@ -353,6 +353,78 @@ static void test_special_values(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+static void run_bf16(tsr_device *device, const char *isa, const tsr_gemm_args *args)
+{
+    const tsr_row row = {.instance = "under test", .dtype_ab = TSR_BF16, .dtype_cd = TSR_BF16};
+    const tsr_cpu_call call = {.args = args, .threads = 2, .device = device};
+    assert_int_equal(tsr_cpu_force_isa(device, isa), TSR_OK);
+    assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+}
+
+/* Pairs give the bits of widened elements, also where products or sums are subnormal, or elements are. */
+static void test_pairs(void **state)
+{
+    enum { MOST = 80, K = 700 };
+    static uint16_t a[MOST * K], b[K * MOST], c[MOST * MOST], widened[MOST * MOST], paired[MOST * MOST];
+    (void)state;
+    tsr_device device = open_device();
+    if (tsr_cpu_force_isa(&device, "avx512+pairs") != TSR_OK) {
+        tsr_cpu_backend.close(&device);
+        skip();
+    }
+    for (int round = 0; round < 300; round++) {
+        const long long m = random_int(2, MOST), n = random_int(2, MOST), k = random_int(1, round % 4 ? 70 : K);
+        /* exponents around 1, around the square root of the smallest number, and of subnormals */
+        const int low = round % 3 == 0 ? 117 : round % 3 == 1 ? 60 : 0, high = low + random_int(2, 20);
+        for (long long i = 0; i < MOST * K; i++) {
+            a[i] = (uint16_t)(random_int(0, 1) << 15 | random_int(low, high) << 7 | random_int(0, 127));
+            b[i] = (uint16_t)(random_int(0, 1) << 15 | random_int(low, high) << 7 | random_int(0, 127));
+            if (random_int(0, 9) == 0)
+                a[i] &= 0x8000;
+        }
+        for (int i = 0; i < MOST * MOST; i++)
+            c[i] = (uint16_t)(random_int(low, high) << 7);
+        const int trans_a = round & 1, trans_b = round >> 1 & 1;
+        tsr_gemm_args args = {.a = a,
+                              .b = b,
+                              .c = c,
+                              .d = widened,
+                              .m = m,
+                              .n = n,
+                              .k = k,
+                              .lda = trans_a ? m : k,
+                              .ldb = trans_b ? k : n,
+                              .ldc = n,
+                              .ldd = n,
+                              .batch = 1,
+                              .alpha = round % 5 ? 1 : 0x1p100,
+                              .beta = round % 7 ? 0 : 1,
+                              .trans_a = trans_a,
+                              .trans_b = trans_b};
+        run_bf16(&device, "avx512", &args);
+        args.d = paired;
+        run_bf16(&device, "avx512+pairs", &args);
+        assert_memory_equal(paired, widened, (size_t)(m * n) * sizeof *paired);
+    }
+    for (int m = 1; m < 40; m += 3)
+        for (int n = 1; n < 40; n += 3)
+            for (int k = 1; k < 80; k += 13) {
+                const problem p = {.dtype = TSR_BF16,
+                                   .m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .batch = 2,
+                                   .trans_a = m & 1,
+                                   .trans_b = n & 1,
+                                   .alpha = 1,
+                                   .beta = k & 1 ? 0.5 : 0,
+                                   .pad = m % 4,
+                                   .threads = 2};
+                check(&device, tsr_cpu_tiled, &p, "avx512+pairs");
+            }
+    tsr_cpu_backend.close(&device);
+}
+
 /* D written past the caches, as where it is larger than they are: the same bits, and nothing beside it. */
 static void test_streamed_results(void **state)
 {
@@ -438,10 +510,9 @@ static void test_unknown_isa(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential),       cmocka_unit_test(test_factors),
-        cmocka_unit_test(test_tile_edges),       cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_special_values),   cmocka_unit_test(test_narrowing),
-        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_unknown_isa),
+        cmocka_unit_test(test_sequential), cmocka_unit_test(test_factors),          cmocka_unit_test(test_tile_edges),
+        cmocka_unit_test(test_blocks),     cmocka_unit_test(test_special_values),   cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_narrowing),  cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_unknown_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static void cuts_fit(void **unused)
 }
 
 static const char *const calls[] = {"cuMemAllocHost",     "cuStreamCreate",    "cuEventCreate",     "cuMemAlloc",
-                                    "cuModuleLoadDataEx", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuLaunchKernel",
+                                    "cuModuleLoadDataEx", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuLaunchKernelEx",
                                     "cuEventRecord",      "cuStreamWaitEvent", "cuEventSynchronize"};
 static const unsigned results[] = {2, 1, 719}; /* out of memory; a passing error; a context that dies */
 
@@ -326,11 +326,11 @@ static void named_kernels_are_not_replaced(void **unused)
     make(&p);
     tsr_context *context = open_context("auto", 4 * MIB);
     p.desc.kernel = "tiled";
-    fake.state->fail_call = "cuLaunchKernel";
+    fake.state->fail_call = "cuLaunchKernelEx";
     fake.state->fail_result = 1;
     fake.state->fail_from = 3;
     assert_int_equal(run(context, &p), TSR_DRIVER_ERROR);
-    assert_non_null(strstr(tsr_last_error(), "cuLaunchKernel"));
+    assert_non_null(strstr(tsr_last_error(), "cuLaunchKernelEx"));
     close_context(context);
     drop(&p);
 }

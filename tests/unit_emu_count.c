@@ -12,6 +12,14 @@
 #include "emu/run.h"
 #include "lab/count_cta.h"
 
+/* Counts are whole numbers: exact. */
+#define equal(found, wanted) equal_at(found, wanted, #found, __LINE__)
+static void equal_at(double found, double wanted, const char *what, int line)
+{
+    if (found != wanted)
+        fail_msg("line %d: %s is %.17g, not %.17g", line, what, found, wanted);
+}
+
 #define CASES(DO)  DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define DECLARE(n) void count_case_##n(const tsr_gemm_args args);
 CASES(DECLARE)
@@ -88,9 +96,9 @@ static lab_counters count(kernel *entry, unsigned long long seed)
 
 static void check_load(const lab_counters *c, double requests, double sectors, double bytes)
 {
-    assert_float_equal(c->load.requests, requests, 0);
-    assert_float_equal(c->load.sectors, sectors, 0);
-    assert_float_equal(c->load.bytes, bytes, 0);
+    equal(c->load.requests, requests);
+    equal(c->load.sectors, sectors);
+    equal(c->load.bytes, bytes);
 }
 
 /* Of each warp: 10 iterations, each has lanes; 11 or 10 lanes, three floats apart, so all four sectors of 32 floats.
@@ -101,10 +109,10 @@ static void every_third_lane(void **state)
     (void)state;
     const lab_counters c = count(count_case_1, 1);
     check_load(&c, 2 * 10, 2 * 10 * 4, 2 * (4 * 11 + 3 * 10 + 3 * 11) * 4);
-    assert_float_equal(c.fma_f32, 2 * 107, 0);
-    assert_float_equal(c.warp_fma, 2 * 10, 0);
-    assert_float_equal(c.store.requests, 2, 0);
-    assert_float_equal(c.store.sectors, 8, 0);
+    equal(c.fma_f32, 2 * 107);
+    equal(c.warp_fma, 2 * 10);
+    equal(c.store.requests, 2);
+    equal(c.store.sectors, 8);
 }
 
 /* i = 0: 24 lanes, i = 1: 16, i = 2: 8 (3, 7, 11, ...), each in all four sectors; then all lanes together. */
@@ -113,7 +121,7 @@ static void loops_of_unequal_length(void **state)
     (void)state;
     const lab_counters c = count(count_case_2, 1);
     check_load(&c, 2 * 4, 2 * 16, 2 * (24 + 16 + 8 + 32) * 4);
-    assert_float_equal(c.warp_fma, 2 * 4, 0);
+    equal(c.warp_fma, 2 * 4);
 }
 
 /* Lanes 3, 7, ... and 1, 5, ...: 8 each, a sector for each lane; then 32 lanes in 4 sectors. */
@@ -129,8 +137,8 @@ static void early_return(void **state)
     (void)state;
     const lab_counters c = count(count_case_4, 1);
     check_load(&c, 2, 4 + 2, 48 * 4);
-    assert_float_equal(c.store.requests, 2, 0);
-    assert_float_equal(c.store.sectors, 4 + 2, 0);
+    equal(c.store.requests, 2);
+    equal(c.store.sectors, 4 + 2);
 }
 
 /* For each i the lanes with lane % 4 != i: 24 of them. Step j has the lanes from 8 j on: 24, 18, 12, 6 lanes in 4, 3,
@@ -148,13 +156,13 @@ static void bank_conflicts(void **state)
 {
     (void)state;
     const lab_counters c = count(count_case_6, 1);
-    assert_float_equal(c.shared_store.requests, 2 * 3, 0);
-    assert_float_equal(c.shared_store.wavefronts, 2 * (1 + 2 + 3), 0);
-    assert_float_equal(c.shared_store.conflicts, 2 * (0 + 1 + 2), 0);
-    assert_float_equal(c.shared_load.requests, 2 * 3, 0);
-    assert_float_equal(c.shared_load.wavefronts, 2 * (1 + 1 + 2), 0);
-    assert_float_equal(c.shared_load.conflicts, 2, 0);
-    assert_float_equal(c.barriers, 6, 0);
+    equal(c.shared_store.requests, 2 * 3);
+    equal(c.shared_store.wavefronts, 2 * (1 + 2 + 3));
+    equal(c.shared_store.conflicts, 2 * (0 + 1 + 2));
+    equal(c.shared_load.requests, 2 * 3);
+    equal(c.shared_load.wavefronts, 2 * (1 + 1 + 2));
+    equal(c.shared_load.conflicts, 2);
+    equal(c.barriers, 6);
 }
 
 /* Four loads a lane of one pass each; joined, one load of 16 bytes: four lanes in a row want the same, so quarters go
@@ -163,10 +171,10 @@ static void joined_loads(void **state)
 {
     (void)state;
     const lab_counters c = count(count_case_7, 1);
-    assert_float_equal(c.shared_load.requests, 2 * 4, 0);
-    assert_float_equal(c.shared_load.wavefronts, 2 * 4, 0);
-    assert_float_equal(c.shared_load_merged.requests, 2, 0);
-    assert_float_equal(c.shared_load_merged.wavefronts, 2 * 2, 0);
+    equal(c.shared_load.requests, 2 * 4);
+    equal(c.shared_load.wavefronts, 2 * 4);
+    equal(c.shared_load_merged.requests, 2);
+    equal(c.shared_load_merged.wavefronts, 2 * 2);
 }
 
 static void threads_in_any_order(void **state)

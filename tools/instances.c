@@ -8,6 +8,7 @@
 #define HOOK(function) NULL
 #define ROW(...)       {__VA_ARGS__},
 static const tsr_row rows[] = {
+#include "plan/aux.def"
 #include "plan/kernels.def"
 };
 

@@ -20,9 +20,9 @@
  * a share each and send it to all (multicast), so that each byte leaves L2 once for the cluster. A stage is empty when
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
- * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h. Where tiles are too few for all SMs, K is cut
- * into args.split parts, each part of a tile is walked as if it were a tile, and the last one to be done adds up
- * (tile/wgmma_join.h).
+ * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
+ * Where tiles are too few for all SMs, K is cut into args.split parts, each part of a tile is walked as if it were a
+ * tile, and the last one to be done adds up (tile/wgmma_join.h).
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
@@ -55,6 +55,7 @@
 #include "tile/order.h"
 #include "tile/wgmma_join.h"
 #include "tile/wgmma_output.h"
+#include "tile/wgmma_rows.h"
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -321,7 +322,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             if (boxed)
                 tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
             else
-                tile_output_direct(args, boxes.thread, m + 64 * i, n, place.z, 0, sum[i]);
+                tile_output_rows(args, &boxes, m + 64 * i, n, place.z, sum[i]);
     }
     if (boxes.thread == 0)
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */

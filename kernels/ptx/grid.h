@@ -1,5 +1,5 @@
 /* Grids that overlap (programmatic dependent launch): one may start before the one before it in the stream has ended,
- * if the host launched it so. sm_90. PTX ISA, "griddepcontrol". */
+ * if the host launched it so. sm_90; nothing on older ones. PTX ISA, "griddepcontrol". */
 #ifndef TSR_PTX_GRID_H
 #define TSR_PTX_GRID_H
 
@@ -15,7 +15,7 @@ TSR_DEVICE void tsr_grid_wait(void)
 {
 #if TSR_EMU
     tsr_emu_grid_wait();
-#else
+#elif !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -24,7 +24,7 @@ TSR_DEVICE void tsr_grid_wait(void)
  * or ended. Says nothing about memory: what comes after it is still waited for by tsr_grid_wait there. */
 TSR_DEVICE void tsr_grid_launch_dependents(void)
 {
-#if !TSR_EMU
+#if !TSR_EMU && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }

@@ -7,7 +7,7 @@
  *   4. makes the writes visible to the copy engine, and one thread asks it to store the box.
  * The stores go on while the warp group starts its next tile. The copy engine clips at the edges of D and fills with
  * zeros outside C, so edges need no code here. But it clips at multiples of 16 bytes, and wants bases and strides to be
- * such multiples: where N, D or C are not, threads load and store elements themselves (tile_output_direct).
+ * such multiples: where N, D or C are not, threads load and store themselves (tile/wgmma_rows.h).
  *
  * Buffer: row r of a box is 128 bytes at 128 * r; its 16-byte chunk q lies at place q ^ (r % 8), the copy engine's
  * 128-byte swizzle, so that the 8 rows which a matrix instruction touches at once lie in different banks. */
@@ -99,7 +99,7 @@ TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
     return all % 16 == 0;
 }
 
-/* The same as tile_output, element by element from registers; columns from `first` on, a multiple of 8. */
+/* Columns of the tile that fill no box, element by element from registers: from `first` on, a multiple of 8. */
 TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z, int first,
                                    const float sum[TSR_WGMMA_REGISTERS])
 {

@@ -34,6 +34,7 @@ struct tsr_plan {
 struct tsr_prepared {
     tsr_plan *plan; /* holds a reference: the packed form is this plan's */
     char operand;
+    int on_device; /* the padded copy of a GPU plan; otherwise packed in host memory */
     void *packed;
 };
 
@@ -53,6 +54,8 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
 tsr_status tsr_run_inputs(tsr_plan *plan, const tsr_plan_inputs *inputs);
 /* The same with a workspace of its own; waits. */
 tsr_status tsr_run_with_workspace(tsr_plan *plan, const tsr_plan_inputs *inputs);
+/* Copies operand 'a' or 'b' to aligned rows in new memory of the plan's GPU; waits. */
+tsr_status tsr_prepare_on_device(tsr_plan *plan, char which, const void *data, size_t bytes, void **out);
 /* Makes the first bytes of a new buffer zero, as the counters of a workspace must be. */
 tsr_status tsr_zero_counters(tsr_target *target, void *buffer, size_t buffer_bytes, void *stream);
 

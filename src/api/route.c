@@ -25,6 +25,7 @@ tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candid
     if (!choices)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", room);
     *count = tsr_judge(&problem, context->targets, context->target_count, choices, room);
+    static const char *const steps[] = {"", "after pad A", "after pad B", "after pad A,B"};
     for (size_t i = 0; i < *count && i < capacity; i++) {
         const tsr_choice *choice = &choices[i];
         tsr_candidate *candidate = &out[i];
@@ -33,7 +34,8 @@ tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candid
         candidate->device = choice->target->device.id;
         candidate->applicable = choice->applicable;
         candidate->chosen = i == 0 && choice->applicable;
-        snprintf(candidate->reason, sizeof candidate->reason, "%s", choice->reason);
+        snprintf(candidate->reason, sizeof candidate->reason, "%s",
+                 !choice->applicable ? choice->reason : steps[choice->pads]);
         candidate->cost_ns = choice->cost.ns + choice->transfer_ns;
         candidate->bytes = choice->cost.bytes;
         candidate->limiter = !choice->applicable                     ? ""

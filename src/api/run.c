@@ -49,7 +49,7 @@ void tsr_plan_release(tsr_plan *plan)
 
 const char *tsr_plan_kernel(const tsr_plan *plan)
 {
-    return plan ? plan->planned.steps[0].row->instance : "";
+    return plan ? tsr_plan_main(&plan->planned)->row->instance : "";
 }
 
 size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
@@ -72,6 +72,33 @@ tsr_status tsr_plan_load(tsr_context *context, const char *path, tsr_plan **out)
     return tsr_fail(TSR_UNSUPPORTED, "tsr_plan_load: not supported yet");
 }
 
+/* Packs operand `which` in host memory, as the plan's CPU row wants it. */
+static tsr_status pack(tsr_plan *plan, char which, const void *data, size_t bytes, void **out)
+{
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
+    void *packed = tsr_alloc(&plan->context->allocator, PACK_ALIGN_BYTES, bytes);
+    if (!packed)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of prepared operand %c", bytes, which);
+    const tsr_status status = row->pack(row, &plan->planned.problem, which, data, packed);
+    if (status == TSR_OK)
+        *out = packed;
+    else
+        tsr_free(&plan->context->allocator, packed);
+    return status;
+}
+
+static tsr_status check_operand_data(const tsr_problem *problem, char operand, const void *data)
+{
+    const uint32_t align = tsr_problem_operand(problem, operand)->align_bytes;
+    if (!data && tsr_operand_bytes(problem, operand) > 0)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "data = NULL: operand %c has %lld bytes", operand,
+                        tsr_operand_bytes(problem, operand));
+    if ((uintptr_t)data % align)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "data = %p: not aligned to the %u bytes that the descriptor guarantees",
+                        data, align);
+    return TSR_OK;
+}
+
 tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out)
 {
     if (!plan || !out)
@@ -79,33 +106,28 @@ tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepa
     if (operand != 'a' && operand != 'b')
         return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand);
     const tsr_problem *problem = &plan->planned.problem;
-    const tsr_row *row = plan->planned.steps[0].row;
-    const size_t bytes = row->pack_bytes ? row->pack_bytes(row, problem, operand) : 0;
-    if (bytes == 0)
-        return tsr_fail(TSR_UNSUPPORTED, "kernel %s has no prepared form of operand %c", row->instance, operand);
-    if (!data && tsr_operand_bytes(problem, operand) > 0)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "data = NULL: operand %c has %lld bytes", operand,
-                        tsr_operand_bytes(problem, operand));
-    const uint32_t align = tsr_problem_operand(problem, operand)->align_bytes;
-    if ((uintptr_t)data % align)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "data = %p: not aligned to the %u bytes that the descriptor guarantees",
-                        data, align);
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
+    const size_t device_bytes = tsr_plan_prepared_bytes(&plan->planned, operand);
+    const size_t host_bytes = row->pack_bytes ? row->pack_bytes(row, problem, operand) : 0;
+    if (device_bytes == 0 && host_bytes == 0)
+        return tsr_fail(TSR_UNSUPPORTED, "kernel %s has no prepared form of operand %c%s", row->instance, operand,
+                        row->kind == TSR_ROW_CUDA ? ": it reads it where it lies" : "");
+    tsr_status status = check_operand_data(problem, operand, data);
+    if (status != TSR_OK)
+        return status;
     tsr_prepared *prepared = calloc(1, sizeof *prepared);
-    void *packed = prepared ? tsr_alloc(&plan->context->allocator, PACK_ALIGN_BYTES, bytes) : NULL;
-    if (!packed) {
-        free(prepared);
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of prepared operand %c", bytes, operand);
-    }
-    const tsr_status status = row->pack(row, problem, operand, data, packed);
+    if (!prepared)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for prepared operand %c", operand);
+    status = device_bytes ? tsr_prepare_on_device(plan, operand, data, device_bytes, &prepared->packed)
+                          : pack(plan, operand, data, host_bytes, &prepared->packed);
     if (status != TSR_OK) {
-        tsr_free(&plan->context->allocator, packed);
         free(prepared);
         return status;
     }
     atomic_fetch_add(&plan->references, 1);
     prepared->plan = plan;
     prepared->operand = operand;
-    prepared->packed = packed;
+    prepared->on_device = device_bytes > 0;
     *out = prepared;
     return TSR_OK;
 }
@@ -114,14 +136,24 @@ void tsr_prepared_release(tsr_prepared *prepared)
 {
     if (!prepared)
         return;
-    tsr_free(&prepared->plan->context->allocator, prepared->packed);
+    tsr_target *target = prepared->plan->planned.target;
+    if (prepared->on_device)
+        target->backend->free(&target->device, prepared->packed);
+    else
+        tsr_free(&prepared->plan->context->allocator, prepared->packed);
     tsr_plan_release(prepared->plan);
     free(prepared);
 }
 
+/* Prepared operands are the plan's own: neither tiles nor another device can use them. */
+static int has_prepared(const tsr_plan_inputs *inputs)
+{
+    return inputs->packed_a || inputs->packed_b;
+}
+
 static tsr_status run_checked(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
-    if (tsr_run_wants_tiles(plan))
+    if (!has_prepared(inputs) && tsr_run_wants_tiles(plan))
         return tsr_run_tiles(plan, inputs);
     return plan->planned.workspace_bytes && !inputs->workspace ? tsr_run_with_workspace(plan, inputs)
                                                                : tsr_run_inputs(plan, inputs);
@@ -186,7 +218,9 @@ tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
         .stream = taken.stream,
     };
     status = run_checked(plan, &inputs);
-    return status != TSR_OK && another_device_may(plan, status) ? run_on_cpu(plan, &inputs, status) : status;
+    return status != TSR_OK && !has_prepared(&inputs) && another_device_may(plan, status)
+               ? run_on_cpu(plan, &inputs, status)
+               : status;
 }
 
 tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
@@ -202,11 +236,16 @@ tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_r
         status = tsr_validate_desc(desc, &problem);
     if (status != TSR_OK)
         return status;
+    /* The plan of the descriptor, which is the one that operands are prepared for, unless it needs more workspace than
+     * there is. */
     const size_t given_bytes = taken.workspace ? taken.workspace_bytes : 0;
-    if (!tsr_any_operand_on_host(&problem) && problem.workspace_limit_bytes > given_bytes)
-        problem.workspace_limit_bytes = given_bytes;
     tsr_plan *plan = NULL;
     status = tsr_plan_of(context, &problem, &plan);
+    if (status == TSR_OK && !tsr_any_operand_on_host(&problem) && plan->planned.workspace_bytes > given_bytes) {
+        tsr_plan_release(plan);
+        problem.workspace_limit_bytes = given_bytes;
+        status = tsr_plan_of(context, &problem, &plan);
+    }
     if (status != TSR_OK)
         return status;
     status = tsr_plan_run(plan, &taken);

@@ -75,7 +75,7 @@ static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
     tsr_target *target = plan->planned.target;
     const int product = inputs->alpha != 0 && p->k > 0;
     const void *caller[4] = {inputs->a, inputs->b, inputs->c, inputs->d};
-    const int needed[4] = {product, product, inputs->beta != 0, 1};
+    const int needed[4] = {product && !inputs->packed_a, product && !inputs->packed_b, inputs->beta != 0, 1};
     const void *seen[4] = {inputs->a, inputs->b, inputs->c, inputs->d};
     staged copies[4] = {{0}};
     tsr_status status = TSR_OK;
@@ -134,5 +134,28 @@ tsr_status tsr_run_with_workspace(tsr_plan *plan, const tsr_plan_inputs *inputs)
     if (status == TSR_OK)
         status = target->backend->synchronize(&target->device, inputs->stream);
     target->backend->free(&target->device, own.workspace);
+    return status;
+}
+
+tsr_status tsr_prepare_on_device(tsr_plan *plan, char which, const void *data, size_t bytes, void **out)
+{
+    tsr_target *target = plan->planned.target;
+    const int is_staged = tsr_operand_staged(&plan->planned.problem, &target->device, which);
+    staged copy = {0};
+    void *prepared = NULL;
+    tsr_status status = target->backend->alloc(&target->device, bytes, &prepared);
+    if (status == TSR_OK && is_staged)
+        status = stage(plan, which, data, 1, 0, NULL, &copy);
+    if (status == TSR_OK)
+        status = tsr_plan_prepare(&plan->planned, which, is_staged ? copy.device : data, prepared, NULL);
+    if (status == TSR_OK)
+        status = target->backend->synchronize(&target->device, NULL);
+    if (copy.device)
+        target->backend->free(&target->device, copy.device);
+    tsr_free(&plan->context->allocator, copy.packed);
+    if (status == TSR_OK)
+        *out = prepared;
+    else if (prepared)
+        target->backend->free(&target->device, prepared);
     return status;
 }

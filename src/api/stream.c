@@ -241,7 +241,7 @@ static tsr_status multiply(run *r, const tile *t, long long index, long long k, 
     sub.n = t->columns;
     sub.k = k;
     sub.batch = 1;
-    sub.kernel = whole->named ? whole->steps[0].row->instance : NULL;
+    sub.kernel = whole->named ? tsr_plan_main(whole)->row->instance : NULL;
     set_operand(&sub, 'a', &sub.a);
     set_operand(&sub, 'b', &sub.b);
     set_operand(&sub, 'c', &sub.c);

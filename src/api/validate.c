@@ -339,7 +339,7 @@ tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
     const int lent = !args->workspace && tsr_any_operand_on_host(p);
     if (!lent && plan->planned.workspace_bytes > (args->workspace ? args->workspace_bytes : 0))
         return tsr_fail(TSR_INVALID_ARGUMENT, "workspace: %s needs %zu bytes, %zu given",
-                        plan->planned.steps[0].row->instance, plan->planned.workspace_bytes,
+                        tsr_plan_main(&plan->planned)->row->instance, plan->planned.workspace_bytes,
                         args->workspace ? args->workspace_bytes : 0);
     if (plan->planned.workspace_bytes && (uintptr_t)args->workspace % WORKSPACE_ALIGN_BYTES)
         return tsr_fail(TSR_INVALID_ARGUMENT, "workspace = %p: must be aligned to %d bytes", args->workspace,

@@ -9,6 +9,12 @@
 
 typedef enum tsr_row_kind { TSR_ROW_CPU, TSR_ROW_CUDA } tsr_row_kind;
 
+/* Rows of the kernel table make products. Others (src/plan/aux.def) are steps around them. */
+typedef enum tsr_row_role {
+    TSR_ROLE_PRODUCT,
+    TSR_ROLE_PAD /* copies A, B or both to aligned rows: see kernels/aux/pad.cu for what its arguments mean */
+} tsr_row_role;
+
 typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
@@ -53,6 +59,7 @@ struct tsr_row {
     const char *instance; /* unique; also the symbol in device code: "tiled_f32_t16" */
     const char *summary;  /* one line, for help and docs */
     tsr_row_kind kind;
+    tsr_row_role role;
     const char *source;  /* "kernels/gemm/tiled.cu", "src/cpu/tiled.c" */
     const char *defines; /* CUDA: -D constants, blanks between: "TILE=16 ELEM_F32" */
 

@@ -35,6 +35,7 @@ static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_
     if (!impl)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the device \"cpu\": %zu bytes", sizeof *impl);
     impl->isa = tsr_isa_best();
+    impl->pairs = tsr_isa_pairs(impl->isa);
     impl->allocator = options->allocator;
     tsr_pool_init(&impl->pool);
     tsr_scratch_init(&impl->scratch, options->allocator);
@@ -120,10 +121,15 @@ static int cpu_has_code(const tsr_row *row, const tsr_device *device, char *reas
 tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name)
 {
     tsr_cpu_device *impl = device->impl;
-    const tsr_isa *isa = tsr_isa_find(name);
-    if (!isa)
+    char plain[32];
+    const char *suffix = strstr(name, "+pairs");
+    snprintf(plain, sizeof plain, "%.*s", suffix ? (int)(suffix - name) : (int)strlen(name), name);
+    const tsr_isa *isa = tsr_isa_find(plain);
+    const tsr_pairs *pairs = isa && suffix ? tsr_isa_pairs(isa) : NULL;
+    if (!isa || (suffix && !pairs))
         return tsr_fail(TSR_UNSUPPORTED, "instruction set \"%s\": not in this build or not on this processor", name);
     impl->isa = isa;
+    impl->pairs = pairs;
     return TSR_OK;
 }
 

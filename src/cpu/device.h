@@ -9,12 +9,14 @@
 
 typedef struct tsr_cpu_device {
     const tsr_isa *isa;
+    const tsr_pairs *pairs; /* of bf16, with that instruction set on this processor; NULL: elements are widened */
     const tsr_allocator *allocator; /* the context's; outlives the device */
     tsr_pool pool;
     tsr_scratch scratch;
 } tsr_cpu_device;
 
 /* Makes the device run the instruction set of that name from now on, for tests and comparisons; no call may be running.
+ * It widens bf16; with "+pairs" after the name it does not.
  * TSR_UNSUPPORTED if this build or processor lacks it. */
 tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name);
 

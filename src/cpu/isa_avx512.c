@@ -182,4 +182,5 @@ const tsr_isa tsr_isa_avx512 = {
               [TSR_F64] = TSR_STORE(f64),
               [TSR_F16] = TSR_STORE(f16),
               [TSR_BF16] = TSR_STORE(bf16)},
+    .pairs = &tsr_pairs_avx512bf16,
 };

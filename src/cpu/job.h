@@ -15,6 +15,7 @@ typedef struct tsr_job {
     int threads;
     int element_bytes; /* as stored */
     int wide_bytes;    /* as computed with */
+    int bf16;          /* elements are stored as bf16 */
 } tsr_job;
 
 /* Small problems, M and N above 1, K above 0: 1 if tsr_direct takes the job, which gives the bits that tsr_nest gives.

@@ -105,10 +105,25 @@ typedef struct tsr_tiles {
     const tsr_tiles_of_width *width; /* by vectors - 1 */
 } tsr_tiles;
 
+/* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements
+ * of steps 2p (upper half) and 2p + 1 (lower half, 0 past the end). Subnormals count as zeros. */
+typedef struct tsr_pairs {
+    tsr_tiles tiles; /* tsr_micro.k counts pairs */
+    tsr_pack_run *pack_rows, *pack_columns;
+    /* The smallest exponent, as stored, of the elements of a matrix that are not zero; 0 if one is subnormal. */
+    int (*least)(const void *matrix, long long rows, long long columns, long long row_bytes);
+} tsr_pairs;
+
+#define TSR_PAIRS_ALL_ZERO 1024 /* `least` of no elements but zeros */
+/* With exponents of A and B that add to this, products are multiples of the smallest normal number, and so are all
+ * sums: the exponents' bias twice, less 126, plus the 14 bits of a product below its first. */
+#define TSR_PAIRS_LEAST (254 - 126 + 14)
+
 typedef struct tsr_isa {
     const char *name;                 /* "avx512" */
     tsr_tiles f32, f64;               /* by compute type */
     tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
+    const tsr_pairs *pairs;           /* for bf16, where the processor has it; see tsr_isa_pairs */
 } tsr_isa;
 
 /* Vectors that hold so many columns, of a tile. */
@@ -130,6 +145,8 @@ const tsr_isa *const *tsr_isa_all(void);
 int tsr_isa_runs(const tsr_isa *isa);
 /* The first that runs. */
 const tsr_isa *tsr_isa_best(void);
+/* isa->pairs if this processor can run them, else NULL. */
+const tsr_pairs *tsr_isa_pairs(const tsr_isa *isa);
 /* By name; NULL if this build or this processor lacks it. */
 const tsr_isa *tsr_isa_find(const char *name);
 

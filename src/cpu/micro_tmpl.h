@@ -6,7 +6,7 @@
  *   V, LANES        vector type and its elements
  *   M, M_FIRST(n)   mask type, and the mask of the first n lanes
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
- *   V_MUL(a, b) V_FMA(a, b, c), the latter a * b + c
+ *   V_MUL(a, b) V_FMA(a, b, c), the latter a * b + c; V_MULADD where a step is something else (pairs of bf16)
  *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
  *
  *               B: row p, two vectors
@@ -15,6 +15,10 @@
  *         a1 *  [acc 1,0][acc 1,1]      2 * MR multiply-adds, all in registers
  *         ...
  */
+
+#ifndef V_MULADD
+#define V_MULADD V_FMA
+#endif
 
 /* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
 #define LAST_STEPS  48
@@ -76,11 +80,11 @@ static inline __attribute__((always_inline)) void NAME(write)(const V *acc, cons
             V sum = plain ? acc[i * nv + v] : V_MUL(alpha, acc[i * nv + v]);
             if (masked && v == nv - 1) {
                 if (has_c)
-                    sum = V_FMA(beta, V_LOAD_MASK(mask, c + v * LANES), sum);
+                    sum = V_MULADD(beta, V_LOAD_MASK(mask, c + v * LANES), sum);
                 V_STORE_MASK(d + v * LANES, mask, sum);
             } else {
                 if (has_c)
-                    sum = V_FMA(beta, V_LOAD(c + v * LANES), sum);
+                    sum = V_MULADD(beta, V_LOAD(c + v * LANES), sum);
                 if (stream)
                     V_STREAM(d + v * LANES, sum);
                 else
@@ -96,10 +100,12 @@ static inline __attribute__((always_inline)) void NAME(write)(const V *acc, cons
 static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const int mr, const int nv)
 {
     const char *d = t->d;
-    for (int i = 0; i < mr; i++, d += t->d_row_bytes)
+    for (int i = 0; i < mr; i++, d += t->d_row_bytes) {
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++)
             FETCH_TO_WRITE(d + v * LANES * (int)sizeof(T));
+        FETCH_TO_WRITE(d + t->n * (int)sizeof(T) - 1); /* another line where the row is not aligned */
+    }
 }
 
 static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
@@ -181,6 +187,7 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
 #undef ROWS_OF_2
 #undef ROWS_OF_3
 #undef A_AT
+#undef V_MULADD
 #undef LAST_STEPS
 #undef LEAST_STEPS
 #undef UNROLL

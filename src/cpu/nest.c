@@ -10,10 +10,11 @@
 #include "cpu/job.h"
 
 enum {
-    MC = 480, /* multiple of every mr; 480 x 256 floats are half of a 1 MiB L2 */
+    LEAST_MC = 96,
+    MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
     DIRECT_B_ROWS = 48,
-    PANEL_BYTES = 256 * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
+    PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
@@ -32,7 +33,7 @@ typedef enum b_mode { B_PACKED, B_DIRECT, B_PANEL, B_SLAB } b_mode;
 
 typedef struct nest {
     const tsr_job *job;
-    long long kc;
+    long long kc, mc;                             /* steps of K and rows of A between two looks at B, see docs/CPU.md */
     long long region_m, region_n, grid_m, grid_n; /* size and number of regions */
     int a_direct;                                 /* tiles read A where it lies */
     b_mode b;
@@ -48,6 +49,7 @@ typedef struct region {
     char *d;
     const char *packed_a, *packed_b;
     char *a_buffer, *b_buffer, *sums;
+    const tsr_pairs *pairs; /* NULL: a packed step of K is one */
 } region;
 
 static long long least(long long a, long long b)
@@ -55,22 +57,30 @@ static long long least(long long a, long long b)
     return a < b ? a : b;
 }
 
+/* Steps of a packed panel for so many of K. */
+static long long packed_steps(const region *r, long long steps)
+{
+    return r->pairs ? (steps + 1) / 2 : steps;
+}
+
 /* Packs panels of `width` from rows or columns i0 .. i1 of the span. k_inner: K runs along the stored rows. Where it
  * does not, a few stored rows at a time are read along all panels, as long streams. */
-static void pack(const tsr_job *job, char *to, int width, int k_inner, const char *from, long long ld_bytes,
-                 long long i0, long long i1, long long p, long long steps)
+static void pack(const tsr_job *job, const region *r, char *to, int width, int k_inner, const char *from,
+                 long long ld_bytes, long long i0, long long i1, long long p, long long steps)
 {
     const long long element = job->element_bytes, row_bytes = width * job->wide_bytes;
     const long long chunk = k_inner || i1 - i0 <= width ? steps : PACK_ROWS;
+    tsr_pack_run *const pack_columns = r->pairs ? r->pairs->pack_columns : job->store->pack_columns;
+    tsr_pack_run *const pack_rows = r->pairs ? r->pairs->pack_rows : job->store->pack_rows;
     for (long long q = 0; q < steps; q += chunk) {
         const long long rows = least(chunk, steps - q);
-        char *at = to + q * row_bytes;
-        for (long long i = i0; i < i1; i += width, at += steps * row_bytes) {
+        char *at = to + packed_steps(r, q) * row_bytes;
+        for (long long i = i0; i < i1; i += width, at += packed_steps(r, steps) * row_bytes) {
             const int n = (int)least(width, i1 - i);
             if (k_inner)
-                job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
+                pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
             else
-                job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
+                pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
         }
     }
 }
@@ -94,8 +104,8 @@ static view view_a(const nest *n, const region *r, long long i, long long rows, 
         const long long span = g->trans_a ? element : ld_bytes, k_bytes = g->trans_a ? ld_bytes : element;
         return (view){r->a + i * span + p * k_bytes, 0, span, k_bytes};
     }
-    pack(n->job, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
-    return packed_view(n->job, r->a_buffer, mr, steps);
+    pack(n->job, r, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
+    return packed_view(n->job, r->a_buffer, mr, packed_steps(r, steps));
 }
 
 /* B's columns of the region at step p; for B_PANEL only where they lie. */
@@ -110,8 +120,8 @@ static view view_b(const nest *n, const region *r, long long p, long long steps)
         return packed_view(n->job, block + r->j0 * steps * n->job->wide_bytes, nr, steps);
     }
     case B_SLAB:
-        pack(n->job, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
-        return packed_view(n->job, r->b_buffer, nr, steps);
+        pack(n->job, r, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
+        return packed_view(n->job, r->b_buffer, nr, packed_steps(r, steps));
     case B_DIRECT:
         return (view){r->b + p * ld_bytes + r->j0 * element, nr * element, element, ld_bytes};
     case B_PANEL:
@@ -148,14 +158,14 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
-    const tsr_tiles *tiles = job->tiles;
-    const long long rows = least(MC, r->i1 - i), element = job->element_bytes;
+    const tsr_tiles *tiles = r->pairs ? &r->pairs->tiles : job->tiles;
+    const long long rows = least(n->mc, r->i1 - i), element = job->element_bytes;
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
     tsr_micro tile = {.fetch = 1,
                       .stream = n->stream,
-                      .k = steps,
+                      .k = packed_steps(r, steps),
                       .a_row_bytes = a.span_bytes,
                       .a_k_bytes = a.k_bytes,
                       .b_k_bytes = b->k_bytes};
@@ -179,7 +189,7 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     for (long long j = r->j0; j < r->j1; j += tiles->nr) {
         tile.n = (int)least(tiles->nr, r->j1 - j);
         if (n->b == B_PANEL) {
-            pack(job, on_stack, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
+            pack(job, r, on_stack, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
             tile.b = on_stack;
             tile.b_k_bytes = (long long)tiles->nr * job->wide_bytes;
         } else {
@@ -212,6 +222,25 @@ static const char *packed_of(const tsr_job *job, const void *packed, long long z
     return (const char *)packed + z * tsr_round_up(span, width) * job->args->k * job->wide_bytes;
 }
 
+/* The pairs that give the region the bits of widened elements, if the device has any; see isa_avx512bf16.c. */
+static const tsr_pairs *pairs_of(const nest *n, const region *r)
+{
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    const tsr_cpu_device *cpu = job->device->impl;
+    const tsr_pairs *pairs = job->bf16 && !job->packed_a && !job->packed_b ? cpu->pairs : NULL;
+    if (!pairs)
+        return NULL;
+    const long long lda_bytes = g->lda * job->element_bytes, ldb_bytes = g->ldb * job->element_bytes;
+    const long long rows = r->i1 - r->i0, columns = r->j1 - r->j0;
+    const char *a = r->a + r->i0 * (g->trans_a ? job->element_bytes : lda_bytes);
+    const char *b = r->b + r->j0 * (g->trans_b ? ldb_bytes : job->element_bytes);
+    const int least_a = g->trans_a ? pairs->least(a, g->k, rows, lda_bytes) : pairs->least(a, rows, g->k, lda_bytes);
+    const int least_b =
+        g->trans_b ? pairs->least(b, columns, g->k, ldb_bytes) : pairs->least(b, g->k, columns, ldb_bytes);
+    return least_a > 0 && least_b > 0 && least_a + least_b >= TSR_PAIRS_LEAST ? pairs : NULL;
+}
+
 static void task(void *data, int64_t index, int slot)
 {
     const nest *n = data;
@@ -233,10 +262,11 @@ static void task(void *data, int64_t index, int slot)
         r.b_buffer = r.a_buffer + n->a_bytes;
         r.sums = r.b_buffer + n->b_bytes;
     }
+    r.pairs = pairs_of(n, &r);
     for (long long p = 0; p < g->k; p += n->kc) {
         const long long steps = least(n->kc, g->k - p);
         const view b = view_b(n, &r, p, steps);
-        for (long long i = r.i0; i < r.i1; i += MC)
+        for (long long i = r.i0; i < r.i1; i += n->mc)
             block(n, &r, &b, i, p, steps);
     }
     if (n->narrow)
@@ -271,21 +301,33 @@ static void cut(nest *n, int threads)
     n->region_m = tsr_round_up(n->region_m, tiles->mr);
 }
 
+/* Rows of a block: a region's rows in equal parts, as few as leave a block of A half of L2. */
+static long long rows_of_block(const nest *n, long long rows)
+{
+    const tsr_job *job = n->job;
+    const int mr = job->tiles->mr;
+    long long most = job->device->l2_bytes / 2 / (n->kc * job->wide_bytes) / mr * mr;
+    most = most < LEAST_MC ? LEAST_MC : least(most, MOST_MC);
+    const long long parts = (rows + most - 1) / most;
+    return tsr_round_up((rows + parts - 1) / parts, mr);
+}
+
 /* Which operands are packed, and the memory that takes. */
 static void choose(nest *n)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
     const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
+    n->mc = rows_of_block(n, rows);
     n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS;
     if (job->packed_b)
         n->b = B_PACKED;
     else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)
         n->b = B_DIRECT;
     else
-        n->b = rows <= MC ? B_PANEL : B_SLAB;
+        n->b = rows <= n->mc ? B_PANEL : B_SLAB;
     if (!job->packed_a && !n->a_direct)
-        n->a_bytes = (size_t)(least(MC, n->region_m) * n->kc * job->wide_bytes);
+        n->a_bytes = (size_t)(n->mc * n->kc * job->wide_bytes);
     if (n->b == B_SLAB)
         n->b_bytes = (size_t)(n->region_n * n->kc * job->wide_bytes);
     if (n->narrow)

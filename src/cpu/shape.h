@@ -43,10 +43,13 @@ static inline long long tsr_round_up(long long value, long long unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* Steps of K between two write-backs: K in equal parts of at most tiles->kc, rounded up to 8. */
+/* Steps of K between two write-backs: K in equal parts, as many as bring them nearest to tiles->kc, rounded up to 8. At
+ * most TSR_MOST_STEPS(tiles->kc). */
+#define TSR_MOST_STEPS(kc) ((kc)*3 / 2)
+
 static inline long long tsr_k_block(const tsr_tiles *tiles, long long k)
 {
-    const long long parts = (k + tiles->kc - 1) / tiles->kc;
+    const long long parts = (k + tiles->kc / 2) / tiles->kc;
     return parts <= 1 ? k : tsr_round_up((k + parts - 1) / parts, 8);
 }
 

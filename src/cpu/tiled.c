@@ -41,6 +41,7 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
         .threads = 1,
         .element_bytes = bytes,
         .wide_bytes = bytes,
+        .bf16 = 0,
     };
     return tsr_stream_at_once(&job);
 }
@@ -65,6 +66,7 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
                          : dtype == TSR_F32 ? 4
                                             : 2,
         .wide_bytes = tsr_wide_bytes(dtype),
+        .bf16 = dtype == TSR_BF16,
     };
     if (!job.store->finish)
         return tsr_fail(TSR_INTERNAL, "row %s: cpu-tiled has no code for %s", row->instance, tsr_dtype_name(dtype));

@@ -12,7 +12,7 @@ _Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_thread(emu_fault *fa
     fault->thread = thread->id;
     fault->place = place;
     fault->shared_bytes = thread->cta->window_bytes;
-    fault->offset %= thread->cta->worker->launch->window_stride;
+    fault->offset %= thread->cta->worker->launch->shape.window_stride;
     thread->cta->worker->fault = *fault;
     tsr_emu_abandon(thread);
 }

@@ -2,10 +2,17 @@
 
 #include <string.h>
 
+enum { CHUNK = 16 }; /* clocks that are joined at once; vectors have a multiple of it */
+
+static size_t vector_bytes(const emu_time *time)
+{
+    return (time->n_threads + CHUNK - 1) / CHUNK * CHUNK * sizeof(uint32_t);
+}
+
 /* A vector of our own with one reference, all zero. */
 static emu_seen *seen_make(emu_time *time)
 {
-    const size_t bytes = time->n_threads * sizeof(uint32_t);
+    const size_t bytes = vector_bytes(time);
     emu_seen *seen = time->free;
     if (seen) {
         time->free = seen->next;
@@ -17,6 +24,8 @@ static emu_seen *seen_make(emu_time *time)
         time->all = seen;
     }
     seen->references = 1;
+    seen->state = ++time->states;
+    seen->added = 0;
     memset(seen->clocks, 0, bytes);
     return seen;
 }
@@ -27,6 +36,14 @@ void tsr_emu_seen_drop(emu_time *time, emu_seen *seen)
         return;
     seen->next = time->free;
     time->free = seen;
+}
+
+static void forget_joins(emu_time *time)
+{
+    for (unsigned i = 0; i < EMU_JOINS; i++) {
+        tsr_emu_seen_drop(time, time->joins[i].result);
+        time->joins[i] = (emu_join){0};
+    }
 }
 
 void tsr_emu_time_free(emu_time *time)
@@ -41,6 +58,7 @@ void tsr_emu_time_free(emu_time *time)
 
 int tsr_emu_time_begin(emu_time *time)
 {
+    forget_joins(time);
     if (!tsr_emu_time_barrier(time))
         return 0;
     time->first = time->floor;
@@ -71,18 +89,24 @@ static int seen_own(emu_time *time, emu_seen **seen)
     if (!own)
         return 0;
     if (*seen)
-        memcpy(own->clocks, (*seen)->clocks, time->n_threads * sizeof own->clocks[0]);
+        memcpy(own->clocks, (*seen)->clocks, vector_bytes(time));
     tsr_emu_seen_drop(time, *seen);
     *seen = own;
     return 1;
 }
 
 /* `seen` is our own. */
-static void seen_add(const emu_time *time, emu_seen *seen, const emu_seen *more)
+static void seen_add(emu_time *time, emu_seen *seen, const emu_seen *more)
 {
-    for (unsigned i = 0; more && i < time->n_threads; i++)
-        if (seen->clocks[i] < more->clocks[i])
-            seen->clocks[i] = more->clocks[i];
+    if (!more || seen->added == more->state)
+        return;
+    for (unsigned first = 0; first < time->n_threads; first += CHUNK)
+        for (unsigned i = first; i < first + CHUNK; i++) {
+            const uint32_t mine = seen->clocks[i], other = more->clocks[i];
+            seen->clocks[i] = mine < other ? other : mine;
+        }
+    seen->added = more->state;
+    seen->state = ++time->states;
 }
 
 int tsr_emu_clock_advance(emu_time *time, emu_clock *clock)
@@ -103,6 +127,7 @@ int tsr_emu_clock_release(emu_time *time, emu_clock *clock, emu_seen **board)
         return 0;
     seen_add(time, *board, clock->seen);
     (*board)->clocks[clock->stamp & EMU_STAMP_THREAD] = now;
+    (*board)->state = ++time->states;
     return tsr_emu_clock_advance(time, clock);
 }
 
@@ -121,9 +146,21 @@ int tsr_emu_clock_acquire(emu_time *time, emu_clock *clock, emu_seen *board)
         tsr_emu_clock_adopt(time, clock, board);
         return 1;
     }
+    for (unsigned i = 0; i < EMU_JOINS; i++) {
+        const emu_join *join = &time->joins[i];
+        if (join->left == clock->seen->state && join->right == board->state) {
+            tsr_emu_clock_adopt(time, clock, join->result);
+            return 1;
+        }
+    }
+    emu_join *join = &time->joins[time->next_join++ % EMU_JOINS];
+    const uint64_t left = clock->seen->state;
     if (!seen_own(time, &clock->seen))
         return 0;
     seen_add(time, clock->seen, board);
+    tsr_emu_seen_drop(time, join->result);
+    clock->seen->references++;
+    *join = (emu_join){left, board->state, clock->seen};
     return 1;
 }
 

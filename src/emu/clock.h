@@ -22,6 +22,8 @@ typedef uint32_t emu_stamp;
 /* For each thread, the highest clock whose accesses are seen. Shared by all that learned the same. */
 typedef struct emu_seen {
     unsigned references;
+    uint64_t state;           /* a number for its contents: equal numbers, equal contents */
+    uint64_t added;           /* state of the vector that was added last */
     struct emu_seen *next;    /* in the list of free ones */
     struct emu_seen *earlier; /* in the list of all */
     uint32_t clocks[];
@@ -33,12 +35,23 @@ typedef struct emu_clock {
     emu_seen *seen;  /* NULL: nothing but what lies below the floor */
 } emu_clock;
 
+/* What came of joining two vectors, for the next thread that asks the same: whole CTAs do. */
+typedef struct emu_join {
+    uint64_t left, right; /* states; 0: empty */
+    emu_seen *result;
+} emu_join;
+
+enum { EMU_JOINS = 4 };
+
 /* Time in one CTA. */
 typedef struct emu_time {
     unsigned n_threads;
     uint32_t first;  /* clock at which the CTA started: stamps below are of earlier CTAs */
     uint32_t floor;  /* all below it is seen by everybody */
     uint32_t latest; /* highest clock of any thread */
+    uint64_t states; /* given out so far */
+    emu_join joins[EMU_JOINS];
+    unsigned next_join;
     emu_seen *free;
     emu_seen *all; /* a fault leaves references behind in the frames of the threads that it ends */
     const tsr_allocator *allocator;

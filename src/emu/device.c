@@ -34,6 +34,7 @@ typedef struct emu_device {
     unsigned long long seed;
     tsr_emu_trace *trace;           /* of the next launches, or NULL */
     const tsr_emu_watcher *watcher; /* likewise */
+    tsr_emu_pool *pool;
 } emu_device;
 
 /* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
@@ -68,7 +69,11 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
     emu_device *impl = tsr_alloc(options->allocator, 0, sizeof *impl);
     if (!impl)
         return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
-    *impl = (emu_device){.seed = seed};
+    *impl = (emu_device){.seed = seed, .pool = tsr_emu_pool_make(options->allocator)};
+    if (!impl->pool) {
+        tsr_free(options->allocator, impl);
+        return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
+    }
     out->kind = TSR_DEVICE_EMU;
     snprintf(out->id, sizeof out->id, "emu");
     snprintf(out->name, sizeof out->name, "emulator of an NVIDIA H200");
@@ -85,6 +90,7 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
 
 static void emu_close(tsr_device *device)
 {
+    tsr_emu_pool_free(((emu_device *)device->impl)->pool);
     tsr_free(device->allocator, device->impl);
     device->impl = NULL;
 }
@@ -145,6 +151,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .dtype_b = problem->b.dtype,
         .dtype_c = problem->c.dtype,
         .dtype_d = problem->d.dtype,
+        .pads = row->role == TSR_ROLE_PAD,
         .grid = grid,
         .threads_x = (unsigned)row->threads_x,
         .threads_y = (unsigned)row->threads_y,
@@ -153,6 +160,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .seed = impl->seed,
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,
+        .pool = impl->pool,
         .trace = impl->trace,
         .watcher = impl->watcher,
     };

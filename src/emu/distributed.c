@@ -7,26 +7,26 @@ void tsr_emu_reach(emu_thread *self, unsigned rank, const void *place)
 {
     const emu_launch *launch = self->cta->worker->launch;
     const emu_cta_hopper *hopper = self->cta->hopper;
-    if (rank >= launch->cluster)
+    if (rank >= launch->shape.cluster)
         tsr_emu_break("the cluster has no CTA of this rank", place);
     if (rank == self->rank)
         return;
     if (hopper->cluster.phase == 0)
         tsr_emu_break("another CTA's shared memory is used before the cluster has met: it may not run yet", place);
-    if (hopper->ended[rank] == launch->cta_threads)
+    if (hopper->ended[rank] == launch->shape.cta_threads)
         tsr_emu_break("the shared memory of a CTA that has ended is used", place);
     self->hopper->reached[rank] = (emu_reach){self->clock.stamp >> EMU_STAMP_SHIFT, place};
 }
 
 unsigned tsr_emu_cluster_size(void)
 {
-    return tsr_emu_current->cta->worker->launch->cluster;
+    return tsr_emu_current->cta->worker->launch->shape.cluster;
 }
 
 unsigned tsr_emu_cluster_map(unsigned address, unsigned rank)
 {
     const emu_thread *self = tsr_emu_current;
-    if (rank >= self->cta->worker->launch->cluster)
+    if (rank >= self->cta->worker->launch->shape.cluster)
         tsr_emu_break("the cluster has no CTA of this rank", __builtin_return_address(0));
     return rank << EMU_RANK_SHIFT | (address & EMU_OFFSET_MASK);
 }
@@ -50,7 +50,7 @@ static unsigned char *reach_bytes(unsigned address, unsigned bytes, int is_write
         fault.past_bytes = (long long)inside;
         tsr_emu_fail_thread(&fault, place);
     }
-    const size_t offset = rank * cta->worker->launch->window_stride + inside;
+    const size_t offset = rank * cta->worker->launch->shape.window_stride + inside;
     if (!record(&cta->shared, offset, bytes, &self->clock, &fault)) {
         fault.size = bytes;
         fault.is_write = is_write;

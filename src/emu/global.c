@@ -35,6 +35,17 @@ static void operand_make(emu_operand *o, char name, const void *base, tsr_dtype 
         o->span_bytes = ((batch - 1) * batch_stride + matrix_span(o)) << shift;
 }
 
+/* An operand without gaps as one long row: what straddles two of its rows is still inside. */
+static void join_rows(emu_operand *o)
+{
+    const long long elements = o->rows * o->columns;
+    if (o->span_bytes == 0 || o->ld != o->columns || (o->batch > 1 && o->batch_stride % elements != 0) ||
+        o->batch_stride > elements)
+        return;
+    o->columns = o->ld = o->batch_stride == 0 ? elements : elements * o->batch;
+    o->rows = o->batch = 1;
+}
+
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
 {
     const tsr_gemm_args *g = job->args;
@@ -46,6 +57,12 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
                  g->batch_b);
     operand_make(c, 'C', g->c, job->dtype_c, g->m, g->n, g->ldc, g->batch, g->batch_c);
     operand_make(d, 'D', g->d, job->dtype_d, g->m, g->n, g->ldd, g->batch, g->batch_d);
+    if (job->pads) { /* C and D are the copies of A and B, of which the ends of the rows may be written too */
+        operand_make(c, 'C', g->c, job->dtype_a, a->rows, g->ldc, g->ldc, g->batch, g->batch_c);
+        operand_make(d, 'D', g->d, job->dtype_b, b->rows, g->ldd, g->ldd, g->batch, g->batch_d);
+        join_rows(a);
+        join_rows(b);
+    }
     emu_operand *workspace = &global->operands[EMU_WORKSPACE];
     const long long bytes = (long long)job->workspace_bytes;
     operand_make(workspace, 'W', g->workspace, TSR_U8, 1, bytes, bytes, 1, 0);
@@ -53,6 +70,11 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
     a->readable = b->readable = g->k > 0;
     c->readable = g->beta != 0.0;
     d->writable = d->claimed = 1;
+    if (job->pads) {
+        c->readable = d->claimed = 0;
+        c->writable = 1;
+        return;
+    }
     c->claimed = c->base == d->base && c->element_shift == d->element_shift && c->ld == d->ld &&
                  (c->batch_stride == d->batch_stride || c->batch <= 1);
 }
@@ -268,7 +290,7 @@ static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, con
 int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
                           const emu_agent *agent, emu_fault *fault)
 {
-    for (int i = is_write ? EMU_D : EMU_A; i < EMU_OPERANDS; i++) {
+    for (int i = is_write ? EMU_C : EMU_A; i < EMU_OPERANDS; i++) {
         const emu_operand *o = &global->operands[i];
         location at;
         if (!(is_write ? o->writable : o->readable) || !locate(o, (uintptr_t)address, size, &at) || !at.inside)

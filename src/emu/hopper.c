@@ -7,23 +7,22 @@
 
 int tsr_emu_hopper_make(emu_cta *cta)
 {
-    const emu_launch *launch = cta->worker->launch;
-    const tsr_allocator *allocator = launch->job->allocator;
-    const unsigned cta_groups = (launch->cta_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
-    const unsigned n_groups = cta_groups * launch->cluster;
+    const tsr_allocator *allocator = cta->shape.allocator;
+    const unsigned cta_groups = (cta->shape.cta_threads + EMU_GROUP_THREADS - 1) / EMU_GROUP_THREADS;
+    const unsigned n_groups = cta_groups * (cta->shape.n_threads / cta->shape.cta_threads);
     emu_cta_hopper *hopper = tsr_alloc(allocator, 64, sizeof *hopper);
     if (!hopper)
         return 0;
     *hopper = (emu_cta_hopper){.n_groups = n_groups, .cta_groups = cta_groups};
     cta->hopper = hopper;
     hopper->groups = tsr_alloc(allocator, 64, n_groups * sizeof *hopper->groups);
-    hopper->fences = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->fences);
-    hopper->threads = tsr_alloc(allocator, 64, launch->n_threads * sizeof *hopper->threads);
+    hopper->fences = tsr_alloc(allocator, 64, cta->shape.n_threads * sizeof *hopper->fences);
+    hopper->threads = tsr_alloc(allocator, 64, cta->shape.n_threads * sizeof *hopper->threads);
     if (!hopper->groups || !hopper->fences || !hopper->threads)
         return 0;
     for (unsigned i = 0; i < n_groups; i++)
         hopper->groups[i] = (emu_group){0};
-    for (unsigned i = 0; i < launch->n_threads; i++) {
+    for (unsigned i = 0; i < cta->shape.n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         thread->n_products = thread->n_stores = 0;
         cta->threads[i].hopper = thread;
@@ -33,7 +32,7 @@ int tsr_emu_hopper_make(emu_cta *cta)
 
 static unsigned group_in_cta(const emu_thread *thread)
 {
-    return (thread->id - thread->rank * thread->cta->worker->launch->cta_threads) / EMU_GROUP_THREADS;
+    return (thread->id - thread->rank * thread->cta->shape.cta_threads) / EMU_GROUP_THREADS;
 }
 
 emu_group *tsr_emu_group_of(const emu_thread *thread)
@@ -44,7 +43,7 @@ emu_group *tsr_emu_group_of(const emu_thread *thread)
 
 emu_thread *tsr_emu_group_threads(const emu_thread *thread)
 {
-    const unsigned first = thread->rank * thread->cta->worker->launch->cta_threads;
+    const unsigned first = thread->rank * thread->cta->shape.cta_threads;
     return &thread->cta->threads[first + group_in_cta(thread) * EMU_GROUP_THREADS];
 }
 
@@ -58,7 +57,6 @@ static void drop_meeting(emu_time *time, emu_meeting *meeting)
 /* Forgets what the slot's last CTA left, finished or not. */
 static void clear(emu_cta *cta)
 {
-    const emu_launch *launch = cta->worker->launch;
     emu_cta_hopper *hopper = cta->hopper;
     emu_time *time = &cta->shared.time;
     for (unsigned i = 0; i < hopper->n_mbarriers; i++) {
@@ -80,7 +78,7 @@ static void clear(emu_cta *cta)
         hopper->ends[i] = NULL;
         hopper->ended[i] = 0;
     }
-    for (unsigned i = 0; hopper->threads && i < launch->n_threads; i++) {
+    for (unsigned i = 0; hopper->threads && i < cta->shape.n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         for (unsigned j = 0; j < thread->n_products; j++)
             tsr_emu_seen_drop(time, thread->products[j].seen);
@@ -92,7 +90,7 @@ static void clear(emu_cta *cta)
 
 void tsr_emu_hopper_free(emu_cta *cta)
 {
-    const tsr_allocator *allocator = cta->worker->launch->job->allocator;
+    const tsr_allocator *allocator = cta->shape.allocator;
     emu_cta_hopper *hopper = cta->hopper;
     if (!hopper)
         return;
@@ -122,7 +120,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
         emu_group *group = &hopper->groups[i];
         *group = (emu_group){.tiles = group->tiles};
     }
-    for (unsigned i = 0; i < launch->n_threads; i++) {
+    for (unsigned i = 0; i < launch->shape.n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         hopper->fences[i].count = 0;
         memset(thread->reached, 0, sizeof thread->reached);
@@ -248,7 +246,7 @@ static void end_window(emu_thread *last, unsigned rank)
     for (unsigned i = 0; i < hopper->n_mbarriers; i++)
         if (hopper->mbarriers[i].loads && hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
             tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", last->place);
-    for (unsigned i = 0; i < launch->n_threads; i++) {
+    for (unsigned i = 0; i < launch->shape.n_threads; i++) {
         const emu_reach *reach = &last->cta->threads[i].hopper->reached[rank];
         if (reach->clock && hopper->ends[rank]->clocks[i] < reach->clock)
             tsr_emu_break("this CTA may end while another one still reaches into its shared memory", reach->place);
@@ -264,9 +262,9 @@ void tsr_emu_hopper_thread_ends(emu_thread *thread)
     if (thread->hopper->has_arrived)
         tsr_emu_break("a thread ends between its arrival and its wait at the cluster's barrier",
                       __builtin_return_address(0));
-    if (launch->cluster > 1)
+    if (launch->shape.cluster > 1)
         tsr_emu_release(thread, &hopper->ends[thread->rank]);
-    if (++hopper->ended[thread->rank] == launch->cta_threads)
+    if (++hopper->ended[thread->rank] == launch->shape.cta_threads)
         end_window(thread, thread->rank);
     thread->cta->live--; /* as it will be */
     complete_cluster(thread->cta);

@@ -16,6 +16,7 @@
 #include "emu/hopper.h"
 #include "emu/run.h"
 #include "emu/shared.h"
+#include "emu/slot.h"
 #include "emu/trace.h"
 #include "ptx/emulator.h"
 
@@ -75,6 +76,7 @@ typedef struct emu_named {
 /* One resident CTA, or cluster of CTAs: then its threads are those of all, its shared memory has a window for each, and
  * the clocks order all its threads. The slot is reused from CTA to CTA. */
 struct emu_cta {
+    emu_shape shape; /* of its memory */
     emu_worker *worker;
     long long number; /* in the grid, x fastest; of clusters, where there are some */
     tsr_emu_uint3 idx;
@@ -109,12 +111,8 @@ struct emu_worker {
 
 struct emu_launch {
     const tsr_emu_job *job;
-    unsigned cluster;     /* CTAs of a slot, at least 1 */
-    int is_hopper;        /* the kernel may use what compute capability 9.0 brought */
-    unsigned cta_threads; /* of a CTA */
-    unsigned n_threads;   /* of a slot */
-    size_t window_stride; /* from CTA to CTA in a slot's shared memory */
-    long long n_ctas;     /* slots of the grid */
+    emu_shape shape;  /* of its slots */
+    long long n_ctas; /* slots of the grid */
     atomic_llong next_cta;
     atomic_llong stop_at; /* CTAs from this number on need not run: an earlier one failed */
     atomic_llong n_resident;

@@ -20,7 +20,7 @@ static emu_mbarrier *use(emu_thread *self, unsigned address, unsigned rank, cons
 {
     emu_cta *cta = self->cta;
     const size_t offset =
-        tsr_emu_place_in_slot(self, address, 8, place) - self->window + rank * cta->worker->launch->window_stride;
+        tsr_emu_place_in_slot(self, address, 8, place) - self->window + rank * cta->worker->launch->shape.window_stride;
     emu_fault fault = {0};
     emu_mbarrier *bar = tsr_emu_find_mbarrier(cta, offset);
     if (!bar)

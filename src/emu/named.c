@@ -25,7 +25,7 @@ static const char *broken_rule(const emu_named *named, unsigned n_threads, unsig
 static void complete(emu_cta *cta, unsigned id)
 {
     emu_named *named = &cta->named[id];
-    for (unsigned i = 0; i < cta->worker->launch->n_threads; i++) {
+    for (unsigned i = 0; i < cta->worker->launch->shape.n_threads; i++) {
         emu_thread *thread = &cta->threads[i];
         if (thread->state != EMU_AT_NAMED || thread->named_id != id)
             continue;
@@ -61,7 +61,7 @@ void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits)
 {
     emu_thread *self = tsr_emu_current;
     const unsigned index = self->rank * EMU_NAMED_BARRIERS + id % EMU_NAMED_BARRIERS;
-    const char *rule = broken_rule(&self->cta->named[index], self->cta->worker->launch->cta_threads, id, threads);
+    const char *rule = broken_rule(&self->cta->named[index], self->cta->worker->launch->shape.cta_threads, id, threads);
     if (rule)
         tsr_emu_misuse(rule);
     come(self, index, threads, waits, __builtin_return_address(0));
@@ -69,5 +69,5 @@ void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits)
 
 void tsr_emu_barrier_in_cluster(emu_thread *self, const void *place)
 {
-    come(self, self->rank * EMU_NAMED_BARRIERS, self->cta->worker->launch->cta_threads, 1, place);
+    come(self, self->rank * EMU_NAMED_BARRIERS, self->cta->worker->launch->shape.cta_threads, 1, place);
 }

@@ -1,65 +1,22 @@
 /* A worker's CTAs. Most kernels need one at a time. Where CTAs wait for each other, more become resident: whenever all
  * that are wait, one more is started, up to what the GPU would hold. */
 #include <sched.h>
-#include <sys/mman.h>
 
 #include "emu/machine.h"
-
-static void slot_free(emu_cta *cta, const emu_launch *launch)
-{
-    const tsr_allocator *allocator = launch->job->allocator;
-    if (cta->stacks)
-        munmap(cta->stacks, (size_t)launch->n_threads * EMU_STACK_STRIDE);
-    tsr_emu_reset_named(cta);
-    for (unsigned i = 0; cta->threads && i < launch->n_threads; i++) {
-        tsr_emu_copies_free(&cta->threads[i].copies, allocator);
-        tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
-    }
-    tsr_emu_hopper_free(cta);
-    tsr_emu_watch_free(cta);
-    tsr_free(allocator, cta->threads);
-    tsr_free(allocator, cta->ready);
-    tsr_emu_far_free(&cta->far, allocator);
-    tsr_emu_shared_free(&cta->shared, allocator);
-    tsr_free(allocator, cta);
-}
-
-static int slot_fill(emu_cta *cta, emu_worker *worker)
-{
-    const emu_launch *launch = worker->launch;
-    const tsr_emu_job *job = launch->job;
-    *cta = (emu_cta){.worker = worker, .window_bytes = job->shared_bytes};
-    if (!tsr_emu_shared_make(&cta->shared, launch->window_stride * (launch->cluster - 1) + job->shared_bytes,
-                             launch->n_threads, job->allocator))
-        return 0;
-    cta->ready = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->ready);
-    cta->threads = tsr_alloc(job->allocator, 64, launch->n_threads * sizeof *cta->threads);
-    for (unsigned i = 0; cta->threads && i < launch->n_threads; i++)
-        cta->threads[i] =
-            (emu_thread){.cta = cta,
-                         .id = i,
-                         .rank = i / launch->cta_threads,
-                         .window = i / launch->cta_threads * launch->window_stride,
-                         .idx = {i % launch->cta_threads % job->threads_x, i % launch->cta_threads / job->threads_x, 0},
-                         .state = EMU_ENDED};
-    void *stacks = mmap(NULL, (size_t)launch->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cta->stacks = stacks == MAP_FAILED ? NULL : stacks;
-    return cta->ready && cta->threads && cta->stacks && (!launch->is_hopper || tsr_emu_hopper_make(cta)) &&
-           (!job->watcher || tsr_emu_watch_make(cta));
-}
 
 /* Memory for one more resident CTA, NULL when there is not enough. */
 static emu_cta *slot_make(emu_worker *worker)
 {
     emu_cta *cta = worker->free;
-    if (cta) {
+    if (cta)
         worker->free = cta->next;
-        return cta;
-    }
-    cta = tsr_alloc(worker->launch->job->allocator, 64, sizeof *cta);
-    if (cta && !slot_fill(cta, worker)) {
-        slot_free(cta, worker->launch);
+    else
+        cta = tsr_emu_slot_make(&worker->launch->shape, worker->launch->job->pool);
+    if (!cta)
+        return NULL;
+    cta->worker = worker;
+    if (worker->launch->job->watcher && !cta->watch && !tsr_emu_watch_make(cta)) {
+        tsr_emu_slot_free(cta);
         return NULL;
     }
     return cta;
@@ -67,12 +24,16 @@ static emu_cta *slot_make(emu_worker *worker)
 
 void tsr_emu_worker_free(emu_worker *worker)
 {
-    emu_cta *lists[] = {worker->resident, worker->free};
-    for (int i = 0; i < 2; i++)
-        for (emu_cta *cta = lists[i], *next; cta; cta = next) {
-            next = cta->next;
-            slot_free(cta, worker->launch);
-        }
+    /* A fault leaves a slot's threads where they were; only slots of CTAs that ended are good for the next launch. */
+    tsr_emu_pool *pool = worker->fault.kind == EMU_NO_FAULT ? worker->launch->job->pool : NULL;
+    for (emu_cta *cta = worker->resident, *next; cta; cta = next) {
+        next = cta->next;
+        tsr_emu_slot_free(cta);
+    }
+    for (emu_cta *cta = worker->free, *next; cta; cta = next) {
+        next = cta->next;
+        tsr_emu_slot_keep(cta, pool);
+    }
 }
 
 /* Starts the next CTA of the grid. 0 if there is none left, or no room on the GPU. */
@@ -88,7 +49,7 @@ static int admit(emu_worker *worker)
     do
         number = atomic_fetch_add(&launch->next_cta, 1);
     while (watcher && watcher->select && number < launch->n_ctas &&
-           !watcher->select(watcher->user, number * launch->cluster));
+           !watcher->select(watcher->user, number * launch->shape.cluster));
     if (number >= atomic_load(&launch->stop_at)) {
         atomic_fetch_sub(&launch->n_resident, 1);
         return 0;

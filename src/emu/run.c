@@ -37,10 +37,10 @@ static tsr_status run_workers(emu_launch *launch, emu_worker *workers, int n_wor
         return TSR_OK;
     /* From slots to CTAs. */
     emu_fault named = *first;
-    named.cta = first->cta * launch->cluster + first->thread / launch->cta_threads;
-    named.thread = first->thread % launch->cta_threads;
-    named.other_cta = first->other_cta * launch->cluster + first->other_thread / launch->cta_threads;
-    named.other_thread = first->other_thread % launch->cta_threads;
+    named.cta = first->cta * launch->shape.cluster + first->thread / launch->shape.cta_threads;
+    named.thread = first->thread % launch->shape.cta_threads;
+    named.other_cta = first->other_cta * launch->shape.cluster + first->other_thread / launch->shape.cta_threads;
+    named.other_thread = first->other_thread % launch->shape.cta_threads;
     return tsr_emu_report(&named, job->name, job->threads_x, job->grid.x, job->grid.y);
 }
 
@@ -49,11 +49,14 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
     enum { WINDOW_GAP = 64 << 10 }; /* what misses a CTA's shared memory by little is in nobody's */
     const unsigned cluster = job->cluster > 1 ? (unsigned)job->cluster : 1, threads = job->threads_x * job->threads_y;
     emu_launch launch = {.job = job,
-                         .cluster = cluster,
-                         .is_hopper = job->kernel_tma || cluster > 1 || job->arch >= 90 || job->is_dependent,
-                         .cta_threads = threads,
-                         .n_threads = threads * cluster,
-                         .window_stride = (job->shared_bytes + 1023) / 1024 * 1024 + WINDOW_GAP,
+                         .shape = {.cluster = cluster,
+                                   .cta_threads = threads,
+                                   .n_threads = threads * cluster,
+                                   .threads_x = job->threads_x,
+                                   .shared_bytes = job->shared_bytes,
+                                   .window_stride = (job->shared_bytes + 1023) / 1024 * 1024 + WINDOW_GAP,
+                                   .is_hopper = job->kernel_tma || cluster > 1 || job->arch >= 90 || job->is_dependent,
+                                   .allocator = job->allocator},
                          .n_ctas = job->grid.x / cluster * job->grid.y * job->grid.z};
     if (cluster > EMU_MAX_CLUSTER || (cluster > 1 && (job->grid.x % cluster || threads % 32)))
         return tsr_fail(TSR_INTERNAL, "%s: %lld CTAs of %u threads do not form clusters of %u", job->name, job->grid.x,
@@ -61,9 +64,9 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
     if (threads < 1 || threads > TSR_EMU_MAX_THREADS)
         return tsr_fail(TSR_INTERNAL, "%s: a CTA of %u threads, must be 1 to %d", job->name, threads,
                         TSR_EMU_MAX_THREADS);
-    if (launch.n_threads > TSR_EMU_MAX_SLOT_THREADS)
+    if (launch.shape.n_threads > TSR_EMU_MAX_SLOT_THREADS)
         return tsr_fail(TSR_UNSUPPORTED, "%s: the emulator runs clusters of at most %d threads, this has %u", job->name,
-                        TSR_EMU_MAX_SLOT_THREADS, launch.n_threads);
+                        TSR_EMU_MAX_SLOT_THREADS, launch.shape.n_threads);
     if (launch.n_ctas <= 0)
         return TSR_OK;
     const tsr_emu_trace *trace = job->trace;
@@ -73,7 +76,7 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
     atomic_init(&launch.next_cta, is_alone ? trace->cta / cluster : 0);
     atomic_init(&launch.stop_at, launch.n_ctas);
     atomic_init(&launch.n_resident, 0);
-    launch.max_resident = occupancy(job, launch.n_threads);
+    launch.max_resident = occupancy(job, launch.shape.n_threads);
     atomic_init(&launch.progress, 0);
 
     int n_workers = job->workers < 1 ? 1 : job->workers > EMU_MAX_WORKERS ? EMU_MAX_WORKERS : job->workers;

@@ -8,6 +8,11 @@
 #include "emu/trace.h"
 #include "emu/watch.h"
 
+/* Memory that launches leave to the next ones; for a device, which may run several at once. */
+typedef struct tsr_emu_pool tsr_emu_pool;
+tsr_emu_pool *tsr_emu_pool_make(const tsr_allocator *allocator); /* NULL when out of memory */
+void tsr_emu_pool_free(tsr_emu_pool *pool);                      /* NULL is fine; no launch may be under way */
+
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
     /* One of the two. */
@@ -19,6 +24,7 @@ typedef struct tsr_emu_job {
     int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */
     const tsr_gemm_args *args;   /* also says which addresses may be touched, with the dtypes below */
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
+    int pads;      /* the kernel copies A and B to C and D (kernels/aux/pad.cu) */
     tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */
     unsigned threads_x, threads_y;
     size_t shared_bytes;
@@ -28,6 +34,7 @@ typedef struct tsr_emu_job {
     const tsr_allocator *allocator;
     tsr_emu_trace *trace;           /* NULL: none */
     const tsr_emu_watcher *watcher; /* NULL: none; else the kernel is one compiled for it */
+    tsr_emu_pool *pool;             /* with the same allocator; NULL: none */
 } tsr_emu_job;
 
 enum {

@@ -59,7 +59,7 @@ static void go_on(emu_thread *self, int ended)
     emu_cta *cta = self->cta;
     /* When every ready thread polls in vain, other CTAs must run. */
     const int is_idle = cta->polls > cta->ready_count;
-    emu_thread *next = is_idle ? NULL : next_ready(cta, cta->worker->launch->n_threads);
+    emu_thread *next = is_idle ? NULL : next_ready(cta, cta->worker->launch->shape.n_threads);
     if (next == self)
         return;
     tsr_emu_current = next;
@@ -74,7 +74,7 @@ void tsr_emu_wait(emu_thread *self)
 void tsr_emu_wake(emu_thread *thread)
 {
     emu_cta *cta = thread->cta;
-    const unsigned n_threads = cta->worker->launch->n_threads;
+    const unsigned n_threads = cta->worker->launch->shape.n_threads;
     const unsigned end = cta->ready_first + cta->ready_count++;
     cta->ready[end < n_threads ? end : end - n_threads] = (uint16_t)thread->id;
     thread->state = EMU_READY;
@@ -84,11 +84,11 @@ void tsr_emu_barrier(void)
 {
     emu_thread *self = tsr_emu_current;
     emu_cta *cta = self->cta;
-    const unsigned n_threads = cta->worker->launch->n_threads;
+    const unsigned n_threads = cta->worker->launch->shape.n_threads;
     cta->polls = 0;
     if (cta->trace)
         tsr_emu_trace_meeting(self, TSR_TRACE_BARRIER, __builtin_return_address(0));
-    if (cta->worker->launch->cluster > 1) {
+    if (cta->worker->launch->shape.cluster > 1) {
         tsr_emu_barrier_in_cluster(self, __builtin_return_address(0));
         return;
     }
@@ -139,7 +139,7 @@ static void thread_main(void)
 /* Threads wait for each other and none can go on: says for each place how many are there, and who is the first. */
 void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
 {
-    const unsigned n_threads = cta->worker->launch->n_threads;
+    const unsigned n_threads = cta->worker->launch->shape.n_threads;
     const emu_thread *first_waiting = NULL;
     for (unsigned i = 0; i < n_threads && !first_waiting; i++)
         if (cta->threads[i].state != EMU_ENDED)
@@ -179,11 +179,11 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     const tsr_grid *grid = &launch->job->grid;
     cta->number = number;
     tsr_emu_trace *trace = launch->job->trace;
-    cta->trace = trace && trace->cta / launch->cluster == number ? trace : NULL;
-    const long long first = number * launch->cluster;
+    cta->trace = trace && trace->cta / launch->shape.cluster == number ? trace : NULL;
+    const long long first = number * launch->shape.cluster;
     cta->idx = (tsr_emu_uint3){(unsigned)(first % grid->x), (unsigned)(first / grid->x % grid->y),
                                (unsigned)(first / grid->x / grid->y)};
-    cta->live = launch->n_threads;
+    cta->live = launch->shape.n_threads;
     cta->waiting = 0;
     cta->polls = 0;
     tsr_emu_far_forget(&cta->far, launch->job->allocator);
@@ -193,7 +193,7 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
     tsr_emu_shared_begin(&cta->shared);
     if (cta->hopper)
         tsr_emu_hopper_begin(cta);
-    for (unsigned i = 0; i < launch->n_threads; i++) {
+    for (unsigned i = 0; i < launch->shape.n_threads; i++) {
         emu_thread *thread = &cta->threads[i];
         thread->state = EMU_READY;
         thread->place = NULL;
@@ -202,14 +202,14 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
         tsr_fiber_make(&thread->fiber, cta->stacks + i * EMU_STACK_STRIDE, EMU_STACK_BYTES - EMU_STACK_COLOUR(i),
                        thread_main);
     }
-    ready_all(cta, launch->n_threads);
+    ready_all(cta, launch->shape.n_threads);
 }
 
 void tsr_emu_run_cta(emu_cta *cta)
 {
     emu_worker *worker = cta->worker;
     cta->polls = 0;
-    emu_thread *first = next_ready(cta, worker->launch->n_threads);
+    emu_thread *first = next_ready(cta, worker->launch->shape.n_threads);
     tsr_emu_current = first;
     tsr_fiber_switch(&worker->scheduler, &first->fiber, 0);
     if (worker->fault.kind == EMU_NO_FAULT && cta->live > 0 && cta->ready_count == 0)

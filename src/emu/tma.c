@@ -115,7 +115,7 @@ void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, 
     const size_t bar_at = tsr_emu_place_in_slot(self, bar, 8, place) - self->window;
     if (to % 128)
         tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
-    if (mask >> launch->cluster)
+    if (mask >> launch->shape.cluster)
         tsr_emu_break("a multicast to a CTA that the cluster does not have", place);
     const uint64_t served = mask ? (uint64_t)__builtin_popcount(mask) : 1;
     for (int row = 0; row < spec.box[1]; row++) {
@@ -129,10 +129,10 @@ void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, 
     const emu_stamp stamp = self->clock.stamp;
     emu_seen *seen = NULL;
     tsr_emu_release(self, &seen);
-    for (unsigned rank = 0; rank < launch->cluster; rank++)
+    for (unsigned rank = 0; rank < launch->shape.cluster; rank++)
         if (mask ? mask >> rank & 1 : rank == self->rank)
-            start_load(self, &spec, at, rank * launch->window_stride + to_at, rank * launch->window_stride + bar_at,
-                       stamp, seen, place);
+            start_load(self, &spec, at, rank * launch->shape.window_stride + to_at,
+                       rank * launch->shape.window_stride + bar_at, stamp, seen, place);
     tsr_emu_seen_drop(&self->cta->shared.time, seen);
 }
 

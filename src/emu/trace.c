@@ -41,12 +41,12 @@ static tsr_trace_event *add(tsr_emu_trace *trace)
 static int is_wanted(const emu_thread *thread)
 {
     const emu_cta *cta = thread->cta;
-    return cta->trace->cta == cta->number * cta->worker->launch->cluster + thread->rank;
+    return cta->trace->cta == cta->number * cta->worker->launch->shape.cluster + thread->rank;
 }
 
 static tsr_trace_event start(const emu_thread *thread, tsr_trace_kind kind, const void *place)
 {
-    const unsigned id = thread->id % thread->cta->worker->launch->cta_threads;
+    const unsigned id = thread->id % thread->cta->worker->launch->shape.cta_threads;
     return (tsr_trace_event){.kind = (unsigned char)kind, .thread = (unsigned short)id, .place = place};
 }
 

@@ -5,7 +5,7 @@
 /* Lanes of this warp that there are. */
 static unsigned existing_lanes(const emu_thread *thread)
 {
-    const unsigned rest = thread->cta->worker->launch->n_threads - (thread->id & ~31u);
+    const unsigned rest = thread->cta->worker->launch->shape.n_threads - (thread->id & ~31u);
     return rest >= 32 ? 0xffffffffu : (1u << rest) - 1;
 }
 

@@ -20,20 +20,19 @@ int tsr_emu_watch_make(emu_cta *cta)
         return 0;
     *watch = (emu_watch){.watcher = launch->job->watcher};
     watch->flow = tsr_emu_flow_make(allocator);
-    watch->lanes = tsr_alloc(allocator, 64, launch->n_threads * sizeof *watch->lanes);
+    watch->lanes = tsr_alloc(allocator, 64, launch->shape.n_threads * sizeof *watch->lanes);
     if (watch->lanes)
-        memset(watch->lanes, 0, launch->n_threads * sizeof *watch->lanes);
+        memset(watch->lanes, 0, launch->shape.n_threads * sizeof *watch->lanes);
     return watch->flow && watch->lanes;
 }
 
 void tsr_emu_watch_free(emu_cta *cta)
 {
     emu_watch *watch = cta->watch;
-    const emu_launch *launch = cta->worker->launch;
-    const tsr_allocator *allocator = launch->job->allocator;
+    const tsr_allocator *allocator = cta->shape.allocator;
     if (!watch)
         return;
-    for (unsigned i = 0; watch->lanes && i < launch->n_threads; i++)
+    for (unsigned i = 0; watch->lanes && i < cta->shape.n_threads; i++)
         tsr_free(allocator, watch->lanes[i].records);
     if (watch->state)
         watch->watcher->end(watch->watcher->user, watch->state);
@@ -47,10 +46,10 @@ int tsr_emu_watch_begin(emu_cta *cta)
 {
     emu_watch *watch = cta->watch;
     const emu_launch *launch = cta->worker->launch;
-    tsr_emu_lanes_begin(watch->lanes, launch->n_threads);
+    tsr_emu_lanes_begin(watch->lanes, launch->shape.n_threads);
     if (watch->state)
         watch->watcher->end(watch->watcher->user, watch->state);
-    watch->state = watch->watcher->begin(watch->watcher->user, cta->number * launch->cluster);
+    watch->state = watch->watcher->begin(watch->watcher->user, cta->number * launch->shape.cluster);
     return watch->state != NULL;
 }
 
@@ -58,9 +57,9 @@ int tsr_emu_watch_meet(emu_cta *cta)
 {
     emu_watch *watch = cta->watch;
     const emu_launch *launch = cta->worker->launch;
-    for (unsigned first = 0; first < launch->n_threads; first += 32) {
-        const unsigned in_cta = first % launch->cta_threads, rest = launch->n_threads - first;
-        tsr_watch_event event = {.cta = cta->number * launch->cluster + first / launch->cta_threads,
+    for (unsigned first = 0; first < launch->shape.n_threads; first += 32) {
+        const unsigned in_cta = first % launch->shape.cta_threads, rest = launch->shape.n_threads - first;
+        tsr_watch_event event = {.cta = cta->number * launch->shape.cluster + first / launch->shape.cta_threads,
                                  .warp = in_cta / 32};
         if (!tsr_emu_align(watch->flow, watch->lanes + first, rest < 32 ? rest : 32, watch->watcher, watch->state,
                            &event))

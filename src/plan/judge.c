@@ -7,6 +7,7 @@
 
 #include "core/memory.h"
 #include "core/tensor_spec.h"
+#include "plan/pad.h"
 #include "plan/plan.h"
 
 #define MAX_GRID_X      2147483647LL         /* CUDA's limit of gridDim.x */
@@ -34,23 +35,22 @@ static int dtypes_fit(const tsr_row *row, const tsr_problem *p)
            p->d.dtype == row->dtype_cd && p->compute == row->compute;
 }
 
-static int alignment_fits(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+/* Which operands must be copied to aligned rows first goes to *pads. */
+static int alignment_fits(const tsr_row *row, const tsr_problem *p, const tsr_target *target, unsigned *pads,
+                          char *reason, size_t reason_bytes)
 {
-    for (const char *which = "ab"; row->tma && *which; which++) {
-        const tsr_operand *operand = tsr_problem_operand(p, *which);
-        const long long element = (long long)tsr_dtype_bytes(operand->dtype);
-        if (operand->align_bytes % TSR_TENSOR_ALIGN_BYTES || operand->ld * element % TSR_TENSOR_ALIGN_BYTES ||
-            operand->batch_stride * element % TSR_TENSOR_ALIGN_BYTES)
-            return refuse(reason, reason_bytes, "%c is not aligned to %d bytes", *which - 'a' + 'A',
-                          TSR_TENSOR_ALIGN_BYTES);
-    }
-    if (row->align_elems <= 1)
-        return 1;
-    for (const char *which = "abcd"; *which; which++) {
-        const tsr_operand *operand = tsr_problem_operand(p, *which);
-        const long long bytes = row->align_elems * (long long)tsr_dtype_bytes(operand->dtype);
-        if (operand->align_bytes % bytes || operand->ld % row->align_elems || operand->batch_stride % row->align_elems)
-            return refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", *which - 'a' + 'A', bytes);
+    char why[64];
+    *pads = 0;
+    for (int i = 0; i < 4; i++) {
+        const char which = "abcd"[i];
+        const long long bytes = tsr_row_align_bytes(row, p, which);
+        if (tsr_operand_is_aligned(p, which, bytes))
+            continue;
+        const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(p->a.dtype));
+        if (which > 'b' || row->kind != TSR_ROW_CUDA || !pad || p->m > MOST_COORDINATE || p->n > MOST_COORDINATE ||
+            p->k > MOST_COORDINATE || !target->backend->has_code(pad, &target->device, why, sizeof why))
+            return refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", which - 'a' + 'A', bytes);
+        *pads |= 1u << i;
     }
     return 1;
 }
@@ -126,8 +126,8 @@ int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_d
     return 1;
 }
 
-int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, char *reason,
-                       size_t reason_bytes)
+int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, unsigned *pads,
+                       char *reason, size_t reason_bytes)
 {
     const tsr_device *device = &target->device;
     reason[0] = '\0';
@@ -146,17 +146,18 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
         for (const char *which = "abd"; *which; which++)
             if (tsr_problem_operand(problem, *which)->memory == TSR_DEVICE)
                 return refuse(reason, reason_bytes, "%c lies in GPU memory", *which - 'a' + 'A');
-    const tsr_problem seen = tsr_device_problem(problem, device);
-    if (!alignment_fits(row, &seen, reason, reason_bytes))
+    const tsr_problem given = tsr_device_problem(problem, device);
+    if (!alignment_fits(row, &given, target, pads, reason, reason_bytes))
         return 0;
+    const tsr_problem seen = tsr_padded_problem(&given, *pads);
     if (row->kind == TSR_ROW_CUDA && !gpu_fits(row, &seen, &device->cuda, reason, reason_bytes))
         return 0;
     if (row->applicable && !row->applicable(row, &seen, device, reason, reason_bytes))
         return 0;
-    const size_t workspace_bytes = tsr_row_work(row, &seen, device).workspace_bytes;
+    const size_t workspace_bytes = tsr_row_workspace(row, &seen, *pads, device).total_bytes;
     if (workspace_bytes > problem->workspace_limit_bytes)
-        return refuse(reason, reason_bytes, "needs %zu bytes of workspace; the limit is %zu", workspace_bytes,
-                      problem->workspace_limit_bytes);
+        return refuse(reason, reason_bytes, "needs %zu bytes of workspace%s; the limit is %zu", workspace_bytes,
+                      *pads ? " to align A or B" : "", problem->workspace_limit_bytes);
     return 1;
 }
 
@@ -167,6 +168,18 @@ static double transfer_ns(const tsr_problem *problem, const tsr_device *device)
         if (tsr_operand_staged(problem, device, *which))
             bytes += (double)tsr_operand_bytes(problem, *which);
     return bytes > 0 ? bytes / device->transfer_bytes_per_s * 1e9 : 0;
+}
+
+/* What an applicable choice costs: the row on aligned operands, copying them, and transfers of host operands. */
+static void price(tsr_choice *choice, const tsr_problem *problem)
+{
+    const tsr_device *device = &choice->target->device;
+    const tsr_problem given = tsr_device_problem(problem, device);
+    const tsr_problem padded = tsr_padded_problem(&given, choice->pads);
+    choice->row->cost(choice->row, &padded, device, &choice->cost);
+    if (choice->pads)
+        tsr_cost_pad(&given, &padded, choice->pads, device, &choice->cost);
+    choice->transfer_ns = transfer_ns(problem, device);
 }
 
 /* Applicable first, then by time; the table's order decides the rest, which keeps the sort stable. */
@@ -198,12 +211,9 @@ size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_
                 choice->row = row;
                 choice->target = &targets[t];
                 choice->applicable =
-                    tsr_row_applicable(row, problem, &targets[t], choice->reason, sizeof choice->reason);
-                if (choice->applicable) {
-                    const tsr_problem device_problem = tsr_device_problem(problem, &targets[t].device);
-                    row->cost(row, &device_problem, &targets[t].device, &choice->cost);
-                    choice->transfer_ns = transfer_ns(problem, &targets[t].device);
-                }
+                    tsr_row_applicable(row, problem, &targets[t], &choice->pads, choice->reason, sizeof choice->reason);
+                if (choice->applicable)
+                    price(choice, problem);
             }
             count++;
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "plan/pad.h"
 
 #define STAGED_ALIGN_BYTES 256 /* cuMemAlloc's alignment */
 
@@ -55,20 +56,58 @@ static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *
                     nearest->reason);
 }
 
+tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, unsigned pads, const tsr_device *device)
+{
+    tsr_workspace workspace = {.main_bytes = tsr_row_work(row, padded, device).workspace_bytes};
+    /* Counters come first even if only another plan that shares the workspace needs them. */
+    size_t at = workspace.main_bytes;
+    if (pads && at < TSR_WORKSPACE_COUNTER_BYTES)
+        at = TSR_WORKSPACE_COUNTER_BYTES;
+    at = (at + STAGED_ALIGN_BYTES - 1) / STAGED_ALIGN_BYTES * STAGED_ALIGN_BYTES;
+    for (int i = 0; i < 2; i++)
+        if (pads >> i & 1) {
+            workspace.copy_at[i] = at;
+            at += tsr_padded_bytes(padded, "ab"[i]);
+        }
+    workspace.total_bytes = pads ? at : workspace.main_bytes;
+    return workspace;
+}
+
+const tsr_step *tsr_plan_main(const tsr_planned *plan)
+{
+    return &plan->steps[plan->step_count - 1];
+}
+
+static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row *row, tsr_work work)
+{
+    tsr_step *step = &plan->steps[plan->step_count++];
+    step->kind = kind;
+    step->row = row;
+    step->work = work;
+    return plan->target->backend->load(&plan->target->device, row, &step->loaded);
+}
+
 static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
 {
+    const tsr_device *device = &choice->target->device;
+    tsr_status status = TSR_OK;
     memset(out, 0, sizeof *out);
     out->problem = *problem;
     out->problem.kernel = NULL;
     out->named = problem->kernel != NULL;
     out->target = choice->target;
-    out->device_problem = tsr_device_problem(&out->problem, &out->target->device);
-    out->steps[0].kind = TSR_STEP_MAIN;
-    out->steps[0].row = choice->row;
-    out->steps[0].work = tsr_row_work(choice->row, &out->device_problem, &out->target->device);
-    out->step_count = 1;
-    out->workspace_bytes = out->steps[0].work.workspace_bytes;
-    return out->target->backend->load(&out->target->device, choice->row, &out->steps[0].loaded);
+    out->pads = choice->pads;
+    out->device_problem = tsr_device_problem(&out->problem, device);
+    out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
+    out->workspace = tsr_row_workspace(choice->row, &out->padded_problem, out->pads, device);
+    out->workspace_bytes = out->workspace.total_bytes;
+    if (out->pads) {
+        const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype));
+        status = add_step(out, TSR_STEP_PAD, pad, (tsr_work){.split = 1});
+    }
+    if (status == TSR_OK)
+        status = add_step(out, TSR_STEP_MAIN, choice->row, tsr_row_work(choice->row, &out->padded_problem, device));
+    return status;
 }
 
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out)
@@ -87,15 +126,53 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     return status;
 }
 
-tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
+static tsr_status launch_pad(const tsr_planned *plan, const tsr_step *step, unsigned pads, const void *a, const void *b,
+                             void *to_a, void *to_b, void *stream)
 {
     const tsr_problem *p = &plan->device_problem;
-    tsr_gemm_args args = {
-        .a = inputs->a,
-        .b = inputs->b,
+    const tsr_gemm_args args = tsr_pad_args(p, &plan->padded_problem, pads, a, b, to_a, to_b);
+    const tsr_launch launch = {
+        .row = step->row,
+        .loaded = step->loaded,
+        .args = &args,
+        .grid = tsr_pad_grid(step->row, p, pads, plan->target->device.cuda.sm_count),
+        .problem = &plan->padded_problem,
+        .threads = p->threads,
+        .stream = stream,
+    };
+    return launch.grid.x > 0 ? plan->target->backend->launch(&plan->target->device, &launch) : TSR_OK;
+}
+
+size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which)
+{
+    return plan->pads & (which == 'a' ? TSR_PAD_A : TSR_PAD_B) ? tsr_padded_bytes(&plan->padded_problem, which) : 0;
+}
+
+tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream)
+{
+    const int is_a = which == 'a';
+    return launch_pad(plan, &plan->steps[0], is_a ? TSR_PAD_A : TSR_PAD_B, is_a ? data : NULL, is_a ? NULL : data,
+                      is_a ? prepared : NULL, is_a ? NULL : prepared, stream);
+}
+
+/* Where the main step finds A or B: prepared, copied, or as the caller gave it. */
+static const void *main_operand(const tsr_planned *plan, const tsr_plan_inputs *inputs, int which)
+{
+    const void *const given[2] = {inputs->a, inputs->b}, *const packed[2] = {inputs->packed_a, inputs->packed_b};
+    if (!(plan->pads >> which & 1))
+        return given[which];
+    return packed[which] ? packed[which] : (char *)inputs->workspace + plan->workspace.copy_at[which];
+}
+
+static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_plan_inputs *inputs)
+{
+    const tsr_problem *p = &plan->padded_problem;
+    return (tsr_gemm_args){
+        .a = main_operand(plan, inputs, 0),
+        .b = main_operand(plan, inputs, 1),
         .c = inputs->beta != 0 ? inputs->c : NULL,
         .d = inputs->d,
-        .workspace = inputs->workspace,
+        .workspace = plan->workspace.main_bytes ? inputs->workspace : NULL,
         .m = p->m,
         .n = p->n,
         .k = inputs->alpha != 0 ? p->k : 0,
@@ -112,25 +189,34 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .beta = inputs->beta,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
+        .split = tsr_plan_main(plan)->work.split,
     };
-    for (int i = 0; i < plan->step_count; i++) {
-        args.split = plan->steps[i].work.split;
-        const tsr_launch launch = {
-            .row = plan->steps[i].row,
-            .loaded = plan->steps[i].loaded,
-            .args = &args,
-            .grid = plan->steps[i].work.grid,
-            .cluster = plan->steps[i].work.cluster,
-            .workspace_bytes = plan->workspace_bytes,
-            .problem = p,
-            .packed_a = inputs->packed_a,
-            .packed_b = inputs->packed_b,
-            .threads = p->threads,
-            .stream = inputs->stream,
-        };
-        const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);
+}
+
+tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
+{
+    const tsr_gemm_args args = main_args(plan, inputs);
+    const tsr_step *step = tsr_plan_main(plan);
+    unsigned pads = args.k > 0 ? plan->pads : 0; /* without a product nobody reads A and B */
+    pads &= ~((inputs->packed_a ? TSR_PAD_A : 0u) | (inputs->packed_b ? TSR_PAD_B : 0u));
+    if (pads) {
+        const tsr_status status = launch_pad(plan, &plan->steps[0], pads, inputs->a, inputs->b, (void *)args.a,
+                                             (void *)args.b, inputs->stream);
         if (status != TSR_OK)
             return status;
     }
-    return TSR_OK;
+    const tsr_launch launch = {
+        .row = step->row,
+        .loaded = step->loaded,
+        .args = &args,
+        .grid = step->work.grid,
+        .cluster = step->work.cluster,
+        .workspace_bytes = plan->workspace.main_bytes,
+        .problem = &plan->padded_problem,
+        .packed_a = inputs->packed_a,
+        .packed_b = inputs->packed_b,
+        .threads = plan->padded_problem.threads,
+        .stream = inputs->stream,
+    };
+    return plan->target->backend->launch(&plan->target->device, &launch);
 }

@@ -24,9 +24,10 @@ int tsr_row_exists(const char *kernel);
 
 /* ---- who applies, at what cost ---- */
 
-/* The checks that all rows share, then the row's own. 0 with the reason if it cannot run the problem there. */
-int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, char *reason,
-                       size_t reason_bytes);
+/* The checks that all rows share, then the row's own. 0 with the reason if it cannot run the problem there. *pads gets
+ * the operands that must be copied to aligned rows first (plan/pad.h). */
+int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, unsigned *pads,
+                       char *reason, size_t reason_bytes);
 
 /* For rows' `applicable`: neither A nor B is transposed. */
 int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
@@ -52,8 +53,9 @@ typedef struct tsr_choice {
     const tsr_row *row;
     tsr_target *target;
     int applicable;
+    unsigned pads; /* operands that are copied to aligned rows first */
     char reason[120];
-    tsr_cost cost;      /* if applicable */
+    tsr_cost cost;      /* if applicable; copies included */
     double transfer_ns; /* copying host operands of a GPU there and back */
 } tsr_choice;
 
@@ -73,7 +75,17 @@ int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, cha
 
 /* ---- plans ---- */
 
-typedef enum tsr_step_kind { TSR_STEP_MAIN } tsr_step_kind;
+typedef enum tsr_step_kind { TSR_STEP_PAD, TSR_STEP_MAIN } tsr_step_kind;
+
+/* Where things lie in a plan's workspace: what the main row needs comes first, counters included; then the copies. */
+typedef struct tsr_workspace {
+    size_t main_bytes;
+    size_t copy_at[2]; /* of A and B */
+    size_t total_bytes;
+} tsr_workspace;
+
+/* `padded` is the problem as the row will see it. */
+tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, unsigned pads, const tsr_device *device);
 
 /* One launch of a plan. */
 typedef struct tsr_step {
@@ -88,8 +100,11 @@ typedef struct tsr_step {
 /* Immutable once made, but for the number of references. */
 typedef struct tsr_planned {
     tsr_problem problem;        /* as the caller described it */
-    tsr_problem device_problem; /* as the kernels see it */
+    tsr_problem device_problem; /* as the first step sees it */
+    tsr_problem padded_problem; /* as the main step sees it */
     tsr_target *target;
+    unsigned pads;
+    tsr_workspace workspace;
     int named; /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
@@ -99,16 +114,24 @@ typedef struct tsr_planned {
 /* Chooses the cheapest applicable row and makes it resident. TSR_UNSUPPORTED names the nearest miss. */
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out);
 
+/* The step that makes the product; always the last. */
+const tsr_step *tsr_plan_main(const tsr_planned *plan);
+
 /* What a run needs beside the plan. Pointers are the device's. */
 typedef struct tsr_plan_inputs {
     const void *a, *b, *c;
     void *d, *workspace;
-    const void *packed_a, *packed_b;
+    const void *packed_a, *packed_b; /* prepared operands, used instead of a and b */
     double alpha, beta;
     void *stream;
 } tsr_plan_inputs;
 
 /* Runs the steps. Allocates nothing on a GPU and does not wait there. */
 tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs);
+
+/* Bytes of the prepared form of operand 'a' or 'b' on a GPU: its padded copy. 0 if the plan copies it not. */
+size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which);
+/* Makes it from the operand at `data`, which lies where the kernels can read it; does not wait. */
+tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream);
 
 #endif

@@ -2,12 +2,16 @@
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "plan/pad.h"
 #include "plan/plan.h"
 
 #define HOOK(function) function
 #define ROW(...)       {__VA_ARGS__},
 static const tsr_row rows[] = {
 #include "plan/kernels.def"
+};
+static const tsr_row aux_rows[] = {
+#include "plan/aux.def"
 };
 
 size_t tsr_row_count(void)
@@ -18,6 +22,14 @@ size_t tsr_row_count(void)
 const tsr_row *tsr_row_at(size_t index)
 {
     return index < tsr_row_count() ? &rows[index] : NULL;
+}
+
+const tsr_row *tsr_pad_row(size_t element_bytes)
+{
+    for (size_t i = 0; i < sizeof aux_rows / sizeof aux_rows[0]; i++)
+        if (aux_rows[i].role == TSR_ROLE_PAD && tsr_dtype_bytes(aux_rows[i].dtype_ab) == element_bytes)
+            return &aux_rows[i];
+    return NULL;
 }
 
 int tsr_row_exists(const char *kernel)

@@ -1,0 +1,166 @@
+#include "cli/bench_ladder.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { NAME_WIDTH = 16, CELL_WIDTH = 10, SIDE_BY_SIDE = 5 /* sizes, at most, for two tables in 120 columns */ };
+
+/* Three digits, never an exponent. */
+static void three_digits(char out[24], double value, const char *after)
+{
+    const double size = fabs(value);
+    if (!isfinite(value))
+        snprintf(out, 24, "-");
+    else
+        snprintf(out, 24, "%.*f%s", size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value, after);
+}
+
+/* What a table shows in its cells. */
+typedef struct ladder_column {
+    const char *title;
+    void (*write)(const lab_ladder *ladder, size_t rung, size_t size, char out[24]);
+} ladder_column;
+
+static void write_ms(const lab_ladder *l, size_t rung, size_t size, char out[24])
+{
+    const lab_record *record = l->cells[rung][size];
+    snprintf(out, 24, "-");
+    if (record && record->time_us < 1000)
+        snprintf(out, 24, "%.4f", record->time_us * 1e-3);
+    else if (record)
+        three_digits(out, record->time_us * 1e-3, "");
+}
+
+static void write_gflops(const lab_ladder *l, size_t rung, size_t size, char out[24])
+{
+    const lab_record *record = l->cells[rung][size];
+    three_digits(out, record ? record->gflops : (double)NAN, "");
+}
+
+static void write_over(const lab_ladder *l, size_t rung, size_t size, lab_ladder_over over, char out[24])
+{
+    three_digits(out, lab_ladder_speedup(l, rung, size, over), "x");
+}
+
+static void write_below(const lab_ladder *l, size_t rung, size_t size, char out[24])
+{
+    write_over(l, rung, size, LAB_OVER_BELOW, out);
+}
+
+static void write_naive(const lab_ladder *l, size_t rung, size_t size, char out[24])
+{
+    write_over(l, rung, size, LAB_OVER_NAIVE, out);
+}
+
+static void write_sequential(const lab_ladder *l, size_t rung, size_t size, char out[24])
+{
+    char number[24];
+    write_over(l, rung, size, LAB_OVER_SEQUENTIAL, number);
+    snprintf(out, 24, "%s%.20s", number[0] != '-' && l->sequential_scaled[size] ? "~" : "", number);
+}
+
+static void write_peer(const lab_ladder *l, size_t rung, size_t size, char out[24])
+{
+    write_over(l, rung, size, LAB_OVER_PEER, out);
+}
+
+static const ladder_column columns[] = {
+    {"ms", write_ms},
+    {"GFLOP/s", write_gflops},
+    {"over the rung below", write_below},
+    {"over naive", write_naive},
+    {"over cpu-sequential", write_sequential},
+    {"over the peer", write_peer},
+};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void put_sizes(const lab_ladder *l, FILE *to)
+{
+    char text[64];
+    for (size_t s = 0; s < l->size_count; s++) {
+        const lab_shape shape = l->sizes[s];
+        if (shape.m == shape.n && shape.n == shape.k)
+            snprintf(text, sizeof text, "%" PRId64, shape.m);
+        else
+            snprintf(text, sizeof text, "%" PRId64 "x%" PRId64 "x%" PRId64, shape.m, shape.n, shape.k);
+        fprintf(to, " %*s", CELL_WIDTH - 1, text);
+    }
+}
+
+/* Tables beside each other. */
+static void put_tables(const lab_ladder *l, const size_t *tables, size_t count, FILE *to)
+{
+    const int width = (int)l->size_count * CELL_WIDTH;
+    char text[24];
+    fprintf(to, "\n%-*s", NAME_WIDTH, "");
+    for (size_t i = 0; i < count; i++)
+        fprintf(to, "%s%*s", i > 0 ? "  " : "", width, columns[tables[i]].title);
+    fprintf(to, "\n%-*s", NAME_WIDTH, "");
+    for (size_t i = 0; i < count; i++) {
+        fputs(i > 0 ? "  " : "", to);
+        put_sizes(l, to);
+    }
+    fputc('\n', to);
+    for (size_t r = 0; r < l->rung_count; r++) {
+        fprintf(to, "%-*s", NAME_WIDTH, l->rungs[r].kernel);
+        for (size_t i = 0; i < count; i++) {
+            fputs(i > 0 ? "  " : "", to);
+            for (size_t s = 0; s < l->size_count; s++) {
+                columns[tables[i]].write(l, r, s, text);
+                fprintf(to, " %*s", CELL_WIDTH - 1, text);
+            }
+        }
+        fputc('\n', to);
+    }
+}
+
+/* Whom each device's rungs were measured beside. */
+static void put_peers(const lab_ladder *l, FILE *to)
+{
+    for (size_t r = 0; r < l->rung_count; r++) {
+        const char *device = l->rungs[r].device, *name = NULL;
+        if (r > 0 && strcmp(device, l->rungs[r - 1].device) == 0)
+            continue;
+        for (size_t s = 0; s < l->size_count && !name; s++)
+            lab_ladder_peer_gflops(l, device, s, &name);
+        if (name)
+            fprintf(to, "%s: the peer is %s\n", device, name);
+        else
+            fprintf(to, "%s: no peer was measured%s\n", device,
+                    l->rungs[r].is_cuda ? " (--vs cublas)" : " (--vs openblas or blis; cuBLAS needs a GPU)");
+    }
+}
+
+/* 1 if nothing is known of the table. */
+static int is_empty(const lab_ladder *l, size_t table)
+{
+    char text[24];
+    for (size_t r = 0; r < l->rung_count; r++)
+        for (size_t s = 0; s < l->size_count; s++) {
+            columns[table].write(l, r, s, text);
+            if (strcmp(text, "-") != 0)
+                return 0;
+        }
+    return 1;
+}
+
+void cli_ladder_print(const lab_ladder *ladder, FILE *to)
+{
+    const size_t beside = ladder->size_count <= SIDE_BY_SIDE ? 2 : 1;
+    fprintf(to, "%s %s\n", ladder->dtype, ladder->layout);
+    size_t tables[COLUMNS], count = 0;
+    for (size_t t = 0; t < COLUMNS; t++)
+        if (!is_empty(ladder, t))
+            tables[count++] = t;
+    for (size_t t = 0; t < count; t += beside)
+        put_tables(ladder, tables + t, count - t < beside ? count - t : beside, to);
+    for (size_t t = 0; t < COLUMNS; t++)
+        if (is_empty(ladder, t))
+            fprintf(to, "\n%s: not measured\n", columns[t].title);
+    fputc('\n', to);
+    put_peers(ladder, to);
+    if (ladder->left_out)
+        fprintf(to, "%zu lines are not shown: more than %d sizes or %d kernels, or kernels that this build lacks\n",
+                ladder->left_out, LAB_LADDER_SIZES, LAB_LADDER_RUNGS);
+}

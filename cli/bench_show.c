@@ -1,0 +1,55 @@
+/* Ladders of `tessera bench`, of what was just measured or of an old file. */
+#include <stdlib.h>
+
+#include "cli/bench.h"
+#include "cli/bench_ladder.h"
+#include "cli/out_file.h"
+
+int cli_bench_is_ladder(const cli_bench_settings *set)
+{
+    return set->format == CLI_BENCH_LADDER || set->format == CLI_BENCH_SVG;
+}
+
+int cli_bench_show_records(const cli_bench_settings *set, const lab_record *records, size_t count, FILE *to)
+{
+    if (set->format == CLI_BENCH_SVG)
+        return count == 0 || cli_ladder_draw(records, count, to);
+    lab_ladder *ladder = malloc(sizeof *ladder);
+    for (size_t i = 0; ladder && i < count; i++)
+        if (lab_ladder_is_new(records, i)) {
+            lab_ladder_make(records, count, i, ladder);
+            cli_ladder_print(ladder, to);
+        }
+    free(ladder);
+    return ladder != NULL;
+}
+
+static int show_old(const cli_bench_session *common, const lab_records *old)
+{
+    const cli_bench_settings *set = common->set;
+    cli_out_file out;
+    if (old->count == 0)
+        return cli_failure(common->self, "%s: holds no results", set->from);
+    int code = cli_out_open(common->self, set->out, &out);
+    if (code != CLI_CONTINUE)
+        return code;
+    code = cli_bench_show_records(set, old->items, old->count, out.to) ? CLI_OK
+                                                                       : cli_failure(common->self, "out of memory");
+    return cli_out_close(common->self, &out, code);
+}
+
+int cli_bench_show(const cli_bench_session *common)
+{
+    const cli_bench_settings *set = common->set;
+    lab_records old;
+    if (set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count || set->peers ||
+        set->instances || set->compute || set->graph)
+        return cli_usage_error(common->self, "--from measures nothing: only --format and --out go with it");
+    if (!cli_bench_is_ladder(set))
+        return cli_usage_error(common->self, "--from shows a ladder or an svg");
+    if (lab_records_read(set->from, &old) != TSR_OK)
+        return cli_failure(common->self, "%s", tsr_last_error());
+    const int code = show_old(common, &old);
+    lab_records_free(&old);
+    return code;
+}

@@ -1,0 +1,233 @@
+/* tessera profile: one kernel, one size: what a profiler would show of it, or the kernel alone for a profiler. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "lab/predict.h"
+#include "lab/profile.h"
+
+typedef struct settings {
+    const char *kernel, *device;
+    int64_t size, n, k, iterations, sample;
+    int gpu, format;
+    tsr_dtype dtype;
+    cli_layout layout;
+} settings;
+
+#define AT(field) .offset = offsetof(settings, field)
+static const cli_option options[] = {
+    {.name = "KERNEL", .help = "a kernel, or one instance of it", .parse = cli_parse_kernel, AT(kernel)},
+    {.name = "SIZE",
+     .help = "M, and N and K where they are not given",
+     .parse = cli_parse_int,
+     AT(size),
+     .min = 1,
+     .max = 1 << 20},
+    {.name = "--n", .value = "N", .help = "columns of D", .parse = cli_parse_int, AT(n), .min = 1, .max = 1 << 20},
+    {.name = "--k",
+     .value = "K",
+     .help = "length of the sums",
+     .parse = cli_parse_int,
+     AT(k),
+     .min = 1,
+     .max = 1 << 20},
+    {.name = "--dtype", .value = "T", .help = "of all operands (default f32)", .parse = cli_parse_dtype, AT(dtype)},
+    {.name = "--layout",
+     .value = "nn|nt|tn|tt",
+     .help = "which of A and B are transposed (default nn)",
+     .parse = cli_parse_layout,
+     AT(layout)},
+    {.name = "--device",
+     .value = "D",
+     .help = "emu counts in the emulator; cuda:N runs the kernel on a GPU, for a profiler that watches (default: the "
+             "first GPU, or emu where there is none)",
+     .parse = cli_parse_device,
+     AT(device)},
+    {.name = "--gpu",
+     .value = LAB_GPU_CHOICES,
+     .help = "whose numbers are predicted (default h200)",
+     .parse = cli_parse_choice,
+     AT(gpu)},
+    {.name = "--iterations",
+     .value = "N",
+     .help = "launches on a GPU (default 1)",
+     .parse = cli_parse_int,
+     AT(iterations),
+     .min = 1,
+     .max = 1000000},
+    {.name = "--sample",
+     .value = "CTAS",
+     .help = "how many CTAs to count; 0: all of them (default 16, all where the launch is small)",
+     .parse = cli_parse_int,
+     AT(sample),
+     .min = 0,
+     .max = 1 << 30},
+    {.name = "--format", .value = "table|json", .help = "default table", .parse = cli_parse_choice, AT(format)},
+    {0}};
+
+/* ---- output ---------------------------------------------------------------------------------------------------------
+ */
+
+static void print_traffic(const char *name, const lab_traffic *t)
+{
+    if (t->requests > 0)
+        printf("  %-22s %14.0f requests %15.0f sectors %6.1f%% of their bytes used\n", name, t->requests, t->sectors,
+               100 * t->bytes / (32 * t->sectors));
+}
+
+static void print_shared(const char *name, const lab_shared_traffic *t)
+{
+    if (t->requests > 0)
+        printf("  %-22s %14.0f requests %15.0f wavefronts, %.0f by bank conflicts\n", name, t->requests, t->wavefronts,
+               t->conflicts);
+}
+
+static void print_counters(const lab_counters *c)
+{
+    printf("%lld CTAs of %d threads", c->ctas, c->threads);
+    if (c->counted_ctas < c->ctas)
+        printf(", %lld of them counted: standard error %.2g%%", c->counted_ctas, 100 * c->sample_error);
+    printf("\n\ncounted in the emulator\n");
+    printf("  %-22s %14.0f of threads, %.0f FLOP in all\n", "multiply-adds", c->fma_f32 + c->fma_f64, c->flops);
+    print_traffic("global loads", &c->load);
+    print_traffic("global stores", &c->store);
+    print_traffic("atomic operations", &c->atomic);
+    print_traffic("cp.async", &c->copy);
+    print_traffic("bulk loads, rows", &c->bulk_load);
+    print_traffic("bulk stores, rows", &c->bulk_store);
+    print_shared("shared loads", &c->shared_load);
+    print_shared("  joined by a compiler", &c->shared_load_merged);
+    print_shared("shared stores", &c->shared_store);
+    printf("  %-22s %14.2f FLOP for each byte between L2 and SMs or L1\n", "intensity", lab_counters_intensity(c));
+}
+
+static void print_prediction(const lab_counters *c, const lab_prediction *p, const lab_gpu_spec *gpu)
+{
+    const lab_occupancy *o = &p->occupancy;
+    printf("\npredicted for %s\n", gpu->name);
+    if (c->registers > 0)
+        printf("  %-22s %d of a thread\n", "registers", c->registers);
+    else
+        printf("  %-22s unknown: this build has no device code\n", "registers");
+    printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s\n", "occupancy", o->ctas, o->warps, 100 * o->share, o->limit);
+    printf("  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
+}
+
+static void print_eight(const lab_eight *eight)
+{
+    for (int i = 0; i < LAB_EIGHT; i++)
+        printf("  %-22s %.1f\n", lab_eight_names[i], lab_eight_value(eight, i));
+}
+
+static const char *const eight_keys[LAB_EIGHT] = {"sm_pct",   "memory_pct", "l1tex_pct",  "l2_pct",
+                                                  "dram_pct", "l1_hit_pct", "l2_hit_pct", "memory_gbps"};
+
+static void print_json(const settings *set, const lab_counters *c, const lab_prediction *p)
+{
+    cli_json json = cli_json_begin(stdout);
+    cli_json_text(&json, "kernel", c->instance);
+    cli_json_int(&json, "m", set->size);
+    cli_json_int(&json, "n", set->n);
+    cli_json_int(&json, "k", set->k);
+    cli_json_text(&json, "gpu", lab_gpu_spec_at((size_t)set->gpu)->name);
+    cli_json_int(&json, "ctas", c->ctas);
+    cli_json_int(&json, "counted_ctas", c->counted_ctas);
+    cli_json_number(&json, "sample_error", c->sample_error);
+    cli_json_int(&json, "registers", c->registers);
+    cli_json_number(&json, "ffma", c->fma_f32);
+    cli_json_number(&json, "flops", c->flops);
+    /* As NVIDIA's counters have them: copies by cp.async are loads. */
+    cli_json_number(&json, "load_requests", c->load.requests + c->copy.requests);
+    cli_json_number(&json, "load_sectors", c->load.sectors + c->copy.sectors);
+    cli_json_number(&json, "store_requests", c->store.requests);
+    cli_json_number(&json, "store_sectors", c->store.sectors);
+    cli_json_number(&json, "shared_load_requests", c->shared_load_merged.requests);
+    cli_json_number(&json, "shared_load_wavefronts", c->shared_load_merged.wavefronts);
+    cli_json_number(&json, "shared_load_source_wavefronts", c->shared_load.wavefronts);
+    cli_json_number(&json, "shared_store_wavefronts", c->shared_store.wavefronts);
+    cli_json_number(&json, "copy_wavefronts", c->copy_shared.wavefronts);
+    cli_json_number(&json, "instructions", p->instructions);
+    cli_json_number(&json, "dram_bytes", p->dram_bytes);
+    cli_json_number(&json, "time_us", p->ns * 1e-3);
+    cli_json_text(&json, "limiter", lab_limiter_names[p->limiter]);
+    for (int i = 0; i < LAB_EIGHT; i++)
+        cli_json_number(&json, eight_keys[i], lab_eight_value(&p->eight, i));
+    cli_json_end(&json);
+}
+
+/* ---- work -----------------------------------------------------------------------------------------------------------
+ */
+
+static tsr_gemm_desc problem_of(const settings *set)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->size, set->n, set->k);
+    desc.kernel = set->kernel;
+    desc.a.trans = set->layout.a;
+    desc.b.trans = set->layout.b;
+    return desc;
+}
+
+static int profile_emulated(const cli_command *self, const settings *set, const tsr_gemm_desc *desc)
+{
+    const lab_gpu_spec *gpu = lab_gpu_spec_at((size_t)set->gpu);
+    const lab_count_options count_options = {.gpu = gpu, .sample_ctas = set->sample};
+    lab_counters counters;
+    lab_prediction prediction;
+    if (lab_count(desc, &count_options, &counters) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    lab_predict(&counters, desc, gpu, &prediction);
+    if (set->format == CLI_FORMAT_JSON) {
+        print_json(set, &counters, &prediction);
+        return CLI_OK;
+    }
+    printf("%s, %lld x %lld x %lld, ", counters.instance, (long long)set->size, (long long)set->n, (long long)set->k);
+    print_counters(&counters);
+    print_prediction(&counters, &prediction, gpu);
+    print_eight(&prediction.eight);
+    return CLI_OK;
+}
+
+static int profile_on_gpu(const cli_command *self, const settings *set, const tsr_gemm_desc *desc)
+{
+    lab_profile profile;
+    if (lab_profile_run(set->device, desc, set->iterations, &profile) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    if (set->format == CLI_FORMAT_TABLE) {
+        printf("%s ran %lld times on %s, %.1f us each%s\n", profile.kernel, (long long)set->iterations, profile.device,
+               profile.ns * 1e-3, profile.is_named ? ", in the NVTX range \"tessera profile\"" : "");
+        if (profile.is_watched)
+            return CLI_OK; /* the profiler has the numbers; ours would only be in its way */
+        printf("This command does not read the GPU's counters itself; Nsight Compute does:\n"
+               "  ncu --set full tessera profile %s %lld\n\n",
+               set->kernel, (long long)set->size);
+    }
+    return profile.is_watched ? CLI_OK : profile_emulated(self, set, desc);
+}
+
+static int run(const cli_command *self, int argc, char **argv)
+{
+    settings set = {.iterations = 1, .sample = 16, .dtype = TSR_F32};
+    const int code = cli_read_args(self, argc, argv, &set);
+    if (code != CLI_CONTINUE)
+        return code;
+    set.n = set.n ? set.n : set.size;
+    set.k = set.k ? set.k : set.size;
+    if (!set.device)
+        set.device = lab_profile_default_device();
+    if (strcmp(set.device, "cpu") == 0 || strcmp(set.device, "auto") == 0)
+        return cli_usage_error(self, "--device needs emu or cuda:N, not '%s'", set.device);
+    const tsr_gemm_desc desc = problem_of(&set);
+    return strcmp(set.device, "emu") == 0 ? profile_emulated(self, &set, &desc) : profile_on_gpu(self, &set, &desc);
+}
+
+const cli_command cli_cmd_profile = {
+    "profile",
+    "count what one kernel does, predict a profiler's numbers, or run it for one",
+    "KERNEL SIZE [options]",
+    options,
+    "On a GPU the kernel is launched and nothing else, so that ncu --set full tessera profile tiled 2048 sees just it. "
+    "Counts of the emulator are exact or modelled as docs/EMULATOR.md says; docs/PREDICTIONS.md has them beside an "
+    "H200's.",
+    run};

@@ -1,0 +1,30 @@
+/* A set-associative cache of lines with sectors, least recently used out first: a model of L1 and L2 of NVIDIA GPUs,
+ * whose replacement and hashing are not documented. */
+#ifndef LAB_CACHE_H
+#define LAB_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LAB_CACHE_WAYS = 16, LAB_CACHE_LINE_SECTORS = 4 };
+
+typedef struct lab_cache_line {
+    uint64_t line; /* address / 128, plus 1; 0: empty */
+    uint64_t used; /* when */
+    unsigned sectors;
+} lab_cache_line;
+
+typedef struct lab_cache {
+    size_t sets;
+    lab_cache_line *lines; /* sets of LAB_CACHE_WAYS */
+    uint64_t now;
+} lab_cache;
+
+/* 0 when out of memory. A cache of no bytes never hits. */
+int lab_cache_make(lab_cache *cache, long long bytes);
+void lab_cache_free(lab_cache *cache);
+
+/* Looks a sector (address / 32) up: 1 if it is there. If not, it is fetched, unless `keep` is 0. */
+int lab_cache_access(lab_cache *cache, uint64_t sector, int keep);
+
+#endif

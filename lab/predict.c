@@ -1,0 +1,158 @@
+#include "lab/predict.h"
+
+#include <math.h>
+
+#include "lab/warp_cost.h"
+
+/* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md).
+ *
+ * Of code as nvcc makes it: instructions beside the accesses and multiply-adds that the source asks for. */
+static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12;
+/* Of an SM: cycles that a CTA waits for a plain load; how much a scheduler with few warps is kept from working. */
+static const double load_wait_cycles = 420, few_warps = 0.33;
+static const double launch_ns = 4000;
+
+enum { SCHEDULERS = 4 };
+
+const char *const lab_eight_names[LAB_EIGHT] = {"SM %",   "memory %", "L1/TEX %", "L2 %",
+                                                "DRAM %", "L1 hit %", "L2 hit %", "memory GB/s"};
+const char *const lab_limiter_names[LAB_LIMITERS] = {
+    "instruction issue", "multiply-add units", "tensor cores", "L1 and shared memory", "L2", "DRAM", "latency"};
+
+double lab_eight_value(const lab_eight *eight, int index)
+{
+    const double values[LAB_EIGHT] = {eight->sm,   eight->memory, eight->l1,     eight->l2,
+                                      eight->dram, eight->l1_hit, eight->l2_hit, eight->memory_gbps};
+    return index >= 0 && index < LAB_EIGHT ? values[index] : (double)NAN;
+}
+
+static double global_requests(const lab_counters *c)
+{
+    return c->load.requests + c->store.requests + c->atomic.requests + c->copy.requests;
+}
+
+static double estimate_instructions(const lab_counters *c)
+{
+    enum { TENSOR_FLOPS = 4096 }; /* of one mma.sync m16n8k16; wgmma needs far fewer instructions than that */
+    const int warps = (c->threads + 31) / 32;
+    const double global = global_requests(c), shared = c->shared_load_merged.requests + c->shared_store.requests;
+    const double matrix = c->tensor_shared_bytes > 0 ? 0 : c->tensor_flops / TENSOR_FLOPS;
+    return c->warp_fma + matrix + global * (1 + per_global_access) + shared * (1 + per_shared_access) +
+           c->barriers * warps * per_barrier;
+}
+
+/* Passes of L1's data stage: wavefronts of shared memory, and a line of global memory each. Copies past L1 take
+ * another way. */
+static double lsu_passes(const lab_counters *c)
+{
+    return c->shared_load_merged.wavefronts + c->shared_store.wavefronts + c->copy_shared.wavefronts + c->load.lines +
+           c->store.lines + (c->tensor_shared_bytes + c->bulk_shared_bytes) / 128;
+}
+
+static double operand_bytes(const tsr_operand *operand, int64_t rows, int64_t columns)
+{
+    return (double)rows * (double)columns * (double)tsr_dtype_bytes(operand->dtype);
+}
+
+/* What L2 and DRAM see. Each half of L2 keeps its own copy of what its SMs read, so a sector is missed twice; DRAM
+ * delivers it once. Where A and B do not fit, each wave of CTAs reads anew what it needs: rows of tiles that the wave
+ * covers, and columns. */
+static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_prediction *out)
+{
+    const double batch = (double)desc->batch_count;
+    const double a = operand_bytes(&desc->a, desc->m, desc->k) * batch;
+    const double b = operand_bytes(&desc->b, desc->k, desc->n) * batch;
+    const double d = operand_bytes(&desc->d, desc->m, desc->n) * batch;
+    const double resident = (double)out->occupancy.ctas * gpu->sms, waves = ceil((double)c->ctas / resident);
+    double read = a + b;
+    if (read > (double)gpu->l2_bytes && waves > 1) {
+        /* CTAs in rows of tiles; tiles taken as square. */
+        const double across = sqrt((double)c->ctas / batch * (double)desc->n / (double)desc->m);
+        const double columns = resident < across ? resident / across : 1;
+        const double anew = a + b * columns * waves;
+        read = anew > read ? anew : read;
+    }
+    out->l2_read_sectors = (c->load.sectors + c->copy.sectors) * c->l1_load_miss_rate + c->bulk_load.sectors;
+    if (read > out->l2_read_sectors * LAB_SECTOR_BYTES)
+        read = out->l2_read_sectors * LAB_SECTOR_BYTES;
+    const double missed = 2 * read / LAB_SECTOR_BYTES;
+    out->l2_miss_sectors = missed < out->l2_read_sectors ? missed : out->l2_read_sectors;
+    /* What is written stays in L2 if there is room. */
+    const double written = a + b + d > (double)gpu->l2_bytes ? d : 0;
+    out->dram_bytes = read + written;
+}
+
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+/* Cycles in which an SM runs `ctas` CTAs side by side: its units' work, stretched where schedulers have few warps; or
+ * one CTA's work and waits, one after the other. Near each other, the two get into each other's way. */
+static double sm_cycles(const lab_counters *c, double work, double waits, double ctas)
+{
+    if (ctas <= 0)
+        return 0;
+    const double warps = ctas * ((c->threads + 31) / 32) / SCHEDULERS;
+    const double stretched = work * (1 + few_warps / warps);
+    const double units = ctas * stretched, alone = stretched + waits * load_wait_cycles;
+    return pow(pow(units, 4) + pow(alone, 4), 0.25);
+}
+
+static void fill_busy(const lab_counters *c, const lab_gpu_spec *gpu, lab_prediction *out)
+{
+    out->instructions = estimate_instructions(c);
+    out->busy[LAB_LIMIT_ISSUE] = out->instructions / SCHEDULERS / gpu->sms;
+    out->busy[LAB_LIMIT_FMA] = (c->fma_f32 / gpu->fma_per_clock + c->fma_f64 / gpu->fma64_per_clock) / gpu->sms;
+    out->busy[LAB_LIMIT_TENSOR] = c->tensor_flops / gpu->tensor_flops_per_clock / gpu->sms;
+    out->busy[LAB_LIMIT_LSU] = lsu_passes(c) / gpu->sms;
+    out->busy[LAB_LIMIT_L2] =
+        (out->l2_read_sectors + c->store.sectors + c->bulk_store.sectors) * LAB_SECTOR_BYTES / gpu->l2_bytes_per_clock;
+    out->busy[LAB_LIMIT_DRAM] = out->dram_bytes / gpu->memory_bytes_per_s * gpu->clock_hz;
+}
+
+static void fill_time(const lab_counters *c, const lab_gpu_spec *gpu, lab_prediction *out)
+{
+    lab_limiter busiest = LAB_LIMIT_ISSUE;
+    for (lab_limiter i = LAB_LIMIT_FMA; i <= LAB_LIMIT_LSU; i++)
+        busiest = out->busy[i] > out->busy[busiest] ? i : busiest;
+    const double ctas = (double)(c->ctas > 0 ? c->ctas : 1), held = out->occupancy.ctas > 0 ? out->occupancy.ctas : 1;
+    const double work = out->busy[busiest] * gpu->sms / ctas, waits = c->waits / ctas;
+    const double full = floor(ctas / (held * gpu->sms)), rest = ctas - full * held * gpu->sms;
+    double cycles = full * sm_cycles(c, work, waits, held) + sm_cycles(c, work, waits, ceil(rest / gpu->sms));
+    out->limiter = cycles > 1.5 * out->busy[busiest] ? LAB_LIMIT_LATENCY : busiest;
+    for (lab_limiter i = LAB_LIMIT_L2; i <= LAB_LIMIT_DRAM; i++)
+        if (out->busy[i] > cycles) {
+            cycles = out->busy[i];
+            out->limiter = i;
+        }
+    out->ns = cycles / gpu->clock_hz * 1e9 + launch_ns;
+}
+
+static void fill_eight(const lab_counters *c, const lab_gpu_spec *gpu, lab_prediction *out)
+{
+    const double cycles = out->ns * 1e-9 * gpu->clock_hz, percent = 100 / cycles;
+    const double memory_instructions =
+        (global_requests(c) + c->shared_load_merged.requests + c->shared_store.requests) / gpu->sms;
+    lab_eight *const e = &out->eight;
+    e->sm = percent * larger(larger(out->busy[LAB_LIMIT_ISSUE], out->busy[LAB_LIMIT_TENSOR]),
+                             larger(out->busy[LAB_LIMIT_FMA], memory_instructions));
+    e->l1 = percent * out->busy[LAB_LIMIT_LSU];
+    e->l2 = percent * out->busy[LAB_LIMIT_L2];
+    e->dram = percent * out->busy[LAB_LIMIT_DRAM];
+    e->memory = larger(larger(e->l1, e->l2), e->dram);
+    e->l1_hit = 100 * c->l1_hit_rate;
+    const double lookups = out->l2_read_sectors + c->store.sectors + c->bulk_store.sectors;
+    e->l2_hit = lookups > 0 ? 100 * (1 - out->l2_miss_sectors / lookups) : (double)NAN;
+    e->memory_gbps = out->dram_bytes / out->ns;
+}
+
+void lab_predict(const lab_counters *counters, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_prediction *out)
+{
+    *out = (lab_prediction){.occupancy =
+                                lab_occupancy_of(gpu, counters->threads, counters->registers, counters->shared_bytes)};
+    model_l2(counters, desc, gpu, out);
+    fill_busy(counters, gpu, out);
+    fill_time(counters, gpu, out);
+    fill_eight(counters, gpu, out);
+}

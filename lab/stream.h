@@ -1,0 +1,42 @@
+/* The sectors of global memory that one CTA touches, in the order in which they reach the SM's L1: the warps of a CTA
+ * take turns between two barriers. */
+#ifndef LAB_STREAM_H
+#define LAB_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum lab_touch { LAB_TOUCH_LOAD, LAB_TOUCH_STORE, LAB_TOUCH_PAST_L1 } lab_touch;
+
+/* sector << 3 | kind << 1 | 1 for the first of an instruction */
+typedef uint64_t lab_stream_item;
+#define LAB_STREAM_ITEM(sector, kind, first) ((uint64_t)(sector) << 3 | (uint64_t)(kind) << 1 | (uint64_t)(first))
+
+typedef struct lab_items {
+    lab_stream_item *items;
+    size_t count, capacity;
+} lab_items;
+
+typedef struct lab_stream {
+    long long cta;
+    lab_items all;
+    lab_items segment;        /* since the last barrier, one warp after another */
+    size_t warp_starts[1024]; /* where in the segment each warp's part begins */
+    unsigned n_warps, last_warp;
+    int is_full; /* memory ran out, or the CTA is too long: what is there is its begin */
+} lab_stream;
+
+void lab_stream_add(lab_stream *stream, unsigned warp, lab_touch kind, const uint64_t *sectors, unsigned count);
+void lab_stream_barrier(lab_stream *stream);
+void lab_stream_free(lab_stream *stream); /* and the struct itself; NULL is fine */
+
+typedef struct lab_l1_result {
+    double lookups, hits;              /* sectors */
+    double load_misses, store_sectors; /* that go on to L2 */
+} lab_l1_result;
+
+/* The CTAs that share an SM take turns, instruction by instruction, in front of an L1 of `bytes`. 0 when out of memory.
+ * Stores go on to L2 and stay in L1; copies past L1 look there and miss. */
+int lab_l1_run(lab_stream *const *streams, size_t count, long long bytes, lab_l1_result *out);
+
+#endif

@@ -1,0 +1,143 @@
+#include "emu/slot.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "emu/machine.h"
+
+enum { POOL_SLOTS = 32 };
+
+struct tsr_emu_pool {
+    pthread_mutex_t lock;
+    emu_cta *slots; /* all of one shape */
+    int count;
+    const tsr_allocator *allocator;
+};
+
+static void free_list(emu_cta *slots)
+{
+    while (slots) {
+        emu_cta *next = slots->next;
+        tsr_emu_slot_free(slots);
+        slots = next;
+    }
+}
+
+tsr_emu_pool *tsr_emu_pool_make(const tsr_allocator *allocator)
+{
+    tsr_emu_pool *pool = tsr_alloc(allocator, 0, sizeof *pool);
+    if (!pool)
+        return NULL;
+    *pool = (tsr_emu_pool){.allocator = allocator};
+    pthread_mutex_init(&pool->lock, NULL);
+    return pool;
+}
+
+void tsr_emu_pool_free(tsr_emu_pool *pool)
+{
+    if (!pool)
+        return;
+    free_list(pool->slots);
+    pthread_mutex_destroy(&pool->lock);
+    tsr_free(pool->allocator, pool);
+}
+
+static int same_shape(const emu_shape *a, const emu_shape *b)
+{
+    return a->cluster == b->cluster && a->cta_threads == b->cta_threads && a->threads_x == b->threads_x &&
+           a->shared_bytes == b->shared_bytes && a->is_hopper == b->is_hopper && a->allocator == b->allocator;
+}
+
+/* One of this shape, NULL if there is none. Slots of another shape are let go: the kernel has changed. */
+static emu_cta *take(tsr_emu_pool *pool, const emu_shape *shape)
+{
+    emu_cta *slot, *others = NULL;
+    pthread_mutex_lock(&pool->lock);
+    if (pool->slots && !same_shape(&pool->slots->shape, shape)) {
+        others = pool->slots;
+        pool->slots = NULL;
+        pool->count = 0;
+    }
+    slot = pool->slots;
+    if (slot) {
+        pool->slots = slot->next;
+        pool->count--;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    free_list(others);
+    return slot;
+}
+
+void tsr_emu_slot_keep(emu_cta *slot, tsr_emu_pool *pool)
+{
+    int kept = 0;
+    tsr_emu_watch_free(slot);
+    if (pool) {
+        pthread_mutex_lock(&pool->lock);
+        if (pool->count < POOL_SLOTS && (!pool->slots || same_shape(&pool->slots->shape, &slot->shape))) {
+            slot->next = pool->slots;
+            pool->slots = slot;
+            pool->count++;
+            kept = 1;
+        }
+        pthread_mutex_unlock(&pool->lock);
+    }
+    if (!kept)
+        tsr_emu_slot_free(slot);
+}
+
+void tsr_emu_slot_free(emu_cta *cta)
+{
+    const emu_shape shape = cta->shape;
+    if (cta->stacks)
+        munmap(cta->stacks, (size_t)shape.n_threads * EMU_STACK_STRIDE);
+    tsr_emu_reset_named(cta);
+    for (unsigned i = 0; cta->threads && i < shape.n_threads; i++) {
+        tsr_emu_copies_free(&cta->threads[i].copies, shape.allocator);
+        tsr_emu_seen_drop(&cta->shared.time, cta->threads[i].clock.seen);
+    }
+    tsr_emu_hopper_free(cta);
+    tsr_emu_watch_free(cta);
+    tsr_free(shape.allocator, cta->threads);
+    tsr_free(shape.allocator, cta->ready);
+    tsr_emu_far_free(&cta->far, shape.allocator);
+    tsr_emu_shared_free(&cta->shared, shape.allocator);
+    tsr_free(shape.allocator, cta);
+}
+
+static int fill(emu_cta *cta, const emu_shape *shape)
+{
+    *cta = (emu_cta){.shape = *shape, .window_bytes = shape->shared_bytes};
+    if (!tsr_emu_shared_make(&cta->shared, shape->window_stride * (shape->cluster - 1) + shape->shared_bytes,
+                             shape->n_threads, shape->allocator))
+        return 0;
+    cta->ready = tsr_alloc(shape->allocator, 64, shape->n_threads * sizeof *cta->ready);
+    cta->threads = tsr_alloc(shape->allocator, 64, shape->n_threads * sizeof *cta->threads);
+    for (unsigned i = 0; cta->threads && i < shape->n_threads; i++) {
+        const unsigned in_cta = i % shape->cta_threads, rank = i / shape->cta_threads;
+        cta->threads[i] = (emu_thread){.cta = cta,
+                                       .id = i,
+                                       .rank = rank,
+                                       .window = rank * shape->window_stride,
+                                       .idx = {in_cta % shape->threads_x, in_cta / shape->threads_x, 0},
+                                       .state = EMU_ENDED};
+    }
+    void *stacks = mmap(NULL, (size_t)shape->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cta->stacks = stacks == MAP_FAILED ? NULL : stacks;
+    return cta->ready && cta->threads && cta->stacks && (!shape->is_hopper || tsr_emu_hopper_make(cta));
+}
+
+emu_cta *tsr_emu_slot_make(const emu_shape *shape, tsr_emu_pool *pool)
+{
+    emu_cta *cta = pool ? take(pool, shape) : NULL;
+    if (cta)
+        return cta;
+    cta = tsr_alloc(shape->allocator, 64, sizeof *cta);
+    if (cta && !fill(cta, shape)) {
+        tsr_emu_slot_free(cta);
+        return NULL;
+    }
+    return cta;
+}

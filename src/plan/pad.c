@@ -1,0 +1,117 @@
+#include "plan/pad.h"
+
+#include "core/tensor_spec.h"
+
+/* Short rows are rounded up to 16 bytes, which is all that kernels ask for; long ones to whole lines of L2, so that a
+ * box of 128 bytes is one line and not parts of two. */
+#define PAD_BYTES       16
+#define LINE_BYTES      128
+#define LONG_ROW_BYTES  1024
+#define COPY_ALIGN      256 /* of each copy's base */
+#define CTAS_PER_SM     8
+#define CHUNKS_PER_WARP 32
+
+long long tsr_row_align_bytes(const tsr_row *row, const tsr_problem *problem, char which)
+{
+    const long long element = (long long)tsr_dtype_bytes(tsr_problem_operand(problem, which)->dtype);
+    const long long elems = row->align_elems > 1 ? row->align_elems : 1;
+    const int by_map = row->tma && (which == 'a' || which == 'b') && elems * element < TSR_TENSOR_ALIGN_BYTES;
+    return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;
+}
+
+int tsr_operand_is_aligned(const tsr_problem *problem, char which, long long align_bytes)
+{
+    const tsr_operand *operand = tsr_problem_operand(problem, which);
+    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    return operand->align_bytes % align_bytes == 0 && operand->ld * element % align_bytes == 0 &&
+           operand->batch_stride * element % align_bytes == 0;
+}
+
+tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads)
+{
+    tsr_problem padded = *problem;
+    tsr_operand *const operands[] = {&padded.a, &padded.b};
+    for (int i = 0; i < 2; i++) {
+        if (!(pads >> i & 1))
+            continue;
+        const long long element = (long long)tsr_dtype_bytes(operands[i]->dtype);
+        long long rows, columns;
+        tsr_stored_shape(problem, "ab"[i], &rows, &columns);
+        const long long unit = (columns * element >= LONG_ROW_BYTES ? LINE_BYTES : PAD_BYTES) / element;
+        operands[i]->ld = (columns + unit - 1) / unit * unit;
+        if (operands[i]->batch_stride != 0)
+            operands[i]->batch_stride = rows * operands[i]->ld;
+        operands[i]->align_bytes = COPY_ALIGN;
+    }
+    return padded;
+}
+
+size_t tsr_padded_bytes(const tsr_problem *padded, char which)
+{
+    const tsr_operand *operand = tsr_problem_operand(padded, which);
+    long long rows, columns;
+    tsr_stored_shape(padded, which, &rows, &columns);
+    /* The last row to its padded end: the copy is written in whole chunks. */
+    const long long problems = operand->batch_stride == 0 ? 1 : padded->batch;
+    const size_t bytes = (size_t)(rows * operand->ld * problems) * tsr_dtype_bytes(operand->dtype);
+    return (bytes + COPY_ALIGN - 1) / COPY_ALIGN * COPY_ALIGN;
+}
+
+/* Constants: perf/LOG.md. */
+void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
+                  tsr_cost *cost)
+{
+    const double launch_ns = 2000, share = 0.8; /* of the memory's rate */
+    double bytes = 0;
+    for (int i = 0; i < 2; i++)
+        if (pads >> i & 1)
+            bytes += (double)tsr_operand_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
+    cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
+    cost->bytes += bytes;
+}
+
+tsr_gemm_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const void *a,
+                           const void *b, void *to_a, void *to_b)
+{
+    return (tsr_gemm_args){
+        .a = pads & TSR_PAD_A ? a : NULL,
+        .b = pads & TSR_PAD_B ? b : NULL,
+        .c = pads & TSR_PAD_A ? to_a : NULL,
+        .d = pads & TSR_PAD_B ? to_b : NULL,
+        .m = problem->m,
+        .n = problem->n,
+        .k = problem->k,
+        .lda = problem->a.ld,
+        .ldb = problem->b.ld,
+        .ldc = padded->a.ld,
+        .ldd = padded->b.ld,
+        .batch_a = problem->a.batch_stride,
+        .batch_b = problem->b.batch_stride,
+        .batch_c = padded->a.batch_stride,
+        .batch_d = padded->b.batch_stride,
+        .batch = problem->batch,
+        .trans_a = problem->a.trans == TSR_T,
+        .trans_b = problem->b.trans == TSR_T,
+        .split = 1,
+    };
+}
+
+tsr_grid tsr_pad_grid(const tsr_row *row, const tsr_problem *problem, unsigned pads, int sm_count)
+{
+    const long long chunk = PAD_BYTES / (long long)tsr_dtype_bytes(row->dtype_ab);
+    const long long chunks_of_cta = (long long)CHUNKS_PER_WARP * row->threads_x / 32;
+    tsr_grid grid = {0, 0, 1};
+    for (int i = 0; i < 2; i++) {
+        if (!(pads >> i & 1))
+            continue;
+        long long rows, columns;
+        tsr_stored_shape(problem, "ab"[i], &rows, &columns);
+        rows *= tsr_problem_operand(problem, "ab"[i])->batch_stride == 0 ? 1 : problem->batch;
+        const long long ctas = (rows * ((columns + chunk - 1) / chunk) + chunks_of_cta - 1) / chunks_of_cta;
+        grid.x = ctas > grid.x ? ctas : grid.x;
+        grid.y++;
+    }
+    const long long most = (long long)sm_count * CTAS_PER_SM;
+    grid.x = grid.x > most ? most : grid.x;
+    return grid;
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# profile in the emulator, and the tools that read what ncu writes.
+tools=$(cd "$(dirname "$0")/../tools" && pwd)
+. "$(dirname "$0")/cli_lib.sh"
+
+expect 0 "" "$tessera" profile tiled_f32_t16 128 --device emu
+if grep -q "no emulator" err; then exit 77; fi
+prints '^tiled_f32_t16, 128 x 128 x 128, 64 CTAs of 256 threads, 16 of them counted: standard error 0%$'
+prints '^  multiply-adds +2097152 of threads, 4194304 FLOP in all$'
+prints '^  global loads +8192 requests +32768 sectors +100.0% of their bytes used$'
+prints '^predicted for NVIDIA H200$'
+for name in 'SM %' 'memory %' 'L1/TEX %' 'L2 %' 'DRAM %' 'L1 hit %' 'L2 hit %' 'memory GB/s'; do
+    prints "^  $name +[0-9.]+$"
+done
+fits_terminal
+expect 0 "" "$tessera" profile naive 40 --n 33 --k 7 --device emu --gpu a40 --layout tn
+prints '^predicted for NVIDIA A40$'
+expect 0 "" "$tessera" profile tiled 64 --device emu --format json --sample 0
+prints '^\{"kernel": "tiled_f32_t[0-9]+", "m": 64, "n": 64, "k": 64, .*"ffma": 262144,.*"l2_hit_pct": [0-9.]+, "memory_gbps": [0-9.]+\}$'
+cp out predicted.jsonl
+
+expect 2 "tessera profile: --device needs emu or cuda:N, not 'cpu'" "$tessera" profile tiled 64 --device cpu
+expect 1 "*" "$tessera" profile warptile_f32_64x64_a4 33 --device emu
+expect 2 "*" "$tessera" profile tiled
+expect 2 "*" "$tessera" profile tiled 0
+expect 2 "*" "$tessera" profile no-such-kernel 64
+
+# Two launches as ncu prints them, one after the other program's lines.
+kernel=$(sed 's/.*"kernel": "\([a-z0-9_]*\)".*/\1/' predicted.jsonl)
+cat > ncu.csv <<END
+==PROF== Connected to process 1
+"ID","Kernel Name","gpu__time_duration.sum","sm__throughput.avg.pct_of_peak_sustained_elapsed","dram__bytes.sum.per_second","smsp__sass_thread_inst_executed_op_ffma_pred_on.sum","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+"","","ns","%","byte/s","inst",""
+"0","$kernel","12,000","43.8","25,200,000,000","262,144","1000"
+"1","other(tsr_gemm_args)","1500","95.2","263.2e9","5","6"
+END
+expect 0 "" "$tools/ncu-table" ncu.csv
+prints "^$kernel +12.0 +43.8 +- +- +- +- +- +- +25.2$"
+prints '^other +1.5 +95.2 +- +- +- +- +- +- +263.2$'
+expect 0 "" "$tools/ncu-table" --tsv ncu.csv
+prints "^$kernel	12000	43.8	-	-	-	-	-	-	25.2$"
+expect 1 "ncu-table: no kernels in these files" "$tools/ncu-table" predicted.jsonl
+expect 0 "" "$tools/ncu-counters" --tables ncu.csv predicted.jsonl
+prints "^\| \`$kernel\` \| 64 \| 0.0% \| "
+prints "^\| \`$kernel\` \| 64 \| [0-9.]+ / 12.0 \| "
+# Without ncu: said, and failed.
+mkdir bin
+printf '#!/bin/sh\necho "==ERROR== ERR_NVGPUCTRPERM" >&2\nexit 9\n' > bin/ncu
+chmod +x bin/ncu
+expect 1 "*" env PATH="$folder/bin:$PATH" "$tools/ncu-counters" "$(dirname "$tessera")" new 64
+checks=$((checks + 1))
+grep -q 'not run, ncu failed' err && grep -q ERR_NVGPUCTRPERM err || fail "ncu-counters says: $(cat err)"
+finish

@@ -1,0 +1,319 @@
+/* Padding as a plan step: which rows it opens, what the copies look like, what a run costs and needs, prepared
+ * operands; products on the emulator against the same kernel on aligned operands, bit for bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "plan/pad.h"
+#include "plan/plan.h"
+#include "tessera.h"
+
+#define KERNEL "wgmma_bf16_bf16_p64x64_s10_c11"
+
+static tsr_context *open_emu(void)
+{
+    tsr_context *context = NULL;
+    if (tsr_context_create("emu", NULL, &context) != TSR_OK)
+        skip();
+    return context;
+}
+
+static tsr_gemm_desc describe(long long m, long long n, long long k)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, m, n, k);
+    desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+    desc.kernel = KERNEL;
+    return desc;
+}
+
+static uint16_t *random_elements(size_t count, unsigned seed)
+{
+    uint16_t *elements = malloc(count * sizeof *elements);
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        elements[i] = tsr_f32_to_bf16((float)(int)(seed >> 8 & 0xffff) / 4096.0f - 8.0f);
+    }
+    return elements;
+}
+
+/* ---- the copies ---- */
+
+static tsr_problem problem_of(long long m, long long n, long long k, long long batch)
+{
+    tsr_problem p = {.m = m, .n = n, .k = k, .batch = batch, .compute = TSR_COMPUTE_F32};
+    p.a = p.b = p.c = p.d = (tsr_operand){.dtype = TSR_BF16, .align_bytes = 2};
+    p.a.ld = k;
+    p.b.ld = p.c.ld = p.d.ld = n;
+    p.a.batch_stride = m * k;
+    p.b.batch_stride = k * n;
+    return p;
+}
+
+static void copies_have_aligned_rows(void **state)
+{
+    (void)state;
+    const tsr_problem p = problem_of(5, 1030, 33, 3);
+    const tsr_problem both = tsr_padded_problem(&p, TSR_PAD_A | TSR_PAD_B);
+    assert_int_equal(both.a.ld, 40);   /* short rows: the next multiple of 16 bytes */
+    assert_int_equal(both.b.ld, 1088); /* long ones: of 128 */
+    assert_int_equal(both.a.batch_stride, 5 * 40);
+    assert_int_equal(both.b.batch_stride, 33 * 1088);
+    assert_int_equal(tsr_padded_bytes(&both, 'a'), 3 * 5 * 40 * 2 + 80); /* up to a multiple of 256 */
+    assert_int_equal(tsr_padded_bytes(&both, 'b') % 256, 0);
+    assert_true(tsr_operand_is_aligned(&both, 'a', 16) && tsr_operand_is_aligned(&both, 'b', 16));
+    const tsr_problem one = tsr_padded_problem(&p, TSR_PAD_B);
+    assert_int_equal(one.a.ld, 33);
+    assert_int_equal(one.b.ld, 1088);
+    /* An operand that the batch shares is copied once. */
+    tsr_problem shared = p;
+    shared.a.batch_stride = 0;
+    const tsr_problem shared_padded = tsr_padded_problem(&shared, TSR_PAD_A);
+    assert_int_equal(shared_padded.a.batch_stride, 0);
+    assert_int_equal(tsr_padded_bytes(&shared_padded, 'a'), 512);
+}
+
+static void alignment_is_base_and_strides(void **state)
+{
+    (void)state;
+    tsr_problem p = problem_of(8, 16, 24, 1);
+    p.a.align_bytes = 16;
+    assert_true(tsr_operand_is_aligned(&p, 'a', 16));
+    p.a.align_bytes = 8;
+    assert_false(tsr_operand_is_aligned(&p, 'a', 16));
+    p.a.align_bytes = 16;
+    p.a.ld = 25;
+    assert_false(tsr_operand_is_aligned(&p, 'a', 16));
+    p.a.ld = 24;
+    p.a.batch_stride = 100;
+    assert_false(tsr_operand_is_aligned(&p, 'a', 16));
+    const tsr_row tma = {.tma = 1}, vectors = {.align_elems = 8}, any = {.align_elems = 0};
+    assert_int_equal(tsr_row_align_bytes(&tma, &p, 'a'), 16);
+    assert_int_equal(tsr_row_align_bytes(&tma, &p, 'd'), 2);
+    assert_int_equal(tsr_row_align_bytes(&vectors, &p, 'd'), 16);
+    assert_int_equal(tsr_row_align_bytes(&any, &p, 'a'), 2);
+    assert_null(tsr_pad_row(1));
+    assert_string_equal(tsr_pad_row(2)->instance, "pad_2b");
+    assert_string_equal(tsr_pad_row(4)->instance, "pad_4b");
+}
+
+/* ---- the route ---- */
+
+static tsr_candidate candidate_of(tsr_context *context, const tsr_gemm_desc *desc)
+{
+    static tsr_candidate all[512];
+    size_t count = 0;
+    tsr_gemm_desc any = *desc;
+    any.kernel = NULL;
+    assert_int_equal(tsr_route(context, &any, all, sizeof all[0], 512, &count), TSR_OK);
+    for (size_t i = 0; i < count && i < 512; i++)
+        if (strcmp(all[i].kernel, KERNEL) == 0)
+            return all[i];
+    fail_msg("no candidate " KERNEL);
+    return all[0];
+}
+
+static void the_route_tells_what_is_padded(void **state)
+{
+    (void)state;
+    tsr_context *context = open_emu();
+    tsr_gemm_desc desc = describe(64, 64, 64);
+    desc.a.align_bytes = desc.b.align_bytes = 16;
+    tsr_candidate candidate = candidate_of(context, &desc);
+    assert_true(candidate.applicable);
+    assert_string_equal(candidate.reason, "");
+    const double aligned_ns = candidate.cost_ns;
+    desc.a.align_bytes = 0;
+    candidate = candidate_of(context, &desc);
+    assert_true(candidate.applicable && candidate.cost_ns > aligned_ns);
+    assert_string_equal(candidate.reason, "after pad A");
+    desc.b.ld = 65;
+    assert_string_equal(candidate_of(context, &desc).reason, "after pad A,B");
+    desc.a.align_bytes = 256;
+    assert_string_equal(candidate_of(context, &desc).reason, "after pad B");
+    /* No room for the copy: the reason says how much it takes. */
+    desc.workspace_limit_bytes = 65536;
+    candidate = candidate_of(context, &desc);
+    assert_false(candidate.applicable);
+    assert_string_equal(candidate.reason, "needs 73728 bytes of workspace to align A or B; the limit is 65536");
+    /* Rows that want aligned C and D cannot be helped. */
+    tsr_candidate all[512];
+    size_t count = 0;
+    desc.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    desc.c.align_bytes = 16;
+    desc.d.ld = 65;
+    desc.kernel = NULL;
+    assert_int_equal(tsr_route(context, &desc, all, sizeof all[0], 512, &count), TSR_OK);
+    for (size_t i = 0; i < count && i < 512; i++)
+        if (strcmp(all[i].kernel, "mma_bf16_64x64_a8") == 0)
+            assert_string_equal(all[i].reason, "D is not aligned to 16 bytes");
+    tsr_context_destroy(context);
+}
+
+/* ---- runs ---- */
+
+typedef struct run {
+    tsr_context *context;
+    tsr_gemm_desc desc;
+    tsr_plan *plan;
+    void *workspace;
+    tsr_run_args args;
+} run;
+
+static run run_make(tsr_context *context, const tsr_gemm_desc *desc, const uint16_t *a, const uint16_t *b, uint16_t *d)
+{
+    run r = {.context = context, .desc = *desc};
+    assert_int_equal(tsr_plan_create(context, desc, &r.plan), TSR_OK);
+    const size_t bytes = tsr_plan_workspace_bytes(r.plan);
+    if (bytes)
+        assert_int_equal(tsr_device_alloc(context, bytes, &r.workspace), TSR_OK);
+    r.args = tsr_run_args_make(a, b, d);
+    r.args.workspace = r.workspace;
+    r.args.workspace_bytes = bytes;
+    return r;
+}
+
+static void run_free(run *r)
+{
+    tsr_device_free(r->context, r->workspace);
+    tsr_plan_release(r->plan);
+}
+
+enum { M = 70, N = 71, K = 73 };
+
+/* The product by aligned copies that the test itself makes: what the padded run must give, to the bit. */
+static void aligned_product(tsr_context *context, const uint16_t *a, const uint16_t *b, uint16_t *d)
+{
+    enum { LD = 80 };
+    uint16_t *wide_a = aligned_alloc(256, 2 * M * LD + 192),
+             *wide_b = aligned_alloc(256, (2 * K * LD + 255) / 256 * 256);
+    for (int i = 0; i < M; i++)
+        memcpy(wide_a + i * LD, a + i * K, 2 * K);
+    for (int i = 0; i < K; i++)
+        memcpy(wide_b + i * LD, b + i * N, 2 * N);
+    tsr_gemm_desc desc = describe(M, N, K);
+    desc.a.ld = desc.b.ld = LD;
+    desc.a.align_bytes = desc.b.align_bytes = 16;
+    run r = run_make(context, &desc, wide_a, wide_b, d);
+    assert_int_equal(tsr_plan_workspace_bytes(r.plan), 0);
+    assert_int_equal(tsr_plan_run(r.plan, &r.args), TSR_OK);
+    run_free(&r);
+    free(wide_a);
+    free(wide_b);
+}
+
+static void a_padded_run_gives_the_same_bits(void **state)
+{
+    (void)state;
+    tsr_context *context = open_emu();
+    uint16_t *a = random_elements(M * K, 1), *b = random_elements(K * N, 2);
+    uint16_t *expected = calloc(M * N, 2), *d = calloc(M * N, 2);
+    aligned_product(context, a, b, expected);
+    const tsr_gemm_desc desc = describe(M, N, K);
+    run r = run_make(context, &desc, a, b, d);
+    assert_true(r.args.workspace_bytes >= 65536 + 2 * (M * 80 + K * 72)); /* counters, which it must leave alone */
+    assert_int_equal(tsr_plan_run(r.plan, &r.args), TSR_OK);
+    assert_memory_equal(d, expected, 2 * M * N);
+    for (int i = 0; i < 65536; i++)
+        assert_int_equal(((unsigned char *)r.workspace)[i], 0);
+    /* Too small a workspace is refused before anything runs; by tsr_gemm too where the kernel is named. */
+    r.args.workspace_bytes--;
+    assert_int_equal(tsr_plan_run(r.plan, &r.args), TSR_INVALID_ARGUMENT);
+    assert_non_null(strstr(tsr_last_error(), "workspace: " KERNEL " needs"));
+    assert_int_equal(tsr_gemm(context, &desc, &r.args), TSR_UNSUPPORTED);
+    assert_non_null(strstr(tsr_last_error(), "to align A or B"));
+    run_free(&r);
+    free(a);
+    free(b);
+    free(d);
+    free(expected);
+    tsr_context_destroy(context);
+}
+
+/* alpha = 0: neither A nor B may be read, and nothing is copied. */
+static void without_a_product_nothing_is_copied(void **state)
+{
+    (void)state;
+    tsr_context *context = open_emu();
+    uint16_t *d = random_elements(M * N, 3), *before = malloc(2 * M * N);
+    memcpy(before, d, 2 * M * N);
+    const tsr_gemm_desc desc = describe(M, N, K);
+    run r = run_make(context, &desc, NULL, NULL, d);
+    memset((char *)r.workspace + 65536, 0x5a, r.args.workspace_bytes - 65536);
+    r.args.alpha.value = 0;
+    r.args.beta.value = 1;
+    assert_int_equal(tsr_plan_run(r.plan, &r.args), TSR_OK);
+    assert_memory_equal(d, before, 2 * M * N);
+    for (size_t i = 65536; i < r.args.workspace_bytes; i++)
+        assert_int_equal(((unsigned char *)r.workspace)[i], 0x5a);
+    run_free(&r);
+    free(d);
+    free(before);
+    tsr_context_destroy(context);
+}
+
+static void prepared_operands_are_padded_once(void **state)
+{
+    (void)state;
+    tsr_context *context = open_emu();
+    uint16_t *a = random_elements(M * K, 1), *b = random_elements(K * N, 2);
+    uint16_t *expected = calloc(M * N, 2), *d = calloc(M * N, 2);
+    aligned_product(context, a, b, expected);
+    tsr_gemm_desc desc = describe(M, N, K);
+    run r = run_make(context, &desc, a, b, d);
+    for (int which = 1; which < 4; which++) { /* A, B, both */
+        tsr_prepared *pa = NULL, *pb = NULL;
+        memset(d, 0xff, 2 * M * N);
+        memset((char *)r.workspace + 65536, 0xff, r.args.workspace_bytes - 65536);
+        if (which & 1)
+            assert_int_equal(tsr_prepare(r.plan, 'a', a, &pa), TSR_OK);
+        if (which & 2)
+            assert_int_equal(tsr_prepare(r.plan, 'b', b, &pb), TSR_OK);
+        tsr_run_args args = tsr_run_args_make(pa ? NULL : a, pb ? NULL : b, d);
+        args.prepared_a = pa;
+        args.prepared_b = pb;
+        args.workspace = r.workspace;
+        args.workspace_bytes = r.args.workspace_bytes;
+        assert_int_equal(tsr_plan_run(r.plan, &args), TSR_OK);
+        assert_memory_equal(d, expected, 2 * M * N);
+        /* With both prepared nothing is left to copy. */
+        int touched = 0;
+        for (size_t i = 65536; i < args.workspace_bytes; i++)
+            touched |= ((unsigned char *)r.workspace)[i] != 0xff;
+        assert_int_equal(touched, which != 3);
+        tsr_prepared_release(pa);
+        tsr_prepared_release(pb);
+    }
+    /* What is aligned has no other form. */
+    tsr_prepared *none = NULL;
+    desc.a.ld = 80;
+    desc.a.align_bytes = 16;
+    run aligned = run_make(context, &desc, a, b, d);
+    assert_int_equal(tsr_prepare(aligned.plan, 'a', a, &none), TSR_UNSUPPORTED);
+    assert_non_null(strstr(tsr_last_error(), "reads it where it lies"));
+    run_free(&aligned);
+    run_free(&r);
+    free(a);
+    free(b);
+    free(d);
+    free(expected);
+    tsr_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_have_aligned_rows),
+        cmocka_unit_test(alignment_is_base_and_strides),
+        cmocka_unit_test(the_route_tells_what_is_padded),
+        cmocka_unit_test(a_padded_run_gives_the_same_bits),
+        cmocka_unit_test(without_a_product_nothing_is_copied),
+        cmocka_unit_test(prepared_operands_are_padded_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
