@@ -111,7 +111,8 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
         printf("  %-22s %d of a thread\n", "registers", c->registers);
     else
         printf("  %-22s unknown: this build has no device code\n", "registers");
-    printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s\n", "occupancy", o->ctas, o->warps, 100 * o->share, o->limit);
+    printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s\n", "occupancy", o->ctas, o->warps, 100 * o->share,
+           o->limit);
     printf("  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
 }
 

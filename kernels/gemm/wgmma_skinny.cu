@@ -51,7 +51,6 @@
 #include "ptx/vector.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
-#include "tile/wgmma_element.h"
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -70,20 +69,11 @@ enum {
     EMPTY_AT = FULL_AT + 8 * MOST_STAGES, /* all warps are done with it */
     LAST_AT = EMPTY_AT + 8 * MOST_STAGES, /* 1: this CTA is the last to arrive with its sums */
 
-    /* The sums lie as D does, so that four neighbours in D are one load: BN lines of LONG if turned, else the other way
-     * round. Floats from line to line, such that neighbouring lines lie in different banks. */
-    PITCH_TURNED = LONG + 4,
-    PITCH = BN + 4,
-
-    LONG_QUADS = GROUPS == 2 ? 5 : 4, /* log2 of LONG / 4 and of BN / 4 */
-    SHORT_QUADS = BN == 128  ? 5
-                  : BN == 64 ? 4
-                  : BN == 32 ? 3
-                             : 2,
-
     SETS = BN <= 64 ? 2 : 1, /* of accumulators, taken in turn: short products would wait for each other */
     ALL_CONSUMERS = 1        /* named barrier */
 };
+
+#include "tile/wgmma_share.h"
 
 /* A CTA's part of the work. */
 typedef struct part {
@@ -229,120 +219,11 @@ TSR_DEVICE void leave_sums(const part *p, const float sum[TSR_WGMMA_REGISTERS])
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    TSR_UNROLL
-    for (int j = 0; j < BN / 8; j++)
-        TSR_UNROLL
-    for (int h = 0; h < 2; h++) {
-        const float low = sum[4 * j + 2 * h], high = sum[4 * j + 2 * h + 1];
-        if (p->turned) {
-            const unsigned at = p->shared + (unsigned)((8 * j + column) * PITCH_TURNED + row + 8 * h) * 4;
-            tsr_shared_store_f32(at, low);
-            tsr_shared_store_f32(at + PITCH_TURNED * 4, high);
-        } else {
-            tsr_shared_store_f32x2(p->shared + (unsigned)((row + 8 * h) * PITCH + 8 * j + column) * 4, low, high);
-        }
-    }
-}
-
-/* Four neighbours, added over the ranks of the cluster in their order. `size` is a constant. */
-TSR_DEVICE void add_ranks(unsigned address, int size, float total[4])
-{
-    float value[8][4];
-    TSR_UNROLL
-    for (int rank = 0; rank < size; rank++)
-        tsr_cluster_load_f32x4(tsr_cluster_map(address, (unsigned)rank), value[rank]);
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++) {
-        total[i] = value[0][i];
-        TSR_UNROLL
-        for (int rank = 1; rank < size; rank++)
-            total[i] += value[rank][i];
-    }
-}
-
-TSR_DEVICE void add_cluster(const part *p, unsigned address, float total[4])
-{
-    if (p->size == 8)
-        add_ranks(address, 8, total);
-    else if (p->size == 4)
-        add_ranks(address, 4, total);
-    else if (p->size == 2)
-        add_ranks(address, 2, total);
-    else
-        add_ranks(address, 1, total);
-}
-
-/* What a rank adds up and stores: its share of the tile's rows of the long side, as lines that are contiguous in D,
- * each of 4 << quads elements. Of them D has `lines` lines and `left` elements of each. */
-typedef struct share {
-    tile_element *d;
-    const tile_element *c;
-    long long ldd, ldc;
-    unsigned sums, pitch; /* shared memory: address, floats from line to line */
-    int quads, lines, left;
-    int by_four; /* D's alignment allows four elements at once */
-    float alpha, beta;
-} share;
-
-TSR_DEVICE int log2_of(unsigned size)
-{
-    return size >= 8 ? 3 : size >= 4 ? 2 : size >= 2 ? 1 : 0;
-}
-
-TSR_DEVICE share share_of(const tsr_gemm_args *args, const part *p)
-{
-    const int halvings = log2_of(p->size), rows = LONG >> halvings, first = (int)p->rank * rows;
-    const long long m = p->turned ? p->short_at : p->long_at + first;
-    const long long n = p->turned ? p->long_at + first : p->short_at;
-    const long long rows_left = args->m - m, columns_left = args->n - n;
-    const int most_lines = p->turned ? BN : rows, width = p->turned ? rows : BN;
-    share mine;
-    mine.d = (tile_element *)args->d + p->z * args->batch_d + m * args->ldd + n;
-    mine.c = (const tile_element *)args->c + p->z * args->batch_c + m * args->ldc + n;
-    mine.ldd = args->ldd;
-    mine.ldc = args->ldc;
-    mine.pitch = p->turned ? PITCH_TURNED : PITCH;
-    mine.sums = p->shared + (unsigned)(p->turned ? first : first * PITCH) * 4;
-    mine.quads = p->turned ? LONG_QUADS - halvings : SHORT_QUADS;
-    mine.lines = rows_left < most_lines ? (int)rows_left : most_lines;
-    mine.left = columns_left < width ? (int)columns_left : width;
-    mine.by_four = ((unsigned long long)args->d | (unsigned long long)args->ldd * OUT_BYTES |
-                    (unsigned long long)args->batch_d * OUT_BYTES) %
-                       (4 * OUT_BYTES) ==
-                   0;
-    mine.alpha = tile_alpha(args);
-    mine.beta = (float)args->beta;
-    return mine;
-}
-
-/* Four neighbours of a line, or as many of them as D has. */
-TSR_DEVICE void store(const share *mine, int line, int at, const float total[4])
-{
-    const int count = mine->left - at;
-    tile_element *d = mine->d + line * mine->ldd + at;
-    float value[4];
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++)
-        value[i] = tsr_mul_f32(mine->alpha, total[i]);
-    if (mine->beta != 0) {
-        const tile_element *c = mine->c + line * mine->ldc + at;
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            if (i < count)
-                value[i] = tsr_fma_f32(mine->beta, tile_widen(c[i]), value[i]);
-    }
-    if (mine->by_four && count >= 4) {
-        tile_store_four(d, value);
-    } else {
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            if (i < count)
-                d[i] = tile_narrow(value[i]);
-    }
+    tile_share_leave(p->shared, p->turned, row, column, sum);
 }
 
 /* The tile's sums of all clusters that share it, by the CTA that came last of those with its rank. */
-TSR_DEVICE void finish_last(const part *p, const share *mine, const float *sums, long long stride)
+TSR_DEVICE void finish_last(const part *p, const tile_share *mine, const float *sums, long long stride)
 {
     for (int item = (int)threadIdx.x; item < mine->lines << mine->quads; item += CONSUMERS) {
         const float *from = sums + 4 * item;
@@ -358,7 +239,7 @@ TSR_DEVICE void finish_last(const part *p, const share *mine, const float *sums,
         TSR_UNROLL
         for (int i = 0; i < 4; i++)
             values[i] = tsr_lane(total, i);
-        store(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, values);
+        tile_share_store(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, values);
     }
 }
 
@@ -366,17 +247,17 @@ TSR_DEVICE void finish_last(const part *p, const share *mine, const float *sums,
  * have sums of the same tile. */
 TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
 {
-    const share mine = share_of(args, p);
+    const tile_share mine = tile_share_of(args, p->shared, p->turned, p->short_at, p->long_at, p->z, p->rank, p->size);
     const unsigned index = p->tile * p->size + p->rank;
-    const long long stride = (LONG >> log2_of(p->size)) * BN; /* floats of a share */
+    const long long stride = (LONG >> tile_log2(p->size)) * BN; /* floats of a share */
     float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + index * p->outers * stride;
     float *const own = sums + p->outer * stride;
     for (int item = (int)threadIdx.x; item < mine.lines << mine.quads; item += CONSUMERS) {
         const int line = item >> mine.quads, at = (item & ((1 << mine.quads) - 1)) * 4;
         float total[4];
-        add_cluster(p, mine.sums + ((unsigned)line * mine.pitch + (unsigned)at) * 4, total);
+        tile_share_add(mine.sums + ((unsigned)line * mine.pitch + (unsigned)at) * 4, p->size, total);
         if (p->outers == 1) {
-            store(&mine, line, at, total);
+            tile_share_store(&mine, line, at, total);
         } else {
             tsr_f32x4 vector = {0, 0, 0, 0};
             TSR_UNROLL

@@ -81,12 +81,12 @@ if(TARGET unit_emu_skinny)
     if (p.size > 1) {" "finish(&args, &p);
     if (0) {" "")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    TSR_UNROLL" "TSR_UNROLL" "race")
+    tile_share_leave" "tile_share_leave" "race")
   mutant(counter_not_awaited ${kernel} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
   mutant(sums_not_gathered ${kernel} "unsigned *const counter = (unsigned *)args->workspace + index;
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "unsigned *const counter = (unsigned *)args->workspace + index;" "race")
   mutant(last_is_first ${kernel} "+ 1 == p->outers" "+ 2 == p->outers" "")
-  mutant(wrong_rank ${kernel} "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
+  mutant(wrong_rank tile/wgmma_share.h "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
          "")
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1)
