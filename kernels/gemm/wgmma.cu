@@ -98,11 +98,21 @@ typedef struct span {
     int first, count;
 } span;
 
+/* Divisions are slow, and most launches need none. */
+TSR_DEVICE unsigned tile_of(const walk *w, unsigned unit)
+{
+    return w->split == 1 ? unit : unit / w->split;
+}
+
 TSR_DEVICE span span_of(const walk *w, unsigned unit)
 {
-    const long long part = unit % w->split;
-    const int first = (int)(w->k_blocks * part / w->split);
-    return (span){first, (int)(w->k_blocks * (part + 1) / w->split) - first};
+    span all = {0, w->k_blocks};
+    if (w->split > 1) {
+        const unsigned part = unit % w->split, blocks = (unsigned)w->k_blocks;
+        all.first = (int)(blocks * part / w->split); /* below 2^25 blocks, a few parts */
+        all.count = (int)(blocks * (part + 1) / w->split) - all.first;
+    }
+    return all;
 }
 
 /* One position in the ring of stages. */
@@ -175,7 +185,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
     ring at = {0, 0};
     for (unsigned unit = w->first; unit < w->units; unit += w->step) {
-        const tile_place place = tile_order_place(&w->raster, unit / w->split);
+        const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
         const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
@@ -262,7 +272,7 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int count, int pass_on, int ro
 TSR_DEVICE int join(const tsr_gemm_args *args, const walk *w, unsigned unit, int group, int thread,
                     float sum[MMAS][TSR_WGMMA_REGISTERS])
 {
-    const unsigned tile = (unit / w->split * CLUSTER + (unsigned)(w->rank_m * CLUSTER_N + w->rank_n));
+    const unsigned tile = (tile_of(w, unit) * CLUSTER + (unsigned)(w->rank_m * CLUSTER_N + w->rank_n));
     const unsigned index = PINGPONG ? tile : tile * CONSUMERS + (unsigned)group;
     const tile_join all = {.sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
                                    (long long)index * w->split * (WM * BN),
@@ -293,7 +303,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->units;
          unit += PINGPONG ? 2 * w->step : w->step) {
         const int pass_on = PINGPONG && unit + w->step < w->units ? 1 - group : -1;
-        const tile_place place = tile_order_place(&w->raster, unit / w->split);
+        const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
         const int count = span_of(w, unit).count;
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM + row, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         if (count == 0)
@@ -333,16 +343,17 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     const unsigned shared = tsr_shared_address(TSR_SHARED);
     const int group = tsr_warp_uniform((int)threadIdx.x / 128);
     const int rank = CLUSTER > 1 ? (int)tsr_cluster_rank() : 0;
-    const walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
-                    .shared = shared,
-                    .rank_m = rank / CLUSTER_N,
-                    .rank_n = rank % CLUSTER_N,
-                    .k_blocks = (int)((args.k + BK - 1) / BK),
-                    .split = (unsigned)args.split,
-                    .units = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N).total * (unsigned)args.split,
-                    .first = blockIdx.x / CLUSTER,
-                    .step = gridDim.x / CLUSTER};
+    walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
+              .shared = shared,
+              .rank_m = rank / CLUSTER_N,
+              .rank_n = rank % CLUSTER_N,
+              .k_blocks = (int)((args.k + BK - 1) / BK),
+              .split = (unsigned)args.split,
+              .units = (unsigned)args.split,
+              .first = blockIdx.x / CLUSTER,
+              .step = gridDim.x / CLUSTER};
 
+    w.units *= w.raster.total;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             tsr_mbarrier_init(shared + FULL_AT + 8 * (unsigned)i, 1);
