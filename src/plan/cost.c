@@ -148,7 +148,7 @@ static double wgmma_step_bytes(const tsr_row *row)
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46 };
-    const double step_ns = 145, store_ns_per_value = 0.065, join_ns = 1500;
+    const double step_ns = 145, store_ns_per_value = 0.065, join_ns = 5000;
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double values = (double)row->bm * row->bn, l2_rate = L2_BYTES_PER_CLOCK * clock_ghz;
     const double clusters = fmax(1, floor(device->cuda.sm_count / tsr_row_cluster(row)));
