@@ -15,13 +15,13 @@ enum { CLI_BENCH_PEERS = 3 }; /* of the choices "cublas|openblas|blis" */
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;
-    const char *sizes, *shapes, *device, *out, *compare, *from;
+    const char *sizes, *shapes, *device, *out, *compare, *from, *replay;
     cli_dtype_list dtypes;
     cli_layout_list layouts;
     unsigned peers; /* bits of the choices */
     int format;     /* lab_format, or one of the two below; -1: not chosen */
     int compute;    /* of the choices "default|tf32" */
-    int instances, graph;
+    int instances, graph, batch_invariant;
     int64_t rounds, threads;
 } cli_bench_settings;
 

@@ -14,7 +14,7 @@
 #include "lab/shapes.h"
 #include "lab/stats.h"
 
-enum { RATES_MAX = 256 };
+enum { RATES_MAX = 256, REPLAYED_MAX = 64 };
 static const double too_long_s = 20.0; /* a single call that `all` leaves out */
 
 /* Time of one multiply-add of a kernel at the last size, to tell how long the next will take. */
@@ -29,6 +29,7 @@ typedef struct session {
     cli_bench_session common;
     cli_bench_devices devices;
     lab_shapes shapes;
+    lab_calls calls; /* of --replay, instead of shapes */
     lab_report report;
     rate rates[RATES_MAX];
     size_t rate_count;
@@ -195,8 +196,9 @@ static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline
     return CLI_CONTINUE;
 }
 
-/* One problem on all devices, the CPU first: cpu-sequential is what the others refer to. */
-static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_shape shape)
+/* One problem on all devices, the CPU first: cpu-sequential is what the others refer to. `call`: as a program had it.
+ */
+static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_shape shape, const lab_logged_call *call)
 {
     cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
     lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape);
@@ -209,19 +211,56 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
         cell.trans_a = layout.a == TSR_T;
         cell.trans_b = layout.b == TSR_T;
         cell.shape = shape;
+        cell.call = call;
         code = bench_cell(s, &s->devices.items[d], &cell, &baseline);
     }
     return code;
+}
+
+static void note(session *s, const char *text)
+{
+    cli_progress_clear(s->common.progress);
+    if (s->report.format == LAB_TABLE || s->report.format == LAB_MD)
+        lab_report_note(&s->report, text);
+}
+
+static int bench_calls(session *s)
+{
+    double logged_ns = 0, replayed_ns = 0;
+    int code = CLI_CONTINUE;
+    char text[400];
+    for (size_t i = 0; i < s->calls.count; i++)
+        logged_ns += s->calls.items[i].total_ns;
+    for (size_t i = 0; i < s->calls.count && i < REPLAYED_MAX && code == CLI_CONTINUE && !cli_interrupted(); i++) {
+        const lab_logged_call *call = &s->calls.items[i];
+        const cli_layout layout = {call->trans_a ? TSR_T : TSR_N, call->trans_b ? TSR_T : TSR_N};
+        snprintf(text, sizeof text,
+                 "%s, %" PRId64 " call%s, logged %.2f us each; ld %" PRId64 " %" PRId64 " %" PRId64
+                 ", alpha %g, beta %g, batch %" PRId64,
+                 call->name, call->count, call->count == 1 ? "" : "s", call->total_ns / (double)call->count * 1e-3,
+                 call->lda, call->ldb, call->ldc, call->alpha, call->beta, call->batch);
+        note(s, text);
+        replayed_ns += call->total_ns;
+        code = bench_problem(s, call->dtype, layout, (lab_shape){call->m, call->n, call->k}, call);
+    }
+    if (replayed_ns < logged_ns) {
+        snprintf(text, sizeof text, "left out: %zu kinds of call with %.1f%% of the logged time",
+                 s->calls.count - REPLAYED_MAX, 100 * (1 - replayed_ns / logged_ns));
+        note(s, text);
+    }
+    return code == CLI_CONTINUE ? CLI_OK : code;
 }
 
 static int bench_all(session *s)
 {
     const cli_bench_settings *set = s->common.set;
     int code = CLI_CONTINUE;
+    if (set->replay != NULL)
+        return bench_calls(s);
     for (size_t t = 0; t < set->dtypes.count; t++)
         for (size_t l = 0; l < set->layouts.count; l++)
             for (size_t i = 0; i < s->shapes.count && code == CLI_CONTINUE && !cli_interrupted(); i++)
-                code = bench_problem(s, set->dtypes.values[t], set->layouts.values[l], s->shapes.items[i]);
+                code = bench_problem(s, set->dtypes.values[t], set->layouts.values[l], s->shapes.items[i], NULL);
     return code == CLI_CONTINUE ? CLI_OK : code;
 }
 
@@ -316,6 +355,13 @@ static int bench_to_file(session *s, const char *path)
     return code;
 }
 
+static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
+{
+    if (set->sizes != NULL || set->shapes != NULL)
+        return cli_usage_error(self, "--replay brings its own problems: without --sizes and --shapes");
+    return lab_calls_read(set->replay, out) == TSR_OK ? CLI_CONTINUE : cli_failure(self, "%s", tsr_last_error());
+}
+
 static int read_shapes(const cli_command *self, const cli_bench_settings *set, lab_shapes *out)
 {
     if (set->sizes != NULL && set->shapes != NULL)
@@ -340,13 +386,15 @@ static unsigned peers_for(const cli_bench_settings *set)
 static int open_and_run(session *s)
 {
     const cli_bench_settings *set = s->common.set;
-    int code = read_shapes(s->common.self, set, &s->shapes);
+    int code =
+        set->replay != NULL ? read_calls(s->common.self, set, &s->calls) : read_shapes(s->common.self, set, &s->shapes);
     if (code == CLI_CONTINUE)
         code = cli_bench_open(&s->common, peers_for(set), &s->devices);
     if (code == CLI_CONTINUE)
         code = set->out != NULL ? bench_to_file(s, set->out) : bench_to(s, stdout);
     cli_bench_close(&s->devices);
     lab_shapes_free(&s->shapes);
+    lab_calls_free(&s->calls);
     return code;
 }
 

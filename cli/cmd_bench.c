@@ -47,6 +47,7 @@ static const cli_option options[] = {
     {.name = "--graph",
      .help = "on a GPU, time replays of captured graphs: without the host's share of a call",
      AT(graph)},
+    {.name = "--batch-invariant", .help = "ask for results of which no row depends on M", AT(batch_invariant)},
     {.name = "--threads",
      .value = "T",
      .help = "CPU threads of a call, the libraries' too (default all)",
@@ -79,6 +80,13 @@ static const cli_option options[] = {
      .parse = cli_parse_text,
      AT(from)},
     {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
+    {.name = "--replay",
+     .value = "FILE",
+     .help =
+         "the products of a call log (TESSERA_LOG=calls under libtessera_blas): those that took most time, with their "
+         "leading dimensions, factors and batches; --kernel is then auto unless given",
+     .parse = cli_parse_text,
+     AT(replay)},
     {.name = "--compare",
      .value = "OLD.json",
      .help = "measure the lines of an old result again: faster, slower, same or undecided",
@@ -101,7 +109,7 @@ static void set_defaults(cli_bench_settings *set)
         return; /* the old file names everything */
     if (set->kernels.count == 0) {
         set->kernels.count = 1;
-        snprintf(set->kernels.values[0], sizeof set->kernels.values[0], "all");
+        snprintf(set->kernels.values[0], sizeof set->kernels.values[0], set->replay != NULL ? "auto" : "all");
     }
     if (set->dtypes.count == 0) {
         set->dtypes.count = 1;

@@ -350,6 +350,14 @@ static void print_all_json(void)
     json_kernels();
 }
 
+void cli_print_machine(void)
+{
+    line("tessera", "%s, commit %s", tsr_version(), lab_commit());
+    print_cpu();
+    print_gpus();
+    each_library(print_library);
+}
+
 static int run(const cli_command *self, int argc, char **argv)
 {
     settings set = {0};
@@ -360,10 +368,7 @@ static int run(const cli_command *self, int argc, char **argv)
         print_all_json();
         return CLI_OK;
     }
-    line("tessera", "%s, commit %s", tsr_version(), lab_commit());
-    print_cpu();
-    print_gpus();
-    each_library(print_library);
+    cli_print_machine();
     print_kernel_count();
     if (set.kernels)
         print_kernels();

@@ -1,31 +1,14 @@
 /* A lesson as text. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/explain.h"
+#include "cli/explain_text.h"
 #include "cli/output.h"
 
-enum { CELL = 2048, FEW_THREADS = 16, FEW_PHASES = 9, FEW_TERMS = 4, FEW_LOADS = 1, WARP = 32, FEW_RUNS = 3 };
-
-typedef struct text {
-    char *out;
-    size_t used;
-} text;
-
-static void put(text *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(text *to, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const int written = vsnprintf(to->out + to->used, CELL - to->used, format, list);
-    va_end(list);
-    to->used += written > 0 ? (size_t)written : 0;
-    if (to->used > CELL - 1)
-        to->used = CELL - 1;
-}
+enum { CELL = CLI_TEXT_BYTES, FEW_THREADS = 16, FEW_PHASES = 9, FEW_TERMS = 4, FEW_LOADS = 1, WARP = 32 };
 
 const char *cli_explain_element(const lab_lesson *lesson, char operand, int32_t index, char out[48])
 {
@@ -60,25 +43,25 @@ static int brings(const lab_step *step, char operand, int staged)
     return is_kind && (step->operand == operand || (step->operand == 'Z' && operand == 'A'));
 }
 
-static void put_load(text *to, const lab_lesson *lesson, const lab_step *step, int thread, char operand)
+static void put_load(cli_text_line *to, const lab_lesson *lesson, const lab_step *step, int thread, char operand)
 {
     const int32_t first = step->elements[(unsigned)thread * step->width];
     const float *values = lesson->dtype != TSR_F32 ? NULL : operand == 'A' ? lesson->a : lesson->b;
     char name[48];
     cli_explain_element(lesson, operand, first, name);
     if (first >= 0 && step->width > 1)
-        put(to, "%.*s..%" PRId64 "]", (int)strlen(name) - 1, name,
-            first % lab_lesson_columns(lesson, operand) + step->width - 1);
+        cli_text_put(to, "%.*s..%" PRId64 "]", (int)strlen(name) - 1, name,
+                     first % lab_lesson_columns(lesson, operand) + step->width - 1);
     else
-        put(to, "%s", name);
+        cli_text_put(to, "%s", name);
     if (values && first >= 0 && step->width == 1)
-        put(to, "=%g", (double)values[first]);
+        cli_text_put(to, "=%g", (double)values[first]);
     if (step->words)
-        put(to, "->s%d", step->words[thread]);
+        cli_text_put(to, "->s%d", step->words[thread]);
 }
 
 /* The thread's loads of one operand in a phase. */
-static void put_loads(text *to, const lab_lesson *lesson, int phase, int thread, char operand, int all)
+static void put_loads(cli_text_line *to, const lab_lesson *lesson, int phase, int thread, char operand, int all)
 {
     const int staged = is_staged(lesson);
     int count = 0;
@@ -90,11 +73,11 @@ static void put_loads(text *to, const lab_lesson *lesson, int phase, int thread,
         count++;
         if (!all && count > FEW_LOADS)
             continue;
-        put(to, "%s", count > 1 ? ", " : "");
+        cli_text_put(to, "%s", count > 1 ? ", " : "");
         put_load(to, lesson, step, thread, operand);
     }
     if (!all && count > FEW_LOADS)
-        put(to, " +%d", count - FEW_LOADS);
+        cli_text_put(to, " +%d", count - FEW_LOADS);
 }
 
 /* ---- what it adds ----------------------------------------------------------------------------------------------- */
@@ -149,42 +132,42 @@ static const lab_product *next_of(const share *s, int32_t row, int32_t column, s
 }
 
 /* "C[0,0] += A[0,0]*B[0,0] + A[0,1]*B[1,0]: 0 + 1*1 + 2*5 = 11" */
-static void put_sum(text *to, const share *s, int32_t row, int32_t column, int all)
+static void put_sum(cli_text_line *to, const share *s, int32_t row, int32_t column, int all)
 {
     const int terms = s->k1 - s->k0 + 1;
     size_t at = 0;
     double before = 0, after = 0;
-    text numbers = {(char[CELL]){0}, 0};
-    put(to, all || terms <= FEW_TERMS ? "C[%d,%d] +=" : "C[%d,%d]", row, column);
+    cli_text_line numbers = {(char[CELL]){0}, 0};
+    cli_text_put(to, all || terms <= FEW_TERMS ? "C[%d,%d] +=" : "C[%d,%d]", row, column);
     int count = 0;
     for (const lab_product *p; (p = next_of(s, row, column, &at)) != NULL; count++) {
         if (count == 0)
             before = (double)p->sum - (double)p->a * (double)p->b;
         after = p->sum;
         if (all || terms <= FEW_TERMS) {
-            put(to, "%s A[%d,%d]*B[%d,%d]", count ? " +" : "", row, p->k, p->k, column);
-            put(&numbers, " + %g*%g", (double)p->a, (double)p->b);
+            cli_text_put(to, "%s A[%d,%d]*B[%d,%d]", count ? " +" : "", row, p->k, p->k, column);
+            cli_text_put(&numbers, " + %g*%g", (double)p->a, (double)p->b);
         }
     }
     if (all || terms <= FEW_TERMS)
-        put(to, ": %g%s = %g", before, numbers.out, after);
+        cli_text_put(to, ": %g%s = %g", before, numbers.out, after);
     else
-        put(to, ": %g -> %g by k = %d..%d", before, after, s->k0, s->k1);
+        cli_text_put(to, ": %g -> %g by k = %d..%d", before, after, s->k0, s->k1);
 }
 
-static void put_adds(text *to, const share *s)
+static void put_adds(cli_text_line *to, const share *s)
 {
     if (s->elements == 1)
         put_sum(to, s, s->row0, s->column0, 0);
     else if (s->count)
-        put(to, "%sC[%d..%d,%d..%d], k = %d..%d: %d products",
-            s->elements == (s->row1 - s->row0 + 1) * (s->column1 - s->column0 + 1) ? "" : "some of ", s->row0, s->row1,
-            s->column0, s->column1, s->k0, s->k1, s->count);
+        cli_text_put(to, "%sC[%d..%d,%d..%d], k = %d..%d: %d products",
+                     s->elements == (s->row1 - s->row0 + 1) * (s->column1 - s->column0 + 1) ? "" : "some of ", s->row0,
+                     s->row1, s->column0, s->column1, s->k0, s->k1, s->count);
     if (s->zeros)
-        put(to, "%s%d with padding zeros", s->count ? "; " : "", s->zeros);
+        cli_text_put(to, "%s%d with padding zeros", s->count ? "; " : "", s->zeros);
 }
 
-static void put_stores(text *to, const lab_lesson *lesson, int phase, int thread)
+static void put_stores(cli_text_line *to, const lab_lesson *lesson, int phase, int thread)
 {
     int count = 0;
     char name[48];
@@ -194,11 +177,11 @@ static void put_stores(text *to, const lab_lesson *lesson, int phase, int thread
         if (step->phase != phase || step->kind != LAB_STEP_STORE || element < 0)
             continue;
         if (count++ < FEW_LOADS)
-            put(to, "%sstores %s%s", to->used ? "; " : "", cli_explain_element(lesson, 'D', element, name),
-                step->width > 1 ? " and neighbours" : "");
+            cli_text_put(to, "%sstores %s%s", to->used ? "; " : "", cli_explain_element(lesson, 'D', element, name),
+                         step->width > 1 ? " and neighbours" : "");
     }
     if (count > FEW_LOADS)
-        put(to, " +%d", count - FEW_LOADS);
+        cli_text_put(to, " +%d", count - FEW_LOADS);
 }
 
 /* ---- the threads of a phase ------------------------------------------------------------------------------------- */
@@ -228,7 +211,7 @@ static int put_threads(const lab_lesson *lesson, const cli_explain_view *view, i
         if (skipped)
             cli_table_row(&table, "...", "", "", "");
         skipped = 0;
-        text a = {cells, 0}, b = {cells + CELL, 0}, adds = {cells + 2 * CELL, 0};
+        cli_text_line a = {cells, 0}, b = {cells + CELL, 0}, adds = {cells + 2 * CELL, 0};
         memset(cells, 0, 3 * CELL);
         const share s = share_of(lesson, phase, thread);
         put_loads(&a, lesson, phase, thread, 'A', view->has_thread);
@@ -252,7 +235,7 @@ static void put_sums(const lab_lesson *lesson, const cli_explain_view *view, int
     for (int32_t row = s.row0; line && row <= s.row1; row++)
         for (int32_t column = s.column0; column <= s.column1; column++) {
             size_t at = 0;
-            text sum = {line, 0};
+            cli_text_line sum = {line, 0};
             if (!next_of(&s, row, column, &at))
                 continue;
             put_sum(&sum, &s, row, column, 1);
@@ -260,176 +243,6 @@ static void put_sums(const lab_lesson *lesson, const cli_explain_view *view, int
             cli_print_wrapped(to, line, 2, 6);
         }
     free(line);
-}
-
-/* ---- warps' accesses -------------------------------------------------------------------------------------------- */
-
-/* Where the lanes of a warp are: elements of an operand, or words of shared memory ('s'). */
-typedef struct lanes {
-    const lab_lesson *lesson;
-    char of;
-    unsigned width;
-    int32_t at[WARP];
-} lanes;
-
-static void put_lane_run(text *to, const lanes *l, int first, int count)
-{
-    const int64_t columns = l->of == 's' ? INT64_MAX : lab_lesson_columns(l->lesson, l->of);
-    const int32_t begin = l->at[first], end = l->at[first + count - 1];
-    const int32_t stride = count > 1 ? l->at[first + 1] - begin : (int32_t)l->width;
-    const int64_t row0 = begin / columns, row1 = end / columns, column0 = begin % columns, column1 = end % columns;
-    const int is_dense = stride == (int32_t)l->width && row0 == row1;
-    const char name = l->of == 'D' ? 'C' : l->of;
-    const int64_t last = column1 + l->width - 1;
-    put(to, "%s", to->used ? ", " : "");
-    if (l->of == 's') {
-        if (stride < 0)
-            put(to, "s%" PRId64 "..%" PRId64 " by %d", column0, column1, stride);
-        else if (stride == 0 || count == 1 || is_dense)
-            put(to, last == column0 || (stride == 0 && l->width == 1) ? "s%" PRId64 : "s%" PRId64 "..%" PRId64, column0,
-                stride == 0 ? column0 + l->width - 1 : last);
-        else
-            put(to, "s%" PRId64 "..%" PRId64 " by %d", column0, last, stride);
-    } else if (stride == 0 || count == 1) {
-        put(to, l->width > 1 ? "%c[%" PRId64 ",%" PRId64 "..%" PRId64 "]" : "%c[%" PRId64 ",%" PRId64 "]", name, row0,
-            column0, column0 + l->width - 1);
-    } else if (is_dense) {
-        put(to, "%c[%" PRId64 ",%" PRId64 "..%" PRId64 "]", name, row0, column0, last);
-    } else if (column0 == column1) {
-        put(to, "%c[%" PRId64 "..%" PRId64 ",%" PRId64 "]", name, row0, row1, column0);
-    } else {
-        put(to, "%c[%" PRId64 ",%" PRId64 "] ... [%" PRId64 ",%" PRId64 "] by %d", name, row0, column0, row1, last,
-            stride);
-    }
-    if (stride == 0 && count > 1)
-        put(to, " x%d", count);
-}
-
-/* Lanes that follow each other at one distance, and in a matrix in one row or column, are one run. */
-static int run_length(const lanes *l, int first)
-{
-    const int64_t columns = l->of == 's' ? INT64_MAX : lab_lesson_columns(l->lesson, l->of);
-    const int64_t row = l->at[first] / columns, column = l->at[first] % columns;
-    int end = first + 1;
-    while (end < WARP && l->at[end] >= 0 &&
-           (end < first + 2 || l->at[end] - l->at[end - 1] == l->at[first + 1] - l->at[first]) &&
-           (l->at[first + 1] / columns == row ? l->at[end] / columns == row : l->at[end] % columns == column))
-        end++;
-    return end - first;
-}
-
-static void put_lanes(text *to, const lanes *l)
-{
-    int runs = 0, idle = 0;
-    for (int lane = 0; lane < WARP;) {
-        if (l->at[lane] < 0) {
-            idle++;
-            lane++;
-            continue;
-        }
-        const int count = run_length(l, lane);
-        if (runs++ < FEW_RUNS)
-            put_lane_run(to, l, lane, count);
-        lane += count;
-    }
-    if (runs > FEW_RUNS)
-        put(to, ", %d more runs", runs - FEW_RUNS);
-    if (idle > 0 && idle < WARP)
-        put(to, " (%d lanes idle)", idle);
-    if (idle == WARP)
-        put(to, "no lane");
-}
-
-static lanes lanes_of(const lab_lesson *lesson, const lab_step *step, int warp, int shared)
-{
-    const int threads = lesson->threads_x * lesson->threads_y;
-    lanes l = {.lesson = lesson, .of = shared ? 's' : step->operand, .width = step->width};
-    for (int lane = 0; lane < WARP; lane++) {
-        const int thread = warp * WARP + lane;
-        l.at[lane] = thread >= threads ? LAB_NO_THREAD
-                     : shared          ? step->words[thread]
-                                       : step->elements[(unsigned)thread * step->width];
-    }
-    return l;
-}
-
-/* Where the file's name begins in "kernels/gemm/tiled.cu:78 (in ...)". */
-static int file_at(const char *place)
-{
-    int at = 0;
-    for (int i = 0; place[i] && place[i] != ' '; i++)
-        at = place[i] == '/' ? i + 1 : at;
-    return at;
-}
-
-static const char *step_name(const lab_step *step)
-{
-    static char names[LAB_STEP_WARP + 1][8] = {"load", "fill", "copy", "read", "store", "warp"};
-    return names[step->kind];
-}
-
-static int is_alike(const lab_lesson *lesson, const lab_step *a, const lab_step *b)
-{
-    return a->stage == b->stage && strcmp(lesson->places[a->place], lesson->places[b->place]) == 0 &&
-           a->kind == b->kind && a->bytes == b->bytes && a->operand == b->operand;
-}
-
-static void put_step(cli_table *table, const lab_lesson *lesson, const cli_explain_view *view, size_t first)
-{
-    const lab_step *step = &lesson->steps[first];
-    lab_step_cost sum = {0};
-    int times = 0;
-    char cell[CELL] = "", sectors[32] = "", wavefronts[32] = "";
-    text where = {cell, 0};
-    for (size_t i = first; i < lesson->step_count && lesson->steps[i].stage == step->stage; i++) {
-        if (!is_alike(lesson, step, &lesson->steps[i]))
-            continue;
-        const lab_step_cost cost = lab_step_cost_of(lesson, &lesson->steps[i], -1);
-        times++;
-        sum.sectors += cost.sectors;
-        sum.ideal_sectors += cost.ideal_sectors;
-        sum.wavefronts += cost.wavefronts;
-        sum.ideal_wavefronts += cost.ideal_wavefronts;
-    }
-    const int is_global = step->kind == LAB_STEP_LOAD || step->kind == LAB_STEP_STORE || step->kind == LAB_STEP_COPY;
-    if (is_global && step->operand >= 'A' && step->operand <= 'D') {
-        const lanes l = lanes_of(lesson, step, (int)view->warp, 0);
-        put_lanes(&where, &l);
-    }
-    if (step->words) {
-        const lanes l = lanes_of(lesson, step, (int)view->warp, 1);
-        text words = {(char[CELL]){0}, 0};
-        put_lanes(&words, &l);
-        put(&where, "%s%s", is_global ? " -> " : "", words.out);
-    }
-    if (sum.sectors)
-        snprintf(sectors, sizeof sectors, "%u of %u", sum.sectors, sum.ideal_sectors);
-    if (sum.wavefronts)
-        snprintf(wavefronts, sizeof wavefronts, "%u of %u", sum.wavefronts, sum.ideal_wavefronts);
-    const char *place = lesson->places[step->place];
-    const char of = step->operand == 'D' ? 'C' : step->operand == 'Z' ? '0' : step->operand;
-    cli_table_row(table, CLI_CELL("%s%s%.1s", step_name(step), of && of != 'M' ? " " : "", of == 'M' ? "" : &of),
-                  CLI_CELL("%.*s", (int)strcspn(place, " ") - file_at(place), place + file_at(place)),
-                  step->bytes ? CLI_CELL("%u", step->bytes) : "", CLI_CELL("%d", times), sectors, wavefronts, cell);
-}
-
-static int put_accesses(const lab_lesson *lesson, const cli_explain_view *view, int phase, FILE *to)
-{
-    cli_table table;
-    cli_table_begin(&table, "llrrrrl", "access", "source", "bytes", "times", "sectors", "wavefronts",
-                    CLI_CELL("warp %d, the first time", (int)view->warp));
-    int stage = -1;
-    for (size_t i = 0; i < lesson->step_count; i++) {
-        int is_first = lesson->steps[i].phase == phase;
-        if (is_first && stage >= 0 && lesson->steps[i].stage != stage)
-            cli_table_row(&table, "barrier", "", "", "", "", "", "");
-        stage = is_first ? lesson->steps[i].stage : stage;
-        for (size_t j = 0; j < i && is_first; j++)
-            is_first = !is_alike(lesson, &lesson->steps[j], &lesson->steps[i]);
-        if (is_first)
-            put_step(&table, lesson, view, i);
-    }
-    return cli_table_end(&table, to, 2);
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
@@ -519,7 +332,7 @@ int cli_explain_text(const lab_lesson *lesson, const cli_explain_view *view, FIL
         if (view->has_thread)
             put_sums(lesson, view, phase, to);
         else
-            whole &= fputc('\n', to) != EOF && put_accesses(lesson, view, phase, to);
+            whole &= fputc('\n', to) != EOF && cli_explain_accesses(lesson, view, phase, to);
     }
     if (view->phase < 0 && !view->has_thread)
         put_totals(lesson, to);

@@ -110,18 +110,22 @@ typedef struct planned_call {
     tsr_context *context;
     tsr_plan *plan;
     void *workspace, *stream;
+    double alpha, beta;
 } planned_call;
 
 typedef struct rival_call {
     const lab_peer_ops *ops;
     void *problem, *stream;
     int choice;
+    double alpha, beta;
 } rival_call;
 
 static tsr_status call_plan(void *user, const lab_operand_set *set)
 {
     const planned_call *call = user;
     tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    args.alpha.value = call->alpha;
+    args.beta.value = call->beta;
     args.stream = call->stream;
     args.workspace = call->workspace;
     args.workspace_bytes = tsr_plan_workspace_bytes(call->plan);
@@ -132,6 +136,8 @@ static tsr_status call_rival(void *user, const lab_operand_set *set)
 {
     const rival_call *call = user;
     tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    args.alpha.value = call->alpha;
+    args.beta.value = call->beta;
     args.stream = call->stream;
     return call->ops->run(call->problem, call->choice, &args);
 }
@@ -144,10 +150,32 @@ tsr_gemm_desc lab_cell_desc(const lab_bench *bench, const lab_cell *cell)
         operands[i]->memory = bench->device.is_cuda ? TSR_DEVICE : TSR_HOST;
         operands[i]->align_bytes = OPERAND_ALIGN_BYTES;
     }
+    desc.flags = bench->flags;
     desc.compute = cell->compute;
     desc.a.trans = cell->trans_a ? TSR_T : TSR_N;
     desc.b.trans = cell->trans_b ? TSR_T : TSR_N;
+    if (cell->call) {
+        desc.a.ld = cell->call->lda;
+        desc.b.ld = cell->call->ldb;
+        desc.c.ld = desc.d.ld = cell->call->ldc;
+        desc.batch_count = cell->call->batch;
+        if (cell->call->batch > 1) {
+            desc.a.batch_stride = cell->call->stride_a;
+            desc.b.batch_stride = cell->call->stride_b;
+            desc.c.batch_stride = desc.d.batch_stride = cell->call->stride_c;
+        }
+    }
     return desc;
+}
+
+static double alpha_of(const lab_cell *cell)
+{
+    return cell->call ? cell->call->alpha : 1;
+}
+
+static double beta_of(const lab_cell *cell)
+{
+    return cell->call ? cell->call->beta : 0;
 }
 
 static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, lab_entry *entry, planned_call *call)
@@ -237,8 +265,8 @@ static tsr_status find_best(lab_bench *bench, const lab_bench_options *options, 
     return status;
 }
 
-static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options, const tsr_gemm_desc *desc, work *w,
-                              size_t index, lab_rival *rival)
+static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options, const lab_cell *cell,
+                              const tsr_gemm_desc *desc, work *w, size_t index, lab_rival *rival)
 {
     const lab_bench_peer *peer = &bench->peers[index];
     rival_call *first = &w->first[index], *best = &w->best[index];
@@ -246,6 +274,8 @@ static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options
     rival->peer = peer;
     first->ops = peer->ops;
     first->stream = stream_of(bench);
+    first->alpha = alpha_of(cell);
+    first->beta = beta_of(cell);
     if (peer->ops->prepare(peer->state, desc, &first->problem, &rival->choices) != TSR_OK) {
         first->problem = NULL;
         snprintf(rival->reason, sizeof rival->reason, "%.199s", tsr_last_error());
@@ -279,6 +309,8 @@ static tsr_status enter_all(lab_bench *bench, lab_cell *cell, const lab_bench_op
         lab_entry *entry = &cell->entries[i];
         memset(&entry->timing, 0, sizeof entry->timing);
         plan_entry(bench, &desc, entry, &w->plans[i]);
+        w->plans[i].alpha = alpha_of(cell);
+        w->plans[i].beta = beta_of(cell);
         if (entry->instance[0] != '\0')
             enter(w, &entry->timing, call_plan, &w->plans[i]);
     }
@@ -288,7 +320,7 @@ static tsr_status enter_all(lab_bench *bench, lab_cell *cell, const lab_bench_op
         lab_operands_create(bench->context, &desc, cold_bytes(bench, &desc), options->seed, &w->operands);
     cell->cold = w->operands.cold;
     for (size_t i = 0; i < bench->peer_count && status == TSR_OK; i++)
-        status = enter_rival(bench, options, &desc, w, i, &cell->rivals[cell->rival_count++]);
+        status = enter_rival(bench, options, cell, &desc, w, i, &cell->rivals[cell->rival_count++]);
     return status;
 }
 

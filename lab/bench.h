@@ -3,6 +3,7 @@
 #define LAB_BENCH_H
 
 #include "lab/baseline.h"
+#include "lab/calls.h"
 #include "lab/device.h"
 #include "lab/measure.h"
 #include "lab/peer.h"
@@ -25,8 +26,9 @@ typedef struct lab_bench {
     lab_timer timer;
     lab_bench_peer peers[LAB_BENCH_PEERS_MAX];
     size_t peer_count;
-    int threads;  /* of a CPU */
-    int captured; /* measures captured graphs */
+    int threads;    /* of a CPU */
+    int captured;   /* measures captured graphs */
+    unsigned flags; /* of every descriptor */
 } lab_bench;
 
 /* Opens "cpu" or "cuda:N"; `threads` as in tsr_context_options. TSR_UNSUPPORTED for the emulator, whose times mean
@@ -63,6 +65,8 @@ typedef struct lab_cell {
     tsr_compute compute; /* TSR_COMPUTE_TF32: products of f32 in tf32 */
     int trans_a, trans_b;
     lab_shape shape;
+    const lab_logged_call
+        *call; /* leading dimensions, factors and batch as a program had them; NULL: tight, 1, 0, none */
     /* Results. */
     lab_entry *entries; /* the caller's array; kernel is set */
     size_t entry_count;

@@ -1,6 +1,8 @@
 #include "lab/tiles.h"
 
-enum { ELEM_BYTES = 4, RESERVED_BYTES = 1 << 10 /* of shared memory, that CUDA keeps in each block */ };
+#include "lab/occupancy.h"
+
+enum { ELEM_BYTES = 4 };
 
 static int64_t ceiling(int64_t a, int64_t b)
 {
@@ -17,21 +19,11 @@ static const char *ruled_out(const lab_tiling *t)
     return t->elements >= LAB_THREAD_REGISTERS ? "registers" : NULL;
 }
 
-static int least(int a, int64_t b)
-{
-    return b < a ? (int)b : a;
-}
-
 static void find_occupancy(lab_tiling *t, int registers, const lab_gpu_spec *gpu)
 {
-    const int64_t warps = ceiling(t->threads, LAB_WARP_THREADS);
-    int ctas = gpu->ctas_per_sm;
-    ctas = least(ctas, gpu->threads_per_sm / (warps * LAB_WARP_THREADS));
-    ctas = least(ctas, gpu->shared_bytes / (t->shared_bytes + RESERVED_BYTES));
-    if (registers > 0) /* given to warps in pieces of 256 */
-        ctas = least(ctas, gpu->registers_per_sm / (warps * ceiling((int64_t)registers * LAB_WARP_THREADS, 256) * 256));
-    t->ctas_per_sm = ctas;
-    t->occupancy = (double)(ctas * t->threads) / gpu->threads_per_sm;
+    const lab_occupancy occupancy = lab_occupancy_of(gpu, (int)t->threads, registers, (int)t->shared_bytes);
+    t->ctas_per_sm = occupancy.ctas;
+    t->occupancy = (double)(occupancy.ctas * t->threads) / gpu->threads_per_sm;
 }
 
 lab_tiling lab_tiling_of(int64_t m, int64_t n, int64_t k, int tile, int step, int elements, int registers,

@@ -2,7 +2,7 @@
 # Help, version, and every way to get the arguments wrong.
 . "$(dirname "$0")/cli_lib.sh"
 
-commands="info run route verify explain tiles"
+commands="info run route verify explain tiles roofline"
 if "$tessera" --help | grep -q '^  bench '; then
     commands="$commands bench"
 fi

@@ -23,9 +23,9 @@
  *
  *   name      tuned    meaning
  *   BM, BN    128 256  tile of D; smaller ones for small D
- *   BK        32       step along K
+ *   BK        32 64    step along K
  *   WM, WN    64       tile of a warp
- *   STAGES    4        buffers in shared memory
+ *   STAGES    4 3      buffers in shared memory
  *   FRAGMENTS 2 (1)    sets of fragments in registers; tf32, whose elements are rounded first, has room for one only
  *   BAND      8        rows of tiles in a band (tile/raster.h)
  *   CTAS      1        CTAs that must fit on an SM: bounds the registers

@@ -39,7 +39,8 @@
 /* The CTA's shared memory: `smem_bytes` of the row, aligned to TSR_SHARED_ALIGN bytes. */
 #define TSR_SHARED tsr_emu_shared_base()
 
-/* Asks for unrolling of the next loop: complete, by a literal, or none; the emulator keeps the loop. */
+/* Asks for complete unrolling of the next loop, for `count` copies of its body, or for none; the emulator keeps the
+ * loop. */
 #define TSR_UNROLL
 #define TSR_UNROLL_BY(count)
 #define TSR_ROLLED
@@ -60,7 +61,7 @@ extern __shared__ __align__(TSR_SHARED_ALIGN) unsigned char tsr_shared_arena[];
 
 #define TSR_UNROLL           _Pragma("unroll")
 #define TSR_PRAGMA(text)     _Pragma(#text)
-#define TSR_UNROLL_BY(count) TSR_PRAGMA(unroll count)
+#define TSR_UNROLL_BY(count) TSR_PRAGMA(unroll(count))
 #define TSR_ROLLED           _Pragma("unroll 1")
 
 #endif

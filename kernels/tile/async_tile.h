@@ -10,8 +10,9 @@
  *   global memory, and with pitch = 4 (mod 32)
  *   all 32 banks of shared memory.
  *
- * Tiles wholly inside the matrix take these paths, whose loops unroll to copies with constant offsets. Any other tile
- * (at the edge, or the one that takes what K leaves over a multiple of BK) is copied element by element, zeros outside.
+ * The loops of both unroll to copies with constant offsets. Tiles at the edge of the matrix take the same paths, but
+ * cut each copy where the matrix ends (`whole` = 0) and fill with zeros. The tile that takes what K leaves over a
+ * multiple of BK is copied element by element.
  *
  * `height` (rows), `bk`, `pitch`, `threads` and `width` are constants where these are called. */
 #ifndef TSR_TILE_ASYNC_TILE_H
@@ -66,25 +67,33 @@ TSR_DEVICE void tile_copy_part(tile_stream *s, elem *tile, int height, int bk, i
     s->next += depth * k_stride;
 }
 
-/* A whole tile, k contiguous. */
-TSR_DEVICE void tile_copy_turned(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread)
+/* A whole step along K, k contiguous. */
+TSR_DEVICE void tile_copy_turned(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread,
+                                 int whole)
 {
     const int k = thread % 8, row = thread / 8, rows = threads / 8; /* `rows` at a time */
     const elem *from = s->next + row * s->ld + k;
     elem *to = tile + k * pitch + row;
     TSR_UNROLL
     for (int i = 0; i < height / rows; i++) {
+        const unsigned bytes = whole || row + i * rows < s->rows ? 4 : 0;
         TSR_UNROLL
         for (int j = 0; j < bk; j += 8)
-            tsr_copy_async_4(to + j * pitch + i * rows, from + j, 4);
+            tsr_copy_async_4(to + j * pitch + i * rows, from + j, bytes);
         from += rows * s->ld;
     }
     s->next += bk;
 }
 
-/* A whole tile, rows contiguous, `width` elements a copy: 4 (everything aligned to 16 bytes) or 1. */
+/* Bytes of `width` neighbours of which `inside`, if any, lie in the matrix. */
+TSR_DEVICE unsigned tile_copy_bytes(int inside, int width)
+{
+    return inside >= width ? 4 * (unsigned)width : inside > 0 ? 4 * (unsigned)inside : 0;
+}
+
+/* A whole step along K, rows contiguous, `width` elements a copy: 4 (everything aligned to 16 bytes) or 1. */
 TSR_DEVICE void tile_copy_straight(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread,
-                                   int width)
+                                   int width, int whole)
 {
     const int per_k = height / width; /* copies that one k takes */
     const int ks = threads > per_k ? threads / per_k : 1, parts = threads > per_k ? 1 : per_k / threads;
@@ -95,25 +104,43 @@ TSR_DEVICE void tile_copy_straight(tile_stream *s, elem *tile, int height, int b
     for (int i = 0; i < bk; i += ks) {
         TSR_UNROLL
         for (int j = 0; j < parts; j++) {
+            const int at = j * threads * width;
+            const unsigned bytes = tile_copy_bytes(whole ? width : s->rows - row - at, width);
             if (width == 4)
-                tsr_copy_async_16(to + i * pitch + j * threads * width, from + j * threads * width, 16);
+                tsr_copy_async_16(to + i * pitch + at, from + at, bytes);
             else
-                tsr_copy_async_4(to + i * pitch + j * threads * width, from + j * threads * width, 4);
+                tsr_copy_async_4(to + i * pitch + at, from + at, bytes);
         }
         from += ks * s->ld;
     }
     s->next += bk * s->ld;
 }
 
-/* The next whole step along K, by the fastest path that the tile allows. */
+/* The next whole step along K. Tiles at the edge take the fast paths, cut. */
+TSR_DEVICE void tile_copy_cut(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread,
+                              int width)
+{
+    if (s->k_contiguous) {
+        if (s->rows == height)
+            tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 1);
+        else
+            tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 0);
+    } else if (s->rows == height) {
+        tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 1);
+    } else {
+        tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 0);
+    }
+}
+
+/* The same with fewer registers: tiles at the edge go element by element. */
 TSR_DEVICE void tile_copy(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread, int width)
 {
     if (s->rows < height)
         tile_copy_part(s, tile, height, bk, pitch, threads, thread, bk);
     else if (s->k_contiguous)
-        tile_copy_turned(s, tile, height, bk, pitch, threads, thread);
+        tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 1);
     else
-        tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width);
+        tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 1);
 }
 
 #endif

@@ -455,7 +455,7 @@ int tsr_run_wants_tiles(const tsr_plan *plan)
     const tsr_problem *p = &plan->planned.problem;
     const tsr_target *target = plan->planned.target;
     double bytes = 0;
-    if (!target->backend->async)
+    if (!target->backend->async || p->flags & TSR_BATCH_INVARIANT) /* tiles cut K */
         return 0;
     for (const char *which = "abcd"; *which; which++) {
         if (!tsr_operand_staged(p, &target->device, *which))

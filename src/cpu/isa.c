@@ -10,6 +10,8 @@ static const tsr_isa *const isas[] = {
 #if defined(__x86_64__)
     &tsr_isa_avx512,
     &tsr_isa_avx2,
+#elif defined(__aarch64__)
+    &tsr_isa_neon,
 #endif
     &tsr_isa_plain,
     NULL,
@@ -46,6 +48,10 @@ int tsr_isa_runs(const tsr_isa *isa)
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     if (isa == &tsr_isa_avx2)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+#endif
+#if defined(__aarch64__)
+    if (isa == &tsr_isa_neon)
+        return 1; /* part of every AArch64 that runs Linux */
 #endif
     return isa == &tsr_isa_plain;
 }

@@ -8,6 +8,7 @@
 #include <cpuid.h>
 #endif
 
+#if defined(__x86_64__)
 static void trim(char *text)
 {
     size_t length = strlen(text), blanks = strspn(text, " ");
@@ -16,6 +17,7 @@ static void trim(char *text)
     memmove(text, text + blanks, length - blanks);
     text[length - blanks] = '\0';
 }
+#endif
 
 void tsr_cpu_name(char *name, size_t bytes)
 {

@@ -19,7 +19,8 @@ enum {
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     STREAM_STEPS = 8,
-    MIN_TASK_OPS = 12 << 20
+    MIN_TASK_OPS = 12 << 20,
+    OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
 };
 
 /* An operand as tiles read it. */
@@ -275,6 +276,11 @@ static void task(void *data, int64_t index, int slot)
         TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
+static double work_of(double m, double n, double k)
+{
+    return m * n * (2 * k + OPS_OF_A_RESULT);
+}
+
 /* Halves regions until every thread finds a few, but not below what pays for waking a thread. */
 static void cut(nest *n, int threads)
 {
@@ -285,7 +291,7 @@ static void cut(nest *n, int threads)
     for (;;) {
         n->grid_m = (g->m + n->region_m - 1) / n->region_m;
         n->grid_n = (g->n + n->region_n - 1) / n->region_n;
-        const double ops = 2.0 * (double)n->region_m * (double)n->region_n * (double)g->k;
+        const double ops = work_of((double)n->region_m, (double)n->region_n, (double)g->k);
         if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * MIN_TASK_OPS)
             break;
         if (n->region_m >= n->region_n && n->region_m > tiles->mr)
@@ -354,7 +360,7 @@ tsr_status tsr_nest(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
     nest n = {.job = job, .kc = tsr_k_block(job->tiles, g->k), .narrow = job->element_bytes != job->wide_bytes};
-    const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    const double ops = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch;
     const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
     cut(&n, threads);
     choose(&n);

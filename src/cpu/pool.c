@@ -37,6 +37,13 @@ static void work(job *j, int slot)
         j->task(j->data, index, slot);
 }
 
+/* Each that is woken wakes two more: the caller need not spend a system call on each. Called with the lock held. */
+static void wake(tsr_crew *crew)
+{
+    for (int i = 0; i < 2 && i < crew->wanted; i++)
+        pthread_cond_signal(&crew->wake);
+}
+
 static void *worker(void *argument)
 {
     tsr_crew *crew = argument;
@@ -50,6 +57,7 @@ static void *worker(void *argument)
         const int slot = crew->joined++;
         crew->wanted--;
         crew->working++;
+        wake(crew);
         pthread_mutex_unlock(&crew->lock);
         work(j, slot);
         pthread_mutex_lock(&crew->lock);
@@ -140,8 +148,7 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
     crew->job = &j;
     crew->joined = 1;
     crew->wanted = helpers < crew->workers ? helpers : crew->workers;
-    for (int i = 0; i < crew->wanted; i++)
-        pthread_cond_signal(&crew->wake);
+    wake(crew);
     pthread_mutex_unlock(&crew->lock);
 
     work(&j, 0);

@@ -16,7 +16,8 @@ enum {
     MAX_PIECE = 4096,        /* results of one piece, at most */
     K_STEPS = 128,           /* of x at a time, on the stack: TSR_FEW_ROWS x 128 */
     TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
-    LEAST_COLUMNS = 1024,    /* of a task that updates: rows are streams, short ones are read slowly */
+    LEAST_COLUMNS = 1024,    /* of a task that updates: rows are streams, short ones are read slowly, */
+    FEWEST_COLUMNS = 256,    /* but many threads together read faster than a few with long rows */
     GATHER_ELEMS = 1024      /* of a strided vector that is copied to the stack rather than to scratch */
 };
 
@@ -184,8 +185,13 @@ static int cut(stream *s)
     if (slots > 1 && bytes > TASK_BYTES) {
         const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
         s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, 64);
-        if (!s->dots && s->task < LEAST_COLUMNS)
-            s->task = LEAST_COLUMNS;
+        if (!s->dots) {
+            const long long share = tsr_round_up((s->results + slots - 1) / slots, 64);
+            const long long least = share < FEWEST_COLUMNS  ? FEWEST_COLUMNS
+                                    : share < LEAST_COLUMNS ? share
+                                                            : LEAST_COLUMNS;
+            s->task = s->task < least ? least : s->task;
+        }
     }
     s->tasks = (s->results + s->task - 1) / s->task;
     return slots;

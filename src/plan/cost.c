@@ -1,5 +1,7 @@
 /* Cost models: what a run is expected to take, from the device's peaks and the tile sizes, with one measured constant a
  * row (its efficiency on large problems). They order kernels; they do not promise times. */
+#include "plan/cost.h"
+
 #include <math.h>
 
 #include "plan/plan.h"
@@ -62,15 +64,19 @@ static double count_ctas(const tsr_row *row, const tsr_problem *p)
     return ceil((double)p->m / row->bm) * ceil((double)p->n / row->bn) * (double)p->batch;
 }
 
-/* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
-static void settle_gpu(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double flops, tsr_cost *out)
+void tsr_cost_settle(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double work_ns, tsr_cost *out)
 {
     const double bytes = cached_bytes(row, p, count_ctas(row, p));
     /* L2 serves what CTAs read again, at about three times the memory's rate. */
     const double l2_ns = bytes / (3 * device->memory_bytes_per_s) * 1e9;
     const double memory_ns = least_bytes(p) / device->memory_bytes_per_s * 1e9;
-    settle(out, device->launch_ns, flops / (peak_flops(row, device) * row->efficiency) * 1e9,
-           l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+    settle(out, device->launch_ns, work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+}
+
+/* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
+static void settle_gpu(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double flops, tsr_cost *out)
+{
+    tsr_cost_settle(row, p, device, flops / (peak_flops(row, device) * row->efficiency) * 1e9, out);
 }
 
 /* A kernel without tensor cores that needs all the threads an SM can hold. The compute term grows when the last wave
@@ -88,9 +94,8 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
 }
 
-/* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. Measured on an H200
- * (perf/LOG.md): two warps 0.45, four 0.85, eight 1. */
-static double busy_share(double warps)
+/* Measured on an H200 (perf/LOG.md): two warps 0.45, four 0.85, eight 1. */
+double tsr_cost_busy_share(double warps)
 {
     return warps < 4 ? 0.22 * warps : warps < 8 ? 0.85 + 0.0375 * (warps - 4) : 1;
 }
@@ -105,7 +110,7 @@ static void cost_regtile(const tsr_row *row, const tsr_problem *problem, const t
     const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
     const double cycle_flops = 2 * 128.; /* of an SM */
     const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y, k = (double)problem->k;
-    const double per_sm = ceil(count_ctas(row, problem) / sms), busy = busy_share(per_sm * threads / 32);
+    const double per_sm = ceil(count_ctas(row, problem) / sms), busy = tsr_cost_busy_share(per_sm * threads / 32);
     const double tiles = 2 * per_sm * row->bm * row->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
     settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
@@ -174,7 +179,8 @@ static int wgmma_split(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double counters = wgmma_tiles(row, p) * tsr_row_cluster(row) * COUNTERS_OF_A_TILE;
     int best = 1;
     double best_ns = wgmma_ns(row, p, device, 1);
-    if (counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
+    /* The number of parts depends on M, and with it the order of the sums. */
+    if ((p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
         return 1;
     for (int split = 2; split <= MOST_PARTS && p->k >= (long long)LEAST_STEPS * row->bk * split; split++) {
         const double ns = wgmma_ns(row, p, device, split);

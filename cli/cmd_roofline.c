@@ -1,0 +1,292 @@
+/* tessera roofline: peaks of a GPU, and where kernels stand below them. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/gpu_choice.h"
+#include "cli/interrupt.h"
+#include "cli/out_file.h"
+#include "cli/output.h"
+#include "cli/roofline.h"
+#include "lab/bench.h"
+#include "lab/stats.h"
+
+enum { FORMAT_TABLE, FORMAT_SVG, FORMAT_HTML, QUICK_ROUNDS = 5 };
+
+typedef struct settings {
+    cli_name_list kernels;
+    cli_int_list sizes;
+    const char *device, *from, *out;
+    tsr_dtype dtype;
+    int compute, format;
+} settings;
+
+#define AT(field) .offset = offsetof(settings, field)
+static const cli_option options[] = {
+    {.name = "--kernel",
+     .value = "NAME[,NAME]|all",
+     .help = "kernels or instances (default all of the type that run on GPUs)",
+     .parse = cli_parse_kernels,
+     AT(kernels)},
+    {.name = "--sizes",
+     .value = "N[,N]",
+     .help = "square problems (default 2048)",
+     .parse = cli_parse_ints,
+     AT(sizes),
+     .min = 1,
+     .max = 16384},
+    {.name = "--device",
+     .value = CLI_GPU_CHOICES,
+     .help = "whose peaks (default this machine's GPU, without one an h200)",
+     .parse = cli_parse_gpu,
+     AT(device)},
+    {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
+    {.name = "--compute",
+     .value = "default|tf32",
+     .help = "tf32: the kernels that multiply f32 in tf32",
+     .parse = cli_parse_choice,
+     AT(compute)},
+    {.name = "--from",
+     .value = "FILE",
+     .help = "measured points from a JSON result of tessera bench on such a GPU; without it, this machine's GPU is "
+             "measured where it is the one asked for",
+     .parse = cli_parse_text,
+     AT(from)},
+    {.name = "--format",
+     .value = "table|svg|html",
+     .help = "svg: log-log picture; html: picture and table (default table)",
+     .parse = cli_parse_choice,
+     AT(format)},
+    {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
+    {0}};
+
+typedef struct session {
+    const cli_command *self;
+    const settings *set;
+    cli_progress *progress;
+    cli_roof roof;
+    lab_records records; /* of --from */
+    lab_bench bench;     /* this GPU */
+    int has_bench;
+} session;
+
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+
+static int is_fitting(const session *s, const tsr_kernel_info *info)
+{
+    return info->is_cuda && info->dtype_ab == s->set->dtype &&
+           (info->compute == TSR_COMPUTE_TF32) == (s->set->compute != 0);
+}
+
+static int is_asked(const cli_name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->values[i], name) == 0 || strcmp(list->values[i], "all") == 0)
+            return 1;
+    return list->count == 0;
+}
+
+/* Names of kernels, or of instances where those were asked for; the count. */
+static size_t choose(const session *s, const char *names[CLI_ROOF_POINTS])
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    const cli_name_list *asked = &s->set->kernels;
+    size_t count = 0;
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++) {
+        const int by_name = is_asked(asked, info.name);
+        const char *name = by_name ? info.name : info.instance;
+        if (!is_fitting(s, &info) || (!by_name && !is_asked(asked, info.instance)))
+            continue;
+        int is_there = 0;
+        for (size_t j = 0; j < count; j++)
+            is_there |= strcmp(names[j], name) == 0;
+        if (!is_there && count < CLI_ROOF_POINTS)
+            names[count++] = name;
+    }
+    return count;
+}
+
+static tsr_gemm_desc desc_of(const session *s, const char *kernel, int64_t size)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(s->set->dtype, size, size, size);
+    desc.compute = s->set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+    desc.kernel = kernel;
+    return desc;
+}
+
+/* ---- measured --------------------------------------------------------------------------------------------------- */
+
+/* "NVIDIA GeForce RTX 3090, graph" is an "rtx3090"; an "A4000" is no "a40". */
+static int is_such(const char *device, const lab_gpu_spec *gpu)
+{
+    char plain[128];
+    size_t used = 0;
+    if (strcmp(gpu->id, "this") == 0)
+        return strncmp(device, gpu->name, strlen(gpu->name)) == 0;
+    for (; *device && used < sizeof plain - 1; device++)
+        if (*device != ' ')
+            plain[used++] = (char)tolower((unsigned char)*device);
+    plain[used] = '\0';
+    const char *found = strstr(plain, gpu->id);
+    return found && !isdigit((unsigned char)found[strlen(gpu->id)]);
+}
+
+static const char *name_of(const char *instance)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (strcmp(info.instance, instance) == 0)
+            return info.name;
+    return "";
+}
+
+/* The counted instance's record, or the fastest of the same kernel. */
+static void take_record(const session *s, const char *asked, cli_roof_point *p)
+{
+    const char *dtype = s->set->compute ? "tf32" : tsr_dtype_name(s->set->dtype);
+    for (size_t i = 0; i < s->records.count; i++) {
+        const lab_record *r = &s->records.items[i];
+        const int is_same = strcmp(r->kernel, p->at.counters.instance) == 0;
+        if (r->m != p->size || r->n != p->size || r->k != p->size || strcmp(r->layout, "nn") != 0 ||
+            strcmp(r->dtype, dtype) != 0 || !is_such(r->device, s->roof.gpu) || !isfinite(r->gflops))
+            continue;
+        if (!is_same && strcmp(name_of(r->kernel), asked) != 0)
+            continue;
+        if (!is_same && isfinite(p->measured_gflops) && (p->measured_of[0] == '\0' || r->gflops <= p->measured_gflops))
+            continue;
+        p->measured_gflops = r->gflops;
+        snprintf(p->measured_of, sizeof p->measured_of, "%s", is_same ? "" : r->kernel);
+    }
+}
+
+static void measure(session *s, const char *kernel, cli_roof_point *p)
+{
+    lab_entry entry = {.kernel = kernel};
+    lab_cell cell = {.dtype = s->set->dtype,
+                     .compute = s->set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT,
+                     .shape = {p->size, p->size, p->size},
+                     .entries = &entry,
+                     .entry_count = 1};
+    const lab_bench_options quick = {.rounds = QUICK_ROUNDS, .budget_s = 2.0, .seed = 1};
+    if (lab_cell_measure(&s->bench, &cell, &quick) == TSR_OK && entry.timing.rounds > 0) {
+        const double ns = lab_median(entry.timing.round_ns, entry.timing.rounds), n = (double)p->size;
+        p->measured_gflops = 2 * n * n * n / ns;
+        if (strcmp(entry.instance, p->at.counters.instance) != 0)
+            snprintf(p->measured_of, sizeof p->measured_of, "%s", entry.instance);
+    }
+    lab_cell_clear(&cell);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------ */
+
+static int add_point(session *s, const char *kernel, int64_t size)
+{
+    cli_roof_point *p = &s->roof.points[s->roof.count];
+    const tsr_gemm_desc desc = desc_of(s, kernel, size);
+    cli_progress_say(s->progress, "counting %s at %" PRId64 " in the emulator", kernel, size);
+    *p = (cli_roof_point){.size = size, .measured_gflops = (double)NAN};
+    if (lab_roofpoint_of(s->roof.gpu, &desc, &p->at) != TSR_OK) {
+        cli_progress_clear(s->progress);
+        cli_failure(s->self, "%s at %" PRId64 ": %s", kernel, size, tsr_last_error());
+        return 0;
+    }
+    if (s->records.count)
+        take_record(s, kernel, p);
+    else if (s->has_bench)
+        measure(s, kernel, p);
+    s->roof.count++;
+    return 1;
+}
+
+static int add_points(session *s)
+{
+    const char *names[CLI_ROOF_POINTS];
+    const size_t kernels = choose(s, names);
+    int failed = 0;
+    if (kernels == 0)
+        return cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
+                           tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "");
+    for (size_t i = 0; i < s->set->sizes.count; i++)
+        for (size_t k = 0; k < kernels && s->roof.count < CLI_ROOF_POINTS && !cli_interrupted(); k++)
+            failed += !add_point(s, names[k], s->set->sizes.values[i]);
+    cli_progress_clear(s->progress);
+    if (cli_interrupted())
+        return cli_failure(s->self, "interrupted");
+    return s->roof.count == 0 || (failed && s->set->kernels.count) ? CLI_FAILED : CLI_CONTINUE;
+}
+
+static int show(const session *s)
+{
+    cli_out_file out;
+    int code = cli_out_open(s->self, s->set->out, &out);
+    if (code != CLI_CONTINUE)
+        return code;
+    const int whole = s->set->format == FORMAT_SVG    ? cli_roofline_svg(&s->roof, out.to)
+                      : s->set->format == FORMAT_HTML ? cli_roofline_html(&s->roof, out.to)
+                                                      : cli_roofline_table(&s->roof, out.to);
+    return cli_out_close(s->self, &out, whole ? CLI_OK : cli_failure(s->self, "out of memory"));
+}
+
+static int count_and_show(session *s, const lab_gpu_here *here)
+{
+    const settings *set = s->set;
+    if (set->from && lab_records_read(set->from, &s->records) != TSR_OK)
+        return cli_failure(s->self, "%s", tsr_last_error());
+    if (set->from && s->records.count == 0)
+        return cli_failure(s->self, "%s: holds no results", set->from);
+    s->has_bench = !set->from && s->roof.gpu == &here->spec && lab_bench_open("cuda:0", 0, &s->bench) == TSR_OK;
+    s->roof.points = calloc(CLI_ROOF_POINTS, sizeof *s->roof.points);
+    int code = s->roof.points ? add_points(s) : cli_failure(s->self, "out of memory");
+    if (code == CLI_CONTINUE)
+        code = show(s);
+    if (s->has_bench)
+        lab_bench_close(&s->bench);
+    return code;
+}
+
+static int run(const cli_command *self, int argc, char **argv)
+{
+    settings *set = calloc(1, sizeof *set);
+    lab_gpu_here here;
+    if (!set)
+        return cli_failure(self, "out of memory");
+    set->dtype = TSR_F32;
+    int code = cli_read_args(self, argc, argv, set);
+    if (code == CLI_CONTINUE && set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
+        code = cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
+    if (code == CLI_CONTINUE && set->compute && set->dtype != TSR_F32)
+        code = cli_usage_error(self, "--compute tf32 goes with --dtype f32");
+    if (set->sizes.count == 0)
+        set->sizes = (cli_int_list){1, {2048}};
+    if (code == CLI_CONTINUE) {
+        session s = {.self = self, .set = set};
+        cli_interrupt_catch();
+        s.roof.gpu = cli_gpu_choose(self, set->device, &here);
+        s.roof.dtype = set->dtype;
+        s.roof.compute = set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+        s.progress = cli_progress_begin();
+        code = s.roof.gpu ? count_and_show(&s, &here) : CLI_FAILED;
+        cli_progress_end(s.progress);
+        lab_records_free(&s.records);
+        free(s.roof.points);
+    }
+    free(set);
+    return code;
+}
+
+const cli_command cli_cmd_roofline = {
+    "roofline",
+    "a GPU's peaks, and where kernels stand below them",
+    "[options]",
+    options,
+    "Loads and FLOP are counted while a block of each kernel runs in the emulator. loaded: FLOP for each byte that "
+    "threads "
+    "load from global memory, which is what the tutorials draw; L2: for each byte that moves between L2 and the SMs; "
+    "DRAM: "
+    "for each byte of DRAM, by a model of the caches. The bound is the smaller of the peak and loaded times DRAM's "
+    "bandwidth: a kernel can be faster than that, where caches deliver. Advice is drawn from the counters.",
+    run};

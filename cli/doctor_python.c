@@ -1,0 +1,157 @@
+#include "cli/doctor_python.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Prints "key=value" lines. Products of small whole numbers are exact, so the results must be equal. */
+static const char script[] =
+    "import sys\n"
+    "name = sys.argv[1]\n"
+    "try:\n"
+    "    import numpy as np\n"
+    "    package = __import__(name)\n"
+    "except Exception as error:\n"
+    "    print('trouble=' + str(error).splitlines()[0])\n"
+    "    sys.exit(0)\n"
+    "print('version=' + package.__version__)\n"
+    "print('file=' + package.__file__)\n"
+    "right = True\n"
+    "if name == 'scipy':\n"
+    "    import scipy.linalg.blas as blas\n"
+    "for kind in ('f4', 'f8'):\n"
+    "    a = (np.arange(97 * 83).reshape(97, 83) % 7 - 3).astype(kind)\n"
+    "    b = (np.arange(83 * 89).reshape(83, 89) % 5 - 2).astype(kind)\n"
+    "    if name == 'scipy':\n"
+    "        c = (blas.sgemm if kind == 'f4' else blas.dgemm)(1.0, a, b)\n"
+    "    else:\n"
+    "        c = a @ b\n"
+    "    right = right and bool((c == np.einsum('ij,jk->ik', a.astype('i8'), b.astype('i8'))).all())\n"
+    "print('right=%d' % right)\n"
+    "try:\n"
+    "    files = {line.split()[-1] for line in open('/proc/self/maps') if '/' in line}\n"
+    "except OSError:\n"
+    "    files = set()\n"
+    "names = sorted(f for f in files if ('blas' in f.split('/')[-1] or 'blis' in f or 'mkl' in f) and '.so' in f\n"
+    "               and 'tessera' not in f.split('/')[-1] and '_fblas' not in f and '_blas' not in "
+    "f.split('/')[-1][:6]\n"
+    "               and 'cpython' not in f)\n"
+    "print('blas=' + ', '.join(names))\n";
+
+static void set(char *to, size_t bytes, const char *value)
+{
+    snprintf(to, bytes, "%s", value);
+    to[strcspn(to, "\n")] = '\0';
+}
+
+static void read_answers(FILE *from, cli_doctor_package *out)
+{
+    char line[2 * CLI_DOCTOR_TEXT];
+    while (fgets(line, sizeof line, from)) {
+        char *value = strchr(line, '=');
+        if (!value)
+            continue;
+        *value++ = '\0';
+        if (strcmp(line, "version") == 0) {
+            out->present = 1;
+            set(out->version, sizeof out->version, value);
+        } else if (strcmp(line, "file") == 0) {
+            set(out->file, sizeof out->file, value);
+        } else if (strcmp(line, "blas") == 0) {
+            set(out->blas, sizeof out->blas, value);
+        } else if (strcmp(line, "trouble") == 0) {
+            set(out->trouble, sizeof out->trouble, value);
+        } else if (strcmp(line, "right") == 0) {
+            out->right = value[0] == '1';
+        }
+    }
+}
+
+/* The symbols of the call log, each once. */
+static void read_log(const char *path, cli_doctor_package *out)
+{
+    char line[1024], name[64];
+    FILE *log = fopen(path, "r");
+    while (log && fgets(line, sizeof line, log)) {
+        if (sscanf(line, "tessera-call %63s", name) != 1 || strstr(out->symbols, name))
+            continue;
+        const size_t used = strlen(out->symbols);
+        snprintf(out->symbols + used, sizeof out->symbols - used, "%s%s", used ? ", " : "", name);
+    }
+    if (log)
+        fclose(log);
+}
+
+/* In the child: never returns. */
+static void become_python(const char *python, const char *blas, const char *package, const char *log, int out)
+{
+    char *const arguments[] = {(char *)python, "-c", (char *)script, (char *)package, NULL};
+    const char *before = getenv("LD_PRELOAD");
+    char preload[2 * CLI_DOCTOR_TEXT];
+    snprintf(preload, sizeof preload, "%s%s%s", blas, before && *before ? ":" : "", before ? before : "");
+    if (dup2(out, STDOUT_FILENO) < 0)
+        _exit(126);
+    setenv("LD_PRELOAD", preload, 1);
+    setenv("TESSERA_LOG", "calls", 1);
+    setenv("TESSERA_LOG_FILE", log, 1);
+    execvp(python, arguments);
+    _exit(127);
+}
+
+static int run_child(const char *python, const char *blas, const char *package, const char *log,
+                     cli_doctor_package *out, char message[CLI_DOCTOR_TEXT])
+{
+    int ends[2], state = 0;
+    if (pipe(ends) != 0) {
+        snprintf(message, CLI_DOCTOR_TEXT, "no pipe: %s", strerror(errno));
+        return 0;
+    }
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        become_python(python, blas, package, log, ends[1]);
+    }
+    close(ends[1]);
+    FILE *from = child > 0 ? fdopen(ends[0], "r") : NULL;
+    if (from) {
+        read_answers(from, out);
+        fclose(from);
+    } else {
+        close(ends[0]);
+    }
+    if (child < 0 || waitpid(child, &state, 0) != child) {
+        snprintf(message, CLI_DOCTOR_TEXT, "cannot start it: %s", strerror(errno));
+        return 0;
+    }
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 127) {
+        snprintf(message, CLI_DOCTOR_TEXT, "there is no such program");
+        return 0;
+    }
+    if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
+        snprintf(message, CLI_DOCTOR_TEXT, "it ended with %s %d", WIFEXITED(state) ? "code" : "signal",
+                 WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state));
+        return 0;
+    }
+    return 1;
+}
+
+int cli_doctor_python(const char *python, const char *blas, const char *package, cli_doctor_package *out,
+                      char message[CLI_DOCTOR_TEXT])
+{
+    char log[] = "/tmp/tessera-doctor-XXXXXX";
+    const int fd = mkstemp(log);
+    memset(out, 0, sizeof *out);
+    if (fd < 0) {
+        snprintf(message, CLI_DOCTOR_TEXT, "no temporary file for the call log: %s", strerror(errno));
+        return 0;
+    }
+    close(fd);
+    const int good = run_child(python, blas, package, log, out, message);
+    read_log(log, out);
+    unlink(log);
+    return good;
+}

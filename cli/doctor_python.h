@@ -1,0 +1,23 @@
+/* What a Python's NumPy and SciPy do with libtessera_blas preloaded. */
+#ifndef CLI_DOCTOR_PYTHON_H
+#define CLI_DOCTOR_PYTHON_H
+
+#include <stddef.h>
+
+enum { CLI_DOCTOR_TEXT = 1024 };
+
+/* One package under the Python. */
+typedef struct cli_doctor_package {
+    int present;
+    char version[64], file[CLI_DOCTOR_TEXT];
+    char blas[CLI_DOCTOR_TEXT];    /* BLAS libraries in the process besides ours, comma between; "" for none */
+    int right;                     /* its products were right */
+    char symbols[CLI_DOCTOR_TEXT]; /* ours that were called, comma between; "" for none */
+    char trouble[CLI_DOCTOR_TEXT]; /* what kept it from being tried; "" for nothing */
+} cli_doctor_package;
+
+/* Runs `python` with `blas` preloaded and the call log on. 0 with a message if it could not be run at all. */
+int cli_doctor_python(const char *python, const char *blas, const char *package, cli_doctor_package *out,
+                      char message[CLI_DOCTOR_TEXT]);
+
+#endif

@@ -1,0 +1,35 @@
+/* What the files of `tessera roofline` share. */
+#ifndef CLI_ROOFLINE_H
+#define CLI_ROOFLINE_H
+
+#include <stdio.h>
+
+#include "lab/roofpoint.h"
+
+enum { CLI_ROOF_POINTS = 128 };
+
+/* A kernel at a size. */
+typedef struct cli_roof_point {
+    lab_roofpoint at;
+    int64_t size;
+    double measured_gflops; /* NAN: not known */
+    char measured_of[64];   /* the instance that was measured, if it is another one */
+} cli_roof_point;
+
+typedef struct cli_roof {
+    const lab_gpu_spec *gpu;
+    tsr_dtype dtype;
+    tsr_compute compute;
+    cli_roof_point *points;
+    size_t count;
+} cli_roof;
+
+/* 0 if memory ran out. */
+int cli_roofline_table(const cli_roof *roof, FILE *to);
+int cli_roofline_svg(const cli_roof *roof, FILE *to);
+int cli_roofline_html(const cli_roof *roof, FILE *to);
+
+/* "0.25", "36.6", "1.2e+03": for FLOP/B. */
+const char *cli_intensity_text(char out[32], double intensity);
+
+#endif

@@ -1,0 +1,162 @@
+/* stream-k: D = alpha * op(A) * op(B) + beta * C for problems whose tiles do not fill the SMs evenly.
+ *
+ * New against warptile: what a CTA gets is not a tile but a share of the steps along K.
+ *   - As many tiles as make whole rounds over the SMs are made as ever, one CTA each. The steps of those that are left
+ * (`dealt` tiles) lie one after the other on a line that is cut into `units` equal parts, one for each of the first
+ * CTAs.
+ *   - So every SM is busy to the end. With few tiles and a long K (M small) no tile is whole, and this is split-K.
+ *   - Where a cut falls inside a tile, each CTA leaves its sums in the workspace and counts. Whoever counts last adds
+ * all of them up, in the order of K, and writes D. Nobody ever waits, so there is no deadlock, whatever runs beside.
+ *   - Which CTA is last does not matter: its own sums are read back too. The bits are the same run after run.
+ *   - The last CTA sets the counter back to 0 for the next launch.
+ *
+ *      5 tiles of 4 steps, 3 SMs: a round of 3 tiles, and 8 steps dealt to 3 units
+ *
+ *      without                               with                                 the line of steps
+ *      SM 0 | tile 0  | tile 3  |            SM 0 | 0 0   | tile 2  |             |   tile 0   |   tile 1   |
+ *      SM 1 | tile 1  | tile 4  |            SM 1 | 0 0 1 | tile 3  |             | 0  1  2  3 | 0  1  2  3 |
+ *      SM 2 | tile 2  |  idle   |            SM 2 | 1 1 1 | tile 4  |             |unit 0|unit 1  |unit 2   |
+ *      8 steps                               7 steps, and two tiles to add up
+ *
+ *      workspace: 64 KiB of counters, one for each dealt tile; then sums of BM x BN elements. A unit's part of a tile
+ *      has the number unit + tile, which counts up along the line, so no two share a place.
+ *
+ * The main loop is that of warptile (tile/warp_product.h), and so are the parameters:
+ *
+ *   name      tuned    meaning
+ *   BM, BN    64 128   tile of D; smaller ones for few rows
+ *   BK        16       step along K
+ *   WM, WN    64 32    tile of a warp
+ *   TM, TN    8 8      elements of D that a thread makes
+ *   STAGES    3 4      buffers in shared memory
+ *   BAND      16       rows of tiles in a band
+ *   CTAS      3 4      CTAs that an SM holds; the row says so too, since the deal depends on it
+ *   ALIGNED   0 1      1: 16-byte copies where rows are contiguous, 16-byte stores of D
+ *   shared    STAGES * BK * (BM + BN + 8) * 4 + 16 bytes
+ *   split     units, from the plan (src/plan/deal.c); gridDim.x - units tiles are whole
+ *
+ * Assumes: as warptile. All problems of a batch lie on one line. The dealt steps are fewer than 2^32.
+ *
+ * Bound by: as warptile; beside that, a cut costs writing and reading BM x BN sums and the filling of the pipeline.
+ *
+ * Measured: see docs/LADDER.md and perf/LOG.md. */
+#include "ptx/atomic.h"
+#include "tile/raster.h"
+#include "tile/warp_product.h"
+
+enum { QUADS = TM * TN / 4, TILE = BM * BN /* elements */ };
+
+/* How the steps of the dealt tiles lie on the units: unit u makes steps u * all / units to (u + 1) * all / units. */
+TSR_DEVICE unsigned unit_begin(unsigned unit, unsigned all, unsigned units)
+{
+    return (unsigned)((unsigned long long)unit * all / units);
+}
+
+/* The unit that makes this step. */
+TSR_DEVICE unsigned unit_of(unsigned step, unsigned all, unsigned units)
+{
+    return (unsigned)((((unsigned long long)step + 1) * units - 1) / all);
+}
+
+/* Leaves the sums of a piece in the workspace, and comes back with 1 in the CTA that is the last to do so. */
+TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsigned *word, int thread,
+                         elem sum[TM][TN])
+{
+    TSR_UNROLL
+    for (int q = 0; q < QUADS; q++) {
+        tsr_f32x4 quad;
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(quad, j) = sum[q / (TN / 4)][q % (TN / 4) * 4 + j];
+        tsr_store_f32x4(partial + (q * THREADS + thread) * 4, quad);
+    }
+    tsr_barrier();
+    if (thread == 0) {
+        *word = tsr_add_acquire_release(counter, 1);
+        if (*word == count - 1)
+            tsr_store_release(counter, 0);
+    }
+    tsr_barrier();
+    return *word == count - 1;
+}
+
+/* The sums of all pieces of a tile, ours too, in the order of K. Half the loads of a piece are on their way together.
+ */
+TSR_DEVICE void add_up(const float *partials, unsigned count, int thread, elem sum[TM][TN])
+{
+    TSR_UNROLL
+    for (int half = 0; half < QUADS; half += QUADS / 2) {
+        TSR_UNROLL
+        for (int q = half; q < half + QUADS / 2; q++) {
+            TSR_UNROLL
+            for (int j = 0; j < 4; j++)
+                sum[q / (TN / 4)][q % (TN / 4) * 4 + j] = 0;
+        }
+        const float *from = partials + thread * 4;
+        TSR_ROLLED
+        for (unsigned s = 0; s < count; s++) {
+            TSR_UNROLL
+            for (int q = half; q < half + QUADS / 2; q++) {
+                const tsr_f32x4 quad = tsr_load_f32x4(from + q * THREADS * 4);
+                TSR_UNROLL
+                for (int j = 0; j < 4; j++)
+                    sum[q / (TN / 4)][q % (TN / 4) * 4 + j] += tsr_lane(quad, j);
+            }
+            from += TILE;
+        }
+    }
+}
+
+TSR_KERNEL_CTAS(THREADS, CTAS)
+{
+    elem *const shared = (elem *)TSR_SHARED;
+    unsigned *const word = (unsigned *)(void *)(shared + STAGES * STAGE);
+    const int thread = (int)threadIdx.x, thread_m = warp_product_row(thread), thread_n = warp_product_col(thread);
+    const unsigned tiles_m = (unsigned)((args.m + BM - 1) / BM), tiles_n = (unsigned)((args.n + BN - 1) / BN);
+    const unsigned steps = args.k > 0 ? (unsigned)((args.k + BK - 1) / BK) : 1;
+    const int rest = (int)((args.k - 1) % BK) + 1;
+    const unsigned units = (unsigned)args.split;
+    const unsigned dealt = (unsigned)(tiles_m * tiles_n * args.batch) - (gridDim.x - units);
+    const unsigned all = dealt * steps;
+
+    unsigned index = dealt + blockIdx.x - units, first = 0, left = steps;
+    if (blockIdx.x < units) {
+        const unsigned begin = unit_begin(blockIdx.x, all, units);
+        left = unit_begin(blockIdx.x + 1, all, units) - begin;
+        index = begin / steps;
+        first = begin % steps;
+    }
+    for (; left > 0; index++, first = 0) {
+        const unsigned count = left < steps - first ? left : steps - first;
+        left -= count;
+
+        const unsigned z = index / (tiles_m * tiles_n);
+        const tile_place place = tile_raster(index % (tiles_m * tiles_n), tiles_m, tiles_n, BAND);
+        const long long row0 = (long long)place.m * BM, col0 = (long long)place.n * BN;
+        const long long k0 = first == 0 ? 0 : rest + (long long)(first - 1) * BK;
+        tile_stream a = tile_stream_open((const elem *)args.a + z * args.batch_a + k0 * (args.trans_a ? args.lda : 1),
+                                         args.lda, !args.trans_a, row0, args.m, BM);
+        tile_stream b = tile_stream_open((const elem *)args.b + z * args.batch_b + k0 * (args.trans_b ? 1 : args.ldb),
+                                         args.ldb, args.trans_b, col0, args.n, BN);
+        elem sum[TM][TN];
+        warp_product(&a, &b, args.k > 0 ? count : 0, first == 0 ? rest : BK, shared, thread, sum);
+
+        if (count < steps) {
+            const unsigned unit0 = unit_of(index * steps, all, units);
+            const unsigned parts = unit_of((index + 1) * steps - 1, all, units) - unit0 + 1;
+            float *const partials = (float *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                                    (long long)(unit0 + index) * TILE;
+            if (!hand_over(partials + (long long)(blockIdx.x - unit0) * TILE, (unsigned *)args.workspace + index, parts,
+                           word, thread, sum))
+                continue;
+            add_up(partials, parts, thread, sum);
+        }
+        TSR_UNROLL
+        for (int i = 0; i < TM; i++) {
+            TSR_UNROLL
+            for (int j = 0; j < TN; j += 4)
+                tile_output_quad(&args, z, row0 + warp_product_row_of(thread_m, i),
+                                 col0 + warp_product_col_of(thread_n, j), &sum[i][j], ALIGNED);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+/* thin: D = alpha * op(A) * B + beta * C for few rows of D, where reading B once is all there is to do.
+ *
+ * New against stream-k: no tile of B in shared memory. Each element of B is used by BM multiply-adds and no more, so it
+ * goes straight to the registers that use it, and the point is to have many loads on their way.
+ *   - A lane owns four columns. A warp loads DEPTH rows of 128 columns at once, 16 bytes a lane and row, then
+ * multiplies them; the 8 warps of a CTA take such blocks in turn. A's panel lies in shared memory and is read by
+ * broadcast.
+ *   - K is cut into `split` parts, one CTA each, so that all SMs pull at the memory.
+ *   - The warps' sums are added in their order, then the parts', in the order of K, by the CTA that comes last
+ * (as in stream-k: nobody waits, the same bits in every run, counters end at 0).
+ *
+ *                128 columns: lane 0 | lane 1 | ...               part 0: panels 0, 1, ...
+ *      k     0 |  warp 0: DEPTH rows                 |   BK      A: BM x BK in shared memory
+ *            8 |  warp 1                             |
+ *              |  ...                                |
+ *           64 |  warp 0 again                       |            part 1: panels ...
+ *
+ *   name      tuned      meaning
+ *   BM        1 4 8 16   rows of D
+ *   BK        128        K of a panel of A
+ *   DEPTH     8 4        rows of B that a warp has on their way
+ *   CTAS      4 to 2     CTAs that an SM holds: bounds the registers
+ *   ALIGNED   0 1        1: 16-byte loads of B
+ *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
+ *   split     parts of K, from the plan (src/plan/deal.c); the grid is tiles x parts
+ *
+ * Assumes: B is not transposed. ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of
+ * four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are 64-bit.
+ *
+ * Bound by: memory, for BM up to 4; the multiply-add units and shared memory above.
+ *
+ * Measured: see docs/LADDER.md and perf/LOG.md. */
+#include "ptx/atomic.h"
+#include "ptx/barrier.h"
+#include "ptx/vector.h"
+#include "tile/output.h"
+
+enum {
+    WARPS = 8,
+    THREADS = 32 * WARPS,
+    BN = 128, /* columns of a CTA: four for each lane */
+    PITCH = BK + 4,
+    SUMS = BM * BN,
+    EACH = (SUMS + THREADS - 1) / THREADS,                       /* sums that a thread finishes */
+    SCRATCH = WARPS * SUMS > BM *PITCH ? WARPS *SUMS : BM *PITCH /* elements */
+};
+
+/* Column of a lane's sum number j: quads where rows of B are aligned, else neighbours for neighbouring lanes. */
+TSR_DEVICE int lane_col(int lane, int j)
+{
+    return ALIGNED ? 4 * lane + j : lane + 32 * j;
+}
+
+/* DEPTH rows of B, of which `inside` lie in the matrix; zeros outside. The loads of a whole block start together. */
+TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, int inside)
+{
+    if (inside >= DEPTH && lane_col(lane, 3) < cols) {
+        TSR_UNROLL
+        for (int k = 0; k < DEPTH; k++) {
+            const elem *const row = b + k * ldb;
+#if ALIGNED
+            const tsr_f32x4 quad = tsr_load_f32x4(row + 4 * lane);
+#endif
+            TSR_UNROLL
+            for (int j = 0; j < 4; j++)
+#if ALIGNED
+                to[k][j] = tsr_lane(quad, j);
+#else
+                to[k][j] = row[lane + 32 * j];
+#endif
+        }
+        return;
+    }
+    TSR_UNROLL
+    for (int k = 0; k < DEPTH; k++) {
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            to[k][j] = k < inside && lane_col(lane, j) < cols ? b[k * ldb + lane_col(lane, j)] : 0;
+    }
+}
+
+/* `depth` steps of K from the panel of A in shared memory and from B: the warps take DEPTH of them in turn. */
+TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, const elem *b, long long ldb, int warp, int lane, int cols,
+                         int depth)
+{
+    TSR_ROLLED
+    for (int k0 = warp * DEPTH; k0 < depth; k0 += WARPS * DEPTH) {
+        elem row[DEPTH][4];
+        load_rows(row, b + k0 * ldb, ldb, lane, cols, depth - k0);
+        TSR_UNROLL
+        for (int k = 0; k < DEPTH; k += 4) {
+            TSR_UNROLL
+            for (int m = 0; m < BM; m++) {
+                const tsr_f32x4 a = tsr_load_f32x4(panel + m * PITCH + k0 + k);
+                TSR_UNROLL
+                for (int l = 0; l < 4; l++) {
+                    TSR_UNROLL
+                    for (int j = 0; j < 4; j++)
+                        sum[m][j] = tsr_fma(tsr_lane(a, l), row[k + l][j], sum[m][j]);
+                }
+            }
+        }
+    }
+}
+
+TSR_KERNEL_CTAS(THREADS, CTAS)
+{
+    elem *const shared = (elem *)TSR_SHARED;
+    unsigned *const word = (unsigned *)(void *)(shared + SCRATCH);
+    const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const unsigned tiles_m = (unsigned)((args.m + BM - 1) / BM), tiles_n = (unsigned)((args.n + BN - 1) / BN);
+    const unsigned parts = (unsigned)args.split, tiles = gridDim.x / parts;
+    const unsigned tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
+    const unsigned z = tile / (tiles_m * tiles_n);
+    const long long row0 = (long long)(tile / tiles_n % tiles_m) * BM, col0 = (long long)(tile % tiles_n) * BN;
+    const int rows = args.m - row0 < BM ? (int)(args.m - row0) : BM,
+              cols = args.n - col0 < BN ? (int)(args.n - col0) : BN;
+    const long long panels = (args.k + BK - 1) / BK;
+    const elem *const a = (const elem *)args.a + z * args.batch_a + row0 * (args.trans_a ? 1 : args.lda);
+    const elem *const b = (const elem *)args.b + z * args.batch_b + col0;
+    const long long step_m = args.trans_a ? 1 : args.lda, step_k = args.trans_a ? args.lda : 1;
+
+    elem sum[BM][4];
+    TSR_UNROLL
+    for (int m = 0; m < BM; m++) {
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            sum[m][j] = 0;
+    }
+    TSR_ROLLED
+    for (long long p = part * panels / parts; p < (part + 1) * panels / parts; p++) {
+        const long long k0 = p * BK;
+        const int depth = args.k - k0 < BK ? (int)(args.k - k0) : BK;
+        tsr_barrier();
+        TSR_ROLLED
+        for (int i = thread; i < BM * BK; i += THREADS) {
+            const int m = i / BK, k = i % BK;
+            shared[m * PITCH + k] = m < rows && k < depth ? a[m * step_m + (k0 + k) * step_k] : 0;
+        }
+        tsr_barrier();
+        multiply(sum, shared, b + k0 * args.ldb, args.ldb, warp, lane, cols, depth);
+    }
+
+    /* The warps' sums, in their order. */
+    tsr_barrier();
+    TSR_UNROLL
+    for (int m = 0; m < BM; m++) {
+        tsr_f32x4 quad;
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(quad, j) = sum[m][j];
+        tsr_store_f32x4(shared + warp * SUMS + m * BN + 4 * lane, quad);
+    }
+    tsr_barrier();
+    elem total[EACH];
+    TSR_UNROLL
+    for (int i = 0; i < EACH; i++) {
+        const int at = thread + i * THREADS;
+        total[i] = 0;
+        if (at < SUMS) {
+            TSR_UNROLL
+            for (int w = 0; w < WARPS; w++)
+                total[i] += shared[w * SUMS + at];
+        }
+    }
+    if (parts > 1) {
+        float *const slots =
+            (float *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)tile * parts * SUMS;
+        unsigned *const counter = (unsigned *)args.workspace + tile;
+        TSR_UNROLL
+        for (int i = 0; i < EACH; i++)
+            if (thread + i * THREADS < SUMS)
+                slots[(long long)part * SUMS + thread + i * THREADS] = total[i];
+        tsr_barrier();
+        if (thread == 0) {
+            *word = tsr_add_acquire_release(counter, 1);
+            if (*word == parts - 1)
+                tsr_store_release(counter, 0);
+        }
+        tsr_barrier();
+        if (*word != parts - 1)
+            return;
+        TSR_UNROLL
+        for (int i = 0; i < EACH; i++)
+            total[i] = 0;
+        TSR_UNROLL_BY(EACH < 4 ? 8 : 2)
+        for (unsigned s = 0; s < parts; s++) {
+            TSR_UNROLL
+            for (int i = 0; i < EACH; i++)
+                if (thread + i * THREADS < SUMS)
+                    total[i] += slots[(long long)s * SUMS + thread + i * THREADS];
+        }
+    }
+    TSR_UNROLL
+    for (int i = 0; i < EACH; i++) {
+        const int at = thread + i * THREADS, row = at / BN, col = lane_col(at % BN / 4, at % 4);
+        if (at < SUMS && row < rows && col < cols)
+            tsr_output(&args, z, row0 + row, col0 + col, total[i]);
+    }
+}

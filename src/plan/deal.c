@@ -1,0 +1,169 @@
+/* How kernels that cut K deal out one problem over the SMs, and what that costs. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "plan/cost.h"
+#include "plan/plan.h"
+
+#define MAX_TILES 2147483647LL
+
+enum {
+    LEAST_STEPS = 8,                                /* of BK that a unit of stream-K makes */
+    MAX_COUNTERS = TSR_WORKSPACE_COUNTER_BYTES / 4, /* one for each tile that is shared */
+    MAX_PARTS = 64
+};
+
+static long long divide_up(long long value, long long by)
+{
+    return (value + by - 1) / by;
+}
+
+/* Tiles of the whole batch, or -1 if a kernel cannot count them in 32 bits. */
+static long long count_tiles(const tsr_row *row, const tsr_problem *p)
+{
+    const double all = ceil((double)p->m / row->bm) * ceil((double)p->n / row->bn) * (double)p->batch;
+    return all > MAX_TILES / 2 ? -1 : (long long)all;
+}
+
+static int countable(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+{
+    if (count_tiles(row, p) >= 0)
+        return 1;
+    snprintf(reason, reason_bytes, "D has more than 2^30 tiles of %d x %d in all", row->bm, row->bn);
+    return 0;
+}
+
+/* ---- stream-k ---- */
+
+/* `units` CTAs share the first `dealt` tiles, step by step; each other tile has a CTA of its own. */
+typedef struct deal {
+    long long units, dealt;
+    double ns;
+} deal;
+
+/* FLOP per nanosecond of one SM that holds `ctas` CTAs. */
+static double sm_rate(const tsr_row *row, const tsr_device *device, double ctas)
+{
+    const double warps = ctas * row->threads_x * row->threads_y / 32;
+    return device->peak_flops_f32 * 1e-9 / device->cuda.sm_count * row->efficiency * tsr_cost_busy_share(warps);
+}
+
+/* The SM with most CTAs decides where tiles are whole. Units keep every SM equally busy; what they cost beside is
+ * writing their sums and reading those of the others, by the last CTA of a tile. */
+static double deal_ns(const tsr_row *row, const tsr_device *device, long long tiles, double steps, const deal *d)
+{
+    const double handover_ns = 8000, bytes_per_ns = 60;
+    const double sms = device->cuda.sm_count, slots = sms * row->sm_ctas;
+    const double step_flops = 2.0 * row->bm * row->bn * row->bk;
+    const double whole = (double)(tiles - d->dealt);
+    if (d->dealt == 0) {
+        const double per_sm = ceil(whole / sms);
+        return per_sm * steps * step_flops / sm_rate(row, device, per_sm);
+    }
+    const double share = steps * (double)d->dealt / (double)d->units; /* steps of a unit */
+    const double held = whole > 0 ? row->sm_ctas : fmin(ceil((double)d->units / sms), row->sm_ctas);
+    const double parts = 1 + (double)d->units / (double)d->dealt;
+    const double sums_ns = handover_ns + (1 + parts) * 4 * row->bm * row->bn / bytes_per_ns;
+    const double rounds = ceil(whole / slots) * steps + share * fmax(1, (double)d->units / (held * sms));
+    return rounds * held * step_flops / sm_rate(row, device, held) + sums_ns;
+}
+
+/* No deal at all; or the tiles that leave the last round short, with or without a whole round more; over as many units
+ * as the device holds at once, a half or a quarter of them. */
+static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const long long slots = (long long)device->cuda.sm_count * row->sm_ctas, tiles = count_tiles(row, p);
+    const long long steps = divide_up(p->k, row->bk);
+    deal best = {.units = 0, .dealt = 0};
+    best.ns = deal_ns(row, device, tiles, (double)steps, &best);
+    for (int more = 0; more < 2; more++) {
+        const long long dealt = tiles % slots + (more ? slots : 0);
+        if (dealt == 0 || dealt > tiles || dealt > MAX_COUNTERS || dealt * steps > UINT32_MAX)
+            continue;
+        for (long long units = slots; units >= slots / 4 && units > 0; units /= 2) {
+            const long long most = dealt * steps / LEAST_STEPS;
+            deal d = {.units = units < most ? units : most, .dealt = dealt};
+            if (d.units < dealt || d.units > dealt * MAX_PARTS)
+                continue;
+            d.ns = deal_ns(row, device, tiles, (double)steps, &d);
+            if (d.ns < best.ns)
+                best = d;
+        }
+    }
+    return best;
+}
+
+void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    const long long tiles = count_tiles(row, problem);
+    const deal d = best_deal(row, problem, device);
+    /* Without a deal: one unit, whose share is one whole tile. */
+    out->split = d.units > 0 ? (int)d.units : 1;
+    out->grid = (tsr_grid){d.units + tiles - d.dealt, 1, 1};
+    out->workspace_bytes = d.units == 0 ? 0
+                                        : TSR_WORKSPACE_COUNTER_BYTES + (size_t)(d.units + d.dealt) * (size_t)row->bm *
+                                                                            (size_t)row->bn * sizeof(float);
+}
+
+void tsr_cost_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 1000;
+    tsr_cost_settle(row, problem, device, best_deal(row, problem, device).ns + fill_ns, out);
+}
+
+int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                            size_t reason_bytes)
+{
+    (void)device;
+    return countable(row, problem, reason, reason_bytes);
+}
+
+/* ---- thin ---- */
+
+/* Parts of K: so many that the CTAs fill the device once, each with a panel of A at least. */
+static long long thin_parts(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const long long slots = (long long)device->cuda.sm_count * row->sm_ctas, tiles = count_tiles(row, p);
+    const long long panels = divide_up(p->k, row->bk);
+    if (tiles == 0 || tiles > MAX_COUNTERS || panels < 2)
+        return 1;
+    long long parts = slots / tiles;
+    parts = parts < panels ? parts : panels;
+    return parts < 1 ? 1 : parts < MAX_PARTS ? parts : MAX_PARTS;
+}
+
+void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    const long long tiles = count_tiles(row, problem), parts = thin_parts(row, problem, device);
+    out->split = (int)parts;
+    out->grid = (tsr_grid){tiles * parts, 1, 1};
+    out->workspace_bytes = parts == 1 ? 0
+                                      : TSR_WORKSPACE_COUNTER_BYTES +
+                                            (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
+}
+
+/* B is read once for each tile row, from memory or, the second time, from L2. */
+void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 3000, reach = 0.8; /* of the memory's peak */
+    const double k = (double)problem->k, sms = device->cuda.sm_count;
+    const double ctas = (double)(count_tiles(row, problem) * thin_parts(row, problem, device));
+    const double steps = ceil(k / (double)thin_parts(row, problem, device));
+    const double per_sm = ceil(ctas / sms), held = fmin(per_sm, row->sm_ctas);
+    const double flops_ns = 2.0 * row->bm * row->bn * steps * per_sm / sm_rate(row, device, held);
+    const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / row->bm);
+    const double bytes_ns = bytes / (reach * device->memory_bytes_per_s) * 1e9;
+    tsr_cost_settle(row, problem, device, fill_ns + fmax(flops_ns, bytes_ns), out);
+}
+
+int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                        size_t reason_bytes)
+{
+    (void)device;
+    if (problem->b.trans != TSR_N) {
+        snprintf(reason, reason_bytes, "B is transposed");
+        return 0;
+    }
+    return countable(row, problem, reason, reason_bytes);
+}

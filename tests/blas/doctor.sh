@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# tessera doctor: a Python that calls us, one that does not, and none at all; and --replay of what was logged.
+. "$(dirname "$0")/lib.sh"
+command=$3
+/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no numpy (Debian and Ubuntu: python3-numpy)"
+
+"$command" doctor --python /usr/bin/python3 >good.txt || die "the system's Python: $(cat good.txt)"
+grep -q 'calls us: yes, cblas_sgemm, cblas_dgemm; results right' good.txt || die "no yes in: $(cat good.txt)"
+grep -q "^CPU " good.txt || die "no CPU in: $(cat good.txt)"
+
+# A NumPy that multiplies by itself.
+mkdir -p fake/numpy
+cat >fake/numpy/__init__.py <<'PY'
+__version__ = "0.0"
+class array(list):
+    def reshape(self, *shape): return self
+    def __mod__(self, other): return self
+    def __sub__(self, other): return self
+    def __matmul__(self, other): return self
+    def astype(self, kind): return self
+    def all(self): return True
+    def __eq__(self, other): return self
+def arange(count): return array()
+def einsum(*arguments): return array()
+PY
+if PYTHONPATH=$PWD/fake "$command" doctor --python /usr/bin/python3 >none.txt 2>&1; then
+    die "a NumPy that does not call us was passed: $(cat none.txt)"
+fi
+grep -q 'calls us: NO' none.txt || die "no NO in: $(cat none.txt)"
+"$command" doctor --python "$PWD/no_such_python" >absent.txt 2>&1 && die "a Python that is not there was passed"
+grep -q 'there is no such program' absent.txt || die "wrong message: $(cat absent.txt)"
+"$command" doctor --blas "$PWD/none.so" >absent.txt 2>&1 && die "a BLAS that is not there was passed"
+
+# The log of two kinds of product, timed again.
+with_us /usr/bin/python3 -c 'import numpy as np
+a = np.ones((40, 50)); b = np.ones((50, 30))
+[a @ b for i in range(5)]
+np.ones((64, 64), "f4") @ np.ones((64, 8), "f4")'
+need_calls cblas_dgemm 5
+"$command" bench --device cpu --threads 1 --rounds 2 --replay "$log" >replay.txt || die "replay failed: $(cat replay.txt)"
+grep -q 'cblas_dgemm, 5 calls, logged .* us each; ld 50 30 30, alpha 1, beta 0, batch 1' replay.txt || die "not in: $(cat replay.txt)"
+grep -q 'cpu_tiled_f32 .* 64x8x64 ' replay.txt || die "not in: $(cat replay.txt)"
+echo "doctor: verdicts and replay are right"

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# tessera roofline: peaks and bounds that are known, measured points, pictures, and wrong arguments.
+. "$(dirname "$0")/cli_lib.sh"
+roofline="$tessera roofline"
+
+if ! $roofline --device a100 --kernel naive --sizes 32 >out 2>err; then
+    grep -q "emulator" err && exit 77
+fi
+flat() { tr '\n' ' ' <out | sed 's/  */ /g'; }
+says() { # TEXT, however it is wrapped
+    checks=$((checks + 1))
+    flat | grep -qF -- "$1" || fail "the output does not say $1: $(head -c 600 out)"
+}
+
+# A100: 108 SMs x 64 x 1.41 GHz x 2 = 19.5 TFLOP/s, 2.0 TB/s, ridge 9.75.
+expect 0 "" $roofline --device a100 --kernel naive --sizes 32
+fits_terminal
+says 'NVIDIA A100 SXM 80 GB: 108 SMs x 64 multiply-adds x 1.410 GHz x 2 = 19.5 TFLOP/s; 5120 bit x 1.593 GHz x 2 / 8 = 2.04 TB/s of DRAM; ridge 9.56 FLOP/B (of the figures to one decimal, 19.5 / 2.0, 9.75)'
+# RTX 3090: 936.2 GB/s x 0.25 = 234 GFLOP/s = 0.65% of 35,580; x 8 = 7,490 = 21%. Both intensities are counted.
+expect 0 "" $roofline --device rtx3090 --kernel naive,tiled_f32_t32 --sizes 256
+fits_terminal
+says '35.6 TFLOP/s; 384 bit x 9.752 GHz x 2 / 8 = 936 GB/s of DRAM'
+prints '^naive_f32 +256 +0\.25 +0\.[34][0-9]* .* 234 GFLOP/s +0\.658% +memory +-$'
+prints '^tiled_f32_t32 +256 +8 +[0-9.]+ .* 7\.49 TFLOP/s +21% +memory +-$'
+prints '^naive_f32, memory-bound; by the model limited by '
+says '- shared memory: each element is loaded anew by each thread that needs it; tiles of 32 x 32 would cut the loads 32 times, to 8 FLOP/B'
+says '- traffic: 8 FLOP for each byte loaded, the ridge is at 38; tiles 5 times as wide'
+
+# Advice that follows from counters: coalescing, conflicts, tensor cores.
+expect 0 "" $roofline --device h200 --kernel uncoalesced,regtile2d,padded --sizes 256
+says 'coalescing: a warp'
+says 'regtile2d_f32, compute-bound'
+says 'bank conflicts: '
+says 'tensor cores: they multiply 16-bit factors'
+succeeds [ "$(grep -c 'bank conflicts' out)" = 1 ]
+expect 0 "" $roofline --device h100 --kernel mma --dtype bf16 --sizes 256
+says '; tensor cores 1.07 PFLOP/s, ridge 320'
+prints '^mma_bf16_[a-z0-9_]+ +256 +[0-9.]+ .* memory +-$'
+expect 0 "" $roofline --device a40 --compute tf32 --sizes 128
+prints '^mma_tf32_'
+
+# Measured points: of the counted instance, or else of the fastest one, on such a device only.
+line() { # KERNEL DEVICE GFLOPS
+    printf '{"kernel": "%s", "device": "%s", "dtype": "f32", "layout": "nn", "m": 256, "n": 256, "k": 256, "time_us": 9, ' "$1" "$2"
+    printf '"time_us_min": null, "spread": null, "gflops": %s, "gbps": null, "peak_pct": null, "peer": "", ' $3
+    printf '"peer_time_us": null, "peer_best_time_us": null, "ratio": null, "ratio_lo": null, "ratio_hi": null, '
+    printf '"ratio_best": null, "clock_mhz": null, "power_w": null, "commit": "c", "date": "d"}\n'
+}
+{
+    line naive_f32 "NVIDIA A40" 465
+    line naive_f32 "NVIDIA RTX A4000" 1
+    line tiled_f32_t16 "NVIDIA A40" 1147
+    line tiled_f32_t8 "NVIDIA A40" 800
+} >a40.json
+expect 0 "" $roofline --device a40 --kernel naive,tiled_f32_t16,tiled_f32_t32 --sizes 256 --from a40.json
+prints '^naive_f32 .* 465 GFLOP/s$'
+prints '^tiled_f32_t16 .* 1.15 TFLOP/s$'
+prints '^tiled_f32_t32 .* -$'
+expect 0 "" $roofline --device h100 --kernel naive --sizes 256 --from a40.json
+prints '^naive_f32 .* -$'
+
+# Pictures, whole or not at all.
+expect 0 "" $roofline --device a40 --kernel naive,tiled --sizes 64,256 --from a40.json --format svg --out roof.svg
+succeeds [ ! -s out ]
+succeeds grep -q '^<svg ' roof.svg
+succeeds [ "$(grep -c 'class="bound"' roof.svg)" = 5 ] # four points and the legend
+succeeds [ "$(grep -c 'class="measured"' roof.svg)" = 3 ]
+succeeds grep -q '>FLOP for each byte<' roof.svg
+succeeds grep -q '>64, each operand once<' roof.svg
+expect 0 "" $roofline --device a40 --kernel naive --sizes 64 --format html --out roof.html
+succeeds grep -q '^<svg ' roof.html
+succeeds grep -q '<li>shared memory' roof.html
+if command -v python3 >/dev/null; then
+    succeeds python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse("roof.svg")'
+fi
+expect 1 "tessera roofline: no/roof.svg: cannot be written: No such file or directory" \
+    $roofline --device a40 --kernel naive --sizes 32 --format svg --out no/roof.svg
+
+expect 1 "tessera roofline: none of the kernels asked for computes f32 on GPUs" $roofline --device a40 --kernel cpu-tiled
+expect 1 "tessera roofline: nosuch.json: No such file or directory" $roofline --device a40 --from nosuch.json
+: >empty.json
+expect 1 "tessera roofline: empty.json: holds no results" $roofline --device a40 --from empty.json
+expect 2 "tessera roofline: --device needs one of this, h200, h100, a100, a40, rtx3090, not 'v100'" $roofline --device v100
+expect 2 "tessera roofline: --sizes needs a whole number from 1 to 16384, not '0'" $roofline --sizes 0
+expect 2 "tessera roofline: --kernel needs kernels by name, or all, not 'auto'" $roofline --kernel auto
+expect 2 "tessera roofline: --compute tf32 goes with --dtype f32" $roofline --compute tf32 --dtype bf16
+expect 2 "tessera roofline: --format needs one of table, svg, html, not 'png'" $roofline --format png
+expect 2 "tessera roofline: unexpected argument 'naive': usage is tessera roofline [options]" $roofline naive
+finish
