@@ -35,11 +35,15 @@ static const mutant mutants[] = {
 enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 
 /* Two tiles of a cluster along M and two along N, more steps along K than stages, and a part of a step. */
-enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8 };
+enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8, TILES = 8, MOST_SPLIT = 4 };
 
 typedef struct matrices {
     uint16_t a[M * K], b[K * N], c[M * LDD], d[M * LDD];
     float exact[M * N];
+    struct {
+        unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
+        float sums[TILES * MOST_SPLIT * BM * BN];
+    } workspace;
 } matrices;
 
 static const tsr_row row = {.instance = "mutant",
@@ -55,6 +59,8 @@ static const tsr_row row = {.instance = "mutant",
 static matrices *make_matrices(void)
 {
     matrices *m = test_malloc(sizeof *m);
+    memset(&m->workspace, 0, sizeof m->workspace.counters);
+    memset(m->workspace.sums, 0xff, sizeof m->workspace.sums);
     uint32_t state = 1;
     for (int i = 0; i < M * K; i++)
         m->a[i] = tsr_f32_to_bf16((float)((state = state * 1664525u + 1013904223u) >> 30) - 1.0f);
@@ -72,7 +78,7 @@ static matrices *make_matrices(void)
     return m;
 }
 
-static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int sm_count)
+static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int sm_count, int split)
 {
     memset(m->d, 0x55, sizeof m->d);
     const tsr_gemm_args args = {.a = m->a,
@@ -88,7 +94,9 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
                                 .ldd = LDD,
                                 .batch = 1,
                                 .alpha = 1,
-                                .beta = 1};
+                                .beta = 1,
+                                .workspace = &m->workspace,
+                                .split = split};
     tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
     tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
@@ -109,7 +117,8 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
                              .grid = tsr_row_grid(&row, &args, sm_count),
                              .threads_x = 384,
                              .threads_y = 1,
-                             .shared_bytes = STAGES * (BM + BN) * 128 + 2 * 8192 + 16 * STAGES + 16,
+                             .shared_bytes = STAGES * (BM + BN) * 128 + 2 * 8192 + 16 * STAGES + 24,
+                             .workspace_bytes = sizeof m->workspace,
                              .seed = seed,
                              .workers = 1};
     return tsr_emu_run(&job);
@@ -117,6 +126,9 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
 
 static int is_exact(const matrices *m)
 {
+    for (size_t i = 0; i < sizeof m->workspace.counters / sizeof(unsigned); i++)
+        if (m->workspace.counters[i] != 0)
+            return 0;
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++)
             if (m->d[i * LDD + j] != tsr_f32_to_bf16(m->exact[i * N + j]))
@@ -129,8 +141,9 @@ static void the_kernel_is_right(void **state)
     (void)state;
     matrices *m = make_matrices();
     for (unsigned long long seed = 0; seed < 6; seed++)
-        for (int sm_count = 2; sm_count <= 132; sm_count += 130) {
-            if (run(unit_emu_hopper_mutant_none, m, seed, sm_count) != TSR_OK)
+        for (int split = 1; split <= MOST_SPLIT; split++) {
+            const int sm_count = (seed + (unsigned)split) % 2 ? 2 : 132;
+            if (run(unit_emu_hopper_mutant_none, m, seed, sm_count, split) != TSR_OK)
                 fail_msg("seed %llu: %s", seed, tsr_last_error());
             assert_true(is_exact(m));
         }
@@ -146,7 +159,8 @@ static void every_mutant_is_caught(void **state)
         int caught = 0;
         char message[600] = "no fault";
         for (unsigned long long seed = 0; seed < 4; seed++) {
-            const tsr_status status = run(mutants[i].kernel, m, seed, 2);
+            memset(&m->workspace, 0, sizeof m->workspace.counters); /* a fault leaves them anyhow */
+            const tsr_status status = run(mutants[i].kernel, m, seed, 2, 1 + seed % 2);
             if (status != TSR_KERNEL_FAULT)
                 continue;
             if (!caught)

@@ -44,7 +44,8 @@ void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 
-/* Hooks that deal out work; see skinny.c. */
+/* Hooks that deal out work; see cost.c and skinny.c. */
+void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 /* For rows' `work`, and what that costs: see deal.c. */
 void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);

@@ -66,6 +66,12 @@ if(TARGET unit_emu_hopper)
          "tsr_fence_async_shared()" "race")
   mutant(store_wait_missing ${output} "tsr_tma_wait_read(EPILOGUE_BOXES - 1)" "(void)0" "race")
   mutant(last_store_wait_missing ${kernel} "tsr_tma_wait_read(0)" "(void)0" "ends before its bulk stores")
+  set(join tile/wgmma_join.h)
+  mutant(counter_not_awaited ${join} "tsr_add_acquire_release(join->counter, 1)" "tsr_add_relaxed(join->counter, 1)" "race")
+  mutant(sums_not_gathered ${join} "}
+    tsr_named_barrier(join->barrier, 128);" "}" "race")
+  mutant(last_not_told ${join} "== (unsigned)join->parts);
+    tsr_named_barrier(join->barrier, 128);" "== (unsigned)join->parts);" "")
   tessera_mutants(
     unit_emu_hopper ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=1 -DBM=64 -DBN=64 -DSTAGES=4 -DCLUSTER_M=2 -DCLUSTER_N=1
     -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
@@ -82,12 +88,12 @@ if(TARGET unit_emu_skinny)
     if (p.size > 1) {" "finish(&args, &p);
     if (0) {" "")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    TSR_UNROLL" "TSR_UNROLL" "race")
+    tile_share_leave" "tile_share_leave" "race")
   mutant(counter_not_awaited ${kernel} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
   mutant(sums_not_gathered ${kernel} "unsigned *const counter = (unsigned *)args->workspace + index;
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "unsigned *const counter = (unsigned *)args->workspace + index;" "race")
   mutant(last_is_first ${kernel} "+ 1 == p->outers" "+ 2 == p->outers" "")
-  mutant(wrong_rank ${kernel} "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
+  mutant(wrong_rank tile/wgmma_share.h "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
          "")
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1)
