@@ -21,7 +21,7 @@ typedef struct cli_bench_settings {
     unsigned peers; /* bits of the choices */
     int format;     /* lab_format, or one of the two below; -1: not chosen */
     int compute;    /* of the choices "default|tf32" */
-    int instances, graph;
+    int instances, graph, batch_invariant;
     int64_t rounds, threads;
 } cli_bench_settings;
 

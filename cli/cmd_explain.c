@@ -89,13 +89,12 @@ static int check_view(const cli_command *self, const settings *set, const lab_le
 {
     const int warps = (lesson->threads_x * lesson->threads_y + 31) / 32;
     if (set->phase >= lesson->phases)
-        return cli_usage_error(self, "--phase %lld: there are %d phases, counted from 0", (long long)set->phase,
-                               lesson->phases);
+        return cli_usage_error(self, "--phase %lld: the last is %d", (long long)set->phase, lesson->phases - 1);
     if (set->thread.is_given && (set->thread.x >= lesson->threads_x || set->thread.y >= lesson->threads_y))
         return cli_usage_error(self, "--thread %lld,%lld: a block has %d x %d threads", (long long)set->thread.x,
                                (long long)set->thread.y, lesson->threads_x, lesson->threads_y);
     if (set->warp >= warps)
-        return cli_usage_error(self, "--warp %lld: a block has %d warps, counted from 0", (long long)set->warp, warps);
+        return cli_usage_error(self, "--warp %lld: the last of a block is %d", (long long)set->warp, warps - 1);
     return CLI_CONTINUE;
 }
 

@@ -1,28 +1,32 @@
 /* tessera profile: one kernel, one size: what a profiler would show of it, or the kernel alone for a profiler. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "lab/ncu.h"
 #include "lab/predict.h"
 #include "lab/profile.h"
 
 typedef struct settings {
-    const char *kernel, *device;
+    cli_name_list kernels;
+    cli_int_list sizes;
+    const char *kernel, *device; /* kernel and size: the ones at work */
     int64_t size, n, k, iterations, sample;
-    int gpu, format;
+    int gpu, alone, format;
     tsr_dtype dtype;
     cli_layout layout;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
-    {.name = "KERNEL", .help = "a kernel, or one instance of it", .parse = cli_parse_kernel, AT(kernel)},
+    {.name = "KERNEL", .help = "kernels or instances", .parse = cli_parse_kernels, AT(kernels)},
     {.name = "SIZE",
      .help = "M, and N and K where they are not given",
-     .parse = cli_parse_int,
-     AT(size),
+     .parse = cli_parse_ints,
+     AT(sizes),
      .min = 1,
      .max = 1 << 20},
     {.name = "--n", .value = "N", .help = "columns of D", .parse = cli_parse_int, AT(n), .min = 1, .max = 1 << 20},
@@ -50,6 +54,7 @@ static const cli_option options[] = {
      .help = "whose numbers are predicted (default h200)",
      .parse = cli_parse_choice,
      AT(gpu)},
+    {.name = "--alone", .help = "on a GPU: run the kernel and nothing else, as under a profiler", AT(alone)},
     {.name = "--iterations",
      .value = "N",
      .help = "launches on a GPU (default 1)",
@@ -116,22 +121,29 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
     printf("  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
 }
 
-static void print_eight(const lab_eight *eight)
+/* `measured` may be NULL. */
+static void print_eight(const lab_eight *predicted, const lab_eight *measured)
 {
-    for (int i = 0; i < LAB_EIGHT; i++)
-        printf("  %-22s %.1f\n", lab_eight_names[i], lab_eight_value(eight, i));
+    if (measured)
+        printf("\n  %-22s predicted   measured\n", "");
+    for (int i = 0; i < LAB_EIGHT; i++) {
+        printf(measured ? "  %-22s %9.1f" : "  %-22s %.1f", lab_eight_names[i], lab_eight_value(predicted, i));
+        if (measured)
+            printf("  %9.1f", lab_eight_value(measured, i));
+        putchar('\n');
+    }
 }
 
 static const char *const eight_keys[LAB_EIGHT] = {"sm_pct",   "memory_pct", "l1tex_pct",  "l2_pct",
                                                   "dram_pct", "l1_hit_pct", "l2_hit_pct", "memory_gbps"};
 
-static void print_json(const settings *set, const lab_counters *c, const lab_prediction *p)
+static void print_json(const settings *set, const lab_counters *c, const lab_prediction *p, const lab_eight *measured)
 {
     cli_json json = cli_json_begin(stdout);
     cli_json_text(&json, "kernel", c->instance);
     cli_json_int(&json, "m", set->size);
-    cli_json_int(&json, "n", set->n);
-    cli_json_int(&json, "k", set->k);
+    cli_json_int(&json, "n", set->n ? set->n : set->size);
+    cli_json_int(&json, "k", set->k ? set->k : set->size);
     cli_json_text(&json, "gpu", lab_gpu_spec_at((size_t)set->gpu)->name);
     cli_json_int(&json, "ctas", c->ctas);
     cli_json_int(&json, "counted_ctas", c->counted_ctas);
@@ -155,6 +167,11 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_text(&json, "limiter", lab_limiter_names[p->limiter]);
     for (int i = 0; i < LAB_EIGHT; i++)
         cli_json_number(&json, eight_keys[i], lab_eight_value(&p->eight, i));
+    for (int i = 0; measured && i < LAB_EIGHT; i++) {
+        char key[40];
+        snprintf(key, sizeof key, "measured_%s", eight_keys[i]);
+        cli_json_number(&json, key, lab_eight_value(measured, i));
+    }
     cli_json_end(&json);
 }
 
@@ -163,14 +180,16 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
 
 static tsr_gemm_desc problem_of(const settings *set)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->size, set->n, set->k);
+    tsr_gemm_desc desc =
+        tsr_gemm_desc_make(set->dtype, set->size, set->n ? set->n : set->size, set->k ? set->k : set->size);
     desc.kernel = set->kernel;
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
     return desc;
 }
 
-static int profile_emulated(const cli_command *self, const settings *set, const tsr_gemm_desc *desc)
+static int profile_emulated(const cli_command *self, const settings *set, const tsr_gemm_desc *desc,
+                            const lab_eight *measured)
 {
     const lab_gpu_spec *gpu = lab_gpu_spec_at((size_t)set->gpu);
     const lab_count_options count_options = {.gpu = gpu, .sample_ctas = set->sample};
@@ -180,31 +199,57 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
         return cli_failure(self, "%s", tsr_last_error());
     lab_predict(&counters, desc, gpu, &prediction);
     if (set->format == CLI_FORMAT_JSON) {
-        print_json(set, &counters, &prediction);
+        print_json(set, &counters, &prediction, measured);
         return CLI_OK;
     }
-    printf("%s, %lld x %lld x %lld, ", counters.instance, (long long)set->size, (long long)set->n, (long long)set->k);
+    printf("%s, %lld x %lld x %lld, ", counters.instance, (long long)desc->m, (long long)desc->n, (long long)desc->k);
     print_counters(&counters);
     print_prediction(&counters, &prediction, gpu);
-    print_eight(&prediction.eight);
+    print_eight(&prediction.eight, measured);
     return CLI_OK;
+}
+
+/* This command once more, under ncu. 1 if that gave numbers; otherwise says why not. */
+static int measure(const settings *set, const tsr_gemm_desc *desc, lab_eight *out)
+{
+    char path[4096], size[24], n[24], k[24];
+    const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    snprintf(size, sizeof size, "%lld", (long long)desc->m);
+    snprintf(n, sizeof n, "%lld", (long long)desc->n);
+    snprintf(k, sizeof k, "%lld", (long long)desc->k);
+    const char *const arguments[] = {path,        "profile",
+                                     set->kernel, size,
+                                     "--n",       n,
+                                     "--k",       k,
+                                     "--device",  set->device,
+                                     "--dtype",   tsr_dtype_name(set->dtype),
+                                     "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
+                                     "--alone",   NULL};
+    double ns;
+    const int good = lab_ncu_run(arguments, out, &ns) == TSR_OK;
+    if (!good && set->format == CLI_FORMAT_TABLE)
+        printf("The GPU's counters cannot be read from here (%s). Where Nsight Compute may read them:\n"
+               "  ncu --set full tessera profile %s %lld\n\n",
+               tsr_last_error(), set->kernel, (long long)set->size);
+    return good;
 }
 
 static int profile_on_gpu(const cli_command *self, const settings *set, const tsr_gemm_desc *desc)
 {
     lab_profile profile;
+    lab_eight measured;
     if (lab_profile_run(set->device, desc, set->iterations, &profile) != TSR_OK)
         return cli_failure(self, "%s", tsr_last_error());
-    if (set->format == CLI_FORMAT_TABLE) {
+    if (set->format == CLI_FORMAT_TABLE)
         printf("%s ran %lld times on %s, %.1f us each%s\n", profile.kernel, (long long)set->iterations, profile.device,
                profile.ns * 1e-3, profile.is_named ? ", in the NVTX range \"tessera profile\"" : "");
-        if (profile.is_watched)
-            return CLI_OK; /* the profiler has the numbers; ours would only be in its way */
-        printf("This command does not read the GPU's counters itself; Nsight Compute does:\n"
-               "  ncu --set full tessera profile %s %lld\n\n",
-               set->kernel, (long long)set->size);
-    }
-    return profile.is_watched ? CLI_OK : profile_emulated(self, set, desc);
+    if (profile.is_watched || set->alone)
+        return CLI_OK; /* the profiler has the numbers; ours would only be in its way */
+    fflush(stdout);
+    const int is_measured = measure(set, desc, &measured);
+    return profile_emulated(self, set, desc, is_measured ? &measured : NULL);
 }
 
 static int run(const cli_command *self, int argc, char **argv)
@@ -213,22 +258,35 @@ static int run(const cli_command *self, int argc, char **argv)
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
-    set.n = set.n ? set.n : set.size;
-    set.k = set.k ? set.k : set.size;
     if (!set.device)
         set.device = lab_profile_default_device();
     if (strcmp(set.device, "cpu") == 0 || strcmp(set.device, "auto") == 0)
         return cli_usage_error(self, "--device needs emu or cuda:N, not '%s'", set.device);
-    const tsr_gemm_desc desc = problem_of(&set);
-    return strcmp(set.device, "emu") == 0 ? profile_emulated(self, &set, &desc) : profile_on_gpu(self, &set, &desc);
+    const int is_emu = strcmp(set.device, "emu") == 0;
+    if (is_emu && set.alone)
+        return cli_usage_error(self, "--alone is for GPUs");
+    int worst = CLI_OK;
+    for (size_t s = 0; s < set.sizes.count; s++)
+        for (size_t i = 0; i < set.kernels.count; i++) {
+            set.kernel = set.kernels.values[i];
+            set.size = set.sizes.values[s];
+            const tsr_gemm_desc desc = problem_of(&set);
+            if (set.format == CLI_FORMAT_TABLE && s + i > 0)
+                putchar('\n');
+            const int one = is_emu ? profile_emulated(self, &set, &desc, NULL) : profile_on_gpu(self, &set, &desc);
+            worst = one > worst ? one : worst;
+            fflush(stdout);
+        }
+    return worst;
 }
 
 const cli_command cli_cmd_profile = {
     "profile",
     "count what one kernel does, predict a profiler's numbers, or run it for one",
-    "KERNEL SIZE [options]",
+    "KERNEL,... SIZE,... [options]",
     options,
     "On a GPU the kernel is launched and nothing else, so that ncu --set full tessera profile tiled 2048 sees just it. "
+    "Without a profiler around it, the command runs itself under ncu, where there is one, and prints both. "
     "Counts of the emulator are exact or modelled as docs/EMULATOR.md says; docs/PREDICTIONS.md has them beside an "
     "H200's.",
     run};

@@ -296,12 +296,12 @@ static void put_totals(const lab_lesson *l, FILE *to)
     char line[600];
     fputc('\n', to);
     const int used = snprintf(line, sizeof line,
-                              "Counted, for one thread on average: %.4g elements loaded from global memory, %.4g put "
-                              "into shared memory, %.4g read from it",
+                              "Counted, for one thread on average: %.6g elements loaded from global memory, %.6g put "
+                              "into shared memory, %.6g read from it",
                               loads / threads, fills / threads, reads / threads);
     if (l->has_products)
         snprintf(line + used, sizeof line - (size_t)used,
-                 ", %.4g products%s%.4g; a thread that makes one element from global memory alone loads 2 K = %" PRId64
+                 ", %.6g products%s%.6g; a thread that makes one element from global memory alone loads 2 K = %" PRId64
                  ". FLOP for each byte loaded: %.4g",
                  products / threads, zeros > 0 ? ", and with padding zeros " : ", padding ", zeros / threads, 2 * l->k,
                  loads > 0 ? 2 * products / (loads * l->elem_bytes) : 0.0);

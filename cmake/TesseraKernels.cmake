@@ -44,7 +44,7 @@ if(TESSERA_EMU)
   find_program(TESSERA_OBJCOPY objcopy REQUIRED)
 endif()
 set(TESSERA_EMU_FLAGS -x c -std=gnu11 -O1 -g -fPIC -fsanitize=thread -fno-inline-small-functions -ffp-contract=off
-                      -fvisibility=hidden -Wall -Wextra -Wno-unused-function -DTSR_EMU=1)
+                      -fvisibility=hidden -Wall -Wextra -Wno-unused-function -Wno-psabi -DTSR_EMU=1)
 
 # The table of rows, read by the host compiler at configure time.
 set(TESSERA_EXTRA_ROWS "" CACHE FILEPATH "More rows for the kernel table: candidates of a search (tools/tune-rows)")

@@ -163,7 +163,9 @@ typedef struct tsr_operand {
 #define TSR_WORKSPACE_LIMIT_BYTES ((size_t)64 << 20)
 
 /* Flags. */
-#define TSR_BATCH_INVARIANT 1u /* row i of D has the same bits whatever M is (not supported yet) */
+/* Row i of D has the same bits whatever M is: only kernels are chosen that sum along K from first to last and agree to
+ * the bit. On a CPU that is the slow cpu-sequential. */
+#define TSR_BATCH_INVARIANT 1u
 
 typedef struct tsr_gemm_desc {
     size_t struct_bytes; /* sizeof(tsr_gemm_desc) */

@@ -150,6 +150,7 @@ tsr_gemm_desc lab_cell_desc(const lab_bench *bench, const lab_cell *cell)
         operands[i]->memory = bench->device.is_cuda ? TSR_DEVICE : TSR_HOST;
         operands[i]->align_bytes = OPERAND_ALIGN_BYTES;
     }
+    desc.flags = bench->flags;
     desc.compute = cell->compute;
     desc.a.trans = cell->trans_a ? TSR_T : TSR_N;
     desc.b.trans = cell->trans_b ? TSR_T : TSR_N;

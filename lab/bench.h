@@ -26,8 +26,9 @@ typedef struct lab_bench {
     lab_timer timer;
     lab_bench_peer peers[LAB_BENCH_PEERS_MAX];
     size_t peer_count;
-    int threads;  /* of a CPU */
-    int captured; /* measures captured graphs */
+    int threads;    /* of a CPU */
+    int captured;   /* measures captured graphs */
+    unsigned flags; /* of every descriptor */
 } lab_bench;
 
 /* Opens "cpu" or "cuda:N"; `threads` as in tsr_context_options. TSR_UNSUPPORTED for the emulator, whose times mean

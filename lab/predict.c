@@ -75,8 +75,12 @@ static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab
     out->l2_read_sectors = (c->load.sectors + c->copy.sectors) * c->l1_load_miss_rate + c->bulk_load.sectors;
     if (read > out->l2_read_sectors * LAB_SECTOR_BYTES)
         read = out->l2_read_sectors * LAB_SECTOR_BYTES;
-    const double missed = 2 * read / LAB_SECTOR_BYTES;
-    out->l2_miss_sectors = missed < out->l2_read_sectors ? missed : out->l2_read_sectors;
+    /* Of readers spread over both halves, how many halves see a sector; the second asks the first. */
+    const double sectors = read / LAB_SECTOR_BYTES;
+    const double halves = sectors > 0 ? 2 * (1 - pow(0.5, out->l2_read_sectors / sectors)) : 0;
+    out->l2_miss_sectors = halves * sectors;
+    out->l2_lookup_sectors =
+        out->l2_read_sectors + (halves > 1 ? halves - 1 : 0) * sectors + c->store.sectors + c->bulk_store.sectors;
     /* What is written stays in L2 if there is room. */
     const double written = a + b + d > (double)gpu->l2_bytes ? d : 0;
     out->dram_bytes = read + written;
@@ -106,8 +110,7 @@ static void fill_busy(const lab_counters *c, const lab_gpu_spec *gpu, lab_predic
     out->busy[LAB_LIMIT_FMA] = (c->fma_f32 / gpu->fma_per_clock + c->fma_f64 / gpu->fma64_per_clock) / gpu->sms;
     out->busy[LAB_LIMIT_TENSOR] = c->tensor_flops / gpu->tensor_flops_per_clock / gpu->sms;
     out->busy[LAB_LIMIT_LSU] = lsu_passes(c) / gpu->sms;
-    out->busy[LAB_LIMIT_L2] =
-        (out->l2_read_sectors + c->store.sectors + c->bulk_store.sectors) * LAB_SECTOR_BYTES / gpu->l2_bytes_per_clock;
+    out->busy[LAB_LIMIT_L2] = out->l2_lookup_sectors * LAB_SECTOR_BYTES / gpu->l2_bytes_per_clock;
     out->busy[LAB_LIMIT_DRAM] = out->dram_bytes / gpu->memory_bytes_per_s * gpu->clock_hz;
 }
 
@@ -142,8 +145,7 @@ static void fill_eight(const lab_counters *c, const lab_gpu_spec *gpu, lab_predi
     e->dram = percent * out->busy[LAB_LIMIT_DRAM];
     e->memory = larger(larger(e->l1, e->l2), e->dram);
     e->l1_hit = 100 * c->l1_hit_rate;
-    const double lookups = out->l2_read_sectors + c->store.sectors + c->bulk_store.sectors;
-    e->l2_hit = lookups > 0 ? 100 * (1 - out->l2_miss_sectors / lookups) : (double)NAN;
+    e->l2_hit = out->l2_lookup_sectors > 0 ? 100 * (1 - out->l2_miss_sectors / out->l2_lookup_sectors) : (double)NAN;
     e->memory_gbps = out->dram_bytes / out->ns;
 }
 

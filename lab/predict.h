@@ -36,6 +36,7 @@ typedef struct lab_prediction {
     double instructions;            /* of warps, estimated */
     double busy[LAB_LIMIT_LATENCY]; /* cycles of the whole launch on an SM, by unit; of all SMs for L2 and DRAM */
     double l2_read_sectors, l2_miss_sectors;
+    double l2_lookup_sectors; /* writes, and one half asking the other, too */
     double dram_bytes;
     lab_eight eight;
 } lab_prediction;

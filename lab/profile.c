@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lab/device.h"
 #include "lab/operands.h"
@@ -26,15 +27,38 @@ static nvtx nvtx_open(void)
     return n;
 }
 
-/* Profilers put libraries of their own into the processes that they start. */
+/* The parent of a process and its program's name, from /proc; 0 where that cannot be read. */
+static int parent_of(int process, char name[64])
+{
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%*d (%63[^)]) %*c %d", name, &parent) != 2)
+        parent = 0;
+    fclose(file);
+    return parent;
+}
+
+/* Profilers start the process that they watch, or say where it finds their libraries. */
 static int is_watched(void)
 {
-    const char *const names[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (getenv(names[i]))
+    const char *const variables[] = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH"};
+    const char *const profilers[] = {"ncu", "nsys", "nsight-sys", "compute-sanitize", "compute-sanitizer"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (getenv(variables[i]))
             return 1;
-    const char *preload = getenv("LD_PRELOAD");
-    return preload && strstr(preload, "njection") != NULL;
+    char name[64] = "";
+    int process = getpid();
+    for (int depth = 0; process > 1 && depth < 16; depth++) {
+        process = parent_of(process, name);
+        for (size_t i = 0; depth > 0 && i < sizeof profilers / sizeof profilers[0]; i++)
+            if (strcmp(name, profilers[i]) == 0)
+                return 1;
+    }
+    return 0;
 }
 
 static tsr_status run_all(tsr_plan *plan, const lab_operand_set *set, int64_t iterations, void *workspace)

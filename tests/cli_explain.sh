@@ -96,9 +96,9 @@ expect 2 "tessera explain: KERNEL is missing: usage is tessera explain KERNEL [o
 expect 2 "tessera explain: KERNEL needs the name of a kernel, not 'tild'; did you mean tiled?" $explain tild
 expect 2 "tessera explain: --block needs two whole numbers x,y, not '1'" $explain tiled --block 1
 expect 2 "tessera explain: --block needs two whole numbers x,y, not '1,-1'" $explain tiled --block 1,-1
-expect 2 "tessera explain: --phase 2: there are 2 phases, counted from 0" $explain tiled --phase 2
+expect 2 "tessera explain: --phase 2: the last is 1" $explain tiled --phase 2
 expect 2 "tessera explain: --thread 2,0: a block has 2 x 2 threads" $explain tiled --thread 2,0
-expect 2 "tessera explain: --warp 1: a block has 1 warps, counted from 0" $explain tiled --warp 1
+expect 2 "tessera explain: --warp 1: the last of a block is 0" $explain tiled --warp 1
 expect 2 "tessera explain: --m needs a whole number from 1 to 16777216, not '0'" $explain tiled --m 0
 expect 2 "tessera explain: --format needs one of text, html, not 'pdf'" $explain tiled --format pdf
 expect 2 "tessera explain: --thread, --phase and --warp are for text; the page shows all of them" \

@@ -121,7 +121,6 @@ SPOIL(bad_compute, d->compute = (tsr_compute)9)
 SPOIL(wrong_compute, d->compute = TSR_COMPUTE_F64)
 SPOIL(pointer_batch, d->batch_kind = TSR_BATCH_POINTERS)
 SPOIL(bad_batch, d->batch_kind = (tsr_batch_kind)3)
-SPOIL(invariant, d->flags = TSR_BATCH_INVARIANT)
 SPOIL(unknown_flag, d->flags = 0x80000000u)
 SPOIL(epilogue, d->epilogue = "max(x, 0)")
 SPOIL(no_kernel, d->kernel = "warp-drive")
@@ -164,7 +163,6 @@ static const bad_desc bad_descs[] = {
     {wrong_compute, TSR_INVALID_ARGUMENT, "compute = f64: not for f32 operands"},
     {pointer_batch, TSR_UNSUPPORTED, "TSR_BATCH_STRIDED"},
     {bad_batch, TSR_INVALID_ARGUMENT, "batch_kind = 3"},
-    {invariant, TSR_UNSUPPORTED, "TSR_BATCH_INVARIANT"},
     {unknown_flag, TSR_INVALID_ARGUMENT, "flags = 0x80000000"},
     {epilogue, TSR_UNSUPPORTED, "epilogue"},
     {no_kernel, TSR_INVALID_ARGUMENT, "kernel = \"warp-drive\": no such kernel"},

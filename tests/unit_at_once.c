@@ -70,10 +70,10 @@ static tsr_status one_line(const trial *t, void *d)
 
 static void expect_same(const trial *t, const char *what)
 {
-    if (memcmp(&long_way, &short_way, sizeof long_way) != 0)
+    if (memcmp(long_way.bytes, short_way.bytes, sizeof long_way.bytes) != 0)
         print_error("%s: %s %dx%dx%d %d%d alpha %g beta %g\n", what, tsr_dtype_name(t->dtype), t->m, t->n, t->k,
                     (int)t->trans_a, (int)t->trans_b, t->alpha, t->beta);
-    assert_memory_equal(&long_way, &short_way, sizeof long_way);
+    assert_memory_equal(long_way.bytes, short_way.bytes, sizeof long_way.bytes);
 }
 
 /* A kernel asked for by name always takes the long way. */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -353,6 +355,71 @@ static void test_special_values(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+/* A page that may be used, between two that may not. */
+typedef struct fenced {
+    char *memory;
+    size_t page;
+} fenced;
+
+static fenced fenced_make(void)
+{
+    fenced f = {.page = (size_t)sysconf(_SC_PAGESIZE)};
+    f.memory = mmap(NULL, 3 * f.page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(f.memory, MAP_FAILED);
+    assert_int_equal(mprotect(f.memory + f.page, f.page, PROT_READ | PROT_WRITE), 0);
+    return f;
+}
+
+/* Room for so many bytes, which begins or ends with the page. */
+static void *fenced_at(const fenced *f, size_t bytes, int at_end)
+{
+    assert_true(bytes <= f->page);
+    return f->memory + f->page + (at_end ? f->page - bytes : 0);
+}
+
+/* Nothing is read or written outside: sanitizers do not see masked loads. */
+static void test_fences(void **state)
+{
+    (void)state;
+    tsr_device device = open_device();
+    const fenced fa = fenced_make(), fb = fenced_make(), fd = fenced_make();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++)
+        for (int round = 0; tsr_isa_runs(*isa) && round < 1200; round++) {
+            const tsr_dtype dtype = dtypes[round & 3];
+            const size_t element = tsr_dtype_bytes(dtype);
+            const int most = dtype == TSR_F64 ? 20 : 30, ends = random_int(0, 7);
+            const long long m = random_int(1, most), n = random_int(1, most), k = random_int(1, most);
+            const int trans_a = random_int(0, 1), trans_b = random_int(0, 1);
+            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            tsr_gemm_args args = {.a = fenced_at(&fa, (size_t)(m * k) * element, ends & 1),
+                                  .b = fenced_at(&fb, (size_t)(k * n) * element, ends & 2),
+                                  .d = fenced_at(&fd, (size_t)(m * n) * element, ends & 4),
+                                  .m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .lda = trans_a ? m : k,
+                                  .ldb = trans_b ? k : n,
+                                  .ldc = n,
+                                  .ldd = n,
+                                  .batch = 1,
+                                  .alpha = 1,
+                                  .beta = random_int(0, 1),
+                                  .trans_a = trans_a,
+                                  .trans_b = trans_b};
+            args.c = args.d;
+            memset(fd.memory + fd.page, 0, fd.page);
+            const tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
+            char name[32];
+            snprintf(name, sizeof name, "%s%s", (*isa)->name, tsr_isa_pairs(*isa) && round & 4 ? "+pairs" : "");
+            assert_int_equal(tsr_cpu_force_isa(&device, name), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        }
+    munmap(fa.memory, 3 * fa.page);
+    munmap(fb.memory, 3 * fb.page);
+    munmap(fd.memory, 3 * fd.page);
+    tsr_cpu_backend.close(&device);
+}
+
 static void run_bf16(tsr_device *device, const char *isa, const tsr_gemm_args *args)
 {
     const tsr_row row = {.instance = "under test", .dtype_ab = TSR_BF16, .dtype_cd = TSR_BF16};
@@ -510,9 +577,11 @@ static void test_unknown_isa(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential), cmocka_unit_test(test_factors),          cmocka_unit_test(test_tile_edges),
-        cmocka_unit_test(test_blocks),     cmocka_unit_test(test_special_values),   cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_narrowing),  cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_unknown_isa),
+        cmocka_unit_test(test_sequential),       cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_tile_edges),       cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_special_values),   cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_fences),           cmocka_unit_test(test_narrowing),
+        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_unknown_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

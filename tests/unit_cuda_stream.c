@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "api/context.h"
-#include "api/tiles.h"
 #include "core/device_code.h"
 #include "cuda/impl.h"
 #include "fake_cuda.h"
+#include "plan/tiles.h"
 
 #define MIB (1LL << 20)
 

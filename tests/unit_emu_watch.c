@@ -14,6 +14,7 @@
 #include "api/context.h"
 #include "emu/watch.h"
 #include "lab/cache.h"
+#include "lab/ncu.h"
 #include "lab/occupancy.h"
 #include "lab/operands.h"
 #include "lab/predict.h"
@@ -191,6 +192,61 @@ static void unknown_kernels_are_refused(void **state)
     assert_int_not_equal(lab_count(&desc, NULL, &c), TSR_OK);
 }
 
+/* Every CTA is begun once, under its own number, whoever runs it. */
+typedef struct roll {
+    int begun[64], events[64];
+} roll;
+typedef struct mark {
+    roll *roll;
+    long long cta;
+} mark;
+
+static void *begin_mark(void *user, long long cta)
+{
+    mark *m = malloc(sizeof *m);
+    *m = (mark){user, cta};
+    __atomic_fetch_add(&m->roll->begun[cta], 1, __ATOMIC_RELAXED);
+    return m;
+}
+static void event_mark(void *state, const tsr_watch_event *e)
+{
+    mark *m = state;
+    m->roll->events[m->cta] += e->cta == m->cta ? 1 : -1000000;
+}
+static void end_mark(void *user, void *state)
+{
+    (void)user;
+    free(state);
+}
+
+static void states_belong_to_their_ctas(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 16; threads *= 4) {
+        const tsr_gemm_desc desc = problem("tiled_f32_t16", TSR_F32, 128, 128, 16);
+        const tsr_context_options options = {.struct_bytes = sizeof options, .threads = threads};
+        roll r = {{0}, {0}};
+        tsr_context *context;
+        tsr_plan *plan;
+        lab_operands operands;
+        assert_int_equal(tsr_context_create("emu", &options, &context), TSR_OK);
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        assert_int_equal(lab_operands_create(context, &desc, 0, 7, &operands), TSR_OK);
+        const tsr_emu_watcher watcher = {
+            .user = &r, .code = code_of, .begin = begin_mark, .event = event_mark, .barrier = barrier, .end = end_mark};
+        tsr_emu_watch_launches(&context->home->device, &watcher);
+        const tsr_run_args args = tsr_run_args_make(operands.sets[0].a, operands.sets[0].b, operands.sets[0].d);
+        assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+        for (int i = 0; i < 64; i++) {
+            assert_int_equal(r.begun[i], 1);
+            assert_true(r.events[i] > 0);
+        }
+        lab_operands_free(&operands);
+        tsr_plan_release(plan);
+        tsr_context_destroy(context);
+    }
+}
+
 /* ---- models ---- */
 
 static void cache_of_few_lines(void **state)
@@ -263,6 +319,28 @@ static void occupancies(void **state)
     }
 }
 
+static void numbers_of_ncu(void **state)
+{
+    (void)state;
+    char text[] = "==PROF== Connected\n"
+                  "\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"l1tex__t_sector_hit_rate.pct\","
+                  "\"dram__bytes.sum.per_second\"\n"
+                  "\"\",\"\",\"ns\",\"%\",\"byte/s\"\n"
+                  "\"0\",\"first\",\"1\",\"2\",\"3\"\n"
+                  "\"1\",\"last\",\"12,345.5\",\"87.5\",\"21,500,000,000\"\n";
+    lab_eight eight;
+    double ns;
+    assert_true(lab_ncu_parse(text, &eight, &ns));
+    equal(ns, 12345.5);
+    equal(eight.l1_hit, 87.5);
+    equal(eight.memory_gbps, 21.5);
+    assert_true(isnan(eight.sm) && isnan(eight.l2_hit));
+    char nothing[] = "==ERROR== ERR_NVGPUCTRPERM\n\"ID\",\"Kernel Name\"\n\"\",\"\"\n\"broken";
+    assert_false(lab_ncu_parse(nothing, &eight, &ns));
+    char empty[] = "";
+    assert_false(lab_ncu_parse(empty, &eight, &ns));
+}
+
 static void predictions_are_sane(void **state)
 {
     (void)state;
@@ -285,6 +363,7 @@ static void predictions_are_sane(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states_belong_to_their_ctas),
         cmocka_unit_test(watching_changes_no_bit),
         cmocka_unit_test(tiled_as_described),
         cmocka_unit_test(bulk_copies_and_tensor_cores),
@@ -294,6 +373,7 @@ int main(void)
         cmocka_unit_test(warps_share_l1),
         cmocka_unit_test(occupancies),
         cmocka_unit_test(predictions_are_sane),
+        cmocka_unit_test(numbers_of_ncu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

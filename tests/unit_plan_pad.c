@@ -235,6 +235,69 @@ static void a_padded_run_gives_the_same_bits(void **state)
     tsr_context_destroy(context);
 }
 
+/* Less workspace than the copies take: the product is made in slices of columns, or of rows where A is the larger copy;
+ * the bits stay. */
+static void slices_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        long long m, n, k;
+        tsr_trans trans_a, trans_b;
+        size_t limit_bytes;
+        int of_rows;
+    } cases[] = {
+        {70, 601, 73, TSR_N, TSR_N, 65536 + 70 * 160 + 73 * 560, 0},
+        {70, 601, 73, TSR_N, TSR_T, 65536 + 12 * 1024 + 45 * 1024, 0},
+        {601, 71, 73, TSR_N, TSR_N, 65536 + 12 * 1024 + 45 * 1024, 1},
+        {601, 71, 73, TSR_T, TSR_N, 65536 + 12 * 1024 + 45 * 1024, 1},
+    };
+    tsr_context *context = open_emu();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const long long m = cases[i].m, n = cases[i].n, k = cases[i].k;
+        const size_t d_bytes = (size_t)(m * n) * 2;
+        uint16_t *a = random_elements((size_t)(m * k), 1), *b = random_elements((size_t)(k * n), 2);
+        uint16_t *c = random_elements((size_t)(m * n), 3), *expected = malloc(d_bytes), *d = malloc(d_bytes);
+        tsr_gemm_desc desc = describe(m, n, k);
+        desc.a.trans = cases[i].trans_a;
+        desc.b.trans = cases[i].trans_b;
+        run whole = run_make(context, &desc, a, b, expected);
+        whole.args.c = c;
+        whole.args.beta.value = 0.5;
+        assert_int_equal(tsr_plan_run(whole.plan, &whole.args), TSR_OK);
+        desc.workspace_limit_bytes = cases[i].limit_bytes;
+        run sliced = run_make(context, &desc, a, b, d);
+        assert_true(sliced.args.workspace_bytes <= desc.workspace_limit_bytes);
+        assert_true(sliced.args.workspace_bytes < whole.args.workspace_bytes);
+        sliced.args.c = c;
+        sliced.args.beta.value = 0.5;
+        assert_int_equal(tsr_plan_run(sliced.plan, &sliced.args), TSR_OK);
+        assert_memory_equal(d, expected, d_bytes);
+        /* Prepared operands are whole. */
+        for (int which = 1; which < 4; which++) {
+            tsr_prepared *pa = NULL, *pb = NULL;
+            memset(d, 0xff, d_bytes);
+            if (which & 1)
+                assert_int_equal(tsr_prepare(sliced.plan, 'a', a, &pa), TSR_OK);
+            if (which & 2)
+                assert_int_equal(tsr_prepare(sliced.plan, 'b', b, &pb), TSR_OK);
+            sliced.args.prepared_a = pa;
+            sliced.args.prepared_b = pb;
+            assert_int_equal(tsr_plan_run(sliced.plan, &sliced.args), TSR_OK);
+            assert_memory_equal(d, expected, d_bytes);
+            tsr_prepared_release(pa);
+            tsr_prepared_release(pb);
+        }
+        run_free(&whole);
+        run_free(&sliced);
+        free(a);
+        free(b);
+        free(c);
+        free(d);
+        free(expected);
+    }
+    tsr_context_destroy(context);
+}
+
 /* alpha = 0: neither A nor B may be read, and nothing is copied. */
 static void without_a_product_nothing_is_copied(void **state)
 {
@@ -308,11 +371,9 @@ static void prepared_operands_are_padded_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_have_aligned_rows),
-        cmocka_unit_test(alignment_is_base_and_strides),
-        cmocka_unit_test(the_route_tells_what_is_padded),
-        cmocka_unit_test(a_padded_run_gives_the_same_bits),
-        cmocka_unit_test(without_a_product_nothing_is_copied),
+        cmocka_unit_test(copies_have_aligned_rows),          cmocka_unit_test(alignment_is_base_and_strides),
+        cmocka_unit_test(the_route_tells_what_is_padded),    cmocka_unit_test(a_padded_run_gives_the_same_bits),
+        cmocka_unit_test(slices_give_the_same_bits),         cmocka_unit_test(without_a_product_nothing_is_copied),
         cmocka_unit_test(prepared_operands_are_padded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

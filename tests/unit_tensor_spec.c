@@ -121,9 +121,11 @@ static void each_rule_of_the_driver_is_checked(void **state)
     (void)state;
     const tsr_tensor_spec good = {.base = (void *)0x1000,
                                   .dtype = TSR_BF16,
+                                  .rank = 3,
+                                  .swizzle_bytes = 128,
                                   .dims = {1ll << 32, 1, 1},
                                   .strides_bytes = {16, (1ll << 40) - 16},
-                                  .box = {64, 256}};
+                                  .box = {64, 256, 1}};
     assert_null(tsr_tensor_spec_fault(&good));
     tsr_tensor_spec s = good;
     s.base = (void *)0x1008;
@@ -148,6 +150,15 @@ static void each_rule_of_the_driver_is_checked(void **state)
     assert_non_null(tsr_tensor_spec_fault(&s));
     s = good;
     s.box[0] = 72; /* 144 bytes do not fit the swizzle */
+    assert_non_null(tsr_tensor_spec_fault(&s));
+    s.swizzle_bytes = 0;
+    assert_null(tsr_tensor_spec_fault(&s));
+    s.swizzle_bytes = 16;
+    assert_non_null(tsr_tensor_spec_fault(&s));
+    s = good;
+    s.rank = 6;
+    assert_non_null(tsr_tensor_spec_fault(&s));
+    s.rank = 0;
     assert_non_null(tsr_tensor_spec_fault(&s));
 }
 

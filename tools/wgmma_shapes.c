@@ -12,9 +12,11 @@ static void shape(int n)
         printf("%%%d%s", i, i + 1 < registers ? "," : "}\"\n");
     for (int i = 0; i < 6; i++)
         printf("#define TSR_WGMMA_P%d \"%%%d\"\n", i, registers + i);
-    printf("#define TSR_WGMMA_OPERANDS(d) ");
-    for (int i = 0; i < registers; i++)
-        printf("\"+f\"((d)[%d])%s", i, i + 1 < registers ? ", " : "\n");
+    for (int is_integer = 0; is_integer < 2; is_integer++) {
+        printf("#define TSR_WGMMA_%sOPERANDS(d) ", is_integer ? "INTEGER_" : "");
+        for (int i = 0; i < registers; i++)
+            printf("\"+%c\"((d)[%d])%s", is_integer ? 'r' : 'f', i, i + 1 < registers ? ", " : "\n");
+    }
 }
 
 int main(void)

@@ -21,6 +21,8 @@
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
  * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
+ * Where tiles are too few for all SMs, K is cut into args.split parts, each part of a tile is walked as if it were a
+ * tile, and the last one to be done adds up (tile/wgmma_join.h).
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
@@ -51,6 +53,7 @@
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 #include "tile/order.h"
+#include "tile/wgmma_join.h"
 #include "tile/wgmma_output.h"
 #include "tile/wgmma_rows.h"
 
@@ -72,7 +75,8 @@ enum {
     FULL_AT = BARRIERS_AT,
     EMPTY_AT = FULL_AT + 8 * STAGES,
     C_FULL_AT = EMPTY_AT + 8 * STAGES,
-    SMEM_BYTES = C_FULL_AT + 8 * CONSUMERS,
+    LAST_AT = C_FULL_AT + 8 * CONSUMERS,
+    SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
 
     /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
      * uses 1 + g. */
@@ -85,8 +89,31 @@ typedef struct walk {
     unsigned shared;
     int rank_m, rank_n; /* the CTA's tile within the cluster's */
     int k_blocks;
-    unsigned first, step; /* of the cluster's walk over cluster tiles */
+    unsigned split, units; /* parts of K, parts of all tiles */
+    unsigned first, step;  /* of the cluster's walk over units */
 } walk;
+
+/* The blocks along K of a unit: a part of a tile, or all of it. */
+typedef struct span {
+    int first, count;
+} span;
+
+/* Divisions are slow, and most launches need none. */
+TSR_DEVICE unsigned tile_of(const walk *w, unsigned unit)
+{
+    return w->split == 1 ? unit : unit / w->split;
+}
+
+TSR_DEVICE span span_of(const walk *w, unsigned unit)
+{
+    span all = {0, w->k_blocks};
+    if (w->split > 1) {
+        const unsigned part = unit % w->split, blocks = (unsigned)w->k_blocks;
+        all.first = (int)(blocks * part / w->split); /* below 2^25 blocks, a few parts */
+        all.count = (int)(blocks * (part + 1) / w->split) - all.first;
+    }
+    return all;
+}
 
 /* One position in the ring of stages. */
 typedef struct ring {
@@ -157,11 +184,12 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
     const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
     ring at = {0, 0};
-    for (unsigned index = w->first; index < w->raster.total; index += w->step) {
-        const tile_place place = tile_order_place(&w->raster, index);
+    for (unsigned unit = w->first; unit < w->units; unit += w->step) {
+        const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
+        const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
-        for (int block = 0; block < w->k_blocks; block++) {
+        for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
@@ -193,12 +221,13 @@ TSR_DEVICE void release(const walk *w, int stage)
     }
 }
 
-/* The products of one tile. `pass_on` >= 0: the ping-pong partner whose turn comes when all have been issued. */
-TSR_DEVICE void multiply(const walk *w, ring *at, int pass_on, int row, int mn_major_a, int mn_major_b,
+/* The products of `count` blocks of a tile. `pass_on` >= 0: the ping-pong partner whose turn comes when all have been
+ * issued. */
+TSR_DEVICE void multiply(const walk *w, ring *at, int count, int pass_on, int row, int mn_major_a, int mn_major_b,
                          float sum[MMAS][TSR_WGMMA_REGISTERS])
 {
     int previous = 0;
-    for (int block = 0; block < w->k_blocks; block++) {
+    for (int block = 0; block < count; block++) {
         const unsigned stage = w->shared + (unsigned)at->stage * STAGE_BYTES;
         /* 64 rows of A are SLAB_BYTES in either layout. */
         const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)row / 64 * SLAB_BYTES, SLAB_BYTES);
@@ -235,8 +264,25 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int pass_on, int row, int mn_m
     TSR_UNROLL
     for (int i = 0; i < MMAS; i++)
         tsr_wgmma_hold(sum[i]);
-    if (w->k_blocks > 0)
+    if (count > 0)
         release(w, previous);
+}
+
+/* A part's sums to the workspace; 1 if this was the last part, and `sum` the whole tile's. */
+TSR_DEVICE int join(const tsr_gemm_args *args, const walk *w, unsigned unit, int group, int thread,
+                    float sum[MMAS][TSR_WGMMA_REGISTERS])
+{
+    const unsigned tile = (tile_of(w, unit) * CLUSTER + (unsigned)(w->rank_m * CLUSTER_N + w->rank_n));
+    const unsigned index = PINGPONG ? tile : tile * CONSUMERS + (unsigned)group;
+    const tile_join all = {.sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                                   (long long)index * w->split * (WM * BN),
+                           .counter = (unsigned *)args->workspace + index,
+                           .last_at = w->shared + LAST_AT + 4 * (unsigned)group,
+                           .barrier = 1 + (unsigned)group,
+                           .thread = thread,
+                           .part = (int)(unit % w->split),
+                           .parts = (int)w->split};
+    return tile_joined(&all, MMAS * TSR_WGMMA_REGISTERS, sum[0]);
 }
 
 TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int group)
@@ -253,31 +299,34 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     float sum[MMAS][TSR_WGMMA_REGISTERS];
 
     if (PINGPONG && group == 1)
-        ring_skip(&at, w->k_blocks);
-    for (unsigned index = w->first + (PINGPONG ? (unsigned)group * w->step : 0); index < w->raster.total;
-         index += PINGPONG ? 2 * w->step : w->step) {
-        const int pass_on = PINGPONG && index + w->step < w->raster.total ? 1 - group : -1;
-        const tile_place place = tile_order_place(&w->raster, index);
+        ring_skip(&at, span_of(w, w->first).count);
+    for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->units;
+         unit += PINGPONG ? 2 * w->step : w->step) {
+        const int pass_on = PINGPONG && unit + w->step < w->units ? 1 - group : -1;
+        const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
+        const int count = span_of(w, unit).count;
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM + row, n = (place.n * CLUSTER_N + w->rank_n) * BN;
-        if (w->k_blocks == 0)
+        if (count == 0)
             TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             TSR_UNROLL
         for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
             sum[i][j] = 0;
-        if (PINGPONG && index != w->first)
+        if (PINGPONG && unit != w->first)
             tsr_named_barrier(ORDER + (unsigned)group, 256);
         /* A transposed is M-major, B not transposed is N-major. */
         if (args->trans_a && args->trans_b)
-            multiply(w, &at, pass_on, row, 1, 0, sum);
+            multiply(w, &at, count, pass_on, row, 1, 0, sum);
         else if (args->trans_a)
-            multiply(w, &at, pass_on, row, 1, 1, sum);
+            multiply(w, &at, count, pass_on, row, 1, 1, sum);
         else if (args->trans_b)
-            multiply(w, &at, pass_on, row, 0, 0, sum);
+            multiply(w, &at, count, pass_on, row, 0, 0, sum);
         else
-            multiply(w, &at, pass_on, row, 0, 1, sum);
+            multiply(w, &at, count, pass_on, row, 0, 1, sum);
         if (PINGPONG)
-            ring_skip(&at, w->k_blocks);
+            ring_skip(&at, span_of(w, unit + w->step).count);
+        if (w->split > 1 && !join(args, w, unit, group, boxes.thread, sum))
+            continue;
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             if (boxed)
@@ -294,14 +343,17 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     const unsigned shared = tsr_shared_address(TSR_SHARED);
     const int group = tsr_warp_uniform((int)threadIdx.x / 128);
     const int rank = CLUSTER > 1 ? (int)tsr_cluster_rank() : 0;
-    const walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
-                    .shared = shared,
-                    .rank_m = rank / CLUSTER_N,
-                    .rank_n = rank % CLUSTER_N,
-                    .k_blocks = (int)((args.k + BK - 1) / BK),
-                    .first = blockIdx.x / CLUSTER,
-                    .step = gridDim.x / CLUSTER};
+    walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
+              .shared = shared,
+              .rank_m = rank / CLUSTER_N,
+              .rank_n = rank % CLUSTER_N,
+              .k_blocks = (int)((args.k + BK - 1) / BK),
+              .split = (unsigned)args.split,
+              .units = (unsigned)args.split,
+              .first = blockIdx.x / CLUSTER,
+              .step = gridDim.x / CLUSTER};
 
+    w.units *= w.raster.total;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             tsr_mbarrier_init(shared + FULL_AT + 8 * (unsigned)i, 1);

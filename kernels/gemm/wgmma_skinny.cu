@@ -51,7 +51,6 @@
 #include "ptx/vector.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
-#include "tile/wgmma_element.h"
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -70,9 +69,11 @@ enum {
     EMPTY_AT = FULL_AT + 8 * MOST_STAGES, /* all warps are done with it */
     LAST_AT = EMPTY_AT + 8 * MOST_STAGES, /* 1: this CTA is the last to arrive with its sums */
 
-    PITCH = BN + 4,   /* floats from row to row of the sums: 8 rows at a time lie in different banks */
-    ALL_CONSUMERS = 1 /* named barrier */
+    SETS = BN <= 64 ? 2 : 1, /* of accumulators, taken in turn: short products would wait for each other */
+    ALL_CONSUMERS = 1        /* named barrier */
 };
+
+#include "tile/wgmma_share.h"
 
 /* A CTA's part of the work. */
 typedef struct part {
@@ -171,7 +172,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 }
 
 /* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
-TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn,
+                         float sum[SETS][TSR_WGMMA_REGISTERS])
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
@@ -183,11 +185,14 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
         const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
         const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
         tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
-        tsr_wgmma_hold(sum);
+        TSR_UNROLL
+        for (int i = 0; i < SETS; i++)
+            tsr_wgmma_hold(sum[i]);
         tsr_wgmma_fence();
         TSR_UNROLL
         for (int k = 0; k < BK / BK_MMA; k++)
-            tsr_wgmma(sum, a + k * step_long, b + k * step_short, block + k > p->first, long_is_mn, short_is_mn);
+            tsr_wgmma(sum[k % SETS], a + k * step_long, b + k * step_short, block > p->first || k >= SETS, long_is_mn,
+                      short_is_mn);
         tsr_wgmma_commit();
         tsr_wgmma_wait(1);
         if (block > p->first && lane == 0)
@@ -195,95 +200,35 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
         previous = at.stage;
         ring_advance(&at, p->stages);
     }
-    tsr_wgmma_hold(sum);
+    TSR_UNROLL
+    for (int i = 0; i < SETS; i++)
+        tsr_wgmma_hold(sum[i]);
     tsr_wgmma_wait(0);
-    tsr_wgmma_hold(sum);
+    TSR_UNROLL
+    for (int i = 0; i < SETS; i++)
+        tsr_wgmma_hold(sum[i]);
+    TSR_UNROLL
+    for (int i = 1; i < SETS; i++)
+        TSR_UNROLL
+    for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
+        sum[0][j] += sum[i][j];
 }
 
-/* The CTA's sums to its shared memory, row after row of the long side, where the ring was: all loads have come, and all
- * consumers must be done with them. */
+/* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. */
 TSR_DEVICE void leave_sums(const part *p, const float sum[TSR_WGMMA_REGISTERS])
 {
-    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4;
+    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    TSR_UNROLL
-    for (int j = 0; j < BN / 8; j++)
-        TSR_UNROLL
-    for (int h = 0; h < 2; h++)
-        tsr_shared_store_f32x2(p->shared + (unsigned)((row + 8 * h) * PITCH + 8 * j + 2 * (lane % 4)) * 4,
-                               sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
-}
-
-/* Four neighbours along the short side, added over the ranks of the cluster in their order. `size` is a constant. */
-TSR_DEVICE void add_ranks(unsigned address, int size, float total[4])
-{
-    float value[8][4];
-    TSR_UNROLL
-    for (int rank = 0; rank < size; rank++)
-        tsr_cluster_load_f32x4(tsr_cluster_map(address, (unsigned)rank), value[rank]);
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++) {
-        total[i] = value[0][i];
-        TSR_UNROLL
-        for (int rank = 1; rank < size; rank++)
-            total[i] += value[rank][i];
-    }
-}
-
-TSR_DEVICE void add_cluster(const part *p, unsigned address, float total[4])
-{
-    if (p->size == 8)
-        add_ranks(address, 8, total);
-    else if (p->size == 4)
-        add_ranks(address, 4, total);
-    else if (p->size == 2)
-        add_ranks(address, 2, total);
-    else
-        add_ranks(address, 1, total);
-}
-
-/* Four sums of row `row` of the tile, columns from `column` on, to D: as many of them as D has. */
-TSR_DEVICE void store(const tsr_gemm_args *args, const part *p, int row, int column, const float total[4])
-{
-    const long long at_long = p->long_at + row, at_short = p->short_at + column;
-    const long long long_side = p->turned ? args->n : args->m, short_side = p->turned ? args->m : args->n;
-    const float alpha = tile_alpha(args), beta = (float)args->beta;
-    const long long m = p->turned ? at_short : at_long, n = p->turned ? at_long : at_short;
-    tile_element *d = (tile_element *)args->d + p->z * args->batch_d + m * args->ldd + n;
-    const tile_element *c = (const tile_element *)args->c + p->z * args->batch_c + m * args->ldc + n;
-    const long long step_d = p->turned ? args->ldd : 1, step_c = p->turned ? args->ldc : 1;
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++)
-        if (at_long < long_side && at_short + i < short_side) {
-            float value = tsr_mul_f32(alpha, total[i]);
-            if (beta != 0)
-                value = tsr_fma_f32(beta, tile_widen(c[i * step_c]), value);
-            d[i * step_d] = tile_narrow(value);
-        }
-}
-
-/* The place in the rank's rows of the tile of a thread's item: neighbouring threads take neighbours in D. */
-typedef struct place {
-    int row, column;
-} place;
-
-TSR_DEVICE place place_of(const part *p, int item, int rows)
-{
-    place at;
-    at.row = p->turned ? item % rows : item / (BN / 4);
-    at.column = (p->turned ? item / rows : item % (BN / 4)) * 4;
-    return at;
+    tile_share_leave(p->shared, p->turned, row, column, sum);
 }
 
 /* The tile's sums of all clusters that share it, by the CTA that came last of those with its rank. */
-TSR_DEVICE void finish_last(const tsr_gemm_args *args, const part *p, const float *sums, int rows, int first_row)
+TSR_DEVICE void finish_last(const part *p, const tile_share *mine, const float *sums, long long stride)
 {
-    const long long stride = (long long)rows * BN;
-    for (int item = (int)threadIdx.x; item < rows * (BN / 4); item += CONSUMERS) {
-        const place at = place_of(p, item, rows);
+    for (int item = (int)threadIdx.x; item < mine->lines << mine->quads; item += CONSUMERS) {
         const float *from = sums + 4 * item;
         tsr_f32x4 total = tsr_load_f32x4(from);
-        TSR_UNROLL_BY(4)
+        TSR_UNROLL_BY(8)
         for (unsigned outer = 1; outer < p->outers; outer++) {
             const tsr_f32x4 more = tsr_load_f32x4(from + outer * stride);
             TSR_UNROLL
@@ -294,31 +239,31 @@ TSR_DEVICE void finish_last(const tsr_gemm_args *args, const part *p, const floa
         TSR_UNROLL
         for (int i = 0; i < 4; i++)
             values[i] = tsr_lane(total, i);
-        store(args, p, first_row + at.row, at.column, values);
+        tile_share_store(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, values);
     }
 }
 
-/* Adds what the cluster's CTAs left of the rank's rows, and stores it: to D, or to the workspace where other clusters
+/* Adds what the cluster's CTAs left of the rank's share, and stores it: to D, or to the workspace where other clusters
  * have sums of the same tile. */
 TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
 {
-    const int rows = LONG / (int)p->size, first_row = (int)p->rank * rows, items = rows * (BN / 4);
+    const tile_share mine = tile_share_of(args, p->shared, p->turned, p->short_at, p->long_at, p->z, p->rank, p->size);
     const unsigned index = p->tile * p->size + p->rank;
-    float *const sums =
-        (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)index * p->outers * rows * BN;
-    float *const mine = sums + (long long)p->outer * rows * BN;
-    for (int item = (int)threadIdx.x; item < items; item += CONSUMERS) {
-        const place at = place_of(p, item, rows);
+    const long long stride = (LONG >> tile_log2(p->size)) * BN; /* floats of a share */
+    float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + index * p->outers * stride;
+    float *const own = sums + p->outer * stride;
+    for (int item = (int)threadIdx.x; item < mine.lines << mine.quads; item += CONSUMERS) {
+        const int line = item >> mine.quads, at = (item & ((1 << mine.quads) - 1)) * 4;
         float total[4];
-        add_cluster(p, p->shared + (unsigned)((first_row + at.row) * PITCH + at.column) * 4, total);
+        tile_share_add(mine.sums + ((unsigned)line * mine.pitch + (unsigned)at) * 4, p->size, total);
         if (p->outers == 1) {
-            store(args, p, first_row + at.row, at.column, total);
+            tile_share_store(&mine, line, at, total);
         } else {
             tsr_f32x4 vector = {0, 0, 0, 0};
             TSR_UNROLL
             for (int i = 0; i < 4; i++)
                 tsr_lane(vector, i) = total[i];
-            tsr_store_f32x4(mine + 4 * item, vector);
+            tsr_store_f32x4(own + 4 * item, vector);
         }
     }
     if (p->outers == 1)
@@ -329,7 +274,7 @@ TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
         tsr_shared_store_u32(p->shared + LAST_AT, tsr_add_acquire_release(counter, 1) + 1 == p->outers);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (tsr_shared_load_u32(p->shared + LAST_AT)) {
-        finish_last(args, p, sums, rows, first_row);
+        finish_last(p, &mine, sums, stride);
         if (threadIdx.x == 0)
             tsr_store_release(counter, 0);
     }
@@ -337,11 +282,13 @@ TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
 
 TSR_DEVICE void consume(const part *p, int group)
 {
-    float sum[TSR_WGMMA_REGISTERS];
+    float sum[SETS][TSR_WGMMA_REGISTERS];
     if (p->first == p->last)
         TSR_UNROLL
+    for (int i = 0; i < SETS; i++)
+        TSR_UNROLL
     for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
-        sum[j] = 0;
+        sum[i][j] = 0;
     if (p->long_is_mn && p->short_is_mn)
         multiply(p, group, 1, 1, sum);
     else if (p->long_is_mn)
@@ -350,7 +297,7 @@ TSR_DEVICE void consume(const part *p, int group)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
-    leave_sums(p, sum);
+    leave_sums(p, sum[0]);
 }
 
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)

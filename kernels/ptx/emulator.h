@@ -64,6 +64,19 @@ void tsr_emu_tensor_flops(unsigned flops);
 void tsr_emu_matrix_access(const void *address, unsigned bytes, int is_write);
 void tsr_emu_matrix_pause(int is_paused);
 
+/* Tensor cores: sum[rows][columns] += a[rows][k] * b[k][columns] by one instruction, rounded as the hardware rounds.
+ * Rows and k are at most 16, columns 8 or 16. Integer sums are int in the floats' bytes. */
+typedef enum tsr_emu_format {
+    TSR_EMU_BF16,
+    TSR_EMU_F16,
+    TSR_EMU_TF32,
+    TSR_EMU_E4M3,
+    TSR_EMU_E5M2,
+    TSR_EMU_S8,
+    TSR_EMU_U8
+} tsr_emu_format;
+void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format);
+
 /* Ends the kernel unless the bytes lie in the CTA's shared memory. */
 void tsr_emu_require_shared(const void *address, unsigned bytes);
 

@@ -36,16 +36,19 @@ unsigned tsr_emu_elected_lane(void); /* the one that elect.sync picks in the cal
 void tsr_emu_set_registers(int count, int raise);
 
 /* The bulk copy engine. `mask` names the CTAs of the cluster that receive a load; 0: the caller's alone. */
-void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int x, int y, int z, unsigned mask);
-void tsr_emu_tma_store(const void *map, unsigned from, int x, int y, int z);
+void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int x, int y, int z, int w, int v,
+                      unsigned mask);
+void tsr_emu_tma_store(const void *map, unsigned from, int rank, int x, int y, int z, int w, int v);
 void tsr_emu_tma_commit(void);
 void tsr_emu_tma_wait(int pending, int read_only);
 void tsr_emu_tma_prefetch_map(const void *map);
 
-/* Tensor cores. types: "f32.bf16.bf16", "f32.f16.f16". */
+/* Tensor cores. types: of D, A and B, as in the instruction's name. `a` of the second: the registers of A. */
 void tsr_emu_wgmma_fence(void);
 void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, unsigned long long b, int accumulate,
                    int mn_major_a, int mn_major_b);
+void tsr_emu_wgmma_register_a(float *d, int n, const char *types, const unsigned a[4], unsigned long long b,
+                              int accumulate, int mn_major_b);
 void tsr_emu_wgmma_commit(void);
 void tsr_emu_wgmma_wait(int pending);
 

@@ -11,8 +11,8 @@
  *     a[4]           (g, t) | (g + 8, t) | (g, t + 4) | (g + 8, t + 4)
  *     b[2]           (t, g) | (t + 4, g)
  *
- * These are the layouts of the PTX ISA, "Matrix fragments for mma". Products are exact. How the hardware rounds their
- * sum is not documented (it cuts low bits off); the twin adds in double and rounds once. */
+ * These are the layouts of the PTX ISA, "Matrix fragments for mma". Products are exact; their sum is cut, not rounded:
+ * docs/EMULATOR.md, "Tensor cores". */
 #ifndef TSR_PTX_MMA_H
 #define TSR_PTX_MMA_H
 
@@ -24,6 +24,7 @@ typedef struct tsr_emu_mma {
     float a[8], b[4];
     float *acc;
     int k;
+    tsr_emu_format format;
 } tsr_emu_mma;
 
 /* Element i of a lane's a or b lies at this row or column of A, and at this k. */
@@ -31,30 +32,26 @@ TSR_EMU_TOGETHER const char *tsr_emu_mma_lanes(void *const lanes[32], unsigned m
 {
     if (mask != 0xffffffffu)
         return "mma.sync needs all 32 lanes";
-    double a[16][16] = {{0}}, b[16][8] = {{0}};
+    float a[16 * 16], b[16 * 8], sum[16 * 8];
     const int k = ((const tsr_emu_mma *)lanes[0])->k;
     for (int lane = 0; lane < 32; lane++) {
         const tsr_emu_mma *own = (const tsr_emu_mma *)lanes[lane];
         const int g = lane / 4, t = lane % 4;
         for (int i = 0; i < 8 && k == 16; i++)
-            a[g + (i / 2 % 2) * 8][2 * t + i % 2 + i / 4 * 8] = (double)own->a[i];
+            a[(g + i / 2 % 2 * 8) * k + 2 * t + i % 2 + i / 4 * 8] = own->a[i];
         for (int i = 0; i < 4 && k == 16; i++)
-            b[2 * t + i % 2 + i / 2 * 8][g] = (double)own->b[i];
+            b[(2 * t + i % 2 + i / 2 * 8) * 8 + g] = own->b[i];
         for (int i = 0; i < 4 && k == 8; i++)
-            a[g + i % 2 * 8][t + i / 2 * 4] = (double)own->a[i];
+            a[(g + i % 2 * 8) * k + t + i / 2 * 4] = own->a[i];
         for (int i = 0; i < 2 && k == 8; i++)
-            b[t + i * 4][g] = (double)own->b[i];
+            b[(t + i * 4) * 8 + g] = own->b[i];
+        for (int i = 0; i < 4; i++)
+            sum[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = own->acc[i];
     }
-    for (int lane = 0; lane < 32; lane++) {
-        float *acc = ((const tsr_emu_mma *)lanes[lane])->acc;
-        for (int i = 0; i < 4; i++) {
-            const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-            double sum = (double)acc[i];
-            for (int j = 0; j < k; j++)
-                sum += a[row][j] * b[j][column];
-            acc[i] = (float)sum;
-        }
-    }
+    tsr_emu_tensor(sum, a, b, 16, 8, k, ((const tsr_emu_mma *)lanes[0])->format);
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 4; i++)
+            ((const tsr_emu_mma *)lanes[lane])->acc[i] = sum[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2];
     return 0;
 }
 #endif
@@ -63,7 +60,7 @@ TSR_EMU_TOGETHER const char *tsr_emu_mma_lanes(void *const lanes[32], unsigned m
 TSR_DEVICE void tsr_mma_bf16(float acc[4], const unsigned a[4], const unsigned b[2])
 {
 #if TSR_EMU
-    tsr_emu_mma own = {.acc = acc, .k = 16};
+    tsr_emu_mma own = {.acc = acc, .k = 16, .format = TSR_EMU_BF16};
     for (int i = 0; i < 8; i++)
         own.a[i] = tsr_widen_bf16((unsigned short)(a[i / 2] >> i % 2 * 16));
     for (int i = 0; i < 4; i++)
@@ -82,7 +79,7 @@ TSR_DEVICE void tsr_mma_bf16(float acc[4], const unsigned a[4], const unsigned b
 TSR_DEVICE void tsr_mma_f16(float acc[4], const unsigned a[4], const unsigned b[2])
 {
 #if TSR_EMU
-    tsr_emu_mma own = {.acc = acc, .k = 16};
+    tsr_emu_mma own = {.acc = acc, .k = 16, .format = TSR_EMU_F16};
     for (int i = 0; i < 8; i++)
         own.a[i] = tsr_widen_f16((unsigned short)(a[i / 2] >> i % 2 * 16));
     for (int i = 0; i < 4; i++)
@@ -101,7 +98,7 @@ TSR_DEVICE void tsr_mma_f16(float acc[4], const unsigned a[4], const unsigned b[
 TSR_DEVICE void tsr_mma_tf32(float acc[4], const unsigned a[4], const unsigned b[2])
 {
 #if TSR_EMU
-    tsr_emu_mma own = {.acc = acc, .k = 8};
+    tsr_emu_mma own = {.acc = acc, .k = 8, .format = TSR_EMU_TF32};
     for (int i = 0; i < 4; i++)
         own.a[i] = tsr_f32_of_bits(a[i] & 0xffffe000u);
     for (int i = 0; i < 2; i++)

@@ -47,7 +47,7 @@ TSR_DEVICE void tsr_tma_prefetch_map(const tsr_tensor_map *map)
 TSR_DEVICE void tsr_tma_load(unsigned to, const tsr_tensor_map *map, unsigned bar, int x, int y, int z)
 {
 #if TSR_EMU
-    tsr_emu_tma_load(to, map, bar, x, y, z, 0);
+    tsr_emu_tma_load(to, map, bar, 3, x, y, z, 0, 0, 0);
 #else
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
                  "[%1, {%3, %4, %5}], [%2];" ::"r"(to),
@@ -62,7 +62,7 @@ TSR_DEVICE void tsr_tma_load_multicast(unsigned to, const tsr_tensor_map *map, u
                                        unsigned mask)
 {
 #if TSR_EMU
-    tsr_emu_tma_load(to, map, bar, x, y, z, mask);
+    tsr_emu_tma_load(to, map, bar, 3, x, y, z, 0, 0, mask);
 #else
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
@@ -75,7 +75,7 @@ TSR_DEVICE void tsr_tma_load_multicast(unsigned to, const tsr_tensor_map *map, u
 TSR_DEVICE void tsr_tma_store(const tsr_tensor_map *map, unsigned from, int x, int y, int z)
 {
 #if TSR_EMU
-    tsr_emu_tma_store(map, from, x, y, z);
+    tsr_emu_tma_store(map, from, 3, x, y, z, 0, 0);
 #else
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                  "r"(from), "r"(x), "r"(y), "r"(z)

@@ -8,6 +8,7 @@
 typedef float tsr_f32x2 __attribute__((vector_size(8)));
 typedef float tsr_f32x4 __attribute__((vector_size(16)));
 typedef double tsr_f64x2 __attribute__((vector_size(16)));
+typedef unsigned tsr_u32x2 __attribute__((vector_size(8)));
 typedef unsigned tsr_u32x4 __attribute__((vector_size(16)));
 /* Element i of a vector, as an lvalue; i must be a constant once loops are unrolled. */
 #define tsr_lane(vector, i) ((vector)[i])
@@ -15,6 +16,7 @@ typedef unsigned tsr_u32x4 __attribute__((vector_size(16)));
 typedef float2 tsr_f32x2;
 typedef float4 tsr_f32x4;
 typedef double2 tsr_f64x2;
+typedef uint2 tsr_u32x2;
 typedef uint4 tsr_u32x4;
 #define tsr_lane(vector, i) ((&(vector).x)[i])
 #endif
@@ -40,6 +42,15 @@ TSR_DEVICE void tsr_store_f32x2(float *address, float first, float second)
     tsr_lane(value, 0) = first;
     tsr_lane(value, 1) = second;
     *(tsr_f32x2 *)address = value;
+}
+
+/* st.v2.u32: `address` must be a multiple of 8 bytes. */
+TSR_DEVICE void tsr_store_u32x2(unsigned *address, unsigned first, unsigned second)
+{
+    tsr_u32x2 value;
+    tsr_lane(value, 0) = first;
+    tsr_lane(value, 1) = second;
+    *(tsr_u32x2 *)address = value;
 }
 
 /* st.v4.f32 and its like. */

@@ -2,8 +2,8 @@
  * wholes. acc += A * B, A and B 16-bit, acc f32.
  *
  * Which lane holds which element is the hardware's secret: fragments may only be handed from one of these functions to
- * another, but equal operations on every element of acc are fine. The twin deals elements out like cards: element i of
- * lane l is number 32 i + l, counted along rows. On no GPU is that so; a kernel that relies on a layout fails here.
+ * another, but equal operations on every element of acc are fine. The twin deals elements out like cards, to lanes in
+ * an order that is found on no GPU; a kernel that relies on a layout fails here.
  *
  * Addresses are multiples of 32 bytes and the same in all lanes; `stride`, the elements from row to row (from column to
  * column with is_col), is a multiple of 16 bytes. is_col says that a matrix is stored by columns; it must be a
@@ -32,6 +32,12 @@ typedef struct tsr_wmma_acc {
 } tsr_wmma_acc;
 
 #if TSR_EMU
+/* Which element of the matrix, counted along rows, is element i of a lane. */
+TSR_DEVICE unsigned tsr_emu_wmma_number(unsigned i, unsigned lane)
+{
+    return 32 * i + (5 * lane + 7) % 32;
+}
+
 typedef struct tsr_emu_wmma_place {
     const void *address;
     unsigned stride;
@@ -63,7 +69,7 @@ TSR_DEVICE void tsr_emu_wmma_check(const void *address, unsigned stride, unsigne
 
 TSR_DEVICE unsigned tsr_emu_wmma_index(int i, unsigned stride, int is_col)
 {
-    const unsigned number = 32 * (unsigned)i + (threadIdx.x + threadIdx.y * blockDim.x) % 32;
+    const unsigned number = tsr_emu_wmma_number((unsigned)i, (threadIdx.x + threadIdx.y * blockDim.x) % 32);
     const unsigned row = number / 16, column = number % 16;
     return is_col ? column * stride + row : row * stride + column;
 }
@@ -84,28 +90,27 @@ TSR_DEVICE void tsr_emu_wmma_load(unsigned *registers, const unsigned short *fro
 typedef struct tsr_emu_wmma_operands {
     float a[8], b[8];
     float *acc;
+    tsr_emu_format format;
 } tsr_emu_wmma_operands;
 
 TSR_EMU_TOGETHER const char *tsr_emu_wmma_lanes(void *const lanes[32], unsigned mask)
 {
     if (mask != 0xffffffffu)
         return "wmma needs all 32 lanes";
-    double a[16][16], b[16][16];
+    float a[16 * 16], b[16 * 16], sum[16 * 16];
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 8; i++) {
-            const int number = 32 * i + lane;
-            a[number / 16][number % 16] = (double)((const tsr_emu_wmma_operands *)lanes[lane])->a[i];
-            b[number / 16][number % 16] = (double)((const tsr_emu_wmma_operands *)lanes[lane])->b[i];
+            const tsr_emu_wmma_operands *own = (const tsr_emu_wmma_operands *)lanes[lane];
+            const unsigned number = tsr_emu_wmma_number((unsigned)i, (unsigned)lane);
+            a[number] = own->a[i];
+            b[number] = own->b[i];
+            sum[number] = own->acc[i];
         }
+    tsr_emu_tensor(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
     for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < 8; i++) {
-            const int number = 32 * i + lane;
-            float *acc = &((const tsr_emu_wmma_operands *)lanes[lane])->acc[i];
-            double sum = (double)*acc;
-            for (int k = 0; k < 16; k++)
-                sum += a[number / 16][k] * b[k][number % 16];
-            *acc = (float)sum;
-        }
+        for (int i = 0; i < 8; i++)
+            ((const tsr_emu_wmma_operands *)lanes[lane])->acc[i] =
+                sum[tsr_emu_wmma_number((unsigned)i, (unsigned)lane)];
     return 0;
 }
 #endif
@@ -210,7 +215,7 @@ TSR_DEVICE void tsr_wmma_multiply_bf16(tsr_wmma_acc *acc, const tsr_wmma_bf16 *a
 #if TSR_EMU
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
-    tsr_emu_wmma_operands own = {.acc = d};
+    tsr_emu_wmma_operands own = {.acc = d, .format = TSR_EMU_BF16};
     for (int i = 0; i < 8; i++) {
         own.a[i] = tsr_widen_bf16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
         own.b[i] = tsr_widen_bf16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
@@ -244,7 +249,7 @@ TSR_DEVICE void tsr_wmma_multiply_f16(tsr_wmma_acc *acc, const tsr_wmma_f16 *a, 
 #if TSR_EMU
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
-    tsr_emu_wmma_operands own = {.acc = d};
+    tsr_emu_wmma_operands own = {.acc = d, .format = TSR_EMU_F16};
     for (int i = 0; i < 8; i++) {
         own.a[i] = tsr_widen_f16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
         own.b[i] = tsr_widen_f16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));

@@ -4,6 +4,7 @@
 
 #include "ptx/arithmetic.h"
 #include "ptx/pack.h"
+#include "ptx/vector.h"
 
 #if defined(OUT_bf16)
 #define tile_pack   tsr_pack_bf16
@@ -27,6 +28,20 @@ enum { OUT_BYTES = 4 };
 #else
 #error "give D's type: -DOUT_bf16, -DOUT_f16 or -DOUT_f32"
 #endif
+
+/* Four values, rounded, to `to`, which is aligned to as many elements: one store. */
+TSR_DEVICE void tile_store_four(tile_element *to, const float value[4])
+{
+#if defined(OUT_f32)
+    tsr_f32x4 four = {0, 0, 0, 0};
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        tsr_lane(four, i) = value[i];
+    tsr_store_f32x4(to, four);
+#else
+    tsr_store_u32x2((unsigned *)to, tile_pack(value[0], value[1]), tile_pack(value[2], value[3]));
+#endif
+}
 
 /* With K = 0 there is no product, whatever alpha is: an infinity must not make a NaN of it. */
 TSR_DEVICE float tile_alpha(const tsr_gemm_args *args)

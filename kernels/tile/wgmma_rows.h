@@ -8,7 +8,7 @@
  *      buffer   |   ab cdefghij klmnopqr st      |  row r, PITCH bytes to the next: 8 rows hit different banks
  *      D        ...|   ab|cdefghij|klmnopqr|st...   whole chunks leave by 16 bytes, the two ends by elements
  *
- * The two ends of a row are one chunk together, so that 8 rows' ends are 8 chunks of elements. */
+ * The two ends of a row are one chunk together. The four lanes that hold a row also store it. */
 #ifndef TSR_TILE_WGMMA_ROWS_H
 #define TSR_TILE_WGMMA_ROWS_H
 
@@ -38,79 +38,87 @@ enum {
 #define rows_get tsr_shared_load_u16
 #endif
 
-/* 8 rows of ROWS_COLS elements from the warp's buffer to D; the first row's first element goes to `d`. `rows`: how many
- * of them D has. */
-TSR_DEVICE void rows_store(unsigned buffer, int lane, tile_element *d, long long ldd, int rows)
+/* The lane's row among the 8: four lanes share one, in D and in the buffer. */
+typedef struct rows_lane {
+    tile_element *d; /* the row's first element here; only if `exists` */
+    unsigned at;     /* where that lies in the buffer */
+    unsigned skew;   /* d's and at's bytes past a multiple of 16 */
+    int exists, quarter;
+} rows_lane;
+
+/* From the buffer to D. All that is read from shared memory is on its way before the first of it is stored. */
+TSR_DEVICE void rows_store(const rows_lane *lane)
 {
-    enum { chunks = ROWS_COLS / ROWS_CHUNK_ELEMS };
-    TSR_ROLLED
-    for (int i = 0; i < chunks / 4; i++) {
-        const int item = 32 * i + lane, row = item / chunks, chunk = item % chunks;
-        tile_element *const to = d + row * ldd;
-        const unsigned skew = (unsigned)((unsigned long long)to % ROWS_CHUNK);
-        if (row < rows && (skew == 0 || chunk > 0)) {
-            unsigned word[4];
-            tsr_u32x4 out = {0, 0, 0, 0};
-            tsr_shared_load_u32x4(buffer + (unsigned)(row * ROWS_PITCH + chunk * ROWS_CHUNK), word);
-            TSR_UNROLL
-            for (int j = 0; j < 4; j++)
-                tsr_lane(out, j) = word[j];
-            tsr_store_u32x4((unsigned *)((unsigned char *)to - skew + chunk * ROWS_CHUNK), out);
-        }
+    enum { CHUNKS = ROWS_COLS / ROWS_CHUNK_ELEMS / 4, ENDS = ROWS_CHUNK_ELEMS / 4 };
+    const unsigned from = lane->at - lane->skew;
+    unsigned char *const to = (unsigned char *)lane->d - lane->skew;
+    unsigned word[CHUNKS][4] = {{0}}, place[ENDS];
+    tile_element end[ENDS];
+    TSR_UNROLL
+    for (int i = 0; i < CHUNKS; i++)
+        if (lane->skew == 0 || 4 * i + lane->quarter > 0)
+            tsr_shared_load_u32x4(from + (unsigned)((4 * i + lane->quarter) * ROWS_CHUNK), word[i]);
+    TSR_UNROLL
+    for (int i = 0; i < ENDS; i++) { /* the head, then the tail */
+        place[i] = lane->skew + (unsigned)((4 * i + lane->quarter) * OUT_BYTES);
+        if (place[i] >= ROWS_CHUNK)
+            place[i] += ROWS_COLS * OUT_BYTES - ROWS_CHUNK;
+        end[i] = rows_get(from + place[i]);
     }
-    TSR_ROLLED
-    for (int i = 0; i < ROWS_CHUNK_ELEMS / 4; i++) {
-        const int item = 32 * i + lane, row = item / ROWS_CHUNK_ELEMS;
-        tile_element *const to = d + row * ldd;
-        const unsigned skew = (unsigned)((unsigned long long)to % ROWS_CHUNK);
-        unsigned at = skew + (unsigned)(item % ROWS_CHUNK_ELEMS * OUT_BYTES); /* the head, then the tail */
-        if (at >= ROWS_CHUNK)
-            at += (unsigned)(ROWS_COLS * OUT_BYTES - ROWS_CHUNK);
-        if (row < rows && skew != 0)
-            *(tile_element *)((unsigned char *)to - skew + at) = rows_get(buffer + (unsigned)(row * ROWS_PITCH) + at);
+    if (!lane->exists)
+        return;
+    TSR_UNROLL
+    for (int i = 0; i < CHUNKS; i++) {
+        tsr_u32x4 out = {0, 0, 0, 0};
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(out, j) = word[i][j];
+        if (lane->skew == 0 || 4 * i + lane->quarter > 0)
+            tsr_store_u32x4((unsigned *)(to + (4 * i + lane->quarter) * ROWS_CHUNK), out);
     }
+    TSR_UNROLL
+    for (int i = 0; i < ENDS; i++)
+        if (lane->skew != 0)
+            *(tile_element *)(to + place[i]) = end[i];
 }
 
 /* The same at the right edge of D, where `columns` are left. */
-TSR_DEVICE void rows_store_part(unsigned buffer, int lane, tile_element *d, long long ldd, int rows, int columns)
+TSR_DEVICE void rows_store_part(const rows_lane *lane, int columns)
 {
-    TSR_ROLLED
-    for (int row = 0; row < rows; row++) {
-        tile_element *const to = d + row * ldd;
-        const unsigned from = buffer + (unsigned)(row * ROWS_PITCH) + (unsigned)((unsigned long long)to % ROWS_CHUNK);
+    if (lane->exists)
         TSR_ROLLED
-        for (int column = lane; column < columns; column += 32)
-            to[column] = rows_get(from + (unsigned)(column * OUT_BYTES));
-    }
+    for (int column = lane->quarter; column < columns; column += 4)
+        lane->d[column] = rows_get(lane->at + (unsigned)(column * OUT_BYTES));
 }
 
-/* The other way: 8 rows of C to the places where D's values will be written; zeros where C ends. */
-TSR_DEVICE void rows_fetch(unsigned buffer, int lane, const tile_element *c, long long ldc, const tile_element *d,
-                           long long ldd, int rows, int columns)
+/* The other way: the row of C, `columns` of it, to where D's values will be written; zeros where C ends. */
+TSR_DEVICE void rows_fetch(const rows_lane *lane, const tile_element *c, int columns)
 {
+    enum { BATCH = 8 }; /* loads under way at once */
     TSR_ROLLED
-    for (int row = 0; row < 8; row++) {
-        const tile_element *const from = c + row * ldc;
-        const unsigned to =
-            buffer + (unsigned)(row * ROWS_PITCH) + (unsigned)((unsigned long long)(d + row * ldd) % ROWS_CHUNK);
+    for (int i = 0; i < ROWS_COLS / 4; i += BATCH) {
+        tile_element value[BATCH];
         TSR_UNROLL
-        for (int i = 0; i < ROWS_COLS / 32; i++) {
-            const int column = 32 * i + lane;
-            rows_put(to + (unsigned)(column * OUT_BYTES), row < rows && column < columns ? from[column] : 0);
+        for (int j = 0; j < BATCH; j++) {
+            const int column = 4 * (i + j) + lane->quarter;
+            value[j] = lane->exists && column < columns ? c[column] : 0;
         }
+        TSR_UNROLL
+        for (int j = 0; j < BATCH; j++)
+            rows_put(lane->at + (unsigned)((4 * (i + j) + lane->quarter) * OUT_BYTES), value[j]);
     }
 }
 
-/* The lane's values of 8 rows, from column `first` of the tile on, to the warp's buffer, at `to` the first of its row;
- * with beta != 0 C's values lie there. `half`: which 8 of the warp's rows. */
-TSR_DEVICE void rows_turn(float alpha, float beta, unsigned to, int lane, int first, int half,
+/* The lane's values of 8 rows, from column `first` of the tile on, to the buffer; with beta != 0 C's values lie there.
+ * `half`: which 8 of the warp's rows. */
+TSR_DEVICE void rows_turn(float alpha, float beta, const rows_lane *lane, int first, int half,
                           const float sum[TSR_WGMMA_REGISTERS])
 {
     TSR_UNROLL
     for (int j = 0; j < ROWS_COLS / 8; j++)
         TSR_UNROLL
     for (int i = 0; i < 2; i++) {
-        const unsigned at = to + (unsigned)((8 * j + 2 * (lane % 4) + i) * OUT_BYTES);
+        const unsigned at = lane->at + (unsigned)((8 * j + 2 * lane->quarter + i) * OUT_BYTES);
         float value = tsr_mul_f32(alpha, sum[4 * (first / 8 + j) + 2 * half + i]);
         if (beta != 0)
             value = tsr_fma_f32(beta, tile_widen(rows_get(at)), value);
@@ -123,31 +131,32 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
                                  const float sum[TSR_WGMMA_REGISTERS])
 {
     const float alpha = tile_alpha(args), beta = (float)args->beta;
-    const int lane = boxes->thread % 32;
-    const unsigned buffer = boxes->shared + (unsigned)(boxes->thread / 32 * ROWS_WARP_BYTES);
+    const int warp = boxes->thread / 32, in_warp = boxes->thread % 32;
     TSR_UNROLL
     for (int half = 0; half < 2; half++) {
-        const int top = m + boxes->thread / 32 * 16 + 8 * half;
-        const long long below = args->m - top;
-        const int rows = below < 0 ? 0 : below < 8 ? (int)below : 8;
+        const int row = m + warp * 16 + 8 * half + in_warp / 4;
         TSR_UNROLL
         for (int first = 0; first + ROWS_COLS <= BN; first += ROWS_COLS) {
             const long long right = args->n - n - first;
-            tile_element *const d = (tile_element *)args->d + z * args->batch_d + top * args->ldd + n + first;
-            const unsigned skew = (unsigned)((unsigned long long)(d + lane / 4 * args->ldd) % ROWS_CHUNK);
+            const int columns = right < ROWS_COLS ? (int)right : ROWS_COLS;
+            rows_lane lane;
+            lane.d = (tile_element *)args->d + z * args->batch_d + row * args->ldd + n + first;
+            lane.skew = (unsigned)((unsigned long long)lane.d % ROWS_CHUNK);
+            lane.at = boxes->shared + (unsigned)(warp * ROWS_WARP_BYTES + in_warp / 4 * ROWS_PITCH) + lane.skew;
+            lane.exists = row < args->m;
+            lane.quarter = in_warp % 4;
             tsr_warp_sync(TSR_ALL_LANES); /* what lay in the buffer before has left */
             if (beta != 0) {
-                rows_fetch(buffer, lane,
-                           (const tile_element *)args->c + z * args->batch_c + top * args->ldc + n + first, args->ldc,
-                           d, args->ldd, rows, right < ROWS_COLS ? (int)right : ROWS_COLS);
+                rows_fetch(&lane, (const tile_element *)args->c + z * args->batch_c + row * args->ldc + n + first,
+                           columns);
                 tsr_warp_sync(TSR_ALL_LANES);
             }
-            rows_turn(alpha, beta, buffer + (unsigned)(lane / 4 * ROWS_PITCH) + skew, lane, first, half, sum);
+            rows_turn(alpha, beta, &lane, first, half, sum);
             tsr_warp_sync(TSR_ALL_LANES);
-            if (right >= ROWS_COLS)
-                rows_store(buffer, lane, d, args->ldd, rows);
+            if (columns == ROWS_COLS)
+                rows_store(&lane);
             else
-                rows_store_part(buffer, lane, d, args->ldd, rows, (int)right);
+                rows_store_part(&lane, columns);
         }
     }
     if (BN % ROWS_COLS)

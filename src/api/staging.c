@@ -4,8 +4,9 @@
 
 #include "cpu/machine.h"
 
-/* Threads that pack in one direction: two of an EPYC's cores fill a 32 GB/s link, more serve faster ones. */
-#define MOST_THREADS 8
+/* Threads that pack in one direction. Measured with 16 processors at 8192 x 8192 f32: 72 ms with 1 thread,
+ * 57 with 2, 54 with 4 and 8, 40 with 16. */
+#define MOST_THREADS 16
 /* What one thread copies at a time. */
 #define PART_BYTES (256LL << 10)
 
@@ -37,7 +38,7 @@ tsr_status tsr_staging_ready(tsr_staging *staging, tsr_target *target)
 {
     if (!staging->target) {
         const int processors = tsr_cpu_count();
-        staging->threads = processors / 2 < 1 ? 1 : processors / 2 > MOST_THREADS ? MOST_THREADS : processors / 2;
+        staging->threads = processors < MOST_THREADS ? processors : MOST_THREADS;
         tsr_pool_init(&staging->up.pool);
         tsr_pool_init(&staging->down.pool);
         staging->target = target;

@@ -14,13 +14,10 @@
 #include <string.h>
 
 #include "api/staging.h"
-#include "api/tiles.h"
 #include "core/error.h"
+#include "plan/tiles.h"
 
-/* Below this, one copy of each operand is as fast as tiles are. */
-#define LEAST_BYTES (8LL << 20)
-/* Of the GPU's memory, for the buffers of one run. The rest may be others'; less is tried if so much is not free. */
-#define BUDGET_SHARE 0.6
+/* If not so much memory is free, less is tried, down to this. */
 #define LEAST_BUDGET (1 << 20)
 
 /* A buffer of the device, and which part of its matrix lies there. */
@@ -371,8 +368,8 @@ static tsr_status make_room(run *r)
 {
     const tsr_problem *p = &r->plan->planned.problem;
     tsr_status status = TSR_OUT_OF_MEMORY;
-    for (double budget = BUDGET_SHARE * (double)r->target->device.cuda.memory_bytes;
-         status == TSR_OUT_OF_MEMORY && budget >= LEAST_BUDGET; budget /= 2) {
+    for (double budget = tsr_tiles_budget(&r->target->device); status == TSR_OUT_OF_MEMORY && budget >= LEAST_BUDGET;
+         budget /= 2) {
         if (!tsr_tiles_choose(p, budget, &r->tiles))
             return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no tile of the product fits in %.0f bytes", r->target->device.id,
                             budget);
@@ -452,19 +449,8 @@ static void run_threads(run *r)
 
 int tsr_run_wants_tiles(const tsr_plan *plan)
 {
-    const tsr_problem *p = &plan->planned.problem;
-    const tsr_target *target = plan->planned.target;
-    double bytes = 0;
-    if (!target->backend->async)
-        return 0;
-    for (const char *which = "abcd"; *which; which++) {
-        if (!tsr_operand_staged(p, &target->device, *which))
-            return 0;
-        if (*which != 'c')
-            bytes += (double)tsr_operand_bytes(&plan->planned.device_problem, *which);
-    }
-    /* Many small problems go in one launch as long as they fit. */
-    return bytes >= (double)(p->batch == 1 ? LEAST_BYTES : target->device.cuda.memory_bytes / 2);
+    return plan->planned.target->backend->async &&
+           tsr_tiles_wanted(&plan->planned.problem, &plan->planned.target->device);
 }
 
 tsr_status tsr_run_tiles(tsr_plan *plan, const tsr_plan_inputs *inputs)

@@ -189,8 +189,6 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
         return tsr_fail(TSR_UNSUPPORTED, "batch_kind: only TSR_BATCH_STRIDED is supported yet");
     if (d.flags & ~TSR_BATCH_INVARIANT)
         return tsr_fail(TSR_INVALID_ARGUMENT, "flags = 0x%x: unknown flag", d.flags);
-    if (d.flags & TSR_BATCH_INVARIANT)
-        return tsr_fail(TSR_UNSUPPORTED, "flags: TSR_BATCH_INVARIANT is not supported yet");
     if (d.epilogue)
         return tsr_fail(TSR_UNSUPPORTED, "epilogue: not supported yet, must be NULL");
     if ((unsigned)d.compute >= TSR_COMPUTE_COUNT)

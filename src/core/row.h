@@ -15,6 +15,17 @@ typedef enum tsr_row_role {
     TSR_ROLE_PAD /* copies A, B or both to aligned rows: see kernels/aux/pad.cu for what its arguments mean */
 } tsr_row_role;
 
+/* Rows of the same order, dtypes and compute give the same bits for an element of D, whatever M, N, their tiles and
+ * everything else are: each element is one sum along K from first to last. A higher one is preferred where several are
+ * to be had. */
+typedef enum tsr_order {
+    TSR_ORDER_ANY, /* not promised: K is cut in ways that depend on more than K */
+    TSR_ORDER_CPU,
+    TSR_ORDER_FMA,  /* one fused multiply-add for each product */
+    TSR_ORDER_MMA,  /* mma.sync, its k steps in order */
+    TSR_ORDER_WGMMA /* wgmma, its k steps in order */
+} tsr_order;
+
 typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
@@ -80,6 +91,8 @@ struct tsr_row {
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
+
+    tsr_order order; /* how an element's products are summed, as TSR_BATCH_INVARIANT needs to know */
 
     /* |err| <= bound_c * u * (|alpha| |A||B| + |beta C|), u the accumulator's roundoff, plus half an ulp of D's dtype.
      * At most 3x the worst that was ever measured. */

@@ -33,9 +33,11 @@ static tsr_tensor_spec make(const void *base, tsr_dtype dtype, long long x, long
     const int layers = batch_stride != 0 && batch > 1;
     return (tsr_tensor_spec){.base = base,
                              .dtype = dtype,
+                             .rank = 3,
+                             .swizzle_bytes = TSR_TENSOR_SWIZZLE_BYTES,
                              .dims = {x, y, layers ? batch : 1},
                              .strides_bytes = {ld * element, (layers ? batch_stride : ld) * element},
-                             .box = {box_x, box_y}};
+                             .box = {box_x, box_y, 1}};
 }
 
 /* `rows` is the tile's extent along M or N, `share` how many CTAs cut the box among themselves. */
@@ -70,19 +72,24 @@ const char *tsr_tensor_spec_fault(const tsr_tensor_spec *spec)
     const long long element = (long long)tsr_dtype_bytes(spec->dtype);
     if ((uintptr_t)spec->base % TSR_TENSOR_ALIGN_BYTES)
         return "a tensor map's address must be a multiple of 16 bytes";
-    for (int i = 0; i < 3; i++)
+    if (spec->rank < 1 || spec->rank > TSR_TENSOR_MOST_RANK)
+        return "a tensor map has 1 to 5 dimensions";
+    for (int i = 0; i < spec->rank; i++)
         if (spec->dims[i] < 1 || spec->dims[i] > MOST_EXTENT)
             return "a tensor map's extents must be 1 to 2^32";
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < spec->rank - 1; i++)
         if (spec->strides_bytes[i] <= 0 || spec->strides_bytes[i] % TSR_TENSOR_ALIGN_BYTES ||
             spec->strides_bytes[i] >= MOST_STRIDE_BYTES)
             return "a tensor map's strides must be multiples of 16 bytes below 2^40";
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < spec->rank; i++)
         if (spec->box[i] < 1 || spec->box[i] > MOST_BOX)
             return "a tensor map's box must be 1 to 256 elements in each dimension";
     if (spec->box[0] * element % TSR_TENSOR_ALIGN_BYTES)
         return "a tensor map's box must be a multiple of 16 bytes along x";
-    if (spec->box[0] * element > TSR_TENSOR_SWIZZLE_BYTES)
+    if (spec->swizzle_bytes != 0 && spec->swizzle_bytes != 32 && spec->swizzle_bytes != 64 &&
+        spec->swizzle_bytes != 128)
+        return "a tensor map's swizzle spans 32, 64 or 128 bytes, or there is none";
+    if (spec->swizzle_bytes && spec->box[0] * element > spec->swizzle_bytes)
         return "a tensor map's box must not exceed the swizzle's span along x";
     return NULL;
 }

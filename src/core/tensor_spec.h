@@ -6,18 +6,23 @@
 #include "core/row.h"
 
 enum {
-    TSR_TENSOR_ALIGN_BYTES = 16,   /* of bases and strides */
-    TSR_TENSOR_SWIZZLE_BYTES = 128 /* rows of a box, and the span within which 16-byte chunks are permuted */
+    TSR_TENSOR_ALIGN_BYTES = 16,    /* of bases and strides */
+    TSR_TENSOR_SWIZZLE_BYTES = 128, /* rows of a box, and the span within which 16-byte chunks are permuted */
+    TSR_TENSOR_MOST_RANK = 5
 };
 
-/* One operand as the copy engine sees it: `dims` elements along x (contiguous), y (a row on) and z (a problem on), of
- * which it moves boxes of box[0] x box[1] x 1. A box's row is 128 bytes, permuted by the 128-byte swizzle. */
+/* One operand as the copy engine sees it: `dims` elements along x (contiguous), y and so on, of which it moves boxes.
+ * In shared memory a box is dense, x first, its 16-byte chunks permuted by the swizzle. The maps of rows have rank 3:
+ * x, y (a row on), z (a problem on), boxes of box[0] x box[1] x 1 whose rows are 128 bytes, and the 128-byte swizzle.
+ */
 typedef struct tsr_tensor_spec {
     const void *base; /* NULL: the launch needs no map of this operand */
     tsr_dtype dtype;
-    long long dims[3];
-    long long strides_bytes[2]; /* of y and z */
-    int box[2];
+    int rank;          /* 1 to 5 */
+    int swizzle_bytes; /* 128, 64, 32, or 0 for none */
+    long long dims[TSR_TENSOR_MOST_RANK];
+    long long strides_bytes[TSR_TENSOR_MOST_RANK - 1]; /* of y, z, ... */
+    int box[TSR_TENSOR_MOST_RANK];
 } tsr_tensor_spec;
 
 /* Fills the specifications of A, B, C and D (in this order) for a launch of a row with `tma` set.

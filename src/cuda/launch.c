@@ -16,19 +16,32 @@ static unsigned tensor_type(tsr_dtype dtype)
                                : TSR_CU_TENSOR_FLOAT32;
 }
 
+static unsigned tensor_swizzle(int bytes)
+{
+    return bytes == 128  ? TSR_CU_TENSOR_SWIZZLE_128B
+           : bytes == 64 ? TSR_CU_TENSOR_SWIZZLE_64B
+           : bytes == 32 ? TSR_CU_TENSOR_SWIZZLE_32B
+                         : TSR_CU_TENSOR_SWIZZLE_NONE;
+}
+
 static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tensor_spec *spec, tsr_tensor_map *out)
 {
     const tsr_cuda *cuda = device->impl;
     const char *fault = tsr_tensor_spec_fault(spec);
     if (fault)
         return tsr_fail(TSR_INTERNAL, "%s: %s: %s", device->id, row->instance, fault);
-    const uint64_t dims[3] = {(uint64_t)spec->dims[0], (uint64_t)spec->dims[1], (uint64_t)spec->dims[2]};
-    const uint64_t strides[2] = {(uint64_t)spec->strides_bytes[0], (uint64_t)spec->strides_bytes[1]};
-    const uint32_t box[3] = {(uint32_t)spec->box[0], (uint32_t)spec->box[1], 1}, steps[3] = {1, 1, 1};
+    uint64_t dims[TSR_TENSOR_MOST_RANK] = {0}, strides[TSR_TENSOR_MOST_RANK] = {0};
+    uint32_t box[TSR_TENSOR_MOST_RANK] = {0}, steps[TSR_TENSOR_MOST_RANK] = {0};
+    for (int i = 0; i < spec->rank; i++) {
+        dims[i] = (uint64_t)spec->dims[i];
+        strides[i] = i + 1 < spec->rank ? (uint64_t)spec->strides_bytes[i] : 0;
+        box[i] = (uint32_t)spec->box[i];
+        steps[i] = 1;
+    }
     const tsr_cu_result result = cuda->driver.tensor_map_encode_tiled(
-        (tsr_cu_tensor_map *)(void *)out, tensor_type(spec->dtype), 3, (void *)(uintptr_t)spec->base, dims, strides,
-        box, steps, TSR_CU_TENSOR_INTERLEAVE_NONE, TSR_CU_TENSOR_SWIZZLE_128B, TSR_CU_TENSOR_L2_PROMOTION_256B,
-        TSR_CU_TENSOR_FILL_ZEROS);
+        (tsr_cu_tensor_map *)(void *)out, tensor_type(spec->dtype), (unsigned)spec->rank, (void *)(uintptr_t)spec->base,
+        dims, strides, box, steps, TSR_CU_TENSOR_INTERLEAVE_NONE, tensor_swizzle(spec->swizzle_bytes),
+        TSR_CU_TENSOR_L2_PROMOTION_256B, TSR_CU_TENSOR_FILL_ZEROS);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuTensorMapEncodeTiled", result);
 }
 

@@ -163,3 +163,16 @@ int tsr_emu_clock_acquire(emu_time *time, emu_clock *clock, emu_seen *board)
     *join = (emu_join){left, board->state, clock->seen};
     return 1;
 }
+
+int tsr_emu_clock_learn(emu_time *time, emu_clock *clock, emu_stamp stamp, const uint32_t *clocks)
+{
+    if (!seen_own(time, &clock->seen))
+        return 0;
+    uint32_t *own = clock->seen->clocks;
+    for (unsigned i = 0; clocks && i < time->n_threads; i++)
+        if (own[i] < clocks[i])
+            own[i] = clocks[i];
+    if (own[stamp & EMU_STAMP_THREAD] < stamp >> EMU_STAMP_SHIFT)
+        own[stamp & EMU_STAMP_THREAD] = stamp >> EMU_STAMP_SHIFT;
+    return 1;
+}

@@ -78,7 +78,11 @@ int tsr_emu_clock_release(emu_time *time, emu_clock *clock, emu_seen **board);
 /* The thread learns what is on the board. 0 when out of memory. */
 int tsr_emu_clock_acquire(emu_time *time, emu_clock *clock, emu_seen *board);
 
-/* The same for a board that already holds all that the thread has seen: shares it, cannot fail. */
+/* The thread learns of another's accesses up to `stamp`, and of those that `clocks` tells of (NULL: none). 0 when out
+ * of memory. */
+int tsr_emu_clock_learn(emu_time *time, emu_clock *clock, emu_stamp stamp, const uint32_t *clocks);
+
+/* Acquires a board that already holds all that the thread has seen: shares it, cannot fail. */
 void tsr_emu_clock_adopt(emu_time *time, emu_clock *clock, emu_seen *board);
 
 /* Forgets a reference to a vector; NULL is fine. */

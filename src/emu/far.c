@@ -107,11 +107,14 @@ int tsr_emu_far_release(emu_far *board, const emu_far *own, long long cta, emu_t
     return enough && tsr_emu_clock_advance(time, clock);
 }
 
-int tsr_emu_far_acquire(emu_far *own, const emu_far *board, long long cta, const emu_time *time, const emu_clock *clock)
+int tsr_emu_far_acquire(emu_far *own, const emu_far *board, long long cta, emu_time *time, emu_clock *clock)
 {
     for (unsigned i = 0; i < board->count; i++) {
         emu_news news = board->items[i];
         int is_known = news.cta == cta;
+        if (is_known && thread_of(news.releaser) != thread_of(clock->stamp) &&
+            !tsr_emu_clock_learn(time, clock, news.releaser, news.known ? news.known->clocks : NULL))
+            return 0;
         for (unsigned j = 0; j < own->count && !is_known; j++) {
             const emu_news *old = &own->items[j];
             is_known = old->cta == news.cta && thread_of(old->releaser) == thread_of(news.releaser) &&

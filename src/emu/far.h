@@ -41,8 +41,7 @@ void tsr_emu_far_forget(emu_far *far, const tsr_allocator *allocator);
 int tsr_emu_far_release(emu_far *board, const emu_far *own, long long cta, emu_time *time, emu_clock *clock);
 
 /* The thread learns what is on the board. 0 when out of memory. */
-int tsr_emu_far_acquire(emu_far *own, const emu_far *board, long long cta, const emu_time *time,
-                        const emu_clock *clock);
+int tsr_emu_far_acquire(emu_far *own, const emu_far *board, long long cta, emu_time *time, emu_clock *clock);
 
 /* 1 if the thread knows the access with that stamp of another CTA. */
 int tsr_emu_far_has_seen(const emu_far *own, const emu_time *time, const emu_clock *clock, long long cta,

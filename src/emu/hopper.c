@@ -102,7 +102,7 @@ void tsr_emu_hopper_free(emu_cta *cta)
         hopper->free_loads = next;
     }
     for (unsigned i = 0; hopper->groups && i < hopper->n_groups; i++)
-        tsr_free(allocator, hopper->groups[i].tiles);
+        tsr_free(allocator, hopper->groups[i].work);
     tsr_free(allocator, hopper->groups);
     tsr_free(allocator, hopper->fences);
     tsr_free(allocator, hopper->threads);
@@ -118,7 +118,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
     hopper->grid_waited = 0;
     for (unsigned i = 0; i < hopper->n_groups; i++) {
         emu_group *group = &hopper->groups[i];
-        *group = (emu_group){.tiles = group->tiles};
+        *group = (emu_group){.work = group->work};
     }
     for (unsigned i = 0; i < launch->shape.n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];

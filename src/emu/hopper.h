@@ -17,7 +17,7 @@ enum {
     EMU_ACCUMULATORS = 4,    /* tiles of accumulators in flight, of a thread */
     EMU_GROUP_THREADS = 128, /* of a warp group */
     EMU_WGMMA_M = 64,
-    EMU_WGMMA_K = 16,
+    EMU_WGMMA_K_BYTES = 32,
     EMU_WGMMA_MAX_N = 256,
     EMU_STORES = 16, /* bulk stores in flight, of a thread */
     EMU_CLUSTER_CTAS = 8
@@ -30,7 +30,7 @@ struct emu_cta;
 typedef struct emu_load {
     struct emu_load *next;
     tsr_tensor_spec spec;
-    long long at[3];
+    long long at[TSR_TENSOR_MOST_RANK];
     size_t to; /* in the slot's shared memory */
     size_t bytes;
     emu_stamp stamp; /* of the thread that asked */
@@ -59,7 +59,7 @@ typedef struct emu_meeting {
 typedef struct emu_group {
     unsigned arrived;
     struct emu_thread *waiting;
-    float *tiles; /* EMU_ACCUMULATORS tiles of 64 x 256 */
+    struct emu_tensor_work *work; /* NULL until the first product */
     int loaded[EMU_ACCUMULATORS];
     int registers; /* of a thread, by setmaxnreg; 0: as launched */
 } emu_group;
@@ -81,12 +81,13 @@ typedef struct emu_cta_hopper {
 
 /* One wgmma that a thread has issued. */
 typedef struct emu_product {
-    unsigned long long a, b;
+    unsigned long long a, b; /* descriptors */
+    unsigned registers[4];   /* of A, where it is not in shared memory */
     const void *place;
     emu_seen *seen; /* what the thread had seen then */
     unsigned group;
     short n;
-    unsigned char accumulate, mn_major_a, mn_major_b, is_f16, tile;
+    unsigned char accumulate, a_in_registers, mn_major_a, mn_major_b, type, tile;
 } emu_product;
 
 /* Accumulators that the tensor cores own for the time being. */
@@ -98,7 +99,7 @@ typedef struct emu_accumulators {
 
 typedef struct emu_store {
     tsr_tensor_spec spec;
-    long long at[3];
+    long long at[TSR_TENSOR_MOST_RANK];
     size_t from;
     const void *place;
     emu_seen *seen;
@@ -171,11 +172,11 @@ void tsr_emu_products_end(struct emu_thread *thread);
 /* mbarrier.c: of the barrier at this offset of the slot; NULL if there is none. */
 emu_mbarrier *tsr_emu_find_mbarrier(struct emu_cta *cta, size_t offset);
 
-/* Where 16 bytes at a place of a slot's shared memory lie with the 128-byte swizzle, given windows at multiples of
- * 1024: bits 4 to 6 are changed by bits 7 to 9. */
-static inline size_t tsr_emu_swizzle(size_t place)
+/* Where 16 bytes at a place of a slot's shared memory lie with a swizzle over rows of 128, 64, 32 or (none) 16 bytes,
+ * given windows at multiples of 1024: bits 4 to 6, 4 to 5, or 4, are changed by as many bits from bit 7 on. */
+static inline size_t tsr_emu_swizzle(size_t place, unsigned row_bytes)
 {
-    return place ^ (place >> 7 & 7) << 4;
+    return place ^ (place >> 7 & (row_bytes / 16 - 1)) << 4;
 }
 
 #endif

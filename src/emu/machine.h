@@ -198,7 +198,7 @@ int tsr_emu_watch_make(emu_cta *cta);
 void tsr_emu_watch_free(emu_cta *cta);
 /* A CTA starts in the slot; its threads are at a barrier; they have ended. 0 when out of memory, or when the kernel is
  * too long to be followed. */
-int tsr_emu_watch_begin(emu_cta *cta);
+int tsr_emu_watch_begin(emu_cta *cta, long long number);
 int tsr_emu_watch_meet(emu_cta *cta);
 void tsr_emu_watch_end(emu_cta *cta);
 

@@ -55,7 +55,7 @@ static int admit(emu_worker *worker)
         return 0;
     }
     emu_cta *cta = slot_make(worker);
-    if (cta && cta->watch && !tsr_emu_watch_begin(cta)) {
+    if (cta && cta->watch && !tsr_emu_watch_begin(cta, number)) {
         cta->next = worker->free;
         worker->free = cta;
         cta = NULL;

@@ -42,14 +42,14 @@ void tsr_emu_watch_free(emu_cta *cta)
     cta->watch = NULL;
 }
 
-int tsr_emu_watch_begin(emu_cta *cta)
+int tsr_emu_watch_begin(emu_cta *cta, long long number)
 {
     emu_watch *watch = cta->watch;
     const emu_launch *launch = cta->worker->launch;
     tsr_emu_lanes_begin(watch->lanes, launch->shape.n_threads);
     if (watch->state)
         watch->watcher->end(watch->watcher->user, watch->state);
-    watch->state = watch->watcher->begin(watch->watcher->user, cta->number * launch->shape.cluster);
+    watch->state = watch->watcher->begin(watch->watcher->user, number * launch->shape.cluster);
     return watch->state != NULL;
 }
 

@@ -5,10 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/dtype.h"
 #include "emu/machine.h"
 
-enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N };
+enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N, MOST_K = EMU_TENSOR_MOST_K };
+
+/* Of a warp group: its tiles of accumulators, and the operands of the product at hand. */
+struct emu_tensor_work {
+    float tiles[EMU_ACCUMULATORS][TILE_FLOATS];
+    float a_significands[EMU_WGMMA_M * MOST_K], b_significands[MOST_K * EMU_WGMMA_MAX_N];
+    int a_exponents[EMU_WGMMA_M * MOST_K], b_exponents[MOST_K * EMU_WGMMA_MAX_N];
+};
 
 void tsr_emu_wgmma_fence(void)
 {
@@ -43,37 +49,57 @@ static unsigned own_accumulators(emu_thread *self, float *d, int n, int accumula
     return empty;
 }
 
+/* What shared- and register-A products have in common. */
+static void issue(emu_thread *self, float *d, int n, const char *types, emu_product product, const void *place)
+{
+    emu_thread_hopper *hopper = self->hopper;
+    const int type = tsr_emu_find_wgmma_type(types);
+    if (type < 0)
+        tsr_emu_break("wgmma knows no such types", place);
+    if (n < 8 || n > EMU_WGMMA_MAX_N || n % 8)
+        tsr_emu_break("wgmma's N is a multiple of 8 from 8 to 256", place);
+    const tsr_emu_format format = tsr_emu_wgmma_types[type].a;
+    if ((format == TSR_EMU_S8 || format == TSR_EMU_U8) && n > 24 && n % 16)
+        tsr_emu_break("wgmma's N for integers is 8, 24, or a multiple of 16", place);
+    if (tsr_emu_wgmma_types[type].element_bytes != 2 && (product.mn_major_a || product.mn_major_b))
+        tsr_emu_break("wgmma takes MN-major operands of 16-bit elements only", place);
+    if (hopper->n_products == EMU_PRODUCTS)
+        tsr_emu_break("the emulator keeps at most 64 products in flight", place);
+    product.place = place;
+    product.n = (short)n;
+    product.type = (unsigned char)type;
+    product.group = hopper->products_committed;
+    product.tile = (unsigned char)own_accumulators(self, d, n, product.accumulate, place);
+    product.seen = self->id % 32 == 0 ? self->clock.seen : NULL;
+    if (product.seen)
+        product.seen->references++;
+    hopper->products[hopper->n_products++] = product;
+    const int k = EMU_WGMMA_K_BYTES / tsr_emu_wgmma_types[type].element_bytes;
+    tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)(2 * EMU_WGMMA_M / 4 * k * n), place);
+    if (self->id % EMU_GROUP_THREADS == 0)
+        tsr_emu_watch_put(self, TSR_WATCH_TENSOR_READ, 0,
+                          (uint64_t)(((product.a_in_registers ? 0 : EMU_WGMMA_M) + n) * EMU_WGMMA_K_BYTES), place);
+}
+
 void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, unsigned long long b, int accumulate,
                    int mn_major_a, int mn_major_b)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_hopper_self(place);
-    emu_thread_hopper *hopper = self->hopper;
-    const int is_f16 = strcmp(types, "f32.f16.f16") == 0;
-    if (!is_f16 && strcmp(types, "f32.bf16.bf16") != 0)
-        tsr_emu_break("the emulator knows wgmma of bf16 and of f16 with f32 accumulators", place);
-    if (n < 8 || n > EMU_WGMMA_MAX_N || n % 8)
-        tsr_emu_break("wgmma's N is a multiple of 8 from 8 to 256", place);
-    if (hopper->n_products == EMU_PRODUCTS)
-        tsr_emu_break("the emulator keeps at most 64 products in flight", place);
-    emu_product *product = &hopper->products[hopper->n_products];
-    *product = (emu_product){.a = a,
-                             .b = b,
-                             .place = place,
-                             .seen = self->id % 32 == 0 ? self->clock.seen : NULL,
-                             .group = hopper->products_committed,
-                             .n = (short)n,
-                             .accumulate = accumulate != 0,
-                             .mn_major_a = mn_major_a != 0,
-                             .mn_major_b = mn_major_b != 0,
-                             .is_f16 = (unsigned char)is_f16};
-    product->tile = (unsigned char)own_accumulators(self, d, n, accumulate, place);
-    if (product->seen)
-        product->seen->references++;
-    hopper->n_products++;
-    tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)(2 * EMU_WGMMA_M / 4 * EMU_WGMMA_K * n), place);
-    if (self->id % EMU_GROUP_THREADS == 0)
-        tsr_emu_watch_put(self, TSR_WATCH_TENSOR_READ, 0, (uint64_t)((EMU_WGMMA_M + n) * EMU_WGMMA_K * 2), place);
+    const emu_product product = {
+        .a = a, .b = b, .accumulate = accumulate != 0, .mn_major_a = mn_major_a != 0, .mn_major_b = mn_major_b != 0};
+    issue(tsr_emu_hopper_self(place), d, n, types, product, place);
+}
+
+void tsr_emu_wgmma_register_a(float *d, int n, const char *types, const unsigned a[4], unsigned long long b,
+                              int accumulate, int mn_major_b)
+{
+    const void *place = __builtin_return_address(0);
+    const emu_product product = {.registers = {a[0], a[1], a[2], a[3]},
+                                 .b = b,
+                                 .accumulate = accumulate != 0,
+                                 .a_in_registers = 1,
+                                 .mn_major_b = mn_major_b != 0};
+    issue(tsr_emu_hopper_self(place), d, n, types, product, place);
 }
 
 void tsr_emu_wgmma_commit(void)
@@ -83,47 +109,91 @@ void tsr_emu_wgmma_commit(void)
 
 /* ---- reading operands ---- */
 
-/* 8 elements at a descriptor's address, read on behalf of the first lane of `warp`, judged by what that lane had seen
- * when it issued the product. */
-static void read_chunk(emu_thread *warp, const emu_product *issued, unsigned address, float *out, size_t step)
+/* Where a row of an operand goes: element i of the 16 bytes to index first + i * step. */
+typedef struct target {
+    const emu_parts *parts;
+    int first, step;
+} target;
+
+static void put_elements(const unsigned char *bytes, int count, tsr_emu_format format, int element_bytes, target to)
 {
+    for (int i = 0; i < count; i++)
+        tsr_emu_take_apart(to.parts, to.first + i * to.step, tsr_emu_element(format, bytes + i * element_bytes),
+                           format);
+}
+
+/* 16 bytes at a descriptor's address, read on behalf of the first lane of `warp`, judged by what that lane had seen
+ * when it issued the product. */
+static void read_chunk(emu_thread *warp, unsigned index, const emu_descriptor *descriptor, unsigned address,
+                       tsr_emu_format format, target to)
+{
+    const emu_product *issued = &warp->hopper->products[index];
+    const int element_bytes = tsr_emu_wgmma_types[issued->type].element_bytes;
     emu_cta *cta = warp->cta;
     emu_fault fault = {0};
     const emu_clock clock = {.stamp = warp->clock.stamp, .seen = issued->seen};
-    if (address % 16 || address + 16 > cta->window_bytes)
+    if (address + 16 > cta->window_bytes)
         tsr_emu_break("a wgmma descriptor reaches beyond the CTA's shared memory", issued->place);
-    const size_t place = tsr_emu_swizzle(warp->window + address);
+    const size_t place = tsr_emu_swizzle(warp->window + address, descriptor->row_bytes);
     if (!tsr_emu_shared_read_async(&cta->shared, place, 16, &clock, cta->hopper->fences, &fault)) {
         fault.size = 16;
         tsr_emu_fail_thread(&fault, issued->place);
     }
-    unsigned short bits[8];
-    memcpy(bits, cta->shared.bytes + place, sizeof bits);
-    for (size_t i = 0; i < 8; i++)
-        out[i * step] = issued->is_f16 ? tsr_f16_to_f32(bits[i]) : tsr_bf16_to_f32(bits[i]);
+    put_elements(cta->shared.bytes + place, 16 / element_bytes, format, element_bytes, to);
 }
 
-/* A as a[64][16]. Rows 16 w to 16 w + 15 are warp w's. */
-static void read_a(emu_thread *group, unsigned index, const emu_descriptor *descriptor, int mn_major, float *a)
+/* A as a[64][k]. Rows 16 w to 16 w + 15 are warp w's. */
+static void read_a(emu_thread *group, unsigned index, int k_end, const emu_parts *a)
 {
-    for (unsigned m = 0; m < EMU_WGMMA_M; m += mn_major ? 8 : 1) {
+    const emu_product *product = &group->hopper->products[index];
+    const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+    const emu_descriptor from = tsr_emu_descriptor(product->a);
+    for (int m = 0; m < EMU_WGMMA_M; m += product->mn_major_a ? 8 : 1) {
         emu_thread *warp = group + m / 16 * 32;
-        for (unsigned k = 0; k < EMU_WGMMA_K; k += mn_major ? 1 : 8)
-            read_chunk(warp, &warp->hopper->products[index], tsr_emu_descriptor_at(descriptor, mn_major, m, k),
-                       a + m * EMU_WGMMA_K + k, mn_major ? EMU_WGMMA_K : 1);
+        for (int k = 0; k < k_end; k += product->mn_major_a ? 1 : 16 / type->element_bytes)
+            if (product->mn_major_a)
+                read_chunk(warp, index, &from, tsr_emu_descriptor_at_mn_major(&from, (unsigned)m, (unsigned)k), type->a,
+                           (target){a, m * k_end + k, k_end});
+            else
+                read_chunk(warp, index, &from,
+                           tsr_emu_descriptor_at(&from, (unsigned)m, (unsigned)(k * type->element_bytes)), type->a,
+                           (target){a, m * k_end + k, 1});
     }
 }
 
-/* B as b[16][256]. Every warp reads all of it; each in turn stands for the others, since A tells them apart. */
-static void read_b(emu_thread *group, unsigned index, const emu_descriptor *descriptor, int mn_major, unsigned n_end,
-                   float *b)
+/* The same from registers: register j of a thread has 4 bytes of row lane / 4 + 8 (j % 2), from byte 4 (lane % 4) + 16
+ * (j / 2) of its 32 on (PTX ISA, "Register fragments for wgmma"). */
+static void read_register_a(const emu_thread *group, unsigned index, int k_end, const emu_parts *a)
 {
+    for (int t = 0; t < EMU_GROUP_THREADS; t++) {
+        const emu_product *product = &group[t].hopper->products[index];
+        const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+        const int count = 4 / type->element_bytes;
+        for (int j = 0; j < 4; j++) {
+            const int row = t / 32 * 16 + t % 32 / 4 + j % 2 * 8, byte = t % 4 * 4 + j / 2 * 16;
+            put_elements((const unsigned char *)&product->registers[j], count, type->a, type->element_bytes,
+                         (target){a, row * k_end + byte / type->element_bytes, 1});
+        }
+    }
+}
+
+/* B as b[k][256]. Every warp reads all of it; each in turn stands for the others, since A tells them apart. */
+static void read_b(emu_thread *group, unsigned index, int k_end, const emu_parts *b)
+{
+    const emu_product *product = &group->hopper->products[index];
+    const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+    const emu_descriptor from = tsr_emu_descriptor(product->b);
     unsigned turn = 0;
-    for (unsigned n = 0; n < n_end; n += mn_major ? 8 : 1)
-        for (unsigned k = 0; k < EMU_WGMMA_K; k += mn_major ? 1 : 8) {
+    for (int n = 0; n < product->n; n += product->mn_major_b ? 8 : 1)
+        for (int k = 0; k < k_end; k += product->mn_major_b ? 1 : 16 / type->element_bytes) {
             emu_thread *warp = group + turn++ / 16 % 4 * 32;
-            read_chunk(warp, &warp->hopper->products[index], tsr_emu_descriptor_at(descriptor, mn_major, n, k),
-                       b + k * EMU_WGMMA_MAX_N + n, mn_major ? 1 : EMU_WGMMA_MAX_N);
+            if (product->mn_major_b)
+                read_chunk(warp, index, &from, tsr_emu_descriptor_at_mn_major(&from, (unsigned)n, (unsigned)k), type->b,
+                           (target){b, k * EMU_WGMMA_MAX_N + n, 1});
+            else
+                read_chunk(warp, index, &from,
+                           tsr_emu_descriptor_at(&from, (unsigned)n, (unsigned)(k * type->element_bytes)), type->b,
+                           (target){b, k * EMU_WGMMA_MAX_N + n, EMU_WGMMA_MAX_N});
         }
 }
 
@@ -131,7 +201,7 @@ static void read_b(emu_thread *group, unsigned index, const emu_descriptor *desc
 
 static float *tile_of(const emu_group *group, unsigned tile)
 {
-    return group->tiles + tile * TILE_FLOATS;
+    return group->work->tiles[tile];
 }
 
 static void load_tile(emu_group *group, const emu_thread *threads, unsigned tile)
@@ -169,8 +239,8 @@ static void give_back(emu_group *group, emu_thread *threads, unsigned tile)
 static int same_product(const emu_product *x, const emu_product *y)
 {
     return x->a == y->a && x->b == y->b && x->n == y->n && x->accumulate == y->accumulate && x->group == y->group &&
-           x->mn_major_a == y->mn_major_a && x->mn_major_b == y->mn_major_b && x->is_f16 == y->is_f16 &&
-           x->tile == y->tile;
+           x->mn_major_a == y->mn_major_a && x->mn_major_b == y->mn_major_b && x->type == y->type &&
+           x->a_in_registers == y->a_in_registers && x->tile == y->tile;
 }
 
 static void check_agreement(const emu_thread *threads, unsigned count)
@@ -186,27 +256,39 @@ static void check_agreement(const emu_thread *threads, unsigned count)
     }
 }
 
+static void check_descriptors(const emu_product *product)
+{
+    const emu_descriptor left = tsr_emu_descriptor(product->a), right = tsr_emu_descriptor(product->b);
+    const char *fault = product->a_in_registers ? NULL : tsr_emu_descriptor_fault(&left);
+    fault = fault ? fault : tsr_emu_descriptor_fault(&right);
+    if (fault)
+        tsr_emu_break(fault, product->place);
+}
+
 /* Of the group's oldest `count` products. */
 static void execute(emu_group *group, emu_thread *threads, unsigned count)
 {
-    float a[EMU_WGMMA_M * EMU_WGMMA_K], b[EMU_WGMMA_K * EMU_WGMMA_MAX_N];
+    struct emu_tensor_work *work = group->work;
+    const emu_parts a = {work->a_significands, work->a_exponents}, b = {work->b_significands, work->b_exponents};
     const emu_product *last = NULL;
     for (unsigned i = 0; i < count; i++) {
         const emu_product *product = &threads[0].hopper->products[i];
-        const emu_descriptor left = tsr_emu_descriptor(product->a), right = tsr_emu_descriptor(product->b);
-        const char *fault = tsr_emu_descriptor_fault(&left);
-        fault = fault ? fault : tsr_emu_descriptor_fault(&right);
-        if (fault)
-            tsr_emu_break(fault, product->place);
+        const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+        const int k = EMU_WGMMA_K_BYTES / type->element_bytes;
+        check_descriptors(product);
         if (!group->loaded[product->tile])
             load_tile(group, threads, product->tile);
         float *sum = tile_of(group, product->tile);
         if (!product->accumulate)
             memset(sum, 0, TILE_FLOATS * sizeof *sum);
-        read_a(threads, i, &left, product->mn_major_a, a);
-        if (!last || last->b != product->b || last->mn_major_b != product->mn_major_b || last->n != product->n)
-            read_b(threads, i, &right, product->mn_major_b, (unsigned)product->n, b);
-        tsr_emu_multiply(sum, a, b, product->n);
+        if (product->a_in_registers)
+            read_register_a(threads, i, k, &a);
+        else
+            read_a(threads, i, k, &a);
+        if (!last || last->b != product->b || last->mn_major_b != product->mn_major_b || last->n != product->n ||
+            last->type != product->type)
+            read_b(threads, i, k, &b);
+        tsr_emu_tensor_add(sum, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, EMU_WGMMA_M, product->n, k, type->a);
         last = product;
     }
 }
@@ -237,10 +319,9 @@ static void join_warp(emu_thread *warp)
 static void finish_products(emu_thread *self, emu_group *group, unsigned count)
 {
     emu_thread *threads = tsr_emu_group_threads(self);
-    if (!group->tiles)
-        group->tiles =
-            tsr_alloc(self->cta->worker->launch->job->allocator, 64, EMU_ACCUMULATORS * TILE_FLOATS * sizeof(float));
-    if (!group->tiles)
+    if (!group->work)
+        group->work = tsr_alloc(self->cta->shape.allocator, 64, sizeof *group->work);
+    if (!group->work)
         tsr_emu_misuse("the emulator ran out of memory");
     check_agreement(threads, count);
     execute(group, threads, count);

@@ -1,33 +1,104 @@
 #include "emu/wgmma.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "core/dtype.h"
 #include "emu/hopper.h"
 
 emu_descriptor tsr_emu_descriptor(unsigned long long bits)
 {
+    static const unsigned row_bytes[4] = {16, 128, 64, 32};
     return (emu_descriptor){.start = (unsigned)(bits & 0x3fff) << 4,
                             .leading = (unsigned)(bits >> 16 & 0x3fff) << 4,
                             .stride = (unsigned)(bits >> 32 & 0x3fff) << 4,
                             .base_offset = (unsigned)(bits >> 49 & 7),
-                            .swizzle = (unsigned)(bits >> 62)};
+                            .row_bytes = row_bytes[bits >> 62]};
 }
 
 const char *tsr_emu_descriptor_fault(const emu_descriptor *descriptor)
 {
-    if (descriptor->swizzle != 1)
-        return "the emulator knows wgmma operands with the 128-byte swizzle";
-    if (descriptor->base_offset != 0 || (descriptor->start & 0x380) != 0)
-        return "misaligned wgmma descriptor: rows of the swizzle's pattern start at multiples of 1024 bytes";
-    if (descriptor->stride % 1024 || descriptor->leading % 1024)
-        return "misaligned wgmma descriptor: a stride is not a multiple of 1024 bytes";
+    const unsigned row = descriptor->row_bytes, pattern = 8 * row;
+    if (row == 16)
+        return NULL;
+    if (descriptor->base_offset != 0 || descriptor->start % pattern >= row)
+        return "misaligned wgmma descriptor: the swizzle's pattern starts at multiples of 8 of its rows";
+    if (descriptor->stride % pattern || descriptor->leading % pattern)
+        return "misaligned wgmma descriptor: a stride is not a multiple of 8 of the swizzle's rows";
     return NULL;
 }
 
-unsigned tsr_emu_descriptor_at(const emu_descriptor *descriptor, int mn_major, unsigned mn, unsigned k)
+unsigned tsr_emu_descriptor_at(const emu_descriptor *descriptor, unsigned mn, unsigned k_bytes)
 {
-    if (mn_major)
-        return descriptor->start + mn / 64 * descriptor->leading + k / 8 * descriptor->stride + k % 8 * 128 +
-               mn % 64 * 2;
-    return descriptor->start + mn / 8 * descriptor->stride + mn % 8 * 128 + k * 2;
+    const unsigned along_k = descriptor->row_bytes == 16 ? k_bytes / 16 * descriptor->leading : k_bytes;
+    return descriptor->start + mn / 8 * descriptor->stride + mn % 8 * descriptor->row_bytes + along_k;
+}
+
+unsigned tsr_emu_descriptor_at_mn_major(const emu_descriptor *descriptor, unsigned mn, unsigned k)
+{
+    const unsigned row = descriptor->row_bytes, chunk = mn / 8, chunks = row / 16;
+    if (row == 16)
+        return descriptor->start + chunk * descriptor->stride + k / 8 * descriptor->leading + k % 8 * 16;
+    return descriptor->start + chunk / chunks * descriptor->leading + chunk % chunks * 16 + k / 8 * descriptor->stride +
+           k % 8 * row;
+}
+
+const emu_wgmma_type tsr_emu_wgmma_types[] = {
+    {"f32.bf16.bf16", TSR_EMU_BF16, TSR_EMU_BF16, 2}, {"f32.f16.f16", TSR_EMU_F16, TSR_EMU_F16, 2},
+    {"f32.tf32.tf32", TSR_EMU_TF32, TSR_EMU_TF32, 4}, {"f32.e4m3.e4m3", TSR_EMU_E4M3, TSR_EMU_E4M3, 1},
+    {"f32.e4m3.e5m2", TSR_EMU_E4M3, TSR_EMU_E5M2, 1}, {"f32.e5m2.e4m3", TSR_EMU_E5M2, TSR_EMU_E4M3, 1},
+    {"f32.e5m2.e5m2", TSR_EMU_E5M2, TSR_EMU_E5M2, 1}, {"s32.s8.s8", TSR_EMU_S8, TSR_EMU_S8, 1},
+    {"s32.s8.u8", TSR_EMU_S8, TSR_EMU_U8, 1},         {"s32.u8.s8", TSR_EMU_U8, TSR_EMU_S8, 1},
+    {"s32.u8.u8", TSR_EMU_U8, TSR_EMU_U8, 1},
+};
+
+int tsr_emu_find_wgmma_type(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof tsr_emu_wgmma_types / sizeof tsr_emu_wgmma_types[0]); i++)
+        if (strcmp(tsr_emu_wgmma_types[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* e4m3 has no infinities: only all ones is NaN. */
+static float eight_bit_float(unsigned bits, int fraction_bits, int bias, int is_e4m3)
+{
+    const unsigned exponent = (bits & 0x7f) >> fraction_bits, fraction = bits & ((1u << fraction_bits) - 1);
+    const float sign = bits & 0x80 ? -1.0f : 1.0f;
+    if (is_e4m3 ? (bits & 0x7f) == 0x7f : exponent == 31)
+        return is_e4m3 || fraction ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexpf((float)fraction, 1 - bias - fraction_bits);
+    return sign * ldexpf((float)(fraction | 1u << fraction_bits), (int)exponent - bias - fraction_bits);
+}
+
+float tsr_emu_element(tsr_emu_format format, const unsigned char *bytes)
+{
+    uint16_t half;
+    uint32_t word;
+    float value;
+    switch (format) {
+    case TSR_EMU_BF16:
+        memcpy(&half, bytes, sizeof half);
+        return tsr_bf16_to_f32(half);
+    case TSR_EMU_F16:
+        memcpy(&half, bytes, sizeof half);
+        return tsr_f16_to_f32(half);
+    case TSR_EMU_TF32:
+        memcpy(&word, bytes, sizeof word);
+        word &= 0xffffe000u;
+        memcpy(&value, &word, sizeof value);
+        return value;
+    case TSR_EMU_E4M3:
+        return eight_bit_float(bytes[0], 3, 7, 1);
+    case TSR_EMU_E5M2:
+        return eight_bit_float(bytes[0], 2, 15, 0);
+    case TSR_EMU_S8:
+        return (float)(signed char)bytes[0];
+    case TSR_EMU_U8:
+        return (float)bytes[0];
+    }
+    return 0;
 }
 
 void tsr_emu_fragment(unsigned thread, unsigned index, unsigned *row, unsigned *column)
@@ -35,46 +106,3 @@ void tsr_emu_fragment(unsigned thread, unsigned index, unsigned *row, unsigned *
     *row = thread / 32 * 16 + thread % 32 / 4 + index / 2 % 2 * 8;
     *column = index / 4 * 8 + thread % 4 * 2 + index % 2;
 }
-
-/* Eight columns at a time of four rows: the compiler keeps the sums in registers. A product of two 16-bit floats is
- * exact in f32 (but for underflow), so multiply and add round as one fused operation would. */
-typedef float lanes8 __attribute__((vector_size(32), aligned(4)));
-
-static inline __attribute__((always_inline)) void multiply(float *sum, const float *a, const float *b, int n)
-{
-    for (int row = 0; row < EMU_WGMMA_M; row += 4)
-        for (int column = 0; column < n; column += 8) {
-            lanes8 total[4];
-            for (int i = 0; i < 4; i++)
-                total[i] = *(const lanes8 *)(sum + (row + i) * EMU_WGMMA_MAX_N + column);
-            for (int k = 0; k < EMU_WGMMA_K; k++) {
-                const lanes8 right = *(const lanes8 *)(b + k * EMU_WGMMA_MAX_N + column);
-                for (int i = 0; i < 4; i++) {
-                    const lanes8 product = a[(row + i) * EMU_WGMMA_K + k] * right;
-                    total[i] += product;
-                }
-            }
-            for (int i = 0; i < 4; i++)
-                *(lanes8 *)(sum + (row + i) * EMU_WGMMA_MAX_N + column) = total[i];
-        }
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void multiply_avx2(float *sum, const float *a, const float *b, int n)
-{
-    multiply(sum, a, b, n);
-}
-
-void tsr_emu_multiply(float *sum, const float *a, const float *b, int n)
-{
-    if (__builtin_cpu_supports("avx2"))
-        multiply_avx2(sum, a, b, n);
-    else
-        multiply(sum, a, b, n);
-}
-#else
-void tsr_emu_multiply(float *sum, const float *a, const float *b, int n)
-{
-    multiply(sum, a, b, n);
-}
-#endif

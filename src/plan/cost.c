@@ -129,31 +129,89 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
     cost_regtile(row, problem, device, 0, out);
 }
 
+/* Cluster tiles of D. */
+static double wgmma_tiles(const tsr_row *row, const tsr_problem *p)
+{
+    return ceil((double)p->m / (row->bm * row->cluster_m)) * ceil((double)p->n / (row->bn * row->cluster_n)) *
+           (double)p->batch;
+}
+
+/* Bytes that a CTA fetches from L2 in a step along K. */
+static double wgmma_step_bytes(const tsr_row *row)
+{
+    enum { LINE_BYTES = 128 };
+    return (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
+}
+
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
  *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once;
  *   - 145 ns, in which one warp group waits for a stage, multiplies and gives it back.
- * A persistent cluster walks `waves` tiles. Cooperative consumers stop multiplying while they store a tile, ping-pong
- * consumers only for the last one. Constants: measured on an H200, perf/LOG.md. */
+ * A persistent cluster walks `waves` units, each a part of K of a tile. Cooperative consumers stop multiplying while
+ * they store a tile, ping-pong consumers only for the last one. With K split, the last part of each tile reads the sums
+ * of all. Constants: measured on an H200, perf/LOG.md. */
+static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
+{
+    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46 };
+    const double step_ns = 145, store_ns_per_value = 0.065, join_ns = 5000;
+    const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
+    const double values = (double)row->bm * row->bn, l2_rate = L2_BYTES_PER_CLOCK * clock_ghz;
+    const double clusters = fmax(1, floor(device->cuda.sm_count / tsr_row_cluster(row)));
+    const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
+    const double steps = ceil(ceil((double)problem->k / row->bk) / split);
+    const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
+    const double l2_ns = wgmma_step_bytes(row) / l2_rate;
+    const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / l2_rate : 0;
+    return waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
+           (row->overlaps_stores ? 1 : waves) * store_ns_per_value * values + sums_ns;
+}
+
+static size_t wgmma_workspace(const tsr_row *row, const tsr_problem *p, int split)
+{
+    const double sums = wgmma_tiles(row, p) * tsr_row_cluster(row) * split * row->bm * row->bn;
+    return split > 1 ? TSR_WORKSPACE_COUNTER_BYTES + (size_t)sums * sizeof(float) : 0;
+}
+
+/* Into how many parts K is cut: as many as pay, each of a few steps at least. */
+static int wgmma_split(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    enum { MOST_PARTS = 8, LEAST_STEPS = 4, COUNTERS_OF_A_TILE = 2 };
+    const double counters = wgmma_tiles(row, p) * tsr_row_cluster(row) * COUNTERS_OF_A_TILE;
+    int best = 1;
+    double best_ns = wgmma_ns(row, p, device, 1);
+    /* The number of parts depends on M, and with it the order of the sums. */
+    if ((p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
+        return 1;
+    for (int split = 2; split <= MOST_PARTS && p->k >= (long long)LEAST_STEPS * row->bk * split; split++) {
+        const double ns = wgmma_ns(row, p, device, split);
+        if (ns < best_ns && wgmma_workspace(row, p, split) <= p->workspace_limit_bytes) {
+            best = split;
+            best_ns = ns;
+        }
+    }
+    return best;
+}
+
+void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    const int cluster = tsr_row_cluster(row), split = wgmma_split(row, problem, device);
+    const int fit = device->cuda.sm_count >= cluster ? device->cuda.sm_count / cluster : 1;
+    const double units = wgmma_tiles(row, problem) * split;
+    if (split == 1)
+        return;
+    out->split = split;
+    out->grid = (tsr_grid){(units < fit ? (long long)units : fit) * cluster, 1, 1};
+    out->workspace_bytes = wgmma_workspace(row, problem, split);
+}
+
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128 };
-    const double step_ns = 145, store_ns_per_value = 0.065, cluster_start_ns = 650;
-    const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
-    const double cluster = tsr_row_cluster(row), values = (double)row->bm * row->bn;
-    const double tiles = ceil((double)problem->m / (row->bm * row->cluster_m)) *
-                         ceil((double)problem->n / (row->bn * row->cluster_n)) * (double)problem->batch;
-    const double waves = ceil(tiles / fmax(1, floor(device->cuda.sm_count / cluster)));
-    const double steps = ceil((double)problem->k / row->bk);
-    const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
-    const double step_bytes =
-        (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
-    const double l2_ns = step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
-    const double store_ns = store_ns_per_value * values;
-    const double work_ns =
-        waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) + (row->overlaps_stores ? 1 : waves) * store_ns;
-    settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0), work_ns,
-           least_bytes(problem) / device->memory_bytes_per_s * 1e9, tiles * cluster * steps * step_bytes);
+    const double cluster_start_ns = 650, cluster = tsr_row_cluster(row);
+    const double bytes =
+        wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row);
+    settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),
+           wgmma_ns(row, problem, device, wgmma_split(row, problem, device)),
+           least_bytes(problem) / device->memory_bytes_per_s * 1e9, bytes);
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor

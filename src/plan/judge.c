@@ -9,6 +9,7 @@
 #include "core/tensor_spec.h"
 #include "plan/pad.h"
 #include "plan/plan.h"
+#include "plan/tiles.h"
 
 #define MAX_GRID_X      2147483647LL         /* CUDA's limit of gridDim.x */
 #define MOST_COORDINATE (2147483647LL - 512) /* the copy engine's are 32 bits; a tile may begin below and end above */
@@ -140,6 +141,8 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
     if (!dtypes_fit(row, problem))
         return refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
                       tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
+    if (problem->flags & TSR_BATCH_INVARIANT && row->order == TSR_ORDER_ANY)
+        return refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
     if (!target->backend->has_code(row, device, reason, reason_bytes))
         return 0;
     if (target->gpu_beside)
@@ -155,19 +158,11 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
     if (row->applicable && !row->applicable(row, &seen, device, reason, reason_bytes))
         return 0;
     const size_t workspace_bytes = tsr_row_workspace(row, &seen, *pads, device).total_bytes;
-    if (workspace_bytes > problem->workspace_limit_bytes)
+    if (workspace_bytes > problem->workspace_limit_bytes &&
+        tsr_choose_slices(row, &given, *pads, device, problem->workspace_limit_bytes).width == 0)
         return refuse(reason, reason_bytes, "needs %zu bytes of workspace%s; the limit is %zu", workspace_bytes,
                       *pads ? " to align A or B" : "", problem->workspace_limit_bytes);
     return 1;
-}
-
-static double transfer_ns(const tsr_problem *problem, const tsr_device *device)
-{
-    double bytes = 0;
-    for (const char *which = "abd"; *which; which++)
-        if (tsr_operand_staged(problem, device, *which))
-            bytes += (double)tsr_operand_bytes(problem, *which);
-    return bytes > 0 ? bytes / device->transfer_bytes_per_s * 1e9 : 0;
 }
 
 /* What an applicable choice costs: the row on aligned operands, copying them, and transfers of host operands. */
@@ -175,11 +170,17 @@ static void price(tsr_choice *choice, const tsr_problem *problem)
 {
     const tsr_device *device = &choice->target->device;
     const tsr_problem given = tsr_device_problem(problem, device);
-    const tsr_problem padded = tsr_padded_problem(&given, choice->pads);
+    choice->slices = tsr_choose_slices(choice->row, &given, choice->pads, device, problem->workspace_limit_bytes);
+    const long long whole = choice->slices.of_rows ? given.m : given.n, width = choice->slices.width;
+    const double slices = width > 0 ? (double)((whole + width - 1) / width) : 1;
+    const tsr_problem slice = tsr_slice_of(&given, choice->slices, 0);
+    const tsr_problem padded = tsr_padded_problem(&slice, choice->pads);
     choice->row->cost(choice->row, &padded, device, &choice->cost);
     if (choice->pads)
-        tsr_cost_pad(&given, &padded, choice->pads, device, &choice->cost);
-    choice->transfer_ns = transfer_ns(problem, device);
+        tsr_cost_pad(&slice, &padded, choice->pads, device, &choice->cost);
+    choice->cost.ns *= slices;
+    choice->cost.bytes *= slices;
+    choice->transfer_ns = tsr_transfer_ns(problem, device, choice->cost.ns);
 }
 
 /* Applicable first, then by time; the table's order decides the rest, which keeps the sort stable. */
@@ -192,6 +193,31 @@ static int compare(const void *left, const void *right)
     if (a->applicable && a_ns != b_ns)
         return a_ns < b_ns ? -1 : 1;
     return a->row < b->row ? -1 : a->row > b->row ? 1 : a->target < b->target ? -1 : a->target > b->target;
+}
+
+/* The order of summing that batch-invariant products keep to: it must not depend on M, so it is the best that a problem
+ * with one row could have. */
+static tsr_order order_for(const tsr_problem *problem, const tsr_target *targets, size_t target_count)
+{
+    tsr_problem one_row = *problem;
+    tsr_order best = TSR_ORDER_ANY;
+    unsigned pads;
+    char reason[120];
+    one_row.m = 1;
+    for (size_t i = 0; i < tsr_row_count(); i++)
+        for (size_t t = 0; t < target_count; t++)
+            if (tsr_row_at(i)->order > best &&
+                tsr_row_applicable(tsr_row_at(i), &one_row, &targets[t], &pads, reason, sizeof reason))
+                best = tsr_row_at(i)->order;
+    return best;
+}
+
+static void keep_to(tsr_order order, tsr_choice *choices, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].applicable && choices[i].row->order != order)
+            choices[i].applicable = refuse(choices[i].reason, sizeof choices[i].reason,
+                                           "sums in other steps than the batch-invariant kernels that were preferred");
 }
 
 size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out, size_t capacity)
@@ -218,6 +244,8 @@ size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_
             count++;
         }
     }
+    if (problem->flags & TSR_BATCH_INVARIANT)
+        keep_to(order_for(problem, targets, target_count), out, count < capacity ? count : capacity);
     qsort(out, count < capacity ? count : capacity, sizeof *out, compare);
     return count;
 }

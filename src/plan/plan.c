@@ -73,6 +73,38 @@ tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, u
     return workspace;
 }
 
+#define SLICE_UNIT 256 /* no tile is wider */
+
+tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at)
+{
+    tsr_problem slice = *problem;
+    long long *const extent = slices.of_rows ? &slice.m : &slice.n;
+    if (slices.width > 0)
+        *extent = *extent - at < slices.width ? *extent - at : slices.width;
+    return slice;
+}
+
+tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                             size_t limit_bytes)
+{
+    const tsr_problem whole = tsr_padded_problem(given, pads);
+    if (!pads || row->work || given->batch != 1 ||
+        tsr_row_workspace(row, &whole, pads, device).total_bytes <= limit_bytes)
+        return (tsr_slices){0};
+    /* The larger copy is cut: B by columns of D, A by rows. */
+    const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
+    const size_t b_bytes = pads & TSR_PAD_B ? tsr_padded_bytes(&whole, 'b') : 0;
+    tsr_slices slices = {.of_rows = a_bytes > b_bytes};
+    const long long extent = slices.of_rows ? given->m : given->n;
+    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
+        slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
+        const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
+        if (tsr_row_workspace(row, &padded, pads, device).total_bytes <= limit_bytes)
+            return slices;
+    }
+    return (tsr_slices){0};
+}
+
 const tsr_step *tsr_plan_main(const tsr_planned *plan)
 {
     return &plan->steps[plan->step_count - 1];
@@ -98,8 +130,11 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     out->target = choice->target;
     out->pads = choice->pads;
     out->device_problem = tsr_device_problem(&out->problem, device);
+    out->slices = choice->slices;
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
-    out->workspace = tsr_row_workspace(choice->row, &out->padded_problem, out->pads, device);
+    const tsr_problem slice = tsr_slice_of(&out->device_problem, out->slices, 0);
+    const tsr_problem padded_slice = tsr_padded_problem(&slice, out->pads);
+    out->workspace = tsr_row_workspace(choice->row, &padded_slice, out->pads, device);
     out->workspace_bytes = out->workspace.total_bytes;
     if (out->pads) {
         const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype));
@@ -126,18 +161,18 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     return status;
 }
 
-static tsr_status launch_pad(const tsr_planned *plan, const tsr_step *step, unsigned pads, const void *a, const void *b,
-                             void *to_a, void *to_b, void *stream)
+static tsr_status launch_pad(const tsr_planned *plan, const tsr_problem *given, const tsr_problem *padded,
+                             unsigned pads, const void *a, const void *b, void *to_a, void *to_b, void *stream)
 {
-    const tsr_problem *p = &plan->device_problem;
-    const tsr_gemm_args args = tsr_pad_args(p, &plan->padded_problem, pads, a, b, to_a, to_b);
+    const tsr_step *step = &plan->steps[0];
+    const tsr_gemm_args args = tsr_pad_args(given, padded, pads, a, b, to_a, to_b);
     const tsr_launch launch = {
         .row = step->row,
         .loaded = step->loaded,
         .args = &args,
-        .grid = tsr_pad_grid(step->row, p, pads, plan->target->device.cuda.sm_count),
-        .problem = &plan->padded_problem,
-        .threads = p->threads,
+        .grid = tsr_pad_grid(step->row, given, pads, plan->target->device.cuda.sm_count),
+        .problem = padded,
+        .threads = given->threads,
         .stream = stream,
     };
     return launch.grid.x > 0 ? plan->target->backend->launch(&plan->target->device, &launch) : TSR_OK;
@@ -151,25 +186,15 @@ size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which)
 tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream)
 {
     const int is_a = which == 'a';
-    return launch_pad(plan, &plan->steps[0], is_a ? TSR_PAD_A : TSR_PAD_B, is_a ? data : NULL, is_a ? NULL : data,
-                      is_a ? prepared : NULL, is_a ? NULL : prepared, stream);
+    return launch_pad(plan, &plan->device_problem, &plan->padded_problem, is_a ? TSR_PAD_A : TSR_PAD_B,
+                      is_a ? data : NULL, is_a ? NULL : data, is_a ? prepared : NULL, is_a ? NULL : prepared, stream);
 }
 
-/* Where the main step finds A or B: prepared, copied, or as the caller gave it. */
-static const void *main_operand(const tsr_planned *plan, const tsr_plan_inputs *inputs, int which)
+static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, const tsr_plan_inputs *inputs)
 {
-    const void *const given[2] = {inputs->a, inputs->b}, *const packed[2] = {inputs->packed_a, inputs->packed_b};
-    if (!(plan->pads >> which & 1))
-        return given[which];
-    return packed[which] ? packed[which] : (char *)inputs->workspace + plan->workspace.copy_at[which];
-}
-
-static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_plan_inputs *inputs)
-{
-    const tsr_problem *p = &plan->padded_problem;
     return (tsr_gemm_args){
-        .a = main_operand(plan, inputs, 0),
-        .b = main_operand(plan, inputs, 1),
+        .a = inputs->a,
+        .b = inputs->b,
         .c = inputs->beta != 0 ? inputs->c : NULL,
         .d = inputs->d,
         .workspace = plan->workspace.main_bytes ? inputs->workspace : NULL,
@@ -193,18 +218,64 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_plan_inputs *i
     };
 }
 
-tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
+static const void *element(const void *base, const tsr_operand *operand, long long index)
 {
-    const tsr_gemm_args args = main_args(plan, inputs);
+    return base ? (const char *)base + index * (long long)tsr_dtype_bytes(operand->dtype) : NULL;
+}
+
+/* Elements from an operand's first to the first that the slice beginning at `at` uses. */
+static long long slice_offset(const tsr_planned *plan, char which, const tsr_operand *operand, long long at)
+{
+    const int of_rows = plan->slices.of_rows;
+    if (which == (of_rows ? 'b' : 'a'))
+        return 0;
+    if (which == 'a')
+        return operand->trans == TSR_T ? at : at * operand->ld;
+    if (which == 'b')
+        return operand->trans == TSR_T ? at * operand->ld : at;
+    return of_rows ? at * operand->ld : at;
+}
+
+/* One operand for the main step of a slice: where it lies, and how. *pads loses those that need no copy. */
+static const void *place(const tsr_planned *plan, int which, long long at, const void *given, const void *packed,
+                         void *workspace, tsr_operand *layout, unsigned *pads)
+{
+    const char name = "ab"[which];
+    const tsr_operand *original = tsr_problem_operand(&plan->device_problem, name);
+    const int is_whole = name == (plan->slices.of_rows ? 'b' : 'a');
+    if (!(plan->pads >> which & 1))
+        return element(given, original, slice_offset(plan, name, original, at));
+    if (packed) { /* the whole operand's copy */
+        *pads &= ~(1u << which);
+        *layout = *tsr_problem_operand(&plan->padded_problem, name);
+        return element(packed, layout, slice_offset(plan, name, layout, at));
+    }
+    if (is_whole && at > 0) /* the first slice has copied it */
+        *pads &= ~(1u << which);
+    return (char *)workspace + plan->workspace.copy_at[which];
+}
+
+static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, long long at)
+{
     const tsr_step *step = tsr_plan_main(plan);
-    unsigned pads = args.k > 0 ? plan->pads : 0; /* without a product nobody reads A and B */
-    pads &= ~((inputs->packed_a ? TSR_PAD_A : 0u) | (inputs->packed_b ? TSR_PAD_B : 0u));
+    const tsr_problem *whole = &plan->device_problem;
+    const tsr_problem given = tsr_slice_of(whole, plan->slices, at);
+    tsr_problem padded = tsr_padded_problem(&given, plan->pads);
+    unsigned pads = inputs->alpha != 0 && given.k > 0 ? plan->pads : 0; /* without a product nobody reads A and B */
+    tsr_plan_inputs seen = *inputs;
+    seen.a = place(plan, 0, at, inputs->a, inputs->packed_a, inputs->workspace, &padded.a, &pads);
+    seen.b = place(plan, 1, at, inputs->b, inputs->packed_b, inputs->workspace, &padded.b, &pads);
+    seen.c = element(inputs->c, &whole->c, slice_offset(plan, 'c', &whole->c, at));
+    seen.d = (void *)element(inputs->d, &whole->d, slice_offset(plan, 'd', &whole->d, at));
     if (pads) {
-        const tsr_status status = launch_pad(plan, &plan->steps[0], pads, inputs->a, inputs->b, (void *)args.a,
-                                             (void *)args.b, inputs->stream);
+        const tsr_status status = launch_pad(plan, &given, &padded, pads,
+                                             element(inputs->a, &whole->a, slice_offset(plan, 'a', &whole->a, at)),
+                                             element(inputs->b, &whole->b, slice_offset(plan, 'b', &whole->b, at)),
+                                             (void *)seen.a, (void *)seen.b, inputs->stream);
         if (status != TSR_OK)
             return status;
     }
+    const tsr_gemm_args args = main_args(plan, &padded, &seen);
     const tsr_launch launch = {
         .row = step->row,
         .loaded = step->loaded,
@@ -212,11 +283,21 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .grid = step->work.grid,
         .cluster = step->work.cluster,
         .workspace_bytes = plan->workspace.main_bytes,
-        .problem = &plan->padded_problem,
+        .problem = &padded,
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,
-        .threads = plan->padded_problem.threads,
+        .threads = padded.threads,
         .stream = inputs->stream,
     };
     return plan->target->backend->launch(&plan->target->device, &launch);
+}
+
+tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
+{
+    const long long extent = plan->slices.of_rows ? plan->device_problem.m : plan->device_problem.n;
+    const long long width = plan->slices.width > 0 ? plan->slices.width : extent;
+    tsr_status status = TSR_OK;
+    for (long long at = 0; at < extent && status == TSR_OK; at += width)
+        status = run_slice(plan, inputs, at);
+    return status;
 }

@@ -44,7 +44,8 @@ void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 
-/* Hooks that deal out work; see skinny.c. */
+/* Hooks that deal out work; see cost.c and skinny.c. */
+void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 /* For rows' `work`, and what that costs: see deal.c. */
 void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
@@ -56,12 +57,19 @@ void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
 int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                         size_t reason_bytes);
 
+/* A product in slices, one after the other, whose copies share one place in the workspace: columns of D, or rows. */
+typedef struct tsr_slices {
+    long long width; /* columns or rows of a slice; 0: not sliced */
+    int of_rows;
+} tsr_slices;
+
 /* A row on a target, judged. */
 typedef struct tsr_choice {
     const tsr_row *row;
     tsr_target *target;
     int applicable;
-    unsigned pads; /* operands that are copied to aligned rows first */
+    unsigned pads;     /* operands that are copied to aligned rows first */
+    tsr_slices slices; /* in which that is done */
     char reason[120];
     tsr_cost cost;      /* if applicable; copies included */
     double transfer_ns; /* copying host operands of a GPU there and back */
@@ -92,6 +100,13 @@ typedef struct tsr_workspace {
     size_t total_bytes;
 } tsr_workspace;
 
+/* The widest slices with which the copies of A and B fit into limit_bytes; width 0 if they fit whole, or not at all.
+ * Rows with a work hook, and batches, are never sliced. `given`: the problem before padding. */
+tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                             size_t limit_bytes);
+/* The problem of a slice that begins at row or column `at`. */
+tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at);
+
 /* `padded` is the problem as the row will see it. */
 tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, unsigned pads, const tsr_device *device);
 
@@ -112,8 +127,9 @@ typedef struct tsr_planned {
     tsr_problem padded_problem; /* as the main step sees it */
     tsr_target *target;
     unsigned pads;
-    tsr_workspace workspace;
-    int named; /* the kernel was asked for by name */
+    tsr_slices slices;
+    tsr_workspace workspace; /* of a slice, if there are any */
+    int named;               /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;

@@ -8,6 +8,23 @@ macro(mutant name file text replacement says)
   string(APPEND mutant_table "MUTANT(${name}, \"${says}\")\n")
 endmacro()
 
+# Writes the changed file of a mutant into `folder`; *main is then the file to compile for `kernel`, with that folder
+# before the others. A text that its file does not have stops the build.
+function(tessera_mutate name folder kernel main)
+  set(file ${mutant_${name}_file})
+  file(READ ${PROJECT_SOURCE_DIR}/kernels/${file} source)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${file})
+  string(REPLACE "${mutant_${name}_text}" "${mutant_${name}_replacement}" changed "${source}")
+  if(changed STREQUAL source)
+    message(FATAL_ERROR "mutant ${name}: ${file} has no \"${mutant_${name}_text}\"")
+  endif()
+  file(CONFIGURE OUTPUT ${folder}/${file} CONTENT "@changed@" @ONLY)
+  set(${main} ${PROJECT_SOURCE_DIR}/kernels/${kernel} PARENT_SCOPE)
+  if(file STREQUAL kernel)
+    set(${main} ${folder}/${kernel} PARENT_SCOPE)
+  endif()
+endfunction()
+
 # Compiles `kernel` as it is (mutant_none) and each mutant of it for `target`; further arguments are its constants. Starts
 # a new list.
 function(tessera_mutants target kernel)
@@ -15,17 +32,7 @@ function(tessera_mutants target kernel)
   set(defines ${ARGN} -I${PROJECT_BINARY_DIR}/generated)
   tessera_emu_test_kernel(${target} ${target}_mutant_none ${PROJECT_SOURCE_DIR}/kernels/${kernel} ${defines})
   foreach(name IN LISTS mutants)
-    file(READ ${PROJECT_SOURCE_DIR}/kernels/${mutant_${name}_file} source)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${mutant_${name}_file})
-    string(REPLACE "${mutant_${name}_text}" "${mutant_${name}_replacement}" changed "${source}")
-    if(changed STREQUAL source)
-      message(FATAL_ERROR "mutant ${name}: ${mutant_${name}_file} has no \"${mutant_${name}_text}\"")
-    endif()
-    file(CONFIGURE OUTPUT ${folder}/${name}/${mutant_${name}_file} CONTENT "@changed@" @ONLY)
-    set(main ${PROJECT_SOURCE_DIR}/kernels/${kernel})
-    if(mutant_${name}_file STREQUAL kernel)
-      set(main ${folder}/${name}/${kernel})
-    endif()
+    tessera_mutate(${name} ${folder}/${name} ${kernel} main)
     tessera_emu_test_kernel(${target} ${target}_mutant_${name} ${main} -I${folder}/${name} ${defines})
   endforeach()
   file(CONFIGURE OUTPUT ${folder}/mutants.def CONTENT "@mutant_table@" @ONLY)
@@ -59,6 +66,12 @@ if(TARGET unit_emu_hopper)
          "tsr_fence_async_shared()" "race")
   mutant(store_wait_missing ${output} "tsr_tma_wait_read(EPILOGUE_BOXES - 1)" "(void)0" "race")
   mutant(last_store_wait_missing ${kernel} "tsr_tma_wait_read(0)" "(void)0" "ends before its bulk stores")
+  set(join tile/wgmma_join.h)
+  mutant(counter_not_awaited ${join} "tsr_add_acquire_release(join->counter, 1)" "tsr_add_relaxed(join->counter, 1)" "race")
+  mutant(sums_not_gathered ${join} "}
+    tsr_named_barrier(join->barrier, 128);" "}" "race")
+  mutant(last_not_told ${join} "== (unsigned)join->parts);
+    tsr_named_barrier(join->barrier, 128);" "== (unsigned)join->parts);" "")
   tessera_mutants(
     unit_emu_hopper ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=1 -DBM=64 -DBN=64 -DSTAGES=4 -DCLUSTER_M=2 -DCLUSTER_N=1
     -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
@@ -75,12 +88,12 @@ if(TARGET unit_emu_skinny)
     if (p.size > 1) {" "finish(&args, &p);
     if (0) {" "")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    TSR_UNROLL" "TSR_UNROLL" "race")
+    tile_share_leave" "tile_share_leave" "race")
   mutant(counter_not_awaited ${kernel} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
   mutant(sums_not_gathered ${kernel} "unsigned *const counter = (unsigned *)args->workspace + index;
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "unsigned *const counter = (unsigned *)args->workspace + index;" "race")
   mutant(last_is_first ${kernel} "+ 1 == p->outers" "+ 2 == p->outers" "")
-  mutant(wrong_rank ${kernel} "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
+  mutant(wrong_rank tile/wgmma_share.h "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
          "")
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1)

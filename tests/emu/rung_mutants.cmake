@@ -1,0 +1,149 @@
+# Mutants of the rungs below wgmma, for tests/unit_emu_mutants.c: NAME, the base that is mutated (a kernel with its
+# constants), file, text, what takes its place, and what the emulator must say of it: "" for anything, a fault or a wrong
+# result; "equivalent" where the mutant is right, and docs/EMULATOR.md says why.
+set(rung_mutants)
+set(rung_table)
+macro(rung_mutant name base file text replacement says)
+  list(APPEND rung_mutants ${name})
+  set(mutant_${name}_base "${base}")
+  set(mutant_${name}_file "${file}")
+  set(mutant_${name}_text "${text}")
+  set(mutant_${name}_replacement "${replacement}")
+  string(APPEND rung_table "MUTANT(${name}, ${base}, \"${says}\")\n")
+endmacro()
+
+# Bases: the kernel's file and its constants.
+set(bases)
+macro(base name file)
+  list(APPEND bases ${name})
+  set(base_${name}_file ${file})
+  set(base_${name}_defines ${ARGN})
+endmacro()
+base(tiled gemm/tiled.cu -DELEM_f32 -DTILE=8)
+base(regtile1d gemm/regtile1d.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DTM=16)
+set(regtile -DELEM_f32 -DBM=128 -DBN=128 -DBK=8 -DTM=8 -DTN=8)
+base(regtile2d gemm/regtile2d.cu ${regtile})
+base(padded gemm/padded.cu ${regtile})
+base(swizzled gemm/swizzled.cu ${regtile})
+base(vectorized gemm/vectorized.cu ${regtile} -DALIGNED=0)
+base(buffered gemm/double_buffered.cu ${regtile} -DSTAGES=3 -DALIGNED=0)
+base(warptile gemm/warptile.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
+     -DBAND=16 -DALIGNED=0)
+base(wmma gemm/wmma.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=32 -DWM=32 -DWN=64 -DALIGNED=0)
+base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=2 -DBAND=8
+     -DALIGNED=1)
+
+set(file gemm/tiled.cu)
+rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
+            tsr_barrier();" "b += b_step;" "shared memory")
+rung_mutant(tiled_second_barrier tiled ${file} "sum);
+            tsr_barrier();" "sum);" "race")
+rung_mutant(tiled_k_off_by_one tiled ${file} "k0 + a_k < args.k ? *a" "k0 + a_k <= args.k ? *a" "")
+rung_mutant(tiled_k_tail tiled ${file} "k0 < args.k; k0 += TILE" "k0 + TILE <= args.k; k0 += TILE" "")
+rung_mutant(tiled_row_off_by_one tiled ${file} "row0 + a_m < args.m &&" "row0 + a_m <= args.m &&" "")
+rung_mutant(tiled_column_guard tiled ${file} "if (row0 + y < args.m && col0 + x < args.n)" "if (row0 + y < args.m)" "")
+rung_mutant(tiled_turned tiled ${file} "As[y][k]" "As[k][y]" "")
+rung_mutant(tiled_short_sum tiled ${file} "k < TILE; k++" "k < TILE - 1; k++" "")
+rung_mutant(tiled_batch_step tiled ${file} "z += gridDim.z" "z += gridDim.z + 1" "")
+
+set(file gemm/regtile1d.cu)
+rung_mutant(regtile1d_first_barrier regtile1d ${file} "b.next += b.tile_stride;
+            tsr_barrier();" "b.next += b.tile_stride;" "shared memory")
+rung_mutant(regtile1d_second_barrier regtile1d ${file} "            }
+            tsr_barrier();" "            }" "race")
+rung_mutant(regtile1d_k_tail regtile1d ${file} "args.k - k0 < BK ? (int)(args.k - k0) : BK" "BK" "")
+rung_mutant(regtile1d_no_advance regtile1d ${file} "b.next += b.tile_stride;" "" "")
+rung_mutant(loader_row_guard regtile1d tile/load.h "i * loader->row_step < loader->rows && " "" "")
+rung_mutant(loader_k_off_by_one regtile1d tile/load.h "< depth - loader->k" "<= depth - loader->k" "")
+
+set(file gemm/regtile2d.cu)
+rung_mutant(regtile2d_first_barrier regtile2d ${file} "b.next += b.tile_stride;
+            tsr_barrier();" "b.next += b.tile_stride;" "shared memory")
+rung_mutant(regtile2d_second_barrier regtile2d ${file} "            }
+            tsr_barrier();" "            }" "race")
+rung_mutant(regtile2d_fragment regtile2d ${file} "Bs[k * BN + x * TN]" "Bs[k * BN + (x ^ 1) * TN]" "")
+rung_mutant(regtile2d_row_off_by_one regtile2d ${file} "y * TM + i, col0" "y * TM + i + 1, col0" "")
+
+rung_mutant(padded_gaps padded gemm/padded.cu "row / 32 * 4" "row / 16 * 4" "")
+rung_mutant(padded_pitch padded gemm/padded.cu "PITCH_A = BM + BM / 8 - 4" "PITCH_A = BM" "")
+rung_mutant(swizzled_stores swizzled gemm/swizzled.cu "(row >> 5 ^ k) & 7" "(row >> 4 ^ k) & 7" "")
+rung_mutant(swizzled_loads swizzled gemm/swizzled.cu "(ya ^ i ^ (k & 7) << 2)" "(ya ^ i ^ (k & 3) << 2)" "")
+rung_mutant(vectorized_one_k vectorized gemm/vectorized.cu "padded(row, k + j, pitch)" "padded(row, k, pitch)" "")
+rung_mutant(vectorized_barrier vectorized gemm/vectorized.cu "b.next += b.tile_stride;
+            tsr_barrier();" "b.next += b.tile_stride;" "shared memory")
+rung_mutant(quad_off_by_one vectorized tile/load_quad.h "j < inside ? from[j]" "j <= inside ? from[j]" "")
+
+set(file gemm/double_buffered.cu)
+rung_mutant(buffered_wait_late buffered ${file} "tsr_copy_wait(STAGES - 2)" "tsr_copy_wait(STAGES - 1)" "")
+rung_mutant(buffered_barrier buffered ${file} "tsr_barrier();             /* for" "/* for" "")
+rung_mutant(buffered_wrong_stage buffered ${file} "(stage == 0 ? LAST_STAGE : stage - STAGE)" "stage" "")
+rung_mutant(buffered_stage_wraps_early buffered ${file} "stage == LAST_STAGE ? 0" "stage == LAST_STAGE - STAGE ? 0" "")
+rung_mutant(buffered_k_tail buffered ${file} "(int)((args.k - 1) % BK) + 1 : BK" "BK : BK" "")
+rung_mutant(buffered_commit buffered ${file} "            tsr_copy_commit();
+
+            const elem" "            const elem" "")
+rung_mutant(buffered_lost_tile buffered ${file} "t + STAGES - 1 < tiles" "t + STAGES < tiles" "")
+rung_mutant(buffered_batch_barrier buffered ${file} "tsr_barrier(); /* the next" "/* the next" "")
+rung_mutant(copy_row_guard buffered tile/async_tile.h "row < s->rows && k < depth" "k < depth" "")
+rung_mutant(copy_advance buffered tile/async_tile.h "s->next += depth * k_stride" "s->next += bk * k_stride" "")
+
+set(file tile/warp_product.h)
+rung_mutant(warptile_wait warptile ${file} "tsr_copy_wait(STAGES - 2);
+                tsr_barrier();" "tsr_barrier();" "")
+rung_mutant(warptile_barrier warptile ${file} "tsr_copy_wait(STAGES - 2);
+                tsr_barrier();" "tsr_copy_wait(STAGES - 2);" "")
+rung_mutant(warptile_first_wait warptile ${file} "tsr_copy_wait(STAGES - 2);
+    tsr_barrier();" "tsr_barrier();" "")
+rung_mutant(warptile_stale_fragment warptile ${file} "fa[k % 2][i]" "fa[(k + 1) % 2][i]" "")
+rung_mutant(warptile_wrong_stage warptile ${file} "from_b = shared + stage + BK" "from_b = shared + BK" "")
+rung_mutant(warptile_lane warptile ${file} "(lane >> 1 & 1)" "(lane & 1)" "")
+rung_mutant(warptile_no_advance warptile tile/async_tile.h "    s->next += bk;" "" "")
+
+set(file gemm/wmma.cu)
+rung_mutant(wmma_first_barrier wmma ${file} "tsr_barrier(); /* the tiles" "/* the tiles" "race")
+rung_mutant(wmma_second_barrier wmma ${file} "tsr_barrier(); /* nobody" "/* nobody" "race")
+rung_mutant(wmma_warp_sync wmma ${file} "SCRATCH_PITCH);
+                tsr_warp_sync(TSR_ALL_LANES);" "SCRATCH_PITCH);" "race")
+rung_mutant(wmma_pitch wmma ${file} "(a_k ? BK : BM) + 8" "(a_k ? BK : BM) + 16" "")
+rung_mutant(wmma_layout wmma ${file} "(unsigned)pitch_b, b_k)" "(unsigned)pitch_b, !b_k)" "")
+rung_mutant(wmma_lines_guard wmma tile/tensor_line.h "first_line + line < lines ?" "first_line + line <= lines ?" "")
+
+set(file gemm/mma.cu)
+rung_mutant(mma_wait mma ${file} "tsr_copy_wait(STAGES - 2);
+                tsr_barrier();" "tsr_barrier();" "")
+rung_mutant(mma_barrier mma ${file} "tsr_copy_wait(STAGES - 2);
+                tsr_barrier();" "tsr_copy_wait(STAGES - 2);" "")
+rung_mutant(mma_first_wait mma ${file} "tsr_copy_wait(STAGES - 2);
+    tsr_barrier();" "tsr_barrier();" "")
+rung_mutant(mma_k_tail mma ${file} "t + STAGES - 1 < full ? BK : rest" "BK" "")
+rung_mutant(mma_commit mma ${file} "b_k, ALIGNED);
+                }
+                tsr_copy_commit();" "b_k, ALIGNED);
+                }" "")
+rung_mutant(mma_wrong_stage mma ${file} "(stage == 0 ? LAST_STAGE : stage - STAGE)" "stage" "")
+rung_mutant(mma_stale_step mma ${file} "(step + 1) % STEPS, a_k" "step % STEPS, a_k" "")
+rung_mutant(mma_swizzle_added mma tile/tensor_fragment.h "(offset ^ (unsigned)(step * 32))" "(offset + (unsigned)(step * 32))" "")
+rung_mutant(mma_lane_offset mma tile/tensor_fragment.h "along = is_b ? lane / 8 % 2 : lane / 16" "along = is_b ? lane / 16 : lane / 8 % 2" "")
+rung_mutant(mma_no_swizzle mma tile/tensor_tile.h "const int swap = sizeof(elem) == 2 ? k % 8 : 2 * (k % 4);" "const int swap = 0;" "equivalent")
+rung_mutant(mma_chunk_off_by_one mma tile/tensor_tile.h "inside < CHUNK ? inside : CHUNK" "inside < CHUNK ? inside + 1 : CHUNK" "")
+rung_mutant(mma_tile_missed mma tile/raster.h "place.m = first + inside % rows" "place.m = first" "")
+
+# Compiles each base as it is (mutant_none_BASE) and all mutants.
+function(tessera_rung_mutants target)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/mutants/${target})
+  foreach(base IN LISTS bases)
+    tessera_emu_test_kernel(${target} mutant_none_${base} ${PROJECT_SOURCE_DIR}/kernels/${base_${base}_file}
+                            ${base_${base}_defines})
+  endforeach()
+  foreach(name IN LISTS rung_mutants)
+    set(base ${mutant_${name}_base})
+    tessera_mutate(${name} ${folder}/${name} ${base_${base}_file} main)
+    tessera_emu_test_kernel(${target} mutant_${name} ${main} -I${folder}/${name} ${base_${base}_defines})
+  endforeach()
+  file(CONFIGURE OUTPUT ${folder}/mutants.def CONTENT "@rung_table@" @ONLY)
+  target_include_directories(${target} PRIVATE ${folder} ${PROJECT_SOURCE_DIR}/kernels)
+endfunction()
+
+if(TARGET unit_emu_mutants)
+  tessera_rung_mutants(unit_emu_mutants)
+endif()

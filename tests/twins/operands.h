@@ -1,0 +1,218 @@
+/* Operands by which tensor cores and their twins are compared: random and special values, the same on every machine.
+ * For C and CUDA. */
+#ifndef TESTS_TWINS_OPERANDS_H
+#define TESTS_TWINS_OPERANDS_H
+
+#include <stdint.h>
+#include <string.h>
+
+enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS = 10 };
+
+/* X(name, seed, bits of an element of A and B, exponent bits, fraction bits). K is 32 bytes of elements. No exponent
+ * bits: an integer; the lower bits of tf32 are random, too. */
+#define TWINS(X)                \
+    X(mma_bf16, 1, 16, 8, 7)    \
+    X(mma_f16, 2, 16, 5, 10)    \
+    X(mma_tf32, 3, 32, 8, 23)   \
+    X(wgmma_bf16, 5, 16, 8, 7)  \
+    X(wgmma_f16, 6, 16, 5, 10)  \
+    X(wgmma_tf32, 7, 32, 8, 23) \
+    X(wgmma_e4m3, 8, 8, 4, 3)   \
+    X(wgmma_e5m2, 9, 8, 5, 2)   \
+    X(wgmma_s8, 12, 8, 0, 0)    \
+    X(wgmma_u8, 13, 8, 0, 0)
+
+typedef struct twin_format {
+    int seed, bits, exponent_bits, fraction_bits;
+} twin_format;
+
+/* One case, as the kernel takes it: rows of A and B are 32 bytes along K. */
+typedef struct twin_case {
+    uint32_t a[TWIN_M * TWIN_ROW_WORDS], b[TWIN_N * TWIN_ROW_WORDS], c[TWIN_M * TWIN_N];
+} twin_case;
+
+/* The elements of a case, each in a word: rows of K. */
+typedef struct twin_elements {
+    uint32_t a[TWIN_M * 32], b[TWIN_N * 32], c[TWIN_M * TWIN_N];
+} twin_elements;
+
+/* A linear congruence with Knuth's multiplier. */
+static inline uint32_t twin_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)(*state >> 32);
+}
+
+static inline int twin_below(uint64_t *state, int limit)
+{
+    return (int)(((uint64_t)twin_random(state) * (uint32_t)limit) >> 32);
+}
+
+static inline int twin_exponent(uint64_t *state, int bits, int low, int high)
+{
+    const int most = (1 << bits) - 2, exponent = low + twin_below(state, high - low + 1) + (1 << (bits - 1)) - 1;
+    return exponent < 0 ? 0 : exponent > most ? most : exponent;
+}
+
+/* A float of random sign and fraction whose exponent lies between two. */
+static inline uint32_t twin_float(uint64_t *state, const twin_format *f, int low, int high)
+{
+    const uint32_t exponent = (uint32_t)twin_exponent(state, f->exponent_bits, low, high);
+    const uint32_t fraction = twin_random(state) & ((1u << f->fraction_bits) - 1), sign = twin_random(state) & 1;
+    return sign << (f->exponent_bits + f->fraction_bits) | exponent << f->fraction_bits | fraction;
+}
+
+static inline uint32_t twin_accumulator(uint64_t *state, int low, int high)
+{
+    const uint32_t exponent = (uint32_t)twin_exponent(state, 8, low, high);
+    const uint32_t sign = twin_random(state) & 1, fraction = twin_random(state) & 0x7fffff;
+    return sign << 31 | exponent << 23 | fraction;
+}
+
+/* The exponents of A and B, and of the accumulators: 0 ordinary, 1 wide, 2 cancelling, 3 large accumulators, 4 small
+ * ones, 5 with special values, 6 subnormal, 7 overflowing, 8 sparse, 9 with few bits. */
+typedef struct twin_range {
+    int low, high, c_low, c_high;
+} twin_range;
+
+static inline twin_range twin_range_of(const twin_format *f, int kind)
+{
+    const int most = f->exponent_bits == 8 ? 20 : f->exponent_bits == 5 ? 14 : 7;
+    const twin_range ranges[TWIN_KINDS] = {{-2, 2, -2, 4},
+                                           {-most / 2, most / 2, -most, most},
+                                           {-3, 3, -6, 6},
+                                           {-1, 1, 15, 30},
+                                           {0, 3, -30, -8},
+                                           {-2, 2, -2, 4},
+                                           {-9, -3, -30, -5},
+                                           {most - 2, most + 1, 20, 40},
+                                           {-most / 3, most / 3, -20, 20},
+                                           {-most / 2, most / 2, -10, 10}};
+    const twin_range subnormal8 = {-70, -60, -140, -115}, subnormal5 = {-18, -10, -40, -15};
+    const twin_range overflowing8 = {58, 64, 115, 127};
+    if (kind == 6 && f->exponent_bits != 4)
+        return f->exponent_bits == 8 ? subnormal8 : subnormal5;
+    return kind == 7 && f->exponent_bits == 8 ? overflowing8 : ranges[kind];
+}
+
+static inline void twin_make_integers(uint64_t *state, int kind, int k, twin_elements *out)
+{
+    for (int i = 0; i < TWIN_M * k; i++)
+        out->a[i] = twin_random(state) & 255;
+    for (int i = 0; i < TWIN_N * k; i++)
+        out->b[i] = twin_random(state) & 255;
+    for (int i = 0; i < TWIN_M * TWIN_N; i++)
+        out->c[i] = kind < 5 ? twin_random(state) : (uint32_t)(twin_below(state, 2000) - 1000);
+    for (int i = 0; kind == 9 && i < TWIN_M * k; i++)
+        out->a[i] = 128 | (twin_random(state) & 127);
+    for (int i = 0; kind == 9 && i < TWIN_M * TWIN_N; i++)
+        out->c[i] = 0x7fffffffu - (uint32_t)twin_below(state, 100);
+}
+
+/* Pairs of products that (nearly) cancel. */
+static inline void twin_cancel(uint64_t *state, const twin_format *f, int k, twin_elements *out)
+{
+    for (int i = 0; i + 1 < k; i += 2) {
+        if (twin_below(state, 8) == 0)
+            continue;
+        for (int m = 0; m < TWIN_M; m++)
+            out->a[m * k + i + 1] = out->a[m * k + i] ^ 1u << (f->bits - 1);
+        for (int n = 0; n < TWIN_N; n++)
+            out->b[n * k + i + 1] = out->b[n * k + i] ^ ((twin_random(state) & 7) == 0 ? 1u : 0u);
+    }
+}
+
+/* Any bits, infinities, NaNs, zeros. */
+static inline void twin_make_special(uint64_t *state, const twin_format *f, int k, twin_elements *out)
+{
+    const uint32_t all = f->bits == 32 ? 0xffffffffu : (1u << f->bits) - 1, sign = 1u << (f->bits - 1);
+    const uint32_t infinity = ((1u << f->exponent_bits) - 1) << f->fraction_bits,
+                   fraction = (1u << f->fraction_bits) - 1;
+    for (int i = 0; i < TWIN_M * k; i++)
+        if (twin_below(state, k * 2) == 0)
+            out->a[i] = twin_random(state) & all;
+    for (int i = 0; i < TWIN_N * k; i++)
+        if (twin_below(state, k * 3) == 0)
+            out->b[i] = twin_random(state) & all;
+    for (int i = 0; i < TWIN_M * k; i++)
+        if (twin_below(state, k * 16) == 0) {
+            out->a[i] = infinity | (twin_below(state, 2) ? sign : 0);
+            if (twin_below(state, 3) == 0)
+                out->a[i] |= twin_random(state) & fraction;
+        }
+    for (int i = 0; i < TWIN_N * k; i++)
+        if (twin_below(state, k * 32) == 0)
+            out->b[i] = infinity | (twin_below(state, 2) ? sign : 0);
+    for (int i = 0; i < TWIN_N * k; i++)
+        if (twin_below(state, k * 8) == 0)
+            out->b[i] = 0;
+    for (int i = 0; i < TWIN_M * TWIN_N; i++) {
+        if (twin_below(state, 20) == 0)
+            out->c[i] = twin_random(state);
+        if (twin_below(state, 60) == 0)
+            out->c[i] = 0x7f800000u | (twin_random(state) & 0x80000000u);
+        if (twin_below(state, 10) == 0)
+            out->c[i] = twin_below(state, 2) ? 0 : 0x80000000u;
+    }
+}
+
+static inline void twin_make_floats(uint64_t *state, const twin_format *f, int number, int k, twin_elements *out)
+{
+    const int kind = number % TWIN_KINDS;
+    const twin_range range = twin_range_of(f, kind);
+    const uint32_t sign = 1u << (f->bits - 1), fraction = (1u << f->fraction_bits) - 1;
+    for (int i = 0; i < TWIN_M * k; i++)
+        out->a[i] = twin_float(state, f, range.low, range.high);
+    for (int i = 0; i < TWIN_N * k; i++)
+        out->b[i] = twin_float(state, f, range.low, range.high);
+    for (int i = 0; i < TWIN_M * TWIN_N; i++)
+        out->c[i] = twin_accumulator(state, range.c_low, range.c_high);
+    if (kind == 2)
+        twin_cancel(state, f, k, out);
+    if (kind == 5)
+        twin_make_special(state, f, k, out);
+    for (int m = 0; kind == 8 && m < TWIN_M; m++) {
+        const int kept = twin_below(state, k);
+        for (int i = 0; i < k; i++)
+            if (i != kept && twin_below(state, 6))
+                out->a[m * k + i] = twin_below(state, 2) ? sign : 0;
+    }
+    for (int i = 0; kind == 9 && i < TWIN_M * k; i++)
+        if (twin_below(state, 2))
+            out->a[i] &= ~fraction;
+    for (int i = 0; kind == 9 && i < TWIN_M * TWIN_N; i++)
+        if (twin_below(state, 4) == 0)
+            out->c[i] = 0;
+    for (int i = 0; kind == 8 && number / TWIN_KINDS % 2 && i < TWIN_M * TWIN_N; i++)
+        out->c[i] = 0;
+}
+
+/* Little-endian machines only, as GPUs are. */
+static inline void twin_make(const twin_format *format, int number, twin_case *out)
+{
+    twin_elements elements;
+    uint64_t state = 1234567ull * (uint64_t)format->seed + 987654321ull * (uint64_t)(number + 1);
+    const int bytes = format->bits / 8, k = 32 / bytes;
+    for (int i = 0; i < 8; i++)
+        twin_random(&state);
+    if (format->exponent_bits == 0)
+        twin_make_integers(&state, number % TWIN_KINDS, k, &elements);
+    else
+        twin_make_floats(&state, format, number, k, &elements);
+    for (int i = 0; i < TWIN_M * k; i++)
+        memcpy((unsigned char *)out->a + i * bytes, &elements.a[i], (size_t)bytes);
+    for (int i = 0; i < TWIN_N * k; i++)
+        memcpy((unsigned char *)out->b + i * bytes, &elements.b[i], (size_t)bytes);
+    memcpy(out->c, elements.c, sizeof out->c);
+}
+
+/* FNV-1a over the results, NaNs and all. */
+static inline uint64_t twin_hash(const uint32_t *words, int count)
+{
+    uint64_t hash = 14695981039346656037ull;
+    for (int i = 0; i < count; i++)
+        hash = (hash ^ words[i]) * 1099511628211ull;
+    return hash;
+}
+
+#endif

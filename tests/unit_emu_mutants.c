@@ -1,0 +1,229 @@
+/* Mutants of the rungs (emu/mutants.cmake): each has one line changed, and must be caught, by the emulator or by a
+ * wrong result. Those that are marked as equivalent must pass; no more than one in twenty may be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "emu/run.h"
+
+typedef void kernel(const tsr_gemm_args args);
+
+/* X(base, dtype of A and B, of C and D, tile's rows, columns, threads along x and y, bytes of shared memory, alignment)
+ */
+#define BASES(X)                                                            \
+    X(tiled, TSR_F32, TSR_F32, 8, 8, 8, 8, 2 * 64 * 4, 1)                   \
+    X(regtile1d, TSR_F32, TSR_F32, 64, 64, 64, 4, 2 * 64 * 16 * 4, 1)       \
+    X(regtile2d, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)    \
+    X(padded, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)       \
+    X(swizzled, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)     \
+    X(vectorized, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)   \
+    X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1) \
+    X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)       \
+    X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)      \
+    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)
+
+#define DECLARE(name, ...) kernel mutant_none_##name;
+BASES(DECLARE)
+#undef DECLARE
+#define MUTANT(name, base, says) kernel mutant_##name;
+#include "mutants.def"
+#undef MUTANT
+
+typedef struct base {
+    const char *name;
+    kernel *function;
+    tsr_dtype dtype_ab, dtype_cd;
+    int bm, bn;
+    unsigned threads_x, threads_y;
+    size_t shared_bytes;
+    int align_elems;
+} base;
+
+enum {
+#define NUMBER(name, ...) BASE_##name,
+    BASES(NUMBER)
+#undef NUMBER
+};
+
+static const base bases[] = {
+#define ENTRY(name, ...) {#name, mutant_none_##name, __VA_ARGS__},
+    BASES(ENTRY)
+#undef ENTRY
+};
+enum { BASE_COUNT = sizeof bases / sizeof bases[0] };
+
+typedef struct mutant {
+    const char *name;
+    kernel *function;
+    int base;
+    const char *says;
+} mutant;
+
+static const mutant mutants[] = {
+#define MUTANT(name, base, says) {#name, mutant_##name, BASE_##base, says},
+#include "mutants.def"
+#undef MUTANT
+};
+enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
+
+/* Tails along all of M, N and K, more steps along K than stages, several tiles, every transpose, a batch. */
+static const struct shape {
+    int m, n, k, batch, trans_a, trans_b;
+} shapes[] = {{65, 70, 141, 1, 0, 0},
+              {130, 33, 75, 2, 0, 1},
+              {64, 128, 128, 1, 1, 0},
+              {31, 66, 37, 1, 1, 1},
+              {128, 128, 64, 2, 0, 0}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
+
+typedef struct matrices {
+    float a[MOST], b[MOST], d[MOST]; /* bytes for any dtype */
+} matrices;
+
+/* Small integers: sums are exact, also in the 16 bits of D, which the values are scaled for. */
+static void fill(tsr_dtype dtype, void *array, unsigned seed)
+{
+    for (int i = 0; i < MOST; i++)
+        tsr_store_element(dtype, array, i, (seed = seed * 1664525u + 1013904223u) >> 28 == 0 ? 2 : seed >> 31);
+}
+
+static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
+{
+    const int align = b->align_elems;
+    const long long lda = ((s->trans_a ? s->m : s->k) + align - 1) / align * align;
+    const long long ldb = ((s->trans_b ? s->k : s->n) + align - 1) / align * align;
+    const long long ldd = (s->n + align - 1) / align * align;
+    return (tsr_gemm_args){.a = x->a,
+                           .b = x->b,
+                           .d = x->d,
+                           .m = s->m,
+                           .n = s->n,
+                           .k = s->k,
+                           .lda = lda,
+                           .ldb = ldb,
+                           .ldd = ldd,
+                           .batch = s->batch,
+                           .batch_a = lda * (s->trans_a ? s->k : s->m),
+                           .batch_b = ldb * (s->trans_b ? s->n : s->k),
+                           .batch_d = ldd * s->m,
+                           .alpha = 1,
+                           .trans_a = s->trans_a,
+                           .trans_b = s->trans_b,
+                           .split = 1};
+}
+
+/* The grid has one layer, so that each CTA does all problems of the batch. */
+static tsr_status run(const base *b, kernel *function, const char *name, const tsr_gemm_args *g,
+                      unsigned long long seed)
+{
+    const tsr_emu_job job = {.name = name,
+                             .kernel = function,
+                             .args = g,
+                             .dtype_a = b->dtype_ab,
+                             .dtype_b = b->dtype_ab,
+                             .dtype_c = b->dtype_cd,
+                             .dtype_d = b->dtype_cd,
+                             .grid = {((g->m + b->bm - 1) / b->bm) * ((g->n + b->bn - 1) / b->bn), 1, 1},
+                             .threads_x = b->threads_x,
+                             .threads_y = b->threads_y,
+                             .shared_bytes = b->shared_bytes,
+                             .seed = seed,
+                             .workers = 2};
+    return tsr_emu_run(&job);
+}
+
+static int is_right(const base *b, const tsr_gemm_args *g, const matrices *x)
+{
+    for (long long z = 0; z < g->batch; z++)
+        for (long long i = 0; i < g->m; i++)
+            for (long long j = 0; j < g->n; j++) {
+                double sum = 0;
+                for (long long k = 0; k < g->k; k++)
+                    sum += tsr_load_element(b->dtype_ab, x->a,
+                                            z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
+                           tsr_load_element(b->dtype_ab, x->b,
+                                            z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
+                if (tsr_load_element(b->dtype_cd, x->d, z * g->batch_d + i * g->ldd + j) != sum)
+                    return 0;
+            }
+    return 1;
+}
+
+/* 1 if it was caught in some run; what was said of it, or "wrong result". */
+static int is_caught(const base *b, kernel *function, const char *name, const char *says, matrices *x, char said[300])
+{
+    snprintf(said, 300, "passes");
+    for (int s = 0; s < SHAPES; s++)
+        for (unsigned long long seed = 0; seed < SEEDS; seed++) {
+            const tsr_gemm_args g = args_of(b, &shapes[s], x);
+            memset(x->d, 0x7f, sizeof x->d);
+            if (run(b, function, name, &g, seed) != TSR_OK) {
+                snprintf(said, 300, "%s", tsr_last_error());
+                if (strstr(said, says))
+                    return 1;
+            } else if (!*says && seed == 0 && !is_right(b, &g, x)) {
+                snprintf(said, 300, "wrong result");
+                return 1;
+            }
+        }
+    return 0;
+}
+
+static matrices *make_matrices(const base *b)
+{
+    matrices *x = test_malloc(sizeof *x);
+    fill(b->dtype_ab, x->a, 1);
+    fill(b->dtype_ab, x->b, 2);
+    return x;
+}
+
+static void the_kernels_are_right(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BASE_COUNT; i++) {
+        matrices *x = make_matrices(&bases[i]);
+        char said[300];
+        if (is_caught(&bases[i], bases[i].function, bases[i].name, "", x, said))
+            fail_msg("%s: %s", bases[i].name, said);
+        test_free(x);
+    }
+}
+
+static void the_mutants_are_caught(void **state)
+{
+    (void)state;
+    int equivalent = 0, missed = 0;
+    for (int i = 0; i < MUTANTS; i++) {
+        const base *b = &bases[mutants[i].base];
+        const int is_equivalent = strcmp(mutants[i].says, "equivalent") == 0;
+        matrices *x = make_matrices(b);
+        char said[300];
+        const int caught =
+            is_caught(b, mutants[i].function, mutants[i].name, is_equivalent ? "" : mutants[i].says, x, said);
+        print_message("%s: %s\n", mutants[i].name, said);
+        if (caught == is_equivalent)
+            print_error("%s: expected \"%s\", but it %s\n", mutants[i].name, mutants[i].says, said);
+        missed += caught == is_equivalent;
+        equivalent += is_equivalent;
+        test_free(x);
+    }
+    print_message("%d mutants, %d of them equivalent\n", MUTANTS, equivalent);
+    assert_int_equal(missed, 0);
+    assert_true(equivalent * 20 <= MUTANTS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_kernels_are_right),
+        cmocka_unit_test(the_mutants_are_caught),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
