@@ -39,7 +39,8 @@
  *
  * Bound by: as warptile; beside that, a cut costs writing and reading BM x BN sums and the filling of the pipeline.
  *
- * Measured: see docs/LADDER.md and perf/LOG.md. */
+ * Measured on an H200, 2026-11-21: 2176 x 2048 x 2048 in 390 us instead of 469 uncut (cuBLAS 475), 16 x 4096 x 4096 in
+ * 34 us (79), 64 x 4096 x 14336 in 172 us (173). */
 #include "ptx/atomic.h"
 #include "tile/raster.h"
 #include "tile/warp_product.h"
