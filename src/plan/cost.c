@@ -124,16 +124,35 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
     cost_regtile(row, problem, device, 0, out);
 }
 
+/* D's bytes to memory: the copy engine writes whole sectors; what threads store at any alignment, partial ones too. */
+static double output_ns(const tsr_problem *p, const tsr_device *device)
+{
+    const double whole_share = 0.41, partial_share = 0.23; /* of the memory's rate, measured with short sums */
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    const int is_whole = p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
+    return (double)p->m * (double)p->n * (double)p->batch * (double)element /
+           ((is_whole ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
+}
+
+static double input_ns(const tsr_problem *p, const tsr_device *device)
+{
+    const double share = 0.66;
+    return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch *
+           ((double)p->m * (double)p->k + (double)p->k * (double)p->n) / (share * device->memory_bytes_per_s) * 1e9;
+}
+
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
- *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once;
- *   - 145 ns, in which one warp group waits for a stage, multiplies and gives it back.
+ *   - bringing the operands from L2 at 32 bytes a clock; CTAs of a cluster fetch shared parts once;
+ *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
  * A persistent cluster walks `waves` tiles. Cooperative consumers stop multiplying while they store a tile, ping-pong
- * consumers only for the last one. Constants: measured on an H200, perf/LOG.md. */
+ * consumers only for the last one. Memory reads and writes beside that. Constants: fitted to 200 shapes on an H200,
+ * perf/LOG.md. */
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128 };
-    const double step_ns = 145, store_ns_per_value = 0.065, cluster_start_ns = 650;
+    enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
+    const double l2_bytes_per_clock = 31.7, store_ns_per_value = 0.044, cluster_start_ns = 730;
+    const double step_ns = row->bm > 64 ? 177 : 86; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double cluster = tsr_row_cluster(row), values = (double)row->bm * row->bn;
     const double tiles = ceil((double)problem->m / (row->bm * row->cluster_m)) *
@@ -143,12 +162,12 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double step_bytes =
         (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
-    const double l2_ns = step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
+    const double l2_ns = step_bytes / (l2_bytes_per_clock * clock_ghz);
     const double store_ns = store_ns_per_value * values;
     const double work_ns =
         waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) + (row->overlaps_stores ? 1 : waves) * store_ns;
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0), work_ns,
-           least_bytes(problem) / device->memory_bytes_per_s * 1e9, tiles * cluster * steps * step_bytes);
+           fmax(input_ns(problem, device), output_ns(problem, device)), tiles * cluster * steps * step_bytes);
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
@@ -161,4 +180,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     const double busy = warps < 8 ? warps / 8 : 1;
     const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
     settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
+    /* The first tiles' arrival and D by threads, less what the launch's constant already has of them; measured. */
+    const double per_value_ns = 0.245, in_launch_ns = 1230;
+    out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns);
 }
