@@ -2,8 +2,9 @@
  *
  * A warp holds 16 rows of the tile in registers, four lanes a row. Stored from there, 8 lanes would write 2 bytes each
  * to 8 rows, and each 32-byte sector of L2 would be written 16 times. So the warp turns 8 rows at a time in its quarter
- * of the output buffers. Each row lies there as far past a multiple of 16 bytes as it does in D (`skew`), so that
- * aligned chunks of the buffer are aligned chunks of D:
+ * of the output buffers. Each row lies there as far past a multiple of 64 bytes as it does in D
+ * (`skew`), so that aligned chunks of the buffer are aligned chunks of D, and what four lanes store at once is two
+ * whole sectors of L2:
  *
  *      buffer   |   ab cdefghij klmnopqr st      |  row r, PITCH bytes to the next: 8 rows hit different banks
  *      D        ...|   ab|cdefghij|klmnopqr|st...   whole chunks leave by 16 bytes, the two ends by elements
@@ -18,16 +19,17 @@
 
 enum {
     ROWS_CHUNK = 16,
+    ROWS_SPAN = 64, /* of four lanes */
     ROWS_CHUNK_ELEMS = ROWS_CHUNK / OUT_BYTES,
     ROWS_WARP_BYTES = EPILOGUE_BOXES * BOX_BYTES / 4,
     /* Columns that are turned at once: so many lines of 128 bytes, a divisor of the tile's, as fit with a chunk for the
      * skew. */
     ROWS_LINES = BN / BOX_COLS,
-    ROWS_FIT = (ROWS_WARP_BYTES / 8 - ROWS_CHUNK) / 128,
+    ROWS_FIT = (ROWS_WARP_BYTES / 8 - ROWS_SPAN - ROWS_CHUNK) / 128,
     ROWS_COLS = BOX_COLS * (ROWS_FIT >= 3 && ROWS_LINES % 3 == 0   ? 3
                             : ROWS_FIT >= 2 && ROWS_LINES % 2 == 0 ? 2
                                                                    : 1),
-    ROWS_PITCH = ROWS_COLS * OUT_BYTES + ROWS_CHUNK
+    ROWS_PITCH = ROWS_COLS * OUT_BYTES + ROWS_SPAN + ROWS_CHUNK
 };
 
 #if defined(OUT_f32)
@@ -42,44 +44,50 @@ enum {
 typedef struct rows_lane {
     tile_element *d; /* the row's first element here; only if `exists` */
     unsigned at;     /* where that lies in the buffer */
-    unsigned skew;   /* d's and at's bytes past a multiple of 16 */
+    unsigned skew;   /* d's and at's bytes past a multiple of 64 */
     int exists, quarter;
 } rows_lane;
 
-/* From the buffer to D. All that is read from shared memory is on its way before the first of it is stored. */
+/* 1 if chunk `i` of the lane, counted from the multiple of 64 bytes, lies wholly in the row. */
+TSR_DEVICE int rows_is_whole(const rows_lane *lane, int i)
+{
+    const unsigned at = (unsigned)(4 * i + lane->quarter) * ROWS_CHUNK;
+    return at >= lane->skew && at + ROWS_CHUNK <= lane->skew + ROWS_COLS * OUT_BYTES;
+}
+
+/* From the buffer to D, a few chunks of a lane at a time: what is read from shared memory is on its way before the
+ * first of it is stored. */
 TSR_DEVICE void rows_store(const rows_lane *lane)
 {
-    enum { CHUNKS = ROWS_COLS / ROWS_CHUNK_ELEMS / 4, ENDS = ROWS_CHUNK_ELEMS / 4 };
-    const unsigned from = lane->at - lane->skew;
+    enum { SPANS = ROWS_COLS * OUT_BYTES / ROWS_SPAN + 1, BATCH = 3, ENDS = ROWS_CHUNK_ELEMS / 4 };
+    const unsigned from = lane->at - lane->skew, head = lane->skew % ROWS_CHUNK;
     unsigned char *const to = (unsigned char *)lane->d - lane->skew;
-    unsigned word[CHUNKS][4] = {{0}}, place[ENDS];
-    tile_element end[ENDS];
     TSR_UNROLL
-    for (int i = 0; i < CHUNKS; i++)
-        if (lane->skew == 0 || 4 * i + lane->quarter > 0)
-            tsr_shared_load_u32x4(from + (unsigned)((4 * i + lane->quarter) * ROWS_CHUNK), word[i]);
-    TSR_UNROLL
-    for (int i = 0; i < ENDS; i++) { /* the head, then the tail */
-        place[i] = lane->skew + (unsigned)((4 * i + lane->quarter) * OUT_BYTES);
-        if (place[i] >= ROWS_CHUNK)
-            place[i] += ROWS_COLS * OUT_BYTES - ROWS_CHUNK;
-        end[i] = rows_get(from + place[i]);
-    }
-    if (!lane->exists)
-        return;
-    TSR_UNROLL
-    for (int i = 0; i < CHUNKS; i++) {
-        tsr_u32x4 out = {0, 0, 0, 0};
+    for (int i = 0; i < SPANS; i += BATCH) {
+        unsigned word[BATCH][4] = {{0}};
         TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            tsr_lane(out, j) = word[i][j];
-        if (lane->skew == 0 || 4 * i + lane->quarter > 0)
-            tsr_store_u32x4((unsigned *)(to + (4 * i + lane->quarter) * ROWS_CHUNK), out);
+        for (int j = 0; j < BATCH; j++)
+            if (rows_is_whole(lane, i + j))
+                tsr_shared_load_u32x4(from + (unsigned)((4 * (i + j) + lane->quarter) * ROWS_CHUNK), word[j]);
+        TSR_UNROLL
+        for (int j = 0; j < BATCH; j++) {
+            tsr_u32x4 out = {0, 0, 0, 0};
+            TSR_UNROLL
+            for (int w = 0; w < 4; w++)
+                tsr_lane(out, w) = word[j][w];
+            if (lane->exists && rows_is_whole(lane, i + j))
+                tsr_store_u32x4((unsigned *)(to + (4 * (i + j) + lane->quarter) * ROWS_CHUNK), out);
+        }
     }
     TSR_UNROLL
-    for (int i = 0; i < ENDS; i++)
-        if (lane->skew != 0)
-            *(tile_element *)(to + place[i]) = end[i];
+    for (int i = 0; i < ENDS; i++) { /* the head's part of a chunk, then the tail's */
+        unsigned place = head + (unsigned)((4 * i + lane->quarter) * OUT_BYTES);
+        if (place >= ROWS_CHUNK)
+            place += ROWS_COLS * OUT_BYTES - ROWS_CHUNK;
+        place += lane->skew - head;
+        if (lane->exists && head != 0)
+            *(tile_element *)(to + place) = rows_get(from + place);
+    }
 }
 
 /* The same at the right edge of D, where `columns` are left. */
@@ -141,7 +149,7 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
             const int columns = right < ROWS_COLS ? (int)right : ROWS_COLS;
             rows_lane lane;
             lane.d = (tile_element *)args->d + z * args->batch_d + row * args->ldd + n + first;
-            lane.skew = (unsigned)((unsigned long long)lane.d % ROWS_CHUNK);
+            lane.skew = (unsigned)((unsigned long long)lane.d % ROWS_SPAN);
             lane.at = boxes->shared + (unsigned)(warp * ROWS_WARP_BYTES + in_warp / 4 * ROWS_PITCH) + lane.skew;
             lane.exists = row < args->m;
             lane.quarter = in_warp % 4;

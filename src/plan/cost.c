@@ -129,6 +129,23 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
     cost_regtile(row, problem, device, 0, out);
 }
 
+/* D's bytes to memory: the copy engine writes whole sectors; what threads store at any alignment, partial ones too. */
+static double output_ns(const tsr_problem *p, const tsr_device *device)
+{
+    const double whole_share = 0.41, partial_share = 0.23; /* of the memory's rate, measured with short sums */
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    const int is_whole = p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
+    return (double)p->m * (double)p->n * (double)p->batch * (double)element /
+           ((is_whole ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
+}
+
+static double input_ns(const tsr_problem *p, const tsr_device *device)
+{
+    const double share = 0.66;
+    return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch *
+           ((double)p->m * (double)p->k + (double)p->k * (double)p->n) / (share * device->memory_bytes_per_s) * 1e9;
+}
+
 /* Cluster tiles of D. */
 static double wgmma_tiles(const tsr_row *row, const tsr_problem *p)
 {
@@ -145,17 +162,18 @@ static double wgmma_step_bytes(const tsr_row *row)
 
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
- *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once;
- *   - 145 ns, in which one warp group waits for a stage, multiplies and gives it back.
+ *   - bringing the operands from L2 at 32 bytes a clock; CTAs of a cluster fetch shared parts once;
+ *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
  * A persistent cluster walks `waves` units, each a part of K of a tile. Cooperative consumers stop multiplying while
  * they store a tile, ping-pong consumers only for the last one. With K split, the last part of each tile reads the sums
- * of all. Constants: measured on an H200, perf/LOG.md. */
+ * of all. Constants: fitted to 200 shapes on an H200, perf/LOG.md. */
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
-    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46 };
-    const double step_ns = 145, store_ns_per_value = 0.065, join_ns = 5000;
+    enum { FLOPS_PER_CLOCK = 4096 };
+    const double l2_bytes_per_clock = 31.7, store_ns_per_value = 0.044, join_ns = 5000;
+    const double step_ns = row->bm > 64 ? 177 : 86; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
-    const double values = (double)row->bm * row->bn, l2_rate = L2_BYTES_PER_CLOCK * clock_ghz;
+    const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;
     const double clusters = fmax(1, floor(device->cuda.sm_count / tsr_row_cluster(row)));
     const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
@@ -206,12 +224,12 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double cluster_start_ns = 650, cluster = tsr_row_cluster(row);
+    const double cluster_start_ns = 730, cluster = tsr_row_cluster(row);
     const double bytes =
         wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row);
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),
            wgmma_ns(row, problem, device, wgmma_split(row, problem, device)),
-           least_bytes(problem) / device->memory_bytes_per_s * 1e9, bytes);
+           fmax(input_ns(problem, device), output_ns(problem, device)), bytes);
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
@@ -224,4 +242,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     const double busy = warps < 8 ? warps / 8 : 1;
     const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
     settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
+    /* The first tiles' arrival and D by threads, less what the launch's constant already has of them; measured. */
+    const double per_value_ns = 0.245, in_launch_ns = 1230;
+    out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns);
 }
