@@ -33,7 +33,7 @@ static double least_bytes(const tsr_problem *p)
 
 double tsr_launch_ns(const tsr_row *row, const tsr_device *device)
 {
-    const double overlap_ns = 1300; /* measured: launches that follow each other in a stream */
+    const double overlap_ns = 2500; /* measured: launches that follow each other in a stream */
     return row->starts_early && device->launch_ns > overlap_ns ? device->launch_ns - overlap_ns : device->launch_ns;
 }
 
@@ -141,7 +141,7 @@ static double output_ns(const tsr_problem *p, const tsr_device *device)
 
 static double input_ns(const tsr_problem *p, const tsr_device *device)
 {
-    const double share = 0.66;
+    const double share = 0.73;
     return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch *
            ((double)p->m * (double)p->k + (double)p->k * (double)p->n) / (share * device->memory_bytes_per_s) * 1e9;
 }
@@ -162,16 +162,16 @@ static double wgmma_step_bytes(const tsr_row *row)
 
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
- *   - bringing the operands from L2 at 32 bytes a clock; CTAs of a cluster fetch shared parts once;
+ *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once;
  *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
  * A persistent cluster walks `waves` units, each a part of K of a tile. Cooperative consumers stop multiplying while
  * they store a tile, ping-pong consumers only for the last one. With K split, the last part of each tile reads the sums
- * of all. Constants: fitted to 200 shapes on an H200, perf/LOG.md. */
+ * of all. Constants: measured on an H200, perf/LOG.md. */
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096 };
-    const double l2_bytes_per_clock = 31.7, store_ns_per_value = 0.044, join_ns = 5000;
-    const double step_ns = row->bm > 64 ? 177 : 86; /* two instructions' rows, or one's */
+    const double l2_bytes_per_clock = 46, store_ns_per_value = 0.044, join_ns = 5000;
+    const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;
     const double clusters = fmax(1, floor(device->cuda.sm_count / tsr_row_cluster(row)));
@@ -224,7 +224,7 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double cluster_start_ns = 730, cluster = tsr_row_cluster(row);
+    const double cluster_start_ns = 650, cluster = tsr_row_cluster(row);
     const double bytes =
         wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row);
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),

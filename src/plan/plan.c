@@ -79,8 +79,10 @@ tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long lon
 {
     tsr_problem slice = *problem;
     long long *const extent = slices.of_rows ? &slice.m : &slice.n;
-    if (slices.width > 0)
+    if (slices.width > 0) {
         *extent = *extent - at < slices.width ? *extent - at : slices.width;
+        slice.workspace_limit_bytes = 0; /* all of it is for copies: K stays whole */
+    }
     return slice;
 }
 
@@ -88,8 +90,7 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
                              size_t limit_bytes)
 {
     const tsr_problem whole = tsr_padded_problem(given, pads);
-    if (!pads || row->work || given->batch != 1 ||
-        tsr_row_workspace(row, &whole, pads, device).total_bytes <= limit_bytes)
+    if (!pads || given->batch != 1 || tsr_row_workspace(row, &whole, pads, device).total_bytes <= limit_bytes)
         return (tsr_slices){0};
     /* The larger copy is cut: B by columns of D, A by rows. */
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
@@ -99,6 +100,8 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
     for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
         slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
         const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
+        if (tsr_row_work(row, &padded, device).grid.x > 0)
+            break; /* it deals out whole problems */
         if (tsr_row_workspace(row, &padded, pads, device).total_bytes <= limit_bytes)
             return slices;
     }
@@ -141,7 +144,7 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
         status = add_step(out, TSR_STEP_PAD, pad, (tsr_work){.split = 1});
     }
     if (status == TSR_OK)
-        status = add_step(out, TSR_STEP_MAIN, choice->row, tsr_row_work(choice->row, &out->padded_problem, device));
+        status = add_step(out, TSR_STEP_MAIN, choice->row, tsr_row_work(choice->row, &padded_slice, device));
     return status;
 }
 

@@ -44,7 +44,8 @@ static double memory_rate(const tsr_cuda_limits *gpu)
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
     enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128, ELEMENT_BYTES = 2 };
-    const double latency_ns = 1000, step_ns = 145, cluster_ns = 700, outers_ns = 5000;
+    const double latency_ns = 1000, step_ns = 145, cluster_ns = 700, outers_ns = 8000;
+    const double start_ns = 1200, wave_ns = 1500; /* of the first CTAs; of those that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
@@ -55,16 +56,21 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double long_bytes = ELEMENT_BYTES * (double)p->batch *
                               ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n);
     const double step_bytes = (double)LINE_BYTES * (row->bm + row->bn);
-    const double memory_ns = long_bytes / memory_rate(gpu);
+    /* Each tile of the shorter side reads the longer operand again; L2 keeps most of it. */
+    const double again = 0.2 * (ceil((double)(p->m < p->n ? p->m : p->n) / row->bm) - 1);
+    const double memory_ns = (1 + again) * long_bytes / memory_rate(gpu);
     const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
     const double l2_ns = busiest * blocks * step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.outers;
+    const double last_bytes = 4.0 * row->bm * row->bn * d.outers / d.cluster; /* what the last CTA of a tile reads */
     const double reduce_ns =
-        (d.cluster > 1 ? cluster_ns : 0) + (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) : 0);
+        (d.cluster > 1 ? cluster_ns : 0) +
+        (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / (L2_BYTES_PER_CLOCK * clock_ghz)
+                      : 0);
     const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
-    return slowest_ns + reduce_ns;
+    return start_ns + slowest_ns + (waves - 1) * wave_ns + reduce_ns;
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
