@@ -132,34 +132,7 @@ void tsr_emu_misuse(const char *rule)
         access(address, size, 1, 1, 1, CALLER); \
     }
 
-READ(read1, 1)
-READ(read2, 2)
-READ(read4, 4)
-READ(read8, 8)
-READ(read16, 16)
-READ(unaligned_read2, 2)
-READ(unaligned_read4, 4)
-READ(unaligned_read8, 8)
-READ(unaligned_read16, 16)
-READ(volatile_read1, 1)
-READ(volatile_read2, 2)
-READ(volatile_read4, 4)
-READ(volatile_read8, 8)
-READ(volatile_read16, 16)
-WRITE(write1, 1)
-WRITE(write2, 2)
-WRITE(write4, 4)
-WRITE(write8, 8)
-WRITE(write16, 16)
-WRITE(unaligned_write2, 2)
-WRITE(unaligned_write4, 4)
-WRITE(unaligned_write8, 8)
-WRITE(unaligned_write16, 16)
-WRITE(volatile_write1, 1)
-WRITE(volatile_write2, 2)
-WRITE(volatile_write4, 4)
-WRITE(volatile_write8, 8)
-WRITE(volatile_write16, 16)
+#include "emu/accesses.def"
 
 /* A struct that is copied whole. */
 void tsr_emu_read_range(const void *address, unsigned long size);
