@@ -119,6 +119,14 @@ static int read_line(char *line, lab_logged_call *call)
     return seen == (LAYOUT_SEEN << 1) - 1 && call->lda >= row_a && call->ldb >= row_b && call->ldc >= call->n ? 1 : -1;
 }
 
+/* NaN is alike too. */
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
 /* By everything that makes calls alike. */
 static int compare_calls(const void *left, const void *right)
 {
@@ -130,8 +138,11 @@ static int compare_calls(const void *left, const void *right)
     for (size_t i = 0; i < sizeof a_keys / sizeof a_keys[0]; i++)
         if (a_keys[i] != b_keys[i])
             return a_keys[i] < b_keys[i] ? -1 : 1;
-    const int alpha = memcmp(&a->alpha, &b->alpha, sizeof a->alpha); /* NaN is alike too */
-    return alpha != 0 ? alpha : memcmp(&a->beta, &b->beta, sizeof a->beta);
+    const uint64_t a_bits[2] = {bits_of(a->alpha), bits_of(a->beta)}, b_bits[2] = {bits_of(b->alpha), bits_of(b->beta)};
+    for (int i = 0; i < 2; i++)
+        if (a_bits[i] != b_bits[i])
+            return a_bits[i] < b_bits[i] ? -1 : 1;
+    return 0;
 }
 
 static int compare_times(const void *left, const void *right)

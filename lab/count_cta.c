@@ -206,7 +206,8 @@ void lab_cta_count_barrier(lab_cta_count *count)
     if (count->stream)
         lab_stream_barrier(count->stream);
     count->sum.barriers++;
-    count->sum.waits += (count->loads + AT_ONCE - 1) / AT_ONCE;
+    const long long waits = (count->loads + AT_ONCE - 1) / AT_ONCE;
+    count->sum.waits += (double)waits;
     count->loads = count->warp_loads = 0;
 }
 

@@ -12,8 +12,6 @@
 
 #include "core/error.h"
 
-extern char **environ;
-
 static const char *const metrics[LAB_EIGHT + 1] = {"sm__throughput.avg.pct_of_peak_sustained_elapsed",
                                                    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
                                                    "l1tex__throughput.avg.pct_of_peak_sustained_active",

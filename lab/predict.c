@@ -97,7 +97,8 @@ static double sm_cycles(const lab_counters *c, double work, double waits, double
 {
     if (ctas <= 0)
         return 0;
-    const double warps = ctas * ((c->threads + 31) / 32) / SCHEDULERS;
+    const int cta_warps = (c->threads + 31) / 32;
+    const double warps = ctas * cta_warps / SCHEDULERS;
     const double stretched = work * (1 + few_warps / warps);
     const double units = ctas * stretched, alone = stretched + waits * load_wait_cycles;
     return pow(pow(units, 4) + pow(alone, 4), 0.25);

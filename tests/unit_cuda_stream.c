@@ -177,7 +177,7 @@ static void every_layout_and_cut(void **unused)
                      .trans_b = variant >> 1 & 1,
                      .in_place = variant >> 2 & 1,
                      .alpha = variant % 5 == 4 ? 0 : 2,
-                     .beta = variant / 8 * 0.5};
+                     .beta = variant >= 8 ? 0.5 * (variant >> 3) : 0};
         make(&p);
         tsr_context *context = open_context("cuda:0", memories[variant % 3]);
         if (run(context, &p) != TSR_OK)
@@ -218,18 +218,18 @@ static void cuts_fit(void **unused)
     (void)unused;
     static const long long sizes[] = {1, 2, 255, 256, 257, 5000, 100003, 3000000};
     for (int i = 0; i < 512; i++)
-        for (double budget = 1e5; budget < 1e12; budget *= 100) {
+        for (long long budget = 100000; budget < 1000000000000; budget *= 100) {
             tsr_problem p = {.m = sizes[i % 8], .n = sizes[i / 8 % 8], .k = sizes[i / 64]};
             tsr_tiles_of t;
             p.a.dtype = p.b.dtype = p.c.dtype = p.d.dtype = TSR_F64;
-            assert_true(tsr_tiles_choose(&p, budget, &t));
+            assert_true(tsr_tiles_choose(&p, (double)budget, &t));
             assert_true(t.m >= 1 && t.n >= 1 && t.k >= 1 && t.m <= p.m && t.n <= p.n && t.k <= p.k);
             assert_true((t.down - 1) * t.m < p.m && t.down * t.m >= p.m);
             assert_true((t.across - 1) * t.n < p.n && t.across * t.n >= p.n);
             assert_true((t.deep - 1) * t.k < p.k && t.deep * t.k >= p.k);
             const double bytes = 8.0 * ((t.across > 1 || t.deep > 1 ? 2.0 : 1.0) * (double)t.k * (double)t.n +
                                         2.0 * (double)t.m * (double)t.k + 2.0 * (double)t.m * (double)t.n);
-            assert_true(bytes <= budget);
+            assert_true(bytes <= (double)budget);
         }
     tsr_problem p = {.m = 5, .n = 5, .k = 5};
     tsr_tiles_of t;

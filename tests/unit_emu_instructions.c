@@ -176,7 +176,8 @@ static void matrices_are_stored(void **state)
             for (int i = 0; i < 64; i++) {
                 const int row = i / 8, column = i % 8;
                 const int r = transposed ? column : row, c = transposed ? row : column;
-                const float expected = matrix < count ? (float)a[from + 2 * matrix + c % 2][4 * r + c / 2] : STALE;
+                const int pair = c / 2;
+                const float expected = matrix < count ? (float)a[from + 2 * matrix + c % 2][4 * r + pair] : STALE;
                 /* The lane that read it back was the neighbour. */
                 assert_true(d[(32 * kind + ((8 * matrix + row) ^ 1)) * 32 + column] == expected);
             }

@@ -75,10 +75,10 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
         product.seen->references++;
     hopper->products[hopper->n_products++] = product;
     const int k = EMU_WGMMA_K_BYTES / tsr_emu_wgmma_types[type].element_bytes;
-    tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)(2 * EMU_WGMMA_M / 4 * k * n), place);
+    tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)2 * EMU_WGMMA_M / 4 * (uint64_t)k * (uint64_t)n, place);
     if (self->id % EMU_GROUP_THREADS == 0)
         tsr_emu_watch_put(self, TSR_WATCH_TENSOR_READ, 0,
-                          (uint64_t)(((product.a_in_registers ? 0 : EMU_WGMMA_M) + n) * EMU_WGMMA_K_BYTES), place);
+                          (uint64_t)((product.a_in_registers ? 0 : EMU_WGMMA_M) + n) * EMU_WGMMA_K_BYTES, place);
 }
 
 void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, unsigned long long b, int accumulate,

@@ -174,7 +174,8 @@ static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;
-    const double clusters = fmax(1, floor(device->cuda.sm_count / tsr_row_cluster(row)));
+    const int clusters_fit = device->cuda.sm_count / tsr_row_cluster(row);
+    const double clusters = fmax(1, clusters_fit);
     const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);

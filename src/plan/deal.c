@@ -23,7 +23,7 @@ static long long divide_up(long long value, long long by)
 static long long count_tiles(const tsr_row *row, const tsr_problem *p)
 {
     const double all = ceil((double)p->m / row->bm) * ceil((double)p->n / row->bn) * (double)p->batch;
-    return all > MAX_TILES / 2 ? -1 : (long long)all;
+    return all > 0.5 * MAX_TILES ? -1 : (long long)all;
 }
 
 static int countable(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)

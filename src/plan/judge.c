@@ -172,14 +172,14 @@ static void price(tsr_choice *choice, const tsr_problem *problem)
     const tsr_problem given = tsr_device_problem(problem, device);
     choice->slices = tsr_choose_slices(choice->row, &given, choice->pads, device, problem->workspace_limit_bytes);
     const long long whole = choice->slices.of_rows ? given.m : given.n, width = choice->slices.width;
-    const double slices = width > 0 ? (double)((whole + width - 1) / width) : 1;
+    const long long slices = width > 0 ? (whole + width - 1) / width : 1;
     const tsr_problem slice = tsr_slice_of(&given, choice->slices, 0);
     const tsr_problem padded = tsr_padded_problem(&slice, choice->pads);
     choice->row->cost(choice->row, &padded, device, &choice->cost);
     if (choice->pads)
         tsr_cost_pad(&slice, &padded, choice->pads, device, &choice->cost);
-    choice->cost.ns *= slices;
-    choice->cost.bytes *= slices;
+    choice->cost.ns *= (double)slices;
+    choice->cost.bytes *= (double)slices;
     choice->transfer_ns = tsr_transfer_ns(problem, device, choice->cost.ns);
 }
 
