@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "emu/machine.h"
+#include "emu/sanitizer.h"
 
 enum { POOL_SLOTS = 32 };
 
@@ -90,8 +91,11 @@ void tsr_emu_slot_keep(emu_cta *slot, tsr_emu_pool *pool)
 void tsr_emu_slot_free(emu_cta *cta)
 {
     const emu_shape shape = cta->shape;
-    if (cta->stacks)
-        munmap(cta->stacks, (size_t)shape.n_threads * EMU_STACK_STRIDE);
+    if (cta->stacks) {
+        const size_t stacks_bytes = (size_t)shape.n_threads * EMU_STACK_STRIDE;
+        tsr_sanitizer_unpoison(cta->stacks, stacks_bytes); /* whoever gets these addresses next */
+        munmap(cta->stacks, stacks_bytes);
+    }
     tsr_emu_reset_named(cta);
     for (unsigned i = 0; cta->threads && i < shape.n_threads; i++) {
         tsr_emu_copies_free(&cta->threads[i].copies, shape.allocator);

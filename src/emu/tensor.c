@@ -22,6 +22,7 @@ enum { LANES = 8, FLOAT_BIAS = 127, FRACTION_BITS = 23, DOUBLE_BIAS = 1023, DOUB
 
 typedef float floats __attribute__((vector_size(32), aligned(4)));
 typedef int32_t ints __attribute__((vector_size(32), aligned(4)));
+typedef uint32_t whole __attribute__((vector_size(32), aligned(4))); /* sums that may wrap where nobody reads them */
 typedef double doubles __attribute__((vector_size(64)));
 typedef int64_t longs __attribute__((vector_size(64)));
 
@@ -138,7 +139,7 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
     const ints is_nothing = top < EMU_OF_ZERO / 2;
     top &= ~is_nothing;
 
-    ints even = {0}, odd = {0}; /* each has at most 16 terms below 2^27 */
+    whole even = {0}, odd = {0}; /* each has at most 16 terms below 2^27, but in lanes with an infinity or NaN */
     const ints base = top - rule->kept_bits - FLOAT_BIAS;
     for (int i = 0; i < k; i++) {
         const floats product = *(const floats *)(b->significands + at + i * b_pitch) * a_sig[i];
@@ -146,14 +147,14 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
         scale = larger(scale, (ints){0}); /* far below: 0 */
         const floats shifted = product * (floats)(scale << FRACTION_BITS);
         if (i % 2)
-            odd += __builtin_convertvector(shifted, ints);
+            odd += (whole) __builtin_convertvector(shifted, ints);
         else
-            even += __builtin_convertvector(shifted, ints);
+            even += (whole) __builtin_convertvector(shifted, ints);
     }
     ints scale = acc_exp - base;
     scale = larger(scale, (ints){0});
-    odd += __builtin_convertvector(acc_sig * (floats)(scale << FRACTION_BITS), ints);
-    const longs total = __builtin_convertvector(even, longs) + __builtin_convertvector(odd, longs);
+    odd += (whole) __builtin_convertvector(acc_sig * (floats)(scale << FRACTION_BITS), ints);
+    const longs total = __builtin_convertvector((ints)even, longs) + __builtin_convertvector((ints)odd, longs);
     floats result = cut_to_float(total, __builtin_convertvector(top - rule->kept_bits, longs), rule->cut);
 
     const ints is_special = top > EMU_OF_SPECIAL / 2;
