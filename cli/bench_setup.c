@@ -45,8 +45,8 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
         return cli_failure(session->self, "%s", tsr_last_error());
     if (is_auto)
         open_device(session, "cuda:0", out); /* none is no failure */
-    for (size_t i = 0; i < out->count; i++)
-        out->items[i].flags = session->set->batch_invariant ? TSR_BATCH_INVARIANT : 0;
+    for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
+        lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
     if (session->set->graph && !out->items[out->count - 1].device.is_cuda)
         return cli_failure(session->self, "--graph: no GPU is measured here");
     add_peers(session, peers, out);

@@ -72,6 +72,13 @@ tsr_status lab_bench_capture(lab_bench *bench)
     return TSR_OK;
 }
 
+void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word)
+{
+    const size_t used = strlen(bench->label);
+    bench->flags = flags;
+    snprintf(bench->label + used, sizeof bench->label - used, ", %s", word);
+}
+
 static void *stream_of(const lab_bench *bench)
 {
     return bench->captured ? bench->timer.ops->stream(bench->timer.state) : NULL;

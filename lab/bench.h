@@ -37,6 +37,8 @@ tsr_status lab_bench_open(const char *device, int threads, lab_bench *out);
 /* From now on calls are captured in a graph and its replays are timed: what the GPU needs, without the host's share.
  * TSR_UNSUPPORTED on a CPU. */
 tsr_status lab_bench_capture(lab_bench *bench);
+/* Flags of all problems from now on; results name them by `word`. */
+void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word);
 void lab_bench_close(lab_bench *bench); /* a zeroed struct is fine */
 /* Adds a peer that runs on this kind of device. When it is not there, the status says so and tsr_last_error() why;
  * the benchmark goes on without. */

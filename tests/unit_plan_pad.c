@@ -190,7 +190,7 @@ enum { M = 70, N = 71, K = 73 };
 static void aligned_product(tsr_context *context, const uint16_t *a, const uint16_t *b, uint16_t *d)
 {
     enum { LD = 80 };
-    uint16_t *wide_a = aligned_alloc(256, 2 * M * LD + 192),
+    uint16_t *wide_a = aligned_alloc(256, (2 * M * LD + 255) / 256 * 256),
              *wide_b = aligned_alloc(256, (2 * K * LD + 255) / 256 * 256);
     for (int i = 0; i < M; i++)
         memcpy(wide_a + i * LD, a + i * K, 2 * K);
