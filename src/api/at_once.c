@@ -20,8 +20,18 @@ static int is_plain_run(const tsr_run_args *args)
 static int is_plain(const tsr_operand *operand, tsr_dtype dtype)
 {
     return operand->dtype == dtype && operand->memory == TSR_HOST &&
-           operand->align_bytes <= (dtype == TSR_F64 ? 8u : 4u) && (operand->reserved[0] | operand->reserved[1]) == 0 &&
-           operand->batch_stride >= 0;
+           (operand->reserved[0] | operand->reserved[1]) == 0 && operand->batch_stride >= 0;
+}
+
+/* At most an element's alignment is promised: what any pointer has. */
+static int promises_nothing(const tsr_operand *operand)
+{
+    return operand->align_bytes <= (operand->dtype == TSR_F64 ? 8u : 4u);
+}
+
+static int keeps_promise(const tsr_operand *operand, const void *data)
+{
+    return ((uintptr_t)data & (operand->align_bytes - 1)) == 0;
 }
 
 int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
@@ -33,7 +43,8 @@ int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_
         return 0;
     if (!is_plain(&desc->a, dtype) || !is_plain(&desc->b, dtype) || !is_plain(&desc->c, dtype) ||
         !is_plain(&desc->d, dtype) || (unsigned)desc->a.trans > TSR_T || (unsigned)desc->b.trans > TSR_T ||
-        desc->c.trans != TSR_N || desc->d.trans != TSR_N)
+        desc->c.trans != TSR_N || desc->d.trans != TSR_N || !promises_nothing(&desc->a) ||
+        !promises_nothing(&desc->b) || !promises_nothing(&desc->c) || !promises_nothing(&desc->d))
         return 0;
     const int trans_a = desc->a.trans == TSR_T, trans_b = desc->b.trans == TSR_T;
     const tsr_gemm_args g = {
@@ -105,5 +116,6 @@ int tsr_planned_at_once(const tsr_planned *planned, const tsr_run_args *args)
         .trans_b = p->b.trans == TSR_T,
         .split = 1,
     };
-    return is_plain_run(args) && tsr_run_at_once(planned->steps[0].row, &planned->target->device, &g);
+    return is_plain_run(args) && keeps_promise(&p->a, g.a) && keeps_promise(&p->b, g.b) && keeps_promise(&p->c, g.c) &&
+           keeps_promise(&p->d, g.d) && tsr_run_at_once(planned->steps[0].row, &planned->target->device, &g);
 }
