@@ -35,7 +35,7 @@ static const cli_option options[] = {
      .parse = cli_parse_layouts,
      AT(layouts)},
     {.name = "--vs",
-     .value = "cublas|openblas|blis",
+     .value = "cublas|openblas|blis|onednn",
      .help = "libraries to compare with; one that is missing is told and left out",
      .parse = cli_parse_choices,
      AT(peers)},
