@@ -77,6 +77,11 @@ prints '^kernel +device +cases +failed +elements +worst error / bound$'
 prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
 prints '^4 of 4 kernels passed, [0-9]+ cases, [0-9]+ elements, quick, seed 1$'
 fits_terminal
+expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json
+all=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
+expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --small --every 5
+few=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
+succeeds [ "$few" -gt 5 ] && succeeds [ $((few * 5)) -lt $((all + 5)) ]
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
 is_json kernel device passed planned cases failed refused elements worst_ratio worst_c bound_c row column value reference \
     bound problem first_failure
