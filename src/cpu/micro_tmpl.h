@@ -108,14 +108,12 @@ static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
-                                                             const int masked)
+/* The sums of a tile; nothing of D is fetched unless `fetch`. */
+static inline __attribute__((always_inline)) void NAME(sums)(V *acc, const tsr_micro *t, const M mask, const int mr,
+                                                             const int nv, const int masked, const int fetch)
 {
-    const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     NAME(place)
     at = {.b = t->b, .row = t->a_row_bytes, .row3 = 3 * t->a_row_bytes, .a_step = t->a_k_bytes, .b_step = t->b_k_bytes};
-    V acc[16 * TSR_TILE_VECTORS];
-
 #pragma GCC unroll 36
     for (int i = 0; i < mr * nv; i++)
         acc[i] = V_ZERO();
@@ -124,7 +122,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     for (int g = 1; g < (mr + 4) / 5; g++)
         at.a[g] = at.a[g - 1] + 5 * at.row;
 
-    int64_t left = t->k, until = t->fetch && left > LEAST_STEPS ? LAST_STEPS : 0;
+    int64_t left = t->k, until = fetch && t->fetch && left > LEAST_STEPS ? LAST_STEPS : 0;
     for (;;) {
         for (; left >= until + UNROLL; left -= UNROLL)
 #pragma GCC unroll 4
@@ -137,6 +135,14 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     }
     for (; left > 0; left--)
         NAME(step)(acc, &at, mask, mr, nv, masked);
+}
+
+static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
+                                                             const int masked)
+{
+    const M mask = M_FIRST(t->n - (nv - 1) * LANES);
+    V acc[16 * TSR_TILE_VECTORS];
+    NAME(sums)(acc, t, mask, mr, nv, masked, 1);
     if (t->alpha == 1 && t->beta == 0 && !t->stream)
         NAME(write)(acc, t, mask, mr, nv, masked, 1);
     else
