@@ -9,6 +9,7 @@
  *   V_SUM(v), the sum of the lanes in a fixed order
  */
 
+/* Asks for the rows 8 steps later, which the next call packs: prefetchers see only pieces of rows. */
 static inline __attribute__((always_inline)) void SNAME(pack_rows_of)(T *out, const int width, const int n, int64_t k,
                                                                       const char *in, int64_t step_bytes)
 {
@@ -16,12 +17,17 @@ static inline __attribute__((always_inline)) void SNAME(pack_rows_of)(T *out, co
     const M some = M_FIRST(n - whole), rest = M_FIRST(width - padded);
     for (int64_t p = 0; p < k; p++, in += step_bytes, out += width) {
         const S *row = (const S *)in;
+        const char *later = in + 8 * step_bytes;
         int j = 0;
-        for (; j < whole; j += LANES)
+        for (; j < whole; j += LANES) {
+            __builtin_prefetch(later + j * (int)sizeof(S));
             V_STORE(out + j, S_LOAD(row + j));
+        }
         V last = V_ZERO();
-        if (whole < n)
+        if (whole < n) {
+            __builtin_prefetch(later + whole * (int)sizeof(S));
             last = S_LOAD_MASK(some, row + whole);
+        }
         for (; j < padded; j += LANES, last = V_ZERO())
             V_STORE(out + j, last);
         if (j < width)
