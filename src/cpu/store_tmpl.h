@@ -83,14 +83,14 @@ static inline __attribute__((always_inline)) void SNAME(pack_strip)(T *out, int 
 
 static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
 {
-    enum { TAIL = MR % LANES }; /* of a panel of A */
+    enum { TAIL = MR % LANES }; /* of a panel of A; rows are never 0 */
     T *out = to;
     const char *in = from;
     for (int j = 0; j < n; j += LANES, out += LANES, in += LANES * step_bytes) {
         const int columns = width - j < LANES ? width - j : LANES, rows = n - j < LANES ? n - j : LANES;
         if (rows == LANES) /* columns too then */
             SNAME(pack_strip)(out, width, LANES, LANES, k, in, step_bytes);
-        else if (TAIL && rows == TAIL && columns == TAIL)
+        else if (rows == TAIL && columns == TAIL)
             SNAME(pack_strip)(out, width, TAIL, TAIL, k, in, step_bytes);
         else
             SNAME(pack_strip)(out, width, columns, rows, k, in, step_bytes);
