@@ -17,6 +17,7 @@ typedef void kernel(const tsr_gemm_args args);
 TWINS(DECLARE)
 /* A from registers: the same operands, so the same answers. */
 kernel twin_register_bf16, twin_register_tf32, twin_register_e4m3, twin_register_s8;
+kernel twin_register_f16_f16, twin_register_e4m3_f16;
 
 typedef struct twin {
     const char *name;
@@ -112,7 +113,9 @@ static void twins_answer_as_the_hardware(void **state)
     } registers[] = {{TWIN_wgmma_bf16, "register_bf16", twin_register_bf16},
                      {TWIN_wgmma_tf32, "register_tf32", twin_register_tf32},
                      {TWIN_wgmma_e4m3, "register_e4m3", twin_register_e4m3},
-                     {TWIN_wgmma_s8, "register_s8", twin_register_s8}};
+                     {TWIN_wgmma_s8, "register_s8", twin_register_s8},
+                     {TWIN_wgmma_f16_f16, "register_f16_f16", twin_register_f16_f16},
+                     {TWIN_wgmma_e4m3_f16, "register_e4m3_f16", twin_register_e4m3_f16}};
     for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++) {
         twin t = twins[registers[i].as];
         t.name = registers[i].name;

@@ -76,6 +76,9 @@ typedef enum tsr_emu_format {
     TSR_EMU_U8
 } tsr_emu_format;
 void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format);
+/* The same with accumulators of f16, which come and go as floats. */
+void tsr_emu_tensor_f16(float *sum, const float *a, const float *b, int rows, int columns, int k,
+                        tsr_emu_format format);
 
 /* Ends the kernel unless the bytes lie in the CTA's shared memory. */
 void tsr_emu_require_shared(const void *address, unsigned bytes);

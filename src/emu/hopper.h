@@ -95,6 +95,7 @@ typedef struct emu_accumulators {
     float *registers; /* NULL: free */
     float values[EMU_WGMMA_MAX_N / 2];
     int n;
+    int is_f16; /* two to a register */
 } emu_accumulators;
 
 typedef struct emu_store {

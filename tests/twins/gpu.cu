@@ -14,7 +14,7 @@ static const struct {
     const char *name;
     twin_format format;
 } twins[] = {
-#define ENTRY(name, seed, bits, exponent, fraction) {#name, {seed, bits, exponent, fraction}},
+#define ENTRY(name, ...) {#name, {__VA_ARGS__}},
     TWINS(ENTRY)};
 
 static void check(cudaError_t error)
