@@ -33,6 +33,9 @@ typedef const char *tsr_emu_warp_function(void *const lanes[32], unsigned mask);
 void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands);
 #define TSR_EMU_TOGETHER static __attribute__((no_sanitize("thread"), noinline))
 
+/* The lanes of the caller's warp that are at the same call. */
+unsigned tsr_emu_active_mask(void);
+
 /* The lanes in the mask wait for each other and see each other's accesses. */
 void tsr_emu_warp_sync(unsigned mask);
 

@@ -22,11 +22,11 @@ TSR_DEVICE void tsr_wgmma_half(unsigned d[TSR_WGMMA_HALF_REGISTERS], unsigned lo
 #if TSR_EMU
     tsr_emu_wgmma((float *)d, TSR_WGMMA_N, TSR_WGMMA_TYPES, a, b, accumulate, mn_major_a, mn_major_b);
 #else
-#define TSR_WGMMA_ASM(major_a, major_b)                                                                           \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_HALF_P2 ", 0;\n" TSR_WGMMA_NAME                    \
-                 " " TSR_WGMMA_HALF_LIST ", " TSR_WGMMA_HALF_P0 ", " TSR_WGMMA_HALF_P1 ", p, 1, 1, " major_a ", " \
-                 "" major_b ";\n}"                                                                                \
-                 : TSR_WGMMA_HALF_OPERANDS(d)                                                                     \
+#define TSR_WGMMA_ASM(major_a, major_b)                                                                                \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_HALF_P2 ", 0;\n" TSR_WGMMA_NAME " " TSR_WGMMA_HALF_LIST \
+                 ", " TSR_WGMMA_HALF_P0 ", " TSR_WGMMA_HALF_P1 ", p, 1, 1, " major_a ", "                              \
+                 "" major_b ";\n}"                                                                                     \
+                 : TSR_WGMMA_HALF_OPERANDS(d)                                                                          \
                  : "l"(a), "l"(b), "r"(accumulate))
     if (mn_major_a && mn_major_b)
         TSR_WGMMA_ASM("1", "1");
@@ -61,11 +61,11 @@ TSR_DEVICE void tsr_wgmma_half_register_a(unsigned d[TSR_WGMMA_HALF_REGISTERS], 
 #if TSR_EMU
     tsr_emu_wgmma_register_a((float *)d, TSR_WGMMA_N, TSR_WGMMA_TYPES, a, b, accumulate, mn_major_b);
 #else
-#define TSR_WGMMA_ASM(major_b)                                                                                 \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_HALF_P5 ", 0;\n" TSR_WGMMA_NAME                 \
-                 " " TSR_WGMMA_HALF_LIST ", {" TSR_WGMMA_HALF_P0 ", " TSR_WGMMA_HALF_P1 ", " TSR_WGMMA_HALF_P2 \
-                 ", " TSR_WGMMA_HALF_P3 "}, " TSR_WGMMA_HALF_P4 ", p, 1, 1, " major_b ";\n}"                   \
-                 : TSR_WGMMA_HALF_OPERANDS(d)                                                                  \
+#define TSR_WGMMA_ASM(major_b)                                                                                         \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " TSR_WGMMA_HALF_P5 ", 0;\n" TSR_WGMMA_NAME " " TSR_WGMMA_HALF_LIST \
+                 ", {" TSR_WGMMA_HALF_P0 ", " TSR_WGMMA_HALF_P1 ", " TSR_WGMMA_HALF_P2 ", " TSR_WGMMA_HALF_P3          \
+                 "}, " TSR_WGMMA_HALF_P4 ", p, 1, 1, " major_b ";\n}"                                                  \
+                 : TSR_WGMMA_HALF_OPERANDS(d)                                                                          \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate))
     if (mn_major_b)
         TSR_WGMMA_ASM("1");

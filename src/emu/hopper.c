@@ -66,6 +66,7 @@ static void clear(emu_cta *cta)
         while (bar->loads) {
             emu_load *next = bar->loads->next;
             tsr_emu_seen_drop(time, bar->loads->seen);
+            tsr_emu_drop_moment(cta, &bar->loads->moment);
             bar->loads->next = hopper->free_loads;
             hopper->free_loads = bar->loads;
             bar->loads = next;
@@ -82,9 +83,8 @@ static void clear(emu_cta *cta)
         emu_thread_hopper *thread = &hopper->threads[i];
         for (unsigned j = 0; j < thread->n_products; j++)
             tsr_emu_seen_drop(time, thread->products[j].seen);
-        for (unsigned j = 0; j < thread->n_stores; j++)
-            tsr_emu_seen_drop(time, thread->stores[j].seen);
-        thread->n_products = thread->n_stores = 0;
+        thread->n_products = 0;
+        tsr_emu_stores_forget(&cta->threads[i]);
     }
 }
 
@@ -176,6 +176,22 @@ size_t tsr_emu_place_in_slot(const emu_thread *self, unsigned address, size_t by
     return self->window + offset;
 }
 
+emu_moment tsr_emu_moment(emu_thread *self)
+{
+    const emu_moment now = {self->clock, self->cta->shared.time.floor};
+    if (now.clock.seen)
+        now.clock.seen->references++;
+    if (!tsr_emu_clock_advance(&self->cta->shared.time, &self->clock))
+        tsr_emu_misuse("the emulator ran out of clocks");
+    return now;
+}
+
+void tsr_emu_drop_moment(emu_cta *cta, emu_moment *moment)
+{
+    tsr_emu_seen_drop(&cta->shared.time, moment->clock.seen);
+    moment->clock.seen = NULL;
+}
+
 void tsr_emu_release(emu_thread *self, emu_seen **board)
 {
     if (!tsr_emu_clock_release(&self->cta->shared.time, &self->clock, board))
@@ -244,8 +260,12 @@ static void end_window(emu_thread *last, unsigned rank)
     const emu_launch *launch = last->cta->worker->launch;
     emu_cta_hopper *hopper = last->cta->hopper;
     for (unsigned i = 0; i < hopper->n_mbarriers; i++)
-        if (hopper->mbarriers[i].loads && hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
-            tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", last->place);
+        for (const emu_load *load = hopper->mbarriers[i].loads; load; load = load->next) {
+            if (hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
+                tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", load->place);
+            if (load->sender && load->sender->rank == rank)
+                tsr_emu_break("a CTA ends before bulk copies have read its shared memory", load->place);
+        }
     for (unsigned i = 0; i < launch->shape.n_threads; i++) {
         const emu_reach *reach = &last->cta->threads[i].hopper->reached[rank];
         if (reach->clock && hopper->ends[rank]->clocks[i] < reach->clock)

@@ -120,7 +120,10 @@ static void deliver_one(emu_thread *self, emu_mbarrier *bar)
     emu_cta *cta = self->cta;
     emu_load *load = bar->loads;
     bar->loads = load->next;
-    tsr_emu_deliver(cta, load);
+    if (load->sender)
+        tsr_emu_deliver_sent(cta, load);
+    else
+        tsr_emu_deliver(cta, load);
     bar->bytes -= (long long)load->bytes;
     if (!bar->board) {
         bar->board = load->seen;

@@ -130,7 +130,7 @@ INLINE floats round_to_f16(longs total, longs exponent)
     const doubles rounder = (doubles)(shift << DOUBLE_FRACTION_BITS | (longs){0} | 1ll << (DOUBLE_FRACTION_BITS - 1));
     const doubles rounded = (exact + rounder) - rounder;
     const longs is_infinite = (doubles)((longs)rounded & INT64_MAX) >= 0x1p16;
-    const ints result = (ints)__builtin_convertvector(rounded, floats);
+    const ints result = (ints) __builtin_convertvector(rounded, floats);
     const ints infinity = (result & INT32_MIN) | 0x7f800000, mask = __builtin_convertvector(is_infinite, ints);
     return (floats)((infinity & mask) | (result & ~mask));
 }

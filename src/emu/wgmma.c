@@ -104,8 +104,9 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
     product.n = (short)n;
     product.type = (unsigned char)type;
     product.group = hopper->products_committed;
-    product.tile = (unsigned char)own_accumulators(self, d, n, tsr_emu_wgmma_types[type].to_f16, product.accumulate,
-                                                   place);
+    product.tile =
+        (unsigned char)own_accumulators(self, d, n, tsr_emu_wgmma_types[type].to_f16, product.accumulate, place);
+    product.floor = self->cta->shared.time.floor;
     product.seen = self->id % 32 == 0 ? self->clock.seen : NULL;
     if (product.seen)
         product.seen->references++;
@@ -171,7 +172,10 @@ static void read_chunk(emu_thread *warp, unsigned index, const emu_descriptor *d
     if (address + 16 > cta->window_bytes)
         tsr_emu_break("a wgmma descriptor reaches beyond the CTA's shared memory", issued->place);
     const size_t place = tsr_emu_swizzle(warp->window + address, descriptor->row_bytes);
-    if (!tsr_emu_shared_read_async(&cta->shared, place, 16, &clock, cta->hopper->fences, &fault)) {
+    /* Where a barrier of the CTA came since, the present knowledge says too much. */
+    if ((issued->floor != cta->shared.time.floor &&
+         !tsr_emu_shared_unchanged(&cta->shared, place, 16, &clock, issued->floor, &fault)) ||
+        !tsr_emu_shared_read_async(&cta->shared, place, 16, &clock, cta->hopper->fences, &fault)) {
         fault.size = 16;
         tsr_emu_fail_thread(&fault, issued->place);
     }

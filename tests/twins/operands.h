@@ -10,19 +10,19 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
 
 /* X(name, seed, bits of an element of A and B, exponent bits, fraction bits, accumulators are f16). K is 32 bytes of
  * elements. No exponent bits: an integer; the lower bits of tf32 are random, too. */
-#define TWINS(X)                     \
-    X(mma_bf16, 1, 16, 8, 7, 0)      \
-    X(mma_f16, 2, 16, 5, 10, 0)      \
-    X(mma_tf32, 3, 32, 8, 23, 0)     \
-    X(mma_f16_f16, 4, 16, 5, 10, 1)  \
-    X(wgmma_bf16, 5, 16, 8, 7, 0)    \
-    X(wgmma_f16, 6, 16, 5, 10, 0)    \
-    X(wgmma_tf32, 7, 32, 8, 23, 0)   \
-    X(wgmma_e4m3, 8, 8, 4, 3, 0)     \
-    X(wgmma_e5m2, 9, 8, 5, 2, 0)     \
+#define TWINS(X)                       \
+    X(mma_bf16, 1, 16, 8, 7, 0)        \
+    X(mma_f16, 2, 16, 5, 10, 0)        \
+    X(mma_tf32, 3, 32, 8, 23, 0)       \
+    X(mma_f16_f16, 4, 16, 5, 10, 1)    \
+    X(wgmma_bf16, 5, 16, 8, 7, 0)      \
+    X(wgmma_f16, 6, 16, 5, 10, 0)      \
+    X(wgmma_tf32, 7, 32, 8, 23, 0)     \
+    X(wgmma_e4m3, 8, 8, 4, 3, 0)       \
+    X(wgmma_e5m2, 9, 8, 5, 2, 0)       \
     X(wgmma_f16_f16, 10, 16, 5, 10, 1) \
     X(wgmma_e4m3_f16, 11, 8, 4, 3, 1)  \
-    X(wgmma_s8, 12, 8, 0, 0, 0)      \
+    X(wgmma_s8, 12, 8, 0, 0, 0)        \
     X(wgmma_u8, 13, 8, 0, 0, 0)
 
 typedef struct twin_format {
