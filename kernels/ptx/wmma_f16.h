@@ -1,5 +1,6 @@
-/* wmma with accumulators of f16 (sm_70 and later): acc += A * B, all of them 16 x 16 and f16. As in ptx/wmma.h, which
- * lane holds which element is the hardware's secret. PTX ISA, "Warp-level matrix instructions". */
+/* wmma with accumulators of f16 (sm_70 and later): acc += A * B, all of them 16 x 16 and f16; and accumulators of
+ * either type from shared memory. As in ptx/wmma.h, which lane holds which element is the hardware's secret. PTX ISA,
+ * "Warp-level matrix load instruction: wmma.load" and its neighbours. */
 #ifndef TSR_PTX_WMMA_F16_H
 #define TSR_PTX_WMMA_F16_H
 
@@ -20,6 +21,29 @@ TSR_DEVICE void tsr_wmma_load_acc_f16(tsr_wmma_f16_acc *acc, const unsigned shor
 #else
     asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3}, [%4], %5;"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(tsr_shared_address(from_shared)), "r"(stride)
+                 : "memory");
+#endif
+}
+
+/* wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 */
+TSR_DEVICE void tsr_wmma_load_acc(tsr_wmma_acc *acc, const float *from_shared, unsigned stride)
+{
+    float *r = acc->elements;
+#if TSR_EMU
+    const unsigned lane = (threadIdx.x + threadIdx.y * blockDim.x) % 32;
+    tsr_emu_require_shared(from_shared, 64);
+    tsr_emu_wmma_check(from_shared, stride, 4);
+    /* To be counted as four loads of 8 bytes, with the layout of mma's accumulators. */
+    for (unsigned i = 0; i < 4; i++)
+        tsr_emu_matrix_access(from_shared + (lane / 4 + i % 2 * 8) * stride + lane % 4 * 2 + i / 2 * 8, 8, 0);
+    tsr_emu_matrix_pause(1);
+    for (int i = 0; i < 8; i++)
+        r[i] = from_shared[tsr_emu_wmma_index(i, stride, 0)];
+    tsr_emu_matrix_pause(0);
+#else
+    asm volatile("wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], %9;"
+                 : "=f"(r[0]), "=f"(r[1]), "=f"(r[2]), "=f"(r[3]), "=f"(r[4]), "=f"(r[5]), "=f"(r[6]), "=f"(r[7])
                  : "r"(tsr_shared_address(from_shared)), "r"(stride)
                  : "memory");
 #endif

@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { TWIN_SHARED_BYTES = 8192 };
 enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS = 10 };
 
 /* X(name, seed, bits of an element of A and B, exponent bits, fraction bits, accumulators are f16). K is 32 bytes of
- * elements. No exponent bits: an integer; the lower bits of tf32 are random, too. */
+ * elements. No exponent bits: integers; those of 32 bits are words for other instructions than products. The lower bits
+ * of tf32 are random, too. */
 #define TWINS(X)                       \
     X(mma_bf16, 1, 16, 8, 7, 0)        \
     X(mma_f16, 2, 16, 5, 10, 0)        \
@@ -23,7 +25,23 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
     X(wgmma_f16_f16, 10, 16, 5, 10, 1) \
     X(wgmma_e4m3_f16, 11, 8, 4, 3, 1)  \
     X(wgmma_s8, 12, 8, 0, 0, 0)        \
-    X(wgmma_u8, 13, 8, 0, 0, 0)
+    X(wgmma_u8, 13, 8, 0, 0, 0)        \
+    X(wmma_bf16, 14, 16, 8, 7, 0)      \
+    X(wmma_f16, 15, 16, 5, 10, 0)      \
+    X(wmma_f16_f16, 16, 16, 5, 10, 1)  \
+    X(votes, 20, 32, 0, 0, 0)          \
+    X(matches, 21, 32, 0, 0, 0)        \
+    X(shuffles, 22, 32, 0, 0, 0)       \
+    X(redux_1, 23, 32, 0, 0, 0)        \
+    X(redux_2, 24, 32, 0, 0, 0)        \
+    X(bulk_copies, 25, 32, 0, 0, 0)    \
+    X(bulk_send, 26, 32, 0, 0, 0)      \
+    X(bulk_reduce, 27, 32, 0, 0, 0)
+
+/* The same, of kernels that take tensor maps. */
+#define TMA_TWINS(X)                        \
+    X(tma_reduce_integers, 28, 32, 0, 0, 0) \
+    X(tma_reduce_floats, 29, 32, 0, 0, 0)
 
 typedef struct twin_format {
     int seed, bits, exponent_bits, fraction_bits, to_f16;
@@ -116,6 +134,54 @@ static inline void twin_make_integers(uint64_t *state, int kind, int k, twin_ele
         out->c[i] = 0x7fffffffu - (uint32_t)twin_below(state, 100);
 }
 
+/* A word as some type of number, of which neighbours lie close to each other: 0 any, 1 small, 2 the ends of integers, 3
+ * f16, 4 bf16, 5 f32, 6 f64 (two words), 7 subnormal f32, 8 subnormal f16, 9 one of two values. */
+static inline uint32_t twin_word(uint64_t *state, int kind, int index)
+{
+    static const uint32_t ends[8] = {0,           1,           0xffffffffu, 0x7fffffffu,
+                                     0x80000000u, 0x80000001u, 0x80008000u, 0x7c007c00u};
+    const uint32_t any = twin_random(state);
+    const twin_format f16 = {0, 16, 5, 10, 0}, bf16 = {0, 16, 8, 7, 0}, f32 = {0, 32, 8, 23, 0};
+    switch (kind) {
+    case 1:
+        return any & 3;
+    case 2:
+        return ends[any & 7];
+    case 3:
+        return twin_float(state, &f16, -2, 4) | twin_float(state, &f16, -2, 4) << 16;
+    case 4:
+        return twin_float(state, &bf16, -2, 4) | twin_float(state, &bf16, -2, 4) << 16;
+    case 5:
+        return twin_float(state, &f32, -3, 8);
+    case 6:
+        return index % 2 ? (any & 0x800fffffu) | (uint32_t)(1020 + twin_below(state, 8)) << 20 : any;
+    case 7:
+        return any & (index % 3 ? 0x807fffffu : 0x81ffffffu);
+    case 8:
+        return any & 0x87ff83ffu;
+    case 9:
+        return any & 1 ? 0x40490fdbu : 0xc0000000u;
+    default:
+        return any;
+    }
+}
+
+/* A, C: words; B: parts of warps, among them whole warps and single lanes. */
+static inline void twin_make_words(uint64_t *state, int number, twin_elements *out)
+{
+    const int kind = number % TWIN_KINDS;
+    for (int i = 0; i < TWIN_M * TWIN_ROW_WORDS; i++)
+        out->a[i] = twin_word(state, kind, i);
+    for (int i = 0; i < TWIN_N * TWIN_ROW_WORDS; i++)
+        out->b[i] = number % 3 == 0 ? 0xffffffffu : number % 3 == 1 ? twin_random(state) : 1u << twin_below(state, 32);
+    for (int i = 0; i < TWIN_M * TWIN_N; i++)
+        out->c[i] = twin_word(state, kind, i);
+    /* Some warps agree. */
+    for (int i = 0; i < TWIN_M * TWIN_ROW_WORDS; i++)
+        if (number / TWIN_KINDS % 2 && i / 128 % 2)
+            out->a[i] = out->a[i / 128 * 128 + i % 2];
+}
+
 /* Pairs of products that (nearly) cancel. */
 static inline void twin_cancel(uint64_t *state, const twin_format *f, int k, twin_elements *out)
 {
@@ -204,7 +270,9 @@ static inline void twin_make(const twin_format *format, int number, twin_case *o
     const int bytes = format->bits / 8, k = 32 / bytes;
     for (int i = 0; i < 8; i++)
         twin_random(&state);
-    if (format->exponent_bits == 0)
+    if (format->exponent_bits == 0 && format->bits == 32)
+        twin_make_words(&state, number, &elements);
+    else if (format->exponent_bits == 0)
         twin_make_integers(&state, number % TWIN_KINDS, k, &elements);
     else
         twin_make_floats(&state, format, number, k, &elements);
