@@ -127,6 +127,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
         thread->has_grid_waited = 0;
         thread->has_arrived = thread->is_wgmma_fenced = 0;
         thread->products_committed = thread->stores_committed = 0;
+        thread->n_registers = 0;
         for (unsigned j = 0; j < EMU_ACCUMULATORS; j++)
             thread->accumulators[j].registers = NULL;
     }
@@ -303,23 +304,37 @@ unsigned tsr_emu_elected_lane(void)
     return (unsigned)(mixed >> 27) % 32;
 }
 
+/* What setmaxnreg last gave to a thread of the group; 0: it has what it was launched with. */
+static int registers_of(const emu_group *group)
+{
+    return group->n_registers ? group->registers[(group->n_registers - 1) % EMU_MAXNREG_SETS] : 0;
+}
+
 void tsr_emu_set_registers(int count, int raise)
 {
     enum { SM_REGISTERS = 65536 };
     const void *place = __builtin_return_address(0);
-    const emu_thread *self = tsr_emu_hopper_self(place);
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_cta_hopper *hopper = self->cta->hopper;
     emu_group *group = tsr_emu_group_of(self);
     if (count < 24 || count > 256 || count % 8)
         tsr_emu_break("setmaxnreg takes a multiple of 8 from 24 to 256", place);
-    if (group->registers && group->registers != count)
-        tsr_emu_break("threads of a warp group set different numbers of registers", place);
-    (void)raise;
-    group->registers = count;
+    const unsigned number = self->hopper->n_registers++;
+    if (number < group->n_registers) { /* another thread of the group has been here */
+        if (group->registers[number % EMU_MAXNREG_SETS] != count)
+            tsr_emu_break("threads of a warp group set different numbers of registers", place);
+        return;
+    }
+    const int before = registers_of(group);
+    if (before && (raise ? count < before : count > before))
+        tsr_emu_break(raise ? "setmaxnreg.inc to fewer registers than the warp group has"
+                            : "setmaxnreg.dec to more registers than the warp group has",
+                      place);
+    group->registers[group->n_registers++ % EMU_MAXNREG_SETS] = count;
     /* A group that wants more waits for ever unless the others leave it enough. */
     int wanted = 0;
     for (unsigned i = 0; i < hopper->cta_groups; i++) {
-        const int registers = hopper->groups[self->rank * hopper->cta_groups + i].registers;
+        const int registers = registers_of(&hopper->groups[self->rank * hopper->cta_groups + i]);
         if (registers == 0)
             return;
         wanted += registers * EMU_GROUP_THREADS;

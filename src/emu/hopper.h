@@ -21,6 +21,7 @@ enum {
     EMU_WGMMA_K_BYTES = 32,
     EMU_WGMMA_MAX_N = 256,
     EMU_STORES = 16, /* bulk stores in flight, of a thread */
+    EMU_MAXNREG_SETS = 8,
     EMU_CLUSTER_CTAS = 8
 };
 
@@ -81,7 +82,8 @@ typedef struct emu_group {
     struct emu_thread *waiting;
     struct emu_tensor_work *work; /* NULL until the first product */
     int loaded[EMU_ACCUMULATORS];
-    int registers; /* of a thread, by setmaxnreg; 0: as launched */
+    unsigned n_registers;            /* setmaxnreg instructions so far */
+    int registers[EMU_MAXNREG_SETS]; /* what they set, the latest in a ring */
 } emu_group;
 
 typedef struct emu_cta_hopper {
@@ -144,6 +146,7 @@ typedef struct emu_thread_hopper {
     int has_arrived;     /* at the cluster's barrier, and not waited */
     unsigned arrived_phase;
     int is_wgmma_fenced;
+    unsigned n_registers; /* setmaxnreg instructions so far */
     unsigned n_products, products_committed;
     emu_product products[EMU_PRODUCTS];
     emu_accumulators accumulators[EMU_ACCUMULATORS];
