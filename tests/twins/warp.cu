@@ -13,8 +13,11 @@ TSR_DEVICE unsigned with_flag(unsigned result, int flag)
 /* What the lanes of `mask`, of which this is one, make of their words. */
 TSR_DEVICE void ask(unsigned mask, const unsigned a[4], const unsigned c[4], unsigned d[4])
 {
+#if defined(TWIN_matches) || defined(TWIN_shuffles)
     int flag = 0;
-    (void)c, (void)flag;
+#else
+    (void)c;
+#endif
 #if defined(TWIN_votes)
     d[0] = (unsigned)tsr_vote_all(mask, (int)(a[0] & 3));
     d[1] = (unsigned)tsr_vote_any(mask, (int)a[1]);
