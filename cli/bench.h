@@ -9,9 +9,9 @@
 #include "lab/bench.h"
 
 /* Formats beyond those of a report. */
-enum { CLI_BENCH_LADDER = LAB_MD + 1, CLI_BENCH_SVG };
+enum { CLI_BENCH_LADDER = LAB_MD + 1, CLI_BENCH_SVG, CLI_BENCH_REGRET };
 
-enum { CLI_BENCH_PEERS = 3 }; /* of the choices "cublas|openblas|blis" */
+enum { CLI_BENCH_PEERS = 4 }; /* of the choices "cublas|openblas|blis|onednn" */
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;
@@ -22,7 +22,7 @@ typedef struct cli_bench_settings {
     int format;     /* lab_format, or one of the two below; -1: not chosen */
     int compute;    /* of the choices "default|tf32" */
     int instances, graph, batch_invariant;
-    int64_t rounds, threads;
+    int64_t rounds, threads, random, seed;
 } cli_bench_settings;
 
 /* The command at work. */
@@ -60,11 +60,13 @@ int cli_bench_run(const cli_bench_session *session);
 /* `bench --from`: shows the lines of an old file. An exit code. */
 int cli_bench_show(const cli_bench_session *session);
 
-/* Shows records as a ladder or svg. 0 if memory ran out. */
+/* Shows records as a ladder, svg or regret. 0 after a failure, with tsr_last_error(). */
 int cli_bench_show_records(const cli_bench_settings *set, const lab_record *records, size_t count, FILE *to);
 
 /* 1 if --format is ladder or svg. */
 int cli_bench_is_ladder(const cli_bench_settings *set);
+/* 1 if --format shows all records together: ladder, svg or regret. */
+int cli_bench_is_whole(const cli_bench_settings *set);
 
 /* `bench --compare`: measures the lines of an old file again. An exit code. */
 int cli_bench_compare(cli_bench_session *session);

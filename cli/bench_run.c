@@ -109,7 +109,7 @@ static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
 
 static void take_record(session *s, const lab_record *record)
 {
-    if (!cli_bench_is_ladder(s->common.set)) {
+    if (!cli_bench_is_whole(s->common.set)) {
         lab_report_add(&s->report, record);
         return;
     }
@@ -309,14 +309,14 @@ static int bench_to(session *s, FILE *to)
     size_t peers = 0;
     for (size_t d = 0; d < s->devices.count; d++)
         peers += s->devices.items[d].peer_count;
-    const int is_ladder = cli_bench_is_ladder(s->common.set);
+    const int is_whole = cli_bench_is_whole(s->common.set);
     s->report =
-        lab_report_begin(is_ladder ? LAB_TABLE : (lab_format)s->common.set->format, to, kernel_width(), peers > 0);
+        lab_report_begin(is_whole ? LAB_TABLE : (lab_format)s->common.set->format, to, kernel_width(), peers > 0);
     describe(s);
     int code = bench_all(s);
     cli_progress_clear(s->common.progress);
-    if (is_ladder && !cli_bench_show_records(s->common.set, s->records, s->record_count, to))
-        return cli_failure(s->common.self, "out of memory");
+    if (is_whole && !cli_bench_show_records(s->common.set, s->records, s->record_count, to))
+        return cli_failure(s->common.self, "%s", tsr_last_error());
     if (code != CLI_OK)
         return code;
     if (cli_interrupted())
@@ -357,15 +357,19 @@ static int bench_to_file(session *s, const char *path)
 
 static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
 {
-    if (set->sizes != NULL || set->shapes != NULL)
-        return cli_usage_error(self, "--replay brings its own problems: without --sizes and --shapes");
+    if (set->sizes != NULL || set->shapes != NULL || set->random != 0)
+        return cli_usage_error(self, "--replay brings its own problems: without --sizes, --shapes and --random");
     return lab_calls_read(set->replay, out) == TSR_OK ? CLI_CONTINUE : cli_failure(self, "%s", tsr_last_error());
 }
 
 static int read_shapes(const cli_command *self, const cli_bench_settings *set, lab_shapes *out)
 {
-    if (set->sizes != NULL && set->shapes != NULL)
-        return cli_usage_error(self, "--sizes and --shapes exclude each other");
+    if ((set->sizes != NULL) + (set->shapes != NULL) + (set->random != 0) > 1)
+        return cli_usage_error(self, "--sizes, --shapes and --random exclude each other");
+    if (set->random != 0)
+        return lab_shapes_random("--random", set->random, (uint64_t)set->seed, out) == TSR_OK
+                   ? CLI_CONTINUE
+                   : cli_failure(self, "%s", tsr_last_error());
     if (set->shapes == NULL) {
         if (lab_shapes_squares("--sizes", set->sizes != NULL ? set->sizes : "32,256,1024,2048", out) == TSR_OK)
             return CLI_CONTINUE;

@@ -28,6 +28,19 @@ static const cli_option options[] = {
      .help = "problems from a file with \"M N K\" lines and # comments",
      .parse = cli_parse_text,
      AT(shapes)},
+    {.name = "--random",
+     .value = "N",
+     .help = "N problems, M, N and K log-uniform in 1..16384, two of three in multiples of 8",
+     .parse = cli_parse_int,
+     AT(random),
+     .min = 1,
+     .max = LAB_SHAPES_MAX},
+    {.name = "--seed",
+     .value = "S",
+     .help = "of --random (default 1)",
+     .parse = cli_parse_int,
+     AT(seed),
+     .max = INT64_MAX},
     {.name = "--dtype", .value = "T[,T]", .help = "element types (default f32)", .parse = cli_parse_dtypes, AT(dtypes)},
     {.name = "--layout",
      .value = "L[,L]",
@@ -35,7 +48,7 @@ static const cli_option options[] = {
      .parse = cli_parse_layouts,
      AT(layouts)},
     {.name = "--vs",
-     .value = "cublas|openblas|blis",
+     .value = "cublas|openblas|blis|onednn",
      .help = "libraries to compare with; one that is missing is told and left out",
      .parse = cli_parse_choices,
      AT(peers)},
@@ -63,10 +76,12 @@ static const cli_option options[] = {
      .min = 1,
      .max = 100000},
     {.name = "--format",
-     .value = "table|json|csv|md|ladder|svg",
+     .value = "table|json|csv|md|ladder|svg|regret",
      .help =
          "table: a line for each kernel and size; json: one object a line; ladder: kernels down, sizes across, with "
-         "speedups; svg: bars (default ladder for all kernels at --sizes, else table)",
+         "speedups; svg: bars; regret: the fastest GPU instance and the one that the library chooses (default ladder "
+         "for "
+         "all kernels at --sizes, else table)",
      .parse = cli_parse_choice,
      AT(format)},
     {.name = "--compute",
@@ -76,7 +91,7 @@ static const cli_option options[] = {
      AT(compute)},
     {.name = "--from",
      .value = "FILE",
-     .help = "measure nothing: show the lines of an old JSON result as ladder or svg",
+     .help = "measure nothing: show the lines of an old JSON result as ladder, svg or regret",
      .parse = cli_parse_text,
      AT(from)},
     {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
@@ -102,7 +117,7 @@ static int is_all(const cli_bench_settings *set)
 static void set_defaults(cli_bench_settings *set)
 {
     if (set->format < 0)
-        set->format = !set->compare && (set->from || (is_all(set) && !set->shapes && !set->instances))
+        set->format = !set->compare && (set->from || (is_all(set) && !set->shapes && !set->random && !set->instances))
                           ? CLI_BENCH_LADDER
                           : LAB_TABLE;
     if (set->compare || set->from)
@@ -128,6 +143,7 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_failure(self, "no memory");
     set->device = "auto";
     set->rounds = 30;
+    set->seed = 1;
     set->format = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE) {

@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "lab/machine_code.h"
 #include "lab/ncu.h"
 #include "lab/predict.h"
 #include "lab/profile.h"
@@ -108,6 +109,38 @@ static void print_counters(const lab_counters *c)
     printf("  %-22s %14.2f FLOP for each byte between L2 and SMs or L1\n", "intensity", lab_counters_intensity(c));
 }
 
+/* " 96 of 4 bytes, 8 of 16", for instructions in the code. */
+static void print_widths(const char *name, const int count[LAB_WIDTHS])
+{
+    static const char *const bytes[LAB_WIDTHS] = {"up to 4 bytes", "8 bytes", "16 bytes"};
+    const char *before = "";
+    for (int i = 0; i < LAB_WIDTHS; i++)
+        if (count[i]) {
+            if (!*before)
+                printf("  %-22s", name);
+            printf("%s %d of %s", before, count[i], bytes[i]);
+            before = ",";
+        }
+    if (*before)
+        putchar('\n');
+}
+
+static void print_machine_code(const lab_counters *c)
+{
+    const lab_machine_code *code = lab_machine_code_of(c->instance);
+    if (!code) {
+        printf("\nno machine code is recorded of this kernel as it stands (tools/machine-code): widths are the "
+               "source's\n");
+        return;
+    }
+    printf("\nin its machine code, %d bytes, which the counts above and below go by\n", code->code_bytes);
+    print_widths("global loads", code->load);
+    print_widths("global stores", code->store);
+    print_widths("cp.async", code->copy);
+    print_widths("shared loads", code->shared_load);
+    print_widths("shared stores", code->shared_store);
+}
+
 static void print_prediction(const lab_counters *c, const lab_prediction *p, const lab_gpu_spec *gpu)
 {
     const lab_occupancy *o = &p->occupancy;
@@ -149,6 +182,7 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_int(&json, "counted_ctas", c->counted_ctas);
     cli_json_number(&json, "sample_error", c->sample_error);
     cli_json_int(&json, "registers", c->registers);
+    cli_json_int(&json, "has_machine_code", c->has_machine_code);
     cli_json_number(&json, "ffma", c->fma_f32);
     cli_json_number(&json, "flops", c->flops);
     /* As NVIDIA's counters have them: copies by cp.async are loads. */
@@ -162,6 +196,9 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_number(&json, "shared_store_wavefronts", c->shared_store.wavefronts);
     cli_json_number(&json, "copy_wavefronts", c->copy_shared.wavefronts);
     cli_json_number(&json, "instructions", p->instructions);
+    cli_json_number(&json, "l2_read_sectors", p->l2_read_sectors);
+    cli_json_number(&json, "l2_lookup_sectors", p->l2_lookup_sectors);
+    cli_json_number(&json, "l2_miss_sectors", p->l2_miss_sectors);
     cli_json_number(&json, "dram_bytes", p->dram_bytes);
     cli_json_number(&json, "time_us", p->ns * 1e-3);
     cli_json_text(&json, "limiter", lab_limiter_names[p->limiter]);
@@ -204,6 +241,7 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     }
     printf("%s, %lld x %lld x %lld, ", counters.instance, (long long)desc->m, (long long)desc->n, (long long)desc->k);
     print_counters(&counters);
+    print_machine_code(&counters);
     print_prediction(&counters, &prediction, gpu);
     print_eight(&prediction.eight, measured);
     return CLI_OK;

@@ -6,15 +6,26 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
+#include "lab/paper.h"
 
 typedef struct settings {
     int64_t m, n, k;
     tsr_dtype dtype;
     cli_layout layout;
     const char *device;
-    int memory; /* of the choices below: 0 host, 1 device */
+    const lab_gpu_spec *gpu; /* that `device` names, if it need not be here */
+    int memory;              /* of the choices below: 0 host, 1 device; -1: not chosen */
     int format;
+    int64_t align_bytes; /* 0: not chosen */
 } settings;
+
+static int parse_device(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    if (lab_gpu_spec_find(text) == NULL)
+        return cli_parse_device(option, text, to, error);
+    *(const char **)to = text;
+    return 1;
+}
 
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
@@ -29,14 +40,23 @@ static const cli_option options[] = {
      AT(layout)},
     {.name = "--device",
      .value = "D",
-     .help = "auto, cpu, cuda:N or emu (default auto)",
-     .parse = cli_parse_device,
+     .help = "auto, cpu, cuda:N or emu, or one that need not be here: h200, h100, a100, a40, rtx3090 (default auto)",
+     .parse = parse_device,
      AT(device)},
     {.name = "--memory",
      .value = "host|device",
-     .help = "where the operands lie; from host memory a GPU has to copy them (default host)",
+     .help = "where the operands lie; from host memory a GPU has to copy them (default host; device for a GPU that "
+             "need not be here)",
      .parse = cli_parse_choice,
      AT(memory)},
+    {.name = "--align",
+     .value = "BYTES",
+     .help = "what operands' addresses are multiples of (default 256 in device memory, as allocators give it; else the "
+             "element)",
+     .parse = cli_parse_int,
+     AT(align_bytes),
+     .min = 1,
+     .max = 1 << 20},
     {.name = "--format",
      .value = "table|json",
      .help = "json: one object a line (default table)",
@@ -50,6 +70,7 @@ static tsr_gemm_desc describe(const settings *set)
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
     desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = set->memory ? TSR_DEVICE : TSR_HOST;
+    desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = (uint32_t)set->align_bytes;
     return desc;
 }
 
@@ -115,35 +136,55 @@ static int print_table(const settings *set, const cli_route_list *list)
     return whole;
 }
 
-static int route(const cli_command *self, const settings *set, tsr_context *context)
+static int show(const cli_command *self, const settings *set, const cli_route_list *list)
 {
-    cli_route_list list;
-    const tsr_gemm_desc desc = describe(set);
-    if (cli_route(context, &desc, &list) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
-    int code = CLI_OK;
     if (set->format == CLI_FORMAT_JSON)
-        print_json(set, &list);
-    else if (!print_table(set, &list))
-        code = cli_failure(self, "out of memory");
-    if (code == CLI_OK && (list.count == 0 || !list.items[0].applicable))
-        code = cli_failure(self, "no kernel applies");
+        print_json(set, list);
+    else if (!print_table(set, list))
+        return cli_failure(self, "out of memory");
+    return list->count > 0 && list->items[0].applicable ? CLI_OK : cli_failure(self, "no kernel applies");
+}
+
+static int route_here(const cli_command *self, const settings *set)
+{
+    tsr_context *context;
+    cli_route_list list = {NULL, 0};
+    const tsr_gemm_desc desc = describe(set);
+    if (tsr_context_create(set->device, NULL, &context) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    const int code =
+        cli_route(context, &desc, &list) == TSR_OK ? show(self, set, &list) : cli_failure(self, "%s", tsr_last_error());
     cli_route_free(&list);
+    tsr_context_destroy(context);
+    return code;
+}
+
+static int route_on_paper(const cli_command *self, const settings *set)
+{
+    lab_candidates candidates;
+    const tsr_gemm_desc desc = describe(set);
+    const int code = lab_route_on_paper(set->gpu, &desc, &candidates) == TSR_OK
+                         ? show(self, set, &(cli_route_list){candidates.items, candidates.count})
+                         : cli_failure(self, "%s", tsr_last_error());
+    lab_candidates_free(&candidates);
     return code;
 }
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.dtype = TSR_F32, .device = "auto"};
-    tsr_context *context;
-    int code = cli_read_args(self, argc, argv, &set);
+    enum { ALLOCATED_ALIGN_BYTES = 256 };
+    settings set = {.dtype = TSR_F32, .device = "auto", .memory = -1};
+    const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
-    if (tsr_context_create(set.device, NULL, &context) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
-    code = route(self, &set, context);
-    tsr_context_destroy(context);
-    return code;
+    set.gpu = lab_gpu_spec_find(set.device);
+    if (set.gpu != NULL && set.memory == 0)
+        return cli_usage_error(self, "--memory host: the link to a GPU that is not here is not known");
+    if (set.memory < 0)
+        set.memory = set.gpu != NULL;
+    if (set.align_bytes == 0 && set.memory != 0)
+        set.align_bytes = ALLOCATED_ALIGN_BYTES;
+    return set.gpu != NULL ? route_on_paper(self, &set) : route_here(self, &set);
 }
 
 const cli_command cli_cmd_route = {"route",

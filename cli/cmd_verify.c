@@ -13,8 +13,8 @@
 
 typedef struct settings {
     const char *kernel, *device;
-    int quick, full, format;
-    int64_t seed;
+    int quick, full, small, format;
+    int64_t seed, every;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
@@ -32,6 +32,16 @@ static const cli_option options[] = {
      AT(device)},
     {.name = "--quick", .help = "a pairwise cover of the cases (this is the default)", AT(quick)},
     {.name = "--full", .help = "more and larger cases", AT(full)},
+    {.name = "--small",
+     .help = "sizes of a few tiles only, as the emulator always takes; for tools under which kernels are slow",
+     AT(small)},
+    {.name = "--every",
+     .value = "N",
+     .help = "each N-th case only (default 1)",
+     .parse = cli_parse_int,
+     AT(every),
+     .min = 1,
+     .max = 1000},
     {.name = "--seed",
      .value = "S",
      .help = "decides cases and numbers (default 1)",
@@ -171,7 +181,8 @@ static int verify_on(session *s, tsr_context *context, const lab_kernel_list *ke
 {
     const lab_verify_options verify_options = {.full = s->set->full,
                                                .seed = (uint64_t)s->set->seed,
-                                               .small = strcmp(s->device, "emu") == 0,
+                                               .small = s->set->small || strcmp(s->device, "emu") == 0,
+                                               .every = (int)s->set->every,
                                                .stop = s->stop,
                                                .progress = on_case,
                                                .progress_user = s};

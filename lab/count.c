@@ -7,8 +7,9 @@
 #include "core/device_code.h"
 #include "core/error.h"
 #include "lab/count_cta.h"
+#include "lab/count_run.h"
+#include "lab/machine_code.h"
 #include "lab/occupancy.h"
-#include "lab/operands.h"
 #include "lab/watched.h"
 
 enum { LAB_SM_CTAS = 32 }; /* that an SM holds at most */
@@ -25,7 +26,7 @@ typedef struct counting {
     double sectors_squared, wavefronts_squared; /* sums over CTAs */
 } counting;
 
-static const tsr_emu_code *find_code(const char *instance)
+const tsr_emu_code *lab_watched_find(const char *instance)
 {
     for (const tsr_emu_code *code = lab_watched_codes; code->instance; code++)
         if (strcmp(code->instance, instance) == 0)
@@ -112,13 +113,19 @@ static void end_cta(void *user, void *state)
 
 /* ---- samples ---- */
 
+static int registers_of(const char *instance)
+{
+    const tsr_device_code *own = tsr_find_device_code(instance);
+    const lab_machine_code *recorded = lab_machine_code_of(instance);
+    return own ? own->registers : recorded ? recorded->registers : 0;
+}
+
 /* The CTAs that an SM holds at once in the middle of the launch, dealt out to SMs in turn; about that is what hardware
  * does. */
 static void choose_sm(counting *c, const lab_gpu_spec *gpu, const tsr_row *row)
 {
-    const tsr_device_code *code = tsr_find_device_code(row->instance);
     const lab_occupancy o =
-        lab_occupancy_of(gpu, row->threads_x * row->threads_y, code ? code->registers : 0, row->smem_bytes);
+        lab_occupancy_of(gpu, row->threads_x * row->threads_y, registers_of(row->instance), row->smem_bytes);
     const long long held = o.ctas < 1 ? 1 : o.ctas < LAB_SM_CTAS ? o.ctas : LAB_SM_CTAS;
     const long long wave = held * gpu->sms;
     c->sm_step = gpu->sms;
@@ -160,7 +167,7 @@ static double relative_error(double sum, double squares, long long n, long long 
 
 /* ---- the launch ---- */
 
-static tsr_status run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr_emu_watcher *watcher)
+tsr_status lab_run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr_emu_watcher *watcher)
 {
     tsr_device *device = &plan->context->home->device;
     const tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
@@ -173,11 +180,11 @@ static tsr_status run_watched(tsr_plan *plan, const lab_operand_set *set, const 
 static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
 {
     const tsr_row *row = tsr_plan_main(&plan->planned)->row;
-    const tsr_device_code *code = tsr_find_device_code(row->instance);
+    const lab_machine_code *code = lab_machine_code_of(row->instance);
     *out = (lab_counters){.ctas = c->ctas,
                           .threads = row->threads_x * row->threads_y,
                           .shared_bytes = row->smem_bytes,
-                          .registers = code ? code->registers : 0,
+                          .registers = registers_of(row->instance),
                           .counted_ctas = c->counted,
                           .sample_error =
                               relative_error(lab_counters_sectors(&c->sum), c->sectors_squared, c->counted, c->ctas)};
@@ -185,6 +192,9 @@ static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
     out->sample_error = wavefront_error > out->sample_error ? wavefront_error : out->sample_error;
     strncpy(out->instance, row->instance, sizeof out->instance - 1);
     lab_counters_add(out, &c->sum, (double)c->ctas / (double)(c->counted ? c->counted : 1));
+    out->has_machine_code = code != NULL;
+    if (code)
+        lab_machine_code_apply(code, out);
     out->flops = 2 * (out->fma_f32 + out->fma_f64) + out->tensor_flops;
 }
 
@@ -210,14 +220,14 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
 {
     counting c = {.lock = PTHREAD_MUTEX_INITIALIZER, .sm_step = 1};
     tsr_emu_watcher watcher = {.user = &c,
-                               .code = find_code,
+                               .code = lab_watched_find,
                                .select = see_cta, /* first only to learn how many CTAs there are */
                                .begin = begin_cta,
                                .event = see_event,
                                .barrier = see_barrier,
                                .end = end_cta};
     const int cluster = tsr_row_cluster(tsr_plan_main(&plan->planned)->row);
-    tsr_status status = run_watched(plan, set, &watcher);
+    tsr_status status = lab_run_watched(plan, set, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
     unsigned char *chosen = NULL;
     choose_sm(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), plan->planned.steps[0].row);
@@ -230,7 +240,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
     c.is_wanted = chosen;
     watcher.select = select_cta;
     if (status == TSR_OK)
-        status = run_watched(plan, set, &watcher);
+        status = lab_run_watched(plan, set, &watcher);
     free(chosen);
     c.counted *= cluster;
     if (status == TSR_OK) {
@@ -258,8 +268,16 @@ tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options
         status = lab_operands_create(context, desc, 0, options->seed + 1, &operands);
     if (status == TSR_OK)
         status = count_plan(plan, &operands.sets[0], options, out);
+    const int is_alone = status == TSR_OK && tsr_plan_workspace_bytes(plan) == 0 && plan->planned.step_count == 1 &&
+                         tsr_row_cluster(tsr_plan_main(&plan->planned)->row) == 1;
     lab_operands_free(&operands);
     tsr_plan_release(plan);
+    if (is_alone && out->bulk_load.sectors == 0) {
+        tsr_gemm_desc same = *desc;
+        same.kernel = out->instance;
+        status =
+            lab_count_waves(context, &same, options->gpu ? options->gpu : lab_gpu_spec_at(0), options->seed + 1, out);
+    }
     tsr_context_destroy(context);
     return status;
 }

@@ -2,14 +2,25 @@
 
 /* ---- shared memory ---- */
 
-static void add_shared(lab_cta_count *count, lab_shared_traffic *to, const uint64_t *offset, uint32_t lanes,
-                       unsigned bytes)
+static void add_passes(lab_shared_traffic *to, const lab_shared_traffic *from, double scale)
+{
+    to->requests += scale * from->requests;
+    to->wavefronts += scale * from->wavefronts;
+    to->conflicts += scale * from->conflicts;
+    to->bytes += scale * from->bytes;
+}
+
+/* Adds one request, and returns it. */
+static lab_shared_traffic add_shared(lab_cta_count *count, lab_shared_traffic *to, const uint64_t *offset,
+                                     uint32_t lanes, unsigned bytes)
 {
     const lab_wavefronts passes = lab_warp_wavefronts(offset, lanes, bytes, &count->banks);
-    to->requests++;
-    to->wavefronts += passes.count;
-    to->conflicts += passes.count - (passes.ideal < passes.count ? passes.ideal : passes.count);
-    to->bytes += (double)bytes * __builtin_popcount(lanes);
+    const lab_shared_traffic one = {.requests = 1,
+                                    .wavefronts = passes.count,
+                                    .conflicts = passes.count > passes.ideal ? passes.count - passes.ideal : 0,
+                                    .bytes = (double)bytes * __builtin_popcount(lanes)};
+    add_passes(to, &one, 1);
+    return one;
 }
 
 static void issue_joined(lab_cta_count *count, lab_joined *joined)
@@ -18,7 +29,10 @@ static void issue_joined(lab_cta_count *count, lab_joined *joined)
         return;
     /* 12 bytes are not one load. */
     for (unsigned bytes = joined->bytes == 12 ? 8 : joined->bytes; bytes;) {
-        add_shared(count, &count->sum.shared_load_merged, joined->offset, joined->lanes, bytes);
+        const lab_shared_traffic one =
+            add_shared(count, &count->sum.shared_load_merged, joined->offset, joined->lanes, bytes);
+        if (bytes <= 4)
+            add_passes(&count->sum.shared_load_narrow, &one, 1);
         joined->bytes -= bytes;
         for (unsigned lane = 0; lane < 32; lane++)
             joined->offset[lane] += bytes;
@@ -145,6 +159,16 @@ static void add_fma(lab_cta_count *count, const tsr_watch_event *event)
     count->sum.warp_fma += (double)event->amount;
 }
 
+static void note_store(lab_cta_count *count, const tsr_watch_event *event)
+{
+    if (count->storing_warp != event->warp) {
+        count->storing_warp = event->warp;
+        count->warp_stores = 0;
+    }
+    count->warp_stores++;
+    count->stores = count->warp_stores > count->stores ? count->warp_stores : count->stores;
+}
+
 static void note_load(lab_cta_count *count, const tsr_watch_event *event)
 {
     if (count->loading_warp != event->warp) {
@@ -165,6 +189,8 @@ void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
         break;
     case TSR_WATCH_GLOBAL_STORE:
         add_to_l1(count, &sum->store, event, LAB_TOUCH_STORE);
+        if (event->bytes == 16)
+            add_global(count, &sum->wide_store, event);
         break;
     case TSR_WATCH_GLOBAL_ATOMIC:
         add_global(count, &sum->atomic, event);
@@ -172,10 +198,12 @@ void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
     case TSR_WATCH_SHARED_LOAD:
         add_shared(count, &sum->shared_load, event->address, event->lanes, event->bytes);
         join(count, event);
+        count->reads_shared = 1;
         break;
     case TSR_WATCH_SHARED_STORE:
         issue_all(count);
         add_shared(count, &sum->shared_store, event->address, event->lanes, event->bytes);
+        note_store(count, event);
         break;
     case TSR_WATCH_COPY:
         add_copy(count, event);
@@ -206,9 +234,13 @@ void lab_cta_count_barrier(lab_cta_count *count)
     if (count->stream)
         lab_stream_barrier(count->stream);
     count->sum.barriers++;
+    count->sum.shared_tiles += count->reads_shared;
+    count->reads_shared = 0;
     const long long waits = (count->loads + AT_ONCE - 1) / AT_ONCE;
     count->sum.waits += (double)waits;
+    count->sum.load_stores += count->loads > 0 ? count->stores : 0;
     count->loads = count->warp_loads = 0;
+    count->stores = count->warp_stores = 0;
 }
 
 void lab_cta_count_end(lab_cta_count *count)
@@ -227,14 +259,6 @@ static void add_traffic(lab_traffic *to, const lab_traffic *from, double scale)
     to->bytes += scale * from->bytes;
 }
 
-static void add_passes(lab_shared_traffic *to, const lab_shared_traffic *from, double scale)
-{
-    to->requests += scale * from->requests;
-    to->wavefronts += scale * from->wavefronts;
-    to->conflicts += scale * from->conflicts;
-    to->bytes += scale * from->bytes;
-}
-
 void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
 {
     to->fma_f32 += scale * from->fma_f32;
@@ -245,8 +269,10 @@ void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
     to->tensor_shared_bytes += scale * from->tensor_shared_bytes;
     to->barriers += scale * from->barriers;
     to->waits += scale * from->waits;
+    to->load_stores += scale * from->load_stores;
     add_traffic(&to->load, &from->load, scale);
     add_traffic(&to->store, &from->store, scale);
+    add_traffic(&to->wide_store, &from->wide_store, scale);
     add_traffic(&to->atomic, &from->atomic, scale);
     add_traffic(&to->copy, &from->copy, scale);
     add_traffic(&to->copy_past_l1, &from->copy_past_l1, scale);
@@ -255,6 +281,8 @@ void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
     add_passes(&to->shared_load, &from->shared_load, scale);
     add_passes(&to->shared_store, &from->shared_store, scale);
     add_passes(&to->shared_load_merged, &from->shared_load_merged, scale);
+    add_passes(&to->shared_load_narrow, &from->shared_load_narrow, scale);
+    to->shared_tiles += scale * from->shared_tiles;
     add_passes(&to->copy_shared, &from->copy_shared, scale);
 }
 

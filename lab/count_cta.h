@@ -25,8 +25,10 @@ typedef struct lab_cta_count {
     lab_joined joined[LAB_JOINED], fresh;
     lab_banks banks;
     uint64_t sectors[LAB_WARP_SECTORS];
-    unsigned loads; /* of the warp that made most of them since the last barrier */
+    int reads_shared; /* since the last barrier */
+    unsigned loads;   /* of the warp that made most of them since the last barrier */
     unsigned warp_loads, loading_warp;
+    unsigned stores, warp_stores, storing_warp; /* the same, of shared memory */
 } lab_cta_count;
 
 void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event);

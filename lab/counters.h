@@ -23,6 +23,15 @@ typedef struct lab_shared_traffic {
     double bytes;
 } lab_shared_traffic;
 
+/* What L2 is asked for, in sectors, by a model of the caches of all SMs (lab/hierarchy.h). */
+typedef struct lab_l2_counters {
+    int is_known;                   /* 0: the model does not cover this kernel */
+    double reads, read_misses;      /* by SMs, of the partition that they are connected to */
+    double home_reads, home_misses; /* of one partition by the other */
+    double writes, home_writes;     /* by SMs, and on to the other partition */
+    double dram_reads, dram_writes;
+} lab_l2_counters;
+
 typedef struct lab_counters {
     char instance[64];
     long long ctas;         /* of the launch */
@@ -38,12 +47,15 @@ typedef struct lab_counters {
     double flops; /* all of them */
 
     lab_traffic load, store, atomic;   /* ordinary instructions */
+    lab_traffic wide_store;            /* of store, those of 16 bytes in the source; also counted there */
     lab_traffic copy;                  /* cp.async; what it writes is in copy_shared */
     lab_traffic copy_past_l1;          /* those of 16 bytes, which L1 does not keep; also counted in copy */
     lab_traffic bulk_load, bulk_store; /* the copy engine; a request is a row of a box */
     lab_shared_traffic shared_load, shared_store;
     lab_shared_traffic
         shared_load_merged; /* shared_load, if the compiler joins neighbours up to 16 bytes, as it does */
+    lab_shared_traffic shared_load_narrow; /* of shared_load_merged, those of at most 4 bytes */
+    double shared_tiles;                   /* of CTAs: times between two barriers in which shared memory is read */
     lab_shared_traffic copy_shared;
     double bulk_shared_bytes;   /* that the copy engine writes to and reads from shared memory */
     double tensor_shared_bytes; /* that wgmma reads */
@@ -51,7 +63,12 @@ typedef struct lab_counters {
     /* L1 as one SM has it, with the CTAs that it holds at once, by a model (lab/cache.h). */
     double l1_hit_rate;       /* of sectors, stores included, 0 to 1 */
     double l1_load_miss_rate; /* of sectors that are loaded or copied */
-    double waits;             /* of CTAs: how often one waits for plain loads, eight of a warp at a time */
+    lab_l2_counters l2;
+    /* Of store.sectors, those that are there because the compiler split stores of 16 bytes (lab/machine_code.h). */
+    double split_store_sectors;
+    int has_machine_code; /* 1: shared_load_merged and store are as the machine code has them */
+    double load_stores;   /* of CTAs: shared stores of the warp that makes most, between barriers with plain loads */
+    double waits;         /* of CTAs: how often one waits for plain loads, eight of a warp at a time */
 } lab_counters;
 
 /* Sectors of all kinds. */

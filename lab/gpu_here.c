@@ -34,6 +34,7 @@ static void describe(const tsr_device *device, lab_gpu_here *out)
     spec->tensor_flops_per_clock = clocks > 0 ? device->peak_flops_tensor16 / clocks : 0;
     spec->shared_bytes = cuda->smem_per_sm_bytes;
     spec->l2_bytes = cuda->l2_bytes;
+    spec->l2_partitions = spec->l2_partitions > 0 ? spec->l2_partitions : 1; /* not known: as if whole */
     spec->threads_per_sm = cuda->threads_per_sm;
     spec->ctas_per_sm = cuda->blocks_per_sm;
     spec->registers_per_sm = cuda->registers_per_sm;

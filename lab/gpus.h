@@ -19,6 +19,7 @@ typedef struct lab_gpu_spec {
     int l1_bytes;                  /* L1 and shared memory of an SM together */
     int shared_bytes;              /* at most of that */
     long long l2_bytes;
+    int l2_partitions;         /* each with its own SMs */
     double l2_bytes_per_clock; /* of all SMs together, reading */
     int threads_per_sm, ctas_per_sm, registers_per_sm;
     int memory_bits; /* width of the bus, and its clock: two transfers each; 0: only the product is known */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const lab_peer_ops *const peers[] = {&lab_peer_cublas, &lab_peer_openblas, &lab_peer_blis};
+static const lab_peer_ops *const peers[] = {&lab_peer_cublas, &lab_peer_openblas, &lab_peer_blis, &lab_peer_onednn};
 
 const lab_peer_ops *lab_peer_at(size_t index)
 {

@@ -57,7 +57,8 @@ static double operand_bytes(const tsr_operand *operand, int64_t rows, int64_t co
 /* What L2 and DRAM see. Each half of L2 keeps its own copy of what its SMs read, so a sector is missed twice; DRAM
  * delivers it once. Where A and B do not fit, each wave of CTAs reads anew what it needs: rows of tiles that the wave
  * covers, and columns. */
-static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_prediction *out)
+static void footprint_of_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu,
+                            lab_prediction *out)
 {
     const double batch = (double)desc->batch_count;
     const double a = operand_bytes(&desc->a, desc->m, desc->k) * batch;
@@ -84,6 +85,24 @@ static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab
     /* What is written stays in L2 if there is room. */
     const double written = a + b + d > (double)gpu->l2_bytes ? d : 0;
     out->dram_bytes = read + written;
+}
+
+/* What one SM asks L2 for on its own behalf when a launch starts (sectors, all there): read off runs on an H200 with
+ * few CTAs, whatever the kernel. */
+static const double of_an_sm = 200;
+
+static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_prediction *out)
+{
+    const lab_l2_counters *l2 = &c->l2;
+    if (!l2->is_known) {
+        footprint_of_l2(c, desc, gpu, out);
+        return;
+    }
+    const double sms = (double)(c->ctas < gpu->sms ? c->ctas : gpu->sms);
+    out->l2_read_sectors = l2->reads;
+    out->l2_miss_sectors = l2->read_misses + l2->home_misses;
+    out->l2_lookup_sectors = l2->reads + l2->home_reads + l2->writes + l2->home_writes + sms * of_an_sm;
+    out->dram_bytes = (l2->dram_reads + l2->dram_writes) * LAB_SECTOR_BYTES;
 }
 
 static double larger(double x, double y)

@@ -1,5 +1,6 @@
 #include "lab/shapes.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "lab/file.h"
+#include "lab/random.h"
 
 #define ELEMENT_BYTES_MAX 8
 
@@ -179,6 +181,32 @@ tsr_status lab_shapes_squares(const char *option, const char *list, lab_shapes *
     if (status != TSR_OK)
         lab_shapes_free(out);
     return status;
+}
+
+/* Log-uniform in 1..RANDOM_MAX; a multiple of 8 unless it is left as it fell. */
+static int64_t random_size(lab_random *random, int as_it_fell)
+{
+    enum { RANDOM_LOG2 = 14, UNIT = 8 };
+    const int64_t size = (int64_t)floor(exp2(RANDOM_LOG2 * lab_random_unit(random)) + 0.5);
+    return as_it_fell ? size : (size + UNIT - 1) / UNIT * UNIT;
+}
+
+tsr_status lab_shapes_random(const char *option, int64_t count, uint64_t seed, lab_shapes *out)
+{
+    lab_random random = lab_random_make(seed, 0);
+    memset(out, 0, sizeof *out);
+    for (int64_t i = 0; i < count; i++) {
+        lab_shape shape;
+        shape.m = random_size(&random, i % 3 == 2);
+        shape.n = random_size(&random, i % 3 == 2);
+        shape.k = random_size(&random, i % 3 == 2);
+        const tsr_status status = add_shape(option, shape, out);
+        if (status != TSR_OK) {
+            lab_shapes_free(out);
+            return status;
+        }
+    }
+    return TSR_OK;
 }
 
 void lab_shapes_free(lab_shapes *shapes)

@@ -24,6 +24,9 @@ tsr_status lab_shapes_parse(const char *file_name, const char *text, size_t byte
 tsr_status lab_shapes_read(const char *path, lab_shapes *out);
 /* "32,256,1024": squares. `option` is named in messages. */
 tsr_status lab_shapes_squares(const char *option, const char *list, lab_shapes *out);
+/* `count` problems, M, N and K log-uniform in 1..16384 and multiples of 8, but for each third one; the same for the
+ * same seed everywhere. `option` is named in messages. */
+tsr_status lab_shapes_random(const char *option, int64_t count, uint64_t seed, lab_shapes *out);
 void lab_shapes_free(lab_shapes *shapes);
 
 #endif

@@ -61,6 +61,17 @@ void lab_stream_barrier(lab_stream *stream)
     stream->n_warps = 0;
 }
 
+void lab_stream_trim(lab_stream *stream)
+{
+    free(stream->segment.items);
+    stream->segment = (lab_items){0};
+    lab_stream_item *const items = realloc(stream->all.items, (stream->all.count + 1) * sizeof *items);
+    if (items) {
+        stream->all.items = items;
+        stream->all.capacity = stream->all.count + 1;
+    }
+}
+
 void lab_stream_free(lab_stream *stream)
 {
     if (!stream)

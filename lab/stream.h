@@ -28,6 +28,7 @@ typedef struct lab_stream {
 
 void lab_stream_add(lab_stream *stream, unsigned warp, lab_touch kind, const uint64_t *sectors, unsigned count);
 void lab_stream_barrier(lab_stream *stream);
+void lab_stream_trim(lab_stream *stream); /* gives back what it does not need once its CTA has ended */
 void lab_stream_free(lab_stream *stream); /* and the struct itself; NULL is fine */
 
 typedef struct lab_l1_result {

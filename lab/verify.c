@@ -285,8 +285,9 @@ tsr_status lab_verify(tsr_context *context, const lab_kernel *kernel, const lab_
     tsr_status status = lab_cases_make(kernel, options->full, options->small, options->seed, &cases);
     if (status != TSR_OK)
         return status;
-    result->planned = (int64_t)cases.count;
-    for (size_t i = 0; i < cases.count && status == TSR_OK; i++) {
+    const size_t step = options->every > 1 ? (size_t)options->every : 1;
+    result->planned = (int64_t)((cases.count + step - 1) / step);
+    for (size_t i = 0; i < cases.count && status == TSR_OK; i += step) {
         if (options->stop != NULL && *options->stop != 0)
             break;
         status = run_case(context, kernel, &cases.items[i], options, result);

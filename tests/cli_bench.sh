@@ -69,11 +69,44 @@ fi
 expect 0 "" $bench --sizes 16 --format svg
 succeeds grep -q '^<svg ' out
 expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sizes 16
-expect 2 "tessera bench: --from shows a ladder or an svg" $bench --from ladder.json --format csv
+expect 2 "tessera bench: --from shows a ladder, an svg or regret" $bench --from ladder.json --format csv
 expect 1 "tessera bench: nosuch.json: No such file or directory" $bench --from nosuch.json
 : >empty.json
 expect 1 "tessera bench: empty.json: holds no results" $bench --from empty.json
 expect 1 "tessera bench: nothing was measured: none of the kernels runs these problems here" $bench --compute tf32 --sizes 16
+
+# How well the library chooses: with recorded times of all rows on an H200.
+row() { # KERNEL M N K TIME
+    printf '{"kernel": "%s", "device": "NVIDIA H200", "dtype": "bf16", "layout": "nn", "m": %d, "n": %d, "k": %d, "time_us": %s, ' $1 $2 $3 $4 $5
+    printf '"time_us_min": 1, "spread": 0, "gflops": 1, "gbps": 1, "peak_pct": 1, "peer": null, "peer_time_us": null, '
+    printf '"peer_best_time_us": null, "ratio": null, "ratio_lo": null, "ratio_hi": null, "ratio_best": null, '
+    printf '"clock_mhz": null, "power_w": null, "commit": "unknown", "date": "2026-01-02"}\n'
+}
+{
+    row wgmma_bf16_bf16_p128x128_s6_c21 4096 4096 4096 240
+    row mma_bf16_128x128_a8 4096 4096 4096 200
+    row wgmma_bf16_bf16_p128x128_s6_c21 8192 8192 8192 1000
+    row mma_bf16_128x128_a8 8192 8192 8192 1500
+    row mma_bf16_128x128_a8 1 4096 4096 30
+    row mma_bf16_64x64_a8 1 4096 4096 20
+    row mma_bf16_64x64_a8 64 64 64 20
+} >rows.json
+expect 0 "" $bench --from rows.json --format regret
+prints '^4096 x 4096 x 4096 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +240.00 +mma_bf16_128x128_a8 +200.00 +1.200$'
+prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +1000.00 +1.000$'
+prints '^1 x 4096 x 4096 +bf16 nn +2 +wgmma_skinny_bf16_bf16_[0-9a-z_]+ +- +mma_bf16_64x64_a8 +20.00 +not measured$'
+prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
+rm rows.json
+# The cost models against what was recorded on an H200, perf/LOG.md: 1.050 and 1.015.
+recorded=${source_folder:?}/perf/h200-2026-11-21
+expect 0 "" $bench --from "$recorded-choice.jsonl" --format regret
+succeeds awk '/problems judged/ { good = $1 == 38 && $(NF - 2) + 0 < 1.06 && $NF < 1.25 } END { exit !good }' out
+expect 0 "" $bench --from "$recorded-suites.jsonl" --format regret
+succeeds awk '/problems judged/ { good = $1 >= 23 && $(NF - 2) + 0 < 1.03 && $NF < 1.20 } END { exit !good }' out
+expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
+prints '^no problem on a known GPU has two rows measured$'
+expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --random 3 --sizes 16
+expect 2 "*" $bench --random 0
 
 # Problems from a file; empty ones too.
 printf '# sizes\n3 4 5\n0 4 5 # nothing\n' >shapes.txt
@@ -131,7 +164,7 @@ for out in "" "--out kept.json"; do
     grep -q "tessera bench: interrupted; [1-9] line" err || fail "Ctrl-C $out is not told: $(cat err)"
 done
 
-expect 2 "tessera bench: --sizes and --shapes exclude each other" $bench --sizes 1 --shapes f
+expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --sizes 1 --shapes f
 expect 2 "*" $bench --sizes 1,x
 expect 2 "*" $bench --rounds 0
 expect 2 "*" $bench --kernel nosuch

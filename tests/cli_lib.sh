@@ -3,6 +3,7 @@
 set -u
 tessera=$1
 npy_tool=$2
+source_folder=$(cd "$(dirname "$0")/.." && pwd)
 unset TESSERA_DEVICE TESSERA_NUM_THREADS
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

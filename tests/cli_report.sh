@@ -53,6 +53,18 @@ is_json kernel device dtype layout m n k chosen applicable reason cost_ns bytes 
 prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "cpu", "dtype": "f64", "layout": "tt", "m": 512, "n": 256, "k": 128, "chosen": true'
 checks=$((checks + 1))
 [ "$(grep -c '"chosen": true' out)" = 1 ] || fail "not one kernel is chosen"
+# A GPU that need not be here: operands in its memory, aligned as allocators align them.
+expect 0 "" "$tessera" route 4096 4096 4096 --device h200 --dtype bf16
+prints '^4096 x 4096 x 4096 bf16 nn on h200, operands in device memory$'
+prints '^wgmma_bf16_bf16_p[0-9x]+_s[0-9]_c[0-9]+ +h200 +[0-9.]+ us .*<- chosen$'
+expect 0 "" "$tessera" route 4096 4096 4096 --device h200 --dtype bf16 --align 2
+prints '^wgmma_bf16_bf16_[^ ]+ after pad A,B +h200 .*<- chosen$'
+expect 0 "" "$tessera" route 4096 4096 4096 --device a100 --dtype bf16
+prints '^mma_bf16_[^ ]+ +a100 .*<- chosen$'
+prints '^wgmma_bf16_bf16_[^ ]+ +needs compute capability 9.0; the device has 8.0$'
+expect 0 "" "$tessera" route 4096 4096 4096 --device rtx3090 --format json
+prints '"kernel": "[a-z_0-9]+", "device": "rtx3090", .*"chosen": true'
+expect 2 "tessera route: --memory host: the link to a GPU that is not here is not known" "$tessera" route 8 8 8 --device h100 --memory host
 expect 0 "" "$tessera" route 0 0 0 --device cpu
 expect 1 "tessera route: no kernel applies" "$tessera" route 8 8 8 --device cpu --dtype e4m3
 expect 1 "*" "$tessera" route 9223372036854775807 9223372036854775807 1 --device cpu
@@ -65,6 +77,11 @@ prints '^kernel +device +cases +failed +elements +worst error / bound$'
 prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
 prints '^4 of 4 kernels passed, [0-9]+ cases, [0-9]+ elements, quick, seed 1$'
 fits_terminal
+expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json
+all=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
+expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --small --every 5
+few=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
+succeeds [ "$few" -gt 5 ] && succeeds [ $((few * 5)) -lt $((all + 5)) ]
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
 is_json kernel device passed planned cases failed refused elements worst_ratio worst_c bound_c row column value reference \
     bound problem first_failure

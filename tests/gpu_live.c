@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cuda/driver.h"
+#include "repeat.h"
 #include "tessera.h"
 
 enum { M = 67, N = 45, K = 33, THREADS = 4, RUNS = 25 };
@@ -223,6 +224,41 @@ static void check_out_of_memory(void)
                tsr_device_alloc(context, 64, &pointer) == TSR_OK && tsr_device_free(context, pointer) == TSR_OK);
 }
 
+/* Kernels that share a workspace: a thousand launches on four streams give the same bits. */
+static void check_repeat(void)
+{
+    enum { STREAMS = 4, LAUNCHES = 1000 };
+    tsr_cu_stream streams[STREAMS];
+    void *handles[STREAMS];
+    for (int i = 0; i < STREAMS; i++)
+        handles[i] = streams[i] = make_stream();
+    const repeat_settings settings = {context, handles, STREAMS, LAUNCHES, 1};
+    repeat_result result;
+    char what[80];
+    repeat_launches(&settings, &result);
+    snprintf(what, sizeof what, "%d launches of %d kernels, %d of them with split K", LAUNCHES, result.kernels,
+             result.split);
+    report(what, result.failure[0] == '\0' && result.kernels > 0);
+    if (result.failure[0] != '\0')
+        printf("    %s\n", result.failure);
+    for (int i = 0; i < STREAMS; i++)
+        driver.stream_destroy(streams[i]);
+}
+
+/* TSR_BATCH_INVARIANT: 1 to 257 rows and more. */
+static void check_batches(void)
+{
+    enum { MOST = 257 };
+    int64_t rows[MOST + 1] = {1000};
+    repeat_result result;
+    for (int i = 1; i <= MOST; i++)
+        rows[i] = i;
+    repeat_batches(context, rows, MOST + 1, &result);
+    report("rows have the same bits for M = 1 to 257 and 1000", result.failure[0] == '\0');
+    if (result.failure[0] != '\0')
+        printf("    %s\n", result.failure);
+}
+
 /* A pointer to nowhere: the error comes with the next wait, and from then on every call says that the GPU is lost. */
 static void check_death(tsr_plan *plan)
 {
@@ -261,6 +297,8 @@ int main(void)
     check_threads(plan);
     check_current_context(plan);
     check_out_of_memory();
+    check_repeat();
+    check_batches();
     check_death(plan);
     tsr_plan_release(plan);
     tsr_context_destroy(context); /* of a dead context: must return */

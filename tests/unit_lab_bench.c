@@ -296,7 +296,7 @@ static void cpu_peers_compute(void **state)
         const lab_peer_ops *ops = lab_peer_at(i);
         void *peer;
         char version[64];
-        if (ops->is_cuda || ops->open(0, 1, &peer) != TSR_OK)
+        if (ops->is_cuda || ops == &lab_peer_onednn || ops->open(0, 1, &peer) != TSR_OK)
             continue; /* not there: cpu_peers_missing looks at that */
         tried++;
         ops->version(peer, version, sizeof version);
@@ -317,10 +317,79 @@ static void cpu_peers_compute(void **state)
         skip();
 }
 
+/* A B in two batches, with gaps between the rows. */
+static void check_onednn(void *peer, tsr_dtype dtype, int layout)
+{
+    enum { M = 7, N = 5, K = 9, BATCH = 2, LD = 12 };
+    const lab_peer_ops *ops = &lab_peer_onednn;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, M, N, K);
+    desc.d.dtype = TSR_F32;
+    desc.a.trans = layout & 1 ? TSR_T : TSR_N;
+    desc.b.trans = layout & 2 ? TSR_T : TSR_N;
+    desc.a.ld = desc.b.ld = desc.d.ld = LD;
+    desc.a.batch_stride = desc.b.batch_stride = desc.d.batch_stride = LD * LD;
+    desc.batch_count = BATCH;
+    float a[BATCH * LD * LD], b[BATCH * LD * LD], d[BATCH * LD * LD];
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, a, BATCH * LD * LD, 1);
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, b, BATCH * LD * LD, 2);
+    lab_fill(LAB_FILL_NORMAL, 0, TSR_F32, d, BATCH * LD * LD, 3);
+    void *problem;
+    int choices = 0;
+    if (ops->prepare(peer, &desc, &problem, &choices) != TSR_OK) {
+        assert_int_not_equal(dtype, TSR_F32); /* narrower types need a CPU that has them */
+        return;
+    }
+    tsr_run_args args = tsr_run_args_make(a, b, d);
+    assert_int_equal(ops->run(problem, 0, &args), TSR_OK);
+    args.alpha.value = 0.5;
+    assert_int_equal(ops->run(problem, 0, &args), TSR_UNSUPPORTED);
+    ops->release(problem);
+    for (int batch = 0; batch < BATCH; batch++)
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                double sum = 0, size = 0;
+                for (int k = 0; k < K; k++) {
+                    const int64_t skip = batch * LD * LD;
+                    const double x = tsr_load_element(dtype, a, skip + (layout & 1 ? k * LD + i : i * LD + k)) *
+                                     tsr_load_element(dtype, b, skip + (layout & 2 ? j * LD + k : k * LD + j));
+                    sum += x;
+                    size += fabs(x);
+                }
+                near((double)d[batch * LD * LD + i * LD + j], sum, 8 * tsr_dtype_roundoff(TSR_F32) * size);
+            }
+}
+
+static void onednn_computes(void **state)
+{
+    (void)state;
+    void *peer;
+    char version[64];
+    if (lab_peer_onednn.open(0, 1, &peer) != TSR_OK)
+        skip();
+    lab_peer_onednn.version(peer, version, sizeof version);
+    assert_memory_equal(version, "oneDNN ", 7);
+    for (int layout = 0; layout < 4; layout++) {
+        check_onednn(peer, TSR_F32, layout);
+        check_onednn(peer, TSR_BF16, layout);
+    }
+    void *problem;
+    int choices;
+    const tsr_gemm_desc wide = tsr_gemm_desc_make(TSR_F64, 1, 1, 1);
+    assert_int_equal(lab_peer_onednn.prepare(peer, &wide, &problem, &choices), TSR_UNSUPPORTED);
+    lab_peer_onednn.close(peer);
+}
+
 static void cpu_peers_missing(void **state)
 {
     (void)state;
     void *peer;
+    setenv("TESSERA_ONEDNN_PATH", "/nonexistent/libdnnl.so", 1);
+    assert_int_equal(lab_peer_onednn.open(0, 1, &peer), TSR_NO_DEVICE);
+    setenv("TESSERA_ONEDNN_PATH", "libm.so.6", 1);
+    assert_int_equal(lab_peer_onednn.open(0, 1, &peer), TSR_UNSUPPORTED);
+    assert_string_equal(tsr_last_error(), "oneDNN lacks functions of versions 2 and 3");
+    unsetenv("TESSERA_ONEDNN_PATH");
+    assert_ptr_equal(lab_peer_find("onednn"), &lab_peer_onednn);
     setenv("TESSERA_OPENBLAS_PATH", "/nonexistent/libblas.so", 1);
     assert_int_equal(lab_peer_openblas.open(0, 1, &peer), TSR_NO_DEVICE);
     assert_string_equal(tsr_last_error(),
@@ -518,19 +587,13 @@ static void comparisons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_and_calls),
-        cmocka_unit_test(failures_leave_the_others),
-        cmocka_unit_test(stopping),
-        cmocka_unit_test(real_clock),
-        cmocka_unit_test(operands_rotate),
-        cmocka_unit_test(cpu_peers_compute),
-        cmocka_unit_test(cpu_peers_missing),
-        cmocka_unit_test(cell_on_cpu),
-        cmocka_unit_test(emulator_is_not_measured),
-        cmocka_unit_test(baselines),
-        cmocka_unit_test(rooflines),
-        cmocka_unit_test(this_machine),
-        cmocka_unit_test(verdicts),
+        cmocka_unit_test(rounds_and_calls), cmocka_unit_test(failures_leave_the_others),
+        cmocka_unit_test(stopping),         cmocka_unit_test(real_clock),
+        cmocka_unit_test(operands_rotate),  cmocka_unit_test(cpu_peers_compute),
+        cmocka_unit_test(onednn_computes),  cmocka_unit_test(cpu_peers_missing),
+        cmocka_unit_test(cell_on_cpu),      cmocka_unit_test(emulator_is_not_measured),
+        cmocka_unit_test(baselines),        cmocka_unit_test(rooflines),
+        cmocka_unit_test(this_machine),     cmocka_unit_test(verdicts),
         cmocka_unit_test(comparisons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,11 +139,42 @@ static void files(void **state)
     unlink(path);
 }
 
+/* Log-uniform: every power of two gets its share; two of three in multiples of 8; the seed decides. */
+static void random_shapes(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000, BUCKETS = 14 };
+    lab_shapes s, again, other;
+    int in_bucket[BUCKETS + 1] = {0}, differ = 0;
+    assert_int_equal(lab_shapes_random("--random", COUNT, 1, &s), TSR_OK);
+    assert_int_equal(lab_shapes_random("--random", COUNT, 1, &again), TSR_OK);
+    assert_int_equal(lab_shapes_random("--random", COUNT, 2, &other), TSR_OK);
+    assert_int_equal(s.count, COUNT);
+    assert_memory_equal(s.items, again.items, COUNT * sizeof *s.items);
+    for (int i = 0; i < COUNT; i++) {
+        const int64_t sizes[3] = {s.items[i].m, s.items[i].n, s.items[i].k};
+        for (int j = 0; j < 3; j++) {
+            assert_in_range(sizes[j], 1, 16384);
+            assert_true(i % 3 == 2 || sizes[j] % 8 == 0);
+        }
+        in_bucket[63 - __builtin_clzll((unsigned long long)sizes[0])]++;
+        differ += memcmp(&s.items[i], &other.items[i], sizeof *s.items) != 0;
+    }
+    for (int b = 6; b < BUCKETS; b++) /* small sizes grow when they are rounded up */
+        assert_in_range(in_bucket[b], COUNT / BUCKETS * 7 / 10, COUNT / BUCKETS * 13 / 10);
+    assert_true(differ > COUNT * 9 / 10);
+    lab_shapes_free(&s);
+    lab_shapes_free(&again);
+    lab_shapes_free(&other);
+    assert_int_equal(lab_shapes_random("--random", LAB_SHAPES_MAX + 1, 1, &s), TSR_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_files), cmocka_unit_test(bad_files), cmocka_unit_test(zero_bytes),
-        cmocka_unit_test(bounds),     cmocka_unit_test(squares),   cmocka_unit_test(files),
+        cmocka_unit_test(good_files),    cmocka_unit_test(bad_files), cmocka_unit_test(zero_bytes),
+        cmocka_unit_test(bounds),        cmocka_unit_test(squares),   cmocka_unit_test(files),
+        cmocka_unit_test(random_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,42 @@
 #include <string.h>
 
 #include "api/context.h"
+#include "api/route.h"
 #include "api/validate.h"
 #include "core/device_code.h"
 #include "core/error.h"
+
+static void describe(const tsr_choice *choice, int chosen, tsr_candidate *out)
+{
+    static const char *const steps[] = {"", "after pad A", "after pad B", "after pad A,B"};
+    memset(out, 0, sizeof *out);
+    out->kernel = choice->row->instance;
+    out->device = choice->target->device.id;
+    out->applicable = choice->applicable;
+    out->chosen = chosen;
+    snprintf(out->reason, sizeof out->reason, "%s", !choice->applicable ? choice->reason : steps[choice->pads]);
+    out->cost_ns = choice->cost.ns + choice->transfer_ns;
+    out->bytes = choice->cost.bytes;
+    out->limiter = !choice->applicable ? "" : choice->transfer_ns > choice->cost.ns ? "transfer" : choice->cost.limiter;
+}
+
+tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm_desc *desc, tsr_candidate *out,
+                        size_t capacity, size_t *count)
+{
+    tsr_problem problem;
+    const tsr_status status = tsr_validate_desc(desc, &problem);
+    if (status != TSR_OK)
+        return status;
+    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
+    tsr_choice *choices = malloc(room * sizeof *choices);
+    if (!choices)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", room);
+    *count = tsr_judge(&problem, targets, target_count, choices, room);
+    for (size_t i = 0; i < *count && i < capacity; i++)
+        describe(&choices[i], i == 0 && choices[i].applicable, &out[i]);
+    free(choices);
+    return TSR_OK;
+}
 
 tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candidate *out, size_t candidate_bytes,
                      size_t capacity, size_t *count)
@@ -16,34 +49,7 @@ tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candid
     if (capacity > 0 && candidate_bytes != sizeof *out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "candidate_bytes = %zu: must be sizeof(tsr_candidate) = %zu",
                         candidate_bytes, sizeof *out);
-    tsr_problem problem;
-    const tsr_status status = tsr_validate_desc(desc, &problem);
-    if (status != TSR_OK)
-        return status;
-    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
-    tsr_choice *choices = malloc(room * sizeof *choices);
-    if (!choices)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", room);
-    *count = tsr_judge(&problem, context->targets, context->target_count, choices, room);
-    static const char *const steps[] = {"", "after pad A", "after pad B", "after pad A,B"};
-    for (size_t i = 0; i < *count && i < capacity; i++) {
-        const tsr_choice *choice = &choices[i];
-        tsr_candidate *candidate = &out[i];
-        memset(candidate, 0, sizeof *candidate);
-        candidate->kernel = choice->row->instance;
-        candidate->device = choice->target->device.id;
-        candidate->applicable = choice->applicable;
-        candidate->chosen = i == 0 && choice->applicable;
-        snprintf(candidate->reason, sizeof candidate->reason, "%s",
-                 !choice->applicable ? choice->reason : steps[choice->pads]);
-        candidate->cost_ns = choice->cost.ns + choice->transfer_ns;
-        candidate->bytes = choice->cost.bytes;
-        candidate->limiter = !choice->applicable                     ? ""
-                             : choice->transfer_ns > choice->cost.ns ? "transfer"
-                                                                     : choice->cost.limiter;
-    }
-    free(choices);
-    return TSR_OK;
+    return tsr_route_on(context->targets, context->target_count, desc, out, capacity, count);
 }
 
 tsr_status tsr_kernel(size_t index, tsr_kernel_info *out)

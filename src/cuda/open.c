@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "cuda/impl.h"
 
-/* One launch in a stream of launches, as measured on an H200 with driver 580 (4.4 us). */
-#define LAUNCH_NS 4400.0
 /* Host operands lie in pageable memory and go through page-locked slots that threads fill. What that carries in one
  * direction while the other is busy too, on a host with 16 processors and a link of 54 GB/s (H200, perf/LOG.md). */
 #define STAGING_BYTES_PER_S 14e9
@@ -146,7 +144,7 @@ static tsr_status read_properties(tsr_device *out)
     out->cuda.driver_version = cuda->driver.version;
     tsr_cuda_set_peaks(out, f32_per_f64);
     out->transfer_bytes_per_s = transfer_rate(cuda);
-    out->launch_ns = LAUNCH_NS;
+    out->launch_ns = TSR_CUDA_LAUNCH_NS;
     return TSR_OK;
 }
 

@@ -139,11 +139,23 @@ static double output_ns(const tsr_problem *p, const tsr_device *device)
            ((is_whole ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
 }
 
+double tsr_lines_touched(const tsr_problem *p, char which)
+{
+    enum { LINE_BYTES = 128 };
+    const tsr_operand *operand = tsr_problem_operand(p, which);
+    long long ld_bytes = operand->ld * (long long)tsr_dtype_bytes(operand->dtype), step = LINE_BYTES;
+    while (ld_bytes % step != 0) /* the greatest power of two that divides both */
+        step /= 2;
+    return 2 - (double)step / LINE_BYTES;
+}
+
 static double input_ns(const tsr_problem *p, const tsr_device *device)
 {
     const double share = 0.73;
-    return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch *
-           ((double)p->m * (double)p->k + (double)p->k * (double)p->n) / (share * device->memory_bytes_per_s) * 1e9;
+    const double a = (double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), TSR_LINES_POWER);
+    const double b = (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), TSR_LINES_POWER);
+    return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch * (a + b) / (share * device->memory_bytes_per_s) *
+           1e9;
 }
 
 /* Cluster tiles of D. */
@@ -153,16 +165,18 @@ static double wgmma_tiles(const tsr_row *row, const tsr_problem *p)
            (double)p->batch;
 }
 
-/* Bytes that a CTA fetches from L2 in a step along K. */
-static double wgmma_step_bytes(const tsr_row *row)
+/* What a CTA fetches from L2 in a step along K, in bytes; parts of lines count for more. */
+static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p)
 {
     enum { LINE_BYTES = 128 };
-    return (double)LINE_BYTES * ((double)row->bm / row->cluster_n + (double)row->bn / row->cluster_m);
+    return LINE_BYTES * ((double)row->bm / row->cluster_n * tsr_lines_touched(p, 'a') +
+                         (double)row->bn / row->cluster_m * tsr_lines_touched(p, 'b'));
 }
 
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
- *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once;
+ *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once, and rows that do
+ * not begin with a line touch two of them for 128 bytes;
  *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
  * A persistent cluster walks `waves` units, each a part of K of a tile. Cooperative consumers stop multiplying while
  * they store a tile, ping-pong consumers only for the last one. With K split, the last part of each tile reads the sums
@@ -170,7 +184,7 @@ static double wgmma_step_bytes(const tsr_row *row)
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096 };
-    const double l2_bytes_per_clock = 46, store_ns_per_value = 0.044, join_ns = 5000;
+    const double l2_bytes_per_clock = 46, store_ns_per_value = 0.044, join_ns = 5000, fill_ns = 300;
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;
@@ -179,9 +193,9 @@ static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr
     const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
-    const double l2_ns = wgmma_step_bytes(row) / l2_rate;
+    const double l2_ns = wgmma_step_bytes(row, problem) / l2_rate;
     const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / l2_rate : 0;
-    return waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
+    return fill_ns + waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
            (row->overlaps_stores ? 1 : waves) * store_ns_per_value * values + sums_ns;
 }
 
@@ -227,7 +241,7 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
 {
     const double cluster_start_ns = 650, cluster = tsr_row_cluster(row);
     const double bytes =
-        wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row);
+        wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row, problem);
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),
            wgmma_ns(row, problem, device, wgmma_split(row, problem, device)),
            fmax(input_ns(problem, device), output_ns(problem, device)), bytes);

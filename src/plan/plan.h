@@ -40,6 +40,11 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 /* The fixed cost of a launch of the row, less what overlaps with the launch before. */
 double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
+/* Lines that a 128-byte piece of a row of A or B touches on average, 1 to 2: the copy engine asks L2 for whole lines,
+ * and rows begin at multiples of the leading dimension. Memory's share of the time grows with a power of it, fitted to
+ * times of an H200 (perf/LOG.md). */
+double tsr_lines_touched(const tsr_problem *problem, char which);
+#define TSR_LINES_POWER 0.64
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);

@@ -53,9 +53,14 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double usable = d.cluster >= 4 ? 120. / 132 : 1;
     const double resident = fmin(ctas, floor(sms * ctas_per_sm(row, gpu) * usable)), waves = ceil(ctas / resident);
     const double busiest = ceil(ctas / sms); /* CTAs of one SM, in the end */
-    const double long_bytes = ELEMENT_BYTES * (double)p->batch *
-                              ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n);
-    const double step_bytes = (double)LINE_BYTES * (row->bm + row->bn);
+    const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
+    const double long_bytes =
+        ELEMENT_BYTES * (double)p->batch *
+        ((double)p->m * (double)p->k * pow(lines_a, TSR_LINES_POWER) +
+         (double)p->k * (double)p->n * pow(lines_b, TSR_LINES_POWER) + (double)p->m * (double)p->n);
+    int bm, bn;
+    tsr_row_tile(row, p->m, p->n, &bm, &bn);
+    const double step_bytes = LINE_BYTES * (bm * lines_a + bn * lines_b);
     /* Each tile of the shorter side reads the longer operand again; L2 keeps most of it. */
     const double again = 0.2 * (ceil((double)(p->m < p->n ? p->m : p->n) / row->bm) - 1);
     const double memory_ns = (1 + again) * long_bytes / memory_rate(gpu);

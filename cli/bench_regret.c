@@ -1,0 +1,32 @@
+#include "cli/bench_regret.h"
+
+#include <inttypes.h>
+
+#include "cli/output.h"
+
+static void put_line(cli_table *table, const lab_regret_line *line)
+{
+    const lab_record *at = line->first;
+    const int is_best = line->chosen == line->fastest;
+    cli_table_row(table, CLI_CELL("%" PRId64 " x %" PRId64 " x %" PRId64, at->m, at->n, at->k),
+                  CLI_CELL("%s %s", at->dtype, at->layout), CLI_CELL("%zu", line->rows),
+                  line->choice[0] != '\0' ? line->choice : "none applies",
+                  line->chosen != NULL ? CLI_CELL("%.2f", line->chosen->time_us) : "-",
+                  is_best ? "" : line->fastest->kernel, is_best ? "" : CLI_CELL("%.2f", line->fastest->time_us),
+                  line->chosen != NULL ? CLI_CELL("%.3f", lab_regret_ratio(line)) : "not measured");
+}
+
+int cli_regret_print(const lab_regret *regret, FILE *to)
+{
+    cli_table table;
+    cli_table_begin(&table, "llrlrlrr", "M x N x K", "type", "rows", "chosen", "us", "fastest", "us", "regret");
+    for (size_t i = 0; i < regret->count; i++)
+        put_line(&table, &regret->lines[i]);
+    const int whole = cli_table_end(&table, to, 0);
+    if (regret->count == 0)
+        fputs("no problem on a known GPU has two rows measured\n", to);
+    if (regret->judged > 0)
+        fprintf(to, "\n%zu of %zu problems judged: geometric mean %.3f, worst %.3f\n", regret->judged, regret->count,
+                regret->mean, regret->worst);
+    return whole;
+}

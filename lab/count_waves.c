@@ -1,0 +1,164 @@
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "api/context.h"
+#include "core/error.h"
+#include "lab/count_cta.h"
+#include "lab/count_run.h"
+#include "lab/hierarchy.h"
+#include "lab/occupancy.h"
+
+enum { K_STEP = 32, MOST_WAVES = 3 };
+static const double most_products = 1.5e8, most_sectors = 16e6;
+
+/* The CTAs that are recorded: the first `count` of the launch. */
+typedef struct recording {
+    pthread_mutex_t lock;
+    lab_stream **streams;
+    long long count;
+    int failed;
+} recording;
+
+static int is_recorded(void *user, long long cta)
+{
+    return cta < ((const recording *)user)->count;
+}
+
+static void *begin_cta(void *user, long long cta)
+{
+    (void)user;
+    lab_cta_count *count = calloc(1, sizeof *count);
+    if (!count)
+        return NULL;
+    count->cta = cta;
+    count->stream = calloc(1, sizeof *count->stream);
+    if (!count->stream) {
+        free(count);
+        return NULL;
+    }
+    count->stream->cta = cta;
+    return count;
+}
+
+static void see_event(void *state, const tsr_watch_event *event)
+{
+    lab_cta_count_event(state, event);
+}
+
+static void see_barrier(void *state)
+{
+    lab_cta_count_barrier(state);
+}
+
+static void end_cta(void *user, void *state)
+{
+    recording *r = user;
+    lab_cta_count *count = state;
+    lab_stream *stream = count->stream;
+    lab_cta_count_end(count);
+    free(count);
+    lab_stream_trim(stream);
+    pthread_mutex_lock(&r->lock);
+    lab_stream **const place = &r->streams[stream->cta];
+    lab_stream_free(*place);
+    *place = stream;
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* How much of K, and how many CTAs of the launch, are worth their time and memory: at least two waves, since what the
+ * first one fetches the others find. */
+static void choose(const lab_counters *c, const tsr_gemm_desc *desc, long long wave, int64_t *k, long long *ctas)
+{
+    const double products = (double)desc->m * (double)desc->n * (double)desc->batch_count;
+    *k = (int64_t)(most_products / products) / K_STEP * K_STEP;
+    *k = *k < K_STEP ? K_STEP : *k;
+    *k = *k < desc->k ? *k : desc->k;
+    const double loads = (c->load.sectors + c->copy.sectors) * (double)*k / (double)desc->k;
+    const double share = (double)MOST_WAVES * (double)wave / (double)c->ctas; /* of the launch */
+    const int is_much =
+        (loads + c->store.sectors) * share > most_sectors || products * (double)*k * share > most_products;
+    const long long waves = is_much ? MOST_WAVES - 1 : MOST_WAVES;
+    *ctas = c->ctas < waves * wave ? c->ctas : waves * wave;
+}
+
+/* Of the later pieces of a store that the compiler split, those that find in L1 what the first one left. They come some
+ * time after it, and L1 does not keep for long what was written: on an H200 a few to all did, about half on average. */
+static const double pieces_that_hit = 0.5;
+
+static void report(const lab_hierarchy_result *found, double along_k, lab_counters *out)
+{
+    const double loads = found->load_lookups * along_k, load_hits = found->load_hits * along_k;
+    const double all = loads + found->store_lookups + out->split_store_sectors;
+    out->l1_hit_rate = all > 0 ? (load_hits + found->store_hits + pieces_that_hit * out->split_store_sectors) / all : 0;
+    const double split = found->l2_writes > 0 ? 1 + out->split_store_sectors / found->l2_writes : 1;
+    out->l1_load_miss_rate = loads > 0 ? 1 - load_hits / loads : 0;
+    out->l2 = (lab_l2_counters){.is_known = 1,
+                                .reads = found->l2_reads * along_k,
+                                .read_misses = found->l2_misses * along_k,
+                                .home_reads = found->home_reads * along_k,
+                                .home_misses = found->home_misses * along_k,
+                                .writes = found->l2_writes * split,
+                                .home_writes = found->home_writes * split,
+                                .dram_reads = found->dram_reads * along_k,
+                                .dram_writes = found->dram_writes * along_k};
+}
+
+static tsr_status run_short(tsr_plan *plan, const lab_operand_set *set, recording *r)
+{
+    const tsr_emu_watcher watcher = {.user = r,
+                                     .code = lab_watched_find,
+                                     .select = is_recorded,
+                                     .begin = begin_cta,
+                                     .event = see_event,
+                                     .barrier = see_barrier,
+                                     .end = end_cta};
+    return lab_run_watched(plan, set, &watcher);
+}
+
+/* The same problem with a short K, rows as far apart as before. */
+static tsr_gemm_desc shorten(const tsr_gemm_desc *desc, int64_t k)
+{
+    tsr_gemm_desc with = *desc;
+    if (with.a.ld == 0)
+        with.a.ld = desc->a.trans == TSR_T ? desc->m : desc->k;
+    if (with.b.ld == 0)
+        with.b.ld = desc->b.trans == TSR_T ? desc->k : desc->n;
+    with.k = k;
+    return with;
+}
+
+tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu,
+                           unsigned long long seed, lab_counters *counters)
+{
+    const lab_occupancy o = lab_occupancy_of(gpu, counters->threads, counters->registers, counters->shared_bytes);
+    const long long held = o.ctas > 0 ? o.ctas : 1;
+    recording r = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    int64_t k;
+    choose(counters, desc, held * gpu->sms, &k, &r.count);
+    const tsr_gemm_desc with = shorten(desc, k);
+    const lab_hierarchy_options options = {.gpu = gpu,
+                                           .l1_bytes = gpu->l1_bytes - o.shared_config_bytes,
+                                           .held = held,
+                                           .ctas = counters->ctas,
+                                           .share = (double)k / (double)desc->k};
+    lab_hierarchy_result found;
+    tsr_plan *plan = NULL;
+    lab_operands operands = {0};
+    r.streams = calloc((size_t)r.count, sizeof *r.streams);
+    tsr_status status = r.streams ? tsr_plan_create(context, &with, &plan)
+                                  : tsr_fail(TSR_OUT_OF_MEMORY, "no memory to follow %lld CTAs", r.count);
+    if (status == TSR_OK)
+        status = lab_operands_create(context, &with, 0, seed, &operands);
+    if (status == TSR_OK)
+        status = run_short(plan, &operands.sets[0], &r);
+    if (status == TSR_OK && !lab_hierarchy_run(r.streams, r.count, &options, &found))
+        status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a model of the caches");
+    if (status == TSR_OK)
+        report(&found, 1 / options.share, counters);
+    for (long long i = 0; r.streams && i < r.count; i++)
+        lab_stream_free(r.streams[i]);
+    free(r.streams);
+    lab_operands_free(&operands);
+    tsr_plan_release(plan);
+    return status;
+}

@@ -1,0 +1,209 @@
+#include "lab/hierarchy.h"
+
+#include <stdlib.h>
+
+#include "lab/cache.h"
+
+enum { GPCS = 8, MOST_PARTITIONS = 2 };
+
+/* What an SM runs at the moment. */
+typedef struct slot {
+    const lab_items *items; /* NULL: nothing */
+    size_t at;
+} slot;
+
+typedef struct hierarchy {
+    const lab_hierarchy_options *options;
+    lab_cache *l1; /* of each SM */
+    lab_cache l2[MOST_PARTITIONS];
+    slot *slots; /* of all SMs, those of one after the other */
+    int *order;  /* SMs, as they become free */
+    uint64_t random;
+    lab_hierarchy_result sum;
+} hierarchy;
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * 0x7FB5D329728EA185ull;
+    x = (x ^ x >> 27) * 0x81DADEF4BC2DD44Dull;
+    return x ^ x >> 33;
+}
+
+static int partitions_of(const hierarchy *h)
+{
+    return h->options->gpu->l2_partitions;
+}
+
+static int partition_of_sm(const hierarchy *h, int sm)
+{
+    return sm % GPCS * partitions_of(h) / GPCS;
+}
+
+static int home_of(const hierarchy *h, uint64_t sector)
+{
+    return (int)(mix(sector / LAB_CACHE_LINE_SECTORS) % (unsigned)partitions_of(h));
+}
+
+static void read_l2(hierarchy *h, int partition, uint64_t sector)
+{
+    const int home = home_of(h, sector);
+    h->sum.l2_reads++;
+    if (lab_cache_read(&h->l2[partition], sector, &h->sum.dram_writes))
+        return;
+    h->sum.l2_misses++;
+    if (home != partition) {
+        h->sum.home_reads++;
+        if (lab_cache_read(&h->l2[home], sector, &h->sum.dram_writes))
+            return;
+        h->sum.home_misses++;
+    }
+    h->sum.dram_reads++;
+}
+
+static void write_l2(hierarchy *h, int partition, uint64_t sector)
+{
+    const int home = home_of(h, sector);
+    /* Of so much of D as belongs to the share of K. */
+    if ((double)(mix(sector / LAB_CACHE_LINE_SECTORS + 1) >> 40) >= h->options->share * (double)(1 << 24))
+        return;
+    h->sum.l2_writes++;
+    h->sum.home_writes += home != partition;
+    lab_cache_write(&h->l2[home], sector, &h->sum.dram_writes);
+}
+
+static void look_up(hierarchy *h, int sm, lab_stream_item item)
+{
+    const lab_touch kind = (lab_touch)(item >> 1 & 3);
+    const uint64_t sector = item >> 3;
+    const int hit = lab_cache_access(&h->l1[sm], sector, kind != LAB_TOUCH_PAST_L1);
+    if (kind == LAB_TOUCH_STORE) {
+        h->sum.store_lookups++;
+        h->sum.store_hits += hit;
+        write_l2(h, partition_of_sm(h, sm), sector);
+        return;
+    }
+    h->sum.load_lookups++;
+    h->sum.load_hits += hit;
+    if (!hit)
+        read_l2(h, partition_of_sm(h, sm), sector);
+}
+
+/* One instruction of a CTA; 0 if it has no more. */
+static int step(hierarchy *h, int sm, slot *s)
+{
+    if (!s->items || s->at >= s->items->count)
+        return 0;
+    do
+        look_up(h, sm, s->items->items[s->at++]);
+    while (s->at < s->items->count && !(s->items->items[s->at] & 1));
+    return 1;
+}
+
+static void run_wave(hierarchy *h)
+{
+    const int sms = h->options->gpu->sms;
+    for (int more = 1; more;) {
+        more = 0;
+        for (long long held = 0; held < h->options->held; held++)
+            for (int sm = 0; sm < sms; sm++)
+                more |= step(h, sm, &h->slots[sm * h->options->held + held]);
+    }
+}
+
+static void shuffle(hierarchy *h)
+{
+    for (int i = h->options->gpu->sms - 1; i > 0; i--) {
+        h->random = mix(h->random + 0x9E3779B97F4A7C15ull);
+        const int j = (int)(h->random % (unsigned)(i + 1)), kept = h->order[i];
+        h->order[i] = h->order[j];
+        h->order[j] = kept;
+    }
+}
+
+/* Deals the CTAs from `first` on. What an L1 holds from the CTAs before is gone by the time that they have walked all
+ * of K, of which the streams may have only a part. */
+static void deal(hierarchy *h, lab_stream *const *streams, long long first, long long count)
+{
+    const int sms = h->options->gpu->sms;
+    for (long long held = 0; held < h->options->held; held++) {
+        if (first > 0)
+            shuffle(h);
+        for (int i = 0; i < sms; i++) {
+            const long long cta = first + held * sms + i;
+            h->slots[h->order[i] * h->options->held + held] =
+                (slot){.items = cta < count && streams[cta] ? &streams[cta]->all : NULL};
+        }
+    }
+    for (int sm = 0; sm < sms && h->options->share < 1; sm++)
+        lab_cache_empty(&h->l1[sm]);
+}
+
+static void add_scaled(lab_hierarchy_result *to, const lab_hierarchy_result *now, const lab_hierarchy_result *before,
+                       double scale)
+{
+#define ADD(field) to->field += scale * (now->field - before->field)
+    ADD(load_lookups);
+    ADD(load_hits);
+    ADD(store_lookups);
+    ADD(store_hits);
+    ADD(l2_reads);
+    ADD(l2_misses);
+    ADD(home_reads);
+    ADD(home_misses);
+    ADD(home_writes);
+    ADD(l2_writes);
+    ADD(dram_reads);
+    ADD(dram_writes);
+#undef ADD
+}
+
+static int make(hierarchy *h)
+{
+    const lab_gpu_spec *gpu = h->options->gpu;
+    const size_t sms = (size_t)gpu->sms;
+    int good = 1;
+    h->l1 = calloc(sms, sizeof *h->l1);
+    h->slots = calloc(sms * (size_t)h->options->held, sizeof *h->slots);
+    h->order = calloc(sms, sizeof *h->order);
+    if (!h->l1 || !h->slots || !h->order)
+        return 0;
+    for (size_t i = 0; i < sms; i++) {
+        h->order[i] = (int)i;
+        good &= lab_cache_make(&h->l1[i], h->options->l1_bytes);
+    }
+    for (int p = 0; p < partitions_of(h); p++)
+        good &= lab_cache_make(&h->l2[p], (long long)((double)(gpu->l2_bytes / partitions_of(h)) * h->options->share));
+    return good;
+}
+
+static void drop(hierarchy *h)
+{
+    for (int i = 0; h->l1 && i < h->options->gpu->sms; i++)
+        lab_cache_free(&h->l1[i]);
+    for (int p = 0; p < MOST_PARTITIONS; p++)
+        lab_cache_free(&h->l2[p]);
+    free(h->l1);
+    free(h->slots);
+    free(h->order);
+}
+
+int lab_hierarchy_run(lab_stream *const *streams, long long count, const lab_hierarchy_options *options,
+                      lab_hierarchy_result *out)
+{
+    hierarchy h = {.options = options};
+    const long long wave = options->held * options->gpu->sms;
+    const int good = make(&h);
+    *out = (lab_hierarchy_result){0};
+    for (long long first = 0; good && first < count; first += wave) {
+        const lab_hierarchy_result before = h.sum;
+        const int is_last = first + wave >= count;
+        const long long here = is_last ? count - first : wave, rest = is_last ? options->ctas - count : 0;
+        deal(&h, streams, first, count);
+        run_wave(&h);
+        add_scaled(out, &h.sum, &before, 1 + (double)rest / (double)here);
+    }
+    out->l2_writes /= options->share;
+    out->home_writes /= options->share;
+    drop(&h);
+    return good;
+}

@@ -1,0 +1,17 @@
+/* The library's choice on a GPU that is not here, from its published figures. */
+#ifndef LAB_PAPER_H
+#define LAB_PAPER_H
+
+#include "lab/gpus.h"
+
+typedef struct lab_candidates {
+    tsr_candidate *items; /* as of tsr_route; `device` is the GPU's id */
+    size_t count;
+} lab_candidates;
+
+/* All candidates of a problem whose operands lie in the GPU's memory; any other memory is TSR_INVALID_ARGUMENT, since
+ * nobody knows the link. Code is taken to exist for each row. The caller frees *out, also after a failure. */
+tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, lab_candidates *out);
+void lab_candidates_free(lab_candidates *candidates);
+
+#endif
