@@ -78,13 +78,8 @@ enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 /* Tails along all of M, N and K, more steps along K than stages, several tiles, every transpose, a batch. */
 static const struct shape {
     int m, n, k, batch, trans_a, trans_b;
-} shapes[] = {{65, 70, 141, 1, 0, 0},
-              {130, 33, 75, 2, 0, 1},
-              {64, 128, 128, 1, 1, 0},
-              {31, 66, 37, 1, 1, 1},
-              {128, 128, 64, 2, 0, 0},
-              {5, 125, 71, 1, 0, 0},
-              {3, 125, 72, 1, 1, 0}};
+} shapes[] = {{65, 70, 141, 1, 0, 0},  {130, 33, 75, 2, 0, 1}, {64, 128, 128, 1, 1, 0}, {31, 66, 37, 1, 1, 1},
+              {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},  {3, 125, 72, 1, 1, 0}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
 
 /* Kernels that cut K: into so many units of all tiles, or parts of each tile. */
