@@ -166,7 +166,8 @@ static void a_sample_is_like_the_whole(void **state)
     } cases[] = {{"tiled_f32_t16", 256, 256, 64, 0},
                  {"padded_f32", 512, 512, 32, 0},
                  {"tiled_f32_t16", 250, 243, 61, 0.06},
-                 {"naive_f32", 250, 243, 61, 0.1}};
+                 {"naive_f32", 250, 243, 61, 0.1},
+                 {"regtile2d_f32", 450, 420, 21, 0.25}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const tsr_gemm_desc desc = problem(cases[i].kernel, TSR_F32, cases[i].m, cases[i].n, cases[i].k);
         const lab_counters all = counted(&desc, 0), some = counted(&desc, 12);
@@ -179,6 +180,12 @@ static void a_sample_is_like_the_whole(void **state)
         /* The error that it states is what it is worth: within four of it. */
         if (fabs(sectors) > 4 * some.sample_error + 1e-12)
             fail_msg("%s: off by %g, stated %g", cases[i].kernel, sectors, some.sample_error);
+        const double wavefronts = some.shared_load.wavefronts / fmax(all.shared_load.wavefronts, 1) - 1;
+        if (all.shared_load.wavefronts > 0 && fabs(wavefronts) > 4 * some.sample_error + 1e-12)
+            fail_msg("%s: wavefronts off by %g, stated %g", cases[i].kernel, wavefronts, some.sample_error);
+        /* Ragged problems have unequal CTAs, so a sample must say that it may be off. */
+        if ((cases[i].within > 0) != (some.sample_error > 0))
+            fail_msg("%s: stated %g", cases[i].kernel, some.sample_error);
     }
 }
 
