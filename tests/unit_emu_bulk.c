@@ -313,7 +313,7 @@ static void clusters_send_and_add(void **state)
     enum { CTAS = 8, N = 64 };
     static uint32_t a[CTAS * N], d[CTAS * N], mail[CTAS * 2 * N];
     for (int i = 0; i < CTAS * N; i++)
-        a[i] = (uint32_t)(i * 2654435761u);
+        a[i] = (uint32_t)i * 2654435761u;
     const tsr_gemm_args args = {
         .a = a, .d = d, .workspace = mail, .m = CTAS, .n = N, .k = N, .lda = N, .ldd = N, .batch = 1, .alpha = 1};
     const tsr_tensor_maps maps = {0};
