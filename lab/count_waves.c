@@ -69,7 +69,8 @@ static void end_cta(void *user, void *state)
  * first one fetches the others find. */
 static void choose(const lab_counters *c, const tsr_gemm_desc *desc, long long wave, int64_t *k, long long *ctas)
 {
-    const double products = (double)desc->m * (double)desc->n * (double)desc->batch_count;
+    /* Of the launch for one k: those that fill a tile at an edge, too. */
+    const double products = (c->fma_f32 + c->fma_f64 + c->tensor_flops / 2) / (double)(desc->k > 0 ? desc->k : 1) + 1;
     *k = (int64_t)(most_products / products) / K_STEP * K_STEP;
     *k = *k < K_STEP ? K_STEP : *k;
     *k = *k < desc->k ? *k : desc->k;
