@@ -10,7 +10,9 @@ enum {
     CONFLICT_BYTES = 2048,      /* namely one whose rows lie a multiple of this apart */
     PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
     CACHED_BYTES = 16 * 1024,   /* a D that stays in L1 beside the rest */
-    SHORT_K = 64                /* with so few steps lower tiles, which the processor overlaps better */
+    TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
+    TURNED_ROWS = 64,    /* with fewer it always does */
+    SHORT_K = 64         /* with so few steps lower tiles, which the processor overlaps better */
 };
 
 static inline int fits_panels(const tsr_tiles *tiles, const tsr_gemm_args *g)
@@ -26,8 +28,8 @@ int tsr_direct_fits(const tsr_job *job)
     return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS;
 }
 
-/* All rows of one panel of columns, cut into tiles of nearly equal height. */
-static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long m)
+/* All rows of one panel of columns, cut into tiles of nearly equal height; where the next row's part of D and C is. */
+static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long m, long long d_next, long long c_next)
 {
     const int vectors = tsr_vectors_of(tiles, tile->n);
     const int most = vectors == 2 && tile->k <= SHORT_K ? tiles->rows[2] : tiles->rows[vectors - 1];
@@ -42,9 +44,9 @@ static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long m)
         const int take = least + (i < higher);
         run[take - 1](tile);
         tile->a = (const char *)tile->a + take * tile->a_row_bytes;
-        tile->d = (char *)tile->d + take * tile->d_row_bytes;
+        tile->d = (char *)tile->d + take * d_next;
         if (tile->c)
-            tile->c = (const char *)tile->c + take * tile->c_row_bytes;
+            tile->c = (const char *)tile->c + take * c_next;
     }
 }
 
@@ -54,25 +56,28 @@ static int panel_columns(const tsr_tiles *tiles, long long left)
     return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
 }
 
-static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
-                     long long z)
+/* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
+ * turned, unless there is more of D to turn than of B. */
+static inline int is_turned(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
-    const long long ldb_bytes = g->ldb * bytes;
-    const int copied = g->trans_b || (g->m > UNPACKED_ROWS && ldb_bytes % CONFLICT_BYTES == 0);
-    const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
-    const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
-    char *d = (char *)g->d + z * g->batch_d * bytes;
-    _Alignas(64) char panel[PANEL_BYTES];
-    tsr_micro tile = {
+    return g->trans_a && g->trans_b && tiles->turned && (g->m <= TURNED_ROWS || g->m <= TURNED_PER_STEP * g->k);
+}
+
+/* All but the addresses and n. */
+static inline __attribute__((always_inline)) tsr_micro tile_of(const tsr_gemm_args *g, long long bytes, int turned)
+{
+    return (tsr_micro){
         .k = g->k,
-        .a = a,
-        .a_row_bytes = g->trans_a ? bytes : g->lda * bytes,
-        .a_k_bytes = g->trans_a ? g->lda * bytes : bytes,
-        .b = b,
-        .b_k_bytes = ldb_bytes,
-        .c = c,
+        .a = NULL,
+        .a_row_bytes = turned       ? g->ldb * bytes
+                       : g->trans_a ? bytes
+                                    : g->lda * bytes,
+        .a_k_bytes = turned || !g->trans_a ? bytes : g->lda * bytes,
+        .b = NULL,
+        .b_k_bytes = (turned ? g->lda : g->ldb) * bytes,
+        .c = NULL,
         .c_row_bytes = g->ldc * bytes,
-        .d = d,
+        .d = NULL,
         .d_row_bytes = g->ldd * bytes,
         .alpha = g->alpha,
         .beta = g->beta,
@@ -80,21 +85,47 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
         .fetch = g->m * g->n * bytes > CACHED_BYTES,
         .stream = 0,
     };
-    for (long long j = 0, across = 0; j < g->n; j += tile.n, across = j * bytes) {
-        tile.n = panel_columns(tiles, g->n - j);
+}
+
+static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                     long long z)
+{
+    const int turned = is_turned(tiles, g), trans_b = g->trans_b && !turned;
+    const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
+    const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
+    char *d = (char *)g->d + z * g->batch_d * bytes;
+    long long m = g->m, n = g->n;
+    tsr_micro tile = tile_of(g, bytes, turned);
+    const long long ldb_bytes = tile.b_k_bytes;
+    long long d_row = tile.d_row_bytes, c_row = tile.c_row_bytes, d_column = bytes, c_column = bytes;
+    if (turned) {
+        const char *const swap = a;
+        a = b;
+        b = swap;
+        m = g->n;
+        n = g->m;
+        d_column = d_row;
+        c_column = c_row;
+        d_row = c_row = bytes;
+        tiles = tiles->turned;
+    }
+    const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % CONFLICT_BYTES == 0);
+    _Alignas(64) char panel[PANEL_BYTES];
+    for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
+        tile.n = panel_columns(tiles, n - j);
         tile.a = a;
         tile.b = copied ? panel : b + across;
-        tile.c = c ? c + across : NULL;
-        tile.d = d + across;
+        tile.c = c ? c + j * c_column : NULL;
+        tile.d = d + j * d_column;
         if (copied) {
             const int width = tsr_vectors_of(tiles, tile.n) * tiles->lanes;
             tile.b_k_bytes = width * bytes;
-            if (g->trans_b)
+            if (trans_b)
                 store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
             else
                 store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
         }
-        rows(tiles, &tile, g->m);
+        rows(tiles, &tile, m, d_row, c_row);
     }
 }
 
@@ -105,37 +136,30 @@ void tsr_direct(const tsr_job *job)
 }
 
 /* All of D in one tile; 0 if it does not fit one. */
-static inline int one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes)
+static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g,
+                                                          long long bytes, const int turned)
 {
-    if (g->trans_b || g->n > 3 * tiles->lanes || g->k > tiles->kc)
+    const long long m = turned ? g->n : g->m, n = turned ? g->m : g->n;
+    if (n > 3 * tiles->lanes || g->k > tiles->kc)
         return 0;
-    const int n = (int)g->n, vectors = tsr_vectors_of(tiles, n);
-    if (g->m > tiles->rows[vectors - 1])
+    const int columns = (int)n, vectors = tsr_vectors_of(tiles, n);
+    if (m > tiles->rows[vectors - 1])
         return 0;
-    const tsr_micro tile = {
-        .k = g->k,
-        .a = g->a,
-        .a_row_bytes = g->trans_a ? bytes : g->lda * bytes,
-        .a_k_bytes = g->trans_a ? g->lda * bytes : bytes,
-        .b = g->b,
-        .b_k_bytes = g->ldb * bytes,
-        .c = g->c,
-        .c_row_bytes = g->ldc * bytes,
-        .d = g->d,
-        .d_row_bytes = g->ldd * bytes,
-        .alpha = g->alpha,
-        .beta = g->beta,
-        .n = n,
-        .fetch = 0,
-        .stream = 0,
-    };
-    tiles->width[vectors - 1][n != vectors * tiles->lanes][g->m - 1](&tile);
+    tsr_micro tile = tile_of(g, bytes, turned);
+    tile.a = turned ? g->b : g->a;
+    tile.b = turned ? g->a : g->b;
+    tile.c = g->c;
+    tile.d = g->d;
+    tile.n = columns;
+    tile.fetch = 0;
+    tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1](&tile);
     return 1;
 }
 
 int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes)
 {
-    if (one_tile(tiles, g, element_bytes))
+    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
+                    : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
     if (!fits_panels(tiles, g) || 2 * g->m * g->n * g->k > MAX_OPS)
         return 0;

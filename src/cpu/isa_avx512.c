@@ -31,6 +31,49 @@
 #define V_SUM(v)              _mm512_reduce_add_ps(v)
 #include "cpu/micro_tmpl.h"
 
+/* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
+static inline __attribute__((always_inline)) void f32_turn_lanes(__m512 r[4])
+{
+    const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(r[0], r[1]));
+    const __m512d b = _mm512_castps_pd(_mm512_unpacklo_ps(r[2], r[3]));
+    const __m512d c = _mm512_castps_pd(_mm512_unpackhi_ps(r[0], r[1]));
+    const __m512d d = _mm512_castps_pd(_mm512_unpackhi_ps(r[2], r[3]));
+    r[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+    r[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+    r[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(c, d));
+    r[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(c, d));
+}
+
+static inline __attribute__((always_inline)) void f32_turn(__m512 r[8])
+{
+    f32_turn_lanes(r);
+    f32_turn_lanes(r + 4);
+}
+
+/* Lane 4 * l + q of all eight vectors is now 128-bit lane l of vectors q and 4 + q. */
+static inline __attribute__((always_inline)) void f32_turned(__m256 out[8], const __m512 r[8], int part)
+{
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) {
+        const __m512d both =
+            _mm512_permutex2var_pd(_mm512_castps_pd(r[q]), part ? high : low, _mm512_castps_pd(r[4 + q]));
+        out[q] = _mm512_castps512_ps256(_mm512_castpd_ps(both));
+        out[4 + q] = _mm256_castpd_ps(_mm512_extractf64x4_pd(both, 1));
+    }
+}
+
+#define H                     __m256
+#define H_SET1(x)             _mm256_set1_ps(x)
+#define H_LOAD_MASK(m, p)     _mm256_maskz_loadu_ps((__mmask8)(m), p)
+#define H_STORE(p, v)         _mm256_storeu_ps(p, v)
+#define H_STORE_MASK(p, m, v) _mm256_mask_storeu_ps(p, (__mmask8)(m), v)
+#define H_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
+#define TURN(r)               f32_turn(r)
+#define TURNED(out, r, part)  f32_turned(out, r, part)
+#include "cpu/turned_tmpl.h"
+
 /* Two rounds inside the 128-bit lanes, two that move whole lanes. */
 static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 {
@@ -159,6 +202,17 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
         r[i + 6] = _mm512_shuffle_f64x2(odd_top, odd_low, 0xdd);
     }
 }
+
+#define H                     __m512d
+#define H_SET1(x)             _mm512_set1_pd(x)
+#define H_LOAD_MASK(m, p)     _mm512_maskz_loadu_pd(m, p)
+#define H_STORE(p, v)         _mm512_storeu_pd(p, v)
+#define H_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
+#define H_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define TURN(r)               f64_transpose(r)
+#define TURNED(out, r, part)  memcpy(out, r, sizeof(out))
+#include "cpu/turned_tmpl.h"
+
 #define TRANSPOSE(r) f64_transpose(r)
 
 #define S                     double
@@ -176,8 +230,15 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 
 const tsr_isa tsr_isa_avx512 = {
     .name = "avx512",
-    .f32 = {.mr = MR, .nr = 32, .lanes = 16, .kc = 256, .rows = {16, 12, 8}, .width = f32_tiles},
-    .f64 = {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles},
+    .f32 = {.mr = MR,
+            .nr = 32,
+            .lanes = 16,
+            .kc = 256,
+            .rows = {16, 12, 8},
+            .width = f32_tiles,
+            .turned = &f32_turned_set},
+    .f64 =
+        {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles, .turned = &f64_turned_set},
     .store = {[TSR_F32] = TSR_STORE(f32),
               [TSR_F64] = TSR_STORE(f64),
               [TSR_F16] = TSR_STORE(f16),

@@ -103,6 +103,7 @@ typedef struct tsr_tiles {
     int kc;                          /* steps of K between two write-backs, see docs/CPU.md */
     int rows[TSR_TILE_VECTORS];      /* the highest tile of each width; rows[1] is mr */
     const tsr_tiles_of_width *width; /* by vectors - 1 */
+    const struct tsr_tiles *turned;  /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
 } tsr_tiles;
 
 /* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements

@@ -6,7 +6,7 @@
  *   V, LANES        vector type and its elements
  *   M, M_FIRST(n)   mask type, and the mask of the first n lanes
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
- *   V_MUL(a, b) V_FMA(a, b, c), the latter a * b + c; V_MULADD where a step is something else (pairs of bf16)
+ *   V_ADD(a, b) V_MUL(a, b) V_FMA(a, b, c), the last a * b + c; V_MULADD where a step is something else (pairs of bf16)
  *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
  *
  *               B: row p, two vectors
@@ -62,13 +62,16 @@ static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place)
     __asm__("" : "+r"(at->b));
 }
 
-/* D = alpha * sums + beta * C; nothing to compute where alpha is 1 and beta 0, the usual case. */
-static inline __attribute__((always_inline)) void NAME(write)(const V *acc, const tsr_micro *t, const M mask,
-                                                              const int mr, const int nv, const int masked,
-                                                              const int plain)
+enum { NAME(store_sums), NAME(add_sums), NAME(scale_sums) };
+
+/* D = alpha * sums + beta * C; nothing to compute where alpha is 1 and beta 0, the usual case; one addition where both
+ * are 1, as in all parts of K but the first. */
+static inline __attribute__((always_inline)) void
+NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const int nv, const int masked, const int how)
 {
     const V alpha = V_SET1((T)t->alpha), beta = V_SET1((T)t->beta);
-    const int has_c = !plain && t->beta != 0, stream = !plain && t->stream;
+    const int has_c = how == NAME(add_sums) || (how == NAME(scale_sums) && t->beta != 0);
+    const int stream = how == NAME(scale_sums) && t->stream;
     const char *c_row = t->c;
     char *d_row = t->d;
 #pragma GCC unroll 16
@@ -77,19 +80,20 @@ static inline __attribute__((always_inline)) void NAME(write)(const V *acc, cons
         T *d = (T *)d_row;
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++) {
-            V sum = plain ? acc[i * nv + v] : V_MUL(alpha, acc[i * nv + v]);
-            if (masked && v == nv - 1) {
-                if (has_c)
-                    sum = V_MULADD(beta, V_LOAD_MASK(mask, c + v * LANES), sum);
-                V_STORE_MASK(d + v * LANES, mask, sum);
-            } else {
-                if (has_c)
-                    sum = V_MULADD(beta, V_LOAD(c + v * LANES), sum);
-                if (stream)
-                    V_STREAM(d + v * LANES, sum);
-                else
-                    V_STORE(d + v * LANES, sum);
+            const int last = masked && v == nv - 1;
+            V sum = acc[i * nv + v];
+            if (how == NAME(scale_sums))
+                sum = V_MUL(alpha, sum);
+            if (has_c) {
+                const V old = last ? V_LOAD_MASK(mask, c + v * LANES) : V_LOAD(c + v * LANES);
+                sum = how == NAME(add_sums) ? V_ADD(old, sum) : V_MULADD(beta, old, sum);
             }
+            if (last)
+                V_STORE_MASK(d + v * LANES, mask, sum);
+            else if (stream)
+                V_STREAM(d + v * LANES, sum);
+            else
+                V_STORE(d + v * LANES, sum);
         }
         c_row += t->c_row_bytes;
         d_row += t->d_row_bytes;
@@ -108,14 +112,12 @@ static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
-                                                             const int masked)
+/* The sums of a tile; nothing of D is fetched unless `fetch`. */
+static inline __attribute__((always_inline)) void NAME(sums)(V *acc, const tsr_micro *t, const M mask, const int mr,
+                                                             const int nv, const int masked, const int fetch)
 {
-    const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     NAME(place)
     at = {.b = t->b, .row = t->a_row_bytes, .row3 = 3 * t->a_row_bytes, .a_step = t->a_k_bytes, .b_step = t->b_k_bytes};
-    V acc[16 * TSR_TILE_VECTORS];
-
 #pragma GCC unroll 36
     for (int i = 0; i < mr * nv; i++)
         acc[i] = V_ZERO();
@@ -124,7 +126,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     for (int g = 1; g < (mr + 4) / 5; g++)
         at.a[g] = at.a[g - 1] + 5 * at.row;
 
-    int64_t left = t->k, until = t->fetch && left > LEAST_STEPS ? LAST_STEPS : 0;
+    int64_t left = t->k, until = fetch && t->fetch && left > LEAST_STEPS ? LAST_STEPS : 0;
     for (;;) {
         for (; left >= until + UNROLL; left -= UNROLL)
 #pragma GCC unroll 4
@@ -137,10 +139,20 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     }
     for (; left > 0; left--)
         NAME(step)(acc, &at, mask, mr, nv, masked);
+}
+
+static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
+                                                             const int masked)
+{
+    const M mask = M_FIRST(t->n - (nv - 1) * LANES);
+    V acc[16 * TSR_TILE_VECTORS];
+    NAME(sums)(acc, t, mask, mr, nv, masked, 1);
     if (t->alpha == 1 && t->beta == 0 && !t->stream)
-        NAME(write)(acc, t, mask, mr, nv, masked, 1);
+        NAME(write)(acc, t, mask, mr, nv, masked, NAME(store_sums));
+    else if (mr == MR && nv == 2 && t->alpha == 1 && t->beta == 1 && !t->stream) /* of large products */
+        NAME(write)(acc, t, mask, mr, nv, masked, NAME(add_sums));
     else
-        NAME(write)(acc, t, mask, mr, nv, masked, 0);
+        NAME(write)(acc, t, mask, mr, nv, masked, NAME(scale_sums));
 }
 
 /* The functions of the table: constants for rows, vectors, and whether the last vector is partly used. */

@@ -6,28 +6,44 @@
  *   S_STORE(p, v) S_STORE_MASK(p, m, v)  and narrowed
  *   S_WIDEN(x)        one element
  *   TRANSPOSE(r)      LANES vectors as a square block, in place
- *   V_ADD(a, b) V_SUM(v), the latter the sum of the lanes in a fixed order
+ *   V_SUM(v), the sum of the lanes in a fixed order
  */
 
-static void SNAME(pack_rows)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
+/* Asks for the rows 8 steps later, which the next call packs: prefetchers see only pieces of rows. */
+static inline __attribute__((always_inline)) void SNAME(pack_rows_of)(T *out, const int width, const int n, int64_t k,
+                                                                      const char *in, int64_t step_bytes)
 {
-    T *out = to;
-    const char *in = from;
     const int whole = n - n % LANES, padded = width - width % LANES;
     const M some = M_FIRST(n - whole), rest = M_FIRST(width - padded);
     for (int64_t p = 0; p < k; p++, in += step_bytes, out += width) {
         const S *row = (const S *)in;
+        const char *later = in + 8 * step_bytes;
         int j = 0;
-        for (; j < whole; j += LANES)
+        for (; j < whole; j += LANES) {
+            __builtin_prefetch(later + j * (int)sizeof(S));
             V_STORE(out + j, S_LOAD(row + j));
+        }
         V last = V_ZERO();
-        if (whole < n)
+        if (whole < n) {
+            __builtin_prefetch(later + whole * (int)sizeof(S));
             last = S_LOAD_MASK(some, row + whole);
+        }
         for (; j < padded; j += LANES, last = V_ZERO())
             V_STORE(out + j, last);
         if (j < width)
             V_STORE_MASK(out + j, rest, last);
     }
+}
+
+/* Whole panels of A and of B have code of their own. */
+static void SNAME(pack_rows)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
+{
+    if (width == MR && n == MR)
+        SNAME(pack_rows_of)(to, MR, MR, k, from, step_bytes);
+    else if (width == 2 * LANES && n == 2 * LANES)
+        SNAME(pack_rows_of)(to, 2 * LANES, 2 * LANES, k, from, step_bytes);
+    else
+        SNAME(pack_rows_of)(to, width, n, k, from, step_bytes);
 }
 
 /* A block of LANES rows j and LANES steps p, of which `rows` and `steps` exist; `columns` are written. */
@@ -36,44 +52,48 @@ static inline __attribute__((always_inline)) void SNAME(pack_block)(T *out, int 
 {
     V r[LANES];
     const M some = M_FIRST((int)steps), written = M_FIRST(columns);
-    if (rows == LANES && steps == LANES) {
 #pragma GCC unroll 16
-        for (int j = 0; j < LANES; j++)
-            r[j] = S_LOAD((const S *)(in + j * step_bytes));
-    } else {
-#pragma GCC unroll 16
-        for (int j = 0; j < LANES; j++) {
-            r[j] = V_ZERO();
-            if (j < rows)
-                r[j] = S_LOAD_MASK(some, (const S *)(in + j * step_bytes));
-        }
+    for (int j = 0; j < LANES; j++) {
+        r[j] = V_ZERO();
+        if (j < rows)
+            r[j] = steps == LANES ? S_LOAD((const S *)(in + j * step_bytes))
+                                  : S_LOAD_MASK(some, (const S *)(in + j * step_bytes));
     }
     TRANSPOSE(r);
-    if (columns == LANES && steps == LANES) {
 #pragma GCC unroll 16
-        for (int p = 0; p < LANES; p++)
-            V_STORE(out + p * width, r[p]);
-    } else {
-#pragma GCC unroll 16
-        for (int p = 0; p < LANES; p++)
-            if (p < steps)
+    for (int p = 0; p < LANES; p++)
+        if (p < steps) {
+            if (columns == LANES)
+                V_STORE(out + p * width, r[p]);
+            else
                 V_STORE_MASK(out + p * width, written, r[p]);
-    }
+        }
+}
+
+/* All steps of up to LANES rows. */
+static inline __attribute__((always_inline)) void SNAME(pack_strip)(T *out, int width, int columns, int rows, int64_t k,
+                                                                    const char *in, int64_t step_bytes)
+{
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES, in += LANES * sizeof(S), out += LANES * width)
+        SNAME(pack_block)(out, width, columns, rows, LANES, in, step_bytes);
+    if (p < k)
+        SNAME(pack_block)(out, width, columns, rows, k - p, in, step_bytes);
 }
 
 static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
 {
+    enum { TAIL = MR % LANES }; /* of a panel of A; rows are never 0 */
     T *out = to;
-    for (int64_t p = 0; p < k; p += LANES) {
-        const int64_t steps = k - p < LANES ? k - p : LANES;
-        for (int j = 0; j < n; j += LANES) {
-            const int columns = width - j < LANES ? width - j : LANES;
-            const int rows = n - j < LANES ? n - j : LANES;
-            const char *in = (const char *)((const S *)from + p) + j * step_bytes;
-            for (int i = 0; i < columns; i++) /* the next panel's, where the prefetchers see only short streams */
-                __builtin_prefetch(in + (width + i) * step_bytes);
-            SNAME(pack_block)(out + p * width + j, width, columns, rows, steps, in, step_bytes);
-        }
+    const char *in = from;
+    for (int j = 0; j < n; j += LANES, out += LANES, in += LANES * step_bytes) {
+        const int columns = width - j < LANES ? width - j : LANES, rows = n - j < LANES ? n - j : LANES;
+        if (rows == LANES) /* columns too then */
+            SNAME(pack_strip)(out, width, LANES, LANES, k, in, step_bytes);
+        else if (rows == TAIL && columns == TAIL)
+            SNAME(pack_strip)(out, width, TAIL, TAIL, k, in, step_bytes);
+        else
+            SNAME(pack_strip)(out, width, columns, rows, k, in, step_bytes);
     }
 }
 

@@ -12,15 +12,10 @@ import numpy as np
 order, block, rounds = (int(argument) for argument in sys.argv[1:4])
 
 
-def library(pattern):
-    found = sorted(glob.glob("/usr/lib/*-linux-gnu*/" + pattern))
-    if not found:
-        sys.exit("no " + pattern)
-    return ctypes.CDLL(found[0], mode=ctypes.RTLD_GLOBAL)
-
-
-library("libmpi.so.*")
-scalapack = library("libscalapack-openmpi.so.*")
+found = sorted(glob.glob("/usr/lib/*-linux-gnu*/libscalapack-openmpi.so.*"))
+if not found:
+    sys.exit("no libscalapack-openmpi.so.*")
+scalapack = ctypes.CDLL(found[0], mode=ctypes.RTLD_GLOBAL)  # and its MPI, whose plugins look for it
 integer = ctypes.c_int
 
 

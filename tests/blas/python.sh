@@ -8,7 +8,7 @@ for module in numpy scipy pytest hypothesis; do
 done
 . "$here/lib_python.sh"
 core=numpy.core
-$python -c 'import numpy._core' 2>/dev/null && core=numpy._core
+$python -c 'import numpy._core.tests' 2>/dev/null && core=numpy._core
 numpy_tests $core
 need_calls cblas_sgemm 100
 need_calls cblas_dgemm 100
