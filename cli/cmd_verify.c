@@ -1,7 +1,9 @@
 /* tessera verify: every kernel against the reference, element by element. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/args.h"
@@ -9,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "lab/device.h"
+#include "lab/parallel.h"
 #include "lab/verify.h"
 
 typedef struct settings {
@@ -151,13 +154,6 @@ static void print_notes(const lab_verify_result *result)
     }
 }
 
-static void on_case(void *user, const char *instance, int64_t done, int64_t of)
-{
-    const session *s = user;
-    cli_progress_say(s->progress, "%s on %s, kernel %" PRId64 " of %" PRId64 ", case %" PRId64 " of %" PRId64, instance,
-                     s->device, s->index + 1, s->of, done, of);
-}
-
 static void report(session *s, const lab_verify_result *result)
 {
     s->kernels++;
@@ -177,39 +173,114 @@ static void report(session *s, const lab_verify_result *result)
 /* ---- work -----------------------------------------------------------------------------------------------------------
  */
 
-static int verify_on(session *s, tsr_context *context, const lab_kernel_list *kernels)
+/* What became of one kernel. */
+typedef struct outcome {
+    int is_done, failed;
+    lab_verify_result result;
+    char error[400]; /* where the checker itself failed */
+} outcome;
+
+/* The kernels of a device, verified by several CPU threads where the device is the emulator: then each kernel has a
+ * context of its own with one thread. */
+typedef struct batch {
+    session *session;
+    const lab_kernel_list *kernels;
+    tsr_context *context; /* NULL: each kernel has its own */
+    lab_verify_options options;
+    pthread_mutex_t lock; /* of what follows, and of the session */
+    outcome *outcomes;
+    size_t reported;
+    int code;
+} batch;
+
+static void on_case(void *user, const char *instance, int64_t done, int64_t of)
 {
-    const lab_verify_options verify_options = {.full = s->set->full,
-                                               .seed = (uint64_t)s->set->seed,
-                                               .small = s->set->small || strcmp(s->device, "emu") == 0,
-                                               .every = (int)s->set->every,
-                                               .stop = s->stop,
-                                               .progress = on_case,
-                                               .progress_user = s};
-    for (size_t i = 0; i < kernels->count && !cli_interrupted(); i++, s->index++) {
-        lab_verify_result result;
-        if (lab_verify(context, &kernels->items[i], &verify_options, &result) != TSR_OK) {
+    batch *b = user;
+    const session *s = b->session;
+    pthread_mutex_lock(&b->lock);
+    cli_progress_say(s->progress, "%s on %s, kernel %" PRId64 " of %" PRId64 ", case %" PRId64 " of %" PRId64, instance,
+                     s->device, s->index + 1, s->of, done, of);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static tsr_status verify_one(const batch *b, const lab_kernel *kernel, lab_verify_result *result)
+{
+    const tsr_context_options alone = {.struct_bytes = sizeof alone, .threads = 1};
+    tsr_context *own = NULL;
+    if (b->context == NULL && tsr_context_create(b->session->device, &alone, &own) != TSR_OK)
+        return TSR_INTERNAL;
+    const tsr_status status = lab_verify(own != NULL ? own : b->context, kernel, &b->options, result);
+    tsr_context_destroy(own);
+    return status;
+}
+
+/* Reports what is done, in the order of the kernels. The lock is held. */
+static void report_done(batch *b)
+{
+    session *s = b->session;
+    for (; b->reported < b->kernels->count && b->outcomes[b->reported].is_done && b->code == CLI_OK; b->reported++) {
+        const outcome *o = &b->outcomes[b->reported];
+        if (o->failed) {
             cli_progress_clear(s->progress);
-            return cli_failure(s->self, "%s: %s", kernels->items[i].info.instance, tsr_last_error());
+            b->code = cli_failure(s->self, "%s: %s", b->kernels->items[b->reported].info.instance, o->error);
+        } else if (cli_interrupted() && o->result.cases + o->result.refused < o->result.planned &&
+                   o->result.failed == 0) {
+            b->code = CLI_FAILED; /* neither passed nor failed */
+        } else {
+            report(s, &o->result);
+            s->index++;
         }
-        if (cli_interrupted() && result.cases + result.refused < result.planned && result.failed == 0)
-            return CLI_FAILED; /* neither passed nor failed */
-        report(s, &result);
     }
-    return CLI_OK;
+}
+
+static void verify_kernel(void *user, int64_t index)
+{
+    batch *b = user;
+    outcome *o = &b->outcomes[index];
+    pthread_mutex_lock(&b->lock);
+    const int go_on = b->code == CLI_OK && !cli_interrupted();
+    pthread_mutex_unlock(&b->lock);
+    if (!go_on)
+        return;
+    o->failed = verify_one(b, &b->kernels->items[index], &o->result) != TSR_OK;
+    if (o->failed)
+        snprintf(o->error, sizeof o->error, "%s", tsr_last_error());
+    pthread_mutex_lock(&b->lock);
+    o->is_done = 1;
+    report_done(b);
+    pthread_mutex_unlock(&b->lock);
 }
 
 static int verify_device(session *s, const char *device, const lab_kernel_list *kernels)
 {
-    tsr_context *context;
+    const int is_emulated = strcmp(device, "emu") == 0;
     s->device = device;
     if (kernels->count == 0)
         return CLI_OK;
-    if (tsr_context_create(device, NULL, &context) != TSR_OK)
-        return cli_failure(s->self, "%s", tsr_last_error());
-    int code = verify_on(s, context, kernels);
-    tsr_context_destroy(context);
-    return code;
+    batch b = {.session = s,
+               .kernels = kernels,
+               .options = {.full = s->set->full,
+                           .seed = (uint64_t)s->set->seed,
+                           .small = s->set->small || is_emulated,
+                           .every = (int)s->set->every,
+                           .stop = s->stop,
+                           .progress = on_case,
+                           .progress_user = &b},
+               .lock = PTHREAD_MUTEX_INITIALIZER,
+               .outcomes = calloc(kernels->count, sizeof *b.outcomes),
+               .code = CLI_OK};
+    /* One kernel has the threads for itself. */
+    const int at_once = is_emulated && kernels->count > 1;
+    if (b.outcomes == NULL)
+        return cli_failure(s->self, "no memory for %zu results", kernels->count);
+    if (!at_once && tsr_context_create(device, NULL, &b.context) != TSR_OK)
+        b.code = cli_failure(s->self, "%s", tsr_last_error());
+    else
+        lab_parallel((int64_t)kernels->count, at_once ? 0 : 1, verify_kernel, &b);
+    tsr_context_destroy(b.context);
+    free(b.outcomes);
+    pthread_mutex_destroy(&b.lock);
+    return b.code;
 }
 
 static void widen(session *s, const lab_kernel_list *kernels)

@@ -153,6 +153,58 @@ static void test_bits_for_any_threads(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+/* Products too short to wake threads for, close to each other: workers that are still awake take a part. */
+static void test_bits_in_bursts(void **state)
+{
+    static const problem shapes[] = {{TSR_F32, 170, 130, 150, 0, 0, 1}, {TSR_F32, 90, 200, 160, 1, 1, 1},
+                                     {TSR_F64, 160, 160, 128, 0, 1, 1}, {TSR_F64, 300, 35, 250, 1, 0, 1},
+                                     {TSR_F32, 210, 190, 180, 1, 1, 1}, {TSR_F64, 30, 500, 200, 1, 1, 1}};
+    (void)state;
+    tsr_device device = open_device(3, NULL);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        data x = data_make(shapes[i]);
+        void *want = malloc(x.d_bytes);
+        assert_non_null(want);
+        assert_int_equal(multiply(&device, &x, want, 1, NULL, NULL), TSR_OK);
+        for (int round = 0; round < 200; round++) {
+            memset(x.d, 0xff, x.d_bytes);
+            assert_int_equal(multiply(&device, &x, x.d, 2 + round % 2, NULL, NULL), TSR_OK);
+            assert_memory_equal(x.d, want, x.d_bytes);
+        }
+        free(want);
+        data_free(&x);
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+static void count_in(void *counts, int64_t index, int slot)
+{
+    (void)slot;
+    atomic_fetch_add((atomic_int *)counts + index, 1);
+}
+
+/* Asked again and again, the pool wakes workers, who then run tasks; closing it ends them, awake or asleep. */
+static void test_pool_wakes_for_bursts(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        tsr_pool pool;
+        tsr_pool_init(&pool);
+        assert_int_equal(tsr_pool_is_ready(&pool, 1), 0);
+        int ready = 0;
+        for (int tries = 0; tries < 100000000 && !ready; tries++)
+            ready = tsr_pool_is_ready(&pool, 2);
+        assert_true(ready);
+        for (int job = 0; job < round; job++) {
+            atomic_int done[3] = {0, 0, 0};
+            tsr_pool_run(&pool, 2, 3, count_in, done);
+            for (int i = 0; i < 3; i++)
+                assert_int_equal(done[i], 1);
+        }
+        tsr_pool_destroy(&pool);
+    }
+}
+
 static void test_bits_when_prepared(void **state)
 {
     (void)state;
@@ -412,6 +464,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_for_any_threads),
+        cmocka_unit_test(test_bits_in_bursts),
+        cmocka_unit_test(test_pool_wakes_for_bursts),
         cmocka_unit_test(test_bits_when_prepared),
         cmocka_unit_test(test_pack_refuses_other_operands),
         cmocka_unit_test(test_fork),

@@ -20,7 +20,7 @@ static void equal_at(double found, double wanted, const char *what, int line)
         fail_msg("line %d: %s is %.17g, not %.17g", line, what, found, wanted);
 }
 
-#define CASES(DO)  DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define CASES(DO)  DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10)
 #define DECLARE(n) void count_case_##n(const tsr_gemm_args args);
 CASES(DECLARE)
 
@@ -56,17 +56,17 @@ static void end(void *user, void *state)
 static lab_counters count(kernel *entry, unsigned long long seed)
 {
     static const tsr_allocator allocator;
-    float *a = aligned_alloc(256, 4096 * sizeof *a), *d = aligned_alloc(256, 64 * sizeof *d);
+    float *a = aligned_alloc(256, 4096 * sizeof *a), *d = aligned_alloc(256, 4096 * sizeof *d);
     memset(a, 0, 4096 * sizeof *a);
     const tsr_gemm_args args = {.a = a,
                                 .b = a,
                                 .d = d,
                                 .m = 1,
-                                .n = 64,
+                                .n = 4096,
                                 .k = 4096,
                                 .lda = 4096,
-                                .ldb = 64,
-                                .ldd = 64,
+                                .ldb = 4096,
+                                .ldd = 4096,
                                 .batch = 1,
                                 .alpha = 1,
                                 .beta = 0};
@@ -177,6 +177,49 @@ static void joined_loads(void **state)
     equal(c.shared_load_merged.wavefronts, 2 * 2);
 }
 
+/* Of each warp: 11 lanes (0, 3, ..., 30) store a float each, 64 bytes apart: 11 sectors. The other 21 store 16 bytes
+ * each: of two neighbours at least one, so all 16 sectors of 512 bytes. Then 32 floats in a row. */
+static void scattered_and_wide_stores(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_8, 1);
+    equal(c.store.requests, 2 * 3);
+    equal(c.store.sectors, 2 * (11 + 16 + 4));
+    equal(c.store.bytes, 2 * (11 * 4 + 21 * 16 + 32 * 4));
+    equal(c.load.requests, 0);
+}
+
+/* 2048 words are stored by 64 threads 32 times: a request and a pass of each warp. Then word 32 lane + i, all in bank
+ * i. i = 0: all lanes but 3, 7, ...: 24 passes. i = 1: lanes 16 to 31 but those with lane % 4 == 2: 12 passes. Last:
+ * odd lanes read word 33 lane, in bank `lane`, 16 banks; even ones words 0, 32, 64, 96, four of bank 0: 4 passes, of
+ * which the first has the odd lanes with it. */
+static void columns_of_shared_memory(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_9, 1);
+    equal(c.shared_store.requests, 2 * 32);
+    equal(c.shared_store.wavefronts, 2 * 32);
+    equal(c.shared_store.conflicts, 0);
+    equal(c.shared_load.requests, 2 * 3);
+    equal(c.shared_load.wavefronts, 2 * (24 + 12 + 4));
+    equal(c.shared_load.conflicts, 2 * (23 + 11 + 3));
+    equal(c.barriers, 1);
+}
+
+/* Lane l reads 8 bytes at 8 + 8 l of 512 i. i = 0: all lanes, bytes 8 to 264: 9 sectors, since the last lane reaches
+ * into the ninth. i = 1 and 2: lanes from 6 and from 12 on, bytes 56 and 104 to 264: sectors 1 to 8 and 3 to 8, 8
+ * and 6. i = 3: even lanes from 18 on (odd ones leave), from byte 152 on: lanes 18, 20, ..., 30 at bytes 152, 168, ...,
+ * 248: sectors 4, 5, 5, 6, 6, 7, 7: 4. i = 4: even lanes from 24 on at bytes 200, 216, 232, 248: sectors 6, 6, 7, 7: 2.
+ * i = 5: lane 30 at byte 248: 1. */
+static void loops_with_several_exits(void **state)
+{
+    (void)state;
+    const lab_counters c = count(count_case_10, 1);
+    check_load(&c, 2 * 6, 2 * (9 + 8 + 6 + 4 + 2 + 1), 2 * (32 + 26 + 20 + 7 + 4 + 1) * 8);
+    equal(c.warp_fma, 2 * 6);
+    equal(c.fma_f32, 2 * (32 + 26 + 20 + 7 + 4 + 1));
+}
+
 static void threads_in_any_order(void **state)
 {
     (void)state;
@@ -280,6 +323,9 @@ int main(void)
         cmocka_unit_test(continue_and_break),
         cmocka_unit_test(bank_conflicts),
         cmocka_unit_test(joined_loads),
+        cmocka_unit_test(scattered_and_wide_stores),
+        cmocka_unit_test(columns_of_shared_memory),
+        cmocka_unit_test(loops_with_several_exits),
         cmocka_unit_test(threads_in_any_order),
         cmocka_unit_test(wavefronts_of_one_instruction),
         cmocka_unit_test(sectors_of_one_instruction),

@@ -1,4 +1,4 @@
-/* Mutants of the rungs (emu/mutants.cmake): each has one line changed, and must be caught, by the emulator or by a
+/* Mutants of the rungs (emu/rung_mutants.cmake): each has one line changed, and must be caught, by the emulator or by a
  * wrong result. Those that are marked as equivalent must pass; no more than one in twenty may be. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,9 @@ typedef void kernel(const tsr_gemm_args args);
     X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1) \
     X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)       \
     X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)      \
-    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)
+    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)         \
+    X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)  \
+    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
 BASES(DECLARE)
@@ -76,15 +78,19 @@ enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 /* Tails along all of M, N and K, more steps along K than stages, several tiles, every transpose, a batch. */
 static const struct shape {
     int m, n, k, batch, trans_a, trans_b;
-} shapes[] = {{65, 70, 141, 1, 0, 0},
-              {130, 33, 75, 2, 0, 1},
-              {64, 128, 128, 1, 1, 0},
-              {31, 66, 37, 1, 1, 1},
-              {128, 128, 64, 2, 0, 0}};
+} shapes[] = {{65, 70, 141, 1, 0, 0},  {130, 33, 75, 2, 0, 1}, {64, 128, 128, 1, 1, 0}, {31, 66, 37, 1, 1, 1},
+              {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},  {3, 125, 72, 1, 1, 0}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
+
+/* Kernels that cut K: into so many units of all tiles, or parts of each tile. */
+enum { UNITS = 5, PARTS = 2, WORKSPACE_FLOATS = 1 << 18 };
 
 typedef struct matrices {
     float a[MOST], b[MOST], d[MOST]; /* bytes for any dtype */
+    struct {
+        unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
+        float sums[WORKSPACE_FLOATS];
+    } workspace;
 } matrices;
 
 /* Small integers: sums are exact, also in the 16 bits of D, which the values are scaled for. */
@@ -116,10 +122,23 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
                            .alpha = 1,
                            .trans_a = s->trans_a,
                            .trans_b = s->trans_b,
-                           .split = 1};
+                           .workspace = &x->workspace,
+                           .split = b == &bases[BASE_stream_k] ? UNITS
+                                    : b == &bases[BASE_thin]   ? PARTS
+                                                               : 1};
 }
 
-/* The grid has one layer, so that each CTA does all problems of the batch. */
+/* The grid has one layer, so that each CTA does all problems of the batch; where K is cut, all problems lie on a line.
+ */
+static tsr_grid grid_of(const base *b, const tsr_gemm_args *g)
+{
+    const long long tiles = (g->m + b->bm - 1) / b->bm * ((g->n + b->bn - 1) / b->bn);
+    return (tsr_grid){b == &bases[BASE_stream_k] ? UNITS
+                      : b == &bases[BASE_thin]   ? tiles * g->batch * PARTS
+                                                 : tiles,
+                      1, 1};
+}
+
 static tsr_status run(const base *b, kernel *function, const char *name, const tsr_gemm_args *g,
                       unsigned long long seed)
 {
@@ -130,17 +149,22 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .dtype_b = b->dtype_ab,
                              .dtype_c = b->dtype_cd,
                              .dtype_d = b->dtype_cd,
-                             .grid = {((g->m + b->bm - 1) / b->bm) * ((g->n + b->bn - 1) / b->bn), 1, 1},
+                             .grid = grid_of(b, g),
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,
+                             .workspace_bytes = sizeof(matrices) - offsetof(matrices, workspace),
                              .seed = seed,
                              .workers = 2};
     return tsr_emu_run(&job);
 }
 
+/* The product, and the counters as they were. */
 static int is_right(const base *b, const tsr_gemm_args *g, const matrices *x)
 {
+    for (size_t i = 0; i < sizeof x->workspace.counters / sizeof(unsigned); i++)
+        if (x->workspace.counters[i] != 0)
+            return 0;
     for (long long z = 0; z < g->batch; z++)
         for (long long i = 0; i < g->m; i++)
             for (long long j = 0; j < g->n; j++) {
@@ -163,6 +187,9 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
     for (int s = 0; s < SHAPES; s++)
         for (unsigned long long seed = 0; seed < SEEDS; seed++) {
             const tsr_gemm_args g = args_of(b, &shapes[s], x);
+            if (b == &bases[BASE_thin] && g.trans_b)
+                continue; /* it takes B as it is only */
+            memset(x->workspace.counters, 0, sizeof x->workspace.counters);
             memset(x->d, 0x7f, sizeof x->d);
             if (run(b, function, name, &g, seed) != TSR_OK) {
                 snprintf(said, 300, "%s", tsr_last_error());

@@ -1,4 +1,5 @@
-/* The copy engine's twin: boxes of 1 to 5 dimensions, every swizzle, boxes that stick out on any side. */
+/* The copy engine's twin: boxes of 1 to 5 dimensions that are moved or added, every swizzle, boxes that stick out on
+ * any side. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,10 @@
 
 typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
 kernel_tma emu_test_tma_1, emu_test_tma_2, emu_test_tma_3, emu_test_tma_4, emu_test_tma_5;
-static kernel_tma *const kernels[] = {emu_test_tma_1, emu_test_tma_2, emu_test_tma_3, emu_test_tma_4, emu_test_tma_5};
+kernel_tma emu_test_tma_add_1, emu_test_tma_add_2, emu_test_tma_add_3, emu_test_tma_add_4, emu_test_tma_add_5;
+static kernel_tma *const kernels[2][5] = {
+    {emu_test_tma_1, emu_test_tma_2, emu_test_tma_3, emu_test_tma_4, emu_test_tma_5},
+    {emu_test_tma_add_1, emu_test_tma_add_2, emu_test_tma_add_3, emu_test_tma_add_4, emu_test_tma_add_5}};
 
 enum { RANKS = 5, TOTAL = 12 * 3 * 5 * 2 * 3, SHARED_BYTES = 16384 + 8, FREE = -7 };
 
@@ -59,7 +63,8 @@ static int place_of(int index, int swizzle_bytes)
     return ((spans ? chunk ^ (chunk / 8 % spans) : chunk) * 4) + index % 4;
 }
 
-static void check_box(int rank, const int box[RANKS], const int at[RANKS], int swizzle_bytes)
+/* With `adds` D is stored, and what was stored is added once more. */
+static void check_box(int rank, const int box[RANKS], const int at[RANKS], int swizzle_bytes, int adds)
 {
     static _Alignas(128) tensors t;
     int count = 1;
@@ -91,7 +96,7 @@ static void check_box(int rank, const int box[RANKS], const int at[RANKS], int s
                                 .ldc = at[4],
                                 .alpha = 1};
     const tsr_emu_job job = {.name = "tma",
-                             .kernel_tma = kernels[rank - 1],
+                             .kernel_tma = kernels[adds][rank - 1],
                              .maps = &maps,
                              .args = &args,
                              .dtype_a = TSR_F32,
@@ -115,7 +120,7 @@ static void check_box(int rank, const int box[RANKS], const int at[RANKS], int s
             fail_msg("rank %d, swizzle %d, x %d: element %d of the box is %g", rank, swizzle_bytes, at[0], i,
                      (double)t.box[place_of(i, swizzle_bytes)]);
         if (element >= 0)
-            expected[element] = (float)(element + 1);
+            expected[element] = (float)(element + 1) * (adds ? 2 : 1);
     }
     assert_memory_equal(t.d, expected, sizeof expected);
 }
@@ -130,8 +135,10 @@ static void boxes_of_every_rank_move(void **state)
             for (int swizzle = 0; swizzle <= 128; swizzle = swizzle ? 2 * swizzle : 32) {
                 /* Rows as long as the swizzle spans, and shorter ones; whole patterns of the swizzle. */
                 const int widest[RANKS] = {swizzle ? swizzle / 4 : 20, 2, 3, 2, 2}, narrow[RANKS] = {4, 2, 2, 2, 4};
-                check_box(rank, widest, places[i], swizzle);
-                check_box(rank, narrow, places[i], swizzle);
+                for (int adds = 0; adds < 2; adds++) {
+                    check_box(rank, widest, places[i], swizzle, adds);
+                    check_box(rank, narrow, places[i], swizzle, adds);
+                }
             }
 }
 

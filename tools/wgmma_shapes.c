@@ -1,22 +1,33 @@
 /* Writes the part of kernels/ptx/wgmma.h that depends on N: the list of accumulator registers and the numbers of the
- * operands after them, for N = 8, 16, ..., 256. A kernel defines TSR_WGMMA_N and gets its own. Output goes to the build
- * folder only. */
+ * operands after them, for N = 8, 16, ..., 256, and the same with HALF_ for accumulators of f16, two to a register. A
+ * kernel defines TSR_WGMMA_N and gets its own. Output goes to the build folder only. */
 #include <stdio.h>
 
-static void shape(int n)
+/* The list of so many registers, and the operands after it. */
+static void list(const char *prefix, int registers)
 {
-    const int registers = n / 2;
-    printf("#%s TSR_WGMMA_N == %d\n#define TSR_WGMMA_SHAPE \"m64n%dk\"\n", n == 8 ? "if" : "elif", n, n);
-    printf("#define TSR_WGMMA_LIST \"{");
+    printf("#define TSR_WGMMA_%sLIST \"{", prefix);
     for (int i = 0; i < registers; i++)
         printf("%%%d%s", i, i + 1 < registers ? "," : "}\"\n");
     for (int i = 0; i < 6; i++)
-        printf("#define TSR_WGMMA_P%d \"%%%d\"\n", i, registers + i);
-    for (int is_integer = 0; is_integer < 2; is_integer++) {
-        printf("#define TSR_WGMMA_%sOPERANDS(d) ", is_integer ? "INTEGER_" : "");
-        for (int i = 0; i < registers; i++)
-            printf("\"+%c\"((d)[%d])%s", is_integer ? 'r' : 'f', i, i + 1 < registers ? ", " : "\n");
-    }
+        printf("#define TSR_WGMMA_%sP%d \"%%%d\"\n", prefix, i, registers + i);
+}
+
+static void operands(const char *prefix, char constraint, int registers)
+{
+    printf("#define TSR_WGMMA_%sOPERANDS(d) ", prefix);
+    for (int i = 0; i < registers; i++)
+        printf("\"+%c\"((d)[%d])%s", constraint, i, i + 1 < registers ? ", " : "\n");
+}
+
+static void shape(int n)
+{
+    printf("#%s TSR_WGMMA_N == %d\n#define TSR_WGMMA_SHAPE \"m64n%dk\"\n", n == 8 ? "if" : "elif", n, n);
+    list("", n / 2);
+    operands("", 'f', n / 2);
+    operands("INTEGER_", 'r', n / 2);
+    list("HALF_", n / 4);
+    operands("HALF_", 'r', n / 4);
 }
 
 int main(void)

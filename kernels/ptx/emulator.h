@@ -33,6 +33,9 @@ typedef const char *tsr_emu_warp_function(void *const lanes[32], unsigned mask);
 void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands);
 #define TSR_EMU_TOGETHER static __attribute__((no_sanitize("thread"), noinline))
 
+/* The lanes of the caller's warp that are at the same call. */
+unsigned tsr_emu_active_mask(void);
+
 /* The lanes in the mask wait for each other and see each other's accesses. */
 void tsr_emu_warp_sync(unsigned mask);
 
@@ -76,6 +79,9 @@ typedef enum tsr_emu_format {
     TSR_EMU_U8
 } tsr_emu_format;
 void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format);
+/* The same with accumulators of f16, which come and go as floats. */
+void tsr_emu_tensor_f16(float *sum, const float *a, const float *b, int rows, int columns, int k,
+                        tsr_emu_format format);
 
 /* Ends the kernel unless the bytes lie in the CTA's shared memory. */
 void tsr_emu_require_shared(const void *address, unsigned bytes);

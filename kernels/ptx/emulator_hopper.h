@@ -42,6 +42,16 @@ void tsr_emu_tma_store(const void *map, unsigned from, int rank, int x, int y, i
 void tsr_emu_tma_commit(void);
 void tsr_emu_tma_wait(int pending, int read_only);
 void tsr_emu_tma_prefetch_map(const void *map);
+void tsr_emu_tma_prefetch(const void *map, int rank);
+
+/* The same without a map. reduction: a tsr_reduction, operation: a tsr_reduction_operation (ptx/reduction.h). */
+void tsr_emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned bar, unsigned mask);
+void tsr_emu_bulk_send(unsigned to, unsigned from, unsigned bytes, unsigned bar);
+void tsr_emu_bulk_store(void *to, unsigned from, unsigned bytes);
+void tsr_emu_bulk_prefetch(const void *from, unsigned bytes);
+void tsr_emu_bulk_reduce(void *to, unsigned from, unsigned bytes, int reduction);
+void tsr_emu_bulk_reduce_send(unsigned to, unsigned from, unsigned bytes, unsigned bar, int reduction);
+void tsr_emu_tma_reduce(const void *map, unsigned from, int rank, int x, int y, int z, int w, int v, int operation);
 
 /* Tensor cores. types: of D, A and B, as in the instruction's name. `a` of the second: the registers of A. */
 void tsr_emu_wgmma_fence(void);

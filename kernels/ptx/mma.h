@@ -25,6 +25,7 @@ typedef struct tsr_emu_mma {
     float *acc;
     int k;
     tsr_emu_format format;
+    int to_f16; /* the accumulators are f16, as floats */
 } tsr_emu_mma;
 
 /* Element i of a lane's a or b lies at this row or column of A, and at this k. */
@@ -48,7 +49,10 @@ TSR_EMU_TOGETHER const char *tsr_emu_mma_lanes(void *const lanes[32], unsigned m
         for (int i = 0; i < 4; i++)
             sum[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = own->acc[i];
     }
-    tsr_emu_tensor(sum, a, b, 16, 8, k, ((const tsr_emu_mma *)lanes[0])->format);
+    if (((const tsr_emu_mma *)lanes[0])->to_f16)
+        tsr_emu_tensor_f16(sum, a, b, 16, 8, k, ((const tsr_emu_mma *)lanes[0])->format);
+    else
+        tsr_emu_tensor(sum, a, b, 16, 8, k, ((const tsr_emu_mma *)lanes[0])->format);
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++)
             ((const tsr_emu_mma *)lanes[lane])->acc[i] = sum[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2];

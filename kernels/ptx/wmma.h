@@ -91,6 +91,7 @@ typedef struct tsr_emu_wmma_operands {
     float a[8], b[8];
     float *acc;
     tsr_emu_format format;
+    int to_f16; /* the accumulators are f16, as floats */
 } tsr_emu_wmma_operands;
 
 TSR_EMU_TOGETHER const char *tsr_emu_wmma_lanes(void *const lanes[32], unsigned mask)
@@ -106,7 +107,10 @@ TSR_EMU_TOGETHER const char *tsr_emu_wmma_lanes(void *const lanes[32], unsigned 
             b[number] = own->b[i];
             sum[number] = own->acc[i];
         }
-    tsr_emu_tensor(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
+    if (((const tsr_emu_wmma_operands *)lanes[0])->to_f16)
+        tsr_emu_tensor_f16(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
+    else
+        tsr_emu_tensor(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 8; i++)
             ((const tsr_emu_wmma_operands *)lanes[lane])->acc[i] =

@@ -34,6 +34,13 @@ static int keeps_promise(const tsr_operand *operand, const void *data)
     return ((uintptr_t)data & (operand->align_bytes - 1)) == 0;
 }
 
+/* The short way knows the device's number of threads only. */
+static int asks_for_fewer_threads(int threads, const tsr_device *device, int64_t m, int64_t n, int64_t k)
+{
+    return threads > 0 && threads < device->threads &&
+           2.0 * (double)m * (double)n * (double)k >= (double)TSR_OPS_OF_A_THREAD;
+}
+
 int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
     const tsr_dtype dtype = desc->a.dtype;
@@ -45,6 +52,8 @@ int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_
         !is_plain(&desc->d, dtype) || (unsigned)desc->a.trans > TSR_T || (unsigned)desc->b.trans > TSR_T ||
         desc->c.trans != TSR_N || desc->d.trans != TSR_N || !promises_nothing(&desc->a) ||
         !promises_nothing(&desc->b) || !promises_nothing(&desc->c) || !promises_nothing(&desc->d))
+        return 0;
+    if (asks_for_fewer_threads(desc->threads, &context->targets[0].device, desc->m, desc->n, desc->k))
         return 0;
     const int trans_a = desc->a.trans == TSR_T, trans_b = desc->b.trans == TSR_T;
     const tsr_gemm_args g = {
@@ -86,7 +95,8 @@ int tsr_plan_is_at_once(const tsr_planned *planned)
         if (!is_plain(operands[i], p->a.dtype))
             return 0;
     return planned->step_count == 1 && planned->steps[0].row->at_once && p->batch == 1 &&
-           planned->target->device.kind == TSR_DEVICE_CPU;
+           planned->target->device.kind == TSR_DEVICE_CPU &&
+           !asks_for_fewer_threads(p->threads, &planned->target->device, p->m, p->n, p->k);
 }
 
 int tsr_planned_at_once(const tsr_planned *planned, const tsr_run_args *args)

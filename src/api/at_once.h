@@ -14,8 +14,9 @@ enum {
     /* On a machine with a GPU only what the CPU finishes within a few microseconds, where copying to a GPU alone takes
      * longer; anything else is for the cost model to decide. */
     TSR_OPS_BESIDE_GPU = 1 << 18,
-    TSR_MOST = 4096,      /* M, N and K */
-    TSR_MOST_LD = 1 << 30 /* beyond the row length: spans then fit 63 bits */
+    TSR_OPS_OF_A_THREAD = 4 << 20, /* up to so many one thread does them, see cpu/direct.c */
+    TSR_MOST = 4096,               /* M, N and K */
+    TSR_MOST_LD = 1 << 30          /* beyond the row length: spans then fit 63 bits */
 };
 
 static inline int tsr_apart(const void *p, long long p_bytes, const void *q, long long q_bytes)

@@ -18,6 +18,7 @@ enum {
 typedef struct tsr_tensor_spec {
     const void *base; /* NULL: the launch needs no map of this operand */
     tsr_dtype dtype;
+    int is_unsigned;   /* of TSR_S32: u32, which only reductions tell apart */
     int rank;          /* 1 to 5 */
     int swizzle_bytes; /* 128, 64, 32, or 0 for none */
     long long dims[TSR_TENSOR_MOST_RANK];

@@ -1,11 +1,13 @@
-/* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no lock
- * taken, nothing divided; B is copied to the stack, a panel at a time, where it is transposed or read often. */
+/* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no
+ * lock taken, unless there are threads awake to share the larger ones with; B is copied to the stack, a panel at a
+ * time, where it is transposed or read often. */
 #include "cpu/job.h"
 
 enum {
     MAX_ROWS = 480,
     MAX_COLUMNS = 512,
-    MAX_OPS = 24 << 20,         /* what one thread does in about 100 us */
+    MAX_OPS = 24 << 20,         /* what one thread does in about 100 us: longer ones are worth waking threads for */
+    PART_OPS = 2 << 20,         /* of a part for a thread that is awake: about 8 us */
     UNPACKED_ROWS = 48,         /* with so many rows a B whose lines push each other out of the cache is copied */
     CONFLICT_BYTES = 2048,      /* namely one whose rows lie a multiple of this apart */
     PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
@@ -129,8 +131,59 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     }
 }
 
+/* A product cut along M or N for a few threads. */
+typedef struct shared {
+    const tsr_tiles *tiles;
+    const tsr_store *store;
+    const tsr_gemm_args *args;
+    long long bytes, step; /* rows or columns of a part */
+    int by_rows;
+} shared;
+
+static const void *later(const void *at, long long bytes)
+{
+    return at ? (const char *)at + bytes : NULL;
+}
+
+static void part(void *data, int64_t index, int slot)
+{
+    const shared *s = data;
+    tsr_gemm_args g = *s->args;
+    const long long first = index * s->step, bytes = s->bytes;
+    (void)slot;
+    if (s->by_rows) {
+        g.m = g.m - first < s->step ? g.m - first : s->step;
+        g.a = later(g.a, first * (g.trans_a ? 1 : g.lda) * bytes);
+        g.c = later(g.c, first * g.ldc * bytes);
+        g.d = (char *)g.d + first * g.ldd * bytes;
+    } else {
+        g.n = g.n - first < s->step ? g.n - first : s->step;
+        g.b = later(g.b, first * (g.trans_b ? g.ldb : 1) * bytes);
+        g.c = later(g.c, first * bytes);
+        g.d = (char *)g.d + first * bytes;
+    }
+    multiply(s->tiles, s->store, &g, bytes, 0);
+}
+
+/* 1 if threads that happen to be awake did the product; 0, and nothing was done, if it is too small or none is. */
+static int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                 tsr_pool *pool, int threads)
+{
+    const long long ops = 2 * g->m * g->n * g->k;
+    if (threads < 2 || ops < 2 * PART_OPS || !tsr_pool_is_ready(pool, threads))
+        return 0;
+    shared s = {.tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= g->n};
+    const long long most = ops / PART_OPS, parts = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
+    s.step = tsr_round_up((length + parts - 1) / parts, tiles->nr);
+    tsr_pool_run(pool, (int)parts, (length + s.step - 1) / s.step, part, &s);
+    return 1;
+}
+
 void tsr_direct(const tsr_job *job)
 {
+    tsr_cpu_device *cpu = job->device->impl;
+    if (job->args->batch == 1 && share(job->tiles, job->store, job->args, job->element_bytes, &cpu->pool, job->threads))
+        return;
     for (long long z = 0; z < job->args->batch; z++)
         multiply(job->tiles, job->store, job->args, job->element_bytes, z);
 }
@@ -156,13 +209,16 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     return 1;
 }
 
-int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes)
+int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
+                       tsr_device *device)
 {
+    tsr_cpu_device *cpu = device->impl;
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
                     : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
     if (!fits_panels(tiles, g) || 2 * g->m * g->n * g->k > MAX_OPS)
         return 0;
-    multiply(tiles, store, g, element_bytes, 0);
+    if (!share(tiles, store, g, element_bytes, &cpu->pool, device->threads))
+        multiply(tiles, store, g, element_bytes, 0);
     return 1;
 }

@@ -8,7 +8,9 @@
 /* The builtin gives prefetchw only under a flag of its own; every processor with AVX2 takes it. */
 #define FETCH_TO_WRITE(p) __asm__("prefetchw %0" : : "m"(*(p)))
 #define MR                12
-#define M_FIRST(n)        ((M)((1u << (unsigned)(n)) - 1u))
+/* Multiply-adds of the tiles name their instruction: the builtin leaves the compiler free to put the new sum in another
+ * register, and with 27 of 32 in use it then spills some. */
+#define M_FIRST(n) ((M)((1u << (unsigned)(n)) - 1u))
 
 /* ---- floats -------------------------------------------------------------------------------------------------------
  */
@@ -28,6 +30,7 @@
 #define V_ADD(a, b)           _mm512_add_ps(a, b)
 #define V_MUL(a, b)           _mm512_mul_ps(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
+#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              _mm512_reduce_add_ps(v)
 #include "cpu/micro_tmpl.h"
 
@@ -179,6 +182,7 @@ static inline __m256i bf16_narrow(__m512 v)
 #define V_ADD(a, b)           _mm512_add_pd(a, b)
 #define V_MUL(a, b)           _mm512_mul_pd(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              _mm512_reduce_add_pd(v)
 #include "cpu/micro_tmpl.h"
 

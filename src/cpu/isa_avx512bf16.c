@@ -29,6 +29,7 @@
 #define V_MUL(a, b)           _mm512_mul_ps(a, b)
 #define V_MULADD(a, b, c)     _mm512_fmadd_ps(a, b, c)
 #define V_FMA(a, b, c)        _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define V_ACCUMULATE(s, a, b) __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b)) /* see isa_avx512.c */
 #include "cpu/micro_tmpl.h"
 
 static inline __mmask16 first(long long n)

@@ -7,6 +7,7 @@
  *   M, M_FIRST(n)   mask type, and the mask of the first n lanes
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
  *   V_ADD(a, b) V_MUL(a, b) V_FMA(a, b, c), the last a * b + c; V_MULADD where a step is something else (pairs of bf16)
+ *   V_ACCUMULATE(sum, a, b)   sum += a * b as V_FMA does it; defined where the compiler would not keep sums in place
  *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
  *
  *               B: row p, two vectors
@@ -18,6 +19,9 @@
 
 #ifndef V_MULADD
 #define V_MULADD V_FMA
+#endif
+#ifndef V_ACCUMULATE
+#define V_ACCUMULATE(sum, a, b) ((sum) = V_FMA(a, b, sum))
 #endif
 
 /* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
@@ -51,7 +55,7 @@ static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place)
         const V av = V_SET1(A_AT(i));
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++)
-            acc[i * nv + v] = V_FMA(av, bv[v], acc[i * nv + v]);
+            V_ACCUMULATE(acc[i * nv + v], av, bv[v]);
     }
 #pragma GCC unroll 4
     for (int g = 0; g < (mr + 4) / 5; g++) {
@@ -200,6 +204,7 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
 #undef ROWS_OF_3
 #undef A_AT
 #undef V_MULADD
+#undef V_ACCUMULATE
 #undef LAST_STEPS
 #undef LEAST_STEPS
 #undef UNROLL

@@ -1,11 +1,20 @@
 #include "cpu/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 1023 };
+enum {
+    MAX_WORKERS = 1023,
+    LOOKS = 1000,            /* of a thread that expects news, before it sleeps: 100 to 200 us */
+    ASKED = 8,               /* so many questions are one look at the clock */
+    BURST_NS = 1600000,      /* in which they come where calls follow each other */
+    ROUSE_NS = 100000,       /* between two attempts to wake workers for what follows; */
+    MOST_ROUSE_NS = 50000000 /* twice as long after each that came to nothing, up to this */
+};
 
 typedef struct job {
     tsr_task *task;
@@ -18,13 +27,19 @@ struct tsr_crew {
     pid_t pid;           /* the process whose threads these are */
     tsr_crew *inherited; /* the parent's crew: its threads do not exist here, and its locks may be held for ever */
     atomic_int busy;     /* a caller's job is on */
+    atomic_uint posted;  /* jobs so far */
+    atomic_int awake;    /* workers that look for a job rather than sleep */
+    atomic_int working;  /* workers in the job now; changed with the lock held */
+    /* tsr_pool_is_ready: how often it was asked, when it looked at the clock, when it woke workers, and how long it
+     * does not do so again */
+    atomic_uint asked;
+    _Atomic int64_t asked_ns, roused_ns, pause_ns;
 
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t wake, done;
     int workers; /* threads started */
     int wanted;  /* workers that may still join the job */
     int joined;  /* slots given out in this job, the caller's among them */
-    int working; /* workers in the job now */
     int stop;
     job *job;
     pthread_t threads[MAX_WORKERS];
@@ -44,24 +59,42 @@ static void wake(tsr_crew *crew)
         pthread_cond_signal(&crew->wake);
 }
 
+/* Waits a little for a job without sleeping, which takes longer to end than a small product; whoever else wants the
+ * processor gets it at each look. 1 if there was one. Called with the lock held, which is given up meanwhile. */
+static int look_for_job(tsr_crew *crew)
+{
+    const unsigned seen = atomic_load(&crew->posted);
+    int looks = 0;
+    atomic_fetch_add(&crew->awake, 1);
+    pthread_mutex_unlock(&crew->lock);
+    while (looks < LOOKS && atomic_load(&crew->posted) == seen) {
+        sched_yield();
+        looks++;
+    }
+    pthread_mutex_lock(&crew->lock);
+    atomic_fetch_sub(&crew->awake, 1);
+    return looks < LOOKS;
+}
+
 static void *worker(void *argument)
 {
     tsr_crew *crew = argument;
     pthread_mutex_lock(&crew->lock);
     for (;;) {
         while (!crew->stop && crew->wanted == 0)
-            pthread_cond_wait(&crew->wake, &crew->lock);
+            if (!look_for_job(crew) && !crew->stop && crew->wanted == 0)
+                pthread_cond_wait(&crew->wake, &crew->lock);
         if (crew->stop)
             break;
         job *const j = crew->job;
         const int slot = crew->joined++;
         crew->wanted--;
-        crew->working++;
+        atomic_fetch_add(&crew->working, 1);
         wake(crew);
         pthread_mutex_unlock(&crew->lock);
         work(j, slot);
         pthread_mutex_lock(&crew->lock);
-        if (--crew->working == 0)
+        if (atomic_fetch_sub(&crew->working, 1) == 1)
             pthread_cond_signal(&crew->done);
     }
     pthread_mutex_unlock(&crew->lock);
@@ -80,6 +113,7 @@ static tsr_crew *own_crew(tsr_pool *pool)
         return NULL;
     made->pid = pid;
     made->inherited = crew;
+    atomic_init(&made->pause_ns, ROUSE_NS);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->wake, NULL);
     pthread_cond_init(&made->done, NULL);
@@ -148,6 +182,7 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
     crew->job = &j;
     crew->joined = 1;
     crew->wanted = helpers < crew->workers ? helpers : crew->workers;
+    atomic_fetch_add(&crew->posted, 1);
     wake(crew);
     pthread_mutex_unlock(&crew->lock);
 
@@ -155,8 +190,46 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
 
     pthread_mutex_lock(&crew->lock);
     crew->wanted = 0;
-    while (crew->working > 0)
+    pthread_mutex_unlock(&crew->lock);
+    for (int looks = 0; looks < LOOKS && atomic_load(&crew->working) > 0; looks++)
+        sched_yield();
+    pthread_mutex_lock(&crew->lock);
+    while (atomic_load(&crew->working) > 0)
         pthread_cond_wait(&crew->done, &crew->lock);
     pthread_mutex_unlock(&crew->lock);
     atomic_store(&crew->busy, 0);
+}
+
+static int64_t now_in_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int tsr_pool_is_ready(tsr_pool *pool, int slots)
+{
+    tsr_crew *crew = slots > 1 ? atomic_load(&pool->crew) : NULL;
+    /* Asking the system for the process or the time takes longer than a question may: not each time. */
+    if (slots < 2 || (crew && atomic_load(&crew->awake) == 0 && atomic_fetch_add(&crew->asked, 1) % ASKED != 0))
+        return 0;
+    crew = own_crew(pool);
+    if (!crew)
+        return 0;
+    if (atomic_load(&crew->awake) > 0) {
+        if (atomic_load(&crew->pause_ns) != ROUSE_NS)
+            atomic_store(&crew->pause_ns, ROUSE_NS);
+        return 1;
+    }
+    const int64_t now_ns = now_in_ns(), pause_ns = atomic_load(&crew->pause_ns);
+    const int64_t since_ns = now_ns - atomic_exchange(&crew->asked_ns, now_ns);
+    if (since_ns > BURST_NS || now_ns - atomic_load(&crew->roused_ns) < pause_ns || atomic_load(&crew->busy))
+        return 0;
+    atomic_store(&crew->roused_ns, now_ns);
+    atomic_store(&crew->pause_ns, 2 * pause_ns < MOST_ROUSE_NS ? 2 * pause_ns : MOST_ROUSE_NS);
+    pthread_mutex_lock(&crew->lock);
+    hire(crew, slots - 1);
+    pthread_cond_broadcast(&crew->wake); /* they find no job and look for the next */
+    pthread_mutex_unlock(&crew->lock);
+    return 0;
 }

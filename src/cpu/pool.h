@@ -26,4 +26,8 @@ void tsr_pool_destroy(tsr_pool *pool);
 /* Runs tasks 0 .. count - 1 in up to `slots` threads, the caller's among them, and returns when all are done. */
 void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data);
 
+/* For jobs that are over before a sleeping worker would have woken: 1 if some worker is awake, so that tsr_pool_run is
+ * worth while for up to `slots` threads. If not, but calls follow each other closely, wakes them for the next one. */
+int tsr_pool_is_ready(tsr_pool *pool, int slots);
+
 #endif

@@ -29,7 +29,7 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const tsr_store *store = &cpu->isa->store[dtype];
     if (tsr_shape_of(args->m, args->n, args->k, args->trans_b) == TSR_SHAPE_TILES)
-        return tsr_direct_at_once(tiles, store, args, bytes);
+        return tsr_direct_at_once(tiles, store, args, bytes, device);
     const tsr_job job = {
         .args = args,
         .isa = cpu->isa,

@@ -5,16 +5,22 @@
 #define CALLER __builtin_return_address(0)
 #define INLINE static inline __attribute__((always_inline))
 
-_Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_thread(emu_fault *fault, const void *place)
+_Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_for(const emu_thread *culprit, emu_fault *fault,
+                                                                const void *place)
 {
     emu_thread *thread = tsr_emu_current;
     fault->cta = thread->cta->number;
-    fault->thread = thread->id;
+    fault->thread = culprit->id;
     fault->place = place;
     fault->shared_bytes = thread->cta->window_bytes;
     fault->offset %= thread->cta->worker->launch->shape.window_stride;
     thread->cta->worker->fault = *fault;
     tsr_emu_abandon(thread);
+}
+
+_Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place)
+{
+    tsr_emu_fail_for(tsr_emu_current, fault, place);
 }
 
 static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, const void *address, size_t size,
@@ -26,9 +32,12 @@ static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, con
     tsr_emu_fail_thread(fault, place);
 }
 
-static __attribute__((noinline)) void global_access(emu_thread *thread, const void *address, size_t size, int is_write,
-                                                    const void *place)
+typedef enum global_kind { GLOBAL_READ, GLOBAL_WRITE, GLOBAL_REDUCTION } global_kind;
+
+static __attribute__((noinline)) void global_access(emu_thread *thread, const void *address, size_t size,
+                                                    global_kind kind, const void *place)
 {
+    const int is_write = kind != GLOBAL_READ;
     emu_cta *cta = thread->cta;
     emu_fault fault = {0};
     if (tsr_emu_shared_is_near(&cta->shared, address)) {
@@ -41,8 +50,10 @@ static __attribute__((noinline)) void global_access(emu_thread *thread, const vo
         fail(&fault, address, size, is_write, place);
     }
     const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
-    if (!tsr_emu_global_access(&cta->worker->global, &cta->worker->launch->claims, address, size, is_write, &agent,
-                               &fault))
+    const emu_global *global = &cta->worker->global;
+    emu_claims *claims = &cta->worker->launch->claims;
+    if (kind == GLOBAL_REDUCTION ? !tsr_emu_global_reduce(global, claims, address, size, &agent, &fault)
+                                 : !tsr_emu_global_access(global, claims, address, size, is_write, &agent, &fault))
         fail(&fault, address, size, is_write, place);
 }
 
@@ -73,7 +84,7 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
         /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
         if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
             return;
-        global_access(thread, address, size, is_write, place);
+        global_access(thread, address, size, is_write ? GLOBAL_WRITE : GLOBAL_READ, place);
         if (__builtin_expect(is_traced && thread->cta->trace != NULL, 0))
             tsr_emu_trace_access(thread, address, size, is_write, place);
         return;
@@ -90,6 +101,11 @@ INLINE void access(const void *address, size_t size, int is_write, int aligned, 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
 {
     access(address, size, is_write, 0, 0, place);
+}
+
+void tsr_emu_check_reduction(const void *address, size_t size, const void *place)
+{
+    global_access(tsr_emu_current, address, size, GLOBAL_REDUCTION, place);
 }
 
 void tsr_emu_checked_read(const void *address, size_t size, int aligned, const void *place)

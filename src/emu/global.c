@@ -251,12 +251,12 @@ static int fill_race(const emu_operand *o, const location *at, const emu_agent *
 /* One element of D. Claims are only ever compared, so relaxed order is enough. Of different CTAs even two reads are too
  * many, since one of them must write. */
 static int claim_element(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
-                         int is_write, emu_fault *fault)
+                         int is_write, int is_atomic, emu_fault *fault)
 {
-    const uint64_t mine = claim_word(agent, is_write);
+    const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
     _Atomic uint64_t *claim = &claims->d[(at->batch * o->rows + at->row) * o->columns + at->column];
     const uint64_t old = atomic_exchange_explicit(claim, mine, memory_order_relaxed);
-    if (old == 0 || old == mine)
+    if (old == 0 || old == mine || (is_atomic && (old & CLAIM_ATOMIC)))
         return 1;
     const int old_is_write = (old & CLAIM_WRITE) != 0;
     if (is_same_cta(agent, old) && !is_write && !old_is_write)
@@ -300,11 +300,46 @@ int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const vo
             if (!claim_word_of_workspace(claims, o, &at, agent, is_write, 0, fault))
                 return 0;
         for (; o->claimed && at.column <= last; at.column++)
-            if (!claim_element(claims, o, &at, agent, is_write, fault))
+            if (!claim_element(claims, o, &at, agent, is_write, 0, fault))
                 return 0;
         return 1;
     }
     return classify(global, (uintptr_t)address, size, is_write, fault);
+}
+
+/* 1 if the element of D that a reduction changes has a value. */
+static int is_written(const emu_global *global, const emu_claims *claims, const location *at)
+{
+    const emu_operand *c = &global->operands[EMU_C], *d = &global->operands[EMU_D];
+    return (c->readable && c->claimed) ||
+           atomic_load_explicit(&claims->d[(at->batch * d->rows + at->row) * d->columns + at->column],
+                                memory_order_relaxed) != 0;
+}
+
+int tsr_emu_global_reduce(const emu_global *global, emu_claims *claims, const void *address, size_t size,
+                          const emu_agent *agent, emu_fault *fault)
+{
+    for (int i = EMU_D; i <= EMU_WORKSPACE; i++) {
+        const emu_operand *o = &global->operands[i];
+        location at;
+        if (!locate(o, (uintptr_t)address, size, &at) || !at.inside || (i == EMU_D && !o->claimed))
+            continue;
+        const long long last = at.column + ((long long)(size - 1) >> o->element_shift);
+        for (; i == EMU_WORKSPACE && at.column <= last; at.column += 4)
+            if (!claim_word_of_workspace(claims, o, &at, agent, 1, 1, fault))
+                return 0;
+        for (; i == EMU_D && at.column <= last; at.column++) {
+            if (!is_written(global, claims, &at)) {
+                *fault = (emu_fault){.kind = EMU_POISON, .memory = EMU_GLOBAL};
+                fill_name(o, &at, fault);
+                return 0;
+            }
+            if (!claim_element(claims, o, &at, agent, 1, 1, fault))
+                return 0;
+        }
+        return 1;
+    }
+    return classify(global, (uintptr_t)address, size, 1, fault);
 }
 
 int tsr_emu_global_atomic(const emu_global *global, const unsigned *word, emu_claims *claims, const emu_agent *agent,

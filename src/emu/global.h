@@ -59,6 +59,11 @@ int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const vo
 int tsr_emu_global_atomic(const emu_global *global, const unsigned *word, emu_claims *claims, const emu_agent *agent,
                           int is_write, emu_fault *fault);
 
+/* The same for a reduction of the copy engine, of elements of D or of the workspace. Reductions do not race with each
+ * other. What D held before must have been written by this launch, unless it is C. */
+int tsr_emu_global_reduce(const emu_global *global, emu_claims *claims, const void *address, size_t size,
+                          const emu_agent *agent, emu_fault *fault);
+
 /* Fills the operand that the address lies in, or the nearest one, for messages. */
 void tsr_emu_global_name(const emu_global *global, const void *address, emu_fault *fault);
 

@@ -66,6 +66,7 @@ static void clear(emu_cta *cta)
         while (bar->loads) {
             emu_load *next = bar->loads->next;
             tsr_emu_seen_drop(time, bar->loads->seen);
+            tsr_emu_drop_moment(cta, &bar->loads->moment);
             bar->loads->next = hopper->free_loads;
             hopper->free_loads = bar->loads;
             bar->loads = next;
@@ -82,9 +83,8 @@ static void clear(emu_cta *cta)
         emu_thread_hopper *thread = &hopper->threads[i];
         for (unsigned j = 0; j < thread->n_products; j++)
             tsr_emu_seen_drop(time, thread->products[j].seen);
-        for (unsigned j = 0; j < thread->n_stores; j++)
-            tsr_emu_seen_drop(time, thread->stores[j].seen);
-        thread->n_products = thread->n_stores = 0;
+        thread->n_products = 0;
+        tsr_emu_stores_forget(&cta->threads[i]);
     }
 }
 
@@ -127,6 +127,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
         thread->has_grid_waited = 0;
         thread->has_arrived = thread->is_wgmma_fenced = 0;
         thread->products_committed = thread->stores_committed = 0;
+        thread->n_registers = 0;
         for (unsigned j = 0; j < EMU_ACCUMULATORS; j++)
             thread->accumulators[j].registers = NULL;
     }
@@ -174,6 +175,22 @@ size_t tsr_emu_place_in_slot(const emu_thread *self, unsigned address, size_t by
     if (offset > self->cta->window_bytes || self->cta->window_bytes - offset < bytes)
         tsr_emu_break("an asynchronous instruction reaches beyond the CTA's shared memory", place);
     return self->window + offset;
+}
+
+emu_moment tsr_emu_moment(emu_thread *self)
+{
+    const emu_moment now = {self->clock, self->cta->shared.time.floor};
+    if (now.clock.seen)
+        now.clock.seen->references++;
+    if (!tsr_emu_clock_advance(&self->cta->shared.time, &self->clock))
+        tsr_emu_misuse("the emulator ran out of clocks");
+    return now;
+}
+
+void tsr_emu_drop_moment(emu_cta *cta, emu_moment *moment)
+{
+    tsr_emu_seen_drop(&cta->shared.time, moment->clock.seen);
+    moment->clock.seen = NULL;
 }
 
 void tsr_emu_release(emu_thread *self, emu_seen **board)
@@ -244,8 +261,12 @@ static void end_window(emu_thread *last, unsigned rank)
     const emu_launch *launch = last->cta->worker->launch;
     emu_cta_hopper *hopper = last->cta->hopper;
     for (unsigned i = 0; i < hopper->n_mbarriers; i++)
-        if (hopper->mbarriers[i].loads && hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
-            tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", last->place);
+        for (const emu_load *load = hopper->mbarriers[i].loads; load; load = load->next) {
+            if (hopper->mbarriers[i].offset - last->window < last->cta->window_bytes)
+                tsr_emu_break("a CTA ends before the bulk copies to its shared memory have come", load->place);
+            if (load->sender && load->sender->rank == rank)
+                tsr_emu_break("a CTA ends before bulk copies have read its shared memory", load->place);
+        }
     for (unsigned i = 0; i < launch->shape.n_threads; i++) {
         const emu_reach *reach = &last->cta->threads[i].hopper->reached[rank];
         if (reach->clock && hopper->ends[rank]->clocks[i] < reach->clock)
@@ -283,23 +304,37 @@ unsigned tsr_emu_elected_lane(void)
     return (unsigned)(mixed >> 27) % 32;
 }
 
+/* What setmaxnreg last gave to a thread of the group; 0: it has what it was launched with. */
+static int registers_of(const emu_group *group)
+{
+    return group->n_registers ? group->registers[(group->n_registers - 1) % EMU_MAXNREG_SETS] : 0;
+}
+
 void tsr_emu_set_registers(int count, int raise)
 {
     enum { SM_REGISTERS = 65536 };
     const void *place = __builtin_return_address(0);
-    const emu_thread *self = tsr_emu_hopper_self(place);
+    emu_thread *self = tsr_emu_hopper_self(place);
     emu_cta_hopper *hopper = self->cta->hopper;
     emu_group *group = tsr_emu_group_of(self);
     if (count < 24 || count > 256 || count % 8)
         tsr_emu_break("setmaxnreg takes a multiple of 8 from 24 to 256", place);
-    if (group->registers && group->registers != count)
-        tsr_emu_break("threads of a warp group set different numbers of registers", place);
-    (void)raise;
-    group->registers = count;
+    const unsigned number = self->hopper->n_registers++;
+    if (number < group->n_registers) { /* another thread of the group has been here */
+        if (group->registers[number % EMU_MAXNREG_SETS] != count)
+            tsr_emu_break("threads of a warp group set different numbers of registers", place);
+        return;
+    }
+    const int before = registers_of(group);
+    if (before && (raise ? count < before : count > before))
+        tsr_emu_break(raise ? "setmaxnreg.inc to fewer registers than the warp group has"
+                            : "setmaxnreg.dec to more registers than the warp group has",
+                      place);
+    group->registers[group->n_registers++ % EMU_MAXNREG_SETS] = count;
     /* A group that wants more waits for ever unless the others leave it enough. */
     int wanted = 0;
     for (unsigned i = 0; i < hopper->cta_groups; i++) {
-        const int registers = hopper->groups[self->rank * hopper->cta_groups + i].registers;
+        const int registers = registers_of(&hopper->groups[self->rank * hopper->cta_groups + i]);
         if (registers == 0)
             return;
         wanted += registers * EMU_GROUP_THREADS;

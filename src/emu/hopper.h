@@ -4,6 +4,7 @@
 #define TSR_EMU_HOPPER_H
 
 #include "core/tensor_spec.h"
+#include "emu/reduce.h"
 #include "emu/shared.h"
 #include "ptx/emulator_hopper.h"
 
@@ -20,17 +21,37 @@ enum {
     EMU_WGMMA_K_BYTES = 32,
     EMU_WGMMA_MAX_N = 256,
     EMU_STORES = 16, /* bulk stores in flight, of a thread */
+    EMU_MAXNREG_SETS = 8,
     EMU_CLUSTER_CTAS = 8
 };
 
 struct emu_thread;
 struct emu_cta;
 
-/* A load that the copy engine has not delivered to one CTA. */
+/* What the copy engine does with the bytes that it brings: a copy, or a reduction of elements of some type. */
+typedef struct emu_combine {
+    int is_reduction;
+    tsr_reduction_operation operation;
+    emu_number type;
+} emu_combine;
+
+/* When a thread asked for something that is done later. */
+typedef struct emu_moment {
+    emu_clock clock; /* refers to what the thread had seen */
+    uint32_t floor;
+} emu_moment;
+
+/* Bytes that the copy engine has not delivered to one CTA: a box from global memory, or, with a sender, bytes of the
+ * slot's shared memory. */
 typedef struct emu_load {
     struct emu_load *next;
     tsr_tensor_spec spec;
     long long at[TSR_TENSOR_MOST_RANK];
+    const struct emu_thread *sender;
+    size_t from;
+    emu_moment moment; /* when it was sent */
+    const void *place;
+    emu_combine combine;
     size_t to; /* in the slot's shared memory */
     size_t bytes;
     emu_stamp stamp; /* of the thread that asked */
@@ -61,7 +82,8 @@ typedef struct emu_group {
     struct emu_thread *waiting;
     struct emu_tensor_work *work; /* NULL until the first product */
     int loaded[EMU_ACCUMULATORS];
-    int registers; /* of a thread, by setmaxnreg; 0: as launched */
+    unsigned n_registers;            /* setmaxnreg instructions so far */
+    int registers[EMU_MAXNREG_SETS]; /* what they set, the latest in a ring */
 } emu_group;
 
 typedef struct emu_cta_hopper {
@@ -85,6 +107,7 @@ typedef struct emu_product {
     unsigned registers[4];   /* of A, where it is not in shared memory */
     const void *place;
     emu_seen *seen; /* what the thread had seen then */
+    uint32_t floor; /* what all had seen then */
     unsigned group;
     short n;
     unsigned char accumulate, a_in_registers, mn_major_a, mn_major_b, type, tile;
@@ -95,14 +118,19 @@ typedef struct emu_accumulators {
     float *registers; /* NULL: free */
     float values[EMU_WGMMA_MAX_N / 2];
     int n;
+    int is_f16; /* two to a register */
 } emu_accumulators;
 
+/* A box that goes to global memory. Once it is read from shared memory, `held` has it; it is written when the thread
+ * waits for that, or ends. */
 typedef struct emu_store {
     tsr_tensor_spec spec;
     long long at[TSR_TENSOR_MOST_RANK];
     size_t from;
     const void *place;
-    emu_seen *seen;
+    emu_moment moment;
+    emu_combine combine;
+    unsigned char *held; /* NULL: not read yet */
     unsigned group;
 } emu_store;
 
@@ -118,6 +146,7 @@ typedef struct emu_thread_hopper {
     int has_arrived;     /* at the cluster's barrier, and not waited */
     unsigned arrived_phase;
     int is_wgmma_fenced;
+    unsigned n_registers; /* setmaxnreg instructions so far */
     unsigned n_products, products_committed;
     emu_product products[EMU_PRODUCTS];
     emu_accumulators accumulators[EMU_ACCUMULATORS];
@@ -164,9 +193,26 @@ size_t tsr_emu_place_in_slot(const struct emu_thread *self, unsigned address, si
 void tsr_emu_release(struct emu_thread *self, emu_seen **board);
 void tsr_emu_acquire(struct emu_thread *self, emu_seen *board);
 
-/* tma.c: the copy engine writes a load's box into shared memory. */
-void tsr_emu_deliver(struct emu_cta *cta, const emu_load *load);
+/* tma.c: the copy engine writes a load's box into shared memory; a thread ends, or is forgotten with what it asked. */
+void tsr_emu_deliver(struct emu_cta *cta, emu_load *load);
 void tsr_emu_stores_end(struct emu_thread *thread);
+void tsr_emu_stores_forget(struct emu_thread *thread);
+/* bulk.c: the same for bytes that come from shared memory. */
+void tsr_emu_deliver_sent(struct emu_cta *cta, emu_load *load);
+
+/* Loads and stores of boxes, of which bulk copies without a map are a special case. to, bar, from: shared addresses. */
+void tsr_emu_start_loads(struct emu_thread *self, const tsr_tensor_spec *spec, const long long at[TSR_TENSOR_MOST_RANK],
+                         unsigned to, unsigned bar, unsigned mask, const void *place);
+void tsr_emu_start_store(struct emu_thread *self, const tsr_tensor_spec *spec, const long long at[TSR_TENSOR_MOST_RANK],
+                         unsigned from, emu_combine combine, const void *place);
+/* The barrier at this offset of the slot, which the copy engine must know. */
+emu_mbarrier *tsr_emu_engine_mbarrier(struct emu_cta *cta, size_t bar_at, const void *place);
+/* One more for the barrier; the caller fills it. */
+emu_load *tsr_emu_add_load(struct emu_cta *cta, emu_mbarrier *bar);
+
+/* Now; drop_moment forgets it. The thread's later accesses are told from those before. */
+emu_moment tsr_emu_moment(struct emu_thread *self);
+void tsr_emu_drop_moment(struct emu_cta *cta, emu_moment *moment);
 /* wgmma.c */
 void tsr_emu_products_end(struct emu_thread *thread);
 /* mbarrier.c: of the barrier at this offset of the slot; NULL if there is none. */

@@ -57,6 +57,9 @@ typedef struct emu_thread {
 
     unsigned named_id; /* EMU_AT_NAMED: in the slot */
 
+    const void *active_place; /* it waits for others at activemask; NULL: it does not */
+    unsigned active_mask;
+
     const unsigned *polled_word; /* what it saw when it last polled */
     unsigned polled_value;
 
@@ -172,6 +175,8 @@ void tsr_emu_worker_free(emu_worker *worker);
 /* Checks an access by the current thread as if its kernel had made it, but for alignment; does not come back if it is
  * wrong. */
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place);
+/* The same for a reduction of global memory by the copy engine. */
+void tsr_emu_check_reduction(const void *address, size_t size, const void *place);
 
 /* trace.c: each returns at once where the thread's CTA is not the one that the trace is of. Called only where there is
  * a trace. */
@@ -213,5 +218,7 @@ void tsr_emu_checked_write(const void *address, size_t size, int aligned, const 
 
 /* A fault of the current thread, which is given without the fields that say who and where. */
 _Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place);
+/* The same for what another thread of the slot asked for. */
+_Noreturn void tsr_emu_fail_for(const emu_thread *culprit, emu_fault *fault, const void *place);
 
 #endif

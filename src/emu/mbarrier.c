@@ -120,7 +120,12 @@ static void deliver_one(emu_thread *self, emu_mbarrier *bar)
     emu_cta *cta = self->cta;
     emu_load *load = bar->loads;
     bar->loads = load->next;
-    tsr_emu_deliver(cta, load);
+    load->next = cta->hopper->free_loads; /* nobody takes it before we are done */
+    cta->hopper->free_loads = load;
+    if (load->sender)
+        tsr_emu_deliver_sent(cta, load);
+    else
+        tsr_emu_deliver(cta, load);
     bar->bytes -= (long long)load->bytes;
     if (!bar->board) {
         bar->board = load->seen;
@@ -132,8 +137,9 @@ static void deliver_one(emu_thread *self, emu_mbarrier *bar)
         bar->board = clock.seen;
         tsr_emu_seen_drop(&cta->shared.time, load->seen);
     }
-    load->next = cta->hopper->free_loads;
-    cta->hopper->free_loads = load;
+    /* Arrivals say what to expect, so once all have come nothing more may. */
+    if (bar->pending == 0 && bar->bytes < 0)
+        tsr_emu_break("more bytes come to an mbarrier than its phase was told to expect", load->place);
     complete(cta, bar);
 }
 

@@ -198,6 +198,7 @@ void tsr_emu_start_cta(emu_cta *cta, long long number)
         thread->state = EMU_READY;
         thread->place = NULL;
         thread->polled_word = NULL;
+        thread->active_place = NULL;
         tsr_emu_clock_reset(&cta->shared.time, &thread->clock, i);
         tsr_fiber_make(&thread->fiber, cta->stacks + i * EMU_STACK_STRIDE, EMU_STACK_BYTES - EMU_STACK_COLOUR(i),
                        thread_main);

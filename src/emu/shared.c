@@ -334,6 +334,37 @@ int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, co
     return 1;
 }
 
+int tsr_emu_shared_unchanged(const emu_shared *shared, size_t offset, size_t size, const emu_clock *then,
+                             uint32_t floor_then, emu_fault *fault)
+{
+    const unsigned self = then->stamp & EMU_STAMP_THREAD;
+    for (size_t at = offset; at < offset + size; at++) {
+        const emu_shadow *word = &shared->words[at / 4];
+        const emu_stamp written = word->written == EMU_STAMP_SPLIT ? shared->bytewise[at].written : word->written;
+        const unsigned who = written & EMU_STAMP_THREAD;
+        const uint32_t when = written >> EMU_STAMP_SHIFT;
+        if (written == EMU_STAMP_IN_FLIGHT) {
+            *fault = (emu_fault){.kind = EMU_IN_FLIGHT, .memory = EMU_SHARED, .offset = at};
+            return 0;
+        }
+        const uint32_t seen = who == self ? then->stamp >> EMU_STAMP_SHIFT : then->seen ? then->seen->clocks[who] : 0;
+        if (when >= floor_then && when > seen)
+            return fill_race(fault, at, who, 1);
+        if (word->written != EMU_STAMP_SPLIT)
+            at |= 3; /* the word's other bytes share its history */
+    }
+    return 1;
+}
+
+int tsr_emu_shared_reduce_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                                emu_fault *fault)
+{
+    if (!visit(shared, offset, size, atomic_one, clock, fault))
+        return 0;
+    const emu_clock landed = {.stamp = clock->stamp | EMU_STAMP_ASYNC | EMU_STAMP_ATOMIC};
+    return visit(shared, offset, size, land_one, &landed, fault);
+}
+
 void tsr_emu_shared_land_async(emu_shared *shared, size_t offset, size_t size, emu_stamp stamp)
 {
     const emu_clock clock = {.stamp = stamp | EMU_STAMP_ASYNC};

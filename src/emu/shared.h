@@ -82,6 +82,16 @@ int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, co
 /* The copy engine delivered the bytes, asked by the thread of the stamp. */
 void tsr_emu_shared_land_async(emu_shared *shared, size_t offset, size_t size, emu_stamp stamp);
 
+/* A late read: were the bytes last written before the thread asked for it, as its clock and the floor were then? On a
+ * fault the other thread is who wrote since. */
+int tsr_emu_shared_unchanged(const emu_shared *shared, size_t offset, size_t size, const emu_clock *then,
+                             uint32_t floor_then, emu_fault *fault);
+
+/* The copy engine reads and writes for a reduction, as an atomic operation does: what the thread of the clock had not
+ * seen when it asked must be another reduction. */
+int tsr_emu_shared_reduce_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                                emu_fault *fault);
+
 void tsr_emu_shared_land(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, const void *data);
 
 #endif

@@ -1,8 +1,8 @@
 /* A product of tensor cores is a sum of 2 to 33 terms: the accumulator and k products. All are aligned to the largest
  * of their exponents (of a product: the sum of its factors' exponents, not that of its value), cut off some bits below
- * it, and added exactly; the sum is cut to the result's format. Nothing is rounded to nearest. The numbers of bits were
- * found by comparing this with an H200's answers (docs/EMULATOR.md); 81920 random and special cases of each instruction
- * agree. */
+ * it, and added exactly. The sum is cut to f32, or rounded to nearest where the accumulators are f16. The numbers of
+ * bits were found by comparing this with an H200's answers (docs/EMULATOR.md); 81920 random and special cases of each
+ * instruction agree. */
 #include "emu/tensor.h"
 
 #include <string.h>
@@ -19,6 +19,7 @@ static const format_rules rules[] = {
 };
 
 enum { LANES = 8, FLOAT_BIAS = 127, FRACTION_BITS = 23, DOUBLE_BIAS = 1023, DOUBLE_FRACTION_BITS = 52 };
+enum { F16_LOWEST_EXPONENT = -14, F16_FRACTION_BITS = 10 };
 
 typedef float floats __attribute__((vector_size(32), aligned(4)));
 typedef int32_t ints __attribute__((vector_size(32), aligned(4)));
@@ -115,9 +116,28 @@ INLINE floats cut_to_float(longs total, longs exponent, uint32_t cut)
     return (floats)(bits & (int32_t)~cut);
 }
 
-/* Eight sums at once. */
+/* total * 2^exponent, rounded to f16 (ties to even, subnormals included), as floats; from 65520 on it is an infinity,
+ * and a zero has no sign. */
+INLINE floats round_to_f16(longs total, longs exponent)
+{
+    const longs exponent_bits = (exponent + DOUBLE_BIAS) << DOUBLE_FRACTION_BITS;
+    const doubles exact = __builtin_convertvector(total, doubles) * (doubles)exponent_bits;
+    longs top = ((longs)exact >> DOUBLE_FRACTION_BITS & 0x7ff) - DOUBLE_BIAS;
+    const longs is_subnormal = top < F16_LOWEST_EXPONENT;
+    top = (top & ~is_subnormal) | (is_subnormal & F16_LOWEST_EXPONENT);
+    /* 1.5 times the power of two at which a double's last bit is f16's: the addition rounds. */
+    const longs shift = top - F16_FRACTION_BITS + DOUBLE_FRACTION_BITS + DOUBLE_BIAS;
+    const doubles rounder = (doubles)(shift << DOUBLE_FRACTION_BITS | (longs){0} | 1ll << (DOUBLE_FRACTION_BITS - 1));
+    const doubles rounded = (exact + rounder) - rounder;
+    const longs is_infinite = (doubles)((longs)rounded & INT64_MAX) >= 0x1p16;
+    const ints result = (ints) __builtin_convertvector(rounded, floats);
+    const ints infinity = (result & INT32_MIN) | 0x7f800000, mask = __builtin_convertvector(is_infinite, ints);
+    return (floats)((infinity & mask) | (result & ~mask));
+}
+
+/* Eight sums at once. Accumulators that are f16 come as floats; their subnormals have f16's lowest exponent. */
 INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const emu_parts *b, int at, int b_pitch,
-                        int k, const format_rules *rule)
+                        int k, const format_rules *rule, int to_f16)
 {
     ints acc_exp = (ints)acc >> FRACTION_BITS & 0xff;
     const ints acc_is_special = acc_exp == 0xff;
@@ -125,8 +145,13 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
     /* The significand as a float with exponent 0; of a subnormal number without its hidden bit. */
     const floats one_and = (floats)(((ints)acc & (int32_t)0x807fffff) | (FLOAT_BIAS << FRACTION_BITS));
     const floats sign_one = (floats)(((ints)acc & INT32_MIN) | (FLOAT_BIAS << FRACTION_BITS));
-    const floats acc_sig = one_and - (floats)((ints)sign_one & acc_is_subnormal);
+    floats acc_sig = one_and - (floats)((ints)sign_one & acc_is_subnormal);
     acc_exp = acc_exp - FLOAT_BIAS - acc_is_subnormal;
+    if (to_f16) {
+        const ints raised = larger(acc_exp, (ints){0} + F16_LOWEST_EXPONENT);
+        acc_sig *= (floats)((acc_exp - raised + FLOAT_BIAS) << FRACTION_BITS);
+        acc_exp = raised;
+    }
     acc_exp = acc_exp + (acc_is_special & EMU_OF_SPECIAL);
     const ints acc_is_zero = acc == 0.0f;
     acc_exp = (acc_exp & ~acc_is_zero) | (acc_is_zero & EMU_OF_ZERO);
@@ -155,7 +180,8 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
     scale = larger(scale, (ints){0});
     odd += (whole) __builtin_convertvector(acc_sig * (floats)(scale << FRACTION_BITS), ints);
     const longs total = __builtin_convertvector((ints)even, longs) + __builtin_convertvector((ints)odd, longs);
-    floats result = cut_to_float(total, __builtin_convertvector(top - rule->kept_bits, longs), rule->cut);
+    const longs last = __builtin_convertvector(top - rule->kept_bits, longs);
+    floats result = to_f16 ? round_to_f16(total, last) : cut_to_float(total, last, rule->cut);
 
     const ints is_special = top > EMU_OF_SPECIAL / 2;
     for (int j = 0; j < LANES; j++)
@@ -165,13 +191,24 @@ INLINE floats add_eight(floats acc, const float *a_sig, const int *a_exp, const 
 }
 
 INLINE void add_floats(float *sum, int sum_pitch, const emu_parts *a, const emu_parts *b, int b_pitch, int rows,
-                       int columns, int k, const format_rules *rule)
+                       int columns, int k, const format_rules *rule, int to_f16)
 {
     for (int row = 0; row < rows; row++)
         for (int column = 0; column < columns; column += LANES) {
             floats *at = (floats *)(sum + row * sum_pitch + column);
-            *at = add_eight(*at, a->significands + row * k, a->exponents + row * k, b, column, b_pitch, k, rule);
+            *at =
+                add_eight(*at, a->significands + row * k, a->exponents + row * k, b, column, b_pitch, k, rule, to_f16);
         }
+}
+
+/* Two copies of the loops, by what the accumulators are. */
+INLINE void add_floats_as(float *sum, int sum_pitch, const emu_parts *a, const emu_parts *b, int b_pitch, int rows,
+                          int columns, int k, const format_rules *rule, int to_f16)
+{
+    if (to_f16)
+        add_floats(sum, sum_pitch, a, b, b_pitch, rows, columns, k, rule, 1);
+    else
+        add_floats(sum, sum_pitch, a, b, b_pitch, rows, columns, k, rule, 0);
 }
 
 /* The sum of k products is exact in f32; the accumulator wraps. */
@@ -194,14 +231,14 @@ static void add_integers(float *sum, int sum_pitch, const emu_parts *a, const em
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void add_floats_avx2(float *sum, int sum_pitch, const emu_parts *a,
                                                             const emu_parts *b, int b_pitch, int rows, int columns,
-                                                            int k, const format_rules *rule)
+                                                            int k, const format_rules *rule, int to_f16)
 {
-    add_floats(sum, sum_pitch, a, b, b_pitch, rows, columns, k, rule);
+    add_floats_as(sum, sum_pitch, a, b, b_pitch, rows, columns, k, rule, to_f16);
 }
 #endif
 
 void tsr_emu_tensor_add(float *sum, int sum_pitch, const emu_parts *a, const emu_parts *b, int b_pitch, int rows,
-                        int columns, int k, tsr_emu_format format)
+                        int columns, int k, tsr_emu_format format, int to_f16)
 {
     if (format == TSR_EMU_S8 || format == TSR_EMU_U8) {
         add_integers(sum, sum_pitch, a, b, b_pitch, rows, columns, k);
@@ -209,15 +246,16 @@ void tsr_emu_tensor_add(float *sum, int sum_pitch, const emu_parts *a, const emu
     }
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) {
-        add_floats_avx2(sum, sum_pitch, a, b, b_pitch, rows, columns, k, &rules[format]);
+        add_floats_avx2(sum, sum_pitch, a, b, b_pitch, rows, columns, k, &rules[format], to_f16);
         return;
     }
 #endif
-    add_floats(sum, sum_pitch, a, b, b_pitch, rows, columns, k, &rules[format]);
+    add_floats_as(sum, sum_pitch, a, b, b_pitch, rows, columns, k, &rules[format], to_f16);
 }
 
 /* The matrices of one warp are small enough for its stack. */
-void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format)
+static void multiply(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format,
+                     int to_f16)
 {
     enum { MOST = 16 * 16 };
     float a_significands[MOST], b_significands[MOST];
@@ -227,5 +265,15 @@ void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int co
         tsr_emu_take_apart(&a_parts, i, a[i], format);
     for (int i = 0; i < k * columns; i++)
         tsr_emu_take_apart(&b_parts, i, b[i], format);
-    tsr_emu_tensor_add(sum, columns, &a_parts, &b_parts, columns, rows, columns, k, format);
+    tsr_emu_tensor_add(sum, columns, &a_parts, &b_parts, columns, rows, columns, k, format, to_f16);
+}
+
+void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format)
+{
+    multiply(sum, a, b, rows, columns, k, format, 0);
+}
+
+void tsr_emu_tensor_f16(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format)
+{
+    multiply(sum, a, b, rows, columns, k, format, 1);
 }

@@ -23,8 +23,8 @@ void tsr_emu_take_apart(const emu_parts *parts, int index, float value, tsr_emu_
 
 /* sum[rows][columns] += a[rows][k] * b[k][columns] by one instruction. The sum's rows are sum_pitch apart, b's b_pitch,
  * a's k. Columns are a multiple of 8, k at most EMU_TENSOR_MOST_K. Sums of integer formats are int32_t in the floats'
- * bytes. */
+ * bytes; with to_f16 those of floats are f16 in value, and rounded to f16. */
 void tsr_emu_tensor_add(float *sum, int sum_pitch, const emu_parts *a, const emu_parts *b, int b_pitch, int rows,
-                        int columns, int k, tsr_emu_format format);
+                        int columns, int k, tsr_emu_format format, int to_f16);
 
 #endif

@@ -1,6 +1,6 @@
 /* The bulk copy engine: boxes of matrices between global and shared memory, of up to five dimensions and with any
- * swizzle. A load is delivered when a thread waits at its mbarrier; a store reads shared memory when its thread waits
- * for that. */
+ * swizzle. A load is delivered when a thread waits at its mbarrier. A store reads shared memory when its thread waits
+ * for that, and writes global memory when it waits for that or ends. */
 #include <string.h>
 
 #include "emu/machine.h"
@@ -86,7 +86,7 @@ static unsigned char *box_byte(emu_cta *cta, const tsr_tensor_spec *spec, size_t
     return cta->shared.bytes + tsr_emu_swizzle(box_at + offset, span);
 }
 
-void tsr_emu_deliver(emu_cta *cta, const emu_load *load)
+void tsr_emu_deliver(emu_cta *cta, emu_load *load)
 {
     const size_t width = row_bytes(&load->spec);
     for (int y = 0; y < row_count(&load->spec); y++) {
@@ -104,7 +104,7 @@ void tsr_emu_deliver(emu_cta *cta, const emu_load *load)
     tsr_emu_shared_land_async(&cta->shared, load->to, load->bytes, load->stamp);
 }
 
-static emu_load *new_load(emu_cta *cta)
+emu_load *tsr_emu_add_load(emu_cta *cta, emu_mbarrier *bar)
 {
     emu_load *load = cta->hopper->free_loads;
     if (load)
@@ -113,7 +113,18 @@ static emu_load *new_load(emu_cta *cta)
         load = tsr_alloc(cta->worker->launch->job->allocator, 64, sizeof *load);
     if (!load)
         tsr_emu_misuse("the emulator ran out of memory");
+    *load = (emu_load){.next = bar->loads};
+    bar->loads = load;
+    tsr_emu_wake_all(&bar->waiting);
     return load;
+}
+
+emu_mbarrier *tsr_emu_engine_mbarrier(emu_cta *cta, size_t bar_at, const void *place)
+{
+    emu_mbarrier *bar = tsr_emu_find_mbarrier(cta, bar_at);
+    if (!bar || !bar->is_fenced)
+        tsr_emu_break("a bulk load's mbarrier was not initialised, or without fence.mbarrier_init", place);
+    return bar;
 }
 
 /* To one CTA: its bytes are in flight from now on. */
@@ -122,44 +133,34 @@ static void start_load(emu_thread *self, const tsr_tensor_spec *spec, const long
 {
     emu_cta *cta = self->cta;
     emu_fault fault = {0};
-    emu_mbarrier *bar = tsr_emu_find_mbarrier(cta, bar_at);
-    if (!bar || !bar->is_fenced)
-        tsr_emu_break("a bulk load's mbarrier was not initialised, or without fence.mbarrier_init", place);
+    emu_mbarrier *bar = tsr_emu_engine_mbarrier(cta, bar_at, place);
     if (!tsr_emu_shared_start_copy(&cta->shared, to, box_bytes(spec), &self->clock, &fault)) {
         fault.is_write = 1;
         fault.size = box_bytes(spec);
         tsr_emu_fail_thread(&fault, place);
     }
-    emu_load *load = new_load(cta);
-    *load = (emu_load){.next = bar->loads,
-                       .spec = *spec,
-                       .at = {at[0], at[1], at[2], at[3], at[4]},
-                       .to = to,
-                       .bytes = box_bytes(spec),
-                       .stamp = stamp,
-                       .seen = seen};
+    emu_load *load = tsr_emu_add_load(cta, bar);
+    load->spec = *spec;
+    memcpy(load->at, at, sizeof load->at);
+    load->place = place;
+    load->to = to;
+    load->bytes = box_bytes(spec);
+    load->stamp = stamp;
+    load->seen = seen;
     seen->references++;
-    bar->loads = load;
-    tsr_emu_wake_all(&bar->waiting);
 }
 
-void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int x, int y, int z, int w, int v,
-                      unsigned mask)
+void tsr_emu_start_loads(emu_thread *self, const tsr_tensor_spec *spec, const long long at[TSR_TENSOR_MOST_RANK],
+                         unsigned to, unsigned bar, unsigned mask, const void *place)
 {
-    const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_hopper_self(place);
     const emu_launch *launch = self->cta->worker->launch;
-    const tsr_tensor_spec spec = spec_of(map, rank, place);
-    const long long at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
-    const size_t to_at = tsr_emu_place_in_slot(self, to, box_bytes(&spec), place) - self->window;
+    const size_t to_at = tsr_emu_place_in_slot(self, to, box_bytes(spec), place) - self->window;
     const size_t bar_at = tsr_emu_place_in_slot(self, bar, 8, place) - self->window;
-    if (to % 128)
-        tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
     if (mask >> launch->shape.cluster)
         tsr_emu_break("a multicast to a CTA that the cluster does not have", place);
     const uint64_t served = mask ? (uint64_t)__builtin_popcount(mask) : 1;
-    for (int row = 0; row < row_count(&spec); row++) {
-        const row_part part = box_row(&spec, at, row, 0);
+    for (int row = 0; row < row_count(spec); row++) {
+        const row_part part = box_row(spec, at, row, 0);
         if (!part.bytes)
             continue;
         tsr_emu_check((const void *)part.address, part.bytes, 0, place);
@@ -170,9 +171,26 @@ void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int 
     tsr_emu_release(self, &seen);
     for (unsigned cta = 0; cta < launch->shape.cluster; cta++)
         if (mask ? mask >> cta & 1 : cta == self->rank)
-            start_load(self, &spec, at, cta * launch->shape.window_stride + to_at,
+            start_load(self, spec, at, cta * launch->shape.window_stride + to_at,
                        cta * launch->shape.window_stride + bar_at, stamp, seen, place);
     tsr_emu_seen_drop(&self->cta->shared.time, seen);
+}
+
+static void require_aligned_box(unsigned address, const void *place)
+{
+    if (address % 128)
+        tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
+}
+
+void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int x, int y, int z, int w, int v,
+                      unsigned mask)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_hopper_self(place);
+    const tsr_tensor_spec spec = spec_of(map, rank, place);
+    const long long at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
+    require_aligned_box(to, place);
+    tsr_emu_start_loads(self, &spec, at, to, bar, mask, place);
 }
 
 void tsr_emu_tma_prefetch_map(const void *map)
@@ -180,39 +198,143 @@ void tsr_emu_tma_prefetch_map(const void *map)
     (void)map;
 }
 
-/* What the thread had seen when it asked, with its present clock: by that the late read is judged. */
-static emu_clock clock_then(const emu_thread *self, emu_seen *seen)
+void tsr_emu_tma_prefetch(const void *map, int rank)
 {
-    return (emu_clock){.stamp = self->clock.stamp, .seen = seen};
+    const void *place = __builtin_return_address(0);
+    tsr_emu_hopper_self(place);
+    (void)spec_of(map, rank, place);
+}
+
+/* ---- stores ---- */
+
+static void drop_store(emu_thread *thread, emu_store *store)
+{
+    tsr_emu_drop_moment(thread->cta, &store->moment);
+    tsr_free(thread->cta->shape.allocator, store->held);
+    store->held = NULL;
+}
+
+/* The box leaves shared memory, which must be as it was when the thread asked. */
+static void read_store(emu_thread *self, emu_store *store)
+{
+    emu_cta *cta = self->cta;
+    const size_t bytes = box_bytes(&store->spec);
+    emu_fault fault = {0};
+    if (!tsr_emu_shared_unchanged(&cta->shared, store->from, bytes, &store->moment.clock, store->moment.floor,
+                                  &fault) ||
+        !tsr_emu_shared_read(&cta->shared, store->from, bytes, &self->clock, &fault)) {
+        fault.size = bytes;
+        tsr_emu_fail_thread(&fault, store->place);
+    }
+    store->held = tsr_alloc(cta->shape.allocator, 64, bytes);
+    if (!store->held)
+        tsr_emu_misuse("the emulator ran out of memory");
+    for (size_t i = 0; i < bytes; i += 16)
+        memcpy(store->held + i, box_byte(cta, &store->spec, store->from, i), 16);
+    tsr_emu_drop_moment(cta, &store->moment);
+}
+
+static void reduce_row(emu_thread *self, const emu_store *store, const row_part *part, const unsigned char *from)
+{
+    pthread_mutex_t *lock = &self->cta->worker->launch->atomics.lock;
+    tsr_emu_check_reduction((const void *)part->address, part->bytes, store->place);
+    pthread_mutex_lock(lock);
+    tsr_emu_reduce((void *)part->address, from, part->bytes, store->combine.operation, store->combine.type);
+    pthread_mutex_unlock(lock);
+}
+
+/* The box, which has been read, arrives in global memory. */
+static void write_store(emu_thread *self, emu_store *store)
+{
+    const size_t width = row_bytes(&store->spec);
+    for (int y = 0; y < row_count(&store->spec); y++) {
+        const row_part part = box_row(&store->spec, store->at, y, !store->combine.is_reduction);
+        const unsigned char *from = store->held + (size_t)y * width + part.skip;
+        if (!part.bytes)
+            continue;
+        tsr_emu_watch_put(self, TSR_WATCH_BULK_STORE, part.bytes, (uint64_t)part.address, store->place);
+        if (store->combine.is_reduction) {
+            reduce_row(self, store, &part, from);
+        } else {
+            tsr_emu_check((const void *)part.address, part.bytes, 1, store->place);
+            memcpy((void *)part.address, from, part.bytes);
+        }
+    }
+    drop_store(self, store);
+}
+
+static void forget_first(emu_thread_hopper *hopper, unsigned count)
+{
+    hopper->n_stores -= count;
+    memmove(hopper->stores, hopper->stores + count, hopper->n_stores * sizeof *hopper->stores);
+}
+
+void tsr_emu_start_store(emu_thread *self, const tsr_tensor_spec *spec, const long long at[TSR_TENSOR_MOST_RANK],
+                         unsigned from, emu_combine combine, const void *place)
+{
+    emu_thread_hopper *hopper = self->hopper;
+    emu_fault fault = {0};
+    if (hopper->n_stores == EMU_STORES && hopper->stores[0].held) {
+        write_store(self, &hopper->stores[0]);
+        forget_first(hopper, 1);
+    }
+    if (hopper->n_stores == EMU_STORES)
+        tsr_emu_break("the emulator keeps at most 16 bulk stores of a thread", place);
+    const size_t from_at = tsr_emu_place_in_slot(self, from, box_bytes(spec), place);
+    if (!tsr_emu_shared_read_async(&self->cta->shared, from_at, box_bytes(spec), &self->clock,
+                                   self->cta->hopper->fences, &fault)) {
+        fault.size = box_bytes(spec);
+        tsr_emu_fail_thread(&fault, place);
+    }
+    emu_store *store = &hopper->stores[hopper->n_stores++];
+    *store = (emu_store){.spec = *spec,
+                         .from = from_at,
+                         .place = place,
+                         .moment = tsr_emu_moment(self),
+                         .combine = combine,
+                         .group = hopper->stores_committed};
+    memcpy(store->at, at, sizeof store->at);
 }
 
 void tsr_emu_tma_store(const void *map, unsigned from, int rank, int x, int y, int z, int w, int v)
 {
     const void *place = __builtin_return_address(0);
     emu_thread *self = tsr_emu_hopper_self(place);
-    emu_thread_hopper *hopper = self->hopper;
-    emu_fault fault = {0};
-    if (hopper->n_stores == EMU_STORES)
-        tsr_emu_break("the emulator keeps at most 16 bulk stores of a thread", place);
-    emu_store *store = &hopper->stores[hopper->n_stores];
-    store->spec = spec_of(map, rank, place);
-    const int at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
-    for (int i = 0; i < TSR_TENSOR_MOST_RANK; i++)
-        store->at[i] = at[i];
-    store->from = tsr_emu_place_in_slot(self, from, box_bytes(&store->spec), place);
-    store->place = place;
-    store->group = hopper->stores_committed;
-    store->seen = self->clock.seen;
-    if (from % 128)
-        tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
-    if (!tsr_emu_shared_read_async(&self->cta->shared, store->from, box_bytes(&store->spec), &self->clock,
-                                   self->cta->hopper->fences, &fault)) {
-        fault.size = box_bytes(&store->spec);
-        tsr_emu_fail_thread(&fault, place);
+    const tsr_tensor_spec spec = spec_of(map, rank, place);
+    const long long at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
+    require_aligned_box(from, place);
+    tsr_emu_start_store(self, &spec, at, from, (emu_combine){0}, place);
+}
+
+static emu_number number_of(const tsr_tensor_spec *spec, const void *place)
+{
+    switch (spec->dtype) {
+    case TSR_F64:
+        return EMU_NUMBER_F64;
+    case TSR_F32:
+        return EMU_NUMBER_F32;
+    case TSR_F16:
+        return EMU_NUMBER_F16;
+    case TSR_BF16:
+        return EMU_NUMBER_BF16;
+    case TSR_S32:
+        return spec->is_unsigned ? EMU_NUMBER_U32 : EMU_NUMBER_S32;
+    default:
+        tsr_emu_break("a reduction by a tensor map of elements that cannot be reduced", place);
     }
-    if (store->seen)
-        store->seen->references++;
-    hopper->n_stores++;
+}
+
+void tsr_emu_tma_reduce(const void *map, unsigned from, int rank, int x, int y, int z, int w, int v, int operation)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_hopper_self(place);
+    const tsr_tensor_spec spec = spec_of(map, rank, place);
+    const long long at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
+    const emu_combine combine = {1, (tsr_reduction_operation)operation, number_of(&spec, place)};
+    if (!tsr_emu_may_reduce(combine.operation, combine.type))
+        tsr_emu_break("a reduction that the tensor map's element type does not have", place);
+    require_aligned_box(from, place);
+    tsr_emu_start_store(self, &spec, at, from, combine, place);
 }
 
 void tsr_emu_tma_commit(void)
@@ -220,48 +342,36 @@ void tsr_emu_tma_commit(void)
     tsr_emu_hopper_self(__builtin_return_address(0))->hopper->stores_committed++;
 }
 
-static void finish_store(emu_thread *self, emu_store *store)
-{
-    emu_cta *cta = self->cta;
-    const emu_clock clock = clock_then(self, store->seen);
-    emu_fault fault = {0};
-    if (!tsr_emu_shared_read(&cta->shared, store->from, box_bytes(&store->spec), &clock, &fault)) {
-        fault.size = box_bytes(&store->spec);
-        tsr_emu_fail_thread(&fault, store->place);
-    }
-    const size_t width = row_bytes(&store->spec);
-    for (int y = 0; y < row_count(&store->spec); y++) {
-        const row_part part = box_row(&store->spec, store->at, y, 1);
-        if (!part.bytes)
-            continue;
-        tsr_emu_check((const void *)part.address, part.bytes, 1, store->place);
-        tsr_emu_watch_put(self, TSR_WATCH_BULK_STORE, part.bytes, (uint64_t)part.address, store->place);
-        unsigned char *to = (unsigned char *)part.address;
-        for (size_t i = part.skip, end = part.skip + part.bytes; i < end;) {
-            const size_t rest = 16 - i % 16, count = end - i < rest ? end - i : rest;
-            memcpy(to + (i - part.skip),
-                   box_byte(cta, &store->spec, store->from, (size_t)y * width + i - i % 16) + i % 16, count);
-            i += count;
-        }
-    }
-    tsr_emu_seen_drop(&cta->shared.time, store->seen);
-    store->seen = NULL;
-}
-
 void tsr_emu_tma_wait(int pending, int read_only)
 {
     emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
     emu_thread_hopper *hopper = self->hopper;
     unsigned done = 0;
-    (void)read_only; /* writing to global memory ends at once */
-    while (done < hopper->n_stores && hopper->stores[done].group + (unsigned)pending < hopper->stores_committed)
-        finish_store(self, &hopper->stores[done++]);
-    hopper->n_stores -= done;
-    memmove(hopper->stores, hopper->stores + done, hopper->n_stores * sizeof *hopper->stores);
+    for (; done < hopper->n_stores && hopper->stores[done].group + (unsigned)pending < hopper->stores_committed;
+         done++) {
+        if (!hopper->stores[done].held)
+            read_store(self, &hopper->stores[done]);
+        if (!read_only)
+            write_store(self, &hopper->stores[done]);
+    }
+    if (!read_only)
+        forget_first(hopper, done);
 }
 
 void tsr_emu_stores_end(emu_thread *thread)
 {
-    if (thread->hopper->n_stores)
-        tsr_emu_break("a thread ends before its bulk stores have read shared memory", thread->hopper->stores[0].place);
+    emu_thread_hopper *hopper = thread->hopper;
+    for (unsigned i = 0; i < hopper->n_stores; i++) {
+        if (!hopper->stores[i].held)
+            tsr_emu_break("a thread ends before its bulk stores have read shared memory", hopper->stores[i].place);
+        write_store(thread, &hopper->stores[i]);
+    }
+    hopper->n_stores = 0;
+}
+
+void tsr_emu_stores_forget(emu_thread *thread)
+{
+    for (unsigned i = 0; i < thread->hopper->n_stores; i++)
+        drop_store(thread, &thread->hopper->stores[i]);
+    thread->hopper->n_stores = 0;
 }

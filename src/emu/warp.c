@@ -104,3 +104,27 @@ void tsr_emu_warp_sync(unsigned mask)
         tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, self->place);
     release(self);
 }
+
+/* Whoever can come here before this thread's next turn is taken to run together with it. */
+unsigned tsr_emu_active_mask(void)
+{
+    emu_thread *self = tsr_emu_current;
+    emu_thread *warp = &self->cta->threads[self->id & ~31u];
+    const unsigned existing = existing_lanes(self);
+    const void *place = __builtin_return_address(0);
+    self->place = self->active_place = place;
+    tsr_emu_wake(self);
+    tsr_emu_wait(self);
+    if (!self->active_place)
+        return self->active_mask; /* another lane has counted us */
+    unsigned mask = 0;
+    for (unsigned lane = 0; lane < 32; lane++)
+        if ((existing >> lane & 1) && warp[lane].active_place == place)
+            mask |= 1u << lane;
+    for (unsigned lane = 0; lane < 32; lane++)
+        if (mask >> lane & 1) {
+            warp[lane].active_mask = mask;
+            warp[lane].active_place = NULL;
+        }
+    return mask;
+}

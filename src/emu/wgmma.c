@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "emu/machine.h"
 
 enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N, MOST_K = EMU_TENSOR_MOST_K };
@@ -21,16 +22,47 @@ void tsr_emu_wgmma_fence(void)
     tsr_emu_hopper_self(__builtin_return_address(0))->hopper->is_wgmma_fenced = 1;
 }
 
+/* 32-bit registers of a thread's accumulators. */
+static int register_count(int n, int is_f16)
+{
+    return is_f16 ? n / 4 : n / 2;
+}
+
+static uint16_t narrow(float value)
+{
+    const uint16_t canonical_nan = 0x7fff;
+    return value != value ? canonical_nan : tsr_f32_to_f16(value);
+}
+
+/* The registers' accumulators as floats, and back; f16 lie two to a register. */
+static void unpack(float *values, const float *registers, int n, int is_f16)
+{
+    uint16_t halves[EMU_WGMMA_MAX_N / 2];
+    memcpy(is_f16 ? (void *)halves : (void *)values, registers, (size_t)register_count(n, is_f16) * sizeof *registers);
+    for (int i = 0; i < n / 2 && is_f16; i++)
+        values[i] = tsr_f16_to_f32(halves[i]);
+}
+
+static void pack(float *registers, const float *values, int n, int is_f16)
+{
+    uint16_t halves[EMU_WGMMA_MAX_N / 2];
+    for (int i = 0; i < n / 2 && is_f16; i++)
+        halves[i] = narrow(values[i]);
+    memcpy(registers, is_f16 ? (const void *)halves : (const void *)values,
+           (size_t)register_count(n, is_f16) * sizeof *registers);
+}
+
 /* The thread's accumulators at `d`, given over to the tensor cores if they are not yet. */
-static unsigned own_accumulators(emu_thread *self, float *d, int n, int accumulate, const void *place)
+static unsigned own_accumulators(emu_thread *self, float *d, int n, int is_f16, int accumulate, const void *place)
 {
     emu_thread_hopper *hopper = self->hopper;
     unsigned empty = EMU_ACCUMULATORS;
     for (unsigned i = 0; i < EMU_ACCUMULATORS; i++) {
         const emu_accumulators *a = &hopper->accumulators[i];
-        if (a->registers == d && a->n == n)
+        if (a->registers == d && a->n == n && a->is_f16 == is_f16)
             return i;
-        if (a->registers && d < a->registers + a->n / 2 && a->registers < d + n / 2)
+        if (a->registers && d < a->registers + register_count(a->n, a->is_f16) &&
+            a->registers < d + register_count(n, is_f16))
             tsr_emu_break("wgmma accumulators overlap those of a product in flight", place);
         if (!a->registers && empty == EMU_ACCUMULATORS)
             empty = i;
@@ -42,10 +74,13 @@ static unsigned own_accumulators(emu_thread *self, float *d, int n, int accumula
     emu_accumulators *a = &hopper->accumulators[empty];
     a->registers = d;
     a->n = n;
-    for (int i = 0; i < n / 2; i++) {
-        a->values[i] = accumulate ? d[i] : 0;
+    a->is_f16 = is_f16;
+    if (accumulate)
+        unpack(a->values, d, n, is_f16);
+    else
+        memset(a->values, 0, (size_t)n / 2 * sizeof *a->values);
+    for (int i = 0; i < register_count(n, is_f16); i++)
         d[i] = NAN;
-    }
     return empty;
 }
 
@@ -69,7 +104,9 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
     product.n = (short)n;
     product.type = (unsigned char)type;
     product.group = hopper->products_committed;
-    product.tile = (unsigned char)own_accumulators(self, d, n, product.accumulate, place);
+    product.tile =
+        (unsigned char)own_accumulators(self, d, n, tsr_emu_wgmma_types[type].to_f16, product.accumulate, place);
+    product.floor = self->cta->shared.time.floor;
     product.seen = self->id % 32 == 0 ? self->clock.seen : NULL;
     if (product.seen)
         product.seen->references++;
@@ -135,7 +172,10 @@ static void read_chunk(emu_thread *warp, unsigned index, const emu_descriptor *d
     if (address + 16 > cta->window_bytes)
         tsr_emu_break("a wgmma descriptor reaches beyond the CTA's shared memory", issued->place);
     const size_t place = tsr_emu_swizzle(warp->window + address, descriptor->row_bytes);
-    if (!tsr_emu_shared_read_async(&cta->shared, place, 16, &clock, cta->hopper->fences, &fault)) {
+    /* Where a barrier of the CTA came since, the present knowledge says too much. */
+    if ((issued->floor != cta->shared.time.floor &&
+         !tsr_emu_shared_unchanged(&cta->shared, place, 16, &clock, issued->floor, &fault)) ||
+        !tsr_emu_shared_read_async(&cta->shared, place, 16, &clock, cta->hopper->fences, &fault)) {
         fault.size = 16;
         tsr_emu_fail_thread(&fault, issued->place);
     }
@@ -228,8 +268,9 @@ static void give_back(emu_group *group, emu_thread *threads, unsigned tile)
         for (unsigned i = 0; i < (unsigned)a->n / 2; i++) {
             unsigned row, column;
             tsr_emu_fragment(t, i, &row, &column);
-            a->registers[i] = sum[row * EMU_WGMMA_MAX_N + column];
+            a->values[i] = sum[row * EMU_WGMMA_MAX_N + column];
         }
+        pack(a->registers, a->values, a->n, a->is_f16);
         a->registers = NULL;
         hopper->is_wgmma_fenced = 0;
     }
@@ -288,7 +329,8 @@ static void execute(emu_group *group, emu_thread *threads, unsigned count)
         if (!last || last->b != product->b || last->mn_major_b != product->mn_major_b || last->n != product->n ||
             last->type != product->type)
             read_b(threads, i, k, &b);
-        tsr_emu_tensor_add(sum, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, EMU_WGMMA_M, product->n, k, type->a);
+        tsr_emu_tensor_add(sum, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, EMU_WGMMA_M, product->n, k, type->a,
+                           type->to_f16);
         last = product;
     }
 }

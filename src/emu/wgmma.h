@@ -28,6 +28,7 @@ typedef struct emu_wgmma_type {
     const char *name;
     tsr_emu_format a, b;
     int element_bytes;
+    int to_f16; /* accumulators are f16, two to a register */
 } emu_wgmma_type;
 
 /* -1 if there is none of this name; the table. */

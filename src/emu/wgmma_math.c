@@ -44,12 +44,14 @@ unsigned tsr_emu_descriptor_at_mn_major(const emu_descriptor *descriptor, unsign
 }
 
 const emu_wgmma_type tsr_emu_wgmma_types[] = {
-    {"f32.bf16.bf16", TSR_EMU_BF16, TSR_EMU_BF16, 2}, {"f32.f16.f16", TSR_EMU_F16, TSR_EMU_F16, 2},
-    {"f32.tf32.tf32", TSR_EMU_TF32, TSR_EMU_TF32, 4}, {"f32.e4m3.e4m3", TSR_EMU_E4M3, TSR_EMU_E4M3, 1},
-    {"f32.e4m3.e5m2", TSR_EMU_E4M3, TSR_EMU_E5M2, 1}, {"f32.e5m2.e4m3", TSR_EMU_E5M2, TSR_EMU_E4M3, 1},
-    {"f32.e5m2.e5m2", TSR_EMU_E5M2, TSR_EMU_E5M2, 1}, {"s32.s8.s8", TSR_EMU_S8, TSR_EMU_S8, 1},
-    {"s32.s8.u8", TSR_EMU_S8, TSR_EMU_U8, 1},         {"s32.u8.s8", TSR_EMU_U8, TSR_EMU_S8, 1},
-    {"s32.u8.u8", TSR_EMU_U8, TSR_EMU_U8, 1},
+    {"f32.bf16.bf16", TSR_EMU_BF16, TSR_EMU_BF16, 2, 0}, {"f32.f16.f16", TSR_EMU_F16, TSR_EMU_F16, 2, 0},
+    {"f32.tf32.tf32", TSR_EMU_TF32, TSR_EMU_TF32, 4, 0}, {"f32.e4m3.e4m3", TSR_EMU_E4M3, TSR_EMU_E4M3, 1, 0},
+    {"f32.e4m3.e5m2", TSR_EMU_E4M3, TSR_EMU_E5M2, 1, 0}, {"f32.e5m2.e4m3", TSR_EMU_E5M2, TSR_EMU_E4M3, 1, 0},
+    {"f32.e5m2.e5m2", TSR_EMU_E5M2, TSR_EMU_E5M2, 1, 0}, {"s32.s8.s8", TSR_EMU_S8, TSR_EMU_S8, 1, 0},
+    {"s32.s8.u8", TSR_EMU_S8, TSR_EMU_U8, 1, 0},         {"s32.u8.s8", TSR_EMU_U8, TSR_EMU_S8, 1, 0},
+    {"s32.u8.u8", TSR_EMU_U8, TSR_EMU_U8, 1, 0},         {"f16.f16.f16", TSR_EMU_F16, TSR_EMU_F16, 2, 1},
+    {"f16.e4m3.e4m3", TSR_EMU_E4M3, TSR_EMU_E4M3, 1, 1}, {"f16.e4m3.e5m2", TSR_EMU_E4M3, TSR_EMU_E5M2, 1, 1},
+    {"f16.e5m2.e4m3", TSR_EMU_E5M2, TSR_EMU_E4M3, 1, 1}, {"f16.e5m2.e5m2", TSR_EMU_E5M2, TSR_EMU_E5M2, 1, 1},
 };
 
 int tsr_emu_find_wgmma_type(const char *name)

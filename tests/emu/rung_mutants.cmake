@@ -33,6 +33,10 @@ base(wmma gemm/wmma.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=32 -DWM=32 -DWN=64 -DA
 base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=2 -DBAND=8
      -DALIGNED=1)
 
+base(stream_k gemm/stream_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
+     -DBAND=16 -DALIGNED=0)
+base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=8 -DCTAS=3 -DALIGNED=0)
+
 set(file gemm/tiled.cu)
 rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
             tsr_barrier();" "b += b_step;" "shared memory")
@@ -127,6 +131,54 @@ rung_mutant(mma_lane_offset mma tile/tensor_fragment.h "along = is_b ? lane / 8 
 rung_mutant(mma_no_swizzle mma tile/tensor_tile.h "const int swap = sizeof(elem) == 2 ? k % 8 : 2 * (k % 4);" "const int swap = 0;" "equivalent")
 rung_mutant(mma_chunk_off_by_one mma tile/tensor_tile.h "inside < CHUNK ? inside : CHUNK" "inside < CHUNK ? inside + 1 : CHUNK" "")
 rung_mutant(mma_tile_missed mma tile/raster.h "place.m = first + inside % rows" "place.m = first" "")
+
+set(file gemm/stream_k.cu)
+rung_mutant(stream_k_counter_relaxed stream_k ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
+rung_mutant(stream_k_sums_not_gathered stream_k ${file} "    }
+    tsr_barrier();
+    if (thread == 0) {" "    }
+    if (thread == 0) {" "race")
+rung_mutant(stream_k_last_not_told stream_k ${file} "    }
+    tsr_barrier();
+    return *word" "    }
+    return *word" "")
+rung_mutant(stream_k_counter_stays stream_k ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
+rung_mutant(stream_k_last_is_first stream_k ${file} "return *word == count - 1" "return *word == 0" "")
+rung_mutant(stream_k_part_missing stream_k ${file} "s < count; s++" "s + 1 < count; s++" "")
+rung_mutant(stream_k_wrong_unit stream_k ${file} "* units - 1) / all" "* units) / all" "")
+rung_mutant(stream_k_wrong_start stream_k ${file} "rest + (long long)(first - 1) * BK" "(long long)first * BK" "")
+rung_mutant(stream_k_first_step stream_k ${file} "first == 0 ? rest : BK, shared" "BK, shared" "")
+rung_mutant(stream_k_one_slot stream_k ${file} "(long long)(blockIdx.x - unit0) * TILE" "0 * TILE" "")
+rung_mutant(stream_k_step_twice stream_k ${file} "unit_begin(blockIdx.x + 1, all, units) - begin"
+            "unit_begin(blockIdx.x + 1, all, units) - begin + 1" "")
+
+set(file gemm/thin.cu)
+rung_mutant(thin_first_barrier thin ${file} "tsr_barrier();
+        TSR_ROLLED" "TSR_ROLLED" "race")
+rung_mutant(thin_second_barrier thin ${file} "}
+        tsr_barrier();
+        multiply" "}
+        multiply" "shared memory")
+rung_mutant(thin_sums_too_early thin ${file} "in their order. */
+    tsr_barrier();" "in their order. */" "race")
+rung_mutant(thin_sums_unready thin ${file} "}
+    tsr_barrier();
+    elem total" "}
+    elem total" "shared memory")
+rung_mutant(thin_counter_relaxed thin ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
+rung_mutant(thin_sums_not_gathered thin ${file} "= total[i];
+        tsr_barrier();" "= total[i];" "race")
+rung_mutant(thin_last_not_told thin ${file} "        }
+        tsr_barrier();
+        if (*word" "        }
+        if (*word" "")
+rung_mutant(thin_counter_stays thin ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
+rung_mutant(thin_last_is_first thin ${file} "if (*word != parts - 1)" "if (*word != 0)" "")
+rung_mutant(thin_panel_lost thin ${file} "p < (part + 1) * panels / parts" "p + 1 < (part + 1) * panels / parts" "")
+rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
+rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= DEPTH - 1 &&" "")
+rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
+rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
 
 # Compiles each base as it is (mutant_none_BASE) and all mutants.
 function(tessera_rung_mutants target)

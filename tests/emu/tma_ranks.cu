@@ -1,8 +1,12 @@
 /* One box of A (f32), of RANK dimensions, goes to shared memory, from there as it lies to the workspace, and by the
- * copy engine to the same place of D. Coordinates: batch_a, batch_b, batch_c, batch_d, ldc; ldb is the box's bytes. */
+ * copy engine to the same place of D; REDUCE: and is added there once more. Coordinates: batch_a, batch_b, batch_c,
+ * batch_d, ldc; ldb is the box's bytes. */
 #include "ptx/barrier.h"
+#include "ptx/bulk.h"
 #include "ptx/mbarrier.h"
+#include "ptx/prefetch.h"
 #include "ptx/tma_ranks.h"
+#include "ptx/tma_reduce.h"
 
 enum { BAR_AT = 16384 };
 
@@ -45,6 +49,26 @@ TSR_KERNEL_TMA(32, 1)
         tsr_tma_store_5d(&maps.d, shared, x, y, z, w, v);
 #endif
         tsr_tma_commit();
+#if REDUCE
+        tsr_bulk_wait(0);
+#if RANK == 1
+        tsr_tma_prefetch_1d(&maps.a, x);
+        tsr_tma_reduce_1d(&maps.d, shared, x, TSR_OPERATION_ADD);
+#elif RANK == 2
+        tsr_tma_prefetch_2d(&maps.a, x, y);
+        tsr_tma_reduce_2d(&maps.d, shared, x, y, TSR_OPERATION_ADD);
+#elif RANK == 3
+        tsr_tma_prefetch_3d(&maps.a, x, y, z);
+        tsr_tma_reduce_3d(&maps.d, shared, x, y, z, TSR_OPERATION_ADD);
+#elif RANK == 4
+        tsr_tma_prefetch_4d(&maps.a, x, y, z, w);
+        tsr_tma_reduce_4d(&maps.d, shared, x, y, z, w, TSR_OPERATION_ADD);
+#else
+        tsr_tma_prefetch_5d(&maps.a, x, y, z, w, v);
+        tsr_tma_reduce_5d(&maps.d, shared, x, y, z, w, v, TSR_OPERATION_ADD);
+#endif
+        tsr_tma_commit();
+#endif
         tsr_tma_wait_read(0);
     }
 }

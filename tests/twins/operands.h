@@ -6,27 +6,48 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { TWIN_SHARED_BYTES = 8192 };
 enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS = 10 };
 
-/* X(name, seed, bits of an element of A and B, exponent bits, fraction bits). K is 32 bytes of elements. No exponent
- * bits: an integer; the lower bits of tf32 are random, too. */
-#define TWINS(X)                \
-    X(mma_bf16, 1, 16, 8, 7)    \
-    X(mma_f16, 2, 16, 5, 10)    \
-    X(mma_tf32, 3, 32, 8, 23)   \
-    X(wgmma_bf16, 5, 16, 8, 7)  \
-    X(wgmma_f16, 6, 16, 5, 10)  \
-    X(wgmma_tf32, 7, 32, 8, 23) \
-    X(wgmma_e4m3, 8, 8, 4, 3)   \
-    X(wgmma_e5m2, 9, 8, 5, 2)   \
-    X(wgmma_s8, 12, 8, 0, 0)    \
-    X(wgmma_u8, 13, 8, 0, 0)
+/* X(name, seed, bits of an element of A and B, exponent bits, fraction bits, accumulators are f16). K is 32 bytes of
+ * elements. No exponent bits: integers; those of 32 bits are words for other instructions than products. The lower bits
+ * of tf32 are random, too. */
+#define TWINS(X)                       \
+    X(mma_bf16, 1, 16, 8, 7, 0)        \
+    X(mma_f16, 2, 16, 5, 10, 0)        \
+    X(mma_tf32, 3, 32, 8, 23, 0)       \
+    X(mma_f16_f16, 4, 16, 5, 10, 1)    \
+    X(wgmma_bf16, 5, 16, 8, 7, 0)      \
+    X(wgmma_f16, 6, 16, 5, 10, 0)      \
+    X(wgmma_tf32, 7, 32, 8, 23, 0)     \
+    X(wgmma_e4m3, 8, 8, 4, 3, 0)       \
+    X(wgmma_e5m2, 9, 8, 5, 2, 0)       \
+    X(wgmma_f16_f16, 10, 16, 5, 10, 1) \
+    X(wgmma_e4m3_f16, 11, 8, 4, 3, 1)  \
+    X(wgmma_s8, 12, 8, 0, 0, 0)        \
+    X(wgmma_u8, 13, 8, 0, 0, 0)        \
+    X(wmma_bf16, 14, 16, 8, 7, 0)      \
+    X(wmma_f16, 15, 16, 5, 10, 0)      \
+    X(wmma_f16_f16, 16, 16, 5, 10, 1)  \
+    X(votes, 20, 32, 0, 0, 0)          \
+    X(matches, 21, 32, 0, 0, 0)        \
+    X(shuffles, 22, 32, 0, 0, 0)       \
+    X(redux_1, 23, 32, 0, 0, 0)        \
+    X(redux_2, 24, 32, 0, 0, 0)        \
+    X(bulk_copies, 25, 32, 0, 0, 0)    \
+    X(bulk_send, 26, 32, 0, 0, 0)      \
+    X(bulk_reduce, 27, 32, 0, 0, 0)
+
+/* The same, of kernels that take tensor maps. */
+#define TMA_TWINS(X)                        \
+    X(tma_reduce_integers, 28, 32, 0, 0, 0) \
+    X(tma_reduce_floats, 29, 32, 0, 0, 0)
 
 typedef struct twin_format {
-    int seed, bits, exponent_bits, fraction_bits;
+    int seed, bits, exponent_bits, fraction_bits, to_f16;
 } twin_format;
 
-/* One case, as the kernel takes it: rows of A and B are 32 bytes along K. */
+/* One case, as the kernel takes it: rows of A and B are 32 bytes along K; an accumulator of f16 is a word, too. */
 typedef struct twin_case {
     uint32_t a[TWIN_M * TWIN_ROW_WORDS], b[TWIN_N * TWIN_ROW_WORDS], c[TWIN_M * TWIN_N];
 } twin_case;
@@ -62,11 +83,12 @@ static inline uint32_t twin_float(uint64_t *state, const twin_format *f, int low
     return sign << (f->exponent_bits + f->fraction_bits) | exponent << f->fraction_bits | fraction;
 }
 
-static inline uint32_t twin_accumulator(uint64_t *state, int low, int high)
+static inline uint32_t twin_accumulator(uint64_t *state, const twin_format *f, int low, int high)
 {
-    const uint32_t exponent = (uint32_t)twin_exponent(state, 8, low, high);
-    const uint32_t sign = twin_random(state) & 1, fraction = twin_random(state) & 0x7fffff;
-    return sign << 31 | exponent << 23 | fraction;
+    const uint32_t exponent = (uint32_t)twin_exponent(state, f->to_f16 ? 5 : 8, low, high);
+    const uint32_t sign = twin_random(state) & 1, fraction = twin_random(state);
+    return f->to_f16 ? sign << 15 | exponent << 10 | (fraction & 0x3ff)
+                     : sign << 31 | exponent << 23 | (fraction & 0x7fffff);
 }
 
 /* The exponents of A and B, and of the accumulators: 0 ordinary, 1 wide, 2 cancelling, 3 large accumulators, 4 small
@@ -88,6 +110,9 @@ static inline twin_range twin_range_of(const twin_format *f, int kind)
                                            {most - 2, most + 1, 20, 40},
                                            {-most / 3, most / 3, -20, 20},
                                            {-most / 2, most / 2, -10, 10}};
+    const twin_range large16 = {-1, 1, 5, 14}, overflowing16 = {most - 2, most + 1, 10, 15};
+    if (f->to_f16 && (kind == 3 || kind == 7))
+        return kind == 3 ? large16 : overflowing16;
     const twin_range subnormal8 = {-70, -60, -140, -115}, subnormal5 = {-18, -10, -40, -15};
     const twin_range overflowing8 = {58, 64, 115, 127};
     if (kind == 6 && f->exponent_bits != 4)
@@ -107,6 +132,54 @@ static inline void twin_make_integers(uint64_t *state, int kind, int k, twin_ele
         out->a[i] = 128 | (twin_random(state) & 127);
     for (int i = 0; kind == 9 && i < TWIN_M * TWIN_N; i++)
         out->c[i] = 0x7fffffffu - (uint32_t)twin_below(state, 100);
+}
+
+/* A word as some type of number, of which neighbours lie close to each other: 0 any, 1 small, 2 the ends of integers, 3
+ * f16, 4 bf16, 5 f32, 6 f64 (two words), 7 subnormal f32, 8 subnormal f16, 9 one of two values. */
+static inline uint32_t twin_word(uint64_t *state, int kind, int index)
+{
+    static const uint32_t ends[8] = {0,           1,           0xffffffffu, 0x7fffffffu,
+                                     0x80000000u, 0x80000001u, 0x80008000u, 0x7c007c00u};
+    const uint32_t any = twin_random(state);
+    const twin_format f16 = {0, 16, 5, 10, 0}, bf16 = {0, 16, 8, 7, 0}, f32 = {0, 32, 8, 23, 0};
+    switch (kind) {
+    case 1:
+        return any & 3;
+    case 2:
+        return ends[any & 7];
+    case 3:
+        return twin_float(state, &f16, -2, 4) | twin_float(state, &f16, -2, 4) << 16;
+    case 4:
+        return twin_float(state, &bf16, -2, 4) | twin_float(state, &bf16, -2, 4) << 16;
+    case 5:
+        return twin_float(state, &f32, -3, 8);
+    case 6:
+        return index % 2 ? (any & 0x800fffffu) | (uint32_t)(1020 + twin_below(state, 8)) << 20 : any;
+    case 7:
+        return any & (index % 3 ? 0x807fffffu : 0x81ffffffu);
+    case 8:
+        return any & 0x87ff83ffu;
+    case 9:
+        return any & 1 ? 0x40490fdbu : 0xc0000000u;
+    default:
+        return any;
+    }
+}
+
+/* A, C: words; B: parts of warps, among them whole warps and single lanes. */
+static inline void twin_make_words(uint64_t *state, int number, twin_elements *out)
+{
+    const int kind = number % TWIN_KINDS;
+    for (int i = 0; i < TWIN_M * TWIN_ROW_WORDS; i++)
+        out->a[i] = twin_word(state, kind, i);
+    for (int i = 0; i < TWIN_N * TWIN_ROW_WORDS; i++)
+        out->b[i] = number % 3 == 0 ? 0xffffffffu : number % 3 == 1 ? twin_random(state) : 1u << twin_below(state, 32);
+    for (int i = 0; i < TWIN_M * TWIN_N; i++)
+        out->c[i] = twin_word(state, kind, i);
+    /* Some warps agree. */
+    for (int i = 0; i < TWIN_M * TWIN_ROW_WORDS; i++)
+        if (number / TWIN_KINDS % 2 && i / 128 % 2)
+            out->a[i] = out->a[i / 128 * 128 + i % 2];
 }
 
 /* Pairs of products that (nearly) cancel. */
@@ -146,13 +219,15 @@ static inline void twin_make_special(uint64_t *state, const twin_format *f, int 
     for (int i = 0; i < TWIN_N * k; i++)
         if (twin_below(state, k * 8) == 0)
             out->b[i] = 0;
+    const uint32_t c_all = f->to_f16 ? 0xffff : 0xffffffff, c_sign = f->to_f16 ? 0x8000 : 0x80000000;
+    const uint32_t c_infinity = f->to_f16 ? 0x7c00 : 0x7f800000;
     for (int i = 0; i < TWIN_M * TWIN_N; i++) {
         if (twin_below(state, 20) == 0)
-            out->c[i] = twin_random(state);
+            out->c[i] = twin_random(state) & c_all;
         if (twin_below(state, 60) == 0)
-            out->c[i] = 0x7f800000u | (twin_random(state) & 0x80000000u);
+            out->c[i] = c_infinity | (twin_random(state) & c_sign);
         if (twin_below(state, 10) == 0)
-            out->c[i] = twin_below(state, 2) ? 0 : 0x80000000u;
+            out->c[i] = twin_below(state, 2) ? 0 : c_sign;
     }
 }
 
@@ -166,7 +241,7 @@ static inline void twin_make_floats(uint64_t *state, const twin_format *f, int n
     for (int i = 0; i < TWIN_N * k; i++)
         out->b[i] = twin_float(state, f, range.low, range.high);
     for (int i = 0; i < TWIN_M * TWIN_N; i++)
-        out->c[i] = twin_accumulator(state, range.c_low, range.c_high);
+        out->c[i] = twin_accumulator(state, f, range.c_low, range.c_high);
     if (kind == 2)
         twin_cancel(state, f, k, out);
     if (kind == 5)
@@ -195,7 +270,9 @@ static inline void twin_make(const twin_format *format, int number, twin_case *o
     const int bytes = format->bits / 8, k = 32 / bytes;
     for (int i = 0; i < 8; i++)
         twin_random(&state);
-    if (format->exponent_bits == 0)
+    if (format->exponent_bits == 0 && format->bits == 32)
+        twin_make_words(&state, number, &elements);
+    else if (format->exponent_bits == 0)
         twin_make_integers(&state, number % TWIN_KINDS, k, &elements);
     else
         twin_make_floats(&state, format, number, k, &elements);

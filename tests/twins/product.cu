@@ -1,7 +1,7 @@
 /* One product of the tensor cores for each problem of the batch: D = A * B + C by the instruction that TWIN_NAME names,
  * through its wrapper in kernels/ptx. A: 64 rows of 32 bytes along K, B: 8 rows (columns of the product) of 32 bytes, C
  * and D: 64 x 8 words. */
-#if defined(TWIN_mma_bf16) || defined(TWIN_mma_f16) || defined(TWIN_mma_tf32)
+#if defined(TWIN_mma_bf16) || defined(TWIN_mma_f16) || defined(TWIN_mma_tf32) || defined(TWIN_mma_f16_f16)
 #define IS_MMA 1
 #else
 #define IS_MMA      0
@@ -19,6 +19,12 @@
 #elif defined(TWIN_wgmma_e4m3) || defined(TWIN_register_e4m3)
 #define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
 #define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(TWIN_wgmma_f16_f16) || defined(TWIN_register_f16_f16)
+#define TSR_WGMMA_TYPES         "f16.f16.f16"
+#define TSR_WGMMA_ELEMENT_BYTES 2
+#elif defined(TWIN_wgmma_e4m3_f16) || defined(TWIN_register_e4m3_f16)
+#define TSR_WGMMA_TYPES         "f16.e4m3.e4m3"
+#define TSR_WGMMA_ELEMENT_BYTES 1
 #elif defined(TWIN_wgmma_e5m2)
 #define TSR_WGMMA_TYPES         "f32.e5m2.e5m2"
 #define TSR_WGMMA_ELEMENT_BYTES 1
@@ -32,19 +38,25 @@
 #define IS_INTEGER              1
 #endif
 #if defined(TWIN_register_bf16) || defined(TWIN_register_tf32) || defined(TWIN_register_e4m3) || \
-    defined(TWIN_register_s8)
+    defined(TWIN_register_s8) || defined(TWIN_register_f16_f16) || defined(TWIN_register_e4m3_f16)
 #define REGISTER_A 1
+#endif
+#if defined(TWIN_mma_f16_f16) || defined(TWIN_wgmma_f16_f16) || defined(TWIN_wgmma_e4m3_f16) || \
+    defined(TWIN_register_f16_f16) || defined(TWIN_register_e4m3_f16)
+#define TO_F16 1
 #endif
 
 #include "ptx/barrier.h"
-#include "ptx/mma.h"
+#include "ptx/mma_f16.h"
 #if !IS_MMA
 #include "ptx/mbarrier.h"
-#include "ptx/wgmma_forms.h"
+#include "ptx/wgmma_f16.h"
 #endif
 
 #if defined(IS_INTEGER)
 typedef int sum;
+#elif defined(TO_F16)
+typedef unsigned sum; /* one f16 in a word */
 #else
 typedef float sum;
 #endif
@@ -56,9 +68,15 @@ TSR_KERNEL(128)
     const unsigned *const b = (const unsigned *)args.b + z * args.batch_b;
     const sum *const c = (const sum *)args.c + z * args.batch_c;
     sum *const d = (sum *)args.d + z * args.batch_d;
+#if defined(TO_F16)
+    unsigned acc[2];
+    for (int i = 0; i < 2; i++)
+        acc[i] = c[(row + i * 8) * 8 + 2 * t] | c[(row + i * 8) * 8 + 2 * t + 1] << 16;
+#else
     sum acc[4];
     for (int i = 0; i < 4; i++)
         acc[i] = c[(row + i / 2 * 8) * 8 + 2 * t + i % 2];
+#endif
 
 #if IS_MMA || defined(REGISTER_A)
     /* The four registers of 16-byte halves of two rows: the same in bytes for every element. */
@@ -72,6 +90,8 @@ TSR_KERNEL(128)
     tsr_mma_bf16(acc, fragment, column);
 #elif defined(TWIN_mma_f16)
     tsr_mma_f16(acc, fragment, column);
+#elif defined(TWIN_mma_f16_f16)
+    tsr_mma_f16_f16(acc, fragment, column);
 #else
     tsr_mma_tf32(acc, fragment, column);
 #endif
@@ -90,7 +110,15 @@ TSR_KERNEL(128)
     const unsigned long long left = tsr_wgmma_descriptor_of(base, 128, 256, 16);
 #endif
     tsr_wgmma_fence();
-#if defined(REGISTER_A) && defined(IS_INTEGER)
+#if defined(TO_F16) && defined(REGISTER_A) && TSR_WGMMA_ELEMENT_BYTES == 2
+    tsr_wgmma_half_register_a(acc, fragment, right, 1, 0);
+#elif defined(TO_F16) && defined(REGISTER_A)
+    tsr_wgmma_half_register_a_k_major(acc, fragment, right, 1);
+#elif defined(TO_F16) && TSR_WGMMA_ELEMENT_BYTES == 2
+    tsr_wgmma_half(acc, left, right, 1, 0, 0);
+#elif defined(TO_F16)
+    tsr_wgmma_half_k_major(acc, left, right, 1);
+#elif defined(REGISTER_A) && defined(IS_INTEGER)
     tsr_wgmma_integer_register_a(acc, fragment, right, 1);
 #elif defined(REGISTER_A) && TSR_WGMMA_ELEMENT_BYTES == 2
     tsr_wgmma_register_a(acc, fragment, right, 1, 0);
@@ -106,6 +134,11 @@ TSR_KERNEL(128)
     tsr_wgmma_commit();
     tsr_wgmma_wait(0);
 #endif
+#if defined(TO_F16)
+    for (int i = 0; i < 4; i++)
+        d[(row + i / 2 * 8) * 8 + 2 * t + i % 2] = acc[i / 2] >> i % 2 * 16 & 0xffff;
+#else
     for (int i = 0; i < 4; i++)
         d[(row + i / 2 * 8) * 8 + 2 * t + i % 2] = acc[i];
+#endif
 }
