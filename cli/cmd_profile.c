@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "lab/cupti.h"
 #include "lab/machine_code.h"
 #include "lab/ncu.h"
 #include "lab/predict.h"
@@ -247,8 +248,8 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     return CLI_OK;
 }
 
-/* This command once more, under ncu. 1 if that gave numbers; otherwise says why not. */
-static int measure(const settings *set, const tsr_gemm_desc *desc, lab_eight *out)
+/* This command once more, under ncu. */
+static tsr_status measure_under_ncu(const settings *set, const tsr_gemm_desc *desc, lab_eight *out, double *ns)
 {
     char path[4096], size[24], n[24], k[24];
     const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
@@ -265,13 +266,28 @@ static int measure(const settings *set, const tsr_gemm_desc *desc, lab_eight *ou
                                      "--dtype",   tsr_dtype_name(set->dtype),
                                      "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
                                      "--alone",   NULL};
+    return lab_ncu_run(arguments, out, ns);
+}
+
+/* Name of what gave the numbers, NULL if nothing did: then says why not. */
+static const char *measure(const settings *set, const tsr_gemm_desc *desc, lab_eight *out)
+{
+    char reason[400];
     double ns;
-    const int good = lab_ncu_run(arguments, out, &ns) == TSR_OK;
-    if (!good && set->format == CLI_FORMAT_TABLE)
-        printf("The GPU's counters cannot be read from here (%s). Where Nsight Compute may read them:\n"
+    const char *source = "CUPTI's range profiler";
+    if (lab_cupti_measure(set->device, desc, out, &ns) != TSR_OK) {
+        snprintf(reason, sizeof reason, "%s", tsr_last_error());
+        source = measure_under_ncu(set, desc, out, &ns) == TSR_OK ? "ncu" : NULL;
+    }
+    if (set->format != CLI_FORMAT_TABLE)
+        return source;
+    if (source)
+        printf("measured by %s: %.1f us\n\n", source, ns * 1e-3);
+    else
+        printf("The GPU's counters cannot be read from here:\n  %s\n  %s\nWhere Nsight Compute may read them:\n"
                "  ncu --set full tessera profile %s %lld\n\n",
-               tsr_last_error(), set->kernel, (long long)set->size);
-    return good;
+               reason, tsr_last_error(), set->kernel, (long long)set->size);
+    return source;
 }
 
 static int profile_on_gpu(const cli_command *self, const settings *set, const tsr_gemm_desc *desc)
@@ -286,8 +302,7 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
     if (profile.is_watched || set->alone)
         return CLI_OK; /* the profiler has the numbers; ours would only be in its way */
     fflush(stdout);
-    const int is_measured = measure(set, desc, &measured);
-    return profile_emulated(self, set, desc, is_measured ? &measured : NULL);
+    return profile_emulated(self, set, desc, measure(set, desc, &measured) ? &measured : NULL);
 }
 
 static int run(const cli_command *self, int argc, char **argv)
@@ -324,7 +339,8 @@ const cli_command cli_cmd_profile = {
     "KERNEL,... SIZE,... [options]",
     options,
     "On a GPU the kernel is launched and nothing else, so that ncu --set full tessera profile tiled 2048 sees just it. "
-    "Without a profiler around it, the command runs itself under ncu, where there is one, and prints both. "
+    "Without a profiler around it, the command reads the counters through CUPTI, or by running itself under ncu, and "
+    "prints both. "
     "Counts of the emulator are exact or modelled as docs/EMULATOR.md says; docs/PREDICTIONS.md has them beside an "
     "H200's.",
     run};

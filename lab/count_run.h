@@ -11,9 +11,9 @@ tsr_status lab_run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr
 const tsr_emu_code *lab_watched_find(const char *instance);
 
 /* Runs the first waves of CTAs of the launch that `counters` are of, on a short piece of K, records what they touch,
- * and sets what `counters` say of caches (lab/hierarchy.h). Leaves L2 alone where CTAs need each other, or the copy
- * engine fetches for them. `desc` names its instance. */
+ * and sets what `counters` say of caches (lab/hierarchy.h). Does nothing where two waves have more than `most_products`
+ * multiply-adds. `desc` names its instance. */
 tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu,
-                           unsigned long long seed, lab_counters *counters);
+                           double most_products, unsigned long long seed, lab_counters *counters);
 
 #endif

@@ -9,7 +9,7 @@
 #include "lab/occupancy.h"
 
 enum { K_STEP = 32, MOST_WAVES = 3 };
-static const double most_products = 1.5e8, most_sectors = 16e6;
+static const double most_sectors = 16e6;
 
 /* The CTAs that are recorded: the first `count` of the launch. */
 typedef struct recording {
@@ -67,18 +67,22 @@ static void end_cta(void *user, void *state)
 
 /* How much of K, and how many CTAs of the launch, are worth their time and memory: at least two waves, since what the
  * first one fetches the others find. */
-static void choose(const lab_counters *c, const tsr_gemm_desc *desc, long long wave, int64_t *k, long long *ctas)
+static int choose(const lab_counters *c, const tsr_gemm_desc *desc, long long wave, double most_products, int64_t *k,
+                  long long *ctas)
 {
-    const double products = (double)desc->m * (double)desc->n * (double)desc->batch_count;
+    /* Of the launch for one k: those that fill a tile at an edge, too. */
+    const double products = (c->fma_f32 + c->fma_f64 + c->tensor_flops / 2) / (double)(desc->k > 0 ? desc->k : 1) + 1;
     *k = (int64_t)(most_products / products) / K_STEP * K_STEP;
     *k = *k < K_STEP ? K_STEP : *k;
     *k = *k < desc->k ? *k : desc->k;
+    const double of_wave = (double)(c->ctas < wave ? c->ctas : wave) / (double)c->ctas; /* of the launch */
     const double loads = (c->load.sectors + c->copy.sectors) * (double)*k / (double)desc->k;
-    const double share = (double)MOST_WAVES * (double)wave / (double)c->ctas; /* of the launch */
-    const int is_much =
-        (loads + c->store.sectors) * share > most_sectors || products * (double)*k * share > most_products;
-    const long long waves = is_much ? MOST_WAVES - 1 : MOST_WAVES;
+    const double sectors = (loads + c->store.sectors) * of_wave, cost = products * (double)*k * of_wave;
+    long long waves = MOST_WAVES;
+    if (sectors * (double)waves > most_sectors || cost * (double)waves > most_products)
+        waves = MOST_WAVES - 1;
     *ctas = c->ctas < waves * wave ? c->ctas : waves * wave;
+    return products * (double)*k * (double)*ctas / (double)c->ctas <= most_products;
 }
 
 /* Of the later pieces of a store that the compiler split, those that find in L1 what the first one left. They come some
@@ -128,13 +132,14 @@ static tsr_gemm_desc shorten(const tsr_gemm_desc *desc, int64_t k)
 }
 
 tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu,
-                           unsigned long long seed, lab_counters *counters)
+                           double most_products, unsigned long long seed, lab_counters *counters)
 {
     const lab_occupancy o = lab_occupancy_of(gpu, counters->threads, counters->registers, counters->shared_bytes);
     const long long held = o.ctas > 0 ? o.ctas : 1;
     recording r = {.lock = PTHREAD_MUTEX_INITIALIZER};
     int64_t k;
-    choose(counters, desc, held * gpu->sms, &k, &r.count);
+    if (!choose(counters, desc, held * gpu->sms, most_products, &k, &r.count))
+        return TSR_OK;
     const tsr_gemm_desc with = shorten(desc, k);
     const lab_hierarchy_options options = {.gpu = gpu,
                                            .l1_bytes = gpu->l1_bytes - o.shared_config_bytes,

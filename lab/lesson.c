@@ -199,12 +199,17 @@ static int make_small_values(lab_lesson *lesson)
 
 /* ---- runs ------------------------------------------------------------------------------------------------------- */
 
-static tsr_status run_once(lesson_run *run, tsr_emu_trace *trace)
+/* `lanes` may be NULL. With it, the kernel is the one that is compiled for watching. */
+static tsr_status run_once(lesson_run *run, tsr_emu_trace *trace, lesson_lanes *lanes)
 {
     tsr_run_args args = tsr_run_args_make(run->a, run->b, run->d);
-    tsr_emu_trace_launches(&run->context->home->device, trace);
+    tsr_device *device = &run->context->home->device;
+    const tsr_emu_watcher watcher = lab_lesson_watcher(lanes);
+    tsr_emu_trace_launches(device, trace);
+    tsr_emu_watch_launches(device, lanes ? &watcher : NULL);
     const tsr_status status = tsr_plan_run(run->plan, &args);
-    tsr_emu_trace_launches(&run->context->home->device, NULL);
+    tsr_emu_watch_launches(device, NULL);
+    tsr_emu_trace_launches(device, NULL);
     return status;
 }
 
@@ -217,7 +222,7 @@ static tsr_status try_cta(const lab_lesson *lesson, lesson_run *run, long long c
     const unsigned char none[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}; /* a NaN, which no product is */
     tsr_emu_trace trace = {.cta = cta, .alone = 1, .limit = 0};
     memcpy(first, none, bytes);
-    const tsr_status status = run_once(run, &trace);
+    const tsr_status status = run_once(run, &trace, NULL);
     *is_it = memcmp(first, none, bytes) != 0;
     return status;
 }
@@ -242,11 +247,19 @@ static tsr_status trace_cta(const lab_lesson *lesson, lesson_run *run, long long
 {
     run->tags = run->values = (tsr_emu_trace){.cta = cta, .alone = 1, .limit = EVENTS_MAX};
     fill_operands(lesson, run, 1);
-    tsr_status status = run_once(run, &run->tags);
+    lesson_lanes again; /* of the second run, which takes the same way */
+    tsr_status status = TSR_OK;
+    if (!lab_lesson_lanes_make(&again, 0))
+        status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the lesson");
+    if (status == TSR_OK)
+        status = run_once(run, &run->tags, run->lanes);
     if (status == TSR_OK && run->tags.lost == 0) {
         fill_operands(lesson, run, 0);
-        status = run_once(run, &run->values);
+        status = run_once(run, &run->values, &again);
     }
+    lab_lesson_lanes_free(&again);
+    if (status == TSR_OK && run->lanes->out_of_memory)
+        status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the lesson");
     if (status != TSR_OK)
         return status;
     if (run->tags.lost > 0)
@@ -312,6 +325,8 @@ static tsr_status make(const lab_lesson_request *request, lesson_run *run, lab_l
         status = describe(request, row_of(run->plan), out);
     if (status == TSR_OK)
         status = allocate(out, run);
+    if (status == TSR_OK && !lab_lesson_lanes_make(run->lanes, (unsigned)(out->threads_x * out->threads_y)))
+        status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the lesson");
     if (status == TSR_OK && !make_small_values(out))
         status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the operands");
     if (status == TSR_OK) {
@@ -325,13 +340,15 @@ static tsr_status make(const lab_lesson_request *request, lesson_run *run, lab_l
 
 tsr_status lab_lesson_make(const lab_lesson_request *asked, lab_lesson *out)
 {
-    lesson_run run = {0};
+    lesson_lanes lanes = {0};
+    lesson_run run = {.lanes = &lanes};
     lab_lesson_request completed = *asked, *const request = &completed;
     fill_in_sizes(request);
     memset(out, 0, sizeof *out);
     const tsr_status status = make(request, &run, out);
     free(run.tags.events);
     free(run.values.events);
+    lab_lesson_lanes_free(&lanes);
     tsr_plan_release(run.plan);
     if (run.context) {
         tsr_device_free(run.context, run.a);

@@ -36,6 +36,7 @@ typedef struct lab_step {
     int phase, stage;
     unsigned order; /* how far into the stage threads are, at most */
     unsigned place; /* index of lab_lesson.places */
+    unsigned turn;  /* how often the threads' warps were there before, in this stage */
     char operand;   /* 'A' to 'D'; FILL and READ: whose elements; 'Z': zeros alone; 'M': of several; 0: not known */
     unsigned bytes; /* of a thread's access; 0: WARP */
     unsigned width; /* elements of it */

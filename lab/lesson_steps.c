@@ -8,14 +8,20 @@
 
 enum { PLACES_MAX = 512, THREADS_MAX = 1024 };
 
-/* Threads meet in a step by where in the source they are, and how often they were there in this stage. */
+/* Of a thread to a place of the source. */
+typedef struct visit {
+    uint32_t count; /* how often it, or its warp, was there */
+    uint32_t step;  /* one more than the index, in this stage, of the step in which it was there last */
+} visit;
+
+/* Threads meet in a step by where in the source they are, and how often their warp was there in this stage. */
 typedef struct digest {
     const lesson_run *run;
     lab_lesson *lesson;
     int threads;
     size_t step_capacity, product_capacity;
     const void *sites[PLACES_MAX];
-    uint32_t *visits;        /* site x thread: in this stage */
+    visit *visits;           /* site x thread: in this stage */
     unsigned *orders;        /* thread: events in this stage */
     int *stages;             /* thread: barriers passed */
     size_t stage_first_step; /* of this stage */
@@ -135,22 +141,43 @@ static lab_step *add_step(digest *d, const tsr_trace_event *event, unsigned site
     return step;
 }
 
-/* The step of this stage in which the thread takes part by the event: the first at that place that it is not in. */
+static lab_step *find_step(digest *d, const tsr_trace_event *event, unsigned site, uint32_t turn, size_t first)
+{
+    for (size_t i = first; i < d->lesson->step_count; i++) {
+        lab_step *step = &d->lesson->steps[i];
+        if (step->place == site && step->turn == turn && step->kind == kind_of(event) && step->bytes == event->bytes)
+            return step;
+    }
+    return NULL;
+}
+
+/* How often the thread's warp was there. Where that is not known, how often the thread was. */
+static uint32_t turn_of(digest *d, const tsr_trace_event *event, uint32_t visits)
+{
+    uint32_t turn;
+    const int is_seen = lab_lesson_turn(d->run->lanes, event->thread, event->place, event->at, &turn);
+    return is_seen ? turn : visits;
+}
+
+/* The step of this stage in which the thread takes part by the event. */
 static lab_step *step_of(digest *d, const tsr_trace_event *event, unsigned order)
 {
     const unsigned site = site_of(d, event->place);
-    uint32_t *visit = &d->visits[(size_t)site * THREADS_MAX + event->thread];
-    /* *visit: one more than the index, in this stage, of the step in which the thread was there last. */
-    for (size_t i = d->stage_first_step + *visit; i < d->lesson->step_count; i++) {
-        lab_step *step = &d->lesson->steps[i];
-        if (step->place == site && step->kind == kind_of(event) && step->bytes == event->bytes) {
-            *visit = (uint32_t)(i - d->stage_first_step + 1);
-            step->order = order > step->order ? order : step->order;
-            return step;
-        }
+    visit *v = &d->visits[(size_t)site * THREADS_MAX + event->thread];
+    const uint32_t turn = turn_of(d, event, v->count);
+    v->count = turn + 1;
+    lab_step *step = find_step(d, event, site, turn, d->stage_first_step + v->step);
+    if (!step && v->step > 0)
+        step = find_step(d, event, site, turn, d->stage_first_step);
+    if (!step) {
+        step = add_step(d, event, site, order);
+        if (!step)
+            return NULL;
+        step->turn = turn;
     }
-    *visit = (uint32_t)(d->lesson->step_count - d->stage_first_step + 1);
-    return add_step(d, event, site, order);
+    v->step = (uint32_t)((size_t)(step - d->lesson->steps) - d->stage_first_step + 1);
+    step->order = order > step->order ? order : step->order;
+    return step;
 }
 
 /* What of the operands the event touches: `element` number j of its access. */

@@ -11,16 +11,23 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "lab/cupti.h"
 
-static const char *const metrics[LAB_EIGHT + 1] = {"sm__throughput.avg.pct_of_peak_sustained_elapsed",
-                                                   "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
-                                                   "l1tex__throughput.avg.pct_of_peak_sustained_active",
-                                                   "lts__throughput.avg.pct_of_peak_sustained_elapsed",
-                                                   "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
-                                                   "l1tex__t_sector_hit_rate.pct",
-                                                   "lts__t_sector_hit_rate.pct",
-                                                   "dram__bytes.sum.per_second",
-                                                   "gpu__time_duration.sum"};
+const char *const lab_eight_metrics[LAB_EIGHT + 1] = {
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
+    "dram__bytes.sum.per_second",
+    "gpu__time_duration.sum"};
+
+lab_eight lab_eight_of_metrics(const double v[LAB_EIGHT + 1])
+{
+    return (lab_eight){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7] * 1e-9};
+}
 
 enum { FIELDS_MAX = 512, OUTPUT_MAX = 1 << 20, ARGUMENTS_MAX = 32 };
 
@@ -64,7 +71,7 @@ int lab_ncu_parse(char *text, lab_eight *out, double *ns)
             for (int m = 0; m <= LAB_EIGHT; m++) {
                 column[m] = -1;
                 for (int i = 0; i < count; i++)
-                    if (strcmp(fields[i], metrics[m]) == 0)
+                    if (strcmp(fields[i], lab_eight_metrics[m]) == 0)
                         column[m] = i;
             }
             rows_since_head = 0;
@@ -76,7 +83,7 @@ int lab_ncu_parse(char *text, lab_eight *out, double *ns)
     }
     if (!found)
         return 0;
-    *out = (lab_eight){values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7] * 1e-9};
+    *out = lab_eight_of_metrics(values);
     *ns = values[LAB_EIGHT];
     return 1;
 }
@@ -131,7 +138,7 @@ tsr_status lab_ncu_run(const char *const *arguments, lab_eight *out, double *ns)
     char list[1024] = "";
     for (int m = 0; m <= LAB_EIGHT; m++) {
         strcat(list, m ? "," : "");
-        strcat(list, metrics[m]);
+        strcat(list, lab_eight_metrics[m]);
     }
     const char *all[ARGUMENTS_MAX] = {"ncu", "--clock-control", "none", "--csv",     "--page",
                                       "raw", "--print-units",   "base", "--metrics", list};

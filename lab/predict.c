@@ -9,7 +9,7 @@
  * Of code as nvcc makes it: instructions beside the accesses and multiply-adds that the source asks for. */
 static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12;
 /* Of an SM: cycles that a CTA waits for a plain load; how much a scheduler with few warps is kept from working. */
-static const double load_wait_cycles = 420, few_warps = 0.33;
+static const double load_wait_cycles = 800, few_warps = 0.33;
 static const double launch_ns = 4000;
 
 enum { SCHEDULERS = 4 };
@@ -110,6 +110,13 @@ static double larger(double x, double y)
     return x > y ? x : y;
 }
 
+/* Eight loads wait together if one of them misses L1. */
+static double wait_cycles(const lab_counters *c)
+{
+    enum { AT_ONCE = 8 };
+    return load_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
+}
+
 /* Cycles in which an SM runs `ctas` CTAs side by side: its units' work, stretched where schedulers have few warps; or
  * one CTA's work and waits, one after the other. Near each other, the two get into each other's way. */
 static double sm_cycles(const lab_counters *c, double work, double waits, double ctas)
@@ -119,7 +126,7 @@ static double sm_cycles(const lab_counters *c, double work, double waits, double
     const int cta_warps = (c->threads + 31) / 32;
     const double warps = ctas * cta_warps / SCHEDULERS;
     const double stretched = work * (1 + few_warps / warps);
-    const double units = ctas * stretched, alone = stretched + waits * load_wait_cycles;
+    const double units = ctas * stretched, alone = stretched + waits * wait_cycles(c);
     return pow(pow(units, 4) + pow(alone, 4), 0.25);
 }
 

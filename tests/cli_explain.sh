@@ -48,6 +48,15 @@ expect 0 "" $explain tiled --m 64 --n 64 --k 64 --tile 32
 prints 'for one thread on average: 4 elements loaded'
 succeeds grep -q 'FLOP for each byte loaded: 8$' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
 
+# Lanes that skip an element meet again as the counters have them: the blocks' sectors add up to those of the launch.
+sectors=0
+for block in 0 1 2 3; do
+    expect 0 "" $explain warptile_f32_16x128_a1 --m 61 --n 70 --k 33 --block 0,$block
+    sectors=$((sectors + $(sed -n 's/^  store C .* \([0-9]*\) of [0-9]* .*/\1/p' out)))
+done
+expect 0 "" "$tessera" profile warptile_f32_16x128_a1 61 --n 70 --k 33 --device emu
+prints "^  global stores +[0-9]+ requests +$sectors sectors "
+
 # Conflicts: turning A costs regtile2d 8 wavefronts for each store of a warp, padded 1; uncoalesced loads 32 sectors.
 expect 0 "" $explain regtile2d --phase 0
 prints '^  fill A +regtile2d.cu:[0-9]+ +4 +4 +256 of 32 '

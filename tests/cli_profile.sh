@@ -43,6 +43,45 @@ expect 1 "ncu-table: no kernels in these files" "$tools/ncu-table" predicted.jso
 expect 0 "" "$tools/ncu-counters" --tables ncu.csv predicted.jsonl
 prints "^\| \`$kernel\` \| 64 \| 0.0% \| "
 prints "^\| \`$kernel\` \| 64 \| [0-9.]+ / 12.0 \| "
+# The whole tool, with an ncu that answers for each kernel and size as the real one prints it.
+mkdir replay
+cat > replay/ncu <<'END'
+#!/bin/bash
+while [ "$1" != --metrics ]; do shift; done
+metrics=$2
+kernels=$5
+sizes=$6
+[ "$4 $7 $8 $9" = "profile --device cuda:0 --alone" ] || exit 9
+echo "==PROF== Connected to process 1 ($3)"
+echo "tiled_f32_t16 ran 1 times on NVIDIA H200, 2159.2 us each"
+echo "\"ID\",\"Kernel Name\",\"$(echo "$metrics" | sed 's/,/","/g')\""
+echo "\"\",\"\",\"$(echo "$metrics" | sed 's/[^,]*/unit/g; s/,/","/g')\""
+id=0
+for size in ${sizes//,/ }; do
+    for kernel in ${kernels//,/ }; do
+        row="\"$id\",\"$kernel\""
+        for metric in ${metrics//,/ }; do
+            case $metric in
+            *ffma_pred_on.sum) row=$row",\"$((size * size * size))\"" ;;
+            gpu__time_duration.sum) row=$row",\"1,$((100 + size)).5\"" ;;
+            *) row=$row",\"7\"" ;;
+            esac
+        done
+        echo "$row"
+        id=$((id + 1))
+    done
+done
+END
+chmod +x replay/ncu
+expect 0 "" env PATH="$folder/replay:$PATH" "$tools/ncu-counters" "$(dirname "$tessera")" whole 32 64
+for size in 32 64; do
+    prints "^\| \`tiled_f32_t16\` \| $size \| 0.0% \| "
+    prints "^\| \`tiled_f32_t16\` \| $size \| [0-9.]+ / 1\.[12] \| "
+    prints "^\| \`regtile2d_f32\` \| $size \| "
+done
+# A line for each kernel in both tables, of counts and of times; half of the predictions are of 64.
+succeeds [ "$(grep -c '^| `.*` | 64 |' out)" = "$(wc -l < whole/predicted.jsonl)" ]
+
 # Without ncu: said, and failed.
 mkdir bin
 printf '#!/bin/sh\necho "==ERROR== ERR_NVGPUCTRPERM" >&2\nexit 9\n' > bin/ncu
