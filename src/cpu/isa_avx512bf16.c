@@ -86,28 +86,52 @@ static inline __attribute__((always_inline)) void transpose(__m512i r[16])
         r[i] = t[i];
 }
 
-/* The same from rows along which K runs: 32 steps of 16 rows are a square of pairs, halves swapped. */
+/* 32 steps of 16 rows are a square of pairs, halves swapped; `rows` and `steps` of it exist, `columns` are written. */
+static inline __attribute__((always_inline)) void pack_square(uint32_t *out, int width, const int columns,
+                                                              const int rows, const int steps, const char *in,
+                                                              int64_t step_bytes)
+{
+    const __mmask32 some = steps == 32 ? 0xffffffffu : (1u << (unsigned)steps) - 1u;
+    __m512i r[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) {
+        r[i] = _mm512_setzero_si512();
+        if (i < rows)
+            r[i] = _mm512_rol_epi32(steps == 32 ? _mm512_loadu_si512(in + i * step_bytes)
+                                                : _mm512_maskz_loadu_epi16(some, in + i * step_bytes),
+                                    16);
+    }
+    transpose(r);
+#pragma GCC unroll 16
+    for (int q = 0; q < 16; q++)
+        if (2 * q < steps)
+            _mm512_mask_storeu_epi32(out + q * width, first(columns), r[q]);
+}
+
+static inline __attribute__((always_inline)) void
+pack_strip(uint32_t *out, int width, const int columns, const int rows, int64_t k, const char *in, int64_t step_bytes)
+{
+    int64_t p = 0;
+    for (; p + 32 <= k; p += 32, in += 64, out += 16 * width)
+        pack_square(out, width, columns, rows, 32, in, step_bytes);
+    if (p < k)
+        pack_square(out, width, columns, rows, (int)(k - p), in, step_bytes);
+}
+
+/* The same from rows along which K runs; whole panels of A and of B have code of their own. */
 static void pack_columns(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
 {
-    for (int64_t p = 0; p < k; p += 32)
-        for (int j = 0; j < width; j += 16) {
-            const int steps = k - p < 32 ? (int)(k - p) : 32;
-            const __mmask32 some = steps == 32 ? 0xffffffffu : (1u << (unsigned)steps) - 1u;
-            const char *in = (const char *)from + j * step_bytes + 2 * p;
-            uint32_t *out = (uint32_t *)to + p / 2 * width + j;
-            __m512i r[16];
-#pragma GCC unroll 16
-            for (int i = 0; i < 16; i++) {
-                r[i] = _mm512_setzero_si512();
-                if (j + i < n)
-                    r[i] = _mm512_rol_epi32(_mm512_maskz_loadu_epi16(some, in + i * step_bytes), 16);
-            }
-            transpose(r);
-#pragma GCC unroll 16
-            for (int q = 0; q < 16; q++)
-                if (2 * q < steps)
-                    _mm512_mask_storeu_epi32(out + q * width, first(width - j), r[q]);
-        }
+    for (int j = 0; j < width; j += 16) {
+        uint32_t *out = (uint32_t *)to + j;
+        const char *in = (const char *)from + j * step_bytes;
+        const int columns = width - j, rows = n - j;
+        if (rows >= 16)
+            pack_strip(out, width, 16, 16, k, in, step_bytes);
+        else if (rows == MR && columns == MR)
+            pack_strip(out, width, MR, MR, k, in, step_bytes);
+        else
+            pack_strip(out, width, columns, rows, k, in, step_bytes);
+    }
 }
 
 /* Magnitudes less 1 as unsigned numbers put zeros above all others. */
