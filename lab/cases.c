@@ -257,6 +257,10 @@ static tsr_status add_every_k(const lab_kernel *kernel, int small, uint64_t seed
     memset(&c, 0, sizeof c);
     c.m = kernel->bm > 0 ? kernel->bm + 1 : 33;
     c.n = kernel->bn > 0 ? kernel->bn + 1 : 35;
+    if (small) { /* part of one large tile does: K is walked alike in all, and the cover has the edges */
+        c.m = c.m < 33 ? c.m : 33;
+        c.n = c.n < 35 ? c.n : 35;
+    }
     c.batch = 1;
     c.alpha = 1.0;
     c.fill = LAB_FILL_INTEGERS;
