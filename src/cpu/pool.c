@@ -9,11 +9,11 @@
 
 enum {
     MAX_WORKERS = 1023,
-    LOOKS = 1000,            /* of a thread that expects news, before it sleeps: 100 to 200 us */
-    ASKED = 8,               /* so many questions are one look at the clock */
-    BURST_NS = 1600000,      /* in which they come where calls follow each other */
-    ROUSE_NS = 100000,       /* between two attempts to wake workers for what follows; */
-    MOST_ROUSE_NS = 50000000 /* twice as long after each that came to nothing, up to this */
+    LOOKS = 1000,           /* of a thread that expects news, before it sleeps: 100 to 200 us */
+    ASKED = 8,              /* so many questions are one look at the clock */
+    BURST_NS = 1600000,     /* in which they come where calls follow each other */
+    ROUSE_NS = 100000,      /* between two attempts to wake workers for what follows; */
+    MOST_ROUSE_NS = 4000000 /* twice as long after each that came to nothing, up to this */
 };
 
 typedef struct job {
@@ -30,6 +30,7 @@ struct tsr_crew {
     atomic_uint posted;  /* jobs so far */
     atomic_int awake;    /* workers that look for a job rather than sleep */
     atomic_int working;  /* workers in the job now; changed with the lock held */
+    atomic_int caller;   /* processor of the last caller; -1: not known */
     /* tsr_pool_is_ready: how often it was asked, when it looked at the clock, when it woke workers, and how long it
      * does not do so again */
     atomic_uint asked;
@@ -59,6 +60,20 @@ static void wake(tsr_crew *crew)
         pthread_cond_signal(&crew->wake);
 }
 
+/* A thread that is woken often finds itself on the processor of the one that woke it, where it helps nobody: to another
+ * one that this thread may use. */
+static void step_aside(const tsr_crew *crew)
+{
+    const int caller = atomic_load(&crew->caller);
+    cpu_set_t all, others;
+    if (caller < 0 || sched_getcpu() != caller || sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    others = all;
+    CPU_CLR(caller, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+        sched_setaffinity(0, sizeof all, &all); /* it may go where it likes again */
+}
+
 /* Waits a little for a job without sleeping, which takes longer to end than a small product; whoever else wants the
  * processor gets it at each look. 1 if there was one. Called with the lock held, which is given up meanwhile. */
 static int look_for_job(tsr_crew *crew)
@@ -67,6 +82,7 @@ static int look_for_job(tsr_crew *crew)
     int looks = 0;
     atomic_fetch_add(&crew->awake, 1);
     pthread_mutex_unlock(&crew->lock);
+    step_aside(crew);
     while (looks < LOOKS && atomic_load(&crew->posted) == seen) {
         sched_yield();
         looks++;
@@ -114,6 +130,7 @@ static tsr_crew *own_crew(tsr_pool *pool)
     made->pid = pid;
     made->inherited = crew;
     atomic_init(&made->pause_ns, ROUSE_NS);
+    atomic_init(&made->caller, -1);
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->wake, NULL);
     pthread_cond_init(&made->done, NULL);
@@ -177,6 +194,7 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
         work(&j, 0);
         return;
     }
+    atomic_store(&crew->caller, sched_getcpu());
     pthread_mutex_lock(&crew->lock);
     hire(crew, helpers);
     crew->job = &j;
@@ -225,6 +243,7 @@ int tsr_pool_is_ready(tsr_pool *pool, int slots)
     const int64_t since_ns = now_ns - atomic_exchange(&crew->asked_ns, now_ns);
     if (since_ns > BURST_NS || now_ns - atomic_load(&crew->roused_ns) < pause_ns || atomic_load(&crew->busy))
         return 0;
+    atomic_store(&crew->caller, sched_getcpu());
     atomic_store(&crew->roused_ns, now_ns);
     atomic_store(&crew->pause_ns, 2 * pause_ns < MOST_ROUSE_NS ? 2 * pause_ns : MOST_ROUSE_NS);
     pthread_mutex_lock(&crew->lock);
