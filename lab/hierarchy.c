@@ -171,8 +171,9 @@ static int make(hierarchy *h)
         h->order[i] = (int)i;
         good &= lab_cache_make(&h->l1[i], h->options->l1_bytes);
     }
+    const long long partition_bytes = gpu->l2_bytes / partitions_of(h);
     for (int p = 0; p < partitions_of(h); p++)
-        good &= lab_cache_make(&h->l2[p], (long long)((double)(gpu->l2_bytes / partitions_of(h)) * h->options->share));
+        good &= lab_cache_make(&h->l2[p], (long long)((double)partition_bytes * h->options->share));
     return good;
 }
 

@@ -57,7 +57,8 @@ static void wait_for_groups(const lab_machine_code *code, lab_counters *c)
 
 void lab_machine_code_apply(const lab_machine_code *code, lab_counters *counters)
 {
-    const double warps = (double)counters->ctas * ((counters->threads + 31) / 32);
+    const int warps_of_cta = (counters->threads + 31) / 32;
+    const double warps = (double)counters->ctas * warps_of_cta;
     split_stores(code, warps, counters);
     load_again(code, warps, counters);
     wait_for_groups(code, counters);
