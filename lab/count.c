@@ -272,11 +272,11 @@ tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options
                          tsr_row_cluster(tsr_plan_main(&plan->planned)->row) == 1;
     lab_operands_free(&operands);
     tsr_plan_release(plan);
-    if (is_alone && out->bulk_load.sectors == 0) {
+    if (is_alone && out->bulk_load.sectors == 0 && !options->is_quick) {
         tsr_gemm_desc same = *desc;
         same.kernel = out->instance;
         status = lab_count_waves(context, &same, options->gpu ? options->gpu : lab_gpu_spec_at(0),
-                                 options->is_quick ? 2e7 : 1.5e8, options->seed + 1, out);
+                                 1.5e8, options->seed + 1, out);
     }
     tsr_context_destroy(context);
     return status;

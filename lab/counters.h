@@ -82,7 +82,7 @@ typedef struct lab_count_options {
      * other (those with a workspace) are always run whole. */
     long long sample_ctas;
     unsigned long long seed; /* of the operands; they do not change what is counted */
-    int is_quick;            /* 1: the caches of all SMs are followed in small launches only */
+    int is_quick;            /* 1: one SM's L1 alone is followed, and L2 goes by footprint: for many kernels at once */
 } lab_count_options;
 
 /* Runs `desc` (desc->kernel names a kernel or an instance) in the emulator on random operands with beta = 0 and counts.

@@ -20,12 +20,11 @@ static const tsr_backend paper_backend = {.has_code = has_code};
 static tsr_device device_of(const lab_gpu_spec *gpu)
 {
     enum { RESERVED_BYTES = 1024, THREADS_PER_BLOCK = 1024 }; /* shared memory that each block gives to the system */
-    const double memory_clock_hz = gpu->memory_bits > 0 ? gpu->memory_clock_hz : 0;
     tsr_device device = {.kind = TSR_DEVICE_CUDA,
                          .cuda = {.arch = gpu->arch,
                                   .sm_count = gpu->sms,
                                   .core_clock_khz = (int)(gpu->clock_hz / 1e3),
-                                  .memory_clock_khz = (int)(memory_clock_hz / 1e3),
+                                  .memory_clock_khz = (int)(gpu->memory_clock_hz / 1e3),
                                   .memory_bus_bits = gpu->memory_bits,
                                   .l2_bytes = gpu->l2_bytes,
                                   .threads_per_block = THREADS_PER_BLOCK,

@@ -44,7 +44,7 @@ static bytes read_all(FILE *file)
     return all;
 }
 
-/* The part is written to a file beside the fat binary's copy, for zstd to read. */
+/* The part is written to a temporary file, for zstd to read. */
 static bytes expand(const char *path, const unsigned char *from, size_t count)
 {
     char name[] = "/tmp/machine_code_XXXXXX", command[128];
