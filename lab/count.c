@@ -275,8 +275,8 @@ tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options
     if (is_alone && out->bulk_load.sectors == 0 && !options->is_quick) {
         tsr_gemm_desc same = *desc;
         same.kernel = out->instance;
-        status = lab_count_waves(context, &same, options->gpu ? options->gpu : lab_gpu_spec_at(0),
-                                 1.5e8, options->seed + 1, out);
+        status = lab_count_waves(context, &same, options->gpu ? options->gpu : lab_gpu_spec_at(0), 1.5e8,
+                                 options->seed + 1, out);
     }
     tsr_context_destroy(context);
     return status;
