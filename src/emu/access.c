@@ -35,9 +35,8 @@ static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, con
 typedef enum global_kind { GLOBAL_READ, GLOBAL_WRITE, GLOBAL_REDUCTION } global_kind;
 
 /* The access is wrong; but a near miss of shared memory is called by that name. */
-static _Noreturn __attribute__((noinline, cold)) void fail_global(emu_thread *thread, emu_fault *fault,
-                                                                  const void *address, size_t size, int is_write,
-                                                                  const void *place)
+static _Noreturn __attribute__((noinline, cold)) void
+fail_global(emu_thread *thread, emu_fault *fault, const void *address, size_t size, int is_write, const void *place)
 {
     const emu_shared *shared = &thread->cta->shared;
     if (tsr_emu_shared_is_near(shared, address)) {

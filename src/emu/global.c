@@ -119,7 +119,8 @@ typedef struct location {
 } location;
 
 /* Finds the row of problem `batch` that holds `element`, counted from the operand's start. */
-static inline void locate_in(const emu_operand *o, long long batch, long long element, long long end_bytes, location *out)
+static inline void locate_in(const emu_operand *o, long long batch, long long element, long long end_bytes,
+                             location *out)
 {
     const long long rest = element - batch * o->batch_stride;
     out->batch = batch;
@@ -262,7 +263,7 @@ static inline uint64_t exchange(const emu_claims *claims, _Atomic uint64_t *clai
 /* One element of D. Claims are only ever compared, so relaxed order is enough. Of different CTAs even two reads are too
  * many, since one of them must write. */
 static inline int claim_element(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
-                         int is_write, int is_atomic, emu_fault *fault)
+                                int is_write, int is_atomic, emu_fault *fault)
 {
     const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
     _Atomic uint64_t *claim = &claims->d[(at->batch * o->rows + at->row) * o->columns + at->column];
@@ -281,8 +282,8 @@ static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, con
 {
     _Atomic uint64_t *written = &claims->workspace[at->column / 4 * 2], *read = written + 1;
     const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
-    const uint64_t old = is_write ? exchange(claims, written, mine)
-                                  : atomic_load_explicit(written, memory_order_relaxed);
+    const uint64_t old =
+        is_write ? exchange(claims, written, mine) : atomic_load_explicit(written, memory_order_relaxed);
     if (old == 0 && !is_write && !is_atomic) {
         *fault = (emu_fault){.kind = EMU_POISON, .memory = EMU_GLOBAL};
         fill_name(o, at, fault);

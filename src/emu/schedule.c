@@ -171,9 +171,9 @@ void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
             continue;
         char place[128];
         tsr_emu_place(thread->place, place, sizeof place);
-        const int written = snprintf(text + used, text_bytes - used, "%s%u %s%s (first: %u, %u)",
-                                     used ? "; " : "", alike, states[thread->state],
-                                     thread->state == EMU_ENDED ? "" : place, thread->idx.x, thread->idx.y);
+        const int written =
+            snprintf(text + used, text_bytes - used, "%s%u %s%s (first: %u, %u)", used ? "; " : "", alike,
+                     states[thread->state], thread->state == EMU_ENDED ? "" : place, thread->idx.x, thread->idx.y);
         used += written > 0 ? (size_t)written : 0;
     }
 }
