@@ -12,6 +12,28 @@ typedef struct tsr_cut {
     int count, least, higher;
 } tsr_cut;
 
+#define TSR_SHORT_K 64 /* with so few steps lower tiles, which the processor overlaps better */
+
+/* How M rows of a panel of columns are cut into tiles. */
+static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long long k, long long m)
+{
+    const int vectors = tsr_vectors_of(tiles, columns);
+    const int most = vectors == 2 && k <= TSR_SHORT_K ? tiles->rows[2] : tiles->rows[vectors - 1];
+    tsr_micro_run *const *run = tiles->width[vectors - 1][columns != vectors * tiles->lanes];
+    if (m <= most)
+        return (tsr_cut){.run = {run[m - 1], NULL}, .count = 1, .least = (int)m, .higher = 0};
+    const unsigned count = ((unsigned)m + (unsigned)most - 1) / (unsigned)most;
+    const int least = (int)((unsigned)m / count), higher = (int)m - least * (int)count;
+    return (tsr_cut){
+        .run = {run[least - 1], higher ? run[least] : NULL}, .count = (int)count, .least = least, .higher = higher};
+}
+
+/* Columns of the next panel: two vectors, three where they are the last; one alone keeps the loads too busy. */
+static inline int tsr_panel_columns(const tsr_tiles *tiles, long long left)
+{
+    return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
+}
+
 /* Runs the tiles; `tile` is the first one. Where the next row's part of D and C is. */
 static inline void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_next, int64_t c_next)
 {
@@ -32,8 +54,8 @@ typedef struct tsr_cpu_tile {
     int64_t d_next, c_next; /* bytes from a tile's row to the next one's part of D and C */
 } tsr_cpu_tile;
 
-/* For M, N and K above 0, one problem, f32 or f64, whatever pointers and factors; with the instruction set that the
- * device has now. */
+/* For M, N and K above 0, one problem, whatever pointers and factors (bf16 has no such tiles: count 0); with the
+ * instruction set that the device has now. */
 void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out);
 
 /* cut.count is not 0, alpha is not 0; with beta = 0 C is not read. */
