@@ -19,6 +19,15 @@ typedef struct tsr_job {
     int swapped;       /* of each two steps of K the later is added first; tsr_is_swapped */
 } tsr_job;
 
+/* 1 if a D beyond the inner caches is most of what moves: then it is written in long pieces of a few rows, all columns
+ * of a block of mr rows after each other, while B stays in L2; not in columns of short pieces. */
+static inline int tsr_is_mostly_results(const tsr_job *job, long long kc)
+{
+    enum { FEW_STEPS = 64, TIMES_L2 = 4 };
+    return kc <= FEW_STEPS && (double)job->args->m * (double)job->args->n * job->element_bytes >
+                                  TIMES_L2 * (double)job->device->l2_bytes;
+}
+
 /* Small problems, M and N above 1, K above 0: 1 if tsr_direct takes the job, which gives the bits that tsr_nest gives.
  */
 int tsr_direct_fits(const tsr_job *job);

@@ -318,6 +318,11 @@ static void choose(nest *n)
         n->b = B_DIRECT;
     else
         n->b = rows <= n->mc ? B_PANEL : B_SLAB;
+    if (tsr_is_mostly_results(job, n->kc) && n->b >= B_PANEL &&
+        n->region_n * n->kc * job->wide_bytes <= job->device->l2_bytes / 2) {
+        n->b = B_SLAB;
+        n->mc = job->tiles->mr;
+    }
     if (!job->packed_a && !n->a_direct)
         n->a_bytes = (size_t)(n->mc * n->kc * job->wide_bytes);
     if (n->b == B_SLAB)
