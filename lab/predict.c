@@ -4,12 +4,14 @@
 
 #include "lab/warp_cost.h"
 
-/* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md).
+/* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md),
+ * but for the wait for L2, which is an idle Hopper's latency as microbenchmarks have it (Luo et al., arXiv 2402.13499).
  *
  * Of code as nvcc makes it: instructions beside the accesses and multiply-adds that the source asks for. */
 static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12;
-/* Of an SM: cycles that a CTA waits for a plain load; how much a scheduler with few warps is kept from working. */
-static const double load_wait_cycles = 800, few_warps = 0.33;
+/* Of an SM: cycles that a CTA waits for loads that come from DRAM, and from L2; how much a scheduler with few warps is
+ * kept from working. */
+static const double dram_wait_cycles = 800, l2_wait_cycles = 270, few_warps = 0.33;
 static const double launch_ns = 4000;
 
 enum { SCHEDULERS = 4 };
@@ -110,11 +112,13 @@ static double larger(double x, double y)
     return x > y ? x : y;
 }
 
-/* Eight loads wait together if one of them misses L1. */
+/* Where the caches were not followed, eight loads wait together, for DRAM, if one of them misses L1. */
 static double wait_cycles(const lab_counters *c)
 {
     enum { AT_ONCE = 8 };
-    return load_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
+    if (c->l2.is_known)
+        return dram_wait_cycles * c->dram_waits + l2_wait_cycles * c->l2_waits;
+    return dram_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
 }
 
 /* Cycles in which an SM runs `ctas` CTAs side by side: its units' work, stretched where schedulers have few warps; or
