@@ -93,7 +93,8 @@ static const double pieces_that_hit = 0.5;
 /* Loads of a warp between two waits. */
 static unsigned loads_at_once(const lab_counters *c)
 {
-    const double warps = (double)c->ctas * ((c->threads + 31) / 32);
+    const int warps_of_cta = (c->threads + 31) / 32;
+    const double warps = (double)c->ctas * warps_of_cta;
     return c->waits > 0 ? (unsigned)lround(c->load.requests / warps / (c->waits / (double)c->ctas)) : 0;
 }
 
