@@ -156,33 +156,33 @@ static inline __attribute__((always_inline)) void SNAME(update_block)(const tsr_
                                                                       const int steps, const int wide, const int masked,
                                                                       const M some)
 {
-    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes;
+    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = TSR_GROUP * step;
     const char *base[2] = {matrix, matrix + 5 * step};
-    V m[TSR_GROUP][2];
+    V m[TSR_GROUP][4];
 #pragma GCC unroll 8
     for (int p = 0; p < steps; p++) {
         const char *row = base[p / 5] + (p % 5 == 3 ? step3 : step * (p % 5));
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < wide; v++) {
             const S *at = (const S *)row + v * LANES;
             m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
             if (rows != 1)
-                __builtin_prefetch((const char *)at + TSR_GROUP * step, 0, 2);
+                __builtin_prefetch((const char *)at + ahead, 0, 2);
         }
     }
     for (int i = 0; i < rows; i++) {
-        V s[2];
-#pragma GCC unroll 2
+        V s[4];
+#pragma GCC unroll 4
         for (int v = 0; v < wide; v++)
             s[v] = masked ? V_LOAD_MASK(some, sum) : V_LOAD(sum + v * LANES);
 #pragma GCC unroll 8
         for (int p = 0; p < steps; p++) {
             const V xv = V_SET1(x[p]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (int v = 0; v < wide; v++)
                 s[v] = V_FMA(xv, m[p][v], s[v]);
         }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < wide; v++)
             if (masked)
                 V_STORE_MASK(sum, some, s[v]);
@@ -215,13 +215,14 @@ static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_
 }
 
 static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_update *u, const int rows,
-                                                                     const int wide)
+                                                                     const int steps, const int wide)
 {
     const char *matrix = u->matrix;
     const T *x = u->x;
     int p = 0;
-    for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, matrix += TSR_GROUP * u->step_bytes, x += rows * TSR_GROUP)
-        SNAME(update_group)(u, matrix, x, rows, TSR_GROUP, wide);
+    for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
+        for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
+            SNAME(update_group)(u, matrix, x + q, rows, steps, wide);
     for (; p < u->k; p++, matrix += u->step_bytes, x++)
         SNAME(update_group)(u, matrix, x, rows, 1, 1);
 }
@@ -229,11 +230,13 @@ static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_u
 static void SNAME(update)(const tsr_update *u)
 {
     if (u->rows == 1)
-        SNAME(update_rows)(u, 1, 1);
+        SNAME(update_rows)(u, 1, TSR_GROUP, 1);
     else if (u->rows <= 8) /* limited by memory: narrow streams */
-        SNAME(update_rows)(u, u->rows, 1);
-    else /* limited by arithmetic: fewer loads of x */
-        SNAME(update_rows)(u, u->rows, 2);
+        SNAME(update_rows)(u, u->rows, TSR_GROUP, 1);
+    else if (MR == 12 && u->rows > 12) /* limited by arithmetic: fewer loads of x, and short chains of additions */
+        SNAME(update_rows)(u, u->rows, TSR_GROUP / 2, 4);
+    else
+        SNAME(update_rows)(u, u->rows, TSR_GROUP, 2);
 }
 
 static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)
