@@ -260,3 +260,89 @@ static void SNAME(finish)(void *d, const void *c, double alpha, double beta, con
         }
     }
 }
+
+/* One vector of each row. */
+static inline __attribute__((always_inline)) void SNAME(outer_vectors)(const tsr_outer *o, char *d, const T *const *b,
+                                                                       const int rows, const int k, int64_t j,
+                                                                       const int masked, const M some)
+{
+    const V alpha = V_SET1((T)o->alpha);
+    const T *const x = o->x;
+    V sum[TSR_OUTER_ROWS];
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++)
+        sum[i] = V_ZERO();
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++) {
+        const V row = masked ? V_LOAD_MASK(some, b[p] + j) : V_LOAD(b[p] + j);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++)
+            sum[i] = V_FMA(V_SET1(x[i * k + p]), row, sum[i]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++, d += o->d_row_bytes) {
+        const V value = V_MUL(alpha, sum[i]);
+        if (masked)
+            S_STORE_MASK((S *)d + j, some, value);
+        else if (sizeof(S) == sizeof(T))
+            V_STREAM((T *)(void *)d + j, value);
+        else
+            S_STORE((S *)d + j, value);
+    }
+}
+
+/* Begins with the elements before the first whole vector of D that is aligned. */
+static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_outer *o, const int rows, const int k)
+{
+    enum { BYTES = LANES * sizeof(S) };
+    const T *b[TSR_OUTER_STEPS];
+    char *const d = o->d;
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++)
+        b[p] = o->b[p];
+    const int64_t before = (int64_t)((BYTES - (uintptr_t)d % BYTES) % BYTES / sizeof(S));
+    int64_t j = before < o->n ? before : o->n;
+    if (j > 0)
+        SNAME(outer_vectors)(o, d, b, rows, k, 0, 1, M_FIRST((int)j));
+    for (; j + LANES <= o->n; j += LANES)
+        SNAME(outer_vectors)(o, d, b, rows, k, j, 0, M_FIRST(LANES));
+    if (j < o->n)
+        SNAME(outer_vectors)(o, d, b, rows, k, j, 1, M_FIRST((int)(o->n - j)));
+}
+
+static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_outer *o, const int k)
+{
+    if (o->rows == 1)
+        SNAME(outer_of)(o, 1, k);
+    else
+        SNAME(outer_of)(o, TSR_OUTER_ROWS, k);
+}
+
+static void SNAME(outer)(const tsr_outer *o)
+{
+    switch (o->k) {
+    case 1:
+        SNAME(outer_rows)(o, 1);
+        break;
+    case 2:
+        SNAME(outer_rows)(o, 2);
+        break;
+    case 3:
+        SNAME(outer_rows)(o, 3);
+        break;
+    case 4:
+        SNAME(outer_rows)(o, 4);
+        break;
+    case 5:
+        SNAME(outer_rows)(o, 5);
+        break;
+    case 6:
+        SNAME(outer_rows)(o, 6);
+        break;
+    case 7:
+        SNAME(outer_rows)(o, 7);
+        break;
+    default:
+        SNAME(outer_rows)(o, TSR_OUTER_STEPS);
+    }
+}
