@@ -24,8 +24,9 @@ typedef struct tsr_micro {
     void *d;
     int64_t d_row_bytes;
     double alpha, beta;
-    int n;     /* columns, 1 .. vectors * lanes */
-    int fetch; /* D is not in L1: fetch its lines while the last steps run */
+    int n;           /* columns, 1 .. vectors * lanes */
+    int fetch;       /* D is not in L1: fetch its lines while the last steps run, or */
+    int ahead_bytes; /* those of a tile that comes so much later in the same rows */
 } tsr_micro;
 
 typedef void tsr_micro_run(const tsr_micro *tile);

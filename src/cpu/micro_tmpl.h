@@ -104,7 +104,7 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
 
 static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const int mr, const int nv)
 {
-    const char *d = t->d;
+    const char *d = (const char *)t->d + t->ahead_bytes;
     for (int i = 0; i < mr; i++, d += t->d_row_bytes) {
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++)

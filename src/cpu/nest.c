@@ -19,6 +19,7 @@ enum {
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     MIN_TASK_OPS = 12 << 20,
+    AHEAD_BYTES = 512,   /* D asked for before, where K is so short that a tile is over before its lines come */
     OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
 };
 
@@ -156,8 +157,12 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
     char *const panel_of_b = n->b_bytes ? r->b_buffer : on_stack;
-    tsr_micro tile = {
-        .fetch = 1, .k = steps, .a_row_bytes = a.span_bytes, .a_k_bytes = a.k_bytes, .b_k_bytes = b->k_bytes};
+    tsr_micro tile = {.fetch = 1,
+                      .ahead_bytes = tsr_is_mostly_results(job, n->kc) ? AHEAD_BYTES : 0,
+                      .k = steps,
+                      .a_row_bytes = a.span_bytes,
+                      .a_k_bytes = a.k_bytes,
+                      .b_k_bytes = b->k_bytes};
     char *d;
     const char *c;
     if (n->narrow) {
