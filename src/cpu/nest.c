@@ -72,8 +72,8 @@ static void pack(const tsr_job *job, char *to, int width, int k_inner, const cha
                 job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
             else
                 job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
-            if (job->swapped)
-                tsr_swap_steps(at, (size_t)row_bytes, rows);
+            if (job->swapped && to) /* never NULL, but clang-tidy does not see it */
+                tsr_swap_steps((float *)(void *)at, width, rows);
         }
     }
 }

@@ -48,7 +48,7 @@ static void task(void *data, int64_t index, int slot)
         else
             job->store->pack_rows(x, (int)g->k, (int)g->k, count, o->a + i * lda_bytes, lda_bytes);
         for (long long r = 0; r < count && job->swapped; r++)
-            tsr_swap_steps(x + r * g->k * wide, (size_t)wide, g->k);
+            tsr_swap_steps((float *)(void *)x + r * g->k, 1, g->k);
         tsr_outer rows = {.d_row_bytes = g->ldd * element, .b = o->b, .k = (int)g->k, .alpha = g->alpha, .n = g->n};
         for (long long r = 0; r < count; r += rows.rows) {
             rows.rows = o->in_step && count - r >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : 1;
