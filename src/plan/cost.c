@@ -247,6 +247,15 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
            fmax(input_ns(problem, device), output_ns(problem, device)), bytes);
 }
 
+/* The same by classes of rows. Where A's K must be put in order by ldmatrix (both transposed), its rows lie in one
+ * bank: eight times as long as A's part takes otherwise. */
+void tsr_cost_unaligned(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    tsr_cost_wgmma(row, problem, device, out);
+    if (problem->a.trans == TSR_T && problem->b.trans == TSR_T)
+        out->ns *= 2;
+}
+
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
  * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess that measurements replace.
  */
