@@ -34,6 +34,7 @@
  *   BM, BN     tile of D: multiples of 64     CONSUMERS              warp groups that multiply: 2
  *   STAGES     of the ring                    EPILOGUE_BOXES         8 KB of output buffer of each consumer
  *   RASTER     tile rows walked together      PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
+ *   JOINS      1 if K may be cut in parts
  *
  * Assumes: batch strides of A and B are multiples of 16 bytes; all else any. M, N, K below 2^31 - 512.
  * Bound by: L2 to shared memory, since a piece of 128 bytes of an unaligned row lies in two lines. Measured: not yet.
@@ -423,7 +424,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
             multiply(w, &at, count, pass_on, row, GATHERED, sum);
         if (PINGPONG)
             ring_skip(&at, span_of(w, unit + w->step).count);
-        if (w->split > 1 && !join(args, w, unit, group, boxes.thread, sum))
+        if (JOINS && w->split > 1 && !join(args, w, unit, group, boxes.thread, sum))
             continue;
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)

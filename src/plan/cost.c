@@ -213,7 +213,7 @@ static int wgmma_split(const tsr_row *row, const tsr_problem *p, const tsr_devic
     int best = 1;
     double best_ns = wgmma_ns(row, p, device, 1);
     /* The number of parts depends on M, and with it the order of the sums. */
-    if ((p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
+    if (!row->work || (p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
         return 1;
     for (int split = 2; split <= MOST_PARTS && p->k >= (long long)LEAST_STEPS * row->bk * split; split++) {
         const double ns = wgmma_ns(row, p, device, split);
