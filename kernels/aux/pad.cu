@@ -193,6 +193,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                                       args.ldb, args.ldd, args.batch, args.batch_b, args.batch_d);
     const long long spans = (x.all_rows * x.chunks + SPAN - 1) / SPAN, warps = (long long)gridDim.x * (THREADS / 32);
     tsr_grid_launch_dependents();
+    tsr_grid_wait();
     for (long long span = (long long)blockIdx.x * (THREADS / 32) + threadIdx.x / 32; span < spans; span += warps)
         copy_span(&x, span, tsr_lane_id());
 }

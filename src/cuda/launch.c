@@ -72,9 +72,11 @@ static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, cuda_
 }
 
 /* Launches the row's grid. Kernels that choose their clusters at launch, or may start before the grid in front of them
- * has ended, say so by attributes. */
-static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const tsr_grid *grid, void **parameters)
+ * has ended (GPUs before Hopper cannot do that), say so by attributes. */
+static tsr_cu_result start(const tsr_device *device, const tsr_launch *launch, const tsr_grid *grid, void **parameters)
 {
+    enum { FIRST_EARLY_ARCH = 90 };
+    const tsr_cuda *cuda = device->impl;
     const tsr_row *row = launch->row;
     tsr_cu_launch_attribute attributes[2] = {{0}};
     unsigned count = 0;
@@ -84,7 +86,7 @@ static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const
         attributes[count].value.cluster.y = attributes[count].value.cluster.z = 1;
         count++;
     }
-    if (row->starts_early) {
+    if (row->starts_early && device->cuda.arch >= FIRST_EARLY_ARCH) {
         attributes[count].id = TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION;
         attributes[count].value.allowed = 1;
         count++;
@@ -105,7 +107,6 @@ static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const
 
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
-    const tsr_cuda *cuda = device->impl;
     const tsr_row *row = launch->row;
     const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
     cuda_maps maps;
@@ -129,7 +130,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
         tsr_cuda_leave(device);
         return status;
     }
-    result = start(cuda, launch, &grid, parameters);
+    result = start(device, launch, &grid, parameters);
     tsr_cuda_leave(device);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuLaunchKernelEx", result);
 }
