@@ -80,8 +80,7 @@ string(REGEX MATCHALL "[^\n]+" instance_lines "${instance_lines}")
 
 file(GLOB_RECURSE kernel_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.h)
 list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/gemm_args.h
-     ${CMAKE_CURRENT_SOURCE_DIR}/src/core/tensor_map.h ${CMAKE_CURRENT_SOURCE_DIR}/src/core/class_maps.h
-     ${generated}/ptx/wgmma_shapes.h)
+     ${CMAKE_CURRENT_SOURCE_DIR}/src/core/tensor_map.h ${generated}/ptx/wgmma_shapes.h)
 set(kernel_includes -I${CMAKE_CURRENT_SOURCE_DIR}/kernels -I${CMAKE_CURRENT_SOURCE_DIR}/src -I${generated})
 
 set(TESSERA_KERNEL_OBJECTS)
@@ -150,15 +149,7 @@ foreach(line IN LISTS instance_lines)
       COMMENT "watched object ${instance}"
       VERBATIM)
     list(APPEND TESSERA_WATCHED_OBJECTS ${watched})
-    if(tma EQUAL 2)
-      string(APPEND emu_decls
-             "void tsr_emu_kernel_${instance}(const tsr_gemm_args args, const tsr_class_maps maps);\n")
-      string(APPEND emu_rows "    {.instance = \"${instance}\", .kernel_classes = tsr_emu_kernel_${instance}},\n")
-      string(APPEND watched_decls
-             "void tsr_watched_kernel_${instance}(const tsr_gemm_args args, const tsr_class_maps maps);\n")
-      string(APPEND watched_rows
-             "    {.instance = \"${instance}\", .kernel_classes = tsr_watched_kernel_${instance}},\n")
-    elseif(tma)
+    if(tma)
       string(APPEND emu_decls
              "void tsr_emu_kernel_${instance}(const tsr_gemm_args args, const tsr_tensor_maps maps);\n")
       string(APPEND emu_rows "    {.instance = \"${instance}\", .kernel_tma = tsr_emu_kernel_${instance}},\n")

@@ -70,36 +70,6 @@ static void maps_follow_layout_and_cluster(void **state)
     check(&specs[3], 0x4000, 512, 1000, 3, 1040, 1040000, 64, 64);
 }
 
-/* Each class of rows begins at the multiple of 16 bytes before its first row, and ends with its last one. */
-static void classes_begin_where_their_rows_do(void **state)
-{
-    static const tsr_row classes = {.bm = 128, .bn = 64, .bk = 64, .cluster_m = 2, .cluster_n = 2, .tma = 2};
-    (void)state;
-    tsr_tensor_spec specs[2 * TSR_CLASSES];
-    tsr_gemm_args args = args_of(0, 0);
-    args.a = (void *)0x1002; /* one element past a multiple */
-    args.lda = 1001;         /* 2002 bytes: 2 more for each row */
-    args.m = 1003;
-    args.ldb = 525; /* 1050 bytes: 10 more */
-    args.k = 5;
-    args.batch_b = 8 * 1000;
-    tsr_row_class_specs(&classes, &args, TSR_BF16, specs);
-    for (int c = 0; c < TSR_CLASSES; c++) {
-        const uintptr_t row_a = 0x1002 + (uintptr_t)c * 2002, row_b = 0x2000 + (uintptr_t)c * 1050;
-        check(&specs[c], row_a / 16 * 16, 5 + (long long)(row_a % 16 / 2), c < 3 ? 126 : 125, 1, 16016, 16016, 64, 16);
-        /* Classes 5 to 7 of B have no rows: their maps must still be maps. */
-        check(&specs[TSR_CLASSES + c], row_b / 16 * 16, 512 + (long long)(row_b % 16 / 2), 1, 3, 8400, 16000, 64, 8);
-    }
-    args.batch_b = 525 * 5; /* problems, too, must be 16 bytes apart */
-    tsr_row_class_specs(&classes, &args, TSR_BF16, specs);
-    assert_null(tsr_tensor_spec_fault(&specs[0]));
-    assert_non_null(tsr_tensor_spec_fault(&specs[TSR_CLASSES]));
-    args.k = 0;
-    tsr_row_class_specs(&classes, &args, TSR_BF16, specs);
-    for (int i = 0; i < 2 * TSR_CLASSES; i++)
-        assert_null(specs[i].base);
-}
-
 static void what_is_not_read_has_no_map(void **state)
 {
     (void)state;
@@ -215,8 +185,7 @@ static void persistent_grids_are_whole_clusters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_follow_layout_and_cluster),       cmocka_unit_test(classes_begin_where_their_rows_do),
-        cmocka_unit_test(what_is_not_read_has_no_map),
+        cmocka_unit_test(maps_follow_layout_and_cluster),       cmocka_unit_test(what_is_not_read_has_no_map),
         cmocka_unit_test(outputs_that_do_not_suit_have_no_map), cmocka_unit_test(each_rule_of_the_driver_is_checked),
         cmocka_unit_test(persistent_grids_are_whole_clusters),
     };

@@ -1,6 +1,5 @@
 /* Prints one line for each CUDA row of the kernel table: "instance;source;defines;arch;tma", where arch is the lowest
- * that the row runs on, with an "a" if it is the only one, and tma is 1 if the kernel takes tensor maps, 2 if it takes
- * those of classes of rows. CMake compiles
+ * that the row runs on, with an "a" if it is the only one, and tma is 1 if the kernel takes tensor maps. CMake compiles
  * and runs this when it configures, so that a new row needs no edit of the build. */
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "core/class_maps.h"
 #include "core/gemm_args.h"
 #include "core/tensor_map.h"
 
@@ -17,12 +16,11 @@ typedef struct tsr_device_code {
     int registers;    /* of a thread, sm_90a */
 } tsr_device_code;
 
-/* One of the entries, by the row's `tma`. */
+/* One of the two entries, by the row's `tma`. */
 typedef struct tsr_emu_code {
     const char *instance;
     void (*kernel)(const tsr_gemm_args args);
     void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
-    void (*kernel_classes)(const tsr_gemm_args args, const tsr_class_maps maps);
 } tsr_emu_code;
 
 typedef struct tsr_stamp {

@@ -81,9 +81,8 @@ struct tsr_row {
     int exact_arch; /* CUDA: 1 if min_arch is the only one (sm_90a code) */
     int bm, bn, bk; /* tile of D that a CTA makes, and its step along K; 0: not tiled (CPU) */
     int threads_x, threads_y;
-    int smem_bytes; /* dynamic shared memory of a CTA */
-    int tma;        /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h), 2 if those of A and B
-                     * by classes of rows (core/class_maps.h), for which they may begin anywhere */
+    int smem_bytes;           /* dynamic shared memory of a CTA */
+    int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int turns;                /* 1: bm is for the shorter side of D and bn for the longer one; C and D need no maps */

@@ -67,38 +67,6 @@ void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype 
     specs[3] = make(g->d, dtype_cd, g->n, g->m, g->ldd, g->batch, g->batch_d, columns, OUTPUT_ROWS);
 }
 
-static tsr_tensor_spec make_class(const tsr_tensor_spec *all, int class)
-{
-    tsr_tensor_spec spec = *all;
-    const long long element = (long long)tsr_dtype_bytes(all->dtype), pitch = all->strides_bytes[0];
-    const uintptr_t first = (uintptr_t)all->base + (uintptr_t)(class * pitch), skew = first % TSR_TENSOR_ALIGN_BYTES;
-    const long long rows = (all->dims[1] - class + TSR_CLASSES - 1) / TSR_CLASSES;
-    spec.base = (const void *)(first - skew);
-    spec.dims[0] += (long long)skew / element;
-    spec.dims[1] = rows > 0 ? rows : 1;
-    spec.strides_bytes[0] = TSR_CLASSES * pitch;
-    if (all->dims[2] == 1)
-        spec.strides_bytes[1] = spec.strides_bytes[0];
-    spec.box[1] /= TSR_CLASSES;
-    return spec;
-}
-
-void tsr_row_class_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab,
-                         tsr_tensor_spec specs[2 * TSR_CLASSES])
-{
-    memset(specs, 0, 2 * TSR_CLASSES * sizeof *specs);
-    if (g->k == 0)
-        return;
-    const tsr_tensor_spec a =
-        make_input(g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, row->bm, 1);
-    const tsr_tensor_spec b =
-        make_input(g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, row->bn, 1);
-    for (int class = 0; class < TSR_CLASSES; class ++) {
-        specs[class] = make_class(&a, class);
-        specs[TSR_CLASSES + class] = make_class(&b, class);
-    }
-}
-
 const char *tsr_tensor_spec_fault(const tsr_tensor_spec *spec)
 {
     const long long element = (long long)tsr_dtype_bytes(spec->dtype);

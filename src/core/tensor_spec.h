@@ -3,7 +3,6 @@
 #ifndef TSR_CORE_TENSOR_SPEC_H
 #define TSR_CORE_TENSOR_SPEC_H
 
-#include "core/class_maps.h"
 #include "core/row.h"
 
 enum {
@@ -36,13 +35,6 @@ typedef struct tsr_tensor_spec {
  */
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
                           tsr_tensor_spec specs[4]);
-
-/* The same for rows with `tma` 2: the maps of A's classes of rows, then of B's. In class c's map row y is row 8 y + c
- * of the operand, and its first element has the coordinate that the class's first row lies past a multiple of 16 bytes.
- * Boxes are 64 elements x an eighth of the rows that tsr_row_tensor_specs takes for a cluster of one. A class without
- * rows has one in its map, which must not be asked for. */
-void tsr_row_class_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab,
-                         tsr_tensor_spec specs[2 * TSR_CLASSES]);
 
 /* 1 if the copy engine can write D (and read C, if beta is not 0). It clips at 16 bytes and not at elements, so N must
  * be a multiple of 16 bytes, as must bases and strides. Kernels decide by the same rule (tile/wgmma_output.h). */

@@ -1,8 +1,8 @@
 /* One launch: nothing here allocates, waits or reads the environment, so that a stream can be captured. */
 #include <string.h>
 
-#include "core/class_maps.h"
 #include "core/error.h"
+#include "core/tensor_map.h"
 #include "core/tensor_spec.h"
 #include "cuda/impl.h"
 
@@ -45,26 +45,16 @@ static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tenso
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuTensorMapEncodeTiled", result);
 }
 
-typedef union cuda_maps {
-    tsr_tensor_maps operands;
-    tsr_class_maps classes;
-    tsr_tensor_map each[2 * TSR_CLASSES];
-} cuda_maps;
-
 /* The maps that a row with `tma` takes beside its arguments. Encoding runs on the CPU alone but wants a current
  * context (error 201 without one, driver 580). */
-static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, cuda_maps *out)
+static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, tsr_tensor_maps *out)
 {
-    const tsr_row *row = launch->row;
-    tsr_tensor_spec specs[2 * TSR_CLASSES];
-    const int count = row->tma == 2 ? 2 * TSR_CLASSES : 4;
-    memset(out, 0, (size_t)count * sizeof out->each[0]);
-    if (row->tma == 2)
-        tsr_row_class_specs(row, launch->args, row->dtype_ab, specs);
-    else
-        tsr_row_tensor_specs(row, launch->args, row->dtype_ab, row->dtype_cd, specs);
-    for (int i = 0; i < count; i++) {
-        const tsr_status status = specs[i].base ? encode(device, row, &specs[i], &out->each[i]) : TSR_OK;
+    tsr_tensor_map *const maps[4] = {&out->a, &out->b, &out->c, &out->d};
+    tsr_tensor_spec specs[4];
+    memset(out, 0, sizeof *out);
+    tsr_row_tensor_specs(launch->row, launch->args, launch->row->dtype_ab, launch->row->dtype_cd, specs);
+    for (int i = 0; i < 4; i++) {
+        const tsr_status status = specs[i].base ? encode(device, launch->row, &specs[i], maps[i]) : TSR_OK;
         if (status != TSR_OK)
             return status;
     }
@@ -109,7 +99,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_row *row = launch->row;
     const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
-    cuda_maps maps;
+    tsr_tensor_maps maps;
     void *parameters[] = {(void *)(uintptr_t)launch->args, &maps}; /* the driver reads it during the call */
     tsr_cu_result result;
     tsr_status status;

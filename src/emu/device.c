@@ -104,28 +104,20 @@ static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loa
     return TSR_OK;
 }
 
-typedef union emu_maps {
-    tsr_tensor_maps operands;
-    tsr_class_maps classes;
-    tsr_tensor_map each[2 * TSR_CLASSES];
-} emu_maps;
-
 /* The maps of a launch, made by the driver's documented rules. */
-static tsr_status encode_all(const tsr_row *row, const tsr_gemm_args *args, const tsr_problem *problem, emu_maps *out)
+static tsr_status encode_all(const tsr_row *row, const tsr_gemm_args *args, const tsr_problem *problem,
+                             tsr_tensor_maps *out)
 {
-    tsr_tensor_spec specs[2 * TSR_CLASSES];
-    const int count = row->tma == 2 ? 2 * TSR_CLASSES : 4;
+    tsr_tensor_map *const maps[4] = {&out->a, &out->b, &out->c, &out->d};
+    tsr_tensor_spec specs[4];
     memset(out, 0, sizeof *out);
-    if (row->tma == 2)
-        tsr_row_class_specs(row, args, problem->a.dtype, specs);
-    else
-        tsr_row_tensor_specs(row, args, problem->a.dtype, problem->d.dtype, specs);
-    for (int i = 0; i < count; i++) {
+    tsr_row_tensor_specs(row, args, problem->a.dtype, problem->d.dtype, specs);
+    for (int i = 0; i < 4; i++) {
         const char *fault = specs[i].base ? tsr_tensor_spec_fault(&specs[i]) : NULL;
         if (fault)
-            return tsr_fail(TSR_INTERNAL, "%s: map %d: %s", row->instance, i, fault);
+            return tsr_fail(TSR_INTERNAL, "%s: %c: %s", row->instance, "ABCD"[i], fault);
         if (specs[i].base)
-            tsr_emu_encode(&specs[i], &out->each[i]);
+            tsr_emu_encode(&specs[i], maps[i]);
     }
     return TSR_OK;
 }
@@ -139,7 +131,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", row->instance,
                         impl->watcher ? " to be watched" : "");
     const tsr_problem *problem = launch->problem;
-    emu_maps maps;
+    tsr_tensor_maps maps;
     const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
     if (grid.x <= 0 || grid.y <= 0 || grid.z <= 0)
         return TSR_OK; /* D has no elements */
@@ -150,9 +142,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .name = row->instance,
         .kernel = code->kernel,
         .kernel_tma = code->kernel_tma,
-        .kernel_classes = code->kernel_classes,
-        .maps = row->tma == 1 ? &maps.operands : NULL,
-        .class_maps = row->tma == 2 ? &maps.classes : NULL,
+        .maps = row->tma ? &maps : NULL,
         .cluster = launch->cluster > 0 ? launch->cluster : tsr_row_cluster(row),
         .arch = row->min_arch,
         .is_dependent = row->starts_early,

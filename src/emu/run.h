@@ -2,7 +2,6 @@
 #ifndef TSR_EMU_RUN_H
 #define TSR_EMU_RUN_H
 
-#include "core/class_maps.h"
 #include "core/row.h"
 #include "core/tensor_map.h"
 #include "core/tensor_spec.h"
@@ -16,16 +15,14 @@ void tsr_emu_pool_free(tsr_emu_pool *pool);                      /* NULL is fine
 
 typedef struct tsr_emu_job {
     const char *name; /* of the kernel, for messages */
-    /* One of the three. */
+    /* One of the two. */
     void (*kernel)(const tsr_gemm_args args);
     void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
-    void (*kernel_classes)(const tsr_gemm_args args, const tsr_class_maps maps);
-    const tsr_tensor_maps *maps;      /* of kernel_tma: from tsr_emu_encode, or all zero where there is none */
-    const tsr_class_maps *class_maps; /* of kernel_classes */
-    int cluster;                      /* CTAs along x that form a cluster and run together; 0 and 1: no clusters */
-    int arch;                  /* compute capability that the kernel is written for; implied by maps and clusters */
-    int is_dependent;          /* launched while the grid before it may still run: griddepcontrol */
-    const tsr_gemm_args *args; /* also says which addresses may be touched, with the dtypes below */
+    const tsr_tensor_maps *maps; /* of kernel_tma: from tsr_emu_encode, or all zero where there is none */
+    int cluster;                 /* CTAs along x that form a cluster and run together; 0 and 1: no clusters */
+    int arch;                    /* compute capability that the kernel is written for; implied by maps and clusters */
+    int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */
+    const tsr_gemm_args *args;   /* also says which addresses may be touched, with the dtypes below */
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
     int pads;      /* the kernel copies A and B to C and D (kernels/aux/pad.cu) */
     tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */

@@ -124,8 +124,6 @@ static void thread_main(void)
     const tsr_emu_job *job = self->cta->worker->launch->job;
     if (job->kernel_tma)
         job->kernel_tma(*job->args, *job->maps);
-    else if (job->kernel_classes)
-        job->kernel_classes(*job->args, *job->class_maps);
     else
         job->kernel(*job->args);
     if (self->hopper)

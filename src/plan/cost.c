@@ -213,7 +213,7 @@ static int wgmma_split(const tsr_row *row, const tsr_problem *p, const tsr_devic
     int best = 1;
     double best_ns = wgmma_ns(row, p, device, 1);
     /* The number of parts depends on M, and with it the order of the sums. */
-    if (!row->work || (p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
+    if ((p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
         return 1;
     for (int split = 2; split <= MOST_PARTS && p->k >= (long long)LEAST_STEPS * row->bk * split; split++) {
         const double ns = wgmma_ns(row, p, device, split);
@@ -245,15 +245,6 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),
            wgmma_ns(row, problem, device, wgmma_split(row, problem, device)),
            fmax(input_ns(problem, device), output_ns(problem, device)), bytes);
-}
-
-/* The same by classes of rows. Where A's K must be put in order by ldmatrix (both transposed), its rows lie in one
- * bank: eight times as long as A's part takes otherwise. */
-void tsr_cost_unaligned(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-{
-    tsr_cost_wgmma(row, problem, device, out);
-    if (problem->a.trans == TSR_T && problem->b.trans == TSR_T)
-        out->ns *= 2;
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor

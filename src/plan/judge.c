@@ -79,20 +79,16 @@ static int tensors_fit(const tsr_row *row, const tsr_problem *p, char *reason, s
                                 .beta = 1,
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T};
-    tsr_tensor_spec specs[2 * TSR_CLASSES];
-    const int count = row->tma == 2 ? 2 * TSR_CLASSES : 4;
+    tsr_tensor_spec specs[4];
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return 1; /* never launched */
     if (p->m > MOST_COORDINATE || p->n > MOST_COORDINATE || p->k > MOST_COORDINATE || p->batch > MOST_COORDINATE)
         return refuse(reason, reason_bytes, "M, N, K and the batch must be below 2^31 - 512");
-    if (row->tma == 2)
-        tsr_row_class_specs(row, &args, p->a.dtype, specs);
-    else
-        tsr_row_tensor_specs(row, &args, p->a.dtype, p->d.dtype, specs);
-    for (int i = 0; i < count; i++) {
+    tsr_row_tensor_specs(row, &args, p->a.dtype, p->d.dtype, specs);
+    for (int i = 0; i < 4; i++) {
         const char *fault = specs[i].base ? tsr_tensor_spec_fault(&specs[i]) : NULL;
         if (fault)
-            return refuse(reason, reason_bytes, "%c: %s", "ABCD"[row->tma == 2 ? i / TSR_CLASSES : i], fault);
+            return refuse(reason, reason_bytes, "%c: %s", "ABCD"[i], fault);
     }
     return 1;
 }

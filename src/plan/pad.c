@@ -15,7 +15,7 @@ long long tsr_row_align_bytes(const tsr_row *row, const tsr_problem *problem, ch
 {
     const long long element = (long long)tsr_dtype_bytes(tsr_problem_operand(problem, which)->dtype);
     const long long elems = row->align_elems > 1 ? row->align_elems : 1;
-    const int by_map = row->tma == 1 && (which == 'a' || which == 'b') && elems * element < TSR_TENSOR_ALIGN_BYTES;
+    const int by_map = row->tma && (which == 'a' || which == 'b') && elems * element < TSR_TENSOR_ALIGN_BYTES;
     return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;
 }
 

@@ -38,7 +38,6 @@ void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_devi
 void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_unaligned(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 /* The fixed cost of a launch of the row, less what overlaps with the launch before. */
 double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
 /* Lines that a 128-byte piece of a row of A or B touches on average, 1 to 2: the copy engine asks L2 for whole lines,
