@@ -84,13 +84,13 @@ typedef struct chunk {
     unsigned elems;         /* of the row that are left */
 } chunk;
 
-/* Chunk `index` after the first of row `row`. */
-TSR_DEVICE chunk find_chunk(const matrix *x, long long row, unsigned index)
+/* Chunk number `index` of all. Divisions are most of a small copy's instructions: they are of 32 bits if they can. */
+TSR_DEVICE chunk find_chunk(const matrix *x, unsigned long long index)
 {
-    const unsigned down = index / x->chunks, at = index - down * x->chunks;
+    const int is_short = index >> 32 == 0;
+    long long row = is_short ? (long long)((unsigned)index / x->chunks) : (long long)(index / x->chunks), z = 0;
+    const unsigned at = (unsigned)(index - (unsigned long long)row * x->chunks);
     chunk c;
-    long long z = 0;
-    row += down;
     c.to = 0;
     if (row >= x->all_rows)
         return c;
@@ -167,13 +167,12 @@ TSR_DEVICE void store_piece(const chunk *c, piece *p)
 
 TSR_DEVICE void copy_span(const matrix *x, long long span, unsigned lane)
 {
-    const long long first = span * SPAN, row = first / x->chunks;
-    const unsigned index = (unsigned)(first - row * x->chunks) + lane;
+    const unsigned long long first = (unsigned long long)span * SPAN + lane;
     chunk c[UNROLL];
     piece p[UNROLL];
     TSR_UNROLL
     for (int i = 0; i < UNROLL; i++) {
-        c[i] = find_chunk(x, row, index + 32u * (unsigned)i);
+        c[i] = find_chunk(x, first + 32u * (unsigned)i);
         if (c[i].to)
             load_piece(&c[i], &p[i]);
     }
