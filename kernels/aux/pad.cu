@@ -114,7 +114,7 @@ TSR_DEVICE void load_piece(const chunk *c, piece *p)
 {
     const unsigned long long at = (unsigned long long)c->from;
     const unsigned skew = (unsigned)at % CHUNK;
-    const unsigned *const aligned = (const unsigned *)(at - skew);
+    const unsigned *const aligned = (const unsigned *)((const unsigned char *)c->from - skew);
     const unsigned long long end = at - skew + (skew ? 2 * CHUNK : CHUNK);
     TSR_UNROLL
     for (int i = 0; i < 8; i++)

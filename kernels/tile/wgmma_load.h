@@ -87,7 +87,7 @@ TSR_DEVICE void load_fetch(const load_operand *o, const load_place *at, int i, l
 {
     const int down = o->by_k ? i * LOAD_LINES : i % 4 * LOAD_LINES, along = o->by_k ? 0 : i / 4 * 64;
     const unsigned short *const from = at->from + down * o->ld + along;
-    const unsigned *const aligned = (const unsigned *)((unsigned long long)from - at->skew);
+    const unsigned *const aligned = (const unsigned *)((const unsigned char *)from - at->skew);
     TSR_UNROLL
     for (int j = 0; j < 8; j++)
         p->word[j] = 0;
