@@ -88,7 +88,6 @@ struct tsr_row {
     int turns;                /* 1: bm is for the shorter side of D and bn for the longer one; C and D need no maps */
     int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
                                * that it may be launched while the grid before it runs */
-    int reads_across;         /* CUDA: 1 if, where rows of A or B lie tight, a load may end in the next row */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */

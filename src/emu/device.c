@@ -151,7 +151,6 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .dtype_b = problem->b.dtype,
         .dtype_c = problem->c.dtype,
         .dtype_d = problem->d.dtype,
-        .reads_across = row->reads_across,
         .pads = row->role == TSR_ROLE_PAD,
         .grid = grid,
         .threads_x = (unsigned)row->threads_x,

@@ -24,9 +24,8 @@ typedef struct tsr_emu_job {
     int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */
     const tsr_gemm_args *args;   /* also says which addresses may be touched, with the dtypes below */
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
-    int reads_across; /* loads of A and B may end in the next row where rows lie tight */
-    int pads;         /* the kernel copies A and B to C and D (kernels/aux/pad.cu) */
-    tsr_grid grid;    /* each at most 2^31 - 1, z at most 65535 */
+    int pads;      /* the kernel copies A and B to C and D (kernels/aux/pad.cu) */
+    tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */
     unsigned threads_x, threads_y;
     size_t shared_bytes;
     size_t workspace_bytes;  /* of args->workspace */

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "plan/pad.h"
 #include "plan/plan.h"
 
 static int on_tensor_cores(const tsr_row *row)
@@ -174,21 +173,10 @@ static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p)
                          (double)row->bn / row->cluster_m * tsr_lines_touched(p, 'b'));
 }
 
-/* Clocks of an SM's shared-memory and L1 pipe, 128 bytes each, for a step along K of a row whose threads load: each
- * line of a stage is read from L1, twice where rows are not aligned, and stored; wgmma reads A once and B for every 64
- * rows. */
-static double loads_step_clocks(const tsr_row *row, const tsr_problem *p)
-{
-    enum { ALIGNED_BYTES = 16 };
-    const double a = tsr_operand_is_aligned(p, 'a', ALIGNED_BYTES) ? 2 : 3;
-    const double b = tsr_operand_is_aligned(p, 'b', ALIGNED_BYTES) ? 2 : 3;
-    return a * row->bm + b * row->bn + row->bm + row->bm / 64. * row->bn;
-}
-
 /* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
  *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once, and rows that do
- * not begin with a line touch two of them for 128 bytes; or, where threads load, the pipe that they share with wgmma;
+ * not begin with a line touch two of them for 128 bytes;
  *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
  * A persistent cluster walks `waves` units, each a part of K of a tile. Cooperative consumers stop multiplying while
  * they store a tile, ping-pong consumers only for the last one. With K split, the last part of each tile reads the sums
@@ -205,8 +193,7 @@ static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr
     const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
-    const double l2_ns =
-        row->tma ? wgmma_step_bytes(row, problem) / l2_rate : loads_step_clocks(row, problem) / clock_ghz;
+    const double l2_ns = wgmma_step_bytes(row, problem) / l2_rate;
     const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / l2_rate : 0;
     return fill_ns + waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
            (row->overlaps_stores ? 1 : waves) * store_ns_per_value * values + sums_ns;

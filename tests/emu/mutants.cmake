@@ -98,23 +98,3 @@ if(TARGET unit_emu_skinny)
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1)
 endif()
-
-if(TARGET unit_emu_loads)
-  set(kernel gemm/wgmma_loads.cu)
-  set(load tile/wgmma_load.h)
-  mutant(proxy_fence_missing ${kernel} "tsr_fence_async_shared()" "(void)0" "with no fence.proxy.async")
-  mutant(lanes_not_gathered ${kernel} "tsr_warp_sync(TSR_ALL_LANES);\n    if (threadIdx.x % 32 == 0)\n        tsr_mbarrier_arrive_here(w->shared + FULL_AT"
-         "if (threadIdx.x % 32 == 0)\n        tsr_mbarrier_arrive_here(w->shared + FULL_AT" "")
-  mutant(empty_wait_missing ${kernel}
-         "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at->stage, at->parity ^ 1);" "" "")
-  mutant(full_wait_missing ${kernel} "tsr_mbarrier_wait(w->shared + FULL_AT + 8 * (unsigned)at->stage, at->parity);" "" "")
-  mutant(one_warp_is_enough ${kernel} "FULL_AT + 8 * (unsigned)i, 4)" "FULL_AT + 8 * (unsigned)i, 1)" "")
-  mutant(both_take_the_same ${kernel} "turn == producer" "turn == 0 * producer" "")
-  mutant(grid_wait_missing ${kernel} "tsr_grid_wait();" "" "")
-  mutant(reads_before ${load} "2 * before < at->skew" "0 * before > at->skew" "out of bounds")
-  mutant(reads_behind ${load} "2 * after <" "0 * after >" "out of bounds")
-  mutant(edges_forgotten ${load} "p.edges = !(" "p.edges = 0 & !(" "out of bounds")
-  tessera_mutants(
-    unit_emu_loads ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=1 -DBM=64 -DBN=64 -DSTAGES=3 -DCONSUMERS=2 -DPRODUCERS=2
-    -DEPILOGUE_BOXES=1 -DRASTER=4 -DPRODUCER_REGISTERS=152 -DCONSUMER_REGISTERS=104 -DWINDOW=8)
-endif()
