@@ -6,7 +6,7 @@
  * box of 128 bytes is one line and not parts of two. */
 #define PAD_BYTES       16
 #define LINE_BYTES      128
-#define LONG_ROW_BYTES  1024
+#define LONG_ROW_BYTES  512
 #define COPY_ALIGN      256 /* of each copy's base */
 #define CTAS_PER_SM     8
 #define CHUNKS_PER_WARP 32
@@ -61,7 +61,7 @@ size_t tsr_padded_bytes(const tsr_problem *padded, char which)
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost)
 {
-    const double launch_ns = 2900, share = 0.59; /* of the memory's rate */
+    const double launch_ns = 2000, share = 0.59; /* of the memory's rate */
     double bytes = 0;
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
