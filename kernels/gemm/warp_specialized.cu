@@ -63,7 +63,10 @@ enum {
     RAW_AT = STAGES * STAGE_BYTES,
     FULL_AT = RAW_AT + 8 * STAGES,
     EMPTY_AT = FULL_AT + 8 * STAGES,
-    SMEM_BYTES = EMPTY_AT + 8 * STAGES
+    LINES_AT = (EMPTY_AT + 8 * STAGES + 15) / 16 * 16,
+    LINES = 4 * LANES_M, /* rows of a warp's tile that leave together: a quad of rows of each of its lanes down */
+    PITCH = WN + 4,      /* elements from line to line */
+    SMEM_BYTES = LINES_AT + MULTIPLIERS / 32 * LINES * PITCH * 4
 };
 
 /* What all roles know. */
@@ -155,9 +158,7 @@ TSR_DEVICE void turn(const walk *w, ring *at, int *next)
             turn_slab((float *)(TSR_SHARED + at->stage * STAGE_BYTES + first + (unsigned)(*next * SLAB_BYTES)));
             /* The copy engine will write here again. */
             tsr_fence_async_shared();
-            tsr_warp_sync(TSR_ALL_LANES);
-            if (tsr_lane_id() == 0)
-                tsr_mbarrier_arrive_here(bars + FULL_AT);
+            tsr_mbarrier_arrive_here(bars + FULL_AT);
         }
         *next -= slabs;
         ring_advance(at);
@@ -176,6 +177,16 @@ TSR_DEVICE void read_fragment(float *to, const float *from, int count, int step)
     TSR_UNROLL
     for (int i = 0; i < count; i += 4)
         tile_fragment(to + i, from + slab_place(i / 4 * step), 4, 0);
+}
+
+/* As an ox ploughs (tile/warp_product.h). */
+TSR_DEVICE void multiply_step(const float a[TM], const float b[TN], float sum[TM][TN])
+{
+    TSR_UNROLL
+    for (int u = 0; u < TM * TN; u++) {
+        const int i = u / TN, j = i % 2 ? u % TN : TN - 1 - u % TN;
+        sum[i][j] = tsr_fma_f32(a[i], b[j], sum[i][j]);
+    }
 }
 
 TSR_DEVICE void multiply(const walk *w, ring *at, int thread_m, int thread_n, float sum[TM][TN])
@@ -197,31 +208,31 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int thread_m, int thread_n, fl
         read_fragment(fa[0], a, TM, STEP_M);
         read_fragment(fb[0], b, TN, STEP_N);
     }
-    for (unsigned t = 0; t < w->steps; t++) {
+    const unsigned parts = BK / DEPTH, rounds = w->steps * parts;
+    for (unsigned t = 0; t < rounds; t++) {
         TSR_UNROLL
-        for (int k = 0; k < BK; k++) {
-            if (k == BK - 1) {
-                /* All of this stage has been read. */
-                const unsigned empty = w->shared + EMPTY_AT + 8 * at->stage;
-                tsr_warp_sync(TSR_ALL_LANES);
-                if (lane == 0)
-                    tsr_mbarrier_arrive_here(empty);
-                ring_advance(at);
-                a = from_a + at->stage * (STAGE_BYTES / 4);
-                b = from_b + at->stage * (STAGE_BYTES / 4);
-                if (t + 1 < w->steps)
-                    tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
+        for (int k = 0; k < DEPTH; k++) {
+            if (k == DEPTH - 1) {
+                a += DEPTH * SLAB;
+                b += DEPTH * SLAB;
+                if (DEPTH == BK || (t + 1) % parts == 0) {
+                    /* All of this stage has been read. */
+                    tsr_warp_sync(TSR_ALL_LANES);
+                    if (lane == 0)
+                        tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);
+                    ring_advance(at);
+                    a = from_a + at->stage * (STAGE_BYTES / 4);
+                    b = from_b + at->stage * (STAGE_BYTES / 4);
+                    if (t + 1 < rounds)
+                        tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
+                }
             }
-            if (k < BK - 1 || t + 1 < w->steps) {
-                read_fragment(fa[(k + 1) % 2], a + (k + 1) % BK * SLAB, TM, STEP_M);
-                read_fragment(fb[(k + 1) % 2], b + (k + 1) % BK * SLAB, TN, STEP_N);
+            if (k < DEPTH - 1 || t + 1 < rounds) {
+                /* Which of the two is read first decides how the assembler orders and places what follows. */
+                read_fragment(fb[(k + 1) % 2], b + (k + 1) % DEPTH * SLAB, TN, STEP_N);
+                read_fragment(fa[(k + 1) % 2], a + (k + 1) % DEPTH * SLAB, TM, STEP_M);
             }
-            /* As an ox ploughs (tile/warp_product.h). */
-            TSR_UNROLL
-            for (int u = 0; u < TM * TN; u++) {
-                const int i = u / TN, j = i % 2 ? TN - 1 - u % TN : u % TN;
-                sum[i][j] = tsr_fma_f32(fa[k % 2][i], fb[k % 2][j], sum[i][j]);
-            }
+            multiply_step(fa[k % 2], fb[k % 2], sum);
         }
     }
 }
@@ -243,30 +254,6 @@ TSR_DEVICE int output_is_aligned(const tsr_gemm_args *args)
     return (args->beta != 0.0 ? c | d : d) % 16 == 0;
 }
 
-TSR_DEVICE void output(const tsr_gemm_args *args, const walk *w, long long z, int thread_m, int thread_n,
-                       float sum[TM][TN])
-{
-    const int by_quads = !w->turn_b && output_is_aligned(args);
-    const int row0 = place_of(thread_m, w->turn_a), col0 = place_of(thread_n, w->turn_b);
-    TSR_UNROLL
-    for (int i = 0; i < TM; i++) {
-        const long long row = w->m + row0 + place_of(i / 4 * STEP_M + i % 4, w->turn_a);
-        TSR_UNROLL
-        for (int j = 0; j < TN; j += 4) {
-            if (by_quads) {
-                tile_output_quad(args, z, row, (long long)w->n + col0 + j / 4 * STEP_N, &sum[i][j], 1);
-                continue;
-            }
-            TSR_UNROLL
-            for (int e = 0; e < 4; e++) {
-                const long long col = w->n + col0 + place_of(j / 4 * STEP_N + e, w->turn_b);
-                if (row < args->m && col < args->n)
-                    tsr_output(args, z, row, col, sum[i][j + e]);
-            }
-        }
-    }
-}
-
 /* Where in the tile a thread's first quad of sums lies, as in tile/warp_product.h. */
 TSR_DEVICE int thread_row(int thread)
 {
@@ -277,6 +264,63 @@ TSR_DEVICE int thread_column(int thread)
 {
     const int lane = thread % 32;
     return thread / 32 % WARPS_N * WN + 4 * ((lane & 1) | (lane >> 2) % (LANES_N / 2) << 1);
+}
+
+/* A thread's sums of four rows of each of its warp's lanes down, as lines of D. */
+TSR_DEVICE void leave_lines(const walk *w, int lane, float *lines, float sum[4][TN])
+{
+    float *const to = lines + thread_row(lane) / 4 * PITCH + place_of(thread_column(lane), w->turn_b);
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        TSR_UNROLL
+        for (int j = 0; j < TN; j += 4) {
+            float *const quad = to + i * LANES_M * PITCH + place_of(j / 4 * STEP_N, w->turn_b);
+            const int step = w->turn_b ? 8 : 1;
+            TSR_UNROLL
+            for (int e = 0; e < 4; e++)
+                quad[e * step] = sum[i][j + e];
+        }
+    }
+}
+
+/* Lines to D, neighbours by neighbouring lanes. The loops are not unrolled: code that runs once comes from memory, at
+ * tens of cycles an instruction. `row` is the place in the tile of line 0. */
+TSR_DEVICE void store_lines(const tsr_gemm_args *args, const walk *w, long long z, int lane, int row, int col,
+                            const float *lines, int by_quads)
+{
+    enum { QUADS = WN / 4 };
+    if (by_quads) {
+        TSR_UNROLL_BY(2)
+        for (int at = lane; at < LINES * QUADS; at += 32) {
+            const int line = at / QUADS, q = at % QUADS;
+            const tsr_f32x4 quad = tsr_load_f32x4(lines + line * PITCH + 4 * q);
+            const float sum[4] = {tsr_lane(quad, 0), tsr_lane(quad, 1), tsr_lane(quad, 2), tsr_lane(quad, 3)};
+            tile_output_quad(args, z, w->m + place_of(row + 4 * (line % LANES_M) + line / LANES_M, w->turn_a),
+                             (long long)w->n + col + 4 * q, sum, 1);
+        }
+        return;
+    }
+    TSR_UNROLL_BY(4)
+    for (int at = lane; at < LINES * WN; at += 32) {
+        const int line = at / WN;
+        const long long d_row = w->m + place_of(row + 4 * (line % LANES_M) + line / LANES_M, w->turn_a);
+        const long long d_col = (long long)w->n + col + at % WN;
+        if (d_row < args->m && d_col < args->n)
+            tsr_output(args, z, d_row, d_col, lines[line * PITCH + at % WN]);
+    }
+}
+
+TSR_DEVICE void output(const tsr_gemm_args *args, const walk *w, long long z, int thread, float sum[TM][TN])
+{
+    const int warp = thread / 32, lane = thread % 32, by_quads = output_is_aligned(args);
+    float *const lines = (float *)(TSR_SHARED + LINES_AT) + warp * LINES * PITCH;
+    TSR_UNROLL
+    for (int i = 0; i < TM; i += 4) {
+        leave_lines(w, lane, lines, sum + i);
+        tsr_warp_sync(TSR_ALL_LANES);
+        store_lines(args, w, z, lane, warp / WARPS_N * WM + i / 4 * STEP_M, warp % WARPS_N * WN, lines, by_quads);
+        tsr_warp_sync(TSR_ALL_LANES);
+    }
 }
 
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
@@ -294,7 +338,8 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         const unsigned slabs = (w.turn_a ? BM / SLAB : 0u) + (w.turn_b ? BN / SLAB : 0u);
         for (unsigned i = 0; i < STAGES; i++) {
             tsr_mbarrier_init(w.shared + RAW_AT + 8 * i, 1);
-            tsr_mbarrier_init(w.shared + FULL_AT + 8 * i, 1 + slabs);
+            tsr_mbarrier_init(w.shared + FULL_AT + 8 * i, 1 + 32 * slabs);
+
             tsr_mbarrier_init(w.shared + EMPTY_AT + 8 * i, MULTIPLIERS / 32);
         }
         tsr_mbarrier_fence_init();
@@ -320,7 +365,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
             multiply(&w, &at, thread_row(thread), thread_column(thread), sum);
             /* Asked for once more, so that no register keeps D's places during the main loop. */
             const int again = (int)tsr_shuffle(TSR_ALL_LANES, (unsigned)thread, (unsigned)thread);
-            output(&args, &w, z, thread_row(again), thread_column(again), sum);
+            output(&args, &w, z, again, sum);
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "ptx/mbarrier.h"
 #include "ptx/prefetch.h"
 #include "ptx/tma_reduce.h"
+#include "ptx/warpgroup.h"
 
 enum { BYTES = 64 * 8 * 4, FIRST = 0, SECOND = BYTES, BAR = 2 * BYTES };
 
@@ -27,7 +28,7 @@ TSR_KERNEL_TMA(128, 1)
 TSR_KERNEL(128)
 #endif
 {
-    const int z = (int)blockIdx.z, thread = (int)threadIdx.x;
+    const int z = (int)blockIdx.z, thread = (int)threadIdx.x, warp = tsr_warp_uniform(thread / 32);
     const unsigned *const a = (const unsigned *)args.a + z * args.batch_a;
     const unsigned *const c = (const unsigned *)args.c + z * args.batch_c;
     unsigned *const d = (unsigned *)args.d + z * args.batch_d;
@@ -45,7 +46,7 @@ TSR_KERNEL(128)
     tsr_barrier();
 #if defined(TWIN_bulk_copies)
     /* A comes once more, goes to the place of C, and from there to D. */
-    if (thread == 0) {
+    if (warp == 0 && tsr_elect()) {
         tsr_bulk_prefetch(a, BYTES);
         tsr_mbarrier_arrive_expect(bar, BYTES);
         tsr_bulk_load(base + FIRST, a, BYTES, bar);
@@ -58,7 +59,7 @@ TSR_KERNEL(128)
         tsr_bulk_wait(0);
     }
 #elif defined(TWIN_bulk_send)
-    if (thread == 0) {
+    if (warp == 0 && tsr_elect()) {
         tsr_mbarrier_arrive_expect(bar, BYTES);
         tsr_bulk_reduce_send(base + SECOND, base + FIRST, BYTES, bar, reduction_in_shared(z % TSR_REDUCTION_COUNT));
     }
@@ -66,7 +67,7 @@ TSR_KERNEL(128)
     for (int i = thread; i < BYTES / 4; i += 128)
         d[i] = shared[SECOND / 4 + i];
 #else
-    if (thread == 0) {
+    if (warp == 0 && tsr_elect()) {
         tsr_bulk_store(d, base + SECOND, BYTES);
         tsr_tma_commit();
         tsr_bulk_wait(0);
