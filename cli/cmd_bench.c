@@ -48,8 +48,9 @@ static const cli_option options[] = {
      .parse = cli_parse_layouts,
      AT(layouts)},
     {.name = "--vs",
-     .value = "cublas|openblas|blis|onednn",
-     .help = "libraries to compare with; one that is missing is told and left out",
+     .value = "cublas|openblas|blis|onednn|memory",
+     .help = "libraries to compare with; one that is missing is told and left out. memory: no library, but a pass "
+             "over the operands at the memory's speed (K = 1: over D, written); peer/ours is the share of it",
      .parse = cli_parse_choices,
      AT(peers)},
     {.name = "--device",

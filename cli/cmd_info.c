@@ -140,6 +140,8 @@ static void each_library(void (*found)(const char *name, const char *version, co
     char text[256];
     for (size_t i = 0; (peer = lab_peer_at(i)) != NULL; i++) {
         void *state = NULL;
+        if (peer == &lab_peer_memory)
+            continue; /* no library */
         if (peer->open(0, 1, &state) == TSR_OK) {
             peer->version(state, text, sizeof text);
             peer->close(state);

@@ -117,6 +117,7 @@ typedef struct planned_call {
     tsr_context *context;
     tsr_plan *plan;
     void *workspace, *stream;
+    size_t workspace_bytes;
     double alpha, beta;
 } planned_call;
 
@@ -135,7 +136,7 @@ static tsr_status call_plan(void *user, const lab_operand_set *set)
     args.beta.value = call->beta;
     args.stream = call->stream;
     args.workspace = call->workspace;
-    args.workspace_bytes = tsr_plan_workspace_bytes(call->plan);
+    args.workspace_bytes = call->workspace_bytes;
     return tsr_plan_run(call->plan, &args);
 }
 
@@ -193,8 +194,10 @@ static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, l
     call->stream = stream_of(bench);
     tsr_status status =
         entry->reason[0] != '\0' ? TSR_UNSUPPORTED : tsr_plan_create(bench->context, &desc, &call->plan);
-    if (status == TSR_OK && tsr_plan_workspace_bytes(call->plan) > 0)
-        status = tsr_device_alloc(bench->context, tsr_plan_workspace_bytes(call->plan), &call->workspace);
+    if (status == TSR_OK)
+        call->workspace_bytes = tsr_plan_workspace_bytes(call->plan);
+    if (call->workspace_bytes > 0)
+        status = tsr_device_alloc(bench->context, call->workspace_bytes, &call->workspace);
     if (status == TSR_OK)
         snprintf(entry->instance, sizeof entry->instance, "%s", tsr_plan_kernel(call->plan));
     else if (entry->reason[0] == '\0')

@@ -10,7 +10,7 @@
 #include "lab/report.h"
 #include "lab/shapes.h"
 
-#define LAB_BENCH_PEERS_MAX 4
+#define LAB_BENCH_PEERS_MAX 5
 
 typedef struct lab_bench_peer {
     const lab_peer_ops *ops;

@@ -28,11 +28,11 @@ typedef struct lab_peer_ops {
     tsr_status (*run)(void *problem, int choice, const tsr_run_args *args);
 } lab_peer_ops;
 
-/* "cublas", "openblas", "blis", "onednn"; NULL when there is no peer of that name. */
+/* "cublas", "openblas", "blis", "onednn", "memory"; NULL when there is no peer of that name. */
 const lab_peer_ops *lab_peer_find(const char *name);
 /* All peers in the order of the help text; NULL past the last. */
 const lab_peer_ops *lab_peer_at(size_t index);
 
-extern const lab_peer_ops lab_peer_cublas, lab_peer_openblas, lab_peer_blis, lab_peer_onednn;
+extern const lab_peer_ops lab_peer_cublas, lab_peer_openblas, lab_peer_blis, lab_peer_onednn, lab_peer_memory;
 
 #endif

@@ -76,7 +76,7 @@ static void expect_same(const trial *t, const char *what)
     assert_memory_equal(long_way.bytes, short_way.bytes, sizeof long_way.bytes);
 }
 
-/* A kernel asked for by name always takes the long way. */
+/* Operands in device memory, which is the host's here, take the long way. */
 static void same_bits(void **state)
 {
     static const double alphas[] = {1, -0.5, 0, NAN}, betas[] = {0, 1, -2, 0};
@@ -98,6 +98,7 @@ static void same_bits(void **state)
             memset(&c, 0xff, sizeof c); /* NaN, never read */
         tsr_gemm_desc desc = describe(&t);
         desc.kernel = "cpu-tiled";
+        desc.a.memory = TSR_DEVICE;
         tsr_run_args args = tsr_run_args_make(&a, &b, &long_way);
         args.alpha.value = t.alpha;
         args.beta.value = t.beta;
@@ -109,6 +110,7 @@ static void same_bits(void **state)
         expect_same(&t, "one line");
 
         desc.kernel = NULL;
+        desc.a.memory = TSR_HOST;
         args.c = args.d = &short_way;
         short_way = c;
         assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
@@ -200,6 +202,58 @@ static void descriptors_refuse(void **state)
     refuse(tsr_gemm(context, &good, &odd), "c = NULL");
 }
 
+/* Runs of a plan check what the plan cannot know. */
+static void plan_runs_refuse(void **state)
+{
+    tsr_context *context = *state;
+    _Alignas(64) float far[64] = {0};
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 4, 5, 6);
+    desc.b.align_bytes = 64;
+    desc.c.ld = 7;
+    tsr_plan *plan = NULL;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    const tsr_run_args good = tsr_run_args_make(&a, far, &c);
+    tsr_run_args args = good;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    args.b = far + 1;
+    refuse(tsr_plan_run(plan, &args), "not aligned to the 64 bytes");
+    args = good;
+    args.a = (char *)&a + 2;
+    refuse(tsr_plan_run(plan, &args), "not aligned");
+    args = good;
+    args.d = a.f32 + 23;
+    refuse(tsr_plan_run(plan, &args), "overlaps A");
+    args.d = a.f32 + 24;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    args = good;
+    args.a = c.f32 + 19;
+    refuse(tsr_plan_run(plan, &args), "overlaps A");
+    args.a = c.f32 + 20;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    args = good;
+    args.d = far + 29;
+    refuse(tsr_plan_run(plan, &args), "overlaps B");
+    args = good;
+    args.beta.value = 1; /* C is D, but its rows lie elsewhere */
+    refuse(tsr_plan_run(plan, &args), "overlaps C");
+    args.c = b.f32;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    args.c = c.f32 + 19;
+    refuse(tsr_plan_run(plan, &args), "overlaps C");
+    args.c = NULL;
+    refuse(tsr_plan_run(plan, &args), "c = NULL");
+    args.beta.value = 0;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    args.bias = far;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_UNSUPPORTED);
+    args = good;
+    args.a = NULL;
+    refuse(tsr_plan_run(plan, &args), "a = NULL");
+    refuse(tsr_plan_run(plan, NULL), "args = NULL");
+    refuse(tsr_plan_run(NULL, &good), "plan = NULL");
+    tsr_plan_release(plan);
+}
+
 static int open_context(void **state)
 {
     setenv("TESSERA_DEVICE", "cpu", 1);
@@ -218,6 +272,7 @@ int main(void)
         cmocka_unit_test(same_bits),
         cmocka_unit_test(one_line_calls_refuse),
         cmocka_unit_test(descriptors_refuse),
+        cmocka_unit_test(plan_runs_refuse),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -431,8 +431,8 @@ static void run_bf16(tsr_device *device, const char *isa, const tsr_gemm_args *a
 /* Pairs give the bits of widened elements, also where products or sums are subnormal, or elements are. */
 static void test_pairs(void **state)
 {
-    enum { MOST = 80, K = 700 };
-    static uint16_t a[MOST * K], b[K * MOST], c[MOST * MOST], widened[MOST * MOST], paired[MOST * MOST];
+    enum { MOST = 80, FEW = 20, K = 700, LONG_K = 7000, ELEMS = FEW * LONG_K };
+    static uint16_t a[ELEMS], b[ELEMS], c[MOST * MOST], widened[MOST * MOST], paired[MOST * MOST];
     (void)state;
     tsr_device device = open_device();
     if (tsr_cpu_force_isa(&device, "avx512+pairs") != TSR_OK) {
@@ -440,10 +440,12 @@ static void test_pairs(void **state)
         skip();
     }
     for (int round = 0; round < 300; round++) {
-        const long long m = random_int(2, MOST), n = random_int(2, MOST), k = random_int(1, round % 4 ? 70 : K);
+        const int is_long = round % 50 == 7; /* K in parts */
+        const long long m = random_int(2, is_long ? FEW : MOST), n = random_int(2, is_long ? FEW : MOST);
+        const long long k = is_long ? random_int(6000, LONG_K) : random_int(1, round % 4 ? 70 : K);
         /* exponents around 1, around the square root of the smallest number, and of subnormals */
         const int low = round % 3 == 0 ? 117 : round % 3 == 1 ? 60 : 0, high = low + random_int(2, 20);
-        for (long long i = 0; i < MOST * K; i++) {
+        for (long long i = 0; i < (m > n ? m : n) * k; i++) {
             a[i] = (uint16_t)(random_int(0, 1) << 15 | random_int(low, high) << 7 | random_int(0, 127));
             b[i] = (uint16_t)(random_int(0, 1) << 15 | random_int(low, high) << 7 | random_int(0, 127));
             if (random_int(0, 9) == 0)

@@ -220,6 +220,56 @@ static void wrong_arguments_are_faults(void **state)
     tsr_emu_backend.close(&device);
 }
 
+/* Counts what is asked of it. */
+static void *counted_alloc(size_t align, size_t bytes, void *user)
+{
+    *(size_t *)user += bytes;
+    return tsr_alloc(NULL, align, bytes);
+}
+
+static void counted_free(void *pointer, void *user)
+{
+    (void)user;
+    tsr_free(NULL, pointer);
+}
+
+/* Kernels that run in turn, as the steps of a product do, find the slots that they left; one that has not run for long
+ * does not. */
+static void slots_outlive_launches(void **state)
+{
+    enum { KERNELS = 4, ENOUGH_FOR_A_LAUNCH = 16 << 10 };
+    static const char *const names[KERNELS] = {"tiled_f32_t16", "warptile_f32_128x128_a1", "regtile2d_f32",
+                                               "uncoalesced_f32"};
+    buffers *x = *state;
+    size_t total = 0;
+    const tsr_allocator allocator = {counted_alloc, counted_free, &total};
+    tsr_device device;
+    memset(&device, 0, sizeof device);
+    const tsr_backend_options options = {.threads = 1, .allocator = &allocator};
+    assert_int_equal(tsr_emu_backend.open(0, &options, &device), TSR_OK);
+    device.allocator = &allocator;
+    const layout l = {5, 6, 7, 1, 0, 0, 0, 0, 0, 1, 0};
+    const tsr_row *kernels[KERNELS] = {NULL};
+    for (int i = 0; i < KERNELS; i++)
+        for (int r = 0; r < ROW_COUNT; r++)
+            if (strcmp(rows[r].instance, names[i]) == 0)
+                kernels[i] = &rows[r];
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 2; i++) {
+            const tsr_gemm_args g = args_of(kernels[i], &l, x);
+            const size_t before = total;
+            assert_int_equal(launch(&device, kernels[i], &g), TSR_OK);
+            assert_int_equal(total - before<ENOUGH_FOR_A_LAUNCH, round> 0);
+        }
+    for (int i = 1; i <= KERNELS; i++) { /* the first comes again last: three others have run */
+        const tsr_gemm_args g = args_of(kernels[i % KERNELS], &l, x);
+        const size_t before = total;
+        assert_int_equal(launch(&device, kernels[i % KERNELS], &g), TSR_OK);
+        assert_int_equal(total - before < ENOUGH_FOR_A_LAUNCH, i == 1);
+    }
+    tsr_emu_backend.close(&device);
+}
+
 static void device_presents_itself(void **state)
 {
     (void)state;
@@ -263,9 +313,8 @@ static int free_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_exact_on_integers),
-        cmocka_unit_test(bits_do_not_depend_on_workers),
-        cmocka_unit_test(wrong_arguments_are_faults),
+        cmocka_unit_test(rows_are_exact_on_integers), cmocka_unit_test(bits_do_not_depend_on_workers),
+        cmocka_unit_test(wrong_arguments_are_faults), cmocka_unit_test(slots_outlive_launches),
         cmocka_unit_test(device_presents_itself),
     };
     return cmocka_run_group_tests(tests, make_buffers, free_buffers);

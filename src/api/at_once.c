@@ -11,10 +11,13 @@ void tsr_at_once_open(tsr_context *context)
             context->at_once[row->dtype_ab] = row;
 }
 
-static int is_plain_run(const tsr_run_args *args)
+/* Nothing but operands and factors. One test: what is asked for in no call need not be told apart. */
+static inline int is_plain_run(const tsr_run_args *args)
 {
-    return args->struct_bytes == sizeof *args && !args->alpha.device && !args->beta.device && !args->prepared_a &&
-           !args->prepared_b && !args->bias && !args->scale_a && !args->scale_b && !args->scale_d && !args->metadata_a;
+    const uintptr_t more = (uintptr_t)args->alpha.device | (uintptr_t)args->beta.device | (uintptr_t)args->prepared_a |
+                           (uintptr_t)args->prepared_b | (uintptr_t)args->bias | (uintptr_t)args->scale_a |
+                           (uintptr_t)args->scale_b | (uintptr_t)args->scale_d | (uintptr_t)args->metadata_a;
+    return ((args->struct_bytes ^ sizeof *args) | more) == 0;
 }
 
 static int is_plain(const tsr_operand *operand, tsr_dtype dtype)
@@ -27,11 +30,6 @@ static int is_plain(const tsr_operand *operand, tsr_dtype dtype)
 static int promises_nothing(const tsr_operand *operand)
 {
     return operand->align_bytes <= (operand->dtype == TSR_F64 ? 8u : 4u);
-}
-
-static int keeps_promise(const tsr_operand *operand, const void *data)
-{
-    return ((uintptr_t)data & (operand->align_bytes - 1)) == 0;
 }
 
 /* The short way knows the device's number of threads only. */
@@ -87,27 +85,17 @@ int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_
     return tsr_at_once(context, dtype, &g);
 }
 
-int tsr_plan_is_at_once(const tsr_planned *planned)
+/* Leading dimensions for which no span overflows. */
+static int is_valid_ld(const tsr_problem *p)
 {
-    const tsr_problem *p = &planned->problem;
-    const tsr_operand *operands[] = {&p->a, &p->b, &p->c, &p->d};
-    for (int i = 0; i < 4; i++)
-        if (!is_plain(operands[i], p->a.dtype))
-            return 0;
-    return planned->step_count == 1 && planned->steps[0].row->at_once && p->batch == 1 &&
-           planned->target->device.kind == TSR_DEVICE_CPU &&
-           !asks_for_fewer_threads(p->threads, &planned->target->device, p->m, p->n, p->k);
+    const long long most = TSR_MOST + (long long)TSR_MOST_LD;
+    return p->a.ld < most && p->b.ld < most && p->c.ld < most && p->d.ld < most;
 }
 
-int tsr_planned_at_once(const tsr_planned *planned, const tsr_run_args *args)
+/* What runs of the problem have in common; no pointers, factors of 1 and 0. */
+static tsr_gemm_args shared_args(const tsr_problem *p)
 {
-    const tsr_problem *p = &planned->problem;
-    const tsr_gemm_args g = {
-        .a = args->a,
-        .b = args->b,
-        .c = args->beta.value != 0 ? args->c : NULL,
-        .d = args->d,
-        .workspace = NULL,
+    return (tsr_gemm_args){
         .m = p->m,
         .n = p->n,
         .k = p->k,
@@ -115,17 +103,77 @@ int tsr_planned_at_once(const tsr_planned *planned, const tsr_run_args *args)
         .ldb = p->b.ld,
         .ldc = p->c.ld,
         .ldd = p->d.ld,
-        .batch_a = 0,
-        .batch_b = 0,
-        .batch_c = 0,
-        .batch_d = 0,
         .batch = 1,
-        .alpha = args->alpha.value,
-        .beta = args->beta.value,
+        .alpha = 1,
+        .beta = 0,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
         .split = 1,
     };
-    return is_plain_run(args) && keeps_promise(&p->a, g.a) && keeps_promise(&p->b, g.b) && keeps_promise(&p->c, g.c) &&
-           keeps_promise(&p->d, g.d) && tsr_run_at_once(planned->steps[0].row, &planned->target->device, &g);
+}
+
+static int has_short_way(const tsr_planned *planned)
+{
+    const tsr_problem *p = &planned->problem;
+    const tsr_operand *operands[] = {&p->a, &p->b, &p->c, &p->d};
+    for (int i = 0; i < 4; i++)
+        if (!is_plain(operands[i], p->a.dtype))
+            return 0;
+    return planned->step_count == 1 && planned->steps[0].row->at_once && p->batch == 1 &&
+           planned->target->device.kind == TSR_DEVICE_CPU && p->m > 0 && p->n > 0 && p->k > 0 && p->m <= TSR_MOST &&
+           p->n <= TSR_MOST && p->k <= TSR_MOST && is_valid_ld(p) &&
+           !asks_for_fewer_threads(p->threads, &planned->target->device, p->m, p->n, p->k);
+}
+
+void tsr_quick_plan_make(tsr_plan *plan)
+{
+    const tsr_planned *planned = &plan->planned;
+    const tsr_problem *p = &planned->problem;
+    tsr_quick_plan *quick = &plan->quick;
+    if (!has_short_way(planned))
+        return;
+    quick->row = planned->steps[0].row;
+    quick->device = &planned->target->device;
+    quick->args = shared_args(p);
+    quick->a_bytes = tsr_operand_bytes(p, 'a');
+    quick->b_bytes = tsr_operand_bytes(p, 'b');
+    quick->c_bytes = tsr_operand_bytes(p, 'c');
+    quick->d_bytes = tsr_operand_bytes(p, 'd');
+    quick->a_below = p->a.align_bytes - 1;
+    quick->b_below = p->b.align_bytes - 1;
+    quick->c_below = p->c.align_bytes - 1;
+    quick->d_below = p->d.align_bytes - 1;
+    tsr_cpu_tile_make(quick->device, p->a.dtype, &quick->args, &quick->tile);
+}
+
+/* More than a column of tiles, or vectors. */
+static __attribute__((noinline)) int run_tiles(const tsr_quick_plan *quick, const tsr_run_args *args)
+{
+    tsr_gemm_args g = quick->args;
+    g.a = args->a;
+    g.b = args->b;
+    g.c = args->beta.value != 0 ? args->c : NULL;
+    g.d = args->d;
+    g.alpha = args->alpha.value;
+    g.beta = args->beta.value;
+    return quick->row->at_once(quick->row, quick->device, &g);
+}
+
+int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args)
+{
+    const tsr_quick_plan *quick = &plan->quick;
+    const void *const a = args->a, *const b = args->b, *const c = args->c;
+    void *const d = args->d;
+    const uintptr_t crooked = ((uintptr_t)a & quick->a_below) | ((uintptr_t)b & quick->b_below) |
+                              ((uintptr_t)c & quick->c_below) | ((uintptr_t)d & quick->d_below);
+    if (!is_plain_run(args) || crooked != 0 || !a || !b || !d || args->alpha.value == 0 ||
+        !tsr_apart(a, quick->a_bytes, d, quick->d_bytes) || !tsr_apart(b, quick->b_bytes, d, quick->d_bytes))
+        return 0;
+    if (args->beta.value != 0 && (c != d || quick->args.ldc != quick->args.ldd) &&
+        (!c || !tsr_apart(c, quick->c_bytes, d, quick->d_bytes)))
+        return 0;
+    if (quick->tile.cut.count == 0)
+        return run_tiles(quick, args);
+    tsr_cpu_tile_run(&quick->tile, a, b, c, d, args->alpha.value, args->beta.value);
+    return 1;
 }

@@ -72,9 +72,10 @@ static inline __attribute__((always_inline)) int tsr_at_once(tsr_context *contex
 /* The same for a descriptor and run arguments; neither pointer is NULL. */
 int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args);
 
-/* 1 if runs of the plan may be small products on host memory, by a row that has the short way. */
-int tsr_plan_is_at_once(const tsr_planned *planned);
-/* The same for a run of such a plan. */
-int tsr_planned_at_once(const tsr_planned *planned, const tsr_run_args *args);
+/* Plans of small products on host memory: what every run shares is worked out with the plan. Fills plan->quick. */
+void tsr_quick_plan_make(tsr_plan *plan);
+/* 1 if the run was valid and is done; 0 if the long way must be taken. Nothing was written then. plan->quick.row is not
+ * NULL. */
+int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "api/staging.h"
+#include "cpu/tile.h"
 #include "plan/plan.h"
 
 typedef struct tsr_plan_cache tsr_plan_cache;
@@ -24,10 +25,20 @@ struct tsr_context {
     tsr_staging staging;
 };
 
+/* What every run of a plan for a small product on host memory shares, see at_once.h. */
+typedef struct tsr_quick_plan {
+    const tsr_row *row; /* NULL: runs take the long way */
+    tsr_device *device;
+    long long a_bytes, b_bytes, c_bytes, d_bytes; /* from the first to the last element */
+    uintptr_t a_below, b_below, c_below, d_below; /* promised alignments less 1 */
+    tsr_cpu_tile tile;                            /* if D is one column of them, else of count 0 */
+    tsr_gemm_args args;
+} tsr_quick_plan;
+
 struct tsr_plan {
     tsr_context *context;
+    tsr_quick_plan quick;
     tsr_planned planned;
-    int at_once; /* tsr_plan_is_at_once */
     atomic_int references;
 };
 

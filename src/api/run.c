@@ -25,7 +25,7 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
             free(plan);
             return status;
         }
-        plan->at_once = tsr_plan_is_at_once(&plan->planned);
+        tsr_quick_plan_make(plan);
         plan = tsr_plan_cache_insert(context->cache, problem, plan);
     }
     *out = plan;
@@ -190,12 +190,11 @@ static tsr_status run_on_cpu(const tsr_plan *plan, const tsr_plan_inputs *inputs
     return status == TSR_OK ? tsr_plan_execute(&planned, &on_host) : status;
 }
 
-tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
+/* With all checks. Not part of tsr_plan_run, which would save and restore for it what the short way does not need. */
+static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, const tsr_run_args *args)
 {
     if (!plan || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
-    if (plan->at_once && tsr_planned_at_once(&plan->planned, args))
-        return TSR_OK;
     tsr_run_args taken;
     tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
     if (status == TSR_OK)
@@ -221,6 +220,11 @@ tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
     return status != TSR_OK && !has_prepared(&inputs) && another_device_may(plan, status)
                ? run_on_cpu(plan, &inputs, status)
                : status;
+}
+
+tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
+{
+    return plan && args && plan->quick.row && tsr_quick_plan_run(plan, args) ? TSR_OK : run_with_checks(plan, args);
 }
 
 tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)

@@ -36,6 +36,7 @@ static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the device \"cpu\": %zu bytes", sizeof *impl);
     impl->isa = tsr_isa_best();
     impl->pairs = tsr_isa_pairs(impl->isa);
+    impl->has_pairs = impl->pairs != NULL;
     impl->allocator = options->allocator;
     tsr_pool_init(&impl->pool);
     tsr_scratch_init(&impl->scratch, options->allocator);
@@ -130,6 +131,7 @@ tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name)
         return tsr_fail(TSR_UNSUPPORTED, "instruction set \"%s\": not in this build or not on this processor", name);
     impl->isa = isa;
     impl->pairs = pairs;
+    impl->has_pairs = tsr_isa_pairs(isa) != NULL;
     return TSR_OK;
 }
 

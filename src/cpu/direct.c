@@ -1,7 +1,10 @@
 /* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no
  * lock taken, unless there are threads awake to share the larger ones with; B is copied to the stack, a panel at a
  * time, where it is transposed or read often. */
+#include <string.h>
+
 #include "cpu/job.h"
+#include "cpu/tile.h"
 
 enum {
     MAX_ROWS = 480,
@@ -13,8 +16,7 @@ enum {
     PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
     CACHED_BYTES = 16 * 1024,   /* a D that stays in L1 beside the rest */
     TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
-    TURNED_ROWS = 64,    /* with fewer it always does */
-    SHORT_K = 64         /* with so few steps lower tiles, which the processor overlaps better */
+    TURNED_ROWS = 64     /* with fewer it always does */
 };
 
 static inline int fits_panels(const tsr_tiles *tiles, const tsr_gemm_args *g)
@@ -28,34 +30,6 @@ int tsr_direct_fits(const tsr_job *job)
     if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes || !fits_panels(job->tiles, g))
         return 0;
     return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS;
-}
-
-/* All rows of one panel of columns, cut into tiles of nearly equal height; where the next row's part of D and C is. */
-static void rows(const tsr_tiles *tiles, tsr_micro *tile, long long m, long long d_next, long long c_next)
-{
-    const int vectors = tsr_vectors_of(tiles, tile->n);
-    const int most = vectors == 2 && tile->k <= SHORT_K ? tiles->rows[2] : tiles->rows[vectors - 1];
-    tsr_micro_run *const *run = tiles->width[vectors - 1][tile->n != vectors * tiles->lanes];
-    if (m <= most) {
-        run[m - 1](tile);
-        return;
-    }
-    const unsigned count = ((unsigned)m + (unsigned)most - 1) / (unsigned)most;
-    const int least = (int)((unsigned)m / count), higher = (int)m - least * (int)count;
-    for (int i = 0; i < (int)count; i++) {
-        const int take = least + (i < higher);
-        run[take - 1](tile);
-        tile->a = (const char *)tile->a + take * tile->a_row_bytes;
-        tile->d = (char *)tile->d + take * d_next;
-        if (tile->c)
-            tile->c = (const char *)tile->c + take * c_next;
-    }
-}
-
-/* Columns of the next panel: two vectors, three where they are the last; one alone keeps the loads too busy. */
-static int panel_columns(const tsr_tiles *tiles, long long left)
-{
-    return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
 }
 
 /* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
@@ -114,7 +88,7 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % CONFLICT_BYTES == 0);
     _Alignas(64) char panel[PANEL_BYTES];
     for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
-        tile.n = panel_columns(tiles, n - j);
+        tile.n = tsr_panel_columns(tiles, n - j);
         tile.a = a;
         tile.b = copied ? panel : b + across;
         tile.c = c ? c + j * c_column : NULL;
@@ -127,7 +101,8 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
             else
                 store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
         }
-        rows(tiles, &tile, m, d_row, c_row);
+        const tsr_cut cut = tsr_cut_rows(tiles, tile.n, g->k, m);
+        tsr_cut_run(&cut, &tile, d_row, c_row);
     }
 }
 
@@ -207,6 +182,31 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     tile.fetch = 0;
     tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1](&tile);
     return 1;
+}
+
+void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
+{
+    const tsr_cpu_device *cpu = device->impl;
+    const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
+    const int bytes = tsr_wide_bytes(dtype);
+    memset(out, 0, sizeof *out);
+    if (dtype == TSR_BF16 || tsr_shape_of(args->m, args->n, args->k, args->trans_b) != TSR_SHAPE_TILES)
+        return;
+    const int turned = args->trans_b && is_turned(tiles, args);
+    if (args->trans_b && !turned)
+        return;
+    tiles = turned ? tiles->turned : tiles;
+    const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
+    if (m > UNPACKED_ROWS || n > 3 * tiles->lanes || args->k > tiles->kc)
+        return;
+    out->micro = tile_of(args, bytes, turned);
+    out->micro.n = (int)n;
+    out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
+    if (out->cut.count == 1)
+        out->micro.fetch = 0;
+    out->turned = turned;
+    out->d_next = turned ? bytes : out->micro.d_row_bytes;
+    out->c_next = turned ? bytes : out->micro.c_row_bytes;
 }
 
 int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,

@@ -15,8 +15,18 @@ typedef struct tsr_job {
     int threads;
     int element_bytes; /* as stored */
     int wide_bytes;    /* as computed with */
-    int bf16;          /* elements are stored as bf16 */
+    int kc;            /* steps of K between two write-backs; tsr_kc_of */
+    int swapped;       /* of each two steps of K the later is added first; tsr_is_swapped */
 } tsr_job;
+
+/* 1 if a D beyond the inner caches is most of what moves: then it is written in long pieces of a few rows, all columns
+ * of a block of mr rows after each other, while B stays in L2; not in columns of short pieces. */
+static inline int tsr_is_mostly_results(const tsr_job *job, long long kc)
+{
+    enum { FEW_STEPS = 64, TIMES_L2 = 4 };
+    return kc <= FEW_STEPS && (double)job->args->m * (double)job->args->n * job->element_bytes >
+                                  TIMES_L2 * (double)job->device->l2_bytes;
+}
 
 /* Small problems, M and N above 1, K above 0: 1 if tsr_direct takes the job, which gives the bits that tsr_nest gives.
  */
@@ -27,9 +37,28 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
                        long long element_bytes, tsr_device *device);
 /* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_nest(const tsr_job *job);
+/* The same in the calling thread, with memory that lies ready: at least tsr_nest_most_bytes of a job that differs in
+ * pointers only, or is larger in M and N. */
+size_t tsr_nest_most_bytes(const tsr_job *job);
+void tsr_nest_in(const tsr_job *job, char *scratch);
+/* bf16 by pairs, M and N above 1, K above 0, nothing prepared, on a device that has them; the bits of tsr_nest.
+ * TSR_OUT_OF_MEMORY before anything is written. */
+tsr_status tsr_pairs_nest(const tsr_job *job);
+/* The same in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large, or its
+ * elements too small. */
+int tsr_pairs_at_once(const tsr_job *job);
 /* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_stream(const tsr_job *job);
 /* tsr_stream in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
 int tsr_stream_at_once(const tsr_job *job);
+
+/* D in regions of m x n, grid_m x grid_n of them. */
+typedef struct tsr_regions {
+    long long m, n, grid_m, grid_n;
+} tsr_regions;
+
+/* Halves regions, from m x n, until every thread finds a few, but not below twice what pays for waking a thread. */
+void tsr_cut_regions(const tsr_gemm_args *args, const tsr_tiles *tiles, int threads, double ops_of_task,
+                     tsr_regions *regions);
 
 #endif

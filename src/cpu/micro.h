@@ -107,24 +107,36 @@ typedef struct tsr_tiles {
 } tsr_tiles;
 
 /* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements
- * of steps 2p (upper half) and 2p + 1 (lower half, 0 past the end). Subnormals count as zeros. */
+ * of steps 2p (lower half) and 2p + 1 (upper half, 0 past the end), as they lie in memory where K runs along it. The
+ * later of two steps is added first. Subnormals count as zeros. */
 typedef struct tsr_pairs {
-    tsr_tiles tiles; /* tsr_micro.k counts pairs */
-    tsr_pack_run *pack_rows, *pack_columns;
-    /* The smallest exponent, as stored, of the elements of a matrix that are not zero; 0 if one is subnormal. */
-    int (*least)(const void *matrix, long long rows, long long columns, long long row_bytes);
+    tsr_tiles tiles;  /* tsr_micro.k counts pairs; D and C are f32 */
+    tsr_tiles narrow; /* the same, D and C are bf16 */
+    /* As tsr_pack_run, and give what `lowest` gives for the elements packed. */
+    unsigned (*pack_rows)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
+    unsigned (*pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
+    /* The smallest magnitude, as stored, of the elements of a matrix that are not zero, less 1; 0xffff: all are. */
+    unsigned (*lowest)(const void *matrix, long long rows, long long columns, long long row_bytes);
 } tsr_pairs;
 
-#define TSR_PAIRS_ALL_ZERO 1024 /* `least` of no elements but zeros */
-/* With exponents of A and B that add to this, products are multiples of the smallest normal number, and so are all
- * sums: the exponents' bias twice, less 126, plus the 14 bits of a product below its first. */
-#define TSR_PAIRS_LEAST (254 - 126 + 14)
+#define TSR_PAIRS_KC 4096 /* steps of K between two write-backs of bf16 products, see docs/CPU.md */
+
+/* 1 if no product of elements of A and B, no sum of such products, and no element itself is subnormal: with exponents
+ * that add to this, products are multiples of the smallest normal number, and so are all sums: the exponents' bias
+ * twice, less 126, plus the 14 bits of a product below its first. */
+static inline int tsr_pairs_are_exact(unsigned lowest_a, unsigned lowest_b)
+{
+    enum { LEAST = 254 - 126 + 14, NORMAL = 0x80 };
+    return (lowest_a == 0xffff || lowest_a + 1 >= NORMAL) && (lowest_b == 0xffff || lowest_b + 1 >= NORMAL) &&
+           (lowest_a == 0xffff || lowest_b == 0xffff || (lowest_a + 1) / NORMAL + (lowest_b + 1) / NORMAL >= LEAST);
+}
 
 typedef struct tsr_isa {
     const char *name;                 /* "avx512" */
     tsr_tiles f32, f64;               /* by compute type */
     tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
-    const tsr_pairs *pairs;           /* for bf16, where the processor has it; see tsr_isa_pairs */
+    const tsr_pairs *pairs;           /* for bf16, where the processor has it; see tsr_isa_pairs. Without it too, bf16
+                                       * is summed in the order of pairs */
 } tsr_isa;
 
 /* Vectors that hold so many columns, of a tile. */

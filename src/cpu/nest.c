@@ -50,7 +50,6 @@ typedef struct region {
     char *d;
     const char *packed_a, *packed_b;
     char *a_buffer, *b_buffer, *sums;
-    const tsr_pairs *pairs; /* NULL: a packed step of K is one */
 } region;
 
 static long long least(long long a, long long b)
@@ -58,30 +57,24 @@ static long long least(long long a, long long b)
     return a < b ? a : b;
 }
 
-/* Steps of a packed panel for so many of K. */
-static long long packed_steps(const region *r, long long steps)
-{
-    return r->pairs ? (steps + 1) / 2 : steps;
-}
-
 /* Packs panels of `width` from rows or columns i0 .. i1 of the span. k_inner: K runs along the stored rows. Where it
  * does not, a few stored rows at a time are read along all panels, as long streams. */
-static void pack(const tsr_job *job, const region *r, char *to, int width, int k_inner, const char *from,
-                 long long ld_bytes, long long i0, long long i1, long long p, long long steps)
+static void pack(const tsr_job *job, char *to, int width, int k_inner, const char *from, long long ld_bytes,
+                 long long i0, long long i1, long long p, long long steps)
 {
     const long long element = job->element_bytes, row_bytes = width * job->wide_bytes;
     const long long chunk = k_inner || i1 - i0 <= width ? steps : PACK_ROWS;
-    tsr_pack_run *const pack_columns = r->pairs ? r->pairs->pack_columns : job->store->pack_columns;
-    tsr_pack_run *const pack_rows = r->pairs ? r->pairs->pack_rows : job->store->pack_rows;
     for (long long q = 0; q < steps; q += chunk) {
         const long long rows = least(chunk, steps - q);
-        char *at = to + packed_steps(r, q) * row_bytes;
-        for (long long i = i0; i < i1; i += width, at += packed_steps(r, steps) * row_bytes) {
+        char *at = to + q * row_bytes;
+        for (long long i = i0; i < i1; i += width, at += steps * row_bytes) {
             const int n = (int)least(width, i1 - i);
             if (k_inner)
-                pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
+                job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
             else
-                pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
+                job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
+            if (job->swapped)
+                tsr_swap_steps(at, (size_t)row_bytes, rows);
         }
     }
 }
@@ -105,8 +98,8 @@ static view view_a(const nest *n, const region *r, long long i, long long rows, 
         const long long span = g->trans_a ? element : ld_bytes, k_bytes = g->trans_a ? ld_bytes : element;
         return (view){r->a + i * span + p * k_bytes, 0, span, k_bytes};
     }
-    pack(n->job, r, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
-    return packed_view(n->job, r->a_buffer, mr, packed_steps(r, steps));
+    pack(n->job, r->a_buffer, mr, !g->trans_a, r->a, ld_bytes, i, i + rows, p, steps);
+    return packed_view(n->job, r->a_buffer, mr, steps);
 }
 
 /* B's columns of the region at step p; for B_PANEL only where they lie. */
@@ -121,8 +114,8 @@ static view view_b(const nest *n, const region *r, long long p, long long steps)
         return packed_view(n->job, block + r->j0 * steps * n->job->wide_bytes, nr, steps);
     }
     case B_SLAB:
-        pack(n->job, r, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
-        return packed_view(n->job, r->b_buffer, nr, packed_steps(r, steps));
+        pack(n->job, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
+        return packed_view(n->job, r->b_buffer, nr, steps);
     case B_DIRECT:
         return (view){r->b + p * ld_bytes + r->j0 * element, nr * element, element, ld_bytes};
     case B_PANEL:
@@ -159,14 +152,15 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
-    const tsr_tiles *tiles = r->pairs ? &r->pairs->tiles : job->tiles;
+    const tsr_tiles *tiles = job->tiles;
     const long long rows = least(n->mc, r->i1 - i), element = job->element_bytes;
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
     _Alignas(64) char on_stack[PANEL_BYTES];
+    char *const panel_of_b = n->b_bytes ? r->b_buffer : on_stack;
     tsr_micro tile = {.fetch = 1,
                       .stream = n->stream,
-                      .k = packed_steps(r, steps),
+                      .k = steps,
                       .a_row_bytes = a.span_bytes,
                       .a_k_bytes = a.k_bytes,
                       .b_k_bytes = b->k_bytes};
@@ -190,8 +184,8 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     for (long long j = r->j0; j < r->j1; j += tiles->nr) {
         tile.n = (int)least(tiles->nr, r->j1 - j);
         if (n->b == B_PANEL) {
-            pack(job, r, on_stack, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
-            tile.b = on_stack;
+            pack(job, panel_of_b, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
+            tile.b = panel_of_b;
             tile.b_k_bytes = (long long)tiles->nr * job->wide_bytes;
         } else {
             tile.b = from;
@@ -223,25 +217,6 @@ static const char *packed_of(const tsr_job *job, const void *packed, long long z
     return (const char *)packed + z * tsr_round_up(span, width) * job->args->k * job->wide_bytes;
 }
 
-/* The pairs that give the region the bits of widened elements, if the device has any; see isa_avx512bf16.c. */
-static const tsr_pairs *pairs_of(const nest *n, const region *r)
-{
-    const tsr_job *job = n->job;
-    const tsr_gemm_args *g = job->args;
-    const tsr_cpu_device *cpu = job->device->impl;
-    const tsr_pairs *pairs = job->bf16 && !job->packed_a && !job->packed_b ? cpu->pairs : NULL;
-    if (!pairs)
-        return NULL;
-    const long long lda_bytes = g->lda * job->element_bytes, ldb_bytes = g->ldb * job->element_bytes;
-    const long long rows = r->i1 - r->i0, columns = r->j1 - r->j0;
-    const char *a = r->a + r->i0 * (g->trans_a ? job->element_bytes : lda_bytes);
-    const char *b = r->b + r->j0 * (g->trans_b ? ldb_bytes : job->element_bytes);
-    const int least_a = g->trans_a ? pairs->least(a, g->k, rows, lda_bytes) : pairs->least(a, rows, g->k, lda_bytes);
-    const int least_b =
-        g->trans_b ? pairs->least(b, columns, g->k, ldb_bytes) : pairs->least(b, g->k, columns, ldb_bytes);
-    return least_a > 0 && least_b > 0 && least_a + least_b >= TSR_PAIRS_LEAST ? pairs : NULL;
-}
-
 static void task(void *data, int64_t index, int slot)
 {
     const nest *n = data;
@@ -263,7 +238,6 @@ static void task(void *data, int64_t index, int slot)
         r.b_buffer = r.a_buffer + n->a_bytes;
         r.sums = r.b_buffer + n->b_bytes;
     }
-    r.pairs = pairs_of(n, &r);
     for (long long p = 0; p < g->k; p += n->kc) {
         const long long steps = least(n->kc, g->k - p);
         const view b = view_b(n, &r, p, steps);
@@ -281,41 +255,53 @@ static double work_of(double m, double n, double k)
     return m * n * (2 * k + OPS_OF_A_RESULT);
 }
 
-/* Halves regions until every thread finds a few, but not below what pays for waking a thread. */
+void tsr_cut_regions(const tsr_gemm_args *g, const tsr_tiles *tiles, int threads, double ops_of_task,
+                     tsr_regions *regions)
+{
+    tsr_regions *const n = regions;
+    for (;;) {
+        n->grid_m = (g->m + n->m - 1) / n->m;
+        n->grid_n = (g->n + n->n - 1) / n->n;
+        const double ops = work_of((double)n->m, (double)n->n, (double)g->k);
+        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * ops_of_task)
+            break;
+        if (n->m >= n->n && n->m > tiles->mr)
+            n->m = (n->m + 1) / 2;
+        else if (n->n > tiles->nr)
+            n->n = (n->n + 1) / 2;
+        else
+            break;
+        n->m = tsr_round_up(n->m, tiles->mr);
+        n->n = tsr_round_up(n->n, tiles->nr);
+    }
+    n->m = tsr_round_up(n->m, tiles->mr);
+    n->n = tsr_round_up(n->n, tiles->nr);
+}
+
 static void cut(nest *n, int threads)
 {
     const tsr_gemm_args *g = n->job->args;
-    const tsr_tiles *tiles = n->job->tiles;
-    n->region_m = n->narrow ? least(g->m, NARROW_REGION) : g->m;
-    n->region_n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS);
-    for (;;) {
-        n->grid_m = (g->m + n->region_m - 1) / n->region_m;
-        n->grid_n = (g->n + n->region_n - 1) / n->region_n;
-        const double ops = work_of((double)n->region_m, (double)n->region_n, (double)g->k);
-        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * MIN_TASK_OPS)
-            break;
-        if (n->region_m >= n->region_n && n->region_m > tiles->mr)
-            n->region_m = (n->region_m + 1) / 2;
-        else if (n->region_n > tiles->nr)
-            n->region_n = (n->region_n + 1) / 2;
-        else
-            break;
-        n->region_m = tsr_round_up(n->region_m, tiles->mr);
-        n->region_n = tsr_round_up(n->region_n, tiles->nr);
-    }
-    n->region_n = tsr_round_up(n->region_n, tiles->nr);
-    n->region_m = tsr_round_up(n->region_m, tiles->mr);
+    tsr_regions r = {.m = n->narrow ? least(g->m, NARROW_REGION) : g->m,
+                     .n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS)};
+    tsr_cut_regions(g, n->job->tiles, threads, MIN_TASK_OPS, &r);
+    n->region_m = r.m;
+    n->region_n = r.n;
+    n->grid_m = r.grid_m;
+    n->grid_n = r.grid_n;
+}
+
+static long long most_rows_of_block(const tsr_job *job, long long kc)
+{
+    const int mr = job->tiles->mr;
+    const long long most = job->device->l2_bytes / 2 / (kc * job->wide_bytes) / mr * mr;
+    return most < LEAST_MC ? LEAST_MC : least(most, MOST_MC);
 }
 
 /* Rows of a block: a region's rows in equal parts, as few as leave a block of A half of L2. */
 static long long rows_of_block(const nest *n, long long rows)
 {
-    const tsr_job *job = n->job;
-    const int mr = job->tiles->mr;
-    long long most = job->device->l2_bytes / 2 / (n->kc * job->wide_bytes) / mr * mr;
-    most = most < LEAST_MC ? LEAST_MC : least(most, MOST_MC);
-    const long long parts = (rows + most - 1) / most;
-    return tsr_round_up((rows + parts - 1) / parts, mr);
+    const long long most = most_rows_of_block(n->job, n->kc), parts = (rows + most - 1) / most;
+    return tsr_round_up((rows + parts - 1) / parts, n->job->tiles->mr);
 }
 
 /* Which operands are packed, and the memory that takes. */
@@ -332,10 +318,17 @@ static void choose(nest *n)
         n->b = B_DIRECT;
     else
         n->b = rows <= n->mc ? B_PANEL : B_SLAB;
+    if (tsr_is_mostly_results(job, n->kc) && n->b >= B_PANEL &&
+        n->region_n * n->kc * job->wide_bytes <= job->device->l2_bytes / 2) {
+        n->b = B_SLAB;
+        n->mc = job->tiles->mr;
+    }
     if (!job->packed_a && !n->a_direct)
         n->a_bytes = (size_t)(n->mc * n->kc * job->wide_bytes);
     if (n->b == B_SLAB)
         n->b_bytes = (size_t)(n->region_n * n->kc * job->wide_bytes);
+    else if (n->b == B_PANEL && n->kc * job->tiles->nr * job->wide_bytes > PANEL_BYTES)
+        n->b_bytes = (size_t)(n->kc * job->tiles->nr * job->wide_bytes);
     if (n->narrow)
         n->sum_bytes = (size_t)(n->region_m * n->region_n * job->wide_bytes);
     n->a_bytes = (size_t)tsr_round_up((long long)n->a_bytes, 64);
@@ -355,16 +348,22 @@ static int writes_past_caches(const tsr_job *job)
            (double)g->m * (double)g->n * (double)g->batch * (double)element > (double)job->device->l3_bytes;
 }
 
+static nest plan_nest(const tsr_job *job, int threads)
+{
+    nest n = {.job = job, .kc = tsr_k_block(job->kc, job->args->k), .narrow = job->element_bytes != job->wide_bytes};
+    cut(&n, threads);
+    choose(&n);
+    n.stream = writes_past_caches(job);
+    return n;
+}
+
 tsr_status tsr_nest(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
-    nest n = {.job = job, .kc = tsr_k_block(job->tiles, g->k), .narrow = job->element_bytes != job->wide_bytes};
     const double ops = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch;
     const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
-    cut(&n, threads);
-    choose(&n);
-    n.stream = writes_past_caches(job);
+    nest n = plan_nest(job, threads);
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
     if (n.slot_bytes) {
@@ -376,4 +375,23 @@ tsr_status tsr_nest(const tsr_job *job)
     if (n.scratch)
         tsr_scratch_give(&device->scratch, n.scratch);
     return TSR_OK;
+}
+
+/* What choose() may ask for, whatever it packs. */
+size_t tsr_nest_most_bytes(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    const long long kc = tsr_k_block(job->kc, g->k), wide = job->wide_bytes;
+    const long long m = tsr_round_up(g->m, job->tiles->mr), n = tsr_round_up(g->n, job->tiles->nr);
+    const long long a = least(m, most_rows_of_block(job, kc)) * kc * wide, b = n * kc * wide;
+    const long long sums = least(m, NARROW_REGION + job->tiles->mr) * least(n, NARROW_REGION + job->tiles->nr) * wide;
+    return (size_t)tsr_round_up(tsr_round_up(a, 64) + b + sums, 4096);
+}
+
+void tsr_nest_in(const tsr_job *job, char *scratch)
+{
+    nest n = plan_nest(job, 1);
+    n.scratch = scratch;
+    for (long long i = 0; i < n.grid_m * n.grid_n * job->args->batch; i++)
+        task(&n, i, 0);
 }

@@ -47,7 +47,7 @@ static void pack_tiles(const tsr_isa *isa, tsr_dtype dtype, const operand *o, lo
 {
     const tsr_store *store = &isa->store[dtype];
     const long long element_bytes = (long long)tsr_dtype_bytes(dtype), row_bytes = o->as->ld * element_bytes;
-    const long long block = tsr_k_block(tsr_tiles_of(isa, dtype), k);
+    const long long block = tsr_k_block(tsr_kc_of(isa, tsr_isa_pairs(isa) != NULL, dtype), k);
     for (long long p = 0; p < k; p += block) {
         const long long steps = k - p < block ? k - p : block;
         for (long long j = 0; j < o->span; j += o->width) {
@@ -56,6 +56,8 @@ static void pack_tiles(const tsr_isa *isa, tsr_dtype dtype, const operand *o, lo
                 store->pack_columns(to, o->width, n, steps, data + j * row_bytes + p * element_bytes, row_bytes);
             else
                 store->pack_rows(to, o->width, n, steps, data + p * row_bytes + j * element_bytes, row_bytes);
+            if (tsr_is_swapped(isa, dtype))
+                tsr_swap_steps(to, (size_t)(o->width * tsr_wide_bytes(dtype)), steps);
             to += o->width * steps * tsr_wide_bytes(dtype);
         }
     }

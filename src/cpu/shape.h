@@ -3,6 +3,8 @@
 #ifndef TSR_CPU_SHAPE_H
 #define TSR_CPU_SHAPE_H
 
+#include <string.h>
+
 #include "core/row.h"
 #include "cpu/micro.h"
 
@@ -43,13 +45,37 @@ static inline long long tsr_round_up(long long value, long long unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* Steps of K between two write-backs: K in equal parts, as many as bring them nearest to tiles->kc, rounded up to 8. At
- * most TSR_MOST_STEPS(tiles->kc). */
+/* Steps of K that are about right between two write-backs. `pairs`: the processor multiplies pairs of bf16. */
+static inline int tsr_kc_of(const tsr_isa *isa, int pairs, tsr_dtype dtype)
+{
+    return dtype == TSR_BF16 && pairs ? TSR_PAIRS_KC : tsr_tiles_of(isa, dtype)->kc;
+}
+
+/* 1 if of each two steps of K the later is added first: bf16, with an instruction set that has processors which
+ * multiply pairs of them, on all its processors. */
+static inline int tsr_is_swapped(const tsr_isa *isa, tsr_dtype dtype)
+{
+    return dtype == TSR_BF16 && isa->pairs;
+}
+
+/* Makes that of a packed panel; a last single step stays. */
+static inline void tsr_swap_steps(char *panel, size_t row_bytes, long long steps)
+{
+    char row[256];
+    for (long long p = 0; p + 2 <= steps; p += 2, panel += 2 * row_bytes) {
+        memcpy(row, panel, row_bytes);
+        memcpy(panel, panel + row_bytes, row_bytes);
+        memcpy(panel + row_bytes, row, row_bytes);
+    }
+}
+
+/* Steps of K between two write-backs: K in equal parts, as many as bring them nearest to kc, rounded up to 8. At most
+ * TSR_MOST_STEPS(kc). */
 #define TSR_MOST_STEPS(kc) ((kc)*3 / 2)
 
-static inline long long tsr_k_block(const tsr_tiles *tiles, long long k)
+static inline long long tsr_k_block(int kc, long long k)
 {
-    const long long parts = (k + tiles->kc / 2) / tiles->kc;
+    const long long parts = (k + kc / 2) / kc;
     return parts <= 1 ? k : tsr_round_up((k + parts - 1) / parts, 8);
 }
 

@@ -25,10 +25,11 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
 {
     const tsr_cpu_device *cpu = device->impl;
     const tsr_dtype dtype = row->dtype_ab;
-    const int bytes = dtype == TSR_F64 ? 8 : 4;
+    const int wide_bytes = dtype == TSR_F64 ? 8 : 4, bytes = dtype == TSR_BF16 ? 2 : wide_bytes;
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const tsr_store *store = &cpu->isa->store[dtype];
-    if (tsr_shape_of(args->m, args->n, args->k, args->trans_b) == TSR_SHAPE_TILES)
+    const tsr_shape shape = tsr_shape_of(args->m, args->n, args->k, args->trans_b);
+    if (shape == TSR_SHAPE_TILES && dtype != TSR_BF16)
         return tsr_direct_at_once(tiles, store, args, bytes, device);
     const tsr_job job = {
         .args = args,
@@ -40,10 +41,11 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
         .packed_b = NULL,
         .threads = 1,
         .element_bytes = bytes,
-        .wide_bytes = bytes,
-        .bf16 = 0,
+        .wide_bytes = wide_bytes,
+        .kc = tiles->kc,
+        .swapped = 0,
     };
-    return tsr_stream_at_once(&job);
+    return shape == TSR_SHAPE_TILES ? cpu->pairs && tsr_pairs_at_once(&job) : tsr_stream_at_once(&job);
 }
 
 tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
@@ -66,7 +68,8 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
                          : dtype == TSR_F32 ? 4
                                             : 2,
         .wide_bytes = tsr_wide_bytes(dtype),
-        .bf16 = dtype == TSR_BF16,
+        .kc = tsr_kc_of(device->isa, device->has_pairs, dtype),
+        .swapped = tsr_is_swapped(device->isa, dtype),
     };
     if (!job.store->finish)
         return tsr_fail(TSR_INTERNAL, "row %s: cpu-tiled has no code for %s", row->instance, tsr_dtype_name(dtype));
@@ -76,6 +79,8 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
     }
     if (tsr_shape_of(g->m, g->n, g->k, g->trans_b) != TSR_SHAPE_TILES)
         return tsr_stream(&job);
+    if (dtype == TSR_BF16 && device->pairs && !job.packed_a && !job.packed_b)
+        return tsr_pairs_nest(&job);
     if (!tsr_direct_fits(&job))
         return tsr_nest(&job);
     tsr_direct(&job);

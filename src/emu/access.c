@@ -34,27 +34,34 @@ static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, con
 
 typedef enum global_kind { GLOBAL_READ, GLOBAL_WRITE, GLOBAL_REDUCTION } global_kind;
 
+/* The access is wrong; but a near miss of shared memory is called by that name. */
+static _Noreturn __attribute__((noinline, cold)) void
+fail_global(emu_thread *thread, emu_fault *fault, const void *address, size_t size, int is_write, const void *place)
+{
+    const emu_shared *shared = &thread->cta->shared;
+    if (tsr_emu_shared_is_near(shared, address)) {
+        *fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_SHARED};
+        fault->past_bytes = (long long)((uintptr_t)address - (uintptr_t)shared->bytes - thread->window);
+    }
+    fail(fault, address, size, is_write, place);
+}
+
 static __attribute__((noinline)) void global_access(emu_thread *thread, const void *address, size_t size,
                                                     global_kind kind, const void *place)
 {
     const int is_write = kind != GLOBAL_READ;
     emu_cta *cta = thread->cta;
-    emu_fault fault = {0};
-    if (tsr_emu_shared_is_near(&cta->shared, address)) {
-        fault = (emu_fault){.kind = EMU_OUTSIDE, .memory = EMU_SHARED};
-        fault.past_bytes = (long long)((uintptr_t)address - (uintptr_t)cta->shared.bytes - thread->window);
-        fail(&fault, address, size, is_write, place);
-    }
+    emu_fault fault; /* filled where something is wrong */
     if (cta->worker->launch->job->is_dependent && !tsr_emu_knows_grid_wait(thread)) {
         fault = (emu_fault){.kind = EMU_MISUSE, .rule = "global memory is used before griddepcontrol.wait"};
-        fail(&fault, address, size, is_write, place);
+        fail_global(thread, &fault, address, size, is_write, place);
     }
     const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
     const emu_global *global = &cta->worker->global;
     emu_claims *claims = &cta->worker->launch->claims;
     if (kind == GLOBAL_REDUCTION ? !tsr_emu_global_reduce(global, claims, address, size, &agent, &fault)
                                  : !tsr_emu_global_access(global, claims, address, size, is_write, &agent, &fault))
-        fail(&fault, address, size, is_write, place);
+        fail_global(thread, &fault, address, size, is_write, place);
 }
 
 static __attribute__((noinline, cold)) void misaligned(emu_thread *thread, const void *address, size_t size,
@@ -72,30 +79,52 @@ static __attribute__((noinline, cold)) void misaligned(emu_thread *thread, const
     fail(&fault, address, size, is_write, place);
 }
 
-INLINE void access(const void *address, size_t size, int is_write, int aligned, int is_traced, const void *place)
+/* Shared or global memory; all its cases. */
+static __attribute__((noinline)) void memory_access(emu_thread *thread, const void *address, size_t size, int is_write,
+                                                    int is_traced, const void *place)
 {
-    emu_thread *thread = tsr_emu_current;
     emu_shared *shared = &thread->cta->shared;
-    if (aligned && ((uintptr_t)address & (size - 1)) != 0)
-        misaligned(thread, address, size, is_write, place);
     const size_t inside = (uintptr_t)address - (uintptr_t)shared->bytes - thread->window;
     const size_t offset = inside + thread->window;
     if (inside >= thread->cta->window_bytes || thread->cta->window_bytes - inside < size) {
-        /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
-        if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
-            return;
         global_access(thread, address, size, is_write ? GLOBAL_WRITE : GLOBAL_READ, place);
-        if (__builtin_expect(is_traced && thread->cta->trace != NULL, 0))
-            tsr_emu_trace_access(thread, address, size, is_write, place);
-        return;
+    } else {
+        emu_fault fault;
+        const int good = is_write ? tsr_emu_shared_write(shared, offset, size, &thread->clock, &fault)
+                                  : tsr_emu_shared_read(shared, offset, size, &thread->clock, &fault);
+        if (!good)
+            fail(&fault, address, size, is_write, place);
     }
-    emu_fault fault;
-    const int good = is_write ? tsr_emu_shared_write(shared, offset, size, &thread->clock, &fault)
-                              : tsr_emu_shared_read(shared, offset, size, &thread->clock, &fault);
-    if (__builtin_expect(!good, 0))
-        fail(&fault, address, size, is_write, place);
     if (__builtin_expect(is_traced && thread->cta->trace != NULL, 0))
         tsr_emu_trace_access(thread, address, size, is_write, place);
+}
+
+/* An aligned access of whole words of shared memory, of which nothing is unusual. 0: something is, or may be. */
+INLINE int quick_access(const emu_thread *thread, const void *address, size_t size, int is_write)
+{
+    emu_cta *cta = thread->cta;
+    const size_t inside = (uintptr_t)address - (uintptr_t)cta->shared.bytes - thread->window;
+    if (inside >= cta->window_bytes || cta->window_bytes - inside < size || cta->trace != NULL)
+        return 0;
+    const size_t offset = inside + thread->window;
+    for (size_t i = 0; i < size; i += 4)
+        if (!(is_write ? tsr_emu_shared_write_quickly(&cta->shared, offset + i, &thread->clock)
+                       : tsr_emu_shared_read_quickly(&cta->shared, offset + i, &thread->clock)))
+            return 0; /* to do some words twice changes nothing */
+    return 1;
+}
+
+INLINE void access(const void *address, size_t size, int is_write, int aligned, int is_traced, const void *place)
+{
+    emu_thread *thread = tsr_emu_current;
+    if (aligned && ((uintptr_t)address & (size - 1)) != 0)
+        misaligned(thread, address, size, is_write, place);
+    /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
+    if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
+        return;
+    if (aligned && size % 4 == 0 && quick_access(thread, address, size, is_write))
+        return;
+    memory_access(thread, address, size, is_write, is_traced, place);
 }
 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)

@@ -48,17 +48,18 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     emu_thread *thread = tsr_emu_current;
     emu_shared *shared = &thread->cta->shared;
     const size_t offset = (uintptr_t)to - (uintptr_t)shared->bytes;
-    emu_fault fault = {.kind = EMU_MISUSE};
+    const char *rule = NULL;
+    emu_fault fault; /* filled where something is wrong: it is large */
     if (bytes != 4 && bytes != 8 && bytes != 16)
-        fault.rule = "cp.async of other than 4, 8 or 16 bytes";
+        rule = "cp.async of other than 4, 8 or 16 bytes";
     else if (from_bytes > bytes)
-        fault.rule = "cp.async: more bytes from the source than are copied";
+        rule = "cp.async: more bytes from the source than are copied";
     else if (offset >= shared->count || shared->count - offset < bytes)
-        fault.rule = "cp.async: the target is not in the CTA's shared memory";
+        rule = "cp.async: the target is not in the CTA's shared memory";
     else if (offset % bytes != 0 || (from_bytes > 0 && (uintptr_t)from % bytes != 0))
-        fault.rule = "cp.async: source and target must be multiples of the copy's size";
-    if (fault.rule)
-        tsr_emu_fail_thread(&fault, place);
+        rule = "cp.async: source and target must be multiples of the copy's size";
+    if (rule)
+        tsr_emu_break(rule, place);
     if (from_bytes)
         tsr_emu_check(from, from_bytes, 0, place);
     if (!tsr_emu_shared_start_copy(shared, offset, bytes, &thread->clock, &fault)) {

@@ -47,8 +47,8 @@ typedef struct emu_fault {
     long long
         past_bytes; /* EMU_OUTSIDE: bytes after the operand's end, negative before its start; shared: from start */
 
-    const char *rule;  /* EMU_MISUSE: a static string */
-    char waiting[256]; /* EMU_DEADLOCK: where the threads are */
+    const char *rule;    /* EMU_MISUSE: a static string */
+    const char *waiting; /* EMU_DEADLOCK: where the threads are, in the worker */
 } emu_fault;
 
 /* Stores the message of the fault for the calling thread. */

@@ -37,6 +37,12 @@ void tsr_fiber_adopt(tsr_fiber *fiber);
 /* Stops `from`, the running fiber, and goes on in `to`. With `ended`, nobody will ever switch back to `from`. */
 void tsr_fiber_switch(tsr_fiber *from, tsr_fiber *to, int ended);
 
+/* The fiber will soon go on. */
+static inline void tsr_fiber_prefetch(const tsr_fiber *fiber)
+{
+    __builtin_prefetch(fiber->sp);
+}
+
 /* First thing that an entry function calls. */
 void tsr_fiber_entered(void);
 

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 /* 64-bit division is slow on many processors, and most offsets fit in 32 bits. */
-static long long divide(long long a, long long b)
+static inline long long divide(long long a, long long b)
 {
     if (((unsigned long long)a | (unsigned long long)b) >> 32 == 0)
         return (uint32_t)a / (uint32_t)b;
@@ -93,9 +93,10 @@ static void *map_zeroes(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-int tsr_emu_claims_make(emu_claims *claims, const emu_global *global)
+int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, int n_workers)
 {
     const long long words = (element_count(&global->operands[EMU_WORKSPACE]) + 3) / 4;
+    claims->is_shared = n_workers > 1;
     claims->d_bytes = (size_t)element_count(&global->operands[EMU_D]) * sizeof *claims->d;
     claims->workspace_bytes = (size_t)words * 2 * sizeof *claims->workspace;
     claims->d = map_zeroes(claims->d_bytes);
@@ -118,7 +119,8 @@ typedef struct location {
 } location;
 
 /* Finds the row of problem `batch` that holds `element`, counted from the operand's start. */
-static void locate_in(const emu_operand *o, long long batch, long long element, long long end_bytes, location *out)
+static inline void locate_in(const emu_operand *o, long long batch, long long element, long long end_bytes,
+                             location *out)
 {
     const long long rest = element - batch * o->batch_stride;
     out->batch = batch;
@@ -129,7 +131,7 @@ static void locate_in(const emu_operand *o, long long batch, long long element, 
 
 /* 0 if the address is not between the operand's first and last byte. Problems may interleave or coincide: then any that
  * holds the access will do. */
-static int locate(const emu_operand *o, uintptr_t address, size_t size, location *out)
+static inline int locate(const emu_operand *o, uintptr_t address, size_t size, location *out)
 {
     const uintptr_t offset = address - o->base;
     if (offset >= (uintptr_t)o->span_bytes)
@@ -248,14 +250,24 @@ static int fill_race(const emu_operand *o, const location *at, const emu_agent *
     return 0;
 }
 
+/* The claim that was there; the new one takes its place. A worker that is alone needs no locked bus for that. */
+static inline uint64_t exchange(const emu_claims *claims, _Atomic uint64_t *claim, uint64_t mine)
+{
+    if (claims->is_shared)
+        return atomic_exchange_explicit(claim, mine, memory_order_relaxed);
+    const uint64_t old = atomic_load_explicit(claim, memory_order_relaxed);
+    atomic_store_explicit(claim, mine, memory_order_relaxed);
+    return old;
+}
+
 /* One element of D. Claims are only ever compared, so relaxed order is enough. Of different CTAs even two reads are too
  * many, since one of them must write. */
-static int claim_element(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
-                         int is_write, int is_atomic, emu_fault *fault)
+static inline int claim_element(emu_claims *claims, const emu_operand *o, const location *at, const emu_agent *agent,
+                                int is_write, int is_atomic, emu_fault *fault)
 {
     const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
     _Atomic uint64_t *claim = &claims->d[(at->batch * o->rows + at->row) * o->columns + at->column];
-    const uint64_t old = atomic_exchange_explicit(claim, mine, memory_order_relaxed);
+    const uint64_t old = exchange(claims, claim, mine);
     if (old == 0 || old == mine || (is_atomic && (old & CLAIM_ATOMIC)))
         return 1;
     const int old_is_write = (old & CLAIM_WRITE) != 0;
@@ -270,8 +282,8 @@ static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, con
 {
     _Atomic uint64_t *written = &claims->workspace[at->column / 4 * 2], *read = written + 1;
     const uint64_t mine = claim_word(agent, is_write) | (uint64_t)(is_atomic ? CLAIM_ATOMIC : 0);
-    const uint64_t old = is_write ? atomic_exchange_explicit(written, mine, memory_order_relaxed)
-                                  : atomic_load_explicit(written, memory_order_relaxed);
+    const uint64_t old =
+        is_write ? exchange(claims, written, mine) : atomic_load_explicit(written, memory_order_relaxed);
     if (old == 0 && !is_write && !is_atomic) {
         *fault = (emu_fault){.kind = EMU_POISON, .memory = EMU_GLOBAL};
         fill_name(o, at, fault);
@@ -281,7 +293,7 @@ static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, con
         return fill_race(o, at, agent, old, 1, fault);
     if (is_atomic)
         return 1;
-    const uint64_t reader = atomic_exchange_explicit(read, is_write ? 0 : mine, memory_order_relaxed);
+    const uint64_t reader = exchange(claims, read, is_write ? 0 : mine);
     if (is_write && reader != 0 && !has_seen(agent, reader))
         return fill_race(o, at, agent, reader, 0, fault);
     return 1;

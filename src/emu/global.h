@@ -34,13 +34,14 @@ typedef struct emu_global {
 typedef struct emu_claims {
     _Atomic uint64_t *d, *workspace;
     size_t d_bytes, workspace_bytes;
+    int is_shared; /* by several workers */
 } emu_claims;
 
 /* What the job's arguments allow. */
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job);
 
 /* 0 when out of memory; tsr_emu_claims_free is right all the same. */
-int tsr_emu_claims_make(emu_claims *claims, const emu_global *global);
+int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, int n_workers);
 void tsr_emu_claims_free(emu_claims *claims);
 
 /* Who makes an access, for claims. */

@@ -109,7 +109,8 @@ struct emu_worker {
     emu_cta *resident, *free; /* slots */
     atomic_llong idle_at;     /* the launch's progress when all resident CTAs were last found waiting; -1: never */
     emu_global global;
-    emu_fault fault; /* the first that this worker met */
+    emu_fault fault;   /* the first that this worker met */
+    char waiting[256]; /* of a deadlock: where the threads are */
 };
 
 struct emu_launch {

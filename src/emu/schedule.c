@@ -63,6 +63,8 @@ static void go_on(emu_thread *self, int ended)
     if (next == self)
         return;
     tsr_emu_current = next;
+    if (cta->ready_count > 0) /* stacks are many, and seldom in the first cache: the one after next is asked for */
+        tsr_fiber_prefetch(&cta->threads[cta->ready[cta->ready_first]].fiber);
     tsr_fiber_switch(&self->fiber, next ? &next->fiber : &cta->worker->scheduler, ended);
 }
 
@@ -144,7 +146,10 @@ void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
     for (unsigned i = 0; i < n_threads && !first_waiting; i++)
         if (cta->threads[i].state != EMU_ENDED)
             first_waiting = &cta->threads[i];
-    *fault = (emu_fault){.kind = EMU_DEADLOCK, .cta = cta->number};
+    char *text = cta->worker->waiting;
+    const size_t text_bytes = sizeof cta->worker->waiting;
+    text[0] = '\0';
+    *fault = (emu_fault){.kind = EMU_DEADLOCK, .cta = cta->number, .waiting = text};
     if (!first_waiting)
         return;
     fault->thread = first_waiting->id;
@@ -152,7 +157,7 @@ void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
 
     static const char *const states[] = {"poll at ", "wait at ", "wait at ", "wait at ", "wait at ", "ended"};
     size_t used = 0;
-    for (unsigned i = 0; i < n_threads && used < sizeof fault->waiting - 1; i++) {
+    for (unsigned i = 0; i < n_threads && used < text_bytes - 1; i++) {
         const emu_thread *thread = &cta->threads[i];
         unsigned alike = 0, is_first = 1;
         for (unsigned j = 0; j < n_threads; j++) {
@@ -166,9 +171,9 @@ void tsr_emu_describe_deadlock(const emu_cta *cta, emu_fault *fault)
             continue;
         char place[128];
         tsr_emu_place(thread->place, place, sizeof place);
-        const int written = snprintf(fault->waiting + used, sizeof fault->waiting - used, "%s%u %s%s (first: %u, %u)",
-                                     used ? "; " : "", alike, states[thread->state],
-                                     thread->state == EMU_ENDED ? "" : place, thread->idx.x, thread->idx.y);
+        const int written =
+            snprintf(text + used, text_bytes - used, "%s%u %s%s (first: %u, %u)", used ? "; " : "", alike,
+                     states[thread->state], thread->state == EMU_ENDED ? "" : place, thread->idx.x, thread->idx.y);
         used += written > 0 ? (size_t)written : 0;
     }
 }

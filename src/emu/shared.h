@@ -68,6 +68,31 @@ void tsr_emu_shared_barrier(emu_shared *shared);
 int tsr_emu_shared_read(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 
+/* The usual case of the same for a whole word, offset a multiple of 4: it was written before the last barrier, or by
+ * this thread, and nobody else read it since that barrier. 0: it is not so, nothing is recorded. */
+static inline int tsr_emu_shared_read_quickly(emu_shared *shared, size_t offset, const emu_clock *clock)
+{
+    emu_shadow *shadow = &shared->words[offset / 4];
+    const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
+    const emu_stamp first = shared->time.first << EMU_STAMP_SHIFT, floor = shared->time.floor << EMU_STAMP_SHIFT;
+    if ((written - first >= floor - first && written != mine) || (read >= floor && read != mine))
+        return 0;
+    shadow->read = mine;
+    return 1;
+}
+
+static inline int tsr_emu_shared_write_quickly(emu_shared *shared, size_t offset, const emu_clock *clock)
+{
+    emu_shadow *shadow = &shared->words[offset / 4];
+    const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
+    const emu_stamp floor = shared->time.floor << EMU_STAMP_SHIFT;
+    if ((written >= floor && written != mine) || (read >= floor && read != mine))
+        return 0;
+    shadow->written = mine;
+    shadow->read = 0;
+    return 1;
+}
+
 /* An atomic operation reads and writes; two of them do not race. */
 int tsr_emu_shared_atomic(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 

@@ -7,12 +7,20 @@
 #include "emu/machine.h"
 #include "emu/sanitizer.h"
 
-enum { POOL_SLOTS = 32 };
+/* Products that pad their operands run two kernels in turn. */
+enum { POOL_SHAPES = 3, POOL_SLOTS = 32 };
+
+/* Slots of one shape. */
+typedef struct emu_shelf {
+    emu_cta *slots;
+    int count;
+    unsigned long long used; /* 0: the shelf is free */
+} emu_shelf;
 
 struct tsr_emu_pool {
     pthread_mutex_t lock;
-    emu_cta *slots; /* all of one shape */
-    int count;
+    emu_shelf shelves[POOL_SHAPES];
+    unsigned long long uses;
     const tsr_allocator *allocator;
 };
 
@@ -39,7 +47,8 @@ void tsr_emu_pool_free(tsr_emu_pool *pool)
 {
     if (!pool)
         return;
-    free_list(pool->slots);
+    for (int i = 0; i < POOL_SHAPES; i++)
+        free_list(pool->shelves[i].slots);
     pthread_mutex_destroy(&pool->lock);
     tsr_free(pool->allocator, pool);
 }
@@ -50,42 +59,60 @@ static int same_shape(const emu_shape *a, const emu_shape *b)
            a->shared_bytes == b->shared_bytes && a->is_hopper == b->is_hopper && a->allocator == b->allocator;
 }
 
-/* One of this shape, NULL if there is none. Slots of another shape are let go: the kernel has changed. */
+/* The shelf of this shape, or else the one that was not used for longest. */
+static emu_shelf *find_shelf(tsr_emu_pool *pool, const emu_shape *shape)
+{
+    emu_shelf *oldest = &pool->shelves[0];
+    for (int i = 0; i < POOL_SHAPES; i++) {
+        emu_shelf *shelf = &pool->shelves[i];
+        if (shelf->count > 0 && same_shape(&shelf->slots->shape, shape))
+            return shelf;
+        if (shelf->used < oldest->used)
+            oldest = shelf;
+    }
+    return oldest;
+}
+
 static emu_cta *take(tsr_emu_pool *pool, const emu_shape *shape)
 {
-    emu_cta *slot, *others = NULL;
     pthread_mutex_lock(&pool->lock);
-    if (pool->slots && !same_shape(&pool->slots->shape, shape)) {
-        others = pool->slots;
-        pool->slots = NULL;
-        pool->count = 0;
-    }
-    slot = pool->slots;
+    emu_shelf *shelf = find_shelf(pool, shape);
+    emu_cta *slot = shelf->count > 0 && same_shape(&shelf->slots->shape, shape) ? shelf->slots : NULL;
     if (slot) {
-        pool->slots = slot->next;
-        pool->count--;
+        shelf->slots = slot->next;
+        if (--shelf->count == 0)
+            *shelf = (emu_shelf){0};
     }
     pthread_mutex_unlock(&pool->lock);
-    free_list(others);
     return slot;
 }
 
+/* Slots of a shape that was not used for long make room for those of a new one. */
 void tsr_emu_slot_keep(emu_cta *slot, tsr_emu_pool *pool)
 {
-    int kept = 0;
+    emu_cta *unwanted = NULL;
     tsr_emu_watch_free(slot);
-    if (pool) {
-        pthread_mutex_lock(&pool->lock);
-        if (pool->count < POOL_SLOTS && (!pool->slots || same_shape(&pool->slots->shape, &slot->shape))) {
-            slot->next = pool->slots;
-            pool->slots = slot;
-            pool->count++;
-            kept = 1;
-        }
-        pthread_mutex_unlock(&pool->lock);
-    }
-    if (!kept)
+    if (!pool) {
         tsr_emu_slot_free(slot);
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    emu_shelf *shelf = find_shelf(pool, &slot->shape);
+    if (shelf->count > 0 && !same_shape(&shelf->slots->shape, &slot->shape)) {
+        unwanted = shelf->slots;
+        *shelf = (emu_shelf){0};
+    }
+    shelf->used = ++pool->uses;
+    if (shelf->count < POOL_SLOTS) {
+        slot->next = shelf->slots;
+        shelf->slots = slot;
+        shelf->count++;
+    } else {
+        slot->next = unwanted;
+        unwanted = slot;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    free_list(unwanted);
 }
 
 void tsr_emu_slot_free(emu_cta *cta)

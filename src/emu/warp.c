@@ -27,11 +27,8 @@ static int meet(emu_thread *self, unsigned mask, tsr_emu_warp_function *function
     emu_thread *warp = &cta->threads[self->id & ~31u];
     uint32_t *waiting = &cta->warps[self->id / 32];
     mask &= existing_lanes(self);
-    emu_fault fault = {.kind = EMU_MISUSE};
-    if (!(mask >> self->id % 32 & 1)) {
-        fault.rule = "a lane is not in its own mask";
-        tsr_emu_fail_thread(&fault, place);
-    }
+    if (!(mask >> self->id % 32 & 1))
+        tsr_emu_break("a lane is not in its own mask", place);
     self->state = EMU_AT_WARP;
     self->place = place;
     self->warp_mask = mask;
@@ -43,10 +40,8 @@ static int meet(emu_thread *self, unsigned mask, tsr_emu_warp_function *function
         return 0;
     }
     for (unsigned lane = 0; lane < 32; lane++)
-        if ((mask >> lane & 1) && warp[lane].warp_function != function) {
-            fault.rule = "lanes of one warp met in different instructions";
-            tsr_emu_fail_thread(&fault, place);
-        }
+        if ((mask >> lane & 1) && warp[lane].warp_function != function)
+            tsr_emu_break("lanes of one warp met in different instructions", place);
     return 1;
 }
 
@@ -77,10 +72,8 @@ void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands
     tsr_emu_watch_pause(self, 1);
     const char *rule = function(lanes, self->warp_mask);
     tsr_emu_watch_pause(self, 0);
-    if (rule) {
-        emu_fault fault = {.kind = EMU_MISUSE, .rule = rule};
-        tsr_emu_fail_thread(&fault, self->place);
-    }
+    if (rule)
+        tsr_emu_break(rule, self->place);
     release(self);
 }
 

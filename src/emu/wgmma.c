@@ -13,7 +13,7 @@ enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N, MOST_K = EMU_TENSOR_MOST_K }
 /* Of a warp group: its tiles of accumulators, and the operands of the product at hand. */
 struct emu_tensor_work {
     float tiles[EMU_ACCUMULATORS][TILE_FLOATS];
-    float a_significands[EMU_WGMMA_M * MOST_K], b_significands[MOST_K * EMU_WGMMA_MAX_N];
+    float a_values[EMU_WGMMA_M * MOST_K], b_values[MOST_K * EMU_WGMMA_MAX_N];
     int a_exponents[EMU_WGMMA_M * MOST_K], b_exponents[MOST_K * EMU_WGMMA_MAX_N];
 };
 
@@ -148,15 +148,14 @@ void tsr_emu_wgmma_commit(void)
 
 /* Where a row of an operand goes: element i of the 16 bytes to index first + i * step. */
 typedef struct target {
-    const emu_parts *parts;
+    float *values;
     int first, step;
 } target;
 
 static void put_elements(const unsigned char *bytes, int count, tsr_emu_format format, int element_bytes, target to)
 {
     for (int i = 0; i < count; i++)
-        tsr_emu_take_apart(to.parts, to.first + i * to.step, tsr_emu_element(format, bytes + i * element_bytes),
-                           format);
+        to.values[to.first + i * to.step] = tsr_emu_element(format, bytes + i * element_bytes);
 }
 
 /* 16 bytes at a descriptor's address, read on behalf of the first lane of `warp`, judged by what that lane had seen
@@ -183,7 +182,7 @@ static void read_chunk(emu_thread *warp, unsigned index, const emu_descriptor *d
 }
 
 /* A as a[64][k]. Rows 16 w to 16 w + 15 are warp w's. */
-static void read_a(emu_thread *group, unsigned index, int k_end, const emu_parts *a)
+static void read_a(emu_thread *group, unsigned index, int k_end, float *a)
 {
     const emu_product *product = &group->hopper->products[index];
     const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
@@ -203,7 +202,7 @@ static void read_a(emu_thread *group, unsigned index, int k_end, const emu_parts
 
 /* The same from registers: register j of a thread has 4 bytes of row lane / 4 + 8 (j % 2), from byte 4 (lane % 4) + 16
  * (j / 2) of its 32 on (PTX ISA, "Register fragments for wgmma"). */
-static void read_register_a(const emu_thread *group, unsigned index, int k_end, const emu_parts *a)
+static void read_register_a(const emu_thread *group, unsigned index, int k_end, float *a)
 {
     for (int t = 0; t < EMU_GROUP_THREADS; t++) {
         const emu_product *product = &group[t].hopper->products[index];
@@ -218,7 +217,7 @@ static void read_register_a(const emu_thread *group, unsigned index, int k_end, 
 }
 
 /* B as b[k][256]. Every warp reads all of it; each in turn stands for the others, since A tells them apart. */
-static void read_b(emu_thread *group, unsigned index, int k_end, const emu_parts *b)
+static void read_b(emu_thread *group, unsigned index, int k_end, float *b)
 {
     const emu_product *product = &group->hopper->products[index];
     const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
@@ -310,7 +309,6 @@ static void check_descriptors(const emu_product *product)
 static void execute(emu_group *group, emu_thread *threads, unsigned count)
 {
     struct emu_tensor_work *work = group->work;
-    const emu_parts a = {work->a_significands, work->a_exponents}, b = {work->b_significands, work->b_exponents};
     const emu_product *last = NULL;
     for (unsigned i = 0; i < count; i++) {
         const emu_product *product = &threads[0].hopper->products[i];
@@ -323,14 +321,15 @@ static void execute(emu_group *group, emu_thread *threads, unsigned count)
         if (!product->accumulate)
             memset(sum, 0, TILE_FLOATS * sizeof *sum);
         if (product->a_in_registers)
-            read_register_a(threads, i, k, &a);
+            read_register_a(threads, i, k, work->a_values);
         else
-            read_a(threads, i, k, &a);
+            read_a(threads, i, k, work->a_values);
         if (!last || last->b != product->b || last->mn_major_b != product->mn_major_b || last->n != product->n ||
             last->type != product->type)
-            read_b(threads, i, k, &b);
-        tsr_emu_tensor_add(sum, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, EMU_WGMMA_M, product->n, k, type->a,
-                           type->to_f16);
+            read_b(threads, i, k, work->b_values);
+        const emu_factor a = {work->a_values, work->a_exponents, type->a},
+                         b = {work->b_values, work->b_exponents, type->b};
+        tsr_emu_tensor_add(sum, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, EMU_WGMMA_M, product->n, k, type->to_f16);
         last = product;
     }
 }

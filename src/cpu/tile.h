@@ -1,0 +1,78 @@
+/* Products whose D is one column of register tiles: what every run of one problem shares, worked out once. */
+#ifndef TSR_CPU_TILE_H
+#define TSR_CPU_TILE_H
+
+#include "core/device.h"
+#include "core/gemm_args.h"
+#include "cpu/micro.h"
+
+/* Rows cut into tiles of nearly equal height, the `higher` ones, by one, first. */
+typedef struct tsr_cut {
+    tsr_micro_run *run[2]; /* of the lower and of the higher tiles */
+    int count, least, higher;
+} tsr_cut;
+
+#define TSR_SHORT_K 64 /* with so few steps lower tiles, which the processor overlaps better */
+
+/* How M rows of a panel of columns are cut into tiles. */
+static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long long k, long long m)
+{
+    const int vectors = tsr_vectors_of(tiles, columns);
+    const int most = vectors == 2 && k <= TSR_SHORT_K ? tiles->rows[2] : tiles->rows[vectors - 1];
+    tsr_micro_run *const *run = tiles->width[vectors - 1][columns != vectors * tiles->lanes];
+    if (m <= most)
+        return (tsr_cut){.run = {run[m - 1], NULL}, .count = 1, .least = (int)m, .higher = 0};
+    const unsigned count = ((unsigned)m + (unsigned)most - 1) / (unsigned)most;
+    const int least = (int)((unsigned)m / count), higher = (int)m - least * (int)count;
+    return (tsr_cut){
+        .run = {run[least - 1], higher ? run[least] : NULL}, .count = (int)count, .least = least, .higher = higher};
+}
+
+/* Columns of the next panel: two vectors, three where they are the last; one alone keeps the loads too busy. */
+static inline int tsr_panel_columns(const tsr_tiles *tiles, long long left)
+{
+    return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
+}
+
+/* Runs the tiles; `tile` is the first one. Where the next row's part of D and C is. */
+static inline void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_next, int64_t c_next)
+{
+    for (int i = 0; i < cut->count; i++) {
+        const int is_higher = i < cut->higher, take = cut->least + is_higher;
+        cut->run[is_higher](tile);
+        tile->a = (const char *)tile->a + take * tile->a_row_bytes;
+        tile->d = (char *)tile->d + take * d_next;
+        if (tile->c)
+            tile->c = (const char *)tile->c + take * c_next;
+    }
+}
+
+typedef struct tsr_cpu_tile {
+    tsr_cut cut;            /* count 0: D needs more than that, or is done by code of its own */
+    tsr_micro micro;        /* without pointers and factors */
+    int turned;             /* the tiles take B for A and A for B */
+    int64_t d_next, c_next; /* bytes from a tile's row to the next one's part of D and C */
+} tsr_cpu_tile;
+
+/* For M, N and K above 0, one problem, whatever pointers and factors (bf16 has no such tiles: count 0); with the
+ * instruction set that the device has now. */
+void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out);
+
+/* cut.count is not 0, alpha is not 0; with beta = 0 C is not read. */
+static inline void tsr_cpu_tile_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d,
+                                    double alpha, double beta)
+{
+    tsr_micro micro = tile->micro;
+    micro.a = tile->turned ? b : a;
+    micro.b = tile->turned ? a : b;
+    micro.c = c;
+    micro.d = d;
+    micro.alpha = alpha;
+    micro.beta = beta;
+    if (tile->cut.count == 1)
+        tile->cut.run[0](&micro);
+    else
+        tsr_cut_run(&tile->cut, &micro, tile->d_next, tile->c_next);
+}
+
+#endif
