@@ -300,13 +300,15 @@ TSR_DEVICE void store_lines(const tsr_gemm_args *args, const walk *w, long long 
         }
         return;
     }
-    TSR_UNROLL_BY(4)
-    for (int at = lane; at < LINES * WN; at += 32) {
-        const int line = at / WN;
+    TSR_UNROLL_BY(2)
+    for (int line = 0; line < LINES; line++) {
         const long long d_row = w->m + place_of(row + 4 * (line % LANES_M) + line / LANES_M, w->turn_a);
-        const long long d_col = (long long)w->n + col + at % WN;
-        if (d_row < args->m && d_col < args->n)
-            tsr_output(args, z, d_row, d_col, lines[line * PITCH + at % WN]);
+        if (d_row >= args->m)
+            continue;
+        TSR_UNROLL
+        for (int e = 0; e < WN; e += 32)
+            if (w->n + col + e + lane < args->n)
+                tsr_output(args, z, d_row, (long long)w->n + col + e + lane, lines[line * PITCH + e + lane]);
     }
 }
 
