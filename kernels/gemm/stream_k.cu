@@ -42,7 +42,6 @@
  * Measured on an H200, 2026-11-21: 2176 x 2048 x 2048 in 390 us instead of 469 uncut (cuBLAS 475), 16 x 4096 x 4096 in
  * 34 us (79), 64 x 4096 x 14336 in 172 us (173). */
 #include "ptx/atomic.h"
-#include "ptx/grid.h"
 #include "tile/raster.h"
 #include "tile/warp_product.h"
 
@@ -121,8 +120,6 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const unsigned dealt = (unsigned)(tiles_m * tiles_n * args.batch) - (gridDim.x - units);
     const unsigned all = dealt * steps;
 
-    tsr_grid_launch_dependents();
-    tsr_grid_wait();
     unsigned index = dealt + blockIdx.x - units, first = 0, left = steps;
     if (blockIdx.x < units) {
         const unsigned begin = unit_begin(blockIdx.x, all, units);

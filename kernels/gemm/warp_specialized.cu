@@ -346,7 +346,9 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         }
         tsr_mbarrier_fence_init();
     }
-    tsr_grid_launch_dependents();
+    /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are dealt out unevenly. */
+    if (CTAS == 1)
+        tsr_grid_launch_dependents();
     tsr_barrier();
     tsr_grid_wait();
 

@@ -40,7 +40,6 @@
  *
  * Measured on an H200, 2026-11-21: 128 x 256 x 16: 46.7 TFLOP/s at 2048, 48.4 at 4096, 49.4 at 8192: 0.95, 0.97 and
  * 1.04 of cuBLAS. 128 x 128 x 8 with TM x TN = 8 x 16: 46.9, 47.6, 48.0. */
-#include "ptx/grid.h"
 #include "tile/raster.h"
 #include "tile/warp_product.h"
 
@@ -51,8 +50,6 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         tile_raster(blockIdx.x, (unsigned)((args.m + BM - 1) / BM), (unsigned)((args.n + BN - 1) / BN), BAND);
     const long long row0 = (long long)place.m * BM, col0 = (long long)place.n * BN;
 
-    tsr_grid_launch_dependents();
-    tsr_grid_wait();
     for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
         tile_stream a =
             tile_stream_open((const elem *)args.a + z * args.batch_a, args.lda, !args.trans_a, row0, args.m, BM);

@@ -35,7 +35,6 @@
  * at 4096, perf/LOG.md. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
-#include "ptx/grid.h"
 #include "tile/fragment.h"
 #include "tile/raster.h"
 
@@ -112,8 +111,6 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const unsigned tiles = (unsigned)((args.k + BK - 1) / BK);
     const int last_depth = (int)(args.k - (long long)(tiles - 1) * BK);
 
-    tsr_grid_launch_dependents();
-    tsr_grid_wait();
     for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
         quad_stream a, b;
         a.row = thread / (BK / 4);

@@ -133,7 +133,7 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
  * its SM multiplies nothing meanwhile but what other CTAs have. Constants: measured on an H200, perf/LOG.md. */
 void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.5; /* the latter two for each value of D */
+    const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
     const long long element = (long long)tsr_dtype_bytes(problem->d.dtype);
     const int by_quads = problem->d.ld * element % 16 == 0 && problem->d.align_bytes % 16 == 0;
     const double sms = device->cuda.sm_count, per_sm = ceil(count_ctas(row, problem) / sms);
