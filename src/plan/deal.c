@@ -53,7 +53,7 @@ static double sm_rate(const tsr_row *row, const tsr_device *device, double ctas)
  * writing their sums and reading those of the others, by the last CTA of a tile. */
 static double deal_ns(const tsr_row *row, const tsr_device *device, long long tiles, double steps, const deal *d)
 {
-    const double handover_ns = 6000, bytes_per_ns = 70; /* of an SM; measured on an H200, perf/LOG.md */
+    const double handover_ns = 6000, bytes_per_ns = 100; /* of an SM; measured on an H200, perf/LOG.md */
     const double sms = device->cuda.sm_count, slots = sms * row->sm_ctas;
     const double step_flops = 2.0 * row->bm * row->bn * row->bk;
     const double whole = (double)(tiles - d->dealt);
