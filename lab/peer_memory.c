@@ -14,7 +14,18 @@
 #include "lab/peer.h"
 
 /* Ways to go over the bytes. Prefetchers like some number of streams best, which one differs between machines. */
-enum { READ_1, READ_4, READ_8, READ_WAYS, WRITE_PAST_CACHES = 0, WRITE, WRITE_WAYS, LINE = 64, SPANS = 3, WORKERS = 255 };
+enum {
+    READ_1,
+    READ_4,
+    READ_8,
+    READ_WAYS,
+    WRITE_PAST_CACHES = 0,
+    WRITE,
+    WRITE_WAYS,
+    LINE = 64,
+    SPANS = 3,
+    WORKERS = 255
+};
 
 typedef long long lane __attribute__((vector_size(16), may_alias));
 

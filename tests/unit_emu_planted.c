@@ -51,6 +51,7 @@ enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
     X(cluster_send, 7, 2, 2, 128, "or without fence.mbarrier_init")                                   \
     X(cluster_send, 8, 2, 2, 128, "size must be a multiple of 16 bytes")                              \
     X(cluster_send, 9, 2, 2, 128, "more bytes come to an mbarrier than its phase was told to expect") \
+    X(cluster_send, 10, 2, 2, 128, "from shared memory must go to another CTA of the cluster")        \
     X(wgmma_tile, 1, 1, 1, 128, "with no wgmma.fence before")                                         \
     X(wgmma_tile, 2, 1, 1, 128, "ends before its wgmma products are waited for")                      \
     X(wgmma_tile, 3, 1, 1, 128, "ends before its wgmma products are waited for")                      \

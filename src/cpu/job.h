@@ -24,8 +24,8 @@ typedef struct tsr_job {
 static inline int tsr_is_mostly_results(const tsr_job *job, long long kc)
 {
     enum { FEW_STEPS = 64, TIMES_L2 = 4 };
-    return kc <= FEW_STEPS && (double)job->args->m * (double)job->args->n * job->element_bytes >
-                                  TIMES_L2 * (double)job->device->l2_bytes;
+    return kc <= FEW_STEPS &&
+           (double)job->args->m * (double)job->args->n * job->element_bytes > TIMES_L2 * (double)job->device->l2_bytes;
 }
 
 /* Small problems, M and N above 1, K above 0: 1 if tsr_direct takes the job, which gives the bits that tsr_nest gives.
