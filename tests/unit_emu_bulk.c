@@ -274,7 +274,7 @@ static void shared_memory_is_reduced(void **state)
     test_free(x);
 }
 
-/* Boxes that stick out above or below: what is outside is left out. */
+/* Boxes that stick out below, some of them: what is outside is left out. */
 static void tensors_are_reduced(void **state)
 {
     (void)state;
@@ -290,7 +290,7 @@ static void tensors_are_reduced(void **state)
         make_map(&maps.d, TSR_F64, 0, 8, x);
         run(NULL, 1, is_float ? bulk_tma_reduce_floats : bulk_tma_reduce_integers, &maps, x, 60 + is_float);
         for (int z = 0; z < CASES; z++) {
-            const int down = (z % 7 - 3) * 32;
+            const int down = (z % 5 < 3 ? 2 : 0) * 32;
             const number type = is_float ? floats[z % 4] : z % 2 ? S32 : U32;
             const tsr_reduction_operation operation =
                 is_float ? z % 4 < 2 ? (tsr_reduction_operation)(z / 4 % 3) : TSR_OPERATION_ADD

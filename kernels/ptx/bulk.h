@@ -33,9 +33,9 @@ TSR_DEVICE void tsr_bulk_load_multicast(unsigned to, const void *from, unsigned 
 #endif
 }
 
-/* cp.async.bulk, from this CTA's shared memory to that of another CTA of the cluster: `to` and `bar` are addresses in
- * the same CTA (tsr_cluster_map), whose barrier the bytes count down at. `from` must stay as it is until then. The PTX
- * ISA does not say so, but to its own shared memory a CTA must not send: an H200 calls that an illegal instruction. */
+/* cp.async.bulk, from this CTA's shared memory to that of any CTA of the cluster: `to` and `bar` are addresses in the
+ * same CTA (tsr_cluster_map), whose barrier the bytes count down at. `from` must stay as it is until then. An H200 lets a
+ * CTA send to itself if the launch has clusters, and calls it an illegal instruction if it has none. */
 TSR_DEVICE void tsr_bulk_send(unsigned to, unsigned from, unsigned bytes, unsigned bar)
 {
 #if TSR_EMU

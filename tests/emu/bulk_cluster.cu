@@ -1,5 +1,5 @@
 /* Clusters of 4 CTAs of 64 threads; CTA r of a cluster has row r of A (64 u32) in shared memory. D, by rows of 64:
- *   4 c + r        the sum of the cluster's rows, by additions that all CTAs send to the others (r < 3); and (r = 3) by
+ *   4 c + r        the sum of the cluster's rows, by additions that all CTAs send to all (r < 3); and (r = 3) by
  *                  reductions of D itself, which CTA 3 set to 0 before
  * and the workspace, by rows: what CTA r got from CTA r + 1 by tsr_bulk_send, and row 0 of the cluster by a multicast
  * of CTA 0. */
@@ -28,12 +28,12 @@ TSR_KERNEL_TMA(64, 4)
     unsigned *const mail = (unsigned *)args.workspace + (long long)blockIdx.x * 2 * N;
     const long long last = (long long)(blockIdx.x / 4 * 4 + 3) * args.ldd;
     (void)maps;
-    shared[OWN / 4 + x] = shared[SUM / 4 + x] = a[x];
-    shared[ZERO / 4 + x] = 0;
+    shared[OWN / 4 + x] = a[x];
+    shared[SUM / 4 + x] = shared[ZERO / 4 + x] = 0;
     if (x == 0) {
         tsr_mbarrier_init(bar, 1);
         tsr_mbarrier_fence_init();
-        tsr_mbarrier_arrive_expect(bar, 5 * BYTES);
+        tsr_mbarrier_arrive_expect(bar, 6 * BYTES);
     }
     tsr_fence_async_shared();
     tsr_barrier();
@@ -45,7 +45,7 @@ TSR_KERNEL_TMA(64, 4)
     tsr_cluster_arrive();
     tsr_cluster_wait();
     if (x == 0) {
-        for (unsigned r = (rank + 1) % 4; r != rank; r = (r + 1) % 4)
+        for (unsigned r = 0; r < 4; r++)
             tsr_bulk_reduce_send(tsr_cluster_map(base + SUM, r), base + OWN, BYTES, tsr_cluster_map(bar, r),
                                  TSR_REDUCE_ADD_U32);
         const unsigned before = (rank + 3) % 4;

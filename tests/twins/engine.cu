@@ -87,14 +87,14 @@ TSR_KERNEL(128)
         tsr_tma_commit();
         tsr_bulk_wait(0);
 #if defined(TWIN_tma_reduce_integers)
-        const int rows_down = z % 7 - 3; /* so that the box sticks out */
-        if (z % 2)                       /* s32: no inc, no dec */
+        const int rows_down = z % 5 < 3 ? 2 : 0; /* so that some boxes stick out */
+        if (z % 2)                               /* s32: no inc, no dec */
             tsr_tma_reduce_3d(&maps.b, base + FIRST, 0, rows_down, z,
                               (tsr_reduction_operation)(z / 2 % 6 < 3 ? z / 2 % 6 : z / 2 % 6 + 2));
         else
             tsr_tma_reduce_3d(&maps.a, base + FIRST, 0, rows_down, z, (tsr_reduction_operation)(z / 2 % 8));
 #elif defined(TWIN_tma_reduce_floats)
-        const int rows_down = z % 7 - 3, operation = z / 4 % 3;
+        const int rows_down = z % 5 < 3 ? 2 : 0, operation = z / 4 % 3;
         if (z % 4 == 0)
             tsr_tma_reduce_3d(&maps.a, base + FIRST, 0, rows_down, z, (tsr_reduction_operation)operation);
         else if (z % 4 == 1)
