@@ -201,6 +201,9 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_number(&json, "l2_lookup_sectors", p->l2_lookup_sectors);
     cli_json_number(&json, "l2_miss_sectors", p->l2_miss_sectors);
     cli_json_number(&json, "dram_bytes", p->dram_bytes);
+    cli_json_number(&json, "waits_per_cta", c->waits / (double)(c->ctas > 0 ? c->ctas : 1));
+    cli_json_number(&json, "waits_for_l2", c->l2_waits);
+    cli_json_number(&json, "waits_for_dram", c->dram_waits);
     cli_json_number(&json, "time_us", p->ns * 1e-3);
     cli_json_text(&json, "limiter", lab_limiter_names[p->limiter]);
     for (int i = 0; i < LAB_EIGHT; i++)

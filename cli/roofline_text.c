@@ -115,10 +115,17 @@ int cli_roofline_html(const cli_roof *roof, FILE *to)
         "<style>body{font:15px/1.45 system-ui,sans-serif;color:#1b1f24;background:#fff;max-width:960px;margin:0 auto;"
         "padding:12px} svg{width:100%%;height:auto} table{border-collapse:collapse;font-size:13px} "
         "td,th{padding:3px 10px 3px 0;text-align:left;border-top:1px solid #d3d9df;white-space:nowrap} "
-        ".wide{overflow-x:auto}</style></head>\n<body><h1>Roofline of %s</h1>\n<p>%s</p>\n",
+        ".wide{overflow-x:auto} "
+        /* On a phone the chart fills the screen with larger letters; its list of kernels, which the table repeats, is
+         * beyond the edge. */
+        "@media(max-width:640px){h1{font-size:22px;margin:4px 0} ul{padding-left:20px} .chart svg{width:169%%} "
+        ".chart .soft,.chart .rooftext,.chart .name{font-size:15.5px} .chart .axis,.chart .number{font-size:16px} "
+        ".chart .title{font-size:18px}}</style></head>\n<body><h1>Roofline of %s</h1>\n<p>%s</p>\n"
+        "<div class=\"wide chart\">\n",
         roof->gpu->name, roof->gpu->name, peaks);
     const int whole = cli_roofline_svg(roof, to);
-    fputs("<div class=\"wide\"><table><tr><th><th>kernel<th>size<th>FLOP/B loaded<th>L2<th>DRAM<th>bound<th>of peak<th>"
+    fputs("</div>\n<div class=\"wide\"><table><tr><th><th>kernel<th>size<th>FLOP/B loaded<th>L2<th>DRAM<th>bound<th>of "
+          "peak<th>"
           "side<th>measured</tr>\n",
           to);
     for (size_t i = 0; i < roof->count; i++)

@@ -66,6 +66,22 @@ static int touch(lab_cache *cache, uint64_t sector, int keep, int is_write, doub
     return is_hit;
 }
 
+const lab_cache_line *lab_cache_find(lab_cache *cache, uint64_t sector)
+{
+    const uint64_t line = sector / LAB_CACHE_LINE_SECTORS + 1;
+    const lab_cache_line *way = cache->sets > 0 ? find(cache, line) : NULL;
+    return way && way->line == line ? way : NULL;
+}
+
+void lab_cache_note(lab_cache *cache, uint64_t sector, unsigned fetched, unsigned from)
+{
+    lab_cache_line *const way = (lab_cache_line *)lab_cache_find(cache, sector);
+    if (!way)
+        return;
+    way->fetched = fetched;
+    way->from = from;
+}
+
 int lab_cache_access(lab_cache *cache, uint64_t sector, int keep)
 {
     double written = 0;

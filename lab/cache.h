@@ -12,6 +12,7 @@ typedef struct lab_cache_line {
     uint64_t line; /* address / 128, plus 1; 0: empty */
     uint64_t used; /* when */
     unsigned sectors, dirty;
+    unsigned fetched, from; /* what lab_cache_note was last told */
 } lab_cache_line;
 
 typedef struct lab_cache {
@@ -27,6 +28,12 @@ void lab_cache_empty(lab_cache *cache);
 
 /* Looks a sector (address / 32) up: 1 if it is there. If not, it is fetched, unless `keep` is 0. */
 int lab_cache_access(lab_cache *cache, uint64_t sector, int keep);
+
+/* What the caller wants to know of a line again that is there: when something of it was last fetched, and from where.
+ */
+void lab_cache_note(lab_cache *cache, uint64_t sector, unsigned fetched, unsigned from);
+/* The line of a sector; NULL if it is not there. */
+const lab_cache_line *lab_cache_find(lab_cache *cache, uint64_t sector);
 
 /* The same for a cache that writes back: a sector that is read and not there is fetched; one that is written is there
  * afterwards, and goes to memory when its line must make room: *written counts such sectors. */

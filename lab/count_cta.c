@@ -123,7 +123,7 @@ static void add_to_l1(lab_cta_count *count, lab_traffic *to, const tsr_watch_eve
 static void add_copy(lab_cta_count *count, const tsr_watch_event *event)
 {
     const int past_l1 = event->bytes == 16;
-    add_to_l1(count, &count->sum.copy, event, past_l1 ? LAB_TOUCH_PAST_L1 : LAB_TOUCH_LOAD);
+    add_to_l1(count, &count->sum.copy, event, past_l1 ? LAB_TOUCH_PAST_L1 : LAB_TOUCH_COPY);
     if (past_l1)
         add_global(count, &count->sum.copy_past_l1, event);
     /* What comes from one line is written in one go; what passes L1 by, all at once. */

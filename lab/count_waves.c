@@ -1,3 +1,4 @@
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -89,8 +90,19 @@ static int choose(const lab_counters *c, const tsr_gemm_desc *desc, long long wa
  * time after it, and L1 does not keep for long what was written: on an H200 a few to all did, about half on average. */
 static const double pieces_that_hit = 0.5;
 
+/* Loads of a warp between two waits. */
+static unsigned loads_at_once(const lab_counters *c)
+{
+    const int warps_of_cta = (c->threads + 31) / 32;
+    const double warps = (double)c->ctas * warps_of_cta;
+    return c->waits > 0 ? (unsigned)lround(c->load.requests / warps / (c->waits / (double)c->ctas)) : 0;
+}
+
 static void report(const lab_hierarchy_result *found, double along_k, lab_counters *out)
 {
+    const double waits = found->waits[LAB_WAIT_L1] + found->waits[LAB_WAIT_L2] + found->waits[LAB_WAIT_DRAM];
+    out->dram_waits = waits > 0 ? found->waits[LAB_WAIT_DRAM] / waits : 0;
+    out->l2_waits = waits > 0 ? found->waits[LAB_WAIT_L2] / waits : 0;
     const double loads = found->load_lookups * along_k, load_hits = found->load_hits * along_k;
     const double all = loads + found->store_lookups + out->split_store_sectors;
     out->l1_hit_rate = all > 0 ? (load_hits + found->store_hits + pieces_that_hit * out->split_store_sectors) / all : 0;
@@ -145,6 +157,8 @@ tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, cons
                                            .l1_bytes = gpu->l1_bytes - o.shared_config_bytes,
                                            .held = held,
                                            .ctas = counters->ctas,
+                                           .warps = (unsigned)((counters->threads + 31) / 32),
+                                           .at_once = loads_at_once(counters),
                                            .share = (double)k / (double)desc->k};
     lab_hierarchy_result found;
     tsr_plan *plan = NULL;

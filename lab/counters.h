@@ -69,6 +69,8 @@ typedef struct lab_counters {
     int has_machine_code; /* 1: shared_load_merged and store are as the machine code has them */
     double load_stores;   /* of CTAs: shared stores of the warp that makes most, between barriers with plain loads */
     double waits;         /* of CTAs: how often one waits for plain loads, eight of a warp at a time */
+    /* Of these, how many wait for DRAM, and for L2 alone, 0 to 1, where l2.is_known (lab/hierarchy.h). */
+    double dram_waits, l2_waits;
 } lab_counters;
 
 /* Sectors of all kinds. */

@@ -1,6 +1,7 @@
 #include "lab/hierarchy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lab/cache.h"
 
@@ -10,6 +11,8 @@ enum { GPCS = 8, MOST_PARTITIONS = 2 };
 typedef struct slot {
     const lab_items *items; /* NULL: nothing */
     size_t at;
+    unsigned loads, since;                 /* of all warps, not waited for; the round in which they began */
+    unsigned char worst[LAB_STREAM_WARPS]; /* of them, what each warp waits for */
 } slot;
 
 typedef struct hierarchy {
@@ -19,6 +22,7 @@ typedef struct hierarchy {
     slot *slots; /* of all SMs, those of one after the other */
     int *order;  /* SMs, as they become free */
     uint64_t random;
+    unsigned round;
     lab_hierarchy_result sum;
 } hierarchy;
 
@@ -44,20 +48,36 @@ static int home_of(const hierarchy *h, uint64_t sector)
     return (int)(mix(sector / LAB_CACHE_LINE_SECTORS) % (unsigned)partitions_of(h));
 }
 
-static void read_l2(hierarchy *h, int partition, uint64_t sector)
+/* What a hit waits for: nothing more, or what is still under way for somebody else. */
+static lab_wait wait_of_hit(lab_cache *cache, uint64_t sector, unsigned since, lab_wait otherwise)
+{
+    const lab_cache_line *line = lab_cache_find(cache, sector);
+    return line && line->from > (unsigned)otherwise && line->fetched >= since ? (lab_wait)line->from : otherwise;
+}
+
+/* Loads that began to be issued in round `since` ask a partition. */
+static lab_wait read_l2(hierarchy *h, int partition, uint64_t sector, unsigned since)
 {
     const int home = home_of(h, sector);
+    lab_wait wait = LAB_WAIT_DRAM;
     h->sum.l2_reads++;
     if (lab_cache_read(&h->l2[partition], sector, &h->sum.dram_writes))
-        return;
+        return wait_of_hit(&h->l2[partition], sector, since, LAB_WAIT_L2);
     h->sum.l2_misses++;
     if (home != partition) {
         h->sum.home_reads++;
-        if (lab_cache_read(&h->l2[home], sector, &h->sum.dram_writes))
-            return;
-        h->sum.home_misses++;
+        if (lab_cache_read(&h->l2[home], sector, &h->sum.dram_writes)) {
+            wait = wait_of_hit(&h->l2[home], sector, since, LAB_WAIT_L2);
+        } else {
+            h->sum.home_misses++;
+            h->sum.dram_reads++;
+            lab_cache_note(&h->l2[home], sector, h->round, LAB_WAIT_DRAM);
+        }
+    } else {
+        h->sum.dram_reads++;
     }
-    h->sum.dram_reads++;
+    lab_cache_note(&h->l2[partition], sector, h->round, wait);
+    return wait;
 }
 
 static void write_l2(hierarchy *h, int partition, uint64_t sector)
@@ -71,21 +91,40 @@ static void write_l2(hierarchy *h, int partition, uint64_t sector)
     lab_cache_write(&h->l2[home], sector, &h->sum.dram_writes);
 }
 
-static void look_up(hierarchy *h, int sm, lab_stream_item item)
+static lab_wait look_up(hierarchy *h, int sm, unsigned since, lab_stream_item item)
 {
-    const lab_touch kind = (lab_touch)(item >> 1 & 3);
-    const uint64_t sector = item >> 3;
+    const lab_touch kind = lab_stream_kind(item);
+    const uint64_t sector = lab_stream_sector(item);
     const int hit = lab_cache_access(&h->l1[sm], sector, kind != LAB_TOUCH_PAST_L1);
     if (kind == LAB_TOUCH_STORE) {
         h->sum.store_lookups++;
         h->sum.store_hits += hit;
         write_l2(h, partition_of_sm(h, sm), sector);
-        return;
+        return LAB_WAIT_L1;
     }
     h->sum.load_lookups++;
     h->sum.load_hits += hit;
-    if (!hit)
-        read_l2(h, partition_of_sm(h, sm), sector);
+    if (hit)
+        return wait_of_hit(&h->l1[sm], sector, since, LAB_WAIT_L1);
+    const lab_wait wait = read_l2(h, partition_of_sm(h, sm), sector, since);
+    lab_cache_note(&h->l1[sm], sector, h->round, wait);
+    return wait;
+}
+
+/* The loads so far have come: at a barrier all warps wait for the slowest, else each for itself. */
+static void end_wait(hierarchy *h, slot *s, int at_barrier)
+{
+    const unsigned warps = h->options->warps < LAB_STREAM_WARPS ? h->options->warps : LAB_STREAM_WARPS;
+    unsigned char worst = LAB_WAIT_L1;
+    for (unsigned w = 0; w < warps && s->loads > 0; w++) {
+        worst = worst < s->worst[w] ? s->worst[w] : worst;
+        if (!at_barrier)
+            h->sum.waits[s->worst[w]] += 1.0 / warps;
+    }
+    if (at_barrier && s->loads > 0)
+        h->sum.waits[worst]++;
+    memset(s->worst, LAB_WAIT_L1, sizeof s->worst);
+    s->loads = 0;
 }
 
 /* One instruction of a CTA; 0 if it has no more. */
@@ -93,9 +132,23 @@ static int step(hierarchy *h, int sm, slot *s)
 {
     if (!s->items || s->at >= s->items->count)
         return 0;
-    do
-        look_up(h, sm, s->items->items[s->at++]);
-    while (s->at < s->items->count && !(s->items->items[s->at] & 1));
+    const lab_stream_item first = s->items->items[s->at];
+    const int is_load = lab_stream_kind(first) == LAB_TOUCH_LOAD;
+    if (lab_stream_kind(first) == LAB_TOUCH_BARRIER) {
+        end_wait(h, s, 1);
+        s->at++;
+        return 1;
+    }
+    if (is_load && h->options->at_once > 0 && s->loads == h->options->at_once * h->options->warps)
+        end_wait(h, s, 0);
+    if (is_load && s->loads++ == 0)
+        s->since = h->round;
+    unsigned char *const worst = &s->worst[lab_stream_warp(first)];
+    do {
+        const lab_wait wait = look_up(h, sm, s->since, s->items->items[s->at++]);
+        if (is_load && *worst < wait)
+            *worst = (unsigned char)wait;
+    } while (s->at < s->items->count && !(s->items->items[s->at] & LAB_STREAM_FIRST));
     return 1;
 }
 
@@ -104,6 +157,7 @@ static void run_wave(hierarchy *h)
     const int sms = h->options->gpu->sms;
     for (int more = 1; more;) {
         more = 0;
+        h->round++;
         for (long long held = 0; held < h->options->held; held++)
             for (int sm = 0; sm < sms; sm++)
                 more |= step(h, sm, &h->slots[sm * h->options->held + held]);
@@ -154,6 +208,8 @@ static void add_scaled(lab_hierarchy_result *to, const lab_hierarchy_result *now
     ADD(l2_writes);
     ADD(dram_reads);
     ADD(dram_writes);
+    for (int i = 0; i < LAB_WAITS; i++)
+        ADD(waits[i]);
 #undef ADD
 }
 

@@ -11,11 +11,16 @@
 #include "lab/gpus.h"
 #include "lab/stream.h"
 
+/* What loads wait for. What one SM fetches, the others that ask meanwhile wait for as long. */
+typedef enum lab_wait { LAB_WAIT_L1, LAB_WAIT_L2, LAB_WAIT_DRAM, LAB_WAITS } lab_wait;
+
 typedef struct lab_hierarchy_options {
     const lab_gpu_spec *gpu;
     long long l1_bytes; /* of each SM */
     long long held;     /* CTAs that an SM holds at once */
     long long ctas;     /* of the launch; streams are those of the first ones */
+    unsigned warps;     /* of a CTA */
+    unsigned at_once;   /* plain loads of a warp before it waits for them, 0: as many as there are before a barrier */
     double share;       /* how much of its way along K the streams have of each CTA, 1: all. L2 is made as much
                            smaller, and sees as many of the stores. */
 } lab_hierarchy_options;
@@ -30,6 +35,7 @@ typedef struct lab_hierarchy_result {
     double home_writes;               /* of l2_writes, those that go on to the other partition */
     double l2_writes;
     double dram_reads, dram_writes;
+    double waits[LAB_WAITS]; /* of CTAs, for plain loads, by what the slowest of them waits for */
 } lab_hierarchy_result;
 
 /* streams[0 .. count - 1] are the CTAs of the launch from the first on, whole waves of them or all. 0 when out of

@@ -4,12 +4,13 @@
 
 #include "lab/warp_cost.h"
 
-/* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md).
+/* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md),
+ * but for the wait for L2, which is an idle Hopper's latency as microbenchmarks have it (Luo et al., arXiv 2402.13499).
  *
  * Of code as nvcc makes it: instructions beside the accesses and multiply-adds that the source asks for. */
 static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12;
-/* Of an SM: cycles that a CTA waits for a plain load; how much a scheduler with few warps is kept from working. */
-static const double load_wait_cycles = 800, few_warps = 0.33;
+/* Of an SM: cycles that a CTA waits for loads that come from DRAM, and from L2. */
+static const double dram_wait_cycles = 800, l2_wait_cycles = 270;
 static const double launch_ns = 4000;
 
 enum { SCHEDULERS = 4 };
@@ -110,22 +111,34 @@ static double larger(double x, double y)
     return x > y ? x : y;
 }
 
-/* Eight loads wait together if one of them misses L1. */
+/* Where the caches were not followed, eight loads wait together, for DRAM, if one of them misses L1. */
 static double wait_cycles(const lab_counters *c)
 {
     enum { AT_ONCE = 8 };
-    return load_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
+    if (c->l2.is_known)
+        return dram_wait_cycles * c->dram_waits + l2_wait_cycles * c->l2_waits;
+    return dram_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
+}
+
+/* How much longer a lone warp takes than its busiest unit: it goes through its multiply-adds and its accesses of shared
+ * memory one after the other, and through all of its instructions; other warps let the units work side by side. */
+static double lone_stretch(const lab_prediction *p)
+{
+    const double math = p->busy[LAB_LIMIT_FMA] + p->busy[LAB_LIMIT_TENSOR];
+    const double issue = p->busy[LAB_LIMIT_ISSUE], lsu = p->busy[LAB_LIMIT_LSU];
+    const double busiest = larger(issue, larger(math, lsu));
+    return busiest > 0 ? larger(issue, math + lsu) / busiest - 1 : 0;
 }
 
 /* Cycles in which an SM runs `ctas` CTAs side by side: its units' work, stretched where schedulers have few warps; or
  * one CTA's work and waits, one after the other. Near each other, the two get into each other's way. */
-static double sm_cycles(const lab_counters *c, double work, double waits, double ctas)
+static double sm_cycles(const lab_counters *c, double work, double stretch, double waits, double ctas)
 {
     if (ctas <= 0)
         return 0;
     const int cta_warps = (c->threads + 31) / 32;
     const double warps = ctas * cta_warps / SCHEDULERS;
-    const double stretched = work * (1 + few_warps / warps);
+    const double stretched = work * (1 + stretch / warps);
     const double units = ctas * stretched, alone = stretched + waits * wait_cycles(c);
     return pow(pow(units, 4) + pow(alone, 4), 0.25);
 }
@@ -149,7 +162,9 @@ static void fill_time(const lab_counters *c, const lab_gpu_spec *gpu, lab_predic
     const double ctas = (double)(c->ctas > 0 ? c->ctas : 1), held = out->occupancy.ctas > 0 ? out->occupancy.ctas : 1;
     const double work = out->busy[busiest] * gpu->sms / ctas, waits = c->waits / ctas;
     const double full = floor(ctas / (held * gpu->sms)), rest = ctas - full * held * gpu->sms;
-    double cycles = full * sm_cycles(c, work, waits, held) + sm_cycles(c, work, waits, ceil(rest / gpu->sms));
+    const double stretch = lone_stretch(out);
+    double cycles =
+        full * sm_cycles(c, work, stretch, waits, held) + sm_cycles(c, work, stretch, waits, ceil(rest / gpu->sms));
     out->limiter = cycles > 1.5 * out->busy[busiest] ? LAB_LIMIT_LATENCY : busiest;
     for (lab_limiter i = LAB_LIMIT_L2; i <= LAB_LIMIT_DRAM; i++)
         if (out->busy[i] > cycles) {

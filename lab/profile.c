@@ -1,31 +1,14 @@
 #include "lab/profile.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lab/device.h"
+#include "lab/nvtx.h"
 #include "lab/operands.h"
 #include "lab/timer.h"
-
-/* NVTX ranges through the library that older toolkits and profilers bring; without it there is none. */
-typedef struct nvtx {
-    void *library;
-    int (*push)(const char *name);
-    int (*pop)(void);
-} nvtx;
-
-static nvtx nvtx_open(void)
-{
-    nvtx n = {.library = dlopen("libnvToolsExt.so.1", RTLD_NOW | RTLD_LOCAL)};
-    if (n.library) {
-        n.push = (int (*)(const char *))dlsym(n.library, "nvtxRangePushA");
-        n.pop = (int (*)(void))dlsym(n.library, "nvtxRangePop");
-    }
-    return n;
-}
 
 /* The parent of a process and its program's name, from /proc; 0 where that cannot be read. */
 static int parent_of(int process, char name[64])
@@ -80,19 +63,14 @@ static tsr_status run_named(const char *device, tsr_plan *plan, const lab_operan
     tsr_status status = lab_timer_open(device, &timer);
     if (status != TSR_OK)
         return status;
-    const nvtx n = nvtx_open();
-    out->is_named = n.push && n.pop;
     status = timer.ops->begin(timer.state, NULL);
-    if (out->is_named)
-        n.push("tessera profile");
+    out->is_named = lab_nvtx_push("tessera profile");
     if (status == TSR_OK)
         status = run_all(plan, set, iterations, workspace);
     if (status == TSR_OK)
         status = timer.ops->end(timer.state, NULL, &elapsed_ns);
     if (out->is_named)
-        n.pop();
-    if (n.library)
-        dlclose(n.library);
+        lab_nvtx_pop();
     lab_timer_close(&timer);
     out->ns = elapsed_ns / (double)iterations;
     return status;

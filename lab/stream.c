@@ -31,7 +31,7 @@ void lab_stream_add(lab_stream *stream, unsigned warp, lab_touch kind, const uin
         stream->last_warp = warp;
     }
     for (unsigned i = 0; i < count && !stream->is_full; i++)
-        stream->is_full = !add(&stream->segment, LAB_STREAM_ITEM(sectors[i], kind, i == 0));
+        stream->is_full = !add(&stream->segment, LAB_STREAM_ITEM(sectors[i], kind, warp, i == 0));
 }
 
 /* Copies one instruction from *at on; 0 if there is none before `end`. */
@@ -41,7 +41,7 @@ static int copy_one(lab_stream *stream, size_t *at, size_t end)
         return 0;
     do
         stream->is_full |= !add(&stream->all, stream->segment.items[(*at)++]);
-    while (*at < end && !(stream->segment.items[*at] & 1));
+    while (*at < end && !(stream->segment.items[*at] & LAB_STREAM_FIRST));
     return 1;
 }
 
@@ -57,6 +57,8 @@ void lab_stream_barrier(lab_stream *stream)
         for (unsigned w = 0; w < warps; w++)
             more |= copy_one(stream, &at[w], ends[w]);
     }
+    if (stream->n_warps > 0 && !stream->is_full)
+        stream->is_full = !add(&stream->all, LAB_STREAM_ITEM(0, LAB_TOUCH_BARRIER, 0, 1));
     stream->segment.count = 0;
     stream->n_warps = 0;
 }
@@ -83,8 +85,10 @@ void lab_stream_free(lab_stream *stream)
 
 static void look_up(lab_cache *cache, lab_stream_item item, lab_l1_result *out)
 {
-    const lab_touch kind = (lab_touch)(item >> 1 & 3);
-    const int hit = lab_cache_access(cache, item >> 3, kind != LAB_TOUCH_PAST_L1);
+    const lab_touch kind = lab_stream_kind(item);
+    if (kind == LAB_TOUCH_BARRIER)
+        return;
+    const int hit = lab_cache_access(cache, lab_stream_sector(item), kind != LAB_TOUCH_PAST_L1);
     out->lookups++;
     out->hits += hit;
     if (kind == LAB_TOUCH_STORE)
@@ -111,7 +115,7 @@ int lab_l1_run(lab_stream *const *streams, size_t count, long long bytes, lab_l1
             more = 1;
             do
                 look_up(&cache, all->items[at[s]++], out);
-            while (at[s] < all->count && !(all->items[at[s]] & 1));
+            while (at[s] < all->count && !(all->items[at[s]] & LAB_STREAM_FIRST));
         }
     }
     lab_cache_free(&cache);

@@ -6,11 +6,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum lab_touch { LAB_TOUCH_LOAD, LAB_TOUCH_STORE, LAB_TOUCH_PAST_L1 } lab_touch;
+typedef enum lab_touch {
+    LAB_TOUCH_LOAD,
+    LAB_TOUCH_COPY, /* by cp.async: nobody waits for it at once */
+    LAB_TOUCH_STORE,
+    LAB_TOUCH_PAST_L1,
+    LAB_TOUCH_BARRIER /* not a touch: the warps meet */
+} lab_touch;
 
-/* sector << 3 | kind << 1 | 1 for the first of an instruction */
+/* The first item of an instruction says of which warp it is, modulo 32. */
 typedef uint64_t lab_stream_item;
-#define LAB_STREAM_ITEM(sector, kind, first) ((uint64_t)(sector) << 3 | (uint64_t)(kind) << 1 | (uint64_t)(first))
+enum { LAB_STREAM_FIRST = 1, LAB_STREAM_WARPS = 32 };
+#define LAB_STREAM_ITEM(sector, kind, warp, first) \
+    ((uint64_t)(sector) << 9 | (uint64_t)(warp) % LAB_STREAM_WARPS << 4 | (uint64_t)(kind) << 1 | (uint64_t)(first))
+
+static inline lab_touch lab_stream_kind(lab_stream_item item)
+{
+    return (lab_touch)(item >> 1 & 7);
+}
+
+static inline unsigned lab_stream_warp(lab_stream_item item)
+{
+    return (unsigned)(item >> 4) % LAB_STREAM_WARPS;
+}
+
+static inline uint64_t lab_stream_sector(lab_stream_item item)
+{
+    return item >> 9;
+}
 
 typedef struct lab_items {
     lab_stream_item *items;

@@ -1,5 +1,6 @@
-"""explain_page.py TESSERA [SCREENSHOT-FOLDER]: steps through the pages of `tessera explain --format html` in a headless
-Chromium, at a phone's width and at a desk's, by keys and mouse. Exit code 77 where there is no Chromium."""
+"""explain_page.py TESSERA [SCREENSHOT-FOLDER]: steps through the pages of `tessera explain --format html`, and looks at that
+of `tessera roofline`, in a headless Chromium, at a phone's width and at a desk's, by keys and mouse. Exit code 77 where
+there is no Chromium."""
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,24 @@ def large(browser, path, width):
     check(painted > 20, "shared memory is not drawn: %r values" % painted)
 
 
+def roofline(browser, tessera, folder):
+    """The other page that the command makes: its chart can be read on a phone."""
+    path = folder + "/roofline.html"
+    subprocess.run([tessera, "roofline", "--device", "h200", "--kernel", "naive,tiled", "--sizes", "64", "--format",
+                    "html", "--out", path], check=True)
+    browser.open(path)
+    fits(browser, 375, "the roofline")
+    smallest = browser.run(
+        "const svg = document.querySelector('svg'), scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;"
+        "return Math.min(...[...svg.querySelectorAll('text')].map((t) => scale * parseFloat(getComputedStyle(t).fontSize)))")
+    check(smallest >= 8.5, "the chart's smallest letters have %r pixels" % smallest)
+    cut = browser.run(
+        "const edge = document.querySelector('.chart').getBoundingClientRect().right;"
+        "return [...document.querySelectorAll('.axis, .roof, .rooftext, .number, .bound')]"
+        ".filter((e) => e.getBoundingClientRect().right > edge + 0.5).map((e) => e.textContent)")
+    check(cut == [], "beyond the edge: %r" % cut)
+
+
 def main():
     tessera, shots = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     with tempfile.TemporaryDirectory() as folder:
@@ -129,6 +148,9 @@ def main():
                 phone.press("Right", "Right", "End")
                 fits(phone, 375, path)
                 same(phone, "at === frames.length - 1", True, path)
+            roofline(phone, tessera, folder)
+            if shots:
+                phone.screenshot(shots + "/roofline-phone.png")
         finally:
             phone.quit()
         desk = Browser(1200, 900)

@@ -494,10 +494,15 @@ static void test_pairs(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+static double any_number(void)
+{
+    return random_int(-1000, 1000) / 777.0;
+}
+
 /* D written past the caches, as where it is larger than they are: the same bits, and nothing beside it. */
 static void test_streamed_results(void **state)
 {
-    enum { M = 500, N = 601, LD = 624, K = 3, BYTES = M * LD * 8 };
+    enum { M = 70, N = 601, LD = 624, BYTES = M * LD * 8 };
     (void)state;
     tsr_device device = open_device();
     char *want = aligned_alloc(64, BYTES), *have = aligned_alloc(64, BYTES);
@@ -505,11 +510,14 @@ static void test_streamed_results(void **state)
     for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
         if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
             continue;
-        for (int t = 0; t < 2; t++) {
-            const tsr_row row = {.instance = "under test", .dtype_ab = dtypes[t], .dtype_cd = dtypes[t]};
-            matrix a = matrix_make(dtypes[t], M, K, 0, 1), b = matrix_make(dtypes[t], K, N, 0, 1);
-            fill(&a, small_int);
-            fill(&b, small_int);
+        for (int t = 0; t < 4 * 9 * 4; t++) {
+            const tsr_dtype dtype = dtypes[t % 4];
+            const int k = t / 4 % 9 + 1, trans_a = t / 36 & 1, trans_b = t / 72; /* the last K goes another way */
+            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            matrix a = matrix_make(dtype, trans_a ? k : M, trans_a ? M : k, 0, 1);
+            matrix b = matrix_make(dtype, trans_b ? N : k, trans_b ? k : N, 0, 1);
+            fill(&a, any_number);
+            fill(&b, any_number);
             memset(want, GUARD, BYTES);
             memset(have, GUARD, BYTES);
             tsr_gemm_args args = {.a = a.at,
@@ -517,12 +525,14 @@ static void test_streamed_results(void **state)
                                   .d = want,
                                   .m = M,
                                   .n = N,
-                                  .k = K,
-                                  .lda = K,
-                                  .ldb = N,
-                                  .ldd = LD,
+                                  .k = k,
+                                  .lda = a.columns,
+                                  .ldb = b.columns,
+                                  .ldd = LD - t % 3,
                                   .batch = 1,
-                                  .alpha = 0.5};
+                                  .alpha = t % 5 ? 1 : 0.5,
+                                  .trans_a = trans_a,
+                                  .trans_b = trans_b};
             const tsr_cpu_call call = {.args = &args, .threads = 2, .device = &device};
             device.l3_bytes = 1LL << 40;
             assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);

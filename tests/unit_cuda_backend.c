@@ -213,10 +213,16 @@ static void launches_say_what_is_special(void **unused)
 
     launch.row = &early;
     launch.loaded = &early_loaded;
+    const int arch = device.cuda.arch;
+    device.cuda.arch = 80; /* has no early grids */
+    assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+    assert_int_equal(fake.state->launch.attribute_count, 1);
+    device.cuda.arch = 90;
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
     assert_int_equal(fake.state->launch.attribute_count, 2);
     assert_int_equal(attributes[1].id, TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION);
     assert_int_equal(attributes[1].value.allowed, 1);
+    device.cuda.arch = arch;
 }
 
 static void launch_needs_the_rows_own_code(void **unused)

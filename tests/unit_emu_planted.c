@@ -29,7 +29,8 @@ enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
     X(engine_load, 10, 1, 1, 128, "deadlock")                                                         \
     X(engine_load, 11, 1, 1, 128, "ends before the bulk copies to its shared memory have come")       \
     X(engine_load, 12, 1, 1, 128, "reaches beyond the CTA's shared memory")                           \
-    X(engine_load, 13, 1, 1, 128, "from shared to shared memory in a launch without clusters")        \
+    X(engine_load, 13, 1, 1, 128, "box must begin at a multiple of 16 bytes along x")                 \
+    X(engine_load, 14, 1, 1, 128, "from shared to shared memory in a launch without clusters")        \
     X(engine_store, 1, 1, 1, 128, "with no fence.proxy.async")                                        \
     X(engine_store, 2, 1, 1, 128, "race: ")                                                           \
     X(engine_store, 3, 1, 1, 128, "race: read of shared memory + 0 that thread (0, 0) wrote")         \

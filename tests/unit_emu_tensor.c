@@ -92,12 +92,18 @@ typedef struct operands {
     int a_exponents[ROWS * MOST_K], b_exponents[MOST_K * PITCH];
 } operands;
 
+static int between(lab_random *random, int low, int high)
+{
+    const unsigned count = (unsigned)(high - low) + 1;
+    return low + (int)lab_random_below(random, count);
+}
+
 /* An element whose exponent is in low...high as far as the format has it; below its lowest it is subnormal. */
 static float element(lab_random *random, const element_format *f, int low, int high)
 {
     if (lab_random_below(random, 12) == 0)
         return 0;
-    int e = low + (int)lab_random_below(random, (uint64_t)(high - low + 1));
+    int e = between(random, low, high);
     e = e > f->highest ? f->highest : e;
     const double units = (double)lab_random_below(random, 1u << f->fraction_bits);
     const double hidden = e < f->lowest ? 0 : ldexp(1.0, f->fraction_bits);
@@ -107,7 +113,7 @@ static float element(lab_random *random, const element_format *f, int low, int h
 
 static float accumulator(lab_random *random, int low, int high)
 {
-    const int e = low + (int)lab_random_below(random, (uint64_t)(high - low + 1));
+    const int e = between(random, low, high);
     const double magnitude = ldexp(1.0 + (double)lab_random_below(random, 1u << 23) * 0x1p-23, e);
     const float value = (float)(lab_random_below(random, 2) ? magnitude : -magnitude);
     return lab_random_below(random, 12) == 0 ? 0 : value; /* below -126 it is subnormal */
@@ -122,7 +128,10 @@ static void check(operands *o, const element_format *f, int low, int high)
         for (int column = 0; column < COLUMNS; column++) {
             const int at = row * PITCH + column;
             const float expected = sum_by_the_rules(o->before[at], o->a + row * f->k, o->b + column, PITCH, f);
-            if (memcmp(&expected, &o->sum[at], sizeof expected) != 0)
+            uint32_t wanted_bits, bits;
+            memcpy(&wanted_bits, &expected, sizeof wanted_bits);
+            memcpy(&bits, &o->sum[at], sizeof bits);
+            if (bits != wanted_bits)
                 fail_msg("%s, exponents %d to %d, [%d][%d]: %a, expected %a", f->name, low, high, row, column,
                          (double)o->sum[at], (double)expected);
         }

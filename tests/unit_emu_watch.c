@@ -367,6 +367,45 @@ static void predictions_are_sane(void **state)
     assert_true(isnan(lab_eight_value(&(lab_eight){0}, LAB_EIGHT)));
 }
 
+/* Of one CTA on each SM with as much for the multiply-add units as for shared memory to do, in cycles of an SM. */
+static double predicted_cycles(const lab_counters *c)
+{
+    const lab_gpu_spec *const gpu = lab_gpu_spec_at(0);
+    const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 1, 1, 1);
+    const double launch_ns = 4000;
+    lab_prediction p;
+    lab_predict(c, &desc, gpu, &p);
+    return (p.ns - launch_ns) * gpu->clock_hz * 1e-9;
+}
+
+static void close_to(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 0.001 * wanted))
+        fail_msg("%g, not %g", value, wanted);
+}
+
+/* A lone warp of a scheduler does one thing after the other; of four, each unit has something to do. Waits come on
+ * top, by where the loads come from. */
+static void times_follow_the_counters(void **state)
+{
+    (void)state;
+    enum { CYCLES = 1000000 };
+    const lab_gpu_spec *const gpu = lab_gpu_spec_at(0);
+    lab_counters c = {.ctas = gpu->sms, .threads = 128, .l2 = {.is_known = 1}};
+    c.fma_f32 = (double)gpu->sms * gpu->fma_per_clock * CYCLES;
+    c.shared_load_merged.wavefronts = (double)gpu->sms * CYCLES;
+    close_to(predicted_cycles(&c), pow(2, 0.25) * 2 * CYCLES);
+    c.threads = 512;
+    close_to(predicted_cycles(&c), pow(2, 0.25) * 1.25 * CYCLES);
+    c.shared_load_merged.wavefronts = 0;
+    close_to(predicted_cycles(&c), pow(2, 0.25) * CYCLES);
+    c.fma_f32 = 0;
+    c.waits = 1000.0 * gpu->sms;
+    c.dram_waits = 0.25;
+    c.l2_waits = 0.5;
+    close_to(predicted_cycles(&c), 1000 * (0.25 * 800 + 0.5 * 270));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +419,7 @@ int main(void)
         cmocka_unit_test(warps_share_l1),
         cmocka_unit_test(occupancies),
         cmocka_unit_test(predictions_are_sane),
+        cmocka_unit_test(times_follow_the_counters),
         cmocka_unit_test(numbers_of_ncu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

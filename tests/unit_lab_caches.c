@@ -192,6 +192,65 @@ static lab_counters counted(void)
     return c;
 }
 
+/* A CTA of two warps, each of which loads `per_warp` sectors from its own first one on, one an instruction, `rounds`
+ * times with a barrier behind. */
+static lab_stream *two_warps(uint64_t first_0, uint64_t first_1, unsigned per_warp, unsigned rounds)
+{
+    lab_stream *stream = calloc(1, sizeof *stream);
+    assert_non_null(stream);
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned i = 0; i < 2 * per_warp; i++) {
+            const uint64_t sector = i < per_warp ? first_0 + i : first_1 + i - per_warp;
+            lab_stream_add(stream, i / per_warp, LAB_TOUCH_LOAD, &sector, 1);
+        }
+        lab_stream_barrier(stream);
+    }
+    lab_stream_trim(stream);
+    return stream;
+}
+
+/* What is read for the first time comes from DRAM, and whoever asks meanwhile waits as long; in the next round it is in
+ * L1, where there is one, or in L2. */
+static void waits_are_told_apart(void **unused)
+{
+    (void)unused;
+    const lab_gpu_spec gpu = small_gpu(1);
+    for (int has_l1 = 0; has_l1 < 2; has_l1++) {
+        lab_stream *streams[2] = {two_warps(0, 100, 4, 3), two_warps(0, 100, 4, 3)};
+        const lab_hierarchy_options options = {
+            .gpu = &gpu, .l1_bytes = has_l1 << 16, .held = 1, .ctas = 2, .warps = 2, .share = 1};
+        const lab_hierarchy_result found = run(streams, 2, &options);
+        assert_true(found.waits[LAB_WAIT_DRAM] == 2);
+        assert_true(found.waits[LAB_WAIT_L2] == (has_l1 ? 0 : 4) && found.waits[LAB_WAIT_L1] == (has_l1 ? 4 : 0));
+    }
+}
+
+/* Between barriers warps wait for their own loads, at a barrier for everybody's. */
+static void warps_wait_for_themselves(void **unused)
+{
+    (void)unused;
+    const lab_gpu_spec gpu = small_gpu(1);
+    lab_hierarchy_options options = {
+        .gpu = &gpu, .l1_bytes = 1 << 16, .held = 1, .ctas = 1, .warps = 2, .at_once = 2, .share = 1};
+    /* Warp 1 reads over and over what comes with its first load. */
+    lab_stream *stream = calloc(1, sizeof *stream);
+    assert_non_null(stream);
+    for (unsigned i = 0; i < 16; i++) {
+        const uint64_t sector = i < 8 ? 4 * i : 4000;
+        lab_stream_add(stream, i / 8, LAB_TOUCH_LOAD, &sector, 1);
+    }
+    lab_stream_barrier(stream);
+    lab_stream *const once[1] = {stream};
+    lab_hierarchy_result found;
+    assert_true(lab_hierarchy_run(once, 1, &options, &found));
+    /* Four waits: in the first both for DRAM, in the next two only warp 0; the last one is the barrier's. */
+    assert_true(found.waits[LAB_WAIT_DRAM] == 1 + 0.5 + 0.5 + 1 && found.waits[LAB_WAIT_L1] == 1);
+    options.at_once = 0; /* one wait, the barrier's */
+    assert_true(lab_hierarchy_run(once, 1, &options, &found));
+    assert_true(found.waits[LAB_WAIT_DRAM] == 1 && found.waits[LAB_WAIT_L1] == 0);
+    lab_stream_free(stream);
+}
+
 static void split_stores_are_counted(void **unused)
 {
     (void)unused;
@@ -275,6 +334,8 @@ int main(void)
         cmocka_unit_test(a_full_l2_writes_back),
         cmocka_unit_test(waves_stand_for_the_rest),
         cmocka_unit_test(second_wave_finds_what_the_first_left),
+        cmocka_unit_test(waits_are_told_apart),
+        cmocka_unit_test(warps_wait_for_themselves),
         cmocka_unit_test(split_stores_are_counted),
         cmocka_unit_test(loads_that_come_again_are_counted),
         cmocka_unit_test(groups_wait_one_by_one),

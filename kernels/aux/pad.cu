@@ -84,13 +84,13 @@ typedef struct chunk {
     unsigned elems;         /* of the row that are left */
 } chunk;
 
-/* Chunk `index` after the first of row `row`. */
-TSR_DEVICE chunk find_chunk(const matrix *x, long long row, unsigned index)
+/* Chunk number `index` of all. Divisions are most of a small copy's instructions: they are of 32 bits if they can. */
+TSR_DEVICE chunk find_chunk(const matrix *x, unsigned long long index)
 {
-    const unsigned down = index / x->chunks, at = index - down * x->chunks;
+    const int is_short = index >> 32 == 0;
+    long long row = is_short ? (long long)((unsigned)index / x->chunks) : (long long)(index / x->chunks), z = 0;
+    const unsigned at = (unsigned)(index - (unsigned long long)row * x->chunks);
     chunk c;
-    long long z = 0;
-    row += down;
     c.to = 0;
     if (row >= x->all_rows)
         return c;
@@ -114,7 +114,7 @@ TSR_DEVICE void load_piece(const chunk *c, piece *p)
 {
     const unsigned long long at = (unsigned long long)c->from;
     const unsigned skew = (unsigned)at % CHUNK;
-    const unsigned *const aligned = (const unsigned *)(at - skew);
+    const unsigned *const aligned = (const unsigned *)((const unsigned char *)c->from - skew);
     const unsigned long long end = at - skew + (skew ? 2 * CHUNK : CHUNK);
     TSR_UNROLL
     for (int i = 0; i < 8; i++)
@@ -167,13 +167,12 @@ TSR_DEVICE void store_piece(const chunk *c, piece *p)
 
 TSR_DEVICE void copy_span(const matrix *x, long long span, unsigned lane)
 {
-    const long long first = span * SPAN, row = first / x->chunks;
-    const unsigned index = (unsigned)(first - row * x->chunks) + lane;
+    const unsigned long long first = (unsigned long long)span * SPAN + lane;
     chunk c[UNROLL];
     piece p[UNROLL];
     TSR_UNROLL
     for (int i = 0; i < UNROLL; i++) {
-        c[i] = find_chunk(x, row, index + 32u * (unsigned)i);
+        c[i] = find_chunk(x, first + 32u * (unsigned)i);
         if (c[i].to)
             load_piece(&c[i], &p[i]);
     }
@@ -193,6 +192,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                                       args.ldb, args.ldd, args.batch, args.batch_b, args.batch_d);
     const long long spans = (x.all_rows * x.chunks + SPAN - 1) / SPAN, warps = (long long)gridDim.x * (THREADS / 32);
     tsr_grid_launch_dependents();
+    tsr_grid_wait();
     for (long long span = (long long)blockIdx.x * (THREADS / 32) + threadIdx.x / 32; span < spans; span += warps)
         copy_span(&x, span, tsr_lane_id());
 }

@@ -59,7 +59,6 @@ static inline __attribute__((always_inline)) tsr_micro tile_of(const tsr_gemm_ar
         .beta = g->beta,
         .n = 0,
         .fetch = g->m * g->n * bytes > CACHED_BYTES,
-        .stream = 0,
     };
 }
 

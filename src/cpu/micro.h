@@ -24,14 +24,14 @@ typedef struct tsr_micro {
     void *d;
     int64_t d_row_bytes;
     double alpha, beta;
-    int n;      /* columns, 1 .. vectors * lanes */
-    int fetch;  /* D is not in L1: fetch its lines while the last steps run */
-    int stream; /* write D past the caches: D's rows are vector-aligned and D is far larger than the caches */
+    int n;           /* columns, 1 .. vectors * lanes */
+    int fetch;       /* D is not in L1: fetch its lines while the last steps run, or */
+    int ahead_bytes; /* those of a tile that comes so much later in the same rows */
 } tsr_micro;
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
-/* Ends a run of tiles with `stream`: what they wrote is seen before what is written next. */
+/* Ends a run of tsr_outer_run: what they wrote is seen before what is written next. */
 #if defined(__x86_64__)
 #define TSR_STREAM_END() __builtin_ia32_sfence()
 #else
@@ -76,18 +76,36 @@ typedef void tsr_update_run(const tsr_update *update);
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
 
+/* Rows of a product of few steps: D[i][j] = alpha * sum over p < k of x[i * k + p] * b[p][j], j < n, written past the
+ * caches where the processor can; b and x are of the compute type. */
+#define TSR_OUTER_STEPS 8
+#define TSR_OUTER_ROWS  4 /* whose rows of D begin at the same place of a vector; else 1 */
+
+typedef struct tsr_outer {
+    void *d;
+    int64_t d_row_bytes;
+    const void *const *b;
+    const void *x;
+    int rows, k;
+    double alpha;
+    int64_t n;
+} tsr_outer;
+
+typedef void tsr_outer_run(const tsr_outer *rows);
+
 /* What depends on how elements are stored. */
 typedef struct tsr_store {
     tsr_pack_run *pack_rows, *pack_columns;
     tsr_dots_run *dots;
     tsr_update_run *update;
     tsr_finish_run *finish;
+    tsr_outer_run *outer;
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix)                                                                          \
-    {                                                                                              \
-        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, prefix##_update, prefix##_finish \
+#define TSR_STORE(prefix)                                                                                          \
+    {                                                                                                              \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, prefix##_update, prefix##_finish, prefix##_outer \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */

@@ -75,7 +75,6 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
 {
     const V alpha = V_SET1((T)t->alpha), beta = V_SET1((T)t->beta);
     const int has_c = how == NAME(add_sums) || (how == NAME(scale_sums) && t->beta != 0);
-    const int stream = how == NAME(scale_sums) && t->stream;
     const char *c_row = t->c;
     char *d_row = t->d;
 #pragma GCC unroll 16
@@ -94,8 +93,6 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
             }
             if (last)
                 V_STORE_MASK(d + v * LANES, mask, sum);
-            else if (stream)
-                V_STREAM(d + v * LANES, sum);
             else
                 V_STORE(d + v * LANES, sum);
         }
@@ -107,7 +104,7 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
 
 static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const int mr, const int nv)
 {
-    const char *d = t->d;
+    const char *d = (const char *)t->d + t->ahead_bytes;
     for (int i = 0; i < mr; i++, d += t->d_row_bytes) {
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++)
@@ -151,9 +148,9 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     V acc[16 * TSR_TILE_VECTORS];
     NAME(sums)(acc, t, mask, mr, nv, masked, 1);
-    if (t->alpha == 1 && t->beta == 0 && !t->stream)
+    if (t->alpha == 1 && t->beta == 0)
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(store_sums));
-    else if (mr == MR && nv == 2 && t->alpha == 1 && t->beta == 1 && !t->stream) /* of large products */
+    else if (mr == MR && nv == 2 && t->alpha == 1 && t->beta == 1) /* of large products */
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(add_sums));
     else
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(scale_sums));

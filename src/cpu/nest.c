@@ -18,8 +18,8 @@ enum {
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
-    STREAM_STEPS = 8,
     MIN_TASK_OPS = 12 << 20,
+    AHEAD_BYTES = 512,   /* D asked for before, where K is so short that a tile is over before its lines come */
     OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
 };
 
@@ -39,7 +39,6 @@ typedef struct nest {
     int a_direct;                                 /* tiles read A where it lies */
     b_mode b;
     int narrow; /* results are kept in the compute type until K is done */
-    int stream; /* D goes past the caches */
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
 } nest;
@@ -73,8 +72,8 @@ static void pack(const tsr_job *job, char *to, int width, int k_inner, const cha
                 job->store->pack_columns(at, width, n, rows, from + i * ld_bytes + (p + q) * element, ld_bytes);
             else
                 job->store->pack_rows(at, width, n, rows, from + (p + q) * ld_bytes + i * element, ld_bytes);
-            if (job->swapped)
-                tsr_swap_steps(at, (size_t)row_bytes, rows);
+            if (job->swapped && to) /* never NULL, but clang-tidy does not see it */
+                tsr_swap_steps((float *)(void *)at, width, rows);
         }
     }
 }
@@ -159,7 +158,7 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     _Alignas(64) char on_stack[PANEL_BYTES];
     char *const panel_of_b = n->b_bytes ? r->b_buffer : on_stack;
     tsr_micro tile = {.fetch = 1,
-                      .stream = n->stream,
+                      .ahead_bytes = tsr_is_mostly_results(job, n->kc) ? AHEAD_BYTES : 0,
                       .k = steps,
                       .a_row_bytes = a.span_bytes,
                       .a_k_bytes = a.k_bytes,
@@ -246,8 +245,6 @@ static void task(void *data, int64_t index, int slot)
     }
     if (n->narrow)
         finish_region(n, &r);
-    if (n->stream)
-        TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
 static double work_of(double m, double n, double k)
@@ -336,24 +333,11 @@ static void choose(nest *n)
     n->slot_bytes = (size_t)tsr_round_up((long long)slot_bytes, 4096);
 }
 
-/* With few steps of K writing D is most of the work: where D is too large to stay in the caches and is not read, its
- * lines need not be fetched first. */
-static int writes_past_caches(const tsr_job *job)
-{
-    const tsr_gemm_args *g = job->args;
-    const long long element = job->element_bytes, vector = job->tiles->lanes * element;
-    return element == job->wide_bytes && g->k <= STREAM_STEPS && g->beta == 0 &&
-           (uintptr_t)g->d % (size_t)vector == 0 && g->ldd * element % vector == 0 &&
-           g->batch_d * element % vector == 0 &&
-           (double)g->m * (double)g->n * (double)g->batch * (double)element > (double)job->device->l3_bytes;
-}
-
 static nest plan_nest(const tsr_job *job, int threads)
 {
     nest n = {.job = job, .kc = tsr_k_block(job->kc, job->args->k), .narrow = job->element_bytes != job->wide_bytes};
     cut(&n, threads);
     choose(&n);
-    n.stream = writes_past_caches(job);
     return n;
 }
 

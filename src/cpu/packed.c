@@ -57,7 +57,7 @@ static void pack_tiles(const tsr_isa *isa, tsr_dtype dtype, const operand *o, lo
             else
                 store->pack_rows(to, o->width, n, steps, data + p * row_bytes + j * element_bytes, row_bytes);
             if (tsr_is_swapped(isa, dtype))
-                tsr_swap_steps(to, (size_t)(o->width * tsr_wide_bytes(dtype)), steps);
+                tsr_swap_steps((float *)(void *)to, o->width, steps);
             to += o->width * steps * tsr_wide_bytes(dtype);
         }
     }

@@ -326,8 +326,7 @@ tsr_status tsr_pairs_nest(const tsr_job *job)
     n.a_bytes = n.in_place ? 0 : aligned(packed_a_bytes(n.pairs, block.m, n.kc));
     n.b_bytes = aligned(packed_b_bytes(n.pairs, columns, n.kc));
     n.sum_bytes = in_parts ? aligned(n.regions.m * n.regions.n * 4) : 0;
-    n.slot_bytes = (size_t)tsr_round_up((long long)(n.a_bytes + n.b_bytes + n.sum_bytes), 4096);
-    n.slot_bytes += tsr_nest_most_bytes(&widened);
+    n.slot_bytes = (n.a_bytes + n.b_bytes + n.sum_bytes + 4095) / 4096 * 4096 + tsr_nest_most_bytes(&widened);
     const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
     n.scratch = tsr_scratch_take(&cpu->scratch, n.slot_bytes * (size_t)slots);

@@ -3,8 +3,6 @@
 #ifndef TSR_CPU_SHAPE_H
 #define TSR_CPU_SHAPE_H
 
-#include <string.h>
-
 #include "core/row.h"
 #include "cpu/micro.h"
 
@@ -58,15 +56,15 @@ static inline int tsr_is_swapped(const tsr_isa *isa, tsr_dtype dtype)
     return dtype == TSR_BF16 && isa->pairs;
 }
 
-/* Makes that of a packed panel; a last single step stays. */
-static inline void tsr_swap_steps(char *panel, size_t row_bytes, long long steps)
+/* Makes that of a packed panel of f32; a last single step stays. */
+static inline void tsr_swap_steps(float *panel, int width, long long steps)
 {
-    char row[256];
-    for (long long p = 0; p + 2 <= steps; p += 2, panel += 2 * row_bytes) {
-        memcpy(row, panel, row_bytes);
-        memcpy(panel, panel + row_bytes, row_bytes);
-        memcpy(panel + row_bytes, row, row_bytes);
-    }
+    for (long long p = 0; p + 2 <= steps; p += 2, panel += 2 * width)
+        for (int j = 0; j < width; j++) {
+            const float first = panel[j];
+            panel[j] = panel[width + j];
+            panel[width + j] = first;
+        }
 }
 
 /* Steps of K between two write-backs: K in equal parts, as many as bring them nearest to kc, rounded up to 8. At most

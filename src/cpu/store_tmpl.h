@@ -156,33 +156,33 @@ static inline __attribute__((always_inline)) void SNAME(update_block)(const tsr_
                                                                       const int steps, const int wide, const int masked,
                                                                       const M some)
 {
-    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes;
+    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = TSR_GROUP * step;
     const char *base[2] = {matrix, matrix + 5 * step};
-    V m[TSR_GROUP][2];
+    V m[TSR_GROUP][4];
 #pragma GCC unroll 8
     for (int p = 0; p < steps; p++) {
         const char *row = base[p / 5] + (p % 5 == 3 ? step3 : step * (p % 5));
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < wide; v++) {
             const S *at = (const S *)row + v * LANES;
             m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
             if (rows != 1)
-                __builtin_prefetch((const char *)at + TSR_GROUP * step, 0, 2);
+                __builtin_prefetch((const char *)at + ahead, 0, 2);
         }
     }
     for (int i = 0; i < rows; i++) {
-        V s[2];
-#pragma GCC unroll 2
+        V s[4];
+#pragma GCC unroll 4
         for (int v = 0; v < wide; v++)
             s[v] = masked ? V_LOAD_MASK(some, sum) : V_LOAD(sum + v * LANES);
 #pragma GCC unroll 8
         for (int p = 0; p < steps; p++) {
             const V xv = V_SET1(x[p]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
             for (int v = 0; v < wide; v++)
                 s[v] = V_FMA(xv, m[p][v], s[v]);
         }
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < wide; v++)
             if (masked)
                 V_STORE_MASK(sum, some, s[v]);
@@ -215,13 +215,14 @@ static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_
 }
 
 static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_update *u, const int rows,
-                                                                     const int wide)
+                                                                     const int steps, const int wide)
 {
     const char *matrix = u->matrix;
     const T *x = u->x;
     int p = 0;
-    for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, matrix += TSR_GROUP * u->step_bytes, x += rows * TSR_GROUP)
-        SNAME(update_group)(u, matrix, x, rows, TSR_GROUP, wide);
+    for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
+        for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
+            SNAME(update_group)(u, matrix, x + q, rows, steps, wide);
     for (; p < u->k; p++, matrix += u->step_bytes, x++)
         SNAME(update_group)(u, matrix, x, rows, 1, 1);
 }
@@ -229,11 +230,13 @@ static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_u
 static void SNAME(update)(const tsr_update *u)
 {
     if (u->rows == 1)
-        SNAME(update_rows)(u, 1, 1);
+        SNAME(update_rows)(u, 1, TSR_GROUP, 1);
     else if (u->rows <= 8) /* limited by memory: narrow streams */
-        SNAME(update_rows)(u, u->rows, 1);
-    else /* limited by arithmetic: fewer loads of x */
-        SNAME(update_rows)(u, u->rows, 2);
+        SNAME(update_rows)(u, u->rows, TSR_GROUP, 1);
+    else if (MR == 12 && u->rows > 12) /* limited by arithmetic: fewer loads of x, and short chains of additions */
+        SNAME(update_rows)(u, u->rows, TSR_GROUP / 2, 4);
+    else
+        SNAME(update_rows)(u, u->rows, TSR_GROUP, 2);
 }
 
 static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)
@@ -255,5 +258,91 @@ static void SNAME(finish)(void *d, const void *c, double alpha, double beta, con
                 v = V_FMA(betas, S_LOAD_MASK(some, old + j), v);
             S_STORE_MASK(out + j, some, v);
         }
+    }
+}
+
+/* One vector of each row. */
+static inline __attribute__((always_inline)) void SNAME(outer_vectors)(const tsr_outer *o, char *d, const T *const *b,
+                                                                       const int rows, const int k, int64_t j,
+                                                                       const int masked, const M some)
+{
+    const V alpha = V_SET1((T)o->alpha);
+    const T *const x = o->x;
+    V sum[TSR_OUTER_ROWS];
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++)
+        sum[i] = V_ZERO();
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++) {
+        const V row = masked ? V_LOAD_MASK(some, b[p] + j) : V_LOAD(b[p] + j);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++)
+            sum[i] = V_FMA(V_SET1(x[i * k + p]), row, sum[i]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++, d += o->d_row_bytes) {
+        const V value = V_MUL(alpha, sum[i]);
+        if (masked)
+            S_STORE_MASK((S *)d + j, some, value);
+        else if (sizeof(S) == sizeof(T))
+            V_STREAM((T *)(void *)d + j, value);
+        else
+            S_STORE((S *)d + j, value);
+    }
+}
+
+/* Begins with the elements before the first whole vector of D that is aligned. */
+static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_outer *o, const int rows, const int k)
+{
+    enum { BYTES = LANES * sizeof(S) };
+    const T *b[TSR_OUTER_STEPS];
+    char *const d = o->d;
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++)
+        b[p] = o->b[p];
+    const int64_t before = (int64_t)((BYTES - (uintptr_t)d % BYTES) % BYTES / sizeof(S));
+    int64_t j = before < o->n ? before : o->n;
+    if (j > 0)
+        SNAME(outer_vectors)(o, d, b, rows, k, 0, 1, M_FIRST((int)j));
+    for (; j + LANES <= o->n; j += LANES)
+        SNAME(outer_vectors)(o, d, b, rows, k, j, 0, M_FIRST(LANES));
+    if (j < o->n)
+        SNAME(outer_vectors)(o, d, b, rows, k, j, 1, M_FIRST((int)(o->n - j)));
+}
+
+static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_outer *o, const int k)
+{
+    if (o->rows == 1)
+        SNAME(outer_of)(o, 1, k);
+    else
+        SNAME(outer_of)(o, TSR_OUTER_ROWS, k);
+}
+
+static void SNAME(outer)(const tsr_outer *o)
+{
+    switch (o->k) {
+    case 1:
+        SNAME(outer_rows)(o, 1);
+        break;
+    case 2:
+        SNAME(outer_rows)(o, 2);
+        break;
+    case 3:
+        SNAME(outer_rows)(o, 3);
+        break;
+    case 4:
+        SNAME(outer_rows)(o, 4);
+        break;
+    case 5:
+        SNAME(outer_rows)(o, 5);
+        break;
+    case 6:
+        SNAME(outer_rows)(o, 6);
+        break;
+    case 7:
+        SNAME(outer_rows)(o, 7);
+        break;
+    default:
+        SNAME(outer_rows)(o, TSR_OUTER_STEPS);
     }
 }

@@ -1,4 +1,5 @@
-/* cpu-tiled: the door. What a call needs is decided here; direct.c, nest.c and stream.c do the work. */
+/* cpu-tiled: the door. What a call needs is decided here; direct.c, nest.c, pairs.c, outer.c and stream.c do the work.
+ */
 #include "core/error.h"
 #include "cpu/cpu.h"
 #include "cpu/job.h"
@@ -79,6 +80,8 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
     }
     if (tsr_shape_of(g->m, g->n, g->k, g->trans_b) != TSR_SHAPE_TILES)
         return tsr_stream(&job);
+    if (tsr_outer_fits(&job))
+        return tsr_outer_run_all(&job);
     if (dtype == TSR_BF16 && device->pairs && !job.packed_a && !job.packed_b)
         return tsr_pairs_nest(&job);
     if (!tsr_direct_fits(&job))

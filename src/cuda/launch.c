@@ -24,6 +24,16 @@ static unsigned tensor_swizzle(int bytes)
                          : TSR_CU_TENSOR_SWIZZLE_NONE;
 }
 
+/* Into L2, misses may bring more than was asked for. Rows that do not begin with a line are two misses for each line of
+ * a box anyway: with 256 bytes an H200 took 10 to 25% longer for them (perf/LOG.md); aligned ones did not care. */
+static unsigned tensor_promotion(const tsr_tensor_spec *spec)
+{
+    enum { LINE_BYTES = 128 };
+    const int is_aligned =
+        (uintptr_t)spec->base % LINE_BYTES == 0 && (spec->rank < 2 || spec->strides_bytes[0] % LINE_BYTES == 0);
+    return is_aligned ? TSR_CU_TENSOR_L2_PROMOTION_256B : TSR_CU_TENSOR_L2_PROMOTION_NONE;
+}
+
 static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tensor_spec *spec, tsr_tensor_map *out)
 {
     const tsr_cuda *cuda = device->impl;
@@ -41,7 +51,7 @@ static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tenso
     const tsr_cu_result result = cuda->driver.tensor_map_encode_tiled(
         (tsr_cu_tensor_map *)(void *)out, tensor_type(spec->dtype), (unsigned)spec->rank, (void *)(uintptr_t)spec->base,
         dims, strides, box, steps, TSR_CU_TENSOR_INTERLEAVE_NONE, tensor_swizzle(spec->swizzle_bytes),
-        TSR_CU_TENSOR_L2_PROMOTION_256B, TSR_CU_TENSOR_FILL_ZEROS);
+        tensor_promotion(spec), TSR_CU_TENSOR_FILL_ZEROS);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuTensorMapEncodeTiled", result);
 }
 
@@ -62,9 +72,11 @@ static tsr_status encode_all(tsr_device *device, const tsr_launch *launch, tsr_t
 }
 
 /* Launches the row's grid. Kernels that choose their clusters at launch, or may start before the grid in front of them
- * has ended, say so by attributes. */
-static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const tsr_grid *grid, void **parameters)
+ * has ended (GPUs before Hopper cannot do that), say so by attributes. */
+static tsr_cu_result start(const tsr_device *device, const tsr_launch *launch, const tsr_grid *grid, void **parameters)
 {
+    enum { FIRST_EARLY_ARCH = 90 };
+    const tsr_cuda *cuda = device->impl;
     const tsr_row *row = launch->row;
     tsr_cu_launch_attribute attributes[2] = {{0}};
     unsigned count = 0;
@@ -74,7 +86,7 @@ static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const
         attributes[count].value.cluster.y = attributes[count].value.cluster.z = 1;
         count++;
     }
-    if (row->starts_early) {
+    if (row->starts_early && device->cuda.arch >= FIRST_EARLY_ARCH) {
         attributes[count].id = TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION;
         attributes[count].value.allowed = 1;
         count++;
@@ -95,7 +107,6 @@ static tsr_cu_result start(const tsr_cuda *cuda, const tsr_launch *launch, const
 
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
-    const tsr_cuda *cuda = device->impl;
     const tsr_row *row = launch->row;
     const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
     tsr_tensor_maps maps;
@@ -119,7 +130,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
         tsr_cuda_leave(device);
         return status;
     }
-    result = start(cuda, launch, &grid, parameters);
+    result = start(device, launch, &grid, parameters);
     tsr_cuda_leave(device);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuLaunchKernelEx", result);
 }

@@ -176,10 +176,13 @@ void tsr_emu_start_loads(emu_thread *self, const tsr_tensor_spec *spec, const lo
     tsr_emu_seen_drop(&self->cta->shared.time, seen);
 }
 
-static void require_aligned_box(unsigned address, const void *place)
+/* Where a box may lie. An H200 calls one that begins between multiples of 16 bytes an illegal instruction. */
+static void require_aligned_box(const tsr_tensor_spec *spec, unsigned address, int x, const void *place)
 {
     if (address % 128)
         tsr_emu_break("a bulk copy's shared memory must be aligned to 128 bytes", place);
+    if (x * (long long)tsr_dtype_bytes(spec->dtype) % TSR_TENSOR_ALIGN_BYTES)
+        tsr_emu_break("a bulk copy's box must begin at a multiple of 16 bytes along x", place);
 }
 
 void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int x, int y, int z, int w, int v,
@@ -189,7 +192,7 @@ void tsr_emu_tma_load(unsigned to, const void *map, unsigned bar, int rank, int 
     emu_thread *self = tsr_emu_hopper_self(place);
     const tsr_tensor_spec spec = spec_of(map, rank, place);
     const long long at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
-    require_aligned_box(to, place);
+    require_aligned_box(&spec, to, x, place);
     tsr_emu_start_loads(self, &spec, at, to, bar, mask, place);
 }
 
@@ -305,7 +308,7 @@ void tsr_emu_tma_store(const void *map, unsigned from, int rank, int x, int y, i
     emu_thread *self = tsr_emu_hopper_self(place);
     const tsr_tensor_spec spec = spec_of(map, rank, place);
     const long long at[TSR_TENSOR_MOST_RANK] = {x, y, z, w, v};
-    require_aligned_box(from, place);
+    require_aligned_box(&spec, from, x, place);
     tsr_emu_start_store(self, &spec, at, from, (emu_combine){0}, place);
 }
 
@@ -336,7 +339,7 @@ void tsr_emu_tma_reduce(const void *map, unsigned from, int rank, int x, int y, 
     const emu_combine combine = {1, (tsr_reduction_operation)operation, number_of(&spec, place)};
     if (!tsr_emu_may_reduce(combine.operation, combine.type))
         tsr_emu_break("a reduction that the tensor map's element type does not have", place);
-    require_aligned_box(from, place);
+    require_aligned_box(&spec, from, x, place);
     tsr_emu_start_store(self, &spec, at, from, combine, place);
 }
 

@@ -129,14 +129,20 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
     cost_regtile(row, problem, device, 0, out);
 }
 
+/* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
+static int output_is_whole(const tsr_problem *p)
+{
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
+}
+
 /* D's bytes to memory: the copy engine writes whole sectors; what threads store at any alignment, partial ones too. */
 static double output_ns(const tsr_problem *p, const tsr_device *device)
 {
     const double whole_share = 0.41, partial_share = 0.23; /* of the memory's rate, measured with short sums */
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
-    const int is_whole = p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
     return (double)p->m * (double)p->n * (double)p->batch * (double)element /
-           ((is_whole ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
+           ((output_is_whole(p) ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
 }
 
 double tsr_lines_touched(const tsr_problem *p, char which)
@@ -184,7 +190,8 @@ static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p)
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096 };
-    const double l2_bytes_per_clock = 46, store_ns_per_value = 0.044, join_ns = 5000, fill_ns = 300;
+    const double l2_bytes_per_clock = 46, store_ns_per_value = output_is_whole(problem) ? 0.044 : 0.13, join_ns = 5000,
+                 fill_ns = 300;
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;

@@ -74,8 +74,10 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
         (d.cluster > 1 ? cluster_ns : 0) +
         (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / (L2_BYTES_PER_CLOCK * clock_ghz)
                       : 0);
+    /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
+    const double finish_ns = p->d.ld % 4 == 0 ? 0 : 1.2 * row->bm * row->bn / d.cluster;
     const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
-    return start_ns + slowest_ns + (waves - 1) * wave_ns + reduce_ns;
+    return start_ns + slowest_ns + (waves - 1) * wave_ns + reduce_ns + finish_ns;
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)

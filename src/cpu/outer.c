@@ -1,0 +1,90 @@
+/* cpu-tiled where K is a few steps and D is larger than the caches: nearly all that moves is D, so its rows are written
+ * from end to end, past the caches, each from the rows of B, which stay in L2. */
+#include "core/error.h"
+#include "cpu/job.h"
+
+enum {
+    ROWS = 32,
+    TASK_BYTES = 1 << 20,
+    WIDEST = 8,
+    FEWEST_STEPS = 2 /* where rows go one by one, or are narrowed: others are faster beyond */
+};
+
+typedef struct outer {
+    const tsr_job *job;
+    const char *a; /* of this problem of the batch */
+    char *d;
+    const void *b[TSR_OUTER_STEPS]; /* rows of B in the compute type, in the order of addition */
+    long long rows;                 /* of a task */
+    int in_step;                    /* rows of D begin at the same place of a vector */
+} outer;
+
+static int rows_are_in_step(const tsr_job *job)
+{
+    return job->args->ldd * job->element_bytes % (job->tiles->lanes * job->element_bytes) == 0;
+}
+
+int tsr_outer_fits(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    const int is_long = rows_are_in_step(job) && job->element_bytes == job->wide_bytes;
+    return g->k <= (is_long ? TSR_OUTER_STEPS : FEWEST_STEPS) && g->beta == 0 && !job->packed_a && !job->packed_b &&
+           (double)g->m * (double)g->n * job->element_bytes > (double)job->device->l3_bytes;
+}
+
+static void task(void *data, int64_t index, int slot)
+{
+    const outer *o = data;
+    const tsr_job *job = o->job;
+    const tsr_gemm_args *g = job->args;
+    const long long element = job->element_bytes, wide = job->wide_bytes, lda_bytes = g->lda * element;
+    const long long last = (index + 1) * o->rows < g->m ? (index + 1) * o->rows : g->m;
+    _Alignas(64) char x[ROWS * TSR_OUTER_STEPS * WIDEST];
+    (void)slot;
+    for (long long i = index * o->rows; i < last; i += ROWS) {
+        const long long count = last - i < ROWS ? last - i : ROWS;
+        if (g->trans_a)
+            job->store->pack_columns(x, (int)g->k, (int)g->k, count, o->a + i * element, lda_bytes);
+        else
+            job->store->pack_rows(x, (int)g->k, (int)g->k, count, o->a + i * lda_bytes, lda_bytes);
+        for (long long r = 0; r < count && job->swapped; r++)
+            tsr_swap_steps((float *)(void *)x + r * g->k, 1, g->k);
+        tsr_outer rows = {.d_row_bytes = g->ldd * element, .b = o->b, .k = (int)g->k, .alpha = g->alpha, .n = g->n};
+        for (long long r = 0; r < count; r += rows.rows) {
+            rows.rows = o->in_step && count - r >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : 1;
+            rows.d = o->d + (i + r) * g->ldd * element;
+            rows.x = x + r * g->k * wide;
+            job->store->outer(&rows);
+        }
+    }
+    TSR_STREAM_END(); /* before another thread hears that the task is done */
+}
+
+tsr_status tsr_outer_run_all(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    tsr_cpu_device *cpu = job->device->impl;
+    const long long element = job->element_bytes, row_bytes = tsr_round_up(g->n * job->wide_bytes, 64);
+    const int width = (int)(row_bytes / job->wide_bytes);
+    char *const b = tsr_scratch_take(&cpu->scratch, (size_t)(g->k * row_bytes));
+    if (!b)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %lld bytes", (long long)g->k * row_bytes);
+    outer o = {.job = job, .in_step = rows_are_in_step(job)};
+    for (long long p = 0; p < g->k; p++)
+        o.b[p] = b + (job->swapped && (p ^ 1) < g->k ? p ^ 1 : p) * row_bytes;
+    const long long fit = TASK_BYTES / (g->n * element) + 1, share = (g->m + job->threads - 1) / job->threads;
+    o.rows = fit < share ? fit : share;
+    const long long tasks = (g->m + o.rows - 1) / o.rows;
+    for (long long z = 0; z < g->batch; z++) {
+        const char *from = (const char *)g->b + z * g->batch_b * element;
+        if (g->trans_b)
+            job->store->pack_columns(b, width, (int)g->n, g->k, from, g->ldb * element);
+        else
+            job->store->pack_rows(b, width, (int)g->n, g->k, from, g->ldb * element);
+        o.a = (const char *)g->a + z * g->batch_a * element;
+        o.d = (char *)g->d + z * g->batch_d * element;
+        tsr_pool_run(&cpu->pool, job->threads < tasks ? job->threads : (int)tasks, tasks, task, &o);
+    }
+    tsr_scratch_give(&cpu->scratch, b);
+    return TSR_OK;
+}
