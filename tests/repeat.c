@@ -112,7 +112,8 @@ static const char *repeat_product(const repeat_settings *s, const product *p, ch
     for (int n = 0; n < s->launches; n++) {
         if (launch(s, p, n % s->stream_count) != TSR_OK)
             return "a launch failed";
-        if (n == 0 && tsr_download(p->context, first, p->d[0], p->d_bytes) != TSR_OK)
+        if (n == 0 && (tsr_synchronize(p->context, s->streams[0]) != TSR_OK ||
+                       tsr_download(p->context, first, p->d[0], p->d_bytes) != TSR_OK))
             return "no result";
     }
     for (int i = 0; i < s->stream_count; i++) {

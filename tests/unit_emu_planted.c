@@ -30,6 +30,7 @@ enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
     X(engine_load, 11, 1, 1, 128, "ends before the bulk copies to its shared memory have come")       \
     X(engine_load, 12, 1, 1, 128, "reaches beyond the CTA's shared memory")                           \
     X(engine_load, 13, 1, 1, 128, "box must begin at a multiple of 16 bytes along x")                 \
+    X(engine_load, 14, 1, 1, 128, "from shared to shared memory in a launch without clusters")        \
     X(engine_store, 1, 1, 1, 128, "with no fence.proxy.async")                                        \
     X(engine_store, 2, 1, 1, 128, "race: ")                                                           \
     X(engine_store, 3, 1, 1, 128, "race: read of shared memory + 0 that thread (0, 0) wrote")         \
@@ -38,6 +39,7 @@ enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
     X(engine_store, 6, 1, 1, 128, "ends before its bulk stores have read shared memory")              \
     X(engine_store, 7, 1, 1, 128, "shared memory must be aligned to 128 bytes")                       \
     X(engine_store, 8, 1, 1, 128, "which this launch never wrote")                                    \
+    X(engine_store, 9, 1, 1, 128, "must not begin before its tensor")                                 \
     X(mbarrier_ring, 1, 1, 1, 128, "deadlock")                                                        \
     X(mbarrier_ring, 2, 1, 1, 128, "shared memory")                                                   \
     X(mbarrier_ring, 3, 1, 1, 128, "shared memory")                                                   \
@@ -70,6 +72,7 @@ enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
     X(engine_reduce, 2, 2, 1, 128, "D[0, ")                                                           \
     X(engine_reduce, 3, 2, 1, 128, "a reduction that the tensor map's element type does not have")    \
     X(engine_reduce, 4, 2, 1, 128, "with no fence.proxy.async")                                       \
+    X(engine_reduce, 5, 2, 1, 128, "must not begin before its tensor")                                \
     X(lanes, 1, 1, 1, 128, "deadlock")                                                                \
     X(lanes, 2, 1, 1, 128, "redux.sync: lanes came with different operations")                        \
     X(lanes, 3, 1, 1, 128, "deadlock")

@@ -63,7 +63,7 @@ static int place_of(int index, int swizzle_bytes)
     return ((spans ? chunk ^ (chunk / 8 % spans) : chunk) * 4) + index % 4;
 }
 
-/* With `adds` D is stored, and what was stored is added once more. */
+/* D gets the box where it lay, but not before its first element. With `adds` what was stored is added once more. */
 static void check_box(int rank, const int box[RANKS], const int at[RANKS], int swizzle_bytes, int adds)
 {
     static _Alignas(128) tensors t;
@@ -112,6 +112,9 @@ static void check_box(int rank, const int box[RANKS], const int at[RANKS], int s
     if (tsr_emu_run(&job) != TSR_OK)
         fail_msg("rank %d, swizzle %d: %s", rank, swizzle_bytes, tsr_last_error());
     static float expected[TOTAL];
+    int stored_at[RANKS];
+    for (int i = 0; i < RANKS; i++)
+        stored_at[i] = at[i] < 0 ? 0 : at[i];
     for (int i = 0; i < TOTAL; i++)
         expected[i] = FREE;
     for (int i = 0; i < count; i++) {
@@ -119,8 +122,9 @@ static void check_box(int rank, const int box[RANKS], const int at[RANKS], int s
         if (t.box[place_of(i, swizzle_bytes)] != (element < 0 ? 0.0f : (float)(element + 1)))
             fail_msg("rank %d, swizzle %d, x %d: element %d of the box is %g", rank, swizzle_bytes, at[0], i,
                      (double)t.box[place_of(i, swizzle_bytes)]);
-        if (element >= 0)
-            expected[element] = (float)(element + 1) * (adds ? 2 : 1);
+        const int target = element_of(rank, box, stored_at, i);
+        if (target >= 0)
+            expected[target] = (float)(element + 1) * (adds ? 2 : 1);
     }
     assert_memory_equal(t.d, expected, sizeof expected);
 }

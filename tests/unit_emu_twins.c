@@ -19,6 +19,7 @@ typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
 #define DECLARE(name, ...)     kernel twin_##name;
 #define DECLARE_TMA(name, ...) kernel_tma twin_##name;
 TWINS(DECLARE)
+CLUSTER_TWINS(DECLARE)
 TMA_TWINS(DECLARE_TMA)
 /* A from registers: the same operands, so the same answers. */
 kernel twin_register_bf16, twin_register_tf32, twin_register_e4m3, twin_register_s8;
@@ -28,6 +29,7 @@ typedef struct twin {
     const char *name;
     kernel *function;
     kernel_tma *function_tma; /* the other one is NULL */
+    int cluster;
     twin_format format;
     uint64_t hashes[TWIN_CASES]; /* of the hardware's answers, or of predictions; 0: there is none */
     int is_predicted;
@@ -35,13 +37,14 @@ typedef struct twin {
 
 enum {
 #define NUMBER(name, ...) TWIN_##name,
-    TWINS(NUMBER) TMA_TWINS(NUMBER) TWIN_COUNT
+    TWINS(NUMBER) CLUSTER_TWINS(NUMBER) TMA_TWINS(NUMBER) TWIN_COUNT
 };
 
 static twin twins[] = {
-#define ENTRY(name, ...)     {#name, twin_##name, NULL, {__VA_ARGS__}, {0}, 0},
-#define ENTRY_TMA(name, ...) {#name, NULL, twin_##name, {__VA_ARGS__}, {0}, 0},
-    TWINS(ENTRY) TMA_TWINS(ENTRY_TMA)};
+#define ENTRY(name, ...)         {#name, twin_##name, NULL, 1, {__VA_ARGS__}, {0}, 0},
+#define ENTRY_CLUSTER(name, ...) {#name, twin_##name, NULL, TWIN_CLUSTER, {__VA_ARGS__}, {0}, 0},
+#define ENTRY_TMA(name, ...)     {#name, NULL, twin_##name, 1, {__VA_ARGS__}, {0}, 0},
+    TWINS(ENTRY) CLUSTER_TWINS(ENTRY_CLUSTER) TMA_TWINS(ENTRY_TMA)};
 
 typedef struct batch {
     uint32_t a[TWIN_CASES][TWIN_M * TWIN_ROW_WORDS], b[TWIN_CASES][TWIN_N * TWIN_ROW_WORDS];
@@ -120,7 +123,8 @@ static void run(const twin *t, batch *x)
                              .dtype_b = TSR_F32,
                              .dtype_c = TSR_F32,
                              .dtype_d = TSR_F32,
-                             .grid = {1, 1, TWIN_CASES},
+                             .cluster = t->cluster,
+                             .grid = {t->cluster, 1, TWIN_CASES},
                              .threads_x = 128,
                              .threads_y = 1,
                              .shared_bytes = TWIN_SHARED_BYTES,

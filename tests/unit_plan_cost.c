@@ -154,13 +154,20 @@ static void k_is_cut_where_it_pays(void **state)
         int align, is_cut;
         const char *kernel;
     } cases[] = {
-        {1, 4096, 4096, 4, 1, "thin"},        {4, 4096, 4096, 4, 1, "thin"},
-        {16, 4096, 4096, 4, 1, "stream-k"},   {32, 6144, 4096, 4, 1, "stream-k"},
-        {64, 2112, 7168, 4, 1, "stream-k"},   {64, 4096, 14336, 4, 1, "stream-k"},
-        {2176, 2048, 2048, 4, 1, "stream-k"}, {2560, 2560, 2560, 4, 1, "stream-k"},
-        {1030, 1030, 1030, 1, 1, "stream-k"}, {333, 777, 555, 1, 1, "stream-k"},
-        {2001, 1999, 2003, 1, 1, "stream-k"}, {2048, 2048, 2048, 4, 0, "warptile"},
-        {4096, 4096, 4096, 4, 0, "warptile"}, {8192, 8192, 8192, 4, 0, "warptile"},
+        {1, 4096, 4096, 4, 1, "thin"},
+        {4, 4096, 4096, 4, 1, "thin"},
+        {16, 4096, 4096, 4, 1, "stream-k"},
+        {32, 6144, 4096, 4, 1, "stream-k"},
+        {64, 2112, 7168, 4, 1, "stream-k"},
+        {64, 4096, 14336, 4, 1, "stream-k"},
+        {2176, 2048, 2048, 4, 1, "stream-k"},
+        {2560, 2560, 2560, 4, 1, "stream-k"},
+        {1030, 1030, 1030, 1, 1, "stream-k"},
+        {333, 777, 555, 1, 1, "stream-k"},
+        {2001, 1999, 2003, 1, 0, "warp-specialized"},
+        {2048, 2048, 2048, 4, 0, "warp-specialized"},
+        {4096, 4096, 4096, 4, 0, "warp-specialized"},
+        {8192, 8192, 8192, 4, 0, "warp-specialized"},
     };
     const tsr_device device = h200();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

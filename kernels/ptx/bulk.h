@@ -34,7 +34,8 @@ TSR_DEVICE void tsr_bulk_load_multicast(unsigned to, const void *from, unsigned 
 }
 
 /* cp.async.bulk, from this CTA's shared memory to that of any CTA of the cluster: `to` and `bar` are addresses in the
- * same CTA (tsr_cluster_map), whose barrier the bytes count down at. `from` must stay as it is until then. */
+ * same CTA (tsr_cluster_map), whose barrier the bytes count down at. `from` must stay as it is until then. An H200 lets
+ * a CTA send to itself if the launch has clusters, and calls it an illegal instruction if it has none. */
 TSR_DEVICE void tsr_bulk_send(unsigned to, unsigned from, unsigned bytes, unsigned bar)
 {
 #if TSR_EMU

@@ -31,7 +31,8 @@ TSR_DEVICE void tsr_bulk_reduce(void *to, unsigned from, unsigned bytes, tsr_red
 }
 
 /* cp.reduce.async.bulk, from this CTA's shared memory to that of any CTA of the cluster: `to` and `bar` are addresses
- * in the same CTA, whose barrier the bytes count down at. Integers of 32 bits, and additions of 64. */
+ * in the same CTA, whose barrier the bytes count down at. Like tsr_bulk_send only in launches with clusters. Integers
+ * of 32 bits, and additions of 64. */
 TSR_DEVICE void tsr_bulk_reduce_send(unsigned to, unsigned from, unsigned bytes, unsigned bar, tsr_reduction reduction)
 {
 #if TSR_EMU

@@ -1,7 +1,8 @@
 /* The reductions that the copy engine does: target = target OP source, element by element, each element atomically.
  * PTX ISA, "cp.reduce.async.bulk" and its table of operations and types.
  *
- *   add   integers wrap; floats round to nearest even, f32 with subnormal operands and results as zeros of their sign
+ *   add   integers wrap; floats round to nearest even and keep subnormals (an H200 does, of f32 too, where
+ *         red.global.add.f32 would flush them)
  *   min, max   of two floats of which one is NaN, the other; -0 is below +0
  *   inc   target >= source ? 0 : target + 1
  *   dec   target == 0 or target > source ? source : target - 1

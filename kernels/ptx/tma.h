@@ -71,7 +71,7 @@ TSR_DEVICE void tsr_tma_load_multicast(unsigned to, const tsr_tensor_map *map, u
 #endif
 }
 
-/* cp.async.bulk.tensor.3d, shared to global, in the thread's current bulk group. */
+/* cp.async.bulk.tensor.3d, shared to global, in the thread's bulk group. An H200 takes no negative coordinate here. */
 TSR_DEVICE void tsr_tma_store(const tsr_tensor_map *map, unsigned from, int x, int y, int z)
 {
 #if TSR_EMU

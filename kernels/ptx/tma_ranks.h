@@ -1,5 +1,6 @@
 /* The copy engine in other ranks than the library's tensor maps have (ptx/tma.h: rank 3): boxes of tensors with 1, 2, 4
- * or 5 dimensions, x first. A coordinate may be negative or beyond the end. PTX ISA, "cp.async.bulk.tensor". sm_90. */
+ * or 5 dimensions, x first. A coordinate may be beyond the end, of a load also negative. PTX ISA,
+ * "cp.async.bulk.tensor". sm_90. */
 #ifndef TSR_PTX_TMA_RANKS_H
 #define TSR_PTX_TMA_RANKS_H
 

@@ -1,5 +1,6 @@
 /* Reductions of boxes by tensor map: each element of a box in shared memory is combined with that of the tensor, whose
- * map says the type; what lies outside the tensor is left out. Like the stores of ptx/tma.h these belong to the
+ * map says the type; what lies beyond its end is left out, and no coordinate is negative: an H200 calls that an
+ * illegal instruction. Like the stores of ptx/tma.h these belong to the
  * thread's current bulk group. `operation` is a constant; ptx/reduction.h says which types it takes. The order in which
  * several of them reach an element is not determined: sums of floats differ from run to run, which the kernel contract
  * forbids for D. PTX ISA, "cp.reduce.async.bulk.tensor". sm_90. */

@@ -7,7 +7,7 @@
 #define MOST_STRIDE_BYTES (1ll << 40)
 #define MOST_BOX          256
 
-enum { SPAN_K = 64, OUTPUT_ROWS = 64 };
+enum { SPAN_K = 64, OUTPUT_ROWS = 64, SLAB = 32 };
 
 /* 1 if base and strides of an operand suit the copy engine. */
 static int is_aligned(const void *base, long long ld, long long batch_stride, size_t element)
@@ -26,7 +26,7 @@ int tsr_tensor_output_fits(const tsr_gemm_args *args, tsr_dtype dtype_cd)
 }
 
 static tsr_tensor_spec make(const void *base, tsr_dtype dtype, long long x, long long y, long long ld, long long batch,
-                            long long batch_stride, int box_x, int box_y)
+                            long long batch_stride, int box_x, int box_y, int swizzle_bytes)
 {
     const long long element = (long long)tsr_dtype_bytes(dtype);
     /* Problems that share one operand: a single layer, whose stride is never used but must obey the rules. */
@@ -34,18 +34,23 @@ static tsr_tensor_spec make(const void *base, tsr_dtype dtype, long long x, long
     return (tsr_tensor_spec){.base = base,
                              .dtype = dtype,
                              .rank = 3,
-                             .swizzle_bytes = TSR_TENSOR_SWIZZLE_BYTES,
+                             .swizzle_bytes = swizzle_bytes,
                              .dims = {x, y, layers ? batch : 1},
                              .strides_bytes = {ld * element, (layers ? batch_stride : ld) * element},
                              .box = {box_x, box_y, 1}};
 }
 
 /* `rows` is the tile's extent along M or N, `share` how many CTAs cut the box among themselves. */
-static tsr_tensor_spec make_input(const void *base, tsr_dtype dtype, int k_is_contiguous, long long mn, long long k,
-                                  long long ld, long long batch, long long batch_stride, int rows, int share)
+static tsr_tensor_spec make_input(const tsr_row *row, const void *base, tsr_dtype dtype, int k_is_contiguous,
+                                  long long mn, long long k, long long ld, long long batch, long long batch_stride,
+                                  int rows, int share)
 {
-    return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, SPAN_K, rows / share)
-                           : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, SPAN_K / share);
+    const int span = TSR_TENSOR_SWIZZLE_BYTES;
+    if (dtype == TSR_F32)
+        return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, row->bk, rows, row->bk * 4)
+                               : make(base, dtype, mn, k, ld, batch, batch_stride, SLAB, row->bk, 0);
+    return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, SPAN_K, rows / share, span)
+                           : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, SPAN_K / share, span);
 }
 
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
@@ -56,15 +61,18 @@ void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype 
     tsr_row_tile(row, g->m, g->n, &bm, &bn);
     if (g->k > 0) {
         specs[0] =
-            make_input(g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, bm, row->cluster_n);
-        specs[1] = make_input(g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, bn, row->cluster_m);
+            make_input(row, g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, bm, row->cluster_n);
+        specs[1] =
+            make_input(row, g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, bn, row->cluster_m);
     }
-    if (row->turns || !tsr_tensor_output_fits(g, dtype_cd))
+    if (row->turns || row->dtype_ab == TSR_F32 || !tsr_tensor_output_fits(g, dtype_cd))
         return;
     const int columns = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes(dtype_cd);
     if (g->beta != 0.0)
-        specs[2] = make(g->c, dtype_cd, g->n, g->m, g->ldc, g->batch, g->batch_c, columns, OUTPUT_ROWS);
-    specs[3] = make(g->d, dtype_cd, g->n, g->m, g->ldd, g->batch, g->batch_d, columns, OUTPUT_ROWS);
+        specs[2] = make(g->c, dtype_cd, g->n, g->m, g->ldc, g->batch, g->batch_c, columns, OUTPUT_ROWS,
+                        TSR_TENSOR_SWIZZLE_BYTES);
+    specs[3] =
+        make(g->d, dtype_cd, g->n, g->m, g->ldd, g->batch, g->batch_d, columns, OUTPUT_ROWS, TSR_TENSOR_SWIZZLE_BYTES);
 }
 
 const char *tsr_tensor_spec_fault(const tsr_tensor_spec *spec)

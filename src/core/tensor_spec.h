@@ -13,8 +13,7 @@ enum {
 
 /* One operand as the copy engine sees it: `dims` elements along x (contiguous), y and so on, of which it moves boxes.
  * In shared memory a box is dense, x first, its 16-byte chunks permuted by the swizzle. The maps of rows have rank 3:
- * x, y (a row on), z (a problem on), boxes of box[0] x box[1] x 1 whose rows are 128 bytes, and the 128-byte swizzle.
- */
+ * x, y (a row on), z (a problem on), and boxes of box[0] x box[1] x 1. */
 typedef struct tsr_tensor_spec {
     const void *base; /* NULL: the launch needs no map of this operand */
     tsr_dtype dtype;
@@ -28,10 +27,13 @@ typedef struct tsr_tensor_spec {
 
 /* Fills the specifications of A, B, C and D (in this order) for a launch of a row with `tma` set.
  *
- * A and B: none if K = 0. An operand that is contiguous along K has boxes of 64 (K) x its tile's rows; one that is
- * contiguous along M or N boxes of 64 (M or N) x 64 (K). CTAs of a cluster that need the same part load a share each:
- * A's boxes are cut into cluster_n, B's into cluster_m slices along the second dimension.
- * C and D: boxes of 64 rows x 128 bytes; none if the row turns or tsr_tensor_output_fits says no, nor of C if beta = 0.
+ * A and B: none if K = 0. For tensor cores all boxes have rows of 128 bytes and the 128-byte swizzle: an operand that
+ * is contiguous along K has boxes of 64 (K) x its tile's rows; one that is contiguous along M or N boxes of 64 (M or N)
+ * x 64 (K). CTAs of a cluster that need the same part load a share each: A's boxes are cut into cluster_n, B's into
+ * cluster_m slices along the second dimension. For f32 a box of an operand that is contiguous along K is bk (K) x its
+ * tile's rows, swizzled over its 4 bk bytes, and one of the others 32 (M or N) x bk (K), not swizzled. C and D: boxes
+ * of 64 rows x 128 bytes; none if the row turns, multiplies f32, or tsr_tensor_output_fits says no, nor of C if beta =
+ * 0.
  */
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
                           tsr_tensor_spec specs[4]);

@@ -25,7 +25,8 @@ static unsigned tensor_swizzle(int bytes)
 }
 
 /* Into L2, misses may bring more than was asked for. Rows that do not begin with a line are two misses for each line of
- * a box anyway: with 256 bytes an H200 took 10 to 25% longer for them (perf/LOG.md); aligned ones did not care. */
+ * a box anyway: with 256 bytes an H200 took 11 to 13% longer for large products (perf/LOG.md); aligned ones did not
+ * care. */
 static unsigned tensor_promotion(const tsr_tensor_spec *spec)
 {
     enum { LINE_BYTES = 128 };

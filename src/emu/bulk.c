@@ -94,6 +94,8 @@ static void send(unsigned to, unsigned from, unsigned bytes, unsigned bar, emu_c
     check_rules(to, from, bytes, place);
     if (to >> EMU_RANK_SHIFT != bar >> EMU_RANK_SHIFT)
         tsr_emu_break("the target and the mbarrier of a bulk copy lie in different CTAs", place);
+    if (cta->worker->launch->shape.cluster == 1)
+        tsr_emu_break("a bulk copy from shared to shared memory in a launch without clusters", place);
     const size_t from_at = tsr_emu_place_in_slot(self, from, bytes, place);
     const size_t to_at = reach(self, to, bytes, place), bar_at = reach(self, bar, 8, place);
     emu_mbarrier *barrier = tsr_emu_engine_mbarrier(cta, bar_at, place);

@@ -86,14 +86,9 @@ static float combine_floats(float to, float from, tsr_reduction_operation operat
     return operation == TSR_OPERATION_MIN ? smaller(to, from) : -smaller(-to, -from);
 }
 
-static float without_subnormals(float value)
-{
-    return fabsf(value) < 0x1p-126f ? copysignf(0, value) : value;
-}
-
 static float add_f32(float to, float from)
 {
-    const float sum = without_subnormals(without_subnormals(to) + without_subnormals(from));
+    const float sum = to + from;
     const uint32_t canonical_nan = 0x7fffffff;
     float nan;
     memcpy(&nan, &canonical_nan, sizeof nan);

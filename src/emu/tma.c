@@ -281,6 +281,9 @@ void tsr_emu_start_store(emu_thread *self, const tsr_tensor_spec *spec, const lo
         write_store(self, &hopper->stores[0]);
         forget_first(hopper, 1);
     }
+    for (int i = 0; i < spec->rank; i++)
+        if (at[i] < 0) /* an H200 calls it an illegal instruction, of loads not */
+            tsr_emu_break("a bulk store's or reduction's box must not begin before its tensor", place);
     if (hopper->n_stores == EMU_STORES)
         tsr_emu_break("the emulator keeps at most 16 bulk stores of a thread", place);
     const size_t from_at = tsr_emu_place_in_slot(self, from, box_bytes(spec), place);

@@ -70,7 +70,7 @@ void tsr_cost_settle(const tsr_row *row, const tsr_problem *p, const tsr_device 
     /* L2 serves what CTAs read again, at about three times the memory's rate. */
     const double l2_ns = bytes / (3 * device->memory_bytes_per_s) * 1e9;
     const double memory_ns = least_bytes(p) / device->memory_bytes_per_s * 1e9;
-    settle(out, device->launch_ns, work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+    settle(out, tsr_launch_ns(row, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
 }
 
 /* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
@@ -127,6 +127,19 @@ void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_
 void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     cost_regtile(row, problem, device, 0, out);
+}
+
+/* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
+ * its SM multiplies nothing meanwhile but what other CTAs have. Constants: measured on an H200, perf/LOG.md. */
+void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
+    const long long element = (long long)tsr_dtype_bytes(problem->d.dtype);
+    const int by_quads = problem->d.ld * element % 16 == 0 && problem->d.align_bytes % 16 == 0;
+    const double sms = device->cuda.sm_count, per_sm = ceil(count_ctas(row, problem) / sms);
+    const double busy = tsr_cost_busy_share(per_sm * (row->threads_x - 128) / 32), values = per_sm * row->bm * row->bn;
+    settle_gpu(row, problem, device, busy > 0 ? 2 * sms * values * (double)problem->k / busy : 0, out);
+    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns);
 }
 
 /* 1 if the copy engine can write D: see tsr_tensor_output_fits. */

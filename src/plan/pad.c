@@ -6,7 +6,7 @@
  * box of 128 bytes is one line and not parts of two. */
 #define PAD_BYTES       16
 #define LINE_BYTES      128
-#define LONG_ROW_BYTES  512
+#define LONG_ROW_BYTES  1024
 #define COPY_ALIGN      256 /* of each copy's base */
 #define CTAS_PER_SM     8
 #define CHUNKS_PER_WARP 32

@@ -37,6 +37,7 @@ int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_d
 void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 /* The fixed cost of a launch of the row, less what overlaps with the launch before. */
 double tsr_launch_ns(const tsr_row *row, const tsr_device *device);

@@ -1,6 +1,6 @@
 /* One box of A (f32), of RANK dimensions, goes to shared memory, from there as it lies to the workspace, and by the
- * copy engine to the same place of D; REDUCE: and is added there once more. Coordinates: batch_a, batch_b, batch_c,
- * batch_d, ldc; ldb is the box's bytes. */
+ * copy engine to the same place of D, but not before its first element; REDUCE: and is added there once more.
+ * Coordinates: batch_a, batch_b, batch_c, batch_d, ldc; ldb is the box's bytes. */
 #include "ptx/barrier.h"
 #include "ptx/bulk.h"
 #include "ptx/mbarrier.h"
@@ -10,11 +10,15 @@
 
 enum { BAR_AT = 16384 };
 
+TSR_DEVICE int not_before(int at)
+{
+    return at < 0 ? 0 : at;
+}
+
 TSR_KERNEL_TMA(32, 1)
 {
     const unsigned shared = tsr_shared_address(TSR_SHARED), bytes = (unsigned)args.ldb, bar = shared + BAR_AT;
-    const int x = (int)args.batch_a, y = (int)args.batch_b, z = (int)args.batch_c, w = (int)args.batch_d;
-    const int v = (int)args.ldc;
+    int x = (int)args.batch_a, y = (int)args.batch_b, z = (int)args.batch_c, w = (int)args.batch_d, v = (int)args.ldc;
     (void)y, (void)z, (void)w, (void)v;
     if (threadIdx.x == 0) {
         tsr_mbarrier_init(bar, 1);
@@ -36,6 +40,7 @@ TSR_KERNEL_TMA(32, 1)
     tsr_mbarrier_wait(bar, 0);
     for (unsigned i = threadIdx.x; i < bytes / 4; i += 32)
         ((float *)args.workspace)[i] = ((const float *)TSR_SHARED)[i];
+    x = not_before(x), y = not_before(y), z = not_before(z), w = not_before(w), v = not_before(v);
     if (threadIdx.x == 0) {
 #if RANK == 1
         tsr_tma_store_1d(&maps.d, shared, x);

@@ -13,10 +13,12 @@
 
 static const struct {
     const char *name;
+    unsigned ctas;
     twin_format format;
 } twins[] = {
-#define ENTRY(name, ...) {#name, {__VA_ARGS__}},
-    TWINS(ENTRY) TMA_TWINS(ENTRY)};
+#define ENTRY(name, ...)         {#name, 1, {__VA_ARGS__}},
+#define ENTRY_CLUSTER(name, ...) {#name, TWIN_CLUSTER, {__VA_ARGS__}},
+    TWINS(ENTRY) CLUSTER_TWINS(ENTRY_CLUSTER) TMA_TWINS(ENTRY)};
 
 static void check(cudaError_t error)
 {
@@ -69,9 +71,12 @@ static tsr_tensor_maps make_maps(void *d)
 int main()
 {
     const twin_format *format = 0;
+    unsigned ctas = 1;
     for (const auto &twin : twins)
-        if (strcmp(twin.name, TEXT(TWIN_NAME)) == 0)
+        if (strcmp(twin.name, TEXT(TWIN_NAME)) == 0) {
             format = &twin.format;
+            ctas = twin.ctas;
+        }
     const size_t words[3] = {TWIN_M * TWIN_ROW_WORDS, TWIN_N * TWIN_ROW_WORDS, TWIN_M * TWIN_N};
     uint32_t *operands[3], *d;
     for (int i = 0; i < 3; i++)
@@ -92,7 +97,7 @@ int main()
     args.batch_a = (long long)words[0];
     args.batch_b = (long long)words[1];
     args.batch_c = args.batch_d = (long long)words[2];
-    TSR_KERNEL_NAME<<<dim3(1, 1, TWIN_CASES), 128, TWIN_SHARED_BYTES>>>(args MORE);
+    TSR_KERNEL_NAME<<<dim3(ctas, 1, TWIN_CASES), 128, TWIN_SHARED_BYTES>>>(args MORE);
     check(cudaDeviceSynchronize());
     for (int i = 0; i < TWIN_CASES; i++)
         printf("TWIN(%s, %d, 0x%016llx)\n", TEXT(TWIN_NAME), i,

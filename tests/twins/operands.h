@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TWIN_SHARED_BYTES = 8192 };
+enum { TWIN_SHARED_BYTES = 8192, TWIN_CLUSTER = 2 };
 enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS = 10 };
 
 /* X(name, seed, bits of an element of A and B, exponent bits, fraction bits, accumulators are f16). K is 32 bytes of
@@ -34,9 +34,12 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
     X(shuffles, 22, 32, 0, 0, 0)       \
     X(redux_1, 23, 32, 0, 0, 0)        \
     X(redux_2, 24, 32, 0, 0, 0)        \
-    X(bulk_copies, 25, 32, 0, 0, 0)    \
-    X(bulk_send, 26, 32, 0, 0, 0)      \
     X(bulk_reduce, 27, 32, 0, 0, 0)
+
+/* The same, of kernels that run in clusters of TWIN_CLUSTER CTAs, a cluster for each problem. */
+#define CLUSTER_TWINS(X)            \
+    X(bulk_copies, 25, 32, 0, 0, 0) \
+    X(bulk_send, 26, 32, 0, 0, 0)
 
 /* The same, of kernels that take tensor maps. */
 #define TMA_TWINS(X)                        \

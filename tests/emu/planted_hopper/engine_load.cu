@@ -1,8 +1,10 @@
 /* D = A (512 f32) by one box of the copy engine. Planted: 1 nobody waits, 2 more bytes are expected than come, 3 fewer,
  * 4 the phase that is over is waited for, 5 the barrier is not made known to the engine, 6 it is never initialised, 7
  * it is misaligned, 8 the box is, 9 the map has another rank, 10 nobody arrives, 11 the CTA ends before the box comes,
- * 12 the box lies beyond shared memory, 13 it begins between multiples of 16 bytes of A. */
+ * 12 the box lies beyond shared memory, 13 it begins between multiples of 16 bytes of A, 14 the bytes come from shared
+ * memory, with no cluster. */
 #include "ptx/barrier.h"
+#include "ptx/bulk.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma_ranks.h"
 
@@ -21,6 +23,8 @@ TSR_KERNEL_TMA(128, 1)
             tsr_mbarrier_arrive_expect(bar, PLANTED == 2 ? BYTES + 16 : PLANTED == 3 ? BYTES - 16 : BYTES);
         if (PLANTED == 9)
             tsr_tma_load_1d(base, &maps.a, bar, 0); /* planted 9 */
+        else if (PLANTED == 14)
+            tsr_bulk_send(base, base + BYTES, BYTES, bar); /* planted 14 */
         else
             tsr_tma_load_2d(base + (PLANTED == 8 ? 64 : PLANTED == 12 ? 7168 : 0), &maps.a, bar, at, 0); /* planted */
     }

@@ -1,6 +1,6 @@
 /* D = A (512 f32) as 0 + A by reductions of the copy engine, of two CTAs a half each. Planted: 1 D was never written, 2
  * the other CTA wrote it and nothing orders the two, 3 an operation that the map's type does not have, 4 shared memory
- * is not fenced for the engine. */
+ * is not fenced for the engine, 5 the box begins before the tensor. */
 #include "ptx/barrier.h"
 #include "ptx/bulk_reduce.h"
 #include "ptx/mbarrier.h"
@@ -28,7 +28,9 @@ TSR_KERNEL_TMA(128, 1)
             tsr_bulk_wait(0);
         }
         if (PLANTED == 3)
-            tsr_tma_reduce_2d(&maps.d, base, 0, 0, TSR_OPERATION_XOR); /* planted */
+            tsr_tma_reduce_2d(&maps.d, base, 0, 0, TSR_OPERATION_XOR); /* planted 3 */
+        else if (PLANTED == 5)
+            tsr_tma_reduce_2d(&maps.d, base, 0, -1, TSR_OPERATION_ADD); /* planted 5 */
         else
             tsr_bulk_reduce(d + half * HALF, base, BYTES, TSR_REDUCE_ADD_F32); /* planted 1 2 */
         tsr_tma_commit();

@@ -1,7 +1,7 @@
 /* D = A (512 f32) by one box that the copy engine stores. Planted: 1 ordinary stores are not fenced for the engine, 2
  * other threads, or 3 the thread itself, use the memory again before it was read, 4 the thread ends before that, 5
  * nothing orders the other threads' stores, 6 the store is never committed, 7 the box is misaligned, 8 what was stored
- * is read once shared memory was read and no later. */
+ * is read once shared memory was read and no later, 9 the box begins before the matrix. */
 #include "ptx/barrier.h"
 #include "ptx/bulk.h"
 #include "ptx/mbarrier.h"
@@ -19,7 +19,7 @@ TSR_KERNEL_TMA(128, 1)
     if (PLANTED != 5)
         tsr_barrier();
     if (x == 0) {
-        tsr_tma_store_2d(&maps.d, base + (PLANTED == 7 ? 64 : 0), 0, 0); /* planted */
+        tsr_tma_store_2d(&maps.d, base + (PLANTED == 7 ? 64 : 0), 0, PLANTED == 9 ? -1 : 0); /* planted */
         if (PLANTED != 6)
             tsr_tma_commit();
         if (PLANTED == 3)
