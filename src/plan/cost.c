@@ -177,6 +177,31 @@ static double input_ns(const tsr_problem *p, const tsr_device *device)
            1e9;
 }
 
+/* How often each line of an operand is asked for, beyond once for each of `sharers` tiles beside each other, in a step
+ * along K. Only where rows lie along M or N and are short: several rows of K are in a line, or several tiles. */
+static double asks_for_line(const tsr_problem *p, char which, double tile, double sharers)
+{
+    enum { LINE_BYTES = 128 };
+    const double line = LINE_BYTES / (double)tsr_dtype_bytes(tsr_problem_operand(p, which)->dtype);
+    long long rows, columns;
+    tsr_stored_shape(p, which, &rows, &columns);
+    const int is_along_k = (which == 'a') == (tsr_problem_operand(p, which)->trans == TSR_N);
+    if (is_along_k || columns <= 0)
+        return 0;
+    const double tiles = ceil((double)columns / fmin(tile, line));
+    return sharers * fmax(0, tiles * line / (double)columns - 1);
+}
+
+double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
+                         double steps)
+{
+    const double ask_ns = 1.4;
+    const double along_m = ceil((double)problem->m / (tile_m * shared_m));
+    const double along_n = ceil((double)problem->n / (tile_n * shared_n));
+    return ask_ns * steps *
+           fmax(asks_for_line(problem, 'b', tile_n, along_m), asks_for_line(problem, 'a', tile_m, along_n));
+}
+
 /* Cluster tiles of D. */
 static double wgmma_tiles(const tsr_row *row, const tsr_problem *p)
 {
@@ -204,7 +229,7 @@ static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr
 {
     enum { FLOPS_PER_CLOCK = 4096 };
     const double l2_bytes_per_clock = 46, store_ns_per_value = output_is_whole(problem) ? 0.044 : 0.13, join_ns = 5000,
-                 fill_ns = 300;
+                 fill_ns = 750;
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
     const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;
@@ -260,10 +285,13 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double cluster_start_ns = 650, cluster = tsr_row_cluster(row);
+    const int split = wgmma_split(row, problem, device);
+    const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double bytes =
         wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row, problem);
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),
-           wgmma_ns(row, problem, device, wgmma_split(row, problem, device)),
+           wgmma_ns(row, problem, device, split) +
+               tsr_line_queue_ns(problem, row->bm, row->bn, row->cluster_m, row->cluster_n, steps),
            fmax(input_ns(problem, device), output_ns(problem, device)), bytes);
 }
 
@@ -279,5 +307,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
     /* The first tiles' arrival and D by threads, less what the launch's constant already has of them; measured. */
     const double per_value_ns = 0.245, in_launch_ns = 1230;
-    out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns);
+    const double step = 64; /* of the other tensor kernels */
+    out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns) +
+               tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }

@@ -2,6 +2,7 @@
  * The same estimate orders its rows among the others. */
 #include <math.h>
 
+#include "plan/cost.h"
 #include "plan/plan.h"
 
 enum {
@@ -38,14 +39,31 @@ static double memory_rate(const tsr_cuda_limits *gpu)
     return usable * 2 * gpu->memory_clock_khz * 1e3 * gpu->memory_bus_bits / 8 * 1e-9;
 }
 
+/* The longer operand from memory. */
+static double long_ns(const tsr_problem *p, const tsr_cuda_limits *gpu)
+{
+    enum { ELEMENT_BYTES = 2 };
+    const double long_bytes =
+        ELEMENT_BYTES * (double)p->batch *
+        ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), TSR_LINES_POWER) +
+         (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), TSR_LINES_POWER) + (double)p->m * (double)p->n);
+    return long_bytes / memory_rate(gpu);
+}
+
+/* Tiles along the shorter side, beyond the first: each reads the longer operand again. */
+static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
+{
+    return ceil((double)(p->m < p->n ? p->m : p->n) / row->bm) - 1;
+}
+
 /* The longest of: bringing all bytes from memory; refilling each CTA's ring, a latency a time; each SM's bytes from L2;
  * multiplying; the steps of each CTA, one after the other. Then what it costs to add up.
  * Constants: measured on an H200, perf/LOG.md. */
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
-    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128, ELEMENT_BYTES = 2 };
+    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128 };
     const double latency_ns = 1000, step_ns = 145, cluster_ns = 700, outers_ns = 8000;
-    const double start_ns = 1200, wave_ns = 1500; /* of the first CTAs; of those that come when others have ended */
+    const double wave_ns = 1500; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
@@ -54,16 +72,11 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double resident = fmin(ctas, floor(sms * ctas_per_sm(row, gpu) * usable)), waves = ceil(ctas / resident);
     const double busiest = ceil(ctas / sms); /* CTAs of one SM, in the end */
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
-    const double long_bytes =
-        ELEMENT_BYTES * (double)p->batch *
-        ((double)p->m * (double)p->k * pow(lines_a, TSR_LINES_POWER) +
-         (double)p->k * (double)p->n * pow(lines_b, TSR_LINES_POWER) + (double)p->m * (double)p->n);
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
     const double step_bytes = LINE_BYTES * (bm * lines_a + bn * lines_b);
-    /* Each tile of the shorter side reads the longer operand again; L2 keeps most of it. */
-    const double again = 0.2 * (ceil((double)(p->m < p->n ? p->m : p->n) / row->bm) - 1);
-    const double memory_ns = (1 + again) * long_bytes / memory_rate(gpu);
+    const double again = 0.2; /* L2 keeps most of it */
+    const double memory_ns = (1 + again * short_tiles_more(row, p)) * long_ns(p, gpu);
     const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
     const double l2_ns = busiest * blocks * step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double multiply_ns =
@@ -77,7 +90,23 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
     const double finish_ns = p->d.ld % 4 == 0 ? 0 : 1.2 * row->bm * row->bn / d.cluster;
     const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
-    return start_ns + slowest_ns + (waves - 1) * wave_ns + reduce_ns + finish_ns;
+    return slowest_ns + (waves - 1) * wave_ns + reduce_ns + finish_ns;
+}
+
+/* What orders rows but does not decide how one deals out: storing, four neighbours in D at a time by each thread,
+ * columns beyond D's among them; the longer operand once more for each further tile of the shorter side; and waiting
+ * for lines that all ask for. Constants: measured on an H200, perf/LOG.md. */
+static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
+{
+    enum { CONSUMERS_OF_64 = 128 };
+    const double quad_ns = 190, again = 0.8;
+    const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
+    const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
+    const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.outers));
+    int bm, bn;
+    tsr_row_tile(row, p->m, p->n, &bm, &bn);
+    return quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu) +
+           tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
@@ -127,10 +156,13 @@ void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
 
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
+    const double overlap_ns = 500; /* more than of other rows: two CTAs on an SM, that of the next launch beside */
     out->bytes = 2.0 * (double)problem->batch *
                  ((double)problem->m * (double)problem->k + (double)problem->k * (double)problem->n);
     out->limiter = "memory";
-    out->ns = tsr_launch_ns(row, device);
-    if (problem->m > 0 && problem->n > 0 && problem->batch > 0)
-        out->ns += work_ns(row, problem, &device->cuda, best_deal(row, problem, &device->cuda));
+    out->ns = fmax(0, tsr_launch_ns(row, device) - overlap_ns);
+    if (problem->m > 0 && problem->n > 0 && problem->batch > 0) {
+        const deal d = best_deal(row, problem, &device->cuda);
+        out->ns += work_ns(row, problem, &device->cuda, d) + beside_ns(row, problem, &device->cuda, d);
+    }
 }
