@@ -102,7 +102,8 @@ static void send(unsigned to, unsigned from, unsigned bytes, unsigned bar, emu_c
     if (!tsr_emu_shared_read_async(&cta->shared, from_at, bytes, &self->clock, cta->hopper->fences, &fault))
         fail(self, &fault, bytes, 0, place);
     /* Several reductions may be on their way to one place: only copies hold it. */
-    if (!combine.is_reduction && !tsr_emu_shared_start_copy(&cta->shared, to_at, bytes, &self->clock, &fault))
+    if (!combine.is_reduction &&
+        !tsr_emu_shared_start_async(&cta->shared, to_at, bytes, &self->clock, cta->hopper->fences, &fault))
         fail(self, &fault, bytes, 1, place);
     const emu_stamp stamp = self->clock.stamp;
     const emu_moment moment = tsr_emu_moment(self);

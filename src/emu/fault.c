@@ -91,11 +91,10 @@ static void describe(const emu_fault *f, unsigned threads_x, char *text, size_t 
                  f->offset);
         return;
     case EMU_UNFENCED:
-        snprintf(
-            text, bytes,
-            "asynchronous read of shared memory + %zu, which thread (%u, %u) wrote with no fence.proxy.async before "
-            "they synchronised",
-            f->offset, f->other_thread % threads_x, f->other_thread / threads_x);
+        snprintf(text, bytes,
+                 "asynchronous %s of shared memory + %zu, which thread (%u, %u) wrote with no fence.proxy.async before "
+                 "they synchronised",
+                 verb, f->offset, f->other_thread % threads_x, f->other_thread / threads_x);
         return;
     case EMU_MISUSE:
         snprintf(text, bytes, "%s", f->rule);

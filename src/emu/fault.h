@@ -17,7 +17,7 @@ typedef enum emu_fault_kind {
     EMU_RACE,      /* shared memory, or one element of D, without a barrier between two threads */
     EMU_TWO_CTAS,  /* one element of D */
     EMU_IN_FLIGHT, /* shared memory that an asynchronous copy has not delivered yet */
-    EMU_UNFENCED,  /* shared memory written by ordinary stores, read by the copy engine without a proxy fence */
+    EMU_UNFENCED,  /* ordinary stores, then the copy engine or the tensor cores with no proxy fence between */
     EMU_MISUSE,    /* an instruction's rule was broken */
     EMU_DEADLOCK,
     EMU_NO_MEMORY, /* on the host */

@@ -58,14 +58,14 @@ void tsr_emu_shared_begin(emu_shared *shared)
     tsr_emu_time_begin(&shared->time);
 }
 
-/* The clocks are used up: all that was written counts as written long ago. */
+/* The clocks are used up: all that was written counts as written long ago, and fenced since. */
 static void restart_shadows(const emu_time *time, emu_shadow *shadows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (shadows[i].written >= EMU_STAMP_IN_FLIGHT)
             continue;
         const int is_written = shadows[i].written >> EMU_STAMP_SHIFT >= time->first;
-        shadows[i] = (emu_shadow){is_written ? 1u << EMU_STAMP_SHIFT : 0, 0, 0};
+        shadows[i] = (emu_shadow){is_written ? 1u << EMU_STAMP_SHIFT | EMU_STAMP_ASYNC : 0, 0, 0};
     }
 }
 
@@ -311,20 +311,22 @@ static int is_fenced(const emu_time *time, const emu_clock *clock, const emu_fen
     return count == EMU_FENCES && oldest > when; /* forgotten: it may have been in time */
 }
 
-int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
-                              const emu_fences *fences, emu_fault *fault)
+/* Are the writes by ordinary stores that the thread has seen followed by fences, so that the copy engine and the tensor
+ * cores may use the bytes? What the thread has not seen is a race, and not for this to say. */
+static int are_fenced(const emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                      const emu_fences *fences, emu_fault *fault)
 {
-    if (!visit(shared, offset, size, read_one, clock, fault))
-        return 0;
+    const emu_time *time = &shared->time;
     emu_stamp good = 0; /* neighbours mostly share their history */
     for (size_t at = offset; at < offset + size; at += 4) {
         emu_stamp written = shared->words[at / 4].written;
         if (written == EMU_STAMP_SPLIT)
             written = shared->bytewise[at].written;
-        if ((written & EMU_STAMP_ASYNC) || written == good)
+        if ((written & EMU_STAMP_ASYNC) || written == good || written == EMU_STAMP_IN_FLIGHT ||
+            written >> EMU_STAMP_SHIFT < time->first || !tsr_emu_clock_has_seen(time, clock, written))
             continue;
         const unsigned who = written & EMU_STAMP_THREAD;
-        if (!is_fenced(&shared->time, clock, &fences[who], who, written >> EMU_STAMP_SHIFT)) {
+        if (!is_fenced(time, clock, &fences[who], who, written >> EMU_STAMP_SHIFT)) {
             *fault = (emu_fault){
                 .kind = EMU_UNFENCED, .memory = EMU_SHARED, .offset = at, .other_thread = who, .other_is_write = 1};
             return 0;
@@ -332,6 +334,20 @@ int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, co
         good = written;
     }
     return 1;
+}
+
+int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                              const emu_fences *fences, emu_fault *fault)
+{
+    return visit(shared, offset, size, read_one, clock, fault) &&
+           are_fenced(shared, offset, size, clock, fences, fault);
+}
+
+int tsr_emu_shared_start_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                               const emu_fences *fences, emu_fault *fault)
+{
+    return are_fenced(shared, offset, size, clock, fences, fault) &&
+           visit(shared, offset, size, start_one, clock, fault);
 }
 
 int tsr_emu_shared_unchanged(const emu_shared *shared, size_t offset, size_t size, const emu_clock *then,

@@ -104,6 +104,9 @@ int tsr_emu_shared_start_copy(emu_shared *shared, size_t offset, size_t size, co
  * each thread). */
 int tsr_emu_shared_read_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
                               const emu_fences *fences, emu_fault *fault);
+/* A copy by the copy engine starts: as tsr_emu_shared_start_copy, with the same rule for what it overwrites. */
+int tsr_emu_shared_start_async(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock,
+                               const emu_fences *fences, emu_fault *fault);
 /* The copy engine delivered the bytes, asked by the thread of the stamp. */
 void tsr_emu_shared_land_async(emu_shared *shared, size_t offset, size_t size, emu_stamp stamp);
 

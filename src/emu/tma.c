@@ -134,7 +134,7 @@ static void start_load(emu_thread *self, const tsr_tensor_spec *spec, const long
     emu_cta *cta = self->cta;
     emu_fault fault = {0};
     emu_mbarrier *bar = tsr_emu_engine_mbarrier(cta, bar_at, place);
-    if (!tsr_emu_shared_start_copy(&cta->shared, to, box_bytes(spec), &self->clock, &fault)) {
+    if (!tsr_emu_shared_start_async(&cta->shared, to, box_bytes(spec), &self->clock, cta->hopper->fences, &fault)) {
         fault.is_write = 1;
         fault.size = box_bytes(spec);
         tsr_emu_fail_thread(&fault, place);

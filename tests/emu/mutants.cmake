@@ -98,3 +98,91 @@ if(TARGET unit_emu_skinny)
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1)
 endif()
+
+if(TARGET unit_emu_specialized)
+  set(kernel gemm/warp_specialized.cu)
+  set(arrives "tsr_mbarrier_arrive_here(bars + FULL_AT);")
+  set(releases "tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);")
+  # Barriers and fences.
+  mutant(proxy_fence_missing ${kernel} "tsr_fence_async_shared();" "" "with no fence.proxy.async")
+  mutant(arrives_before_turned ${kernel} "            turn_slab(" "            ${arrives}
+            turn_slab(" "")
+  mutant(raw_wait_missing ${kernel} "tsr_mbarrier_wait(bars + RAW_AT, at->parity);" "" "")
+  mutant(raw_parity ${kernel} "tsr_mbarrier_wait(bars + RAW_AT, at->parity)" "tsr_mbarrier_wait(bars + RAW_AT, at->parity ^ 1)" "")
+  mutant(first_full_wait_missing ${kernel} "if (w->steps > 0) {
+        tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);" "if (w->steps > 0) {" "")
+  mutant(full_wait_missing ${kernel} "if (t + 1 < rounds)
+                        tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);" "" "")
+  mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity ^ 1);" "" "")
+  mutant(empty_parity ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity ^ 1)" "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity)"
+         "deadlock")
+  mutant(parity_stays ${kernel} "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(releases_halfway ${kernel} "                if (DEPTH == BK || (t + 1) % parts == 0) {
+                    /* All of this stage has been read. */
+                    tsr_warp_sync(TSR_ALL_LANES);
+                    if (lane == 0)
+                        ${releases}" "                tsr_warp_sync(TSR_ALL_LANES);
+                if (lane == 0 && (t + 1) % parts != 0)
+                    ${releases}
+                if (DEPTH == BK || (t + 1) % parts == 0) {" "")
+  mutant(releases_the_next ${kernel} "${releases}"
+         "tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * ((at->stage + 1) % STAGES));" "equivalent")
+  mutant(releases_before_all_read ${kernel} "tsr_warp_sync(TSR_ALL_LANES);
+                    if (lane == 0)" "if (lane == 0)" "race")
+  mutant(releases_never ${kernel} "if (lane == 0)
+                        ${releases}" "" "deadlock")
+  mutant(releases_by_all_lanes ${kernel} "if (lane == 0)
+                        ${releases}" "${releases}" "")
+  mutant(empty_counts_one_less ${kernel} "(w.shared + EMPTY_AT + 8 * i, MULTIPLIERS / 32)"
+         "(w.shared + EMPTY_AT + 8 * i, MULTIPLIERS / 32 - 1)" "")
+  mutant(full_counts_warps ${kernel} "1 + 32 * slabs" "1 + slabs" "")
+  mutant(init_fence_missing ${kernel} "tsr_mbarrier_fence_init();" "" "fence.mbarrier_init")
+  mutant(start_barrier_missing ${kernel} "tsr_barrier();
+    tsr_grid_wait();" "tsr_grid_wait();" "")
+  mutant(grid_wait_missing ${kernel} "tsr_grid_wait();" "" "griddepcontrol.wait")
+  # Bytes that are expected.
+  mutant(full_expects_raw ${kernel} "STAGE_BYTES - raw_bytes" "STAGE_BYTES" "deadlock")
+  mutant(raw_expects_a ${kernel} "(w->turn_b ? B_BYTES : 0u)" "0u" "")
+  mutant(raw_a_counts_as_full ${kernel} "&maps->a, bars + (w->turn_a ? RAW_AT : FULL_AT)" "&maps->a, bars + FULL_AT" "")
+  mutant(raw_b_counts_as_full ${kernel} "&maps->b, bars + (w->turn_b ? RAW_AT : FULL_AT)" "&maps->b, bars + FULL_AT" "")
+  # Slabs.
+  mutant(swizzle ${kernel} "(q ^ r / 2)" "(q ^ r % 4)" "wrong result")
+  mutant(no_swizzle ${kernel} "(q ^ r / 2)" "q" "wrong result")
+  mutant(turn_sync_missing ${kernel} "    tsr_warp_sync(TSR_ALL_LANES);
+    TSR_UNROLL
+    for (int k = 0; k < 4; k++) {" "    TSR_UNROLL
+    for (int k = 0; k < 4; k++) {" "race")
+  mutant(turned_quad ${kernel} "(4 * q + k) * SLAB + 4 * r" "(4 * q + k) * SLAB + 4 * (r ^ 1)" "wrong result")
+  mutant(next_slab_turned ${kernel} "(*next * SLAB_BYTES)" "((*next + 1) * SLAB_BYTES)" "")
+  mutant(last_slab_lost ${kernel} "*next < slabs;" "*next < slabs - 1;" "")
+  mutant(slab_dealt_twice ${kernel} "next = producer - 1;" "next = 0;" "")
+  mutant(dealt_anew ${kernel} "*next -= slabs;" "*next = 0;" "")
+  mutant(turns_a_for_b ${kernel} "w->turn_a ? 0 : A_BYTES" "0" "")
+  mutant(box_off_by_one ${kernel} "mn + slab * SLAB, k, z" "mn + slab * SLAB + 4, k, z" "wrong result")
+  # Places and lengths.
+  mutant(k_tail ${kernel} "(unsigned)((args.k + BK - 1) / BK)" "(unsigned)(args.k / BK)" "wrong result")
+  mutant(step_twice ${kernel} "bars + (w->turn_a ? RAW_AT : FULL_AT), w->turn_a, BM, w->m, (int)t * BK"
+         "bars + (w->turn_a ? RAW_AT : FULL_AT), w->turn_a, BM, w->m, (int)(t / 2) * BK" "wrong result")
+  mutant(stale_fragment ${kernel} "fa[(k + 1) % 2], a +" "fa[k % 2], a +" "wrong result")
+  mutant(fragment_of_next_k ${kernel} "b + (k + 1) % DEPTH * SLAB" "b + (k + 2) % DEPTH * SLAB" "")
+  mutant(wrong_stage ${kernel} "a = from_a + at->stage * (STAGE_BYTES / 4);" "a = from_a;" "")
+  mutant(place_of_quads ${kernel} "at / SLAB * SLAB + at % SLAB / 4 + at % 4 * 8" "at / SLAB * SLAB + at % SLAB / 8 + at % 4 * 8"
+         "")
+  mutant(place_not_turned ${kernel} "return turned ? at /" "return 0 ? at /" "wrong result")
+  mutant(batch_step ${kernel} "args.batch_a ? (int)z : 0" "0" "wrong result")
+  mutant(batch_of_b_shared ${kernel} "args.batch_b ? (int)z : 0" "(int)z" "")
+  # Output.
+  mutant(lines_sync_missing ${kernel} "leave_lines(w, lane, lines, sum + i);
+        tsr_warp_sync(TSR_ALL_LANES);" "leave_lines(w, lane, lines, sum + i);" "")
+  mutant(next_lines_sync_missing ${kernel} "by_quads);
+        tsr_warp_sync(TSR_ALL_LANES);" "by_quads);" "race")
+  mutant(lines_of_one_warp ${kernel} "(TSR_SHARED + LINES_AT) + warp * LINES * PITCH" "(TSR_SHARED + LINES_AT)" "race")
+  mutant(row_guard ${kernel} "d_row >= args->m" "d_row > args->m" "out of bounds")
+  mutant(column_guard ${kernel} "+ lane < args->n" "+ lane <= args->n" "out of bounds")
+  mutant(alignment_of_rows ${kernel} " | (unsigned long long)args->ldd * 4" "" "align")
+  mutant(alignment_of_batch ${kernel} " | (unsigned long long)args->batch_d * 4" "" "align")
+  mutant(line_pitch ${kernel} "PITCH = WN + 4" "PITCH = WN" "equivalent")
+  tessera_mutants(
+    unit_emu_specialized ${kernel} -DELEM_f32 -DBM=128 -DBN=64 -DBK=16 -DDEPTH=8 -DWM=32 -DWN=64 -DTM=8 -DTN=8 -DSTAGES=3
+    -DBAND=16 -DCTAS=1 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+endif()
