@@ -94,8 +94,9 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
 }
 
 /* What orders rows but does not decide how one deals out: storing, four neighbours in D at a time by each thread,
- * columns beyond D's among them; the longer operand once more for each further tile of the shorter side; and waiting
- * for lines that all ask for. Constants: measured on an H200, perf/LOG.md. */
+ * columns beyond D's among them; the longer operand once more for each further tile of the shorter side; rows beyond
+ * A's, which fill the ring as if they came from memory; and waiting for lines that all ask for. Constants: measured on
+ * an H200, perf/LOG.md. */
 static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
     enum { CONSUMERS_OF_64 = 128 };
@@ -103,9 +104,10 @@ static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda
     const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.outers));
+    const double idle = p->m <= p->n ? (row->bm + row->bn) / (fmin((double)p->m, row->bm) + row->bn) - 1 : 0;
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
-    return quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu) +
+    return idle * long_ns(p, gpu) + quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu) +
            tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
 }
 
