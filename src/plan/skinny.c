@@ -69,14 +69,15 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
     /* Clusters of 4 and more find no place on some SMs: 30 of 33 and 15 of 16 fit. */
     const double usable = d.cluster >= 4 ? 120. / 132 : 1;
-    const double resident = fmin(ctas, floor(sms * ctas_per_sm(row, gpu) * usable)), waves = ceil(ctas / resident);
-    const double busiest = ceil(ctas / sms); /* CTAs of one SM, in the end */
+    const double resident = fmin(ctas, floor(sms * ctas_per_sm(row, gpu) * usable));
+    const double waves = floor(ctas / resident), late = ctas - waves * resident; /* whole ones; CTAs of the last one */
+    const double busiest = ceil(ctas / sms);                                     /* CTAs of one SM, in the end */
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
     const double step_bytes = LINE_BYTES * (bm * lines_a + bn * lines_b);
     const double again = 0.2; /* L2 keeps most of it */
-    const double memory_ns = (1 + again * short_tiles_more(row, p)) * long_ns(p, gpu);
+    const double memory_ns = (1 + again * short_tiles_more(row, p)) * long_ns(p, gpu), late_share = late / ctas;
     const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
     const double l2_ns = busiest * blocks * step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
     const double multiply_ns =
@@ -89,8 +90,12 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
                       : 0);
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
     const double finish_ns = p->d.ld % 4 == 0 ? 0 : 1.2 * row->bm * row->bn / d.cluster;
-    const double slowest_ns = fmax(fmax(memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
-    return slowest_ns + (waves - 1) * wave_ns + reduce_ns + finish_ns;
+    const double slowest_ns =
+        fmax(fmax((1 - late_share) * memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
+    /* A last wave of few CTAs cannot ask for as much at once as a full one: each takes what one SM gets from L2. */
+    const double alone_ns = blocks * fmax(step_ns, step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz));
+    const double late_ns = late > 0 ? wave_ns + fmax(late_share * memory_ns, alone_ns) : 0;
+    return slowest_ns + (waves - 1) * wave_ns + late_ns + reduce_ns + finish_ns;
 }
 
 /* What orders rows but does not decide how one deals out: storing, four neighbours in D at a time by each thread,
