@@ -38,8 +38,8 @@
  * busier bank, gives 0.87 multiply-adds a cycle for this order of instructions and 0.82 to 0.85 for others, and tells
  * their times apart within 2%. Beside that, a tile of 128 x 256 costs 9 us before its first and after its last product.
  *
- * Measured on an H200, 2026-11-21, 128 x 256: 51.4 TFLOP/s at 2048, 52.5 at 4096, 53.0 at 8192: 1.03, 1.04 and 1.04 of
- * cuBLAS in the same run (warptile 0.95, 0.98, 1.00). A transposed 52.5 at 4096, B 50.9 (128 x 128), both 51.9. */
+ * Measured on an H200, 2026-11-21, 128 x 256: 51.6 TFLOP/s at 2048, 52.6 at 4096, 53.0 at 8192: 1.03, 1.03 and 1.04 of
+ * cuBLAS in the same run. A transposed 52.4 at 4096 (1.02), B 49.0 (0.97; 128 x 128 50.1), both 51.2 (1.05). */
 #define TSR_SHARED_ALIGN 1024
 
 #include "ptx/barrier.h"
