@@ -149,8 +149,8 @@ TSR_DEVICE void turn_slab(float *slab)
     }
 }
 
-/* Slabs that came as rows of k are dealt out to the turning warps, one after the other, through all steps; `next` is this
- * warp's next one, counted from the first slab of the step. Each lane arrives for what it has written itself. */
+/* Slabs that came as rows of k are dealt out to the turning warps, one after the other, through all steps; `next` is
+ * this warp's next one, counted from the first slab of the step. Each lane arrives for what it has written itself. */
 TSR_DEVICE void turn(const walk *w, ring *at, int *next)
 {
     const int slabs = (w->turn_a ? BM / SLAB : 0) + (w->turn_b ? BN / SLAB : 0);
