@@ -130,7 +130,8 @@ void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const 
 }
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
- * its SM multiplies nothing meanwhile but what other CTAs have. Constants: measured on an H200, perf/LOG.md. */
+ * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be turned take turns with
+ * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG.md. */
 void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
@@ -138,7 +139,10 @@ void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, c
     const int by_quads = problem->d.ld * element % 16 == 0 && problem->d.align_bytes % 16 == 0;
     const double sms = device->cuda.sm_count, per_sm = ceil(count_ctas(row, problem) / sms);
     const double busy = tsr_cost_busy_share(per_sm * (row->threads_x - 128) / 32), values = per_sm * row->bm * row->bn;
-    settle_gpu(row, problem, device, busy > 0 ? 2 * sms * values * (double)problem->k / busy : 0, out);
+    const double slab_share = 0.009;
+    const double slabs = ((problem->a.trans == TSR_N ? row->bm : 0) + (problem->b.trans == TSR_T ? row->bn : 0)) / 32.;
+    const double turning = 1 + slab_share * fmax(0, slabs - 4);
+    settle_gpu(row, problem, device, busy > 0 ? turning * 2 * sms * values * (double)problem->k / busy : 0, out);
     out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns);
 }
 
