@@ -35,6 +35,7 @@ static const mutant mutants[] = {
 enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 
 enum { BM = 16, BN = 64, RING_BYTES = 40960, STAGES = 4, SHORT = 10, LONG = 200, K = 616, BATCH = 2, PAD = 8 };
+enum { SHARE = 2, PARTS = 4, INBOX_BYTES = (PARTS - 1) * BM * BN / PARTS * 4 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 12, TILES = (LONG + BN - 1) / BN * BATCH };
 
 static const tsr_row row = {.instance = "skinny",
@@ -43,12 +44,12 @@ static const tsr_row row = {.instance = "skinny",
                             .bn = BN,
                             .bk = 64,
                             .cluster_m = 1,
-                            .cluster_n = 1,
+                            .cluster_n = SHARE,
                             .turns = 1,
                             .tma = 1};
 
 typedef struct problem {
-    int m, n, trans_a, trans_b, cluster, outers;
+    int m, n, trans_a, trans_b, cluster, outers; /* cluster: parts of K in one, for each of the SHARE tiles */
     double beta;
 } problem;
 
@@ -127,7 +128,7 @@ static tsr_status run(kernel_tma *kernel, const problem *p, matrices *m, unsigne
     const tsr_emu_job job = {.name = "skinny",
                              .kernel_tma = kernel,
                              .maps = &maps,
-                             .cluster = p->cluster,
+                             .cluster = p->cluster * SHARE,
                              .args = &args,
                              .dtype_a = TSR_BF16,
                              .dtype_b = TSR_BF16,
@@ -136,7 +137,7 @@ static tsr_status run(kernel_tma *kernel, const problem *p, matrices *m, unsigne
                              .grid = {TILES * args.split, 1, 1},
                              .threads_x = 160,
                              .threads_y = 1,
-                             .shared_bytes = RING_BYTES + 16 * STAGES + 16,
+                             .shared_bytes = RING_BYTES + INBOX_BYTES + 16 * STAGES + 16,
                              .workspace_bytes = p->outers > 1 ? sizeof m->workspace : 0,
                              .seed = seed,
                              .workers = 2};

@@ -41,12 +41,16 @@
 #else
 #error "give the element type: -DELEM_bf16 or -DELEM_f16"
 #endif
+#ifndef SETS
+#define SETS (BN <= 64 ? 2 : 1) /* of accumulators, taken in turn: short products would wait for each other */
+#endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
 
 #include "ptx/atomic.h"
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
+#include "ptx/cluster_meet.h"
 #include "ptx/grid.h"
 #include "ptx/mbarrier.h"
 #include "ptx/shared.h"
@@ -68,15 +72,18 @@ enum {
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
-    FULL_AT = RING_BYTES,                 /* mbarriers: the copy engine has delivered a stage */
-    EMPTY_AT = FULL_AT + 8 * MOST_STAGES, /* all warps are done with it */
-    LAST_AT = EMPTY_AT + 8 * MOST_STAGES, /* 1: this CTA is the last to arrive with its sums */
-
-    SETS = BN <= 64 ? 2 : 1, /* of accumulators, taken in turn: short products would wait for each other */
-    ALL_CONSUMERS = 1        /* named barrier */
+    ALL_CONSUMERS = 1 /* named barrier */
 };
 
 #include "tile/wgmma_share.h"
+
+enum {
+    INBOX_AT = RING_BYTES,
+    FULL_AT = INBOX_AT + INBOX_BYTES,           /* mbarriers: the copy engine has delivered a stage */
+    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,       /* all warps that read it are done with it */
+    INBOX_FULL_AT = EMPTY_AT + 8 * MOST_STAGES, /* the slices of all other ranks have come */
+    LAST_AT = INBOX_FULL_AT + 8                 /* 1: this CTA is the last to arrive with its sums */
+};
 
 /* A CTA's part of the work. */
 typedef struct part {
@@ -84,10 +91,11 @@ typedef struct part {
     int turned;                   /* 1: the long side is N, and D is computed transposed */
     int long_at, short_at;        /* of its tile */
     int z;                        /* problem of the batch */
-    int first, last;              /* blocks of BK along K */
+    int first, step, count;       /* blocks of BK along K */
     int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
     int stages, stage_bytes;      /* of the ring */
-    unsigned rank, size;          /* in the cluster */
+    unsigned rank, size;          /* part of K within the cluster, and how many it has */
+    unsigned sharer;              /* place among the cluster's SHARE tiles */
     unsigned tile, outer, outers; /* clusters that share the tile */
 } part;
 
@@ -111,28 +119,41 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     part p;
     p.shared = tsr_shared_address(TSR_SHARED);
     p.turned = args->m <= args->n;
-    p.rank = tsr_cluster_rank();
-    p.size = tsr_cluster_size();
+    p.rank = tsr_cluster_rank() / SHARE;
+    p.sharer = tsr_cluster_rank() % SHARE;
+    p.size = tsr_cluster_size() / SHARE;
     p.outers = (unsigned)args->split / p.size;
 
     const long long long_side = p.turned ? args->n : args->m, short_side = p.turned ? args->m : args->n;
-    const unsigned tiles_long = (unsigned)((long_side + LONG - 1) / LONG);
+    const unsigned groups_long = (unsigned)((long_side + SHARE * LONG - 1) / (SHARE * LONG));
     const unsigned tiles_short = (unsigned)((short_side + BN - 1) / BN);
-    const unsigned cluster = blockIdx.x / p.size;
+    const unsigned cluster = blockIdx.x / (p.size * SHARE), group = cluster / p.outers;
     p.outer = cluster % p.outers;
-    p.tile = cluster / p.outers;
-    p.short_at = (int)(p.tile % tiles_short) * BN;
-    p.long_at = (int)(p.tile / tiles_short % tiles_long) * LONG;
-    p.z = (int)(p.tile / (tiles_short * tiles_long));
+    p.tile = group * SHARE + p.sharer;
+    p.short_at = (int)(group % tiles_short) * BN;
+    p.long_at = (int)(group / tiles_short % groups_long * SHARE + p.sharer) * LONG;
+    p.z = (int)(group / (tiles_short * groups_long));
 
-    const long long blocks = (args->k + BK - 1) / BK, index = p.outer * p.size + p.rank;
-    p.first = (int)(blocks * index / args->split);
-    p.last = (int)(blocks * (index + 1) / args->split);
+    const int blocks = (int)((args->k + BK - 1) / BK), index = (int)(p.outer * p.size + p.rank);
+    p.first = index;
+    p.step = args->split;
+    p.count = index < blocks ? (blocks - index + args->split - 1) / args->split : 0;
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
     p.short_is_mn = p.turned ? args->trans_a : !args->trans_b;
     p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
     p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
     return p;
+}
+
+/* A box of the shorter operand: each of the CTAs that share it loads a share of `share_bytes` and sends it to all. */
+TSR_DEVICE void load_short(const part *p, unsigned to, unsigned share_bytes, const tsr_tensor_map *map, unsigned bar,
+                           int x, int y, int z)
+{
+    const unsigned all = (1u << SHARE) - 1;
+    if (SHARE > 1)
+        tsr_tma_load_multicast(to + p->sharer * share_bytes, map, bar, x, y, z, all << (p->rank * SHARE));
+    else
+        tsr_tma_load(to, map, bar, x, y, z);
 }
 
 /* One warp keeps the ring full; one of its lanes asks for the boxes. */
@@ -150,7 +171,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     tsr_grid_wait();
 
     ring at = {0, 0};
-    for (int block = p->first; block < p->last; block++) {
+    int k = p->first * BK;
+    for (int block = 0; block < p->count; block++, k += p->step * BK) {
         const unsigned full = p->shared + FULL_AT + 8 * (unsigned)at.stage;
         const unsigned to = p->shared + (unsigned)(at.stage * p->stage_bytes), to_short = to + LONG_BYTES;
         tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
@@ -159,19 +181,32 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             if (p->long_is_mn)
                 TSR_UNROLL
             for (int slab = 0; slab < GROUPS; slab++)
-                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, block * BK,
+                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, k,
                              z_long);
-            else tsr_tma_load(to, long_map, full, block * BK, p->long_at, z_long);
+            else tsr_tma_load(to, long_map, full, k, p->long_at, z_long);
             if (p->short_is_mn)
                 TSR_UNROLL
             for (int slab = 0; slab < (BN + 63) / 64; slab++)
-                tsr_tma_load(to_short + (unsigned)slab * SLAB_BYTES, short_map, full, p->short_at + 64 * slab,
-                             block * BK, z_short);
-            else tsr_tma_load(to_short, short_map, full, block * BK, p->short_at, z_short);
+                load_short(p, to_short + (unsigned)slab * SLAB_BYTES, BK / SHARE * 128, short_map, full,
+                           p->short_at + 64 * slab, k + (int)p->sharer * (BK / SHARE), z_short);
+            else load_short(p, to_short, BN / SHARE * 128, short_map, full, k, p->short_at + (int)p->sharer * (BN / SHARE),
+                            z_short);
         }
         ring_advance(&at, p->stages);
     }
     tsr_grid_launch_dependents();
+}
+
+/* A warp is done with a stage: lane r tells sharer r, who may send into it. */
+TSR_DEVICE void release(const part *p, int stage)
+{
+    const unsigned lane = threadIdx.x % 32;
+    if (SHARE == 1) {
+        if (lane == 0)
+            tsr_mbarrier_arrive_here(p->shared + EMPTY_AT + 8 * (unsigned)stage);
+    } else if (lane < SHARE) {
+        tsr_mbarrier_arrive(p->shared + EMPTY_AT + 8 * (unsigned)stage, p->rank * SHARE + lane);
+    }
 }
 
 /* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
@@ -180,10 +215,9 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
-    const int lane = (int)threadIdx.x % 32;
     ring at = {0, 0};
     int previous = 0;
-    for (int block = p->first; block < p->last; block++) {
+    for (int block = 0; block < p->count; block++) {
         const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
         const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
         const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
@@ -194,12 +228,12 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
         tsr_wgmma_fence();
         TSR_UNROLL
         for (int k = 0; k < BK / BK_MMA; k++)
-            tsr_wgmma(sum[k % SETS], a + k * step_long, b + k * step_short, block > p->first || k >= SETS, long_is_mn,
+            tsr_wgmma(sum[k % SETS], a + k * step_long, b + k * step_short, block > 0 || k >= SETS, long_is_mn,
                       short_is_mn);
         tsr_wgmma_commit();
         tsr_wgmma_wait(1);
-        if (block > p->first && lane == 0)
-            tsr_mbarrier_arrive_here(p->shared + EMPTY_AT + 8 * (unsigned)previous);
+        if (block > 0)
+            release(p, previous);
         previous = at.stage;
         ring_advance(&at, p->stages);
     }
@@ -217,76 +251,105 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
         sum[0][j] += sum[i][j];
 }
 
-/* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. */
-TSR_DEVICE void leave_sums(const part *p, const float sum[TSR_WGMMA_REGISTERS])
+/* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. Then to
+ * the ranks that add them up. */
+TSR_DEVICE void leave_sums(const part *p, const tile_share *mine, const float sum[TSR_WGMMA_REGISTERS])
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    tile_share_leave(p->shared, p->turned, row, column, sum);
-}
-
-/* The tile's sums of all clusters that share it, by the CTA that came last of those with its rank. */
-TSR_DEVICE void finish_last(const part *p, const tile_share *mine, const float *sums, long long stride)
-{
-    for (int item = (int)threadIdx.x; item < mine->lines << mine->quads; item += CONSUMERS) {
-        const float *from = sums + 4 * item;
-        tsr_f32x4 total = tsr_load_f32x4(from);
-        TSR_UNROLL_BY(8)
-        for (unsigned outer = 1; outer < p->outers; outer++) {
-            const tsr_f32x4 more = tsr_load_f32x4(from + outer * stride);
-            TSR_UNROLL
-            for (int i = 0; i < 4; i++)
-                tsr_lane(total, i) += tsr_lane(more, i);
-        }
-        float values[4];
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            values[i] = tsr_lane(total, i);
-        tile_share_store(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, values);
+    tile_share_leave(p->shared, p->turned, p->size, row, column, sum);
+    if (p->size > 1)
+        tsr_fence_async_shared();
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (p->size > 1) {
+        if (tsr_warp_uniform((int)threadIdx.x / 32) == 0 && tsr_elect())
+            tile_share_send(mine, p->shared, p->shared + INBOX_FULL_AT, p->sharer, SHARE);
+        tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);
     }
 }
 
-/* Adds what the cluster's CTAs left of the rank's share, and stores it: to D, or to the workspace where other clusters
- * have sums of the same tile. */
-TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p)
+/* Four sums of this cluster. */
+TSR_DEVICE void sums_of_cluster(const tile_share *mine, int item, float total[4])
 {
-    const tile_share mine = tile_share_of(args, p->shared, p->turned, p->short_at, p->long_at, p->z, p->rank, p->size);
+    tile_share_add(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, total);
+}
+
+/* The tile's sums of all clusters that share it: `outers` times 4 floats, `stride` apart. */
+TSR_DEVICE void sums_of_all(const float *sums, int item, unsigned outers, long long stride, float total[4])
+{
+    const float *from = sums + 4 * item;
+    const tsr_f32x4 first = tsr_load_f32x4(from);
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        total[i] = tsr_lane(first, i);
+    TSR_UNROLL_BY(8)
+    for (unsigned outer = 1; outer < outers; outer++) {
+        const tsr_f32x4 more = tsr_load_f32x4(from + outer * stride);
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            total[i] += tsr_lane(more, i);
+    }
+}
+
+/* This cluster's sums of the rank's share go to the workspace; 1 if those of all clusters are there now. */
+TSR_DEVICE int join(const tsr_gemm_args *args, const part *p, const tile_share *mine, int items, unsigned index,
+                    float *own)
+{
+    unsigned *const counter = (unsigned *)args->workspace + index;
+    for (int item = (int)threadIdx.x; item < items; item += CONSUMERS) {
+        float total[4];
+        tsr_f32x4 vector = {0, 0, 0, 0};
+        sums_of_cluster(mine, item, total);
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            tsr_lane(vector, i) = total[i];
+        tsr_store_f32x4(own + 4 * item, vector);
+    }
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (threadIdx.x == 0) {
+        const int is_last = tsr_add_acquire_release(counter, 1) + 1 == p->outers;
+        if (is_last)
+            tsr_add_relaxed(counter, 0u - p->outers); /* for the next launch */
+        tsr_shared_store_u32(p->shared + LAST_AT, is_last);
+    }
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    return tsr_shared_load_u32(p->shared + LAST_AT) != 0;
+}
+
+/* Adds the rank's share of the tile over all CTAs, and stores it. Where other clusters have sums of the same tile, the
+ * last of them does. */
+TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p, const tile_share *mine)
+{
+    enum { BATCH = 4 }; /* of loads under way */
     const unsigned index = p->tile * p->size + p->rank;
     const long long stride = (LONG >> tile_log2(p->size)) * BN; /* floats of a share */
     float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + index * p->outers * stride;
-    float *const own = sums + p->outer * stride;
-    for (int item = (int)threadIdx.x; item < mine.lines << mine.quads; item += CONSUMERS) {
-        const int line = item >> mine.quads, at = (item & ((1 << mine.quads) - 1)) * 4;
-        float total[4];
-        tile_share_add(mine.sums + ((unsigned)line * mine.pitch + (unsigned)at) * 4, p->size, total);
-        if (p->outers == 1) {
-            tile_share_store(&mine, line, at, total);
-        } else {
-            tsr_f32x4 vector = {0, 0, 0, 0};
-            TSR_UNROLL
-            for (int i = 0; i < 4; i++)
-                tsr_lane(vector, i) = total[i];
-            tsr_store_f32x4(own + 4 * item, vector);
-        }
-    }
-    if (p->outers == 1)
+    const int items = mine->lines << mine->quads;
+    if (p->outers > 1 && !join(args, p, mine, items, index, sums + p->outer * stride))
         return;
-    unsigned *const counter = (unsigned *)args->workspace + index;
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (threadIdx.x == 0)
-        tsr_shared_store_u32(p->shared + LAST_AT, tsr_add_acquire_release(counter, 1) + 1 == p->outers);
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (tsr_shared_load_u32(p->shared + LAST_AT)) {
-        finish_last(p, &mine, sums, stride);
-        if (threadIdx.x == 0)
-            tsr_store_release(counter, 0);
+    for (int first = (int)threadIdx.x; first < items; first += BATCH * CONSUMERS) {
+        float total[BATCH][4];
+        TSR_UNROLL
+        for (int i = 0; i < BATCH; i++) {
+            const int item = first + i * CONSUMERS;
+            if (item < items && p->outers > 1)
+                sums_of_all(sums, item, p->outers, stride, total[i]);
+            else if (item < items)
+                sums_of_cluster(mine, item, total[i]);
+        }
+        TSR_UNROLL
+        for (int i = 0; i < BATCH; i++) {
+            const int item = first + i * CONSUMERS;
+            if (item < items)
+                tile_share_store(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, total[i]);
+        }
     }
 }
 
-TSR_DEVICE void consume(const part *p, int group)
+TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
     float sum[SETS][TSR_WGMMA_REGISTERS];
-    if (p->first == p->last)
+    if (p->count == 0)
         TSR_UNROLL
     for (int i = 0; i < SETS; i++)
         TSR_UNROLL
@@ -300,7 +363,13 @@ TSR_DEVICE void consume(const part *p, int group)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
-    leave_sums(p, sum[0]);
+    const tile_share mine = tile_share_of(args, p->shared, p->shared + INBOX_AT, p->turned, p->short_at, p->long_at,
+                                          p->z, p->rank, p->size);
+    leave_sums(p, &mine, sum[0]);
+    /* Whatever others send or tell this CTA has come. */
+    if (p->size * SHARE > 1)
+        tsr_cluster_arrive_relaxed();
+    finish(args, p, &mine);
 }
 
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
@@ -311,29 +380,28 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
     if (threadIdx.x == 0) {
         for (int i = 0; i < MOST_STAGES; i++) {
             tsr_mbarrier_init(p.shared + FULL_AT + 8 * (unsigned)i, 1);
-            tsr_mbarrier_init(p.shared + EMPTY_AT + 8 * (unsigned)i, 4 * GROUPS);
+            tsr_mbarrier_init(p.shared + EMPTY_AT + 8 * (unsigned)i, 4 * GROUPS * SHARE);
         }
+        tsr_mbarrier_init(p.shared + INBOX_FULL_AT, 1);
         tsr_mbarrier_fence_init();
+        if (p.size > 1)
+            tsr_mbarrier_arrive_expect(p.shared + INBOX_FULL_AT, (p.size - 1) * tile_slice_bytes(p.size));
     }
-    tsr_barrier();
+    if (p.size * SHARE > 1) {
+        tsr_cluster_arrive_relaxed();
+        tsr_cluster_wait();
+    } else {
+        tsr_barrier();
+    }
     if (is_producer) {
         produce(&args, &maps, &p);
+        if (p.size * SHARE > 1)
+            tsr_cluster_arrive_relaxed();
     } else {
         tsr_grid_wait();
-        consume(&p, warp / 4);
+        consume(&args, &p, warp / 4);
     }
-
-    /* All have left their sums; then, all have read them. */
-    if (p.size > 1) {
-        tsr_cluster_arrive();
+    /* A CTA must outlive what it sends, and what is sent to it. */
+    if (p.size * SHARE > 1)
         tsr_cluster_wait();
-    } else if (!is_producer) {
-        tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    }
-    if (!is_producer)
-        finish(&args, &p);
-    if (p.size > 1) {
-        tsr_cluster_arrive();
-        tsr_cluster_wait();
-    }
 }

@@ -165,21 +165,37 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
     return 1;
 }
 
-/* What an applicable choice costs: the row on aligned operands, copying them, and transfers of host operands. */
+/* Adds what the slice that begins at `at` costs, `count` times: the row on aligned operands, and copying those in
+ * `pads`. */
+static void add_slice(tsr_choice *choice, const tsr_problem *given, long long at, unsigned pads, long long count)
+{
+    const tsr_device *device = &choice->target->device;
+    const tsr_problem slice = tsr_slice_of(given, choice->slices, at);
+    const tsr_problem padded = tsr_padded_problem(&slice, choice->pads);
+    tsr_cost cost = {0};
+    choice->row->cost(choice->row, &padded, device, &cost);
+    if (pads)
+        tsr_cost_pad(&slice, &padded, pads, device, &cost);
+    choice->cost.ns += (double)count * cost.ns;
+    choice->cost.bytes += (double)count * cost.bytes;
+    choice->cost.limiter = at == 0 ? cost.limiter : choice->cost.limiter;
+}
+
+/* What an applicable choice costs, with transfers of host operands. */
 static void price(tsr_choice *choice, const tsr_problem *problem)
 {
     const tsr_device *device = &choice->target->device;
     const tsr_problem given = tsr_device_problem(problem, device);
     choice->slices = tsr_choose_slices(choice->row, &given, choice->pads, device, problem->workspace_limit_bytes);
-    const long long whole = choice->slices.of_rows ? given.m : given.n, width = choice->slices.width;
-    const long long slices = width > 0 ? (whole + width - 1) / width : 1;
-    const tsr_problem slice = tsr_slice_of(&given, choice->slices, 0);
-    const tsr_problem padded = tsr_padded_problem(&slice, choice->pads);
-    choice->row->cost(choice->row, &padded, device, &choice->cost);
-    if (choice->pads)
-        tsr_cost_pad(&slice, &padded, choice->pads, device, &choice->cost);
-    choice->cost.ns *= (double)slices;
-    choice->cost.bytes *= (double)slices;
+    const long long extent = choice->slices.of_rows ? given.m : given.n, width = choice->slices.width;
+    const long long slices = width > 0 ? (extent + width - 1) / width : 1;
+    add_slice(choice, &given, 0, choice->pads, 1);
+    /* The operand that is not cut is copied once. */
+    const unsigned again = choice->pads & (choice->slices.of_rows ? TSR_PAD_A : TSR_PAD_B);
+    if (slices > 2)
+        add_slice(choice, &given, width, again, slices - 2);
+    if (slices > 1)
+        add_slice(choice, &given, (slices - 1) * width, again, 1);
     choice->transfer_ns = tsr_transfer_ns(problem, device, choice->cost.ns);
 }
 

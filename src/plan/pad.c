@@ -57,6 +57,16 @@ size_t tsr_padded_bytes(const tsr_problem *padded, char which)
     return (bytes + COPY_ALIGN - 1) / COPY_ALIGN * COPY_ALIGN;
 }
 
+/* Without what lies between rows, as in a slice of a wider matrix. */
+static double elements_bytes(const tsr_problem *problem, char which)
+{
+    const tsr_operand *operand = tsr_problem_operand(problem, which);
+    long long rows, columns;
+    tsr_stored_shape(problem, which, &rows, &columns);
+    return (double)tsr_dtype_bytes(operand->dtype) * (double)rows * (double)columns *
+           (operand->batch_stride == 0 ? 1 : (double)problem->batch);
+}
+
 /* Constants: perf/LOG.md. */
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost)
@@ -65,7 +75,7 @@ void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigne
     double bytes = 0;
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
-            bytes += (double)tsr_operand_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
+            bytes += elements_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
     cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
     cost->bytes += bytes;
 }

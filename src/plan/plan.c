@@ -100,8 +100,8 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
     for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
         slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
         const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
-        if (tsr_row_work(row, &padded, device).grid.x > 0)
-            break; /* it deals out whole problems */
+        if (tsr_row_work(row, &padded, device).workspace_bytes > 0)
+            break; /* it would need some beside the copies */
         if (tsr_row_workspace(row, &padded, pads, device).total_bytes <= limit_bytes)
             return slices;
     }
@@ -120,6 +120,14 @@ static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row 
     step->row = row;
     step->work = work;
     return plan->target->backend->load(&plan->target->device, row, &step->loaded);
+}
+
+/* Where the last slice begins. */
+static long long last_slice_at(const tsr_planned *plan)
+{
+    const long long extent = plan->slices.of_rows ? plan->device_problem.m : plan->device_problem.n;
+    const long long width = plan->slices.width;
+    return width > 0 ? (extent - 1) / width * width : 0;
 }
 
 static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
@@ -145,6 +153,9 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     }
     if (status == TSR_OK)
         status = add_step(out, TSR_STEP_MAIN, choice->row, tsr_row_work(choice->row, &padded_slice, device));
+    const tsr_problem last = tsr_slice_of(&out->device_problem, out->slices, last_slice_at(out));
+    const tsr_problem padded_last = tsr_padded_problem(&last, out->pads);
+    out->last_work = tsr_row_work(choice->row, &padded_last, device);
     return status;
 }
 
@@ -193,7 +204,8 @@ tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *dat
                       is_a ? data : NULL, is_a ? NULL : data, is_a ? prepared : NULL, is_a ? NULL : prepared, stream);
 }
 
-static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, const tsr_plan_inputs *inputs)
+static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, const tsr_plan_inputs *inputs,
+                               const tsr_work *work)
 {
     return (tsr_gemm_args){
         .a = inputs->a,
@@ -217,7 +229,7 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, co
         .beta = inputs->beta,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
-        .split = tsr_plan_main(plan)->work.split,
+        .split = work->split,
     };
 }
 
@@ -278,13 +290,14 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         if (status != TSR_OK)
             return status;
     }
-    const tsr_gemm_args args = main_args(plan, &padded, &seen);
+    const tsr_work *work = at == last_slice_at(plan) ? &plan->last_work : &step->work;
+    const tsr_gemm_args args = main_args(plan, &padded, &seen, work);
     const tsr_launch launch = {
         .row = step->row,
         .loaded = step->loaded,
         .args = &args,
-        .grid = step->work.grid,
-        .cluster = step->work.cluster,
+        .grid = work->grid,
+        .cluster = work->cluster,
         .workspace_bytes = plan->workspace.main_bytes,
         .problem = &padded,
         .packed_a = inputs->packed_a,

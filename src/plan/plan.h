@@ -107,7 +107,7 @@ typedef struct tsr_workspace {
 } tsr_workspace;
 
 /* The widest slices with which the copies of A and B fit into limit_bytes; width 0 if they fit whole, or not at all.
- * Rows with a work hook, and batches, are never sliced. `given`: the problem before padding. */
+ * Batches are never sliced. `given`: the problem before padding. */
 tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
                              size_t limit_bytes);
 /* The problem of a slice that begins at row or column `at`. */
@@ -134,6 +134,7 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_slices slices;
+    tsr_work last_work; /* of the last slice, which may be narrower; the main step has that of the others */
     tsr_workspace workspace; /* of a slice, if there are any */
     int named;               /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];

@@ -6,7 +6,6 @@
 #include "plan/plan.h"
 
 enum {
-    MOST_CLUSTER = 8, /* CTAs of a cluster that every GPU with clusters allows */
     MOST_OUTERS = 32, /* clusters that share a tile */
     CTA_RESERVED_BYTES = 1024,
     MIN_BLOCKS = 2 /* steps along K of a CTA */
@@ -138,7 +137,7 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
 {
     deal best = {1, 1};
     double best_ns = work_ns(row, p, gpu, best);
-    for (int cluster = 1; cluster <= MOST_CLUSTER; cluster *= 2)
+    for (int cluster = 1; cluster <= row->parts; cluster *= 2)
         for (int outers = 1; outers <= MOST_OUTERS; outers++) {
             const deal d = {cluster, outers};
             const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d) : INFINITY;

@@ -79,24 +79,48 @@ endif()
 
 if(TARGET unit_emu_skinny)
   set(kernel gemm/wgmma_skinny.cu)
-  mutant(cluster_barrier_missing ${kernel} "if (p.size > 1) {
-        tsr_cluster_arrive();
+  # What CTAs of a cluster send each other.
+  mutant(first_cluster_barrier_missing ${kernel} "    if (p.size * SHARE > 1) {
+        tsr_cluster_arrive_relaxed();
         tsr_cluster_wait();
-    } else" "if (p.size > 1) {
-    } else" "cluster has met")
-  mutant(last_cluster_barrier_missing ${kernel} "finish(&args, &p);
-    if (p.size > 1) {" "finish(&args, &p);
-    if (0) {" "")
+    } else {
+        tsr_barrier();
+    }" "    tsr_barrier();
+    if (p.size * SHARE > 1 && warp < 0) {
+        tsr_cluster_arrive_relaxed();
+    }" "")
+  mutant(last_cluster_barrier_missing ${kernel} "    if (p.size * SHARE > 1)
+        tsr_cluster_wait();
+}" "}" "")
+  mutant(inbox_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);" "" "")
+  mutant(inbox_expects_more ${kernel} "(p.size - 1) * tile_slice_bytes" "p.size * tile_slice_bytes" "deadlock")
+  mutant(outbox_fence_missing ${kernel} "tsr_fence_async_shared();" "" "with no fence.proxy.async")
+  mutant(outbox_not_whole ${kernel} "tsr_fence_async_shared();
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "tsr_fence_async_shared();" "race")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     tile_share_leave" "tile_share_leave" "race")
+  mutant(sent_to_the_wrong_place tile/wgmma_share.h "mine->rank - (mine->rank > to)" "mine->rank" "")
+  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(mine->rank + i) & (mine->size - 1), there" "(mine->rank + i + 1) & (mine->size - 1), there" "")
+  # Clusters that share a tile.
   mutant(counter_not_awaited ${kernel} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
-  mutant(sums_not_gathered ${kernel} "unsigned *const counter = (unsigned *)args->workspace + index;
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "unsigned *const counter = (unsigned *)args->workspace + index;" "race")
+  mutant(sums_not_gathered ${kernel} "    }
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (threadIdx.x == 0) {
+        const int is_last" "    }
+    if (threadIdx.x == 0) {
+        const int is_last" "race")
   mutant(last_is_first ${kernel} "+ 1 == p->outers" "+ 2 == p->outers" "")
-  mutant(wrong_rank tile/wgmma_share.h "tsr_cluster_map(address, (unsigned)rank)" "tsr_cluster_map(address, (unsigned)rank + 1)"
-         "")
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
-  tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1)
+  # Tiles that share what they load.
+  mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
+        if (lane == 0)" "if (SHARE > 0) {
+        if (lane == 0)" "deadlock")
+  mutant(sent_to_itself_alone ${kernel} "if (SHARE > 1)
+        tsr_tma_load_multicast" "if (SHARE > 2)
+        tsr_tma_load_multicast" "deadlock")
+  mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
+  tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1 -DPARTS=4
+                  -DSHARE=2)
 endif()
 
 if(TARGET unit_emu_specialized)
