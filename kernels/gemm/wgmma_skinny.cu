@@ -41,9 +41,6 @@
 #else
 #error "give the element type: -DELEM_bf16 or -DELEM_f16"
 #endif
-#ifndef SETS
-#define SETS (BN <= 64 ? 2 : 1) /* of accumulators, taken in turn: short products would wait for each other */
-#endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
 
@@ -211,7 +208,7 @@ TSR_DEVICE void release(const part *p, int stage)
 
 /* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
 TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn,
-                         float sum[SETS][TSR_WGMMA_REGISTERS])
+                         float sum[TSR_WGMMA_REGISTERS])
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
@@ -222,14 +219,11 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
         const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
         const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
         tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
-        TSR_UNROLL
-        for (int i = 0; i < SETS; i++)
-            tsr_wgmma_hold(sum[i]);
+        tsr_wgmma_hold(sum);
         tsr_wgmma_fence();
         TSR_UNROLL
         for (int k = 0; k < BK / BK_MMA; k++)
-            tsr_wgmma(sum[k % SETS], a + k * step_long, b + k * step_short, block > 0 || k >= SETS, long_is_mn,
-                      short_is_mn);
+            tsr_wgmma(sum, a + k * step_long, b + k * step_short, block + k > 0, long_is_mn, short_is_mn);
         tsr_wgmma_commit();
         tsr_wgmma_wait(1);
         if (block > 0)
@@ -237,18 +231,9 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
         previous = at.stage;
         ring_advance(&at, p->stages);
     }
-    TSR_UNROLL
-    for (int i = 0; i < SETS; i++)
-        tsr_wgmma_hold(sum[i]);
+    tsr_wgmma_hold(sum);
     tsr_wgmma_wait(0);
-    TSR_UNROLL
-    for (int i = 0; i < SETS; i++)
-        tsr_wgmma_hold(sum[i]);
-    TSR_UNROLL
-    for (int i = 1; i < SETS; i++)
-        TSR_UNROLL
-    for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
-        sum[0][j] += sum[i][j];
+    tsr_wgmma_hold(sum);
 }
 
 /* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. Then to
@@ -348,13 +333,11 @@ TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p, const tile_shar
 
 TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
-    float sum[SETS][TSR_WGMMA_REGISTERS];
+    float sum[TSR_WGMMA_REGISTERS];
     if (p->count == 0)
         TSR_UNROLL
-    for (int i = 0; i < SETS; i++)
-        TSR_UNROLL
-    for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
-        sum[i][j] = 0;
+    for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+        sum[i] = 0;
     if (p->long_is_mn && p->short_is_mn)
         multiply(p, group, 1, 1, sum);
     else if (p->long_is_mn)
@@ -365,7 +348,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
         multiply(p, group, 0, 0, sum);
     const tile_share mine = tile_share_of(args, p->shared, p->shared + INBOX_AT, p->turned, p->short_at, p->long_at,
                                           p->z, p->rank, p->size);
-    leave_sums(p, &mine, sum[0]);
+    leave_sums(p, &mine, sum);
     /* Whatever others send or tell this CTA has come. */
     if (p->size * SHARE > 1)
         tsr_cluster_arrive_relaxed();

@@ -20,7 +20,7 @@
 #include "tile/wgmma_element.h"
 
 enum {
-    LONG_QUADS = LONG == 128 ? 5 : 4, /* log2 of LONG / 4 and of BN / 4 */
+    LONG_QUADS = LONG == 256 ? 6 : LONG == 128 ? 5 : 4, /* log2 of LONG / 4 and of BN / 4 */
     SHORT_QUADS = BN == 128  ? 5
                   : BN == 64 ? 4
                   : BN == 32 ? 3

@@ -16,8 +16,8 @@ typedef enum tsr_row_role {
 } tsr_row_role;
 
 /* Rows of the same order, dtypes and compute give the same bits for an element of D, whatever M, N, their tiles and
- * everything else are: each element is one sum along K from first to last. A higher one is preferred where several are
- * to be had. */
+ * everything else are: each element is one sum along K from first to last. Those that cut K keep it whole where
+ * TSR_BATCH_INVARIANT is asked for. A higher one is preferred where several are to be had. */
 typedef enum tsr_order {
     TSR_ORDER_ANY, /* not promised: K is cut in ways that depend on more than K */
     TSR_ORDER_CPU,

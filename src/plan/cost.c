@@ -213,38 +213,43 @@ static double wgmma_tiles(const tsr_row *row, const tsr_problem *p)
            (double)p->batch;
 }
 
-/* What a CTA fetches from L2 in a step along K, in bytes; parts of lines count for more. */
-static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p)
+/* What a CTA fetches from L2 in a step along K, in bytes: boxes of bm and bn rows or columns, as far as the matrix
+ * reaches; CTAs of a cluster fetch shared parts once, and rows that do not begin with a line touch two of them for 128
+ * bytes. */
+static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p, double bm, double bn)
 {
     enum { LINE_BYTES = 128 };
-    return LINE_BYTES * ((double)row->bm / row->cluster_n * tsr_lines_touched(p, 'a') +
-                         (double)row->bn / row->cluster_m * tsr_lines_touched(p, 'b'));
+    return LINE_BYTES *
+           (bm / row->cluster_n * tsr_lines_touched(p, 'a') + bn / row->cluster_m * tsr_lines_touched(p, 'b'));
 }
 
-/* Hopper's tensor kernels. For each step along K an SM takes the longest of three:
+/* Hopper's tensor kernels. For each step along K a CTA takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
- *   - bringing the operands from L2 at 46 bytes a clock; CTAs of a cluster fetch shared parts once, and rows that do
- * not begin with a line touch two of them for 128 bytes;
+ *   - bringing the operands, at what one SM's copy engine takes;
  *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
- * A persistent cluster walks `waves` units, each a part of K of a tile. Cooperative consumers stop multiplying while
- * they store a tile, ping-pong consumers only for the last one. With K split, the last part of each tile reads the sums
- * of all. Constants: measured on an H200, perf/LOG.md. */
+ * A persistent cluster walks `waves` units, each a part of K of a tile. Meanwhile L2 serves all SMs at a rate of its
+ * own. Cooperative consumers stop multiplying while they store a tile, ping-pong consumers only for the last one. With
+ * K split, the last part of each tile reads the sums of all. Constants: measured on an H200, perf/LOG.md. */
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096 };
-    const double l2_bytes_per_clock = 46, store_ns_per_value = output_is_whole(problem) ? 0.044 : 0.13, join_ns = 5000,
-                 fill_ns = 750;
+    const double engine_bytes_per_clock = 85, l2_bytes_per_clock = 46; /* of an SM alone; of each where all ask */
+    const double store_ns_per_value = output_is_whole(problem) ? 0.044 : 0.13, join_ns = 5000, fill_ns = 750;
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
-    const double clock_ghz = device->cuda.core_clock_khz * 1e-6;
-    const double values = (double)row->bm * row->bn, l2_rate = l2_bytes_per_clock * clock_ghz;
+    const double clock_ghz = device->cuda.core_clock_khz * 1e-6, sms = device->cuda.sm_count;
+    const double values = (double)row->bm * row->bn;
     const int clusters_fit = device->cuda.sm_count / tsr_row_cluster(row);
-    const double clusters = fmax(1, clusters_fit);
+    const double clusters = fmax(1, clusters_fit), m = (double)problem->m, n = (double)problem->n;
     const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
-    const double steps = ceil(ceil((double)problem->k / row->bk) / split);
+    const double all_steps = ceil((double)problem->k / row->bk), steps = ceil(all_steps / split);
     const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
-    const double l2_ns = wgmma_step_bytes(row, problem) / l2_rate;
-    const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / l2_rate : 0;
-    return fill_ns + waves * (steps * fmax(step_ns, fmax(multiply_ns, l2_ns))) +
+    const double engine_ns =
+        wgmma_step_bytes(row, problem, fmin(row->bm, m), fmin(row->bn, n)) / (engine_bytes_per_clock * clock_ghz);
+    const double tiles_m = ceil(m / row->bm), tiles_n = ceil(n / row->bn);
+    const double l2_ns = wgmma_step_bytes(row, problem, m * tiles_n, n * tiles_m) * (double)problem->batch * all_steps /
+                         (sms * l2_bytes_per_clock * clock_ghz);
+    const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / (l2_bytes_per_clock * clock_ghz) : 0;
+    return fill_ns + fmax(waves * steps * fmax(step_ns, fmax(multiply_ns, engine_ns)), l2_ns) +
            (row->overlaps_stores ? 1 : waves) * store_ns_per_value * values + sums_ns;
 }
 
@@ -292,7 +297,8 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     const int split = wgmma_split(row, problem, device);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double bytes =
-        wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) * wgmma_step_bytes(row, problem);
+        wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) *
+        wgmma_step_bytes(row, problem, row->bm, row->bn);
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0),
            wgmma_ns(row, problem, device, split) +
                tsr_line_queue_ns(problem, row->bm, row->bn, row->cluster_m, row->cluster_n, steps),

@@ -137,6 +137,8 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
 {
     deal best = {1, 1};
     double best_ns = work_ns(row, p, gpu, best);
+    if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
+        return best;
     for (int cluster = 1; cluster <= row->parts; cluster *= 2)
         for (int outers = 1; outers <= MOST_OUTERS; outers++) {
             const deal d = {cluster, outers};
