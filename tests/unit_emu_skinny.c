@@ -35,7 +35,7 @@ static const mutant mutants[] = {
 enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 
 enum { BM = 16, BN = 64, RING_BYTES = 40960, STAGES = 4, SHORT = 10, LONG = 200, K = 616, BATCH = 2, PAD = 8 };
-enum { SHARE = 2, PARTS = 4, INBOX_BYTES = (PARTS - 1) * BM * BN / PARTS * 4 };
+enum { SHARE = 2, PARTS = 4, INBOX_BYTES = BM * BN * 4 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 12, TILES = (LONG + BN - 1) / BN * BATCH };
 
 static const tsr_row row = {.instance = "skinny",

@@ -178,16 +178,15 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             if (p->long_is_mn)
                 TSR_UNROLL
             for (int slab = 0; slab < GROUPS; slab++)
-                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, k,
-                             z_long);
+                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, k, z_long);
             else tsr_tma_load(to, long_map, full, k, p->long_at, z_long);
             if (p->short_is_mn)
                 TSR_UNROLL
             for (int slab = 0; slab < (BN + 63) / 64; slab++)
                 load_short(p, to_short + (unsigned)slab * SLAB_BYTES, BK / SHARE * 128, short_map, full,
                            p->short_at + 64 * slab, k + (int)p->sharer * (BK / SHARE), z_short);
-            else load_short(p, to_short, BN / SHARE * 128, short_map, full, k, p->short_at + (int)p->sharer * (BN / SHARE),
-                            z_short);
+            else load_short(p, to_short, BN / SHARE * 128, short_map, full, k,
+                            p->short_at + (int)p->sharer * (BN / SHARE), z_short);
         }
         ring_advance(&at, p->stages);
     }
@@ -207,8 +206,7 @@ TSR_DEVICE void release(const part *p, int stage)
 }
 
 /* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
-TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn,
-                         float sum[TSR_WGMMA_REGISTERS])
+TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
@@ -240,29 +238,49 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
  * the ranks that add them up. */
 TSR_DEVICE void leave_sums(const part *p, const tile_share *mine, const float sum[TSR_WGMMA_REGISTERS])
 {
-    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    tile_share_leave(p->shared, p->turned, p->size, row, column, sum);
+    if (p->turned)
+        tile_share_leave(mine, 1, sum);
+    else
+        tile_share_leave(mine, 0, sum);
     if (p->size > 1)
         tsr_fence_async_shared();
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (p->size > 1) {
         if (tsr_warp_uniform((int)threadIdx.x / 32) == 0 && tsr_elect())
-            tile_share_send(mine, p->shared, p->shared + INBOX_FULL_AT, p->sharer, SHARE);
+            tile_share_send(p->shared, p->shared + INBOX_AT, p->shared + INBOX_FULL_AT, p->rank, p->size, p->sharer,
+                            SHARE);
         tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);
     }
 }
 
-/* Four sums of this cluster. */
-TSR_DEVICE void sums_of_cluster(const tile_share *mine, int item, float total[4])
+/* This cluster's sums of the rank's share go to the workspace; 1 if those of all clusters are there now. */
+TSR_DEVICE int join(const tsr_gemm_args *args, const part *p, const tile_share *mine, unsigned index, float *own)
 {
-    tile_share_add(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, total);
+    unsigned *const counter = (unsigned *)args->workspace + index;
+    for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
+        float total[4];
+        tsr_f32x4 vector = {0, 0, 0, 0};
+        tile_share_add(mine, i, CONSUMERS, p->size, total);
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(vector, j) = total[j];
+        tsr_store_f32x4(own + 4 * ((unsigned)mine->item + i * CONSUMERS), vector);
+    }
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (threadIdx.x == 0) {
+        const int is_last = tsr_add_acquire_release(counter, 1) + 1 == p->outers;
+        if (is_last)
+            tsr_add_relaxed(counter, 0u - p->outers); /* for the next launch */
+        tsr_shared_store_u32(p->shared + LAST_AT, is_last);
+    }
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    return tsr_shared_load_u32(p->shared + LAST_AT) != 0;
 }
 
 /* The tile's sums of all clusters that share it: `outers` times 4 floats, `stride` apart. */
-TSR_DEVICE void sums_of_all(const float *sums, int item, unsigned outers, long long stride, float total[4])
+TSR_DEVICE void sums_of_all(const float *from, unsigned outers, long long stride, float total[4])
 {
-    const float *from = sums + 4 * item;
     const tsr_f32x4 first = tsr_load_f32x4(from);
     TSR_UNROLL
     for (int i = 0; i < 4; i++)
@@ -276,68 +294,41 @@ TSR_DEVICE void sums_of_all(const float *sums, int item, unsigned outers, long l
     }
 }
 
-/* This cluster's sums of the rank's share go to the workspace; 1 if those of all clusters are there now. */
-TSR_DEVICE int join(const tsr_gemm_args *args, const part *p, const tile_share *mine, int items, unsigned index,
-                    float *own)
-{
-    unsigned *const counter = (unsigned *)args->workspace + index;
-    for (int item = (int)threadIdx.x; item < items; item += CONSUMERS) {
-        float total[4];
-        tsr_f32x4 vector = {0, 0, 0, 0};
-        sums_of_cluster(mine, item, total);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            tsr_lane(vector, i) = total[i];
-        tsr_store_f32x4(own + 4 * item, vector);
-    }
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (threadIdx.x == 0) {
-        const int is_last = tsr_add_acquire_release(counter, 1) + 1 == p->outers;
-        if (is_last)
-            tsr_add_relaxed(counter, 0u - p->outers); /* for the next launch */
-        tsr_shared_store_u32(p->shared + LAST_AT, is_last);
-    }
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    return tsr_shared_load_u32(p->shared + LAST_AT) != 0;
-}
-
 /* Adds the rank's share of the tile over all CTAs, and stores it. Where other clusters have sums of the same tile, the
  * last of them does. */
 TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p, const tile_share *mine)
 {
-    enum { BATCH = 4 }; /* of loads under way */
     const unsigned index = p->tile * p->size + p->rank;
     const long long stride = (LONG >> tile_log2(p->size)) * BN; /* floats of a share */
     float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + index * p->outers * stride;
-    const int items = mine->lines << mine->quads;
-    if (p->outers > 1 && !join(args, p, mine, items, index, sums + p->outer * stride))
-        return;
-    for (int first = (int)threadIdx.x; first < items; first += BATCH * CONSUMERS) {
-        float total[BATCH][4];
-        TSR_UNROLL
-        for (int i = 0; i < BATCH; i++) {
-            const int item = first + i * CONSUMERS;
-            if (item < items && p->outers > 1)
-                sums_of_all(sums, item, p->outers, stride, total[i]);
-            else if (item < items)
-                sums_of_cluster(mine, item, total[i]);
+    float total[4];
+    if (p->outers == 1) {
+        TSR_UNROLL_BY(4)
+        for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
+            tile_share_add(mine, i, CONSUMERS, p->size, total);
+            tile_share_store(mine, i, total);
         }
-        TSR_UNROLL
-        for (int i = 0; i < BATCH; i++) {
-            const int item = first + i * CONSUMERS;
-            if (item < items)
-                tile_share_store(mine, item >> mine->quads, (item & ((1 << mine->quads) - 1)) * 4, total[i]);
+    } else if (join(args, p, mine, index, sums + p->outer * stride)) {
+        TSR_ROLLED
+        for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
+            sums_of_all(sums + 4 * ((unsigned)mine->item + i * CONSUMERS), p->outers, stride, total);
+            tile_share_store(mine, i, total);
         }
     }
 }
 
 TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
+    const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
+    const tile_share mine =
+        tile_share_of(args, p->shared, p->shared + (p->size > 1 ? INBOX_AT : 0), p->turned, p->short_at, p->long_at,
+                      p->z, p->rank, p->size, (int)threadIdx.x, CONSUMERS, row, column);
     float sum[TSR_WGMMA_REGISTERS];
     if (p->count == 0)
         TSR_UNROLL
     for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
         sum[i] = 0;
+    tsr_grid_wait();
     if (p->long_is_mn && p->short_is_mn)
         multiply(p, group, 1, 1, sum);
     else if (p->long_is_mn)
@@ -346,8 +337,6 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
-    const tile_share mine = tile_share_of(args, p->shared, p->shared + INBOX_AT, p->turned, p->short_at, p->long_at,
-                                          p->z, p->rank, p->size);
     leave_sums(p, &mine, sum);
     /* Whatever others send or tell this CTA has come. */
     if (p->size * SHARE > 1)
@@ -381,7 +370,6 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         if (p.size * SHARE > 1)
             tsr_cluster_arrive_relaxed();
     } else {
-        tsr_grid_wait();
         consume(&args, &p, warp / 4);
     }
     /* A CTA must outlive what it sends, and what is sent to it. */

@@ -24,17 +24,6 @@ static unsigned tensor_swizzle(int bytes)
                          : TSR_CU_TENSOR_SWIZZLE_NONE;
 }
 
-/* Into L2, misses may bring more than was asked for. Rows that do not begin with a line are two misses for each line of
- * a box anyway: with 256 bytes an H200 took 11 to 13% longer for large products (perf/LOG.md); aligned ones did not
- * care. */
-static unsigned tensor_promotion(const tsr_tensor_spec *spec)
-{
-    enum { LINE_BYTES = 128 };
-    const int is_aligned =
-        (uintptr_t)spec->base % LINE_BYTES == 0 && (spec->rank < 2 || spec->strides_bytes[0] % LINE_BYTES == 0);
-    return is_aligned ? TSR_CU_TENSOR_L2_PROMOTION_256B : TSR_CU_TENSOR_L2_PROMOTION_NONE;
-}
-
 static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tensor_spec *spec, tsr_tensor_map *out)
 {
     const tsr_cuda *cuda = device->impl;
@@ -49,10 +38,12 @@ static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tenso
         box[i] = (uint32_t)spec->box[i];
         steps[i] = 1;
     }
+    /* Into L2, misses may bring more than was asked for. That never helped on an H200: with 256 bytes rows that do not
+     * begin with a line cost 11 to 13% in large products, and streams of aligned ones 4 to 12% (perf/LOG.md). */
     const tsr_cu_result result = cuda->driver.tensor_map_encode_tiled(
         (tsr_cu_tensor_map *)(void *)out, tensor_type(spec->dtype), (unsigned)spec->rank, (void *)(uintptr_t)spec->base,
         dims, strides, box, steps, TSR_CU_TENSOR_INTERLEAVE_NONE, tensor_swizzle(spec->swizzle_bytes),
-        tensor_promotion(spec), TSR_CU_TENSOR_FILL_ZEROS);
+        TSR_CU_TENSOR_L2_PROMOTION_NONE, TSR_CU_TENSOR_FILL_ZEROS);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuTensorMapEncodeTiled", result);
 }
 

@@ -134,7 +134,7 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_slices slices;
-    tsr_work last_work; /* of the last slice, which may be narrower; the main step has that of the others */
+    tsr_work last_work;      /* of the last slice, which may be narrower; the main step has that of the others */
     tsr_workspace workspace; /* of a slice, if there are any */
     int named;               /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];

@@ -16,11 +16,12 @@ typedef struct deal {
     int cluster, outers;
 } deal;
 
+/* Along the longer side they come in groups that share what they load of the shorter operand. */
 static double tiles_of(const tsr_row *row, const tsr_problem *p)
 {
-    int bm, bn;
-    tsr_row_tile(row, p->m, p->n, &bm, &bn);
-    return ceil((double)p->m / bm) * ceil((double)p->n / bn) * (double)p->batch;
+    const double long_ = ceil((double)(p->m <= p->n ? p->n : p->m) / (row->bn * row->cluster_n)) * row->cluster_n;
+    const double short_ = ceil((double)(p->m <= p->n ? p->m : p->n) / row->bm);
+    return long_ * short_ * (double)p->batch;
 }
 
 /* CTAs of the row that an SM holds at once. */
@@ -67,14 +68,16 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
     /* Clusters of 4 and more find no place on some SMs: 30 of 33 and 15 of 16 fit. */
-    const double usable = d.cluster >= 4 ? 120. / 132 : 1;
+    const double usable = d.cluster * row->cluster_n >= 4 ? 120. / 132 : 1;
     const double resident = fmin(ctas, floor(sms * ctas_per_sm(row, gpu) * usable));
     const double waves = floor(ctas / resident), late = ctas - waves * resident; /* whole ones; CTAs of the last one */
     const double busiest = ceil(ctas / sms);                                     /* CTAs of one SM, in the end */
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
-    const double step_bytes = LINE_BYTES * (bm * lines_a + bn * lines_b);
+    const int turned = p->m > p->n; /* the shorter operand is B */
+    const double share_a = turned ? 1 : row->cluster_n, share_b = turned ? row->cluster_n : 1;
+    const double step_bytes = LINE_BYTES * (bm / share_a * lines_a + bn / share_b * lines_b);
     const double again = 0.2; /* L2 keeps most of it */
     const double memory_ns = (1 + again * short_tiles_more(row, p)) * long_ns(p, gpu), late_share = late / ctas;
     const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
@@ -157,7 +160,7 @@ void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
         return;
     const deal d = best_deal(row, problem, &device->cuda);
     out->split = d.cluster * d.outers;
-    out->cluster = d.cluster;
+    out->cluster = d.cluster * row->cluster_n;
     out->grid = (tsr_grid){(long long)tiles_of(row, problem) * out->split, 1, 1};
     out->workspace_bytes = workspace_of(row, problem, d);
 }

@@ -98,9 +98,10 @@ if(TARGET unit_emu_skinny)
   mutant(outbox_not_whole ${kernel} "tsr_fence_async_shared();
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "tsr_fence_async_shared();" "race")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    tile_share_leave" "tile_share_leave" "race")
-  mutant(sent_to_the_wrong_place tile/wgmma_share.h "mine->rank - (mine->rank > to)" "mine->rank" "")
-  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(mine->rank + i) & (mine->size - 1), there" "(mine->rank + i + 1) & (mine->size - 1), there" "")
+    if (p->turned)" "if (p->turned)" "race")
+  mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + rank * bytes, there" "inbox + to * bytes, there" "")
+  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(rank + i) & (size - 1), there" "(rank + i + 1) & (size - 1), there" "")
+  mutant(own_slice_sent tile/wgmma_share.h "(unsigned)of == rank ? inbox : outbox" "outbox" "")
   # Clusters that share a tile.
   mutant(counter_not_awaited ${kernel} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
   mutant(sums_not_gathered ${kernel} "    }
