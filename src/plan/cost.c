@@ -156,7 +156,7 @@ static int output_is_whole(const tsr_problem *p)
 /* D's bytes to memory: the copy engine writes whole sectors; what threads store at any alignment, partial ones too. */
 static double output_ns(const tsr_problem *p, const tsr_device *device)
 {
-    const double whole_share = 0.41, partial_share = 0.23; /* of the memory's rate, measured with short sums */
+    const double whole_share = 0.41, partial_share = 0.245; /* of the memory's rate, measured with short sums */
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     return (double)p->m * (double)p->n * (double)p->batch * (double)element /
            ((output_is_whole(p) ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
@@ -174,7 +174,7 @@ double tsr_lines_touched(const tsr_problem *p, char which)
 
 static double input_ns(const tsr_problem *p, const tsr_device *device)
 {
-    const double share = 0.73;
+    const double share = 0.77;
     const double a = (double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), TSR_LINES_POWER);
     const double b = (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), TSR_LINES_POWER);
     return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch * (a + b) / (share * device->memory_bytes_per_s) *
@@ -233,8 +233,8 @@ static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p, double 
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096 };
-    const double engine_bytes_per_clock = 85, l2_bytes_per_clock = 46; /* of an SM alone; of each where all ask */
-    const double store_ns_per_value = output_is_whole(problem) ? 0.044 : 0.13, join_ns = 5000, fill_ns = 750;
+    const double engine_bytes_per_clock = 85, l2_bytes_per_clock = 52; /* of an SM alone; of each where all ask */
+    const double store_ns_per_value = output_is_whole(problem) ? 0.06 : 0.13, join_ns = 5000, fill_ns = 750;
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6, sms = device->cuda.sm_count;
     const double values = (double)row->bm * row->bn;
@@ -295,7 +295,7 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
  * perfectly. */
 static double beside_ns(double one_ns, double other_ns)
 {
-    const double sharpness = 3;
+    const double sharpness = 2.4;
     const double longer_ns = fmax(one_ns, other_ns);
     const double ratio = longer_ns > 0 ? fmin(one_ns, other_ns) / longer_ns : 0;
     return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
@@ -303,7 +303,7 @@ static double beside_ns(double one_ns, double other_ns)
 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double cluster_start_ns = 650, cluster = tsr_row_cluster(row);
+    const double cluster_start_ns = 350, cluster = tsr_row_cluster(row);
     const int split = wgmma_split(row, problem, device);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double bytes = wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) *
@@ -325,9 +325,12 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     const double busy = warps < 8 ? warps / 8 : 1;
     const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
     settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
-    /* The first tiles' arrival and D by threads, less what the launch's constant already has of them; measured. */
-    const double per_value_ns = 0.245, in_launch_ns = 1230;
+    /* The first tiles' arrival, and D by threads: each stores its values one by one, or in pairs where D is aligned, as
+     * far as D reaches into the half of the tile that its warp has. Measured. */
+    const double fill_ns = 1500, one_ns = 70, pair_ns = 22;
+    const double share = fmin(1, (double)problem->m * 2 / row->bm) * fmin(1, (double)problem->n * 2 / row->bn);
+    const double values = share * row->bm * row->bn / (row->threads_x * row->threads_y);
     const double step = 64; /* of the other tensor kernels */
-    out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns) +
+    out->ns += fill_ns + per_sm * values * (row->align_elems > 1 ? pair_ns : one_ns) +
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }

@@ -45,7 +45,7 @@ double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
  * and rows begin at multiples of the leading dimension. Memory's share of the time grows with a power of it, fitted to
  * times of an H200 (perf/LOG.md). */
 double tsr_lines_touched(const tsr_problem *problem, char which);
-#define TSR_LINES_POWER 0.64
+#define TSR_LINES_POWER 0.8
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
