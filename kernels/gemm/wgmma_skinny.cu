@@ -15,8 +15,11 @@
  *                        |          |          |
  *                   sums in shared memory of each CTA: 64 * GROUPS x BN floats, over the ring, which is empty by then
  *                        |          |          |
- *                   barrier of the cluster; rank r adds rows r * 64 * GROUPS / size ... of all ranks, in the order of
- *                   the ranks, and stores them to D
+ *                   the copy engine sends rows r * 64 * GROUPS / size ... of them to rank r, which adds those of all
+ *                   ranks, in the order of the ranks, and stores them to D (tile/wgmma_share.h)
+ *
+ * SHARE tiles beside each other along the long side may be of one cluster, too; each loads a share of the short
+ * operand's boxes and sends it to all (multicast), which pays where that operand is as large a load as the long one.
  *
  * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), `split / size` clusters share a tile: each writes its sums
  * to the workspace, and of the CTAs with the same rank the last to arrive (a counter, which it sets back) adds them
@@ -27,10 +30,12 @@
  *
  *   BN           columns of the short side: 16 to 128    GROUPS   warp groups, 64 rows of the long side each
  *   RING_BYTES   of the ring of stages                   CTAS     on an SM at once
+ *   SHARE        tiles of a cluster: 1, 2 or 4           PARTS    most parts of K in a cluster: 1, 2, 4 or 8
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. The grid is
- * tiles * split CTAs in clusters whose size divides split and is 1, 2, 4 or 8. M, N, K below 2^31 - 512.
- * Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each CTA.
+ * tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of SHARE times a power of two, up to PARTS,
+ * that divides split; 8 CTAs at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`.
+ * Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each cluster.
  * Measured, H200, 2026-11-21, bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 11.2
  * us, 1.22; 32 x 6144 x 4096 15.2 us, 1.15; 64 x 4096 x 14336 32.5 us, 1.09; 64 x 2112 x 7168 11.8 us, 1.16; 128 x 128
  * x 65536 18.9 us, 0.78. */

@@ -223,6 +223,15 @@ static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p, double 
            (bm / row->cluster_n * tsr_lines_touched(p, 'a') + bn / row->cluster_m * tsr_lines_touched(p, 'b'));
 }
 
+/* How much longer two things take together than the longer of them alone: where both are long, they do not overlap
+ * perfectly. */
+static double beside_ns(double one_ns, double other_ns, double sharpness)
+{
+    const double longer_ns = fmax(one_ns, other_ns);
+    const double ratio = longer_ns > 0 ? fmin(one_ns, other_ns) / longer_ns : 0;
+    return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
+}
+
 /* Hopper's tensor kernels. For each step along K a CTA takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
  *   - bringing the operands, at what one SM's copy engine takes;
@@ -233,7 +242,7 @@ static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p, double 
 static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
 {
     enum { FLOPS_PER_CLOCK = 4096 };
-    const double engine_bytes_per_clock = 85, l2_bytes_per_clock = 52; /* of an SM alone; of each where all ask */
+    const double engine_bytes_per_clock = 85, l2_bytes_per_clock = 60; /* of an SM alone; of each where all ask */
     const double store_ns_per_value = output_is_whole(problem) ? 0.06 : 0.13, join_ns = 5000, fill_ns = 750;
     const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
     const double clock_ghz = device->cuda.core_clock_khz * 1e-6, sms = device->cuda.sm_count;
@@ -249,7 +258,9 @@ static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr
     const double l2_ns = wgmma_step_bytes(row, problem, m * tiles_n, n * tiles_m) * (double)problem->batch * all_steps /
                          (sms * l2_bytes_per_clock * clock_ghz);
     const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / (l2_bytes_per_clock * clock_ghz) : 0;
-    return fill_ns + fmax(waves * steps * fmax(step_ns, fmax(multiply_ns, engine_ns)), l2_ns) +
+    const double l2_sharpness = 8;
+    const double steps_ns = waves * steps * fmax(step_ns, fmax(multiply_ns, engine_ns));
+    return fill_ns + fmax(steps_ns, l2_ns) + beside_ns(steps_ns, l2_ns, l2_sharpness) +
            (row->overlaps_stores ? 1 : waves) * store_ns_per_value * values + sums_ns;
 }
 
@@ -291,19 +302,9 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     out->workspace_bytes = wgmma_workspace(row, problem, split);
 }
 
-/* How much longer two things take together than the longer of them alone: where both are long, they do not overlap
- * perfectly. */
-static double beside_ns(double one_ns, double other_ns)
-{
-    const double sharpness = 2.4;
-    const double longer_ns = fmax(one_ns, other_ns);
-    const double ratio = longer_ns > 0 ? fmin(one_ns, other_ns) / longer_ns : 0;
-    return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
-}
-
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double cluster_start_ns = 350, cluster = tsr_row_cluster(row);
+    const double cluster_start_ns = 450, cluster = tsr_row_cluster(row);
     const int split = wgmma_split(row, problem, device);
     const double steps = ceil(ceil((double)problem->k / row->bk) / split);
     const double bytes = wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) *
@@ -312,7 +313,8 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     const double work_ns = wgmma_ns(row, problem, device, split) + queue_ns;
     const double memory_ns = input_ns(problem, device) + output_ns(problem, device);
     settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0), work_ns, memory_ns, bytes);
-    out->ns += beside_ns(work_ns, memory_ns);
+    const double memory_sharpness = 2.4;
+    out->ns += beside_ns(work_ns, memory_ns, memory_sharpness);
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor

@@ -43,10 +43,13 @@ static double memory_rate(const tsr_cuda_limits *gpu)
 static double long_ns(const tsr_problem *p, const tsr_cuda_limits *gpu)
 {
     enum { ELEMENT_BYTES = 2 };
+    const double writing = 2; /* costs more than reading */
+    const double lines_power = 0.25; /* parts of lines cost less than whole ones: the other part is read next */
     const double long_bytes =
         ELEMENT_BYTES * (double)p->batch *
-        ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), TSR_LINES_POWER) +
-         (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), TSR_LINES_POWER) + (double)p->m * (double)p->n);
+        ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), lines_power) +
+         (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), lines_power) +
+         writing * (double)p->m * (double)p->n);
     return long_bytes / memory_rate(gpu);
 }
 
@@ -61,9 +64,9 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
  * Constants: measured on an H200, perf/LOG.md. */
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
-    enum { FLOPS_PER_CLOCK = 4096, L2_BYTES_PER_CLOCK = 46, LINE_BYTES = 128 };
-    const double latency_ns = 1000, step_ns = 145, cluster_ns = 700, outers_ns = 8000;
-    const double wave_ns = 1500; /* of CTAs that come when others have ended */
+    enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
+    const double latency_ns = 1200, step_ns = 112, cluster_ns = 450, outers_ns = 2800;
+    const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
@@ -81,21 +84,24 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double again = 0.2; /* L2 keeps most of it */
     const double memory_ns = (1 + again * short_tiles_more(row, p)) * long_ns(p, gpu), late_share = late / ctas;
     const double ring_ns = waves * latency_ns * fmax(1, blocks * step_bytes / row->smem_bytes);
-    const double l2_ns = busiest * blocks * step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz);
+    /* Few clusters of 4 and more come to lie in some of the GPCs, and share what these get. */
+    const double l2_rate = (d.cluster * row->cluster_n >= 4 && ctas < 0.7 * sms ? 30 : 50) * clock_ghz;
+    const double l2_ns = busiest * blocks * step_bytes / l2_rate;
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.outers;
     const double last_bytes = 4.0 * row->bm * row->bn * d.outers / d.cluster; /* what the last CTA of a tile reads */
     const double reduce_ns =
         (d.cluster > 1 ? cluster_ns : 0) +
-        (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / (L2_BYTES_PER_CLOCK * clock_ghz)
+        (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / l2_rate
                       : 0);
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
-    const double finish_ns = p->d.ld % 4 == 0 ? 0 : 1.2 * row->bm * row->bn / d.cluster;
+    const double value_ns = 0.05;
+    const double finish_ns = p->d.ld % 4 == 0 ? 0 : value_ns * row->bm * row->bn / d.cluster;
     const double slowest_ns =
         fmax(fmax((1 - late_share) * memory_ns, l2_ns), fmax(multiply_ns, fmax(ring_ns, waves * blocks * step_ns)));
     /* A last wave of few CTAs cannot ask for as much at once as a full one: each takes what one SM gets from L2. */
-    const double alone_ns = blocks * fmax(step_ns, step_bytes / (L2_BYTES_PER_CLOCK * clock_ghz));
+    const double alone_ns = blocks * fmax(step_ns, step_bytes / l2_rate);
     const double late_ns = late > 0 ? wave_ns + fmax(late_share * memory_ns, alone_ns) : 0;
     return slowest_ns + (waves - 1) * wave_ns + late_ns + reduce_ns + finish_ns;
 }
@@ -107,7 +113,7 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
 static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double quad_ns = 190, again = 0.8;
+    const double quad_ns = 90, again = 0.2;
     const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.outers));
@@ -167,7 +173,7 @@ void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
 
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double overlap_ns = 500; /* more than of other rows: two CTAs on an SM, that of the next launch beside */
+    const double overlap_ns = 430; /* more than of other rows: two CTAs on an SM, that of the next launch beside */
     out->bytes = 2.0 * (double)problem->batch *
                  ((double)problem->m * (double)problem->k + (double)problem->k * (double)problem->n);
     out->limiter = "memory";
