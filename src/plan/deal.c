@@ -119,6 +119,47 @@ int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, cons
     return countable(row, problem, reason, reason_bytes);
 }
 
+/* ---- cluster-k ---- */
+
+/* CTAs that share a tile, and what that takes: the SM with most CTAs decides. They meet twice, once before they add and
+ * once before they end; each reads its share of the tile from all. */
+static int best_parts(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double *best_ns)
+{
+    enum { MOST_CLUSTER = 8 };                      /* that every GPU with clusters allows */
+    const double meet_ns = 1500, bytes_per_ns = 60; /* of an SM */
+    const double sms = device->cuda.sm_count, tiles = (double)count_tiles(row, p);
+    const long long steps = divide_up(p->k, row->bk);
+    int best = 1;
+    *best_ns = INFINITY;
+    for (int parts = 1; parts <= MOST_CLUSTER && (parts == 1 || steps >= parts); parts++) {
+        const double per_sm = ceil(tiles * parts / sms), held = fmin(per_sm, row->sm_ctas);
+        const double flops = 2.0 * row->bm * row->bn * row->bk * (double)divide_up(steps, parts);
+        const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * row->bm * row->bn / bytes_per_ns : 0;
+        const double ns = (held > 0 ? per_sm * flops / sm_rate(row, device, held) : 0) + adding_ns;
+        if (ns < *best_ns && tiles * parts <= MAX_TILES) {
+            best = parts;
+            *best_ns = ns;
+        }
+    }
+    return best;
+}
+
+void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    double ns;
+    out->split = best_parts(row, problem, device, &ns);
+    out->cluster = out->split;
+    out->grid = (tsr_grid){count_tiles(row, problem) * out->split, 1, 1};
+}
+
+void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 1000;
+    double ns;
+    best_parts(row, problem, device, &ns);
+    tsr_cost_settle(row, problem, device, ns + fill_ns, out);
+}
+
 /* ---- thin ---- */
 
 /* Parts of K: so many that the CTAs fill the device once, each with a panel of A at least. */
