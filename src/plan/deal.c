@@ -11,7 +11,8 @@
 enum {
     LEAST_STEPS = 8,                                /* of BK that a unit of stream-K makes */
     MAX_COUNTERS = TSR_WORKSPACE_COUNTER_BYTES / 4, /* one for each tile that is shared */
-    MAX_PARTS = 64
+    MAX_PARTS = 64,
+    MOST_CLUSTER = 8 /* CTAs, that every GPU with clusters allows */
 };
 
 static long long divide_up(long long value, long long by)
@@ -182,6 +183,15 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     out->workspace_bytes = parts == 1 ? 0
                                       : TSR_WORKSPACE_COUNTER_BYTES +
                                             (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
+}
+
+/* The parts of a tile are a cluster, which adds them up by itself. */
+void tsr_work_thin_cluster(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    const long long tiles = count_tiles(row, problem), parts = thin_parts(row, problem, device);
+    out->split = (int)(parts < MOST_CLUSTER ? parts : MOST_CLUSTER);
+    out->cluster = out->split;
+    out->grid = (tsr_grid){tiles * out->split, 1, 1};
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. */
