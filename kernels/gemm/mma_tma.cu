@@ -1,37 +1,74 @@
+/* mma-tma: D = alpha * op(A) * op(B) + beta * C by mma.sync, with the copy engine to bring the tiles.
+ *
+ * New against mma: nobody copies, and nobody meets. It is for GPUs with TMA, whether they have wgmma or not.
+ *   - Tiles come as boxes with the 128-byte swizzle, for which one lane asks; ldmatrix reads them without conflicts.
+ *   - Warps wait for stages by mbarriers, each for itself, up to STAGES steps apart; there is no barrier of the CTA. So
+ * one warp stores its part of D while another one multiplies.
+ *   - PRODUCER = 1: a warp of its own asks for boxes, on into the next tile while this one is stored; registers go from
+ * its warp group to the others (setmaxnreg, sm_90a). PRODUCER = 0: warp 0 asks, between its products (any sm_90).
+ *   - A's fragments of a step are read while those before are multiplied; B's pass in pieces of 16 columns, read one
+ * ahead. That takes 40 registers beside 128 sums.
+ *   - D goes through shared memory, 8 lines of a warp at a time, so that it leaves as 16-byte stores of whole sectors.
+ *
+ *      CTA: 256 x 128              a stage, 64 of K: slabs of 64 rows or columns, 8 KiB; warp (m, n) reads slab m of A
+ *      +--------+--------+         and slab n of B, in either layout
+ *      | warp 0 | warp 1 |
+ *      +--------+--------+           k contiguous: 64 lines of 64 k        rows contiguous: 64 lines of 64 rows
+ *      | warp 2 | warp 3 |           ldmatrix, step s: chunks 2s, 2s+1     ldmatrix.trans, step s: lines 16s to 16s+15
+ *      +--------+--------+
+ *      | warp 4 | warp 5 |           line 0 | 0 1 2 3 4 5 6 7 |   chunks of 16 bytes, as the copy engine places them
+ *      +--------+--------+           line 1 | 1 0 3 2 5 4 7 6 |
+ *      | warp 6 | warp 7 |           line 2 | 2 3 0 1 6 7 4 5 |
+ *      +--------+--------+
+ *
+ *   name      tuned     meaning
+ *   BM, BN    256 128   tile of D, multiples of 64; a warp makes 64 x 64 (fragments: ptx/mma.h)
+ *   STAGES    4         of the ring
+ *   RASTER    8         rows of tiles in a group (tile/order.h)
+ *   CTAS      1         CTAs that fit on an SM
+ *   PRODUCER  1         see above
+ *   PRODUCER_, CONSUMER_REGISTERS   of a thread: 40, 232
+ *   ELEM_*    bf16 f16  A and B; OUT_f32: C and D are f32
+ *   shared    STAGES * (128 * (BM + BN) + 16) bytes, and 2304 for each warp
+ *
+ * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes (the copy engine's rule; a
+ * plan pads others); C and D any. M, N, K below 2^31 - 512.
+ *
+ * Bound by: mma.sync itself. Without copies and waits the same loop takes 2% less, without reading fragments 6%
+ * (perf/LOG.md); two thirds of what wgmma reaches is all that sm_90 gives to mma.sync.
+ *
+ * Measured on an H200, 2026-11-22, bf16, 256 x 128: 429 TFLOP/s at 2048, 469 at 4096, 463 at 8192: 65, 62 and 62% of
+ * cuBLAS in the same run, where mma had 54, 53 and 54%. */
 #define TSR_SHARED_ALIGN 1024
 
 #include "ptx/barrier.h"
-#include "ptx/cluster.h"
 #include "ptx/grid.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "tile/order.h"
 #include "tile/tensor_fragment.h"
+#include "tile/tensor_lines.h"
 
 enum {
-    CLUSTER = CLUSTER_M * CLUSTER_N,
     BK = 64, /* 128 bytes: the span of the swizzle */
-    WARPS_M = BM / WM,
-    WARPS_N = BN / WN,
-    WARPS = WARPS_M * WARPS_N, /* that multiply */
+    SLAB = 64,
+    WARPS_N = BN / SLAB,
+    WARPS = BM / SLAB * WARPS_N, /* that multiply */
     THREADS = 32 * WARPS + (PRODUCER ? 128 : 0),
     STEPS = BK / STEP_K,
-    GROUPS_M = WM / 16, /* of a warp: 16 rows, 16 columns */
-    GROUPS_N = (WN + 15) / 16,
-    HAS_HALF = WN % 16 != 0, /* the last group of columns is 8 wide */
-    COLS = WN / 8,
-    PIECES = GROUPS_N, /* of a step, by what is read of B */
+    GROUPS = SLAB / 16, /* of 16 rows or columns, that one ldmatrix reads */
+    COLS = SLAB / 8,    /* of a warp, in fragments of D */
 
-    SLAB_BYTES = 64 * BK * 2, /* 64 rows or columns by BK, in either layout */
-    A_BYTES = BM * BK * 2,
-    B_BYTES = (BN + 63) / 64 * SLAB_BYTES,
-    STAGE_BYTES = A_BYTES + B_BYTES,
+    LINE_BYTES = 128,
+    SLAB_BYTES = SLAB * LINE_BYTES, /* by BK, in either layout */
+    A_BYTES = BM * LINE_BYTES,
+    STAGE_BYTES = (BM + BN) * LINE_BYTES,
     FULL_AT = STAGES * STAGE_BYTES,
     EMPTY_AT = FULL_AT + 8 * STAGES,
-    LINES_AT = (EMPTY_AT + 8 * STAGES + 15) / 16 * 16,
-    PITCH = HAS_HALF ? WN : WN + 8, /* 8 or 24 banks from line to line: four lines of pairs in all banks */
-    LINES = 8,
+    LINES_AT = EMPTY_AT + 8 * STAGES,
+    LINES = 8,        /* of D, that a warp stores at a time */
+    PITCH = SLAB + 8, /* floats from one to the next: pairs of four of them lie in all banks */
     SMEM_BYTES = LINES_AT + WARPS * LINES * PITCH * 4
 };
 
@@ -39,8 +76,7 @@ enum {
 typedef struct walk {
     unsigned shared;
     int k_blocks;
-    int rank_m, rank_n; /* the CTA's tile within the cluster's */
-    unsigned first;     /* tile of this CTA, or of its cluster */
+    unsigned first, step; /* of the CTA's walk over tiles */
 } walk;
 
 /* One position in the ring of stages. */
@@ -57,37 +93,25 @@ TSR_DEVICE void ring_advance(ring *at)
     }
 }
 
-TSR_DEVICE ring ring_before(const ring *at)
+/* Where the block STAGES - 1 after this one goes: to the stage of the one before. */
+TSR_DEVICE ring ring_refill(const ring *at)
 {
     const int wraps = at->stage == 0;
-    const ring before = {wraps ? STAGES - 1 : at->stage - 1, at->parity ^ (unsigned)wraps};
-    return before;
+    const ring refill = {wraps ? STAGES - 1 : at->stage - 1, at->parity ^ (unsigned)!wraps};
+    return refill;
 }
 
-TSR_DEVICE void load(unsigned to, const tsr_tensor_map *map, unsigned bar, int x, int y, int z, unsigned mask,
-                     int share)
-{
-    if (share > 1)
-        tsr_tma_load_multicast(to, map, bar, x, y, z, mask);
-    else
-        tsr_tma_load(to, map, bar, x, y, z);
-}
-
-/* One operand's part of a stage: rows of K in one box, or a slab of 64 by BK after the other. CTAs that need the same
- * part each load a share of it and send it to all in `mask`. */
+/* One operand's part of a stage: lines of K in one box, or one slab after the other. */
 TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned bar, int k_contiguous, int rows, int mn,
-                             int k, int z, int share, int part, unsigned mask)
+                             int k, int z)
 {
     if (k_contiguous) {
-        const int slice = rows / share;
-        load(to + (unsigned)(part * slice * 128), map, bar, k, mn + part * slice, z, mask, share);
+        tsr_tma_load(to, map, bar, k, mn, z);
         return;
     }
-    const int slice = BK / share;
     TSR_UNROLL
-    for (int slab = 0; slab < (rows + 63) / 64; slab++)
-        load(to + (unsigned)(slab * SLAB_BYTES + part * slice * 128), map, bar, mn + slab * 64, k + part * slice, z,
-             mask, share);
+    for (int slab = 0; slab < rows / SLAB; slab++)
+        tsr_tma_load(to + (unsigned)(slab * SLAB_BYTES), map, bar, mn + slab * SLAB, k, z);
 }
 
 /* A warp asks for a block of K, once all have left the stage that it goes to. */
@@ -95,103 +119,51 @@ TSR_DEVICE void load_block(const tsr_gemm_args *args, const tsr_tensor_maps *map
                            const tile_place *place, int block)
 {
     const unsigned at = w->shared + to->stage * STAGE_BYTES, bars = w->shared + 8 * to->stage;
-    const int m = (place->m * CLUSTER_M + w->rank_m) * BM, n = (place->n * CLUSTER_N + w->rank_n) * BN, k = block * BK;
+    const int m = place->m * BM, n = place->n * BN, k = block * BK;
     const int za = args->batch_a ? place->z : 0, zb = args->batch_b ? place->z : 0;
-    unsigned mask_a = 0, mask_b = 0;
-    TSR_UNROLL
-    for (int i = 0; i < CLUSTER_N; i++)
-        mask_a |= 1u << (w->rank_m * CLUSTER_N + i);
-    TSR_UNROLL
-    for (int i = 0; i < CLUSTER_M; i++)
-        mask_b |= 1u << (i * CLUSTER_N + w->rank_n);
     tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1);
     if (tsr_elect()) {
-        tsr_mbarrier_arrive_expect(bars + FULL_AT, A_BYTES + (args->trans_b ? BN * 128 : B_BYTES));
-        if (args->trans_a)
-            load_operand(at, &maps->a, bars + FULL_AT, 0, BM, m, k, za, CLUSTER_N, w->rank_n, mask_a);
-        else
-            load_operand(at, &maps->a, bars + FULL_AT, 1, BM, m, k, za, CLUSTER_N, w->rank_n, mask_a);
-        if (args->trans_b)
-            load_operand(at + A_BYTES, &maps->b, bars + FULL_AT, 1, BN, n, k, zb, CLUSTER_M, w->rank_m, mask_b);
-        else
-            load_operand(at + A_BYTES, &maps->b, bars + FULL_AT, 0, BN, n, k, zb, CLUSTER_M, w->rank_m, mask_b);
+        tsr_mbarrier_arrive_expect(bars + FULL_AT, STAGE_BYTES);
+        load_operand(at, &maps->a, bars + FULL_AT, !args->trans_a, BM, m, k, za);
+        load_operand(at + A_BYTES, &maps->b, bars + FULL_AT, args->trans_b, BN, n, k, zb);
     }
 }
 
-/* A warp has read all of a stage: lane r tells CTA r of the cluster, because that one may send into it. */
-TSR_DEVICE void release(const walk *w, unsigned stage, int lane)
+/* 16 rows of a warp's slab: group `group` of step `step`. `at` is the lane's place in the stage. */
+TSR_DEVICE void read_group(unsigned to[4], unsigned at, int group, int step, int k_contiguous)
 {
-    tsr_warp_sync(TSR_ALL_LANES);
-    if (CLUSTER == 1) {
-        if (lane == 0)
-            tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * stage);
-    } else if (lane < CLUSTER) {
-        tsr_mbarrier_arrive(w->shared + EMPTY_AT + 8 * stage, (unsigned)lane);
-    }
-}
-
-/* A group of 16 rows, of step `step`, for the warp whose lanes' places in the stage are `at`. */
-TSR_DEVICE void read_group(unsigned to[4], unsigned at, int group, int step, int warps, int k_contiguous)
-{
-    const int g = group * warps;
     if (k_contiguous)
-        tsr_ldmatrix_x4(to, TSR_SHARED + (at ^ (unsigned)(step * 32)) + g * 16 * 128);
+        tsr_ldmatrix_x4(to, TSR_SHARED + (at ^ (unsigned)(step * 32)) + group * 16 * LINE_BYTES);
     else
-        tsr_ldmatrix_x4_trans(to,
-                              TSR_SHARED + (at ^ (unsigned)(g % 4 * 32)) + g / 4 * SLAB_BYTES + step * STEP_K * 128);
+        tsr_ldmatrix_x4_trans(to, TSR_SHARED + (at ^ (unsigned)(group * 32)) + step * STEP_K * LINE_BYTES);
 }
 
-/* The last 8 columns. */
-TSR_DEVICE void read_half_group(unsigned to[2], unsigned at, int group, int step, int warps, int k_contiguous)
-{
-    const int g = group * warps;
-    if (k_contiguous)
-        tsr_ldmatrix_x2(to, TSR_SHARED + (at ^ (unsigned)(step * 32)) + g * 16 * 128);
-    else
-        tsr_ldmatrix_x2_trans(to,
-                              TSR_SHARED + (at ^ (unsigned)(g % 4 * 32)) + g / 4 * SLAB_BYTES + step * STEP_K * 128);
-}
-
-/* The lanes' places. */
-typedef struct lanes {
-    unsigned a, b, half;
-} lanes;
-
-TSR_DEVICE void read_a(unsigned a[GROUPS_M][4], const lanes *l, unsigned from, int step, int a_k)
+TSR_DEVICE void read_a(unsigned a[GROUPS][4], unsigned at, int step, int a_k)
 {
     TSR_UNROLL
-    for (int i = 0; i < GROUPS_M; i++)
-        read_group(a[i], from + l->a, i, step, WARPS_M, a_k);
+    for (int i = 0; i < GROUPS; i++)
+        read_group(a[i], at, i, step, a_k);
 }
 
-TSR_DEVICE void read_b(unsigned b[4], const lanes *l, unsigned from, int step, int j, int b_k)
-{
-    if (HAS_HALF && j == GROUPS_N - 1)
-        read_half_group(b, from + l->half, j, step, WARPS_N, b_k);
-    else
-        read_group(b, from + l->b, j, step, WARPS_N, b_k);
-}
-
-TSR_DEVICE void multiply_piece(float sum[GROUPS_M][COLS][4], unsigned a[GROUPS_M][4], unsigned b[4], int j)
+/* All rows of the warp by 16 columns. */
+TSR_DEVICE void multiply_piece(float sum[GROUPS][COLS][4], unsigned a[GROUPS][4], unsigned b[4], int j)
 {
     TSR_UNROLL
-    for (int i = 0; i < GROUPS_M; i++) {
+    for (int i = 0; i < GROUPS; i++) {
         tensor_mma(sum[i][2 * j], a[i], b);
-        if (2 * j + 1 < COLS)
-            tensor_mma(sum[i][2 * j + 1], a[i], b + 2);
+        tensor_mma(sum[i][2 * j + 1], a[i], b + 2);
     }
 }
 
+/* sum = op(A) * op(B) for the warp's tile. a_k and b_k, constants: k is contiguous in memory. */
 TSR_DEVICE void multiply(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, ring *at,
-                         const tile_place *place, int warp, float sum[GROUPS_M][COLS][4], int a_k, int b_k)
+                         const tile_place *place, int warp, float sum[GROUPS][COLS][4], int a_k, int b_k)
 {
-    const int lane = (int)threadIdx.x % 32, warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
-    const lanes l = {tensor_lane_offset(16 * warp_m, lane, 0, 64, BK, a_k),
-                     tensor_lane_offset(16 * warp_n, lane, 1, 64, BK, b_k) + A_BYTES,
-                     tensor_lane_offset(8 * warp_n, lane, 1, 64, BK, b_k) + A_BYTES};
-    const int blocks = w->k_blocks;
-    unsigned a[2][GROUPS_M][4], b[2][4];
-    unsigned from = at->stage * STAGE_BYTES;
+    const int lane = (int)threadIdx.x % 32, blocks = w->k_blocks;
+    const unsigned lane_a = tensor_lane_offset(0, lane, 0, SLAB, BK, a_k) + (unsigned)(warp / WARPS_N * SLAB_BYTES);
+    const unsigned lane_b =
+        tensor_lane_offset(0, lane, 1, SLAB, BK, b_k) + (unsigned)(warp % WARPS_N * SLAB_BYTES) + A_BYTES;
+    unsigned a[2][GROUPS][4], b[2][4], from = at->stage * STAGE_BYTES;
 
     if (!PRODUCER && warp == 0) {
         ring to = *at;
@@ -202,219 +174,136 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, const tsr_tensor_maps *maps,
         }
     }
     tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
-    read_a(a[0], &l, from, 0, a_k);
-    read_b(b[0], &l, from, 0, 0, b_k);
+    read_a(a[0], from + lane_a, 0, a_k);
+    read_group(b[0], from + lane_b, 0, 0, b_k);
 
     TSR_ROLLED
     for (int t = 0; t < blocks; t++) {
         TSR_UNROLL
         for (int step = 0; step < STEPS; step++) {
             TSR_UNROLL
-            for (int j = 0; j < PIECES; j++) {
-                const int now = (step * PIECES + j) % 2;
-                if (j < PIECES - 1)
-                    read_b(b[1 - now], &l, from, step, j + 1, b_k);
-                if (j == PIECES - 2 && step == STEPS - 1) {
-                    if (CLUSTER == 1)
-                        release(w, at->stage, lane);
+            for (int j = 0; j < GROUPS; j++) {
+                if (j < GROUPS - 1)
+                    read_group(b[(j + 1) % 2], from + lane_b, j + 1, step, b_k);
+                if (j == GROUPS - 2 && step == STEPS - 1) {
+                    /* All of this stage has been read. */
+                    tsr_warp_sync(TSR_ALL_LANES);
+                    if (lane == 0)
+                        tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);
                     ring_advance(at);
                     from = at->stage * STAGE_BYTES;
                     if (t + 1 < blocks)
                         tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
                 }
                 if (step < STEPS - 1 || t + 1 < blocks) {
-                    if (j == PIECES - 2)
-                        read_a(a[(step + 1) % 2], &l, from, (step + 1) % STEPS, a_k);
-                    if (j == PIECES - 1)
-                        read_b(b[1 - now], &l, from, (step + 1) % STEPS, 0, b_k);
+                    if (j == GROUPS - 2)
+                        read_a(a[(step + 1) % 2], from + lane_a, (step + 1) % STEPS, a_k);
+                    if (j == GROUPS - 1)
+                        read_group(b[(j + 1) % 2], from + lane_b, 0, (step + 1) % STEPS, b_k);
                 }
-                if (!PRODUCER && step == REFILL && j == 0 && warp == 0 && t > 0 && t + STAGES - 1 < blocks) {
-                    /* To where the block before this one lay. */
-                    ring to = ring_before(at);
-                    to.parity ^= 1;
+                /* Late enough that the others have left the stage, too. */
+                if (!PRODUCER && step == 1 && j == 0 && warp == 0 && t > 0 && t + STAGES - 1 < blocks) {
+                    const ring to = ring_refill(at);
                     load_block(args, maps, w, &to, place, t + STAGES - 1);
                 }
-                multiply_piece(sum, a[step % 2], b[now], j);
-                if (CLUSTER > 1 && step == STEPS - 1 && j == PIECES - 1)
-                    release(w, ring_before(at).stage, lane);
+                multiply_piece(sum, a[step % 2], b[j % 2], j);
             }
         }
     }
 }
 
-/* 1 if eight neighbours in a row of D, and of C where it is read, are whole accesses. */
-TSR_DEVICE int output_is_aligned(const tsr_gemm_args *args)
+TSR_DEVICE void output(const tsr_gemm_args *args, unsigned unit, int thread, float sum[GROUPS][COLS][4])
 {
-    const unsigned long long size = sizeof(out_elem);
-    const unsigned long long d =
-        (unsigned long long)args->d | (unsigned long long)args->ldd * size | (unsigned long long)args->batch_d * size;
-    const unsigned long long c =
-        (unsigned long long)args->c | (unsigned long long)args->ldc * size | (unsigned long long)args->batch_c * size;
-    return (args->beta != 0.0 ? c | d : d) % 16 == 0;
-}
-
-/* Eight neighbours of a row of D that lie inside, aligned; `value` holds alpha times the sums. */
-TSR_DEVICE void output_eight(const tensor_out *out, long long row, long long col, float value[8])
-{
-#if defined(OUT_f32)
-    if (out->reads_c) {
-        TSR_UNROLL
-        for (int q = 0; q < 2; q++) {
-            const tsr_f32x4 c = tsr_load_f32x4(out->c + row * out->ldc + col + 4 * q);
-            TSR_UNROLL
-            for (int e = 0; e < 4; e++)
-                value[4 * q + e] = tsr_fma_f32(out->beta, tsr_lane(c, e), value[4 * q + e]);
-        }
-    }
-    TSR_UNROLL
-    for (int q = 0; q < 2; q++) {
-        tsr_f32x4 quad;
-        TSR_UNROLL
-        for (int e = 0; e < 4; e++)
-            tsr_lane(quad, e) = value[4 * q + e];
-        tsr_store_f32x4(out->d + row * out->ldd + col + 4 * q, quad);
-    }
-#else
-    tsr_u32x4 words;
-    if (out->reads_c) {
-        words = tsr_load_u32x4((const unsigned *)(const void *)(out->c + row * out->ldc + col));
-        TSR_UNROLL
-        for (int e = 0; e < 8; e++) {
-            const float c = tensor_widen((unsigned short)(tsr_lane(words, e / 2) >> e % 2 * 16));
-            value[e] = tsr_fma_f32(out->beta, c, value[e]);
-        }
-    }
-    TSR_UNROLL
-    for (int e = 0; e < 4; e++)
-        tsr_lane(words, e) = tensor_narrow(value[2 * e]) | (unsigned)tensor_narrow(value[2 * e + 1]) << 16;
-    tsr_store_u32x4((unsigned *)(void *)(out->d + row * out->ldd + col), words);
-#endif
-}
-
-/* Eight lines of a warp's tile to D, eight neighbours a lane. The loop is not unrolled: code that runs once comes from
- * memory. */
-TSR_DEVICE void store_lines(const tensor_out *out, const float *lines, int lane, long long row, long long col,
-                            int warp_n, int aligned)
-{
-    TSR_ROLLED
-    for (int at = lane; at < LINES * COLS; at += 32) {
-        const int line = at / COLS, q = at % COLS;
-        const float *const from = lines + line * PITCH + 8 * q;
-        const long long r = row + line;
-        const long long c = col + (HAS_HALF && q == COLS - 1 ? (GROUPS_N - 1) * WARPS_N * 16 + 8 * warp_n
-                                                             : (q / 2 * WARPS_N + warp_n) * 16 + q % 2 * 8);
-        if (aligned && r < out->m && c + 8 <= out->n) {
-            const tsr_f32x4 low = tsr_load_f32x4(from), high = tsr_load_f32x4(from + 4);
-            float value[8];
-            TSR_UNROLL
-            for (int e = 0; e < 8; e++)
-                value[e] =
-                    out->any_sum ? tsr_mul_f32(out->alpha, e < 4 ? tsr_lane(low, e % 4) : tsr_lane(high, e % 4)) : 0;
-            output_eight(out, r, c, value);
-        } else {
-            TSR_ROLLED
-            for (int e = 0; e < 8; e++)
-                tensor_output(out, r, c + e, from[e]);
-        }
-    }
-}
-
-TSR_DEVICE void output(const tsr_gemm_args *args, unsigned unit, int thread, float sum[GROUPS_M][COLS][4])
-{
-    const tile_order raster = tile_order_of(args, BM * CLUSTER_M, BN * CLUSTER_N);
+    const int warp = thread / 32, lane = thread % 32, aligned = tensor_lines_aligned(args);
+    const tile_order raster = tile_order_of(args, BM, BN);
     const tile_place place = tile_order_place(&raster, unit);
-    const int rank = CLUSTER > 1 ? (int)tsr_cluster_rank() : 0;
-    const int warp = thread / 32, lane = thread % 32, g = lane / 4, t = lane % 4;
-    const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N, aligned = output_is_aligned(args);
     const tensor_out out = tensor_out_open(args, place.z);
-    const long long row = (long long)(place.m * CLUSTER_M + rank / CLUSTER_N) * BM + 16 * warp_m,
-                    col = (long long)(place.n * CLUSTER_N + rank % CLUSTER_N) * BN;
+    const long long row = (long long)place.m * BM + warp / WARPS_N * SLAB,
+                    col = (long long)place.n * BN + warp % WARPS_N * SLAB;
     float *const lines = (float *)(TSR_SHARED + LINES_AT) + warp * LINES * PITCH;
     TSR_UNROLL
-    for (int i = 0; i < 2 * GROUPS_M; i++) {
+    for (int i = 0; i < 2 * GROUPS; i++) {
         TSR_UNROLL
         for (int j = 0; j < COLS; j++)
-            tsr_store_f32x2(lines + g * PITCH + 8 * j + 2 * t, sum[i / 2][j][i % 2 * 2], sum[i / 2][j][i % 2 * 2 + 1]);
+            tsr_store_f32x2(lines + lane / 4 * PITCH + 8 * j + 2 * (lane % 4), sum[i / 2][j][i % 2 * 2],
+                            sum[i / 2][j][i % 2 * 2 + 1]);
         tsr_warp_sync(TSR_ALL_LANES);
-        store_lines(&out, lines, lane, row + i / 2 * WARPS_M * 16 + i % 2 * 8, col, warp_n, aligned);
+        tensor_lines_store(&out, lines, LINES, SLAB, PITCH, lane, row + i * LINES, col, aligned);
         tsr_warp_sync(TSR_ALL_LANES);
     }
 }
 
-#if CLUSTER_M * CLUSTER_N > 1
-TSR_KERNEL_TMA(THREADS, CLUSTER)
-#else
-TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
+#if PRODUCER
+/* The warp that only asks for boxes. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+{
+    const tile_order raster = tile_order_of(args, BM, BN);
+    ring at = {0, 0};
+    for (unsigned unit = w->first; unit < raster.total; unit += w->step) {
+        const tile_place place = tile_order_place(&raster, unit);
+        for (int block = 0; block < w->k_blocks; block++) {
+            load_block(args, maps, w, &at, &place, block);
+            ring_advance(&at);
+        }
+    }
+}
 #endif
+
+/* A warp that multiplies, and stores. */
+TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int thread, int warp)
+{
+    const tile_order raster = tile_order_of(args, BM, BN);
+    ring at = {0, 0};
+    for (unsigned unit = w->first; unit < raster.total; unit += w->step) {
+        const tile_place place = tile_order_place(&raster, unit);
+        float sum[GROUPS][COLS][4];
+        TSR_UNROLL
+        for (int i = 0; i < GROUPS * COLS * 4; i++)
+            sum[i / 4 / COLS][i / 4 % COLS][i % 4] = 0;
+        if (args->k > 0) { /* otherwise A and B are not even there */
+            if (args->trans_a && args->trans_b)
+                multiply(args, maps, w, &at, &place, warp, sum, 0, 1);
+            else if (args->trans_a)
+                multiply(args, maps, w, &at, &place, warp, sum, 0, 0);
+            else if (args->trans_b)
+                multiply(args, maps, w, &at, &place, warp, sum, 1, 1);
+            else
+                multiply(args, maps, w, &at, &place, warp, sum, 1, 0);
+        }
+        /* Asked for once more, so that no register keeps D's places, nor alpha, during the main loop. */
+        const int again = (int)tsr_shuffle(TSR_ALL_LANES, (unsigned)thread, (unsigned)thread);
+        output(args + (again >> 31), unit, again, sum);
+    }
+}
+
+TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
 {
     const int thread = (int)threadIdx.x, warp = tsr_warp_uniform(thread / 32);
-    const int rank = CLUSTER > 1 ? (int)tsr_cluster_rank() : 0;
-    const unsigned step = gridDim.x * gridDim.z / CLUSTER;
     const walk w = {.shared = tsr_shared_address(TSR_SHARED),
                     .k_blocks = (int)((args.k + BK - 1) / BK),
-                    .rank_m = rank / CLUSTER_N,
-                    .rank_n = rank % CLUSTER_N,
-                    .first = (blockIdx.x + gridDim.x * blockIdx.z) / CLUSTER};
+                    .first = blockIdx.x + gridDim.x * blockIdx.z,
+                    .step = gridDim.x * gridDim.z};
     if (thread == 0) {
         for (unsigned i = 0; i < STAGES; i++) {
             tsr_mbarrier_init(w.shared + FULL_AT + 8 * i, 1);
-            tsr_mbarrier_init(w.shared + EMPTY_AT + 8 * i, WARPS * CLUSTER);
+            tsr_mbarrier_init(w.shared + EMPTY_AT + 8 * i, WARPS);
         }
         tsr_mbarrier_fence_init();
     }
+    /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are dealt out unevenly. */
     if (CTAS == 1)
         tsr_grid_launch_dependents();
-    if (CLUSTER > 1) {
-        tsr_cluster_arrive();
-        tsr_cluster_wait();
-    } else {
-        tsr_barrier();
-    }
+    tsr_barrier();
     tsr_grid_wait();
 
-    ring at = {0, 0};
 #if PRODUCER
     if (warp >= WARPS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
-        const tile_order raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N);
         if (warp == WARPS)
-            for (unsigned unit = w.first; unit < raster.total; unit += step) {
-                const tile_place place = tile_order_place(&raster, unit);
-                for (int block = 0; block < w.k_blocks; block++) {
-                    load_block(&args, &maps, &w, &at, &place, block);
-                    ring_advance(&at);
-                }
-            }
-    } else {
-        tsr_registers_raise(CONSUMER_REGISTERS);
-#else
-    {
+            produce(&args, &maps, &w);
+        return;
+    }
+    tsr_registers_raise(CONSUMER_REGISTERS);
 #endif
-        for (unsigned unit = w.first; unit < tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N).total; unit += step) {
-            const tile_order raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N);
-            const tile_place place = tile_order_place(&raster, unit);
-            float sum[GROUPS_M][COLS][4];
-            TSR_UNROLL
-            for (int i = 0; i < GROUPS_M * COLS * 4; i++)
-                sum[i / 4 / COLS][i / 4 % COLS][i % 4] = 0;
-            if (args.k > 0) { /* otherwise A and B are not even there */
-                if (args.trans_a && args.trans_b)
-                    multiply(&args, &maps, &w, &at, &place, warp, sum, 0, 1);
-                else if (args.trans_a)
-                    multiply(&args, &maps, &w, &at, &place, warp, sum, 0, 0);
-                else if (args.trans_b)
-                    multiply(&args, &maps, &w, &at, &place, warp, sum, 1, 1);
-                else
-                    multiply(&args, &maps, &w, &at, &place, warp, sum, 1, 0);
-            }
-            /* Asked for once more, so that no register keeps D's places, nor alpha, during the main loop. */
-            const int again = (int)tsr_shuffle(TSR_ALL_LANES, (unsigned)thread, (unsigned)thread);
-            output(&args + (again >> 31), unit, again, sum);
-        }
-    }
-    /* A CTA must outlive the messages of its neighbours. */
-    if (CLUSTER > 1) {
-        tsr_cluster_arrive();
-        tsr_cluster_wait();
-    }
+    consume(&args, &maps, &w, thread, warp);
 }
