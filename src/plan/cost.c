@@ -315,3 +315,16 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns) +
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }
+
+/* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
+ * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG.md. */
+void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 1500, value_ns = 0.03, warp_values = 64 * 64, step = 64;
+    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
+    const double busy = fmin(1, values / warp_values / 8);
+    settle_gpu(row, problem, device, busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0,
+               out);
+    out->ns += fill_ns + values * value_ns +
+               tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
+}

@@ -47,6 +47,7 @@ double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
 double tsr_lines_touched(const tsr_problem *problem, char which);
 #define TSR_LINES_POWER 0.64
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 
