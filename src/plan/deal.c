@@ -122,18 +122,25 @@ int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, cons
 
 /* ---- cluster-k ---- */
 
-/* CTAs that share a tile, and what that takes: the SM with most CTAs decides. They meet twice, once before they add and
- * once before they end; each reads its share of the tile from all. */
+/* CTAs of one SM, in the end. The hardware fills an SM with clusters' CTAs before it goes on to the next one; some SMs
+ * find no place in a cluster. Measured on an H200, perf/LOG.md. */
+static double busiest_sm(const tsr_row *row, const tsr_device *device, double tiles, int parts)
+{
+    const double sms = device->cuda.sm_count, usable = 120. / 132;
+    return parts == 1 ? ceil(tiles / sms) : row->sm_ctas * ceil(tiles * parts / (floor(sms * usable) * row->sm_ctas));
+}
+
+/* CTAs that share a tile, and what that takes. They meet twice, once before they add and once before they end; each
+ * reads its share of the tile from all. */
 static int best_parts(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double *best_ns)
 {
-    enum { MOST_CLUSTER = 8 };                      /* that every GPU with clusters allows */
-    const double meet_ns = 1500, bytes_per_ns = 60; /* of an SM */
-    const double sms = device->cuda.sm_count, tiles = (double)count_tiles(row, p);
+    const double meet_ns = 1000, bytes_per_ns = 60; /* of an SM */
+    const double tiles = (double)count_tiles(row, p);
     const long long steps = divide_up(p->k, row->bk);
     int best = 1;
     *best_ns = INFINITY;
     for (int parts = 1; parts <= MOST_CLUSTER && (parts == 1 || steps >= parts); parts++) {
-        const double per_sm = ceil(tiles * parts / sms), held = fmin(per_sm, row->sm_ctas);
+        const double per_sm = busiest_sm(row, device, tiles, parts), held = fmin(per_sm, row->sm_ctas);
         const double flops = 2.0 * row->bm * row->bn * row->bk * (double)divide_up(steps, parts);
         const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * row->bm * row->bn / bytes_per_ns : 0;
         const double ns = (held > 0 ? per_sm * flops / sm_rate(row, device, held) : 0) + adding_ns;
@@ -183,15 +190,6 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     out->workspace_bytes = parts == 1 ? 0
                                       : TSR_WORKSPACE_COUNTER_BYTES +
                                             (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
-}
-
-/* The parts of a tile are a cluster, which adds them up by itself. */
-void tsr_work_thin_cluster(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
-{
-    const long long tiles = count_tiles(row, problem), parts = thin_parts(row, problem, device);
-    out->split = (int)(parts < MOST_CLUSTER ? parts : MOST_CLUSTER);
-    out->cluster = out->split;
-    out->grid = (tsr_grid){tiles * out->split, 1, 1};
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. */

@@ -153,12 +153,12 @@ rung_mutant(stream_k_step_twice stream_k ${file} "unit_begin(blockIdx.x + 1, all
             "unit_begin(blockIdx.x + 1, all, units) - begin + 1" "")
 
 set(file gemm/thin.cu)
-rung_mutant(thin_first_barrier thin ${file} "tsr_barrier();
-        TSR_ROLLED" "TSR_ROLLED" "race")
+rung_mutant(thin_first_barrier thin ${file} "(int)(args.k - k0) : BK;
+        tsr_barrier();" "(int)(args.k - k0) : BK;" "race")
 rung_mutant(thin_second_barrier thin ${file} "}
         tsr_barrier();
-        multiply" "}
-        multiply" "shared memory")
+        TSR_ROLLED" "}
+        TSR_ROLLED" "shared memory")
 rung_mutant(thin_sums_too_early thin ${file} "in their order. */
     tsr_barrier();" "in their order. */" "race")
 rung_mutant(thin_sums_unready thin ${file} "}
@@ -174,7 +174,9 @@ rung_mutant(thin_last_not_told thin ${file} "        }
         if (*word" "")
 rung_mutant(thin_counter_stays thin ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
 rung_mutant(thin_last_is_first thin ${file} "if (*word != parts - 1)" "if (*word != 0)" "")
-rung_mutant(thin_panel_lost thin ${file} "p < (part + 1) * panels / parts" "p + 1 < (part + 1) * panels / parts" "")
+rung_mutant(thin_panel_lost thin ${file} "p < last; p++" "p + 1 < last; p++" "")
+rung_mutant(thin_rows_stay thin ${file} "next += WARPS * DEPTH;" "" "")
+rung_mutant(thin_end_of_part thin ${file} "end - next" "end - next + DEPTH" "")
 rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= DEPTH - 1 &&" "")
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
