@@ -17,7 +17,7 @@
  *
  *   name      tuned      meaning
  *   BM        1 4 8 16   rows of D
- *   BK        128        K of a panel of A
+ *   BK        128        K of a panel of A, a multiple of 8 * DEPTH
  *   DEPTH     8 4        rows of B that a warp has on their way
  *   CTAS      2          CTAs that an SM holds: bounds the registers
  *   ALIGNED   0 1        1: 16-byte loads of B
