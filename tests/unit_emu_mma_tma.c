@@ -94,7 +94,8 @@ static long long eights(int elements)
 
 static tsr_gemm_args args_of(const shape *s, matrices *x)
 {
-    const long long lda = eights(s->trans_a ? s->m : s->k), ldb = eights(s->trans_b ? s->k : s->n), ldd = s->n + s->pad_d;
+    const long long lda = eights(s->trans_a ? s->m : s->k), ldb = eights(s->trans_b ? s->k : s->n),
+                    ldd = s->n + s->pad_d;
     return (tsr_gemm_args){.a = x->a,
                            .b = x->b,
                            .c = s->beta != 0 ? x->c : NULL,
@@ -143,8 +144,7 @@ static tsr_status run(kernel_tma *kernel, const tsr_gemm_args *g, unsigned long 
                              .grid = {2, 1, 1},
                              .threads_x = WARPS * 32,
                              .threads_y = 1,
-                             .shared_bytes = STAGES * (2 * BK * (BM + BN) + 16) +
-                                             WARPS * LINES * PITCH * sizeof(float),
+                             .shared_bytes = STAGES * (2 * BK * (BM + BN) + 16) + WARPS * LINES * PITCH * sizeof(float),
                              .seed = seed,
                              .workers = 2};
     return tsr_emu_run(&job);
