@@ -225,6 +225,12 @@ static int64_t now_in_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+int tsr_pool_is_awake(tsr_pool *pool)
+{
+    tsr_crew *crew = atomic_load(&pool->crew);
+    return crew && atomic_load(&crew->awake) > 0;
+}
+
 int tsr_pool_is_ready(tsr_pool *pool, int slots)
 {
     tsr_crew *crew = slots > 1 ? atomic_load(&pool->crew) : NULL;
