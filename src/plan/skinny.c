@@ -113,7 +113,7 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
 static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double quad_ns = 90, again = 0.2;
+    const double quad_ns = 90, again = 0.6;
     const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.outers));
