@@ -33,12 +33,12 @@
  *   SHARE        tiles of a cluster: 1, 2 or 4           PARTS    most parts of K in a cluster: 1, 2, 4 or 8
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. The grid is
- * tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of SHARE times a power of two, up to PARTS,
- * that divides split; 8 CTAs at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`.
- * Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each cluster.
- * Measured, H200, 2026-11-21, bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 11.2
- * us, 1.22; 32 x 6144 x 4096 15.2 us, 1.15; 64 x 4096 x 14336 32.5 us, 1.09; 64 x 2112 x 7168 11.8 us, 1.16; 128 x 128
- * x 65536 18.9 us, 0.78. */
+ * tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of SHARE times a power of two, up to
+ * PARTS, that divides split; 8 CTAs at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of
+ * `wgmma`. Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each
+ * cluster. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x
+ * 4096 10.1 us, 1.32; 32 x 6144 x 4096 15.6 us, 1.09; 64 x 4096 x 14336 30.8 us, 1.16; 64 x 2112 x 7168 11.2 us, 1.2;
+ * 128 x 14336 x 4096 33.0 us, 1.04; 128 x 128 x 65536 15.6 us, 0.93. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)

@@ -43,13 +43,12 @@ static double memory_rate(const tsr_cuda_limits *gpu)
 static double long_ns(const tsr_problem *p, const tsr_cuda_limits *gpu)
 {
     enum { ELEMENT_BYTES = 2 };
-    const double writing = 2; /* costs more than reading */
+    const double writing = 2;        /* costs more than reading */
     const double lines_power = 0.25; /* parts of lines cost less than whole ones: the other part is read next */
-    const double long_bytes =
-        ELEMENT_BYTES * (double)p->batch *
-        ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), lines_power) +
-         (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), lines_power) +
-         writing * (double)p->m * (double)p->n);
+    const double long_bytes = ELEMENT_BYTES * (double)p->batch *
+                              ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), lines_power) +
+                               (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), lines_power) +
+                               writing * (double)p->m * (double)p->n);
     return long_bytes / memory_rate(gpu);
 }
 
@@ -93,8 +92,7 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double last_bytes = 4.0 * row->bm * row->bn * d.outers / d.cluster; /* what the last CTA of a tile reads */
     const double reduce_ns =
         (d.cluster > 1 ? cluster_ns : 0) +
-        (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / l2_rate
-                      : 0);
+        (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / l2_rate : 0);
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
     const double value_ns = 0.05;
     const double finish_ns = p->d.ld % 4 == 0 ? 0 : value_ns * row->bm * row->bn / d.cluster;
