@@ -97,19 +97,21 @@ prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +1000.0
 prints '^1 x 4096 x 4096 +bf16 nn +2 +wgmma_skinny_bf16_bf16_[0-9a-z_]+ +- +mma_bf16_64x64_a8 +20.00 +not measured$'
 prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
 rm rows.json
-# The cost models against what was recorded on an H200, perf/LOG.md: 1.035, 1.032 and 1.016; worst 1.263, 1.198, 1.154.
-recorded=${source_folder:?}/perf/h200-2026-11-21
-expect 0 "" $bench --from "$recorded-regret.jsonl" --format regret
-succeeds awk '/problems judged/ { good = $1 == 48 && $(NF - 2) + 0 < 1.04 && $NF < 1.28 } END { exit !good }' out
-# Not part of that fit: 1.063 and 1.024; worst 1.872 and 1.112.
-expect 0 "" $bench --from "$recorded-regret-2.jsonl" --format regret
-succeeds awk '/problems judged/ { good = $1 == 48 && $(NF - 2) + 0 < 1.07 && $NF < 1.89 } END { exit !good }' out
-expect 0 "" $bench --from "$recorded-regret-3.jsonl" --format regret
-succeeds awk '/problems judged/ { good = $1 == 35 && $(NF - 2) + 0 < 1.03 && $NF < 1.13 } END { exit !good }' out
-expect 0 "" $bench --from "$recorded-choice.jsonl" --format regret
-succeeds awk '/problems judged/ { good = $1 == 38 && $(NF - 2) + 0 < 1.04 && $NF < 1.21 } END { exit !good }' out
-expect 0 "" $bench --from "$recorded-suites.jsonl" --format regret
-succeeds awk '/problems judged/ { good = $1 >= 21 && $(NF - 2) + 0 < 1.02 && $NF < 1.17 } END { exit !good }' out
+# The cost models against what was recorded on an H200, perf/LOG.md. Problems whose chosen row was not there yet are not
+# judged. 1.026, 1.038, 1.030, 1.031, 1.031; worst 1.251, 1.239, 1.153, 1.134, 1.248.
+recorded=${source_folder:?}/perf/h200-2026-11
+regret_below() { # FILE JUDGED MEAN WORST
+    expect 0 "" $bench --from "$recorded-$1.jsonl" --format regret
+    succeeds awk -v judged="$2" -v mean="$3" -v worst="$4" \
+        '/problems judged/ { good = $1 >= judged && $(NF - 2) + 0 < mean && $NF < worst } END { exit !good }' out
+}
+regret_below 21-regret 42 1.03 1.28
+regret_below 21-regret-2 40 1.045 1.25
+regret_below 21-regret-3 32 1.035 1.16
+regret_below 21-choice 37 1.04 1.16
+regret_below 22-regret 36 1.035 1.26
+# 1.048; the worst, 1.742, is a time of 128x128x65536 by a kernel that is gone.
+regret_below 21-suites 20 1.055 1.75
 expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
 prints '^no problem on a known GPU has two rows measured$'
 expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --random 3 --sizes 16

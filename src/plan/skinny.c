@@ -64,7 +64,7 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
     enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
-    const double latency_ns = 1200, step_ns = 112, cluster_ns = 450, outers_ns = 2800;
+    const double latency_ns = 1550, step_ns = 112, cluster_ns = 450, outers_ns = 2800;
     const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
