@@ -8,7 +8,9 @@
 enum {
     MOST_OUTERS = 32, /* clusters that share a tile */
     CTA_RESERVED_BYTES = 1024,
-    MIN_BLOCKS = 2 /* steps along K of a CTA */
+    MIN_BLOCKS = 2,        /* steps along K of a CTA */
+    LATENCY_NS = 1200,     /* until a stage that was asked for is there: what orders rows */
+    BUSY_LATENCY_NS = 1550 /* where launches follow each other: what decides how K is cut */
 };
 
 /* One way to deal out a problem. */
@@ -61,10 +63,10 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
 /* The longest of: bringing all bytes from memory; refilling each CTA's ring, a latency a time; each SM's bytes from L2;
  * multiplying; the steps of each CTA, one after the other. Then what it costs to add up.
  * Constants: measured on an H200, perf/LOG.md. */
-static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
+static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, double latency_ns)
 {
     enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
-    const double latency_ns = 1550, step_ns = 112, cluster_ns = 450, outers_ns = 2800;
+    const double step_ns = 112, cluster_ns = 450, outers_ns = 2800;
     const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
@@ -143,13 +145,13 @@ static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
 static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
 {
     deal best = {1, 1};
-    double best_ns = work_ns(row, p, gpu, best);
+    double best_ns = work_ns(row, p, gpu, best, BUSY_LATENCY_NS);
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
         return best;
     for (int cluster = 1; cluster <= row->parts; cluster *= 2)
         for (int outers = 1; outers <= MOST_OUTERS; outers++) {
             const deal d = {cluster, outers};
-            const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d) : INFINITY;
+            const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d, BUSY_LATENCY_NS) : INFINITY;
             if (ns < best_ns) {
                 best = d;
                 best_ns = ns;
@@ -178,6 +180,6 @@ void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
     out->ns = fmax(0, tsr_launch_ns(row, device) - overlap_ns);
     if (problem->m > 0 && problem->n > 0 && problem->batch > 0) {
         const deal d = best_deal(row, problem, &device->cuda);
-        out->ns += work_ns(row, problem, &device->cuda, d) + beside_ns(row, problem, &device->cuda, d);
+        out->ns += work_ns(row, problem, &device->cuda, d, LATENCY_NS) + beside_ns(row, problem, &device->cuda, d);
     }
 }
