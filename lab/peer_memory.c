@@ -13,9 +13,9 @@
 #include "lab/parallel.h"
 #include "lab/peer.h"
 
+enum { PATTERN = 0x3f9d1234 }; /* no zeros: those are written twice as fast on some machines */
+
 /* Ways to go over the bytes. Prefetchers like some number of streams best, which one differs between machines. */
-/* No zeros: those are written twice as fast on some machines. */
-enum { PATTERN = 0x3f9d1234 };
 enum {
     READ_1,
     READ_4,
@@ -36,21 +36,24 @@ typedef struct span {
     int64_t bytes;
 } span;
 
-typedef struct memory_peer {
+typedef struct memory_peer memory_peer;
+
+typedef struct worker {
+    memory_peer *peer;
+    pthread_t thread;
+    int index; /* from 1; the caller is 0 */
+} worker;
+
+struct memory_peer {
     int threads; /* the caller's among them */
-    pthread_t workers[WORKERS];
-    int started;
+    worker workers[WORKERS];
+    pthread_mutex_t starting; /* held until it is known how many threads there are */
     pthread_barrier_t begin, end;
     int stop;
     /* The pass that is on. */
     span spans[SPANS];
     int writes, way;
-} memory_peer;
-
-typedef struct worker_start {
-    memory_peer *peer;
-    int index;
-} worker_start;
+};
 
 typedef struct memory_problem {
     memory_peer *peer;
@@ -113,53 +116,52 @@ static void pass(const memory_peer *peer, int index)
 
 static void *work(void *argument)
 {
-    const worker_start start = *(worker_start *)argument;
-    free(argument);
+    const worker *self = argument;
+    memory_peer *peer = self->peer;
+    pthread_mutex_lock(&peer->starting);
+    pthread_mutex_unlock(&peer->starting);
     for (;;) {
-        pthread_barrier_wait(&start.peer->begin);
-        if (start.peer->stop)
+        pthread_barrier_wait(&peer->begin);
+        if (peer->stop)
             return NULL;
-        pass(start.peer, start.index);
-        pthread_barrier_wait(&start.peer->end);
+        pass(peer, self->index);
+        pthread_barrier_wait(&peer->end);
     }
 }
 
 static void close_memory(void *state)
 {
     memory_peer *peer = state;
-    if (peer->started > 0 && peer->started == peer->threads - 1) {
-        peer->stop = 1;
-        pthread_barrier_wait(&peer->begin);
-        for (int i = 0; i < peer->started; i++)
-            pthread_join(peer->workers[i], NULL);
-    }
+    peer->stop = 1;
+    pthread_barrier_wait(&peer->begin);
+    for (int i = 0; i < peer->threads - 1; i++)
+        pthread_join(peer->workers[i].thread, NULL);
+    pthread_mutex_destroy(&peer->starting);
     pthread_barrier_destroy(&peer->begin);
     pthread_barrier_destroy(&peer->end);
     free(peer);
 }
 
-/* Threads that cannot be started leave those that were at the barrier for ever: the process ends them. */
+/* Where threads cannot be made, fewer do it. */
 static tsr_status open_memory(int ordinal, int threads, void **state)
 {
     (void)ordinal;
     memory_peer *peer = calloc(1, sizeof *peer);
     if (peer == NULL)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to measure memory");
-    peer->threads = threads > 0 ? threads : lab_processors();
-    peer->threads = peer->threads < WORKERS + 1 ? peer->threads : WORKERS + 1;
+    threads = threads > 0 ? threads : lab_processors();
+    threads = threads < WORKERS + 1 ? threads : WORKERS + 1;
+    pthread_mutex_init(&peer->starting, NULL);
+    pthread_mutex_lock(&peer->starting);
+    for (peer->threads = 1; peer->threads < threads; peer->threads++) {
+        worker *next = &peer->workers[peer->threads - 1];
+        *next = (worker){.peer = peer, .index = peer->threads};
+        if (pthread_create(&next->thread, NULL, work, next) != 0)
+            break;
+    }
     pthread_barrier_init(&peer->begin, NULL, (unsigned)peer->threads);
     pthread_barrier_init(&peer->end, NULL, (unsigned)peer->threads);
-    for (int i = 1; i < peer->threads; i++) {
-        worker_start *start = malloc(sizeof *start);
-        if (start == NULL)
-            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to measure memory");
-        *start = (worker_start){peer, i};
-        if (pthread_create(&peer->workers[peer->started], NULL, work, start) != 0) {
-            free(start);
-            return tsr_fail(TSR_OUT_OF_MEMORY, "memory: thread %d of %d cannot be started", i, peer->threads);
-        }
-        peer->started++;
-    }
+    pthread_mutex_unlock(&peer->starting);
     *state = peer;
     return TSR_OK;
 }
@@ -212,11 +214,9 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
     peer->spans[2].at = args->d;
     for (int i = 0; i < SPANS; i++)
         peer->spans[i].bytes = problem->bytes[i];
-    if (peer->threads > 1)
-        pthread_barrier_wait(&peer->begin);
+    pthread_barrier_wait(&peer->begin);
     pass(peer, 0);
-    if (peer->threads > 1)
-        pthread_barrier_wait(&peer->end);
+    pthread_barrier_wait(&peer->end);
     return TSR_OK;
 }
 

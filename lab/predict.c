@@ -5,7 +5,7 @@
 #include "lab/warp_cost.h"
 
 /* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md),
- * but for the wait for L2, which is an idle Hopper's latency as microbenchmarks have it (Luo et al., arXiv 2402.13499).
+ * but for the wait for L2, an estimate of an idle Hopper's latency that was neither fitted nor measured here.
  *
  * Of code as nvcc makes it: instructions beside the accesses and multiply-adds that the source asks for. */
 static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12;

@@ -451,7 +451,8 @@ static void one_line_calls_compute(void **state)
         assert_true(dc[i] == dexpected[i]);
     expect(tsr_sgemm(TSR_N, TSR_N, 2, 2, 3, 1, a, 0, b, 2, 0, c, 2), TSR_INVALID_ARGUMENT,
            "lda = 0: must be at least the row length, 3");
-    expect(tsr_sgemm(TSR_N, TSR_N, 2, 2, 3, 1, a, 3, b, 1, 0, c, 2), TSR_INVALID_ARGUMENT, "ldb = 1");
+    expect(tsr_sgemm(TSR_N, TSR_N, 2, 2, 3, 1, a, 3, b, 1, 0, c, 2), TSR_INVALID_ARGUMENT,
+           "ldb = 1: must be at least 2, that is N (B is stored K x N)");
     expect(tsr_dgemm(TSR_N, TSR_N, 2, 2, 2, 1, da, 2, db, 2, 0, dc, 1), TSR_INVALID_ARGUMENT, "ldc = 1");
     expect(tsr_sgemm((tsr_trans)7, TSR_N, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2), TSR_INVALID_ARGUMENT, "A.trans = 7");
     expect(tsr_sgemm(TSR_N, TSR_N, -2, 2, 3, 1, a, 3, b, 2, 0, c, 2), TSR_INVALID_ARGUMENT, "m = -2");

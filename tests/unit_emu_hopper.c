@@ -16,23 +16,8 @@
 #include "emu/run.h"
 #include "emu/wgmma.h"
 
-typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
-kernel_tma unit_emu_hopper_mutant_none;
-#define MUTANT(name, says) kernel_tma unit_emu_hopper_mutant_##name;
-#include "mutants.def"
-#undef MUTANT
-
-typedef struct mutant {
-    const char *name;
-    kernel_tma *kernel;
-    const char *says;
-} mutant;
-static const mutant mutants[] = {
-#define MUTANT(name, says) {#name, unit_emu_hopper_mutant_##name, says},
-#include "mutants.def"
-#undef MUTANT
-};
-enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
+#define MUTANT_KERNEL(name) unit_emu_hopper_mutant_##name
+#include "tma_mutants.h"
 
 /* Two tiles of a cluster along M and two along N, more steps along K than stages, and a part of a step. */
 enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8, TILES = 8, MOST_SPLIT = 4 };
@@ -143,7 +128,7 @@ static void the_kernel_is_right(void **state)
     for (unsigned long long seed = 0; seed < 6; seed++)
         for (int split = 1; split <= MOST_SPLIT; split++) {
             const int sm_count = (seed + (unsigned)split) % 2 ? 2 : 132;
-            if (run(unit_emu_hopper_mutant_none, m, seed, sm_count, split) != TSR_OK)
+            if (run(MUTANT_KERNEL(none), m, seed, sm_count, split) != TSR_OK)
                 fail_msg("seed %llu: %s", seed, tsr_last_error());
             assert_true(is_exact(m));
         }

@@ -16,23 +16,8 @@
 #include "emu/hopper.h"
 #include "emu/run.h"
 
-typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
-kernel_tma unit_emu_skinny_mutant_none;
-#define MUTANT(name, says) kernel_tma unit_emu_skinny_mutant_##name;
-#include "mutants.def"
-#undef MUTANT
-
-typedef struct mutant {
-    const char *name;
-    kernel_tma *kernel;
-    const char *says;
-} mutant;
-static const mutant mutants[] = {
-#define MUTANT(name, says) {#name, unit_emu_skinny_mutant_##name, says},
-#include "mutants.def"
-#undef MUTANT
-};
-enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
+#define MUTANT_KERNEL(name) unit_emu_skinny_mutant_##name
+#include "tma_mutants.h"
 
 enum { BM = 16, BN = 64, RING_BYTES = 40960, STAGES = 4, SHORT = 10, LONG = 200, K = 616, BATCH = 2, PAD = 8 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 12, TILES = (LONG + BN - 1) / BN * BATCH };
@@ -185,7 +170,7 @@ static void parts_add_up(void **state)
                                    .cluster = deals[i][0],
                                    .outers = deals[i][1],
                                    .beta = (trans + turned) % 2};
-                const tsr_status status = run(unit_emu_skinny_mutant_none, &p, m, i);
+                const tsr_status status = run(MUTANT_KERNEL(none), &p, m, i);
                 if (status != TSR_OK)
                     fail_msg("cluster %d, %d clusters, trans %d: %s", p.cluster, p.outers, trans, tsr_last_error());
                 assert_exact(&p, m);
@@ -200,7 +185,7 @@ static void empty_parts_count_as_zero(void **state)
     const problem p = {.m = SHORT, .n = LONG, .cluster = 4, .outers = 3, .beta = 1};
     matrices *m = make_matrices();
     assert_true((K + 63) / 64 < 12);
-    if (run(unit_emu_skinny_mutant_none, &p, m, 3) != TSR_OK)
+    if (run(MUTANT_KERNEL(none), &p, m, 3) != TSR_OK)
         fail_msg("%s", tsr_last_error());
     assert_exact(&p, m);
     test_free(m);

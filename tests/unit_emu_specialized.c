@@ -13,24 +13,8 @@
 #include "core/row.h"
 #include "emu/run.h"
 
-typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
-kernel_tma unit_emu_specialized_mutant_none;
-#define MUTANT(name, says) kernel_tma unit_emu_specialized_mutant_##name;
-#include "mutants.def"
-#undef MUTANT
-
-/* What must be said of it: "" for any fault or a wrong result; "equivalent" if nothing must. */
-typedef struct mutant {
-    const char *name;
-    kernel_tma *kernel;
-    const char *says;
-} mutant;
-static const mutant mutants[] = {
-#define MUTANT(name, says) {#name, unit_emu_specialized_mutant_##name, says},
-#include "mutants.def"
-#undef MUTANT
-};
-enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
+#define MUTANT_KERNEL(name) unit_emu_specialized_mutant_##name
+#include "tma_mutants.h"
 
 /* The constants of emu/mutants.cmake. Each row of A is read by one warp, of which the emulator knows all lanes. */
 enum { BM = 128, BN = 64, BK = 16, WARPS = 4, STAGES = 3, LINES = 16, PITCH = 64 + 4 };
@@ -176,7 +160,7 @@ static void the_kernel_is_right(void **state)
     (void)state;
     matrices *x = make_matrices();
     char said[300];
-    is_caught(unit_emu_specialized_mutant_none, "", x, said);
+    is_caught(MUTANT_KERNEL(none), "", x, said);
     assert_string_equal(said, "passes");
     free(x);
 }

@@ -1,15 +1,22 @@
 /* What nvcc made of the memory accesses of one kernel: reads the machine code for sm_90a out of a fat binary of the
- * build and prints a line of perf/machine_code.tsv. tools/machine-code runs it for all kernels.
+ * build and prints a line of perf/machine_code.tsv; with --banks, what the register file lets its main loop do.
+ * tools/machine-code runs it for all kernels.
  *
  * NVIDIA documents neither the container nor the encoding. Both were read off: the container from fat binaries, whose
  * parts announce their size and are ELF files behind `zstd`; the encoding from the disassembly of 19 kernels beside
- * their bytes. An instruction has 16 bytes; bits 0 to 11 say what it is, bits 73 to 75 how wide an access is. */
+ * their bytes. An instruction has 16 bytes; bits 0 to 11 say what it is, bits 73 to 75 how wide an access is. A
+ * multiply-add has its three sources in bits 24, 32 and 64 and the following seven, and in bits 122 to 124 which of
+ * them the reuse cache keeps; a branch has its distance past the next instruction, in units of four bytes, in bits 16
+ * to 23 and 34 to 81. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ELF = 2, SM_90 = 90, INSTRUCTION = 16 };
+
+/* Bits 0 to 11 of a multiply-add of three registers, and of a branch; the register that reads as 0. */
+enum { FFMA = 0x223, BRANCH = 0x947, ZERO_REGISTER = 255 };
 
 typedef struct bytes {
     unsigned char *at;
@@ -158,20 +165,77 @@ static void follow(groups *g, unsigned code, int kind)
     }
 }
 
-int main(int argc, char **argv)
+/* A multiply-add reads three registers. The model: of the two banks, even and odd registers, each gives one operand a
+ * cycle, and what the instruction before kept of the same place costs nothing; any other instruction takes one cycle.
+ */
+typedef struct bank_model {
+    int instructions, multiply_adds, cycles;
+} bank_model;
+
+static bank_model model_banks(bytes code)
+{
+    bank_model model = {0, 0, 0};
+    int kept[3] = {-1, -1, -1};
+    for (size_t at = 0; at + INSTRUCTION <= code.count; at += INSTRUCTION) {
+        const unsigned char *const instruction = code.at + at;
+        const int is_multiply_add = (number(instruction, 2) & 0xfff) == FFMA;
+        const int source[3] = {instruction[3], instruction[4], instruction[8]};
+        int asked[2] = {0, 0};
+        for (int i = 0; i < 3; i++) {
+            asked[source[i] % 2] += is_multiply_add && source[i] != ZERO_REGISTER && kept[i] != source[i];
+            kept[i] = is_multiply_add && instruction[15] >> (2 + i) & 1 ? source[i] : -1;
+        }
+        const int busier = asked[0] > asked[1] ? asked[0] : asked[1];
+        model.instructions++;
+        model.multiply_adds += is_multiply_add;
+        model.cycles += busier > 1 ? busier : 1;
+    }
+    return model;
+}
+
+/* Where a branch goes to, as a distance from its own first byte. */
+static int64_t branch_distance(const unsigned char *instruction)
+{
+    const uint64_t high = number(instruction + 4, 6) >> 2 | (number(instruction + 10, 1) & 3) << 46;
+    return (int64_t)((high << 8 | instruction[2]) << 8) / 256 * 4 + INSTRUCTION;
+}
+
+/* The main loop of a kernel that multiplies by multiply-adds: the loop of 16 of them or more in which they have the
+ * largest share, if that is half of the instructions. */
+static bytes find_loop(bytes text)
+{
+    bytes best = {text.at, 0};
+    double most = 0.5;
+    for (size_t at = 0; at + INSTRUCTION <= text.count; at += INSTRUCTION) {
+        if ((number(text.at + at, 2) & 0xfff) != BRANCH)
+            continue;
+        const int64_t distance = branch_distance(text.at + at);
+        if (distance >= 0 || (int64_t)at + distance < 0)
+            continue;
+        const bytes loop = {text.at + at + distance, (size_t)-distance + INSTRUCTION};
+        const bank_model model = model_banks(loop);
+        const double share = (double)model.multiply_adds / model.instructions;
+        if (model.multiply_adds >= 16 && share >= most) {
+            most = share;
+            best = loop;
+        }
+    }
+    return best;
+}
+
+static void print_banks(const char *instance, bytes text)
+{
+    const bytes loop = find_loop(text);
+    const bank_model model = model_banks(loop);
+    if (loop.count > 0)
+        printf("%s\t%zu\t%d\t%d\t%d\t%.3f\n", instance, loop.count, model.instructions, model.multiply_adds,
+               model.cycles, (double)model.multiply_adds / model.cycles);
+}
+
+static void print_accesses(const char *instance, const char *hash, int registers, bytes text)
 {
     int count[ACCESSES][3] = {{0}};
     groups waits = {0, 0, NOTHING};
-    if (argc != 4) {
-        fprintf(stderr, "machine_code INSTANCE FATBIN REPORT\n");
-        return 2;
-    }
-    FILE *file = fopen(argv[2], "rb"), *report = fopen(argv[3], "r");
-    char hash[32];
-    int registers;
-    if (!file || !report || fscanf(report, " %*d, \"%31[0-9a-f]\", %d", hash, &registers) != 2)
-        fail(argv[2], "cannot be read, or its report");
-    const bytes text = find_text(argv[2], find_elf(argv[2], read_all(file)));
     for (size_t at = 0; at + INSTRUCTION <= text.count; at += INSTRUCTION) {
         const unsigned code = (unsigned)number(text.at + at, 2) & 0xfff;
         const int kind = access_of(code);
@@ -181,9 +245,29 @@ int main(int argc, char **argv)
             continue;
         count[kind][width_of(text.at + at)]++;
     }
-    printf("%s\t%s\t%d\t%zu", argv[1], hash, registers, text.count);
+    printf("%s\t%s\t%d\t%zu", instance, hash, registers, text.count);
     for (int kind = 0; kind < ACCESSES; kind++)
         printf("\t%d\t%d\t%d", count[kind][0], count[kind][1], count[kind][2]);
     printf("\t%d\t%d\n", waits.count, waits.stores);
+}
+
+int main(int argc, char **argv)
+{
+    const int banks = argc == 5 && strcmp(argv[1], "--banks") == 0;
+    if (argc != 4 && !banks) {
+        fprintf(stderr, "machine_code [--banks] INSTANCE FATBIN REPORT\n");
+        return 2;
+    }
+    argv += banks;
+    FILE *file = fopen(argv[2], "rb"), *report = fopen(argv[3], "r");
+    char hash[32];
+    int registers;
+    if (!file || !report || fscanf(report, " %*d, \"%31[0-9a-f]\", %d", hash, &registers) != 2)
+        fail(argv[2], "cannot be read, or its report");
+    const bytes text = find_text(argv[2], find_elf(argv[2], read_all(file)));
+    if (banks)
+        print_banks(argv[1], text);
+    else
+        print_accesses(argv[1], hash, registers, text);
     return 0;
 }

@@ -30,13 +30,15 @@
  *   BAND      16       rows of tiles in a band (tile/raster.h)
  *   CTAS      1        CTAs that fit on an SM
  *   PRODUCER_, CONSUMER_REGISTERS   of a thread: 40, 232
- *   shared    STAGES * (BK * (BM + BN) * 4 + 24) bytes, and 4 * WM / TM lines of WN + 4 elements for each multiplier
+ *   shared    STAGES * (BK * (BM + BN) * 4 + 24) bytes, and 4 * WM / TM lines of WN + 4 elements for each warp
+ *                      that multiplies
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes (the copy engine's rule; a
  * plan pads others); C and D any. M, N, K below 2^31 - 512.
  * Bound by: the two banks of the register file. A model of them over the machine code, a cycle for each operand of the
- * busier bank, gives 0.87 multiply-adds a cycle for this order of instructions and 0.82 to 0.85 for others, and tells
- * their times apart within 2%. Beside that, a tile of 128 x 256 costs 9 us before its first and after its last product.
+ * busier bank, gives 0.85 multiply-adds a cycle for the main loop (tools/machine-code --banks); other orders of the
+ * same instructions came out up to 0.05 lower, and up to 2.6% slower. Beside that, a tile of 128 x 256 costs 9 us
+ * before its first and after its last product.
  *
  * Measured on an H200, 2026-11-21, 128 x 256: 51.6 TFLOP/s at 2048, 52.6 at 4096, 53.0 at 8192: 1.03, 1.03 and 1.04 of
  * cuBLAS in the same run. A transposed 52.4 at 4096 (1.02), B 49.0 (0.97; 128 x 128 50.1), both 51.2 (1.05). */

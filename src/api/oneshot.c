@@ -33,12 +33,12 @@ tsr_status tsr_default_context(tsr_context **out)
     return status;
 }
 
-/* In these calls 0 is no default: a leading dimension is at least the row length. */
+/* In these calls 0 is no default. Other leading dimensions that are too small are found when the plan is made. */
 static tsr_status check_ld(const char *name, int64_t ld, int64_t columns)
 {
-    return ld >= columns ? TSR_OK
-                         : tsr_fail(TSR_INVALID_ARGUMENT, "%s = %lld: must be at least the row length, %lld", name,
-                                    (long long)ld, (long long)columns);
+    return ld != 0 || columns <= 0 ? TSR_OK
+                                   : tsr_fail(TSR_INVALID_ARGUMENT, "%s = %lld: must be at least the row length, %lld",
+                                              name, (long long)ld, (long long)columns);
 }
 
 /* The long way, with all checks: by a descriptor and a plan. */

@@ -1,5 +1,6 @@
 /* AVX-512 (F, DQ, BW, VL): 32 registers of 16 floats or 8 doubles. 24 accumulators, 2 vectors of B and the broadcast of
  * A leave 5 over; the tile is 12 x 32 floats or 12 x 16 doubles. */
+#include "cpu/avx512_bf16.h"
 #include "cpu/isa.h"
 
 #include <immintrin.h>
@@ -135,28 +136,12 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #undef NARROW
 #include "cpu/store_end.h"
 
-static inline __m512 bf16_widen(__m256i bits)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
-
-/* To nearest, ties to even, by adding just below half an ulp and the lowest kept bit; a NaN is kept and made quiet. */
-static inline __m256i bf16_narrow(__m512 v)
-{
-    const __m512i bits = _mm512_castps_si512(v);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i round = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    const __m512i kept = _mm512_mask_or_epi32(round, nan, bits, _mm512_set1_epi32(0x400000));
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16));
-}
-
 #define S                     uint16_t
 #define SNAME(x)              bf16_##x
-#define S_LOAD(p)             bf16_widen(_mm256_loadu_si256((const __m256i *)(p)))
-#define S_LOAD_MASK(m, p)     bf16_widen(_mm256_maskz_loadu_epi16(m, p))
-#define S_STORE(p, v)         _mm256_storeu_si256((__m256i *)(p), bf16_narrow(v))
-#define S_STORE_MASK(p, m, v) _mm256_mask_storeu_epi16(p, m, bf16_narrow(v))
+#define S_LOAD(p)             tsr_bf16_widen(_mm256_loadu_si256((const __m256i *)(p)))
+#define S_LOAD_MASK(m, p)     tsr_bf16_widen(_mm256_maskz_loadu_epi16(m, p))
+#define S_STORE(p, v)         _mm256_storeu_si256((__m256i *)(p), tsr_bf16_narrow(v))
+#define S_STORE_MASK(p, m, v) _mm256_mask_storeu_epi16(p, m, tsr_bf16_narrow(v))
 #define S_WIDEN(x)            tsr_bf16_to_f32(x)
 #include "cpu/store_tmpl.h"
 

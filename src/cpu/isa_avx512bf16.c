@@ -5,6 +5,7 @@
  * first. That is exactly what two multiply-adds on widened elements give, except that the instruction takes subnormals,
  * operands and sums, for zeros. Packing and `lowest` find out whether there can be any: if not, the bits are those of
  * widening. */
+#include "cpu/avx512_bf16.h"
 #include "cpu/isa.h"
 
 #include <immintrin.h>
@@ -189,22 +190,6 @@ static unsigned lowest(const void *matrix, long long rows, long long columns, lo
 /* ---- tiles whose results are bf16 --------------------------------------------------------------------------------
  */
 
-static inline __m512 widen(__m256i v)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
-}
-
-/* To nearest, ties to even, as in isa_avx512.c; vcvtneps2bf16 does that but for subnormals. */
-static inline __m256i narrow(__m512 v)
-{
-    const __m512i bits = _mm512_castps_si512(v);
-    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const __m512i round = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    return _mm512_cvtepi32_epi16(
-        _mm512_srli_epi32(_mm512_mask_or_epi32(round, nan, bits, _mm512_set1_epi32(0x400000)), 16));
-}
-
 static inline __attribute__((always_inline)) void narrow_tile(const tsr_micro *t, const int mr, const int nv,
                                                               const int masked)
 {
@@ -212,7 +197,7 @@ static inline __attribute__((always_inline)) void narrow_tile(const tsr_micro *t
     __m512 acc[16 * TSR_TILE_VECTORS];
     pairs_sums(acc, t, mask, mr, nv, masked, 0);
     const __m512 alpha = _mm512_set1_ps((float)t->alpha), beta = _mm512_set1_ps((float)t->beta);
-    const int plain = t->alpha == 1 && t->beta == 0; /* sums are 0, normal or worse: the instruction's case */
+    const int plain = t->alpha == 1 && t->beta == 0; /* sums are 0, normal or worse: then vcvtneps2bf16 rounds alike */
     const char *c_row = t->c;
     char *d_row = t->d;
 #pragma GCC unroll 16
@@ -229,8 +214,8 @@ static inline __attribute__((always_inline)) void narrow_tile(const tsr_micro *t
                 sum = _mm512_mul_ps(alpha, sum);
                 if (t->beta != 0)
                     sum = _mm512_fmadd_ps(
-                        beta, widen(_mm256_maskz_loadu_epi16(some, (const uint16_t *)c_row + v * LANES)), sum);
-                out = narrow(sum);
+                        beta, tsr_bf16_widen(_mm256_maskz_loadu_epi16(some, (const uint16_t *)c_row + v * LANES)), sum);
+                out = tsr_bf16_narrow(sum);
             }
             if (masked && v == nv - 1)
                 _mm256_mask_storeu_epi16(d, mask, out);

@@ -11,7 +11,7 @@ double tsr_cost_busy_share(double warps);
 void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double work_ns,
                      tsr_cost *out);
 
-/* What CTAs wait where many of them ask one slice of L2 for the same lines, at a nanosecond and a half each time: tiles
+/* What CTAs wait where many of them ask one slice of L2 for the same lines, at 1.4 ns each time: tiles
  * of tile_m x tile_n, fetched once for shared_m x shared_n CTAs, that walk `steps` along K beside each other. 0 unless
  * rows of A or B are shorter than a line and lie along M or N. */
 double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
