@@ -323,6 +323,20 @@ static void a_kernel_reads_its_operands_once(void **unused)
     assert_true(c.l1_hit_rate == 0 && c.l2.reads == c.load.sectors && c.l2.writes == c.store.sectors);
 }
 
+static void copies_to_aligned_rows_are_not_counted(void **unused)
+{
+    (void)unused;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, 64, 64, 65);
+    lab_counters padded, aligned;
+    desc.kernel = "mma_bf16_128x128_a8";
+    if (lab_count(&desc, NULL, &padded) == TSR_UNSUPPORTED)
+        skip();
+    desc.k = 72; /* what K is copied to */
+    assert_int_equal(lab_count(&desc, NULL, &aligned), TSR_OK);
+    assert_true(padded.ctas == 1 && aligned.ctas == 1 && padded.load.requests == aligned.load.requests);
+    assert_true(padded.tensor_flops == aligned.tensor_flops && padded.store.requests == aligned.store.requests);
+}
+
 /* ---- an estimate ---- */
 
 static int is_near(double x, double y, double share)
@@ -366,6 +380,7 @@ static void few_rows_stand_for_all_where_ctas_need_each_other(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_to_aligned_rows_are_not_counted),
         cmocka_unit_test(the_line_through_two_short_ones_is_exact),
         cmocka_unit_test(few_rows_stand_for_all_where_ctas_need_each_other),
         cmocka_unit_test(writes_back_what_was_written),
