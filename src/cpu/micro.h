@@ -64,6 +64,7 @@ typedef struct tsr_update {
     int rows, k;
     const void *matrix;
     int64_t step_bytes;
+    const void *next; /* the columns of the rows that will be read after these, or of any others */
     const void *x;
     void *sum;
     int64_t sum_step_bytes;

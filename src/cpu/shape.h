@@ -13,15 +13,18 @@ typedef enum tsr_shape {
 } tsr_shape;
 
 enum {
-    TSR_FEW_ROWS = 16,
-    TSR_LARGE_B = 512 * 1024 /* elements: more than an L2 holds */
+    TSR_FEW_ROWS = 48,       /* at most */
+    TSR_FEW_ROWS_BF16 = 16,  /* more are faster in pairs, where the processor has them */
+    TSR_LARGE_B = 512 * 1024, /* elements: more than an L2 holds, */
+    TSR_LONG_ROW = 128        /* in rows that are worth to be streams */
 };
 
-static inline tsr_shape tsr_shape_of(long long m, long long n, long long k, int trans_b)
+static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
 {
+    const int few_rows = dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS;
     if (n == 1)
         return TSR_SHAPE_COLUMN;
-    if (m == 1 || (m <= TSR_FEW_ROWS && !trans_b && (double)n * (double)k >= TSR_LARGE_B))
+    if (m == 1 || (m <= few_rows && !trans_b && n >= TSR_LONG_ROW && (double)n * (double)k >= TSR_LARGE_B))
         return TSR_SHAPE_ROWS;
     return TSR_SHAPE_TILES;
 }

@@ -14,7 +14,9 @@
 enum {
     SUM_BYTES = 32 * 1024,   /* sums of one piece, on the stack */
     MAX_PIECE = 4096,        /* results of one piece, at most */
-    K_STEPS = 128,           /* of x at a time, on the stack: TSR_FEW_ROWS x 128 */
+    PIECE_BYTES = 1024,      /* of a piece's row of sums with more than 3: what is asked for ahead fits L1 too */
+    K_STEPS = 64,            /* of x at a time, on the stack: TSR_FEW_ROWS x 64 */
+    MOST_STEPS = 1 << 20,    /* of a call, where x lies ready */
     TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
     LEAST_COLUMNS = 1024,    /* of a task that updates: rows are streams, short ones are read slowly, */
     FEWEST_COLUMNS = 256,    /* but many threads together read faster than a few with long rows */
@@ -32,7 +34,10 @@ typedef struct stream {
     int rows;
     int dots;
     long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
+    long long sum_row;            /* bytes from row to row of a piece's sums */
     char *gathered;               /* contiguous copies of x, one for each slot; NULL: not needed */
+    char *groups;                 /* x of each problem as tsr_update wants it; NULL: made when needed */
+    long long groups_batch;       /* bytes from problem to problem */
 } stream;
 
 static void set_matrix(stream *s, const char *data, const void *packed, long long ld, long long batch)
@@ -122,22 +127,27 @@ static void write_back(const stream *s, char *d, const char *c, const void *sums
         finish(d + i * s->d_step, c ? c + i * s->c_step : NULL, g->alpha, g->beta, sum + i * s->job->wide_bytes, 1);
 }
 
-static void updates(const stream *s, const char *matrix, const char *x, char *sums, long long n)
+/* `next`: the columns that are read after these. */
+static void updates(const stream *s, const char *matrix, const char *next, const char *x, const char *groups,
+                    char *sums, long long n)
 {
     _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
     for (int i = 0; i < s->rows; i++)
-        memset(sums + i * s->piece * s->job->wide_bytes, 0, (size_t)(n * s->job->wide_bytes));
-    for (long long p = 0; p < s->k; p += K_STEPS) {
-        const long long steps = s->k - p < K_STEPS ? s->k - p : K_STEPS;
+        memset(sums + i * s->sum_row, 0, (size_t)(n * s->job->wide_bytes));
+    const long long most = groups ? MOST_STEPS : K_STEPS;
+    for (long long p = 0; p < s->k; p += most) {
+        const long long steps = s->k - p < most ? s->k - p : most;
         const tsr_update update = {.count = n,
                                    .rows = s->rows,
                                    .k = (int)steps,
                                    .matrix = matrix + p * s->matrix_row,
                                    .step_bytes = s->matrix_row,
-                                   .x = x_block,
+                                   .next = p + most < s->k ? matrix + (p + most) * s->matrix_row : next,
+                                   .x = groups ? groups + p * s->rows * s->job->wide_bytes : x_block,
                                    .sum = sums,
-                                   .sum_step_bytes = s->piece * s->job->wide_bytes};
-        pack_x(s, x, p, steps, x_block);
+                                   .sum_step_bytes = s->sum_row};
+        if (!groups)
+            pack_x(s, x, p, steps, x_block);
         s->job->store->update(&update);
     }
 }
@@ -152,7 +162,7 @@ static void run_task(void *data, int64_t index, int slot)
     const char *x = s->x + z * s->x_batch, *matrix = s->matrix + z * s->matrix_batch;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
     char *d = s->d + z * s->d_batch;
-    _Alignas(64) char sums[SUM_BYTES], local[GATHER_ELEMS * 8];
+    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], local[GATHER_ELEMS * 8];
     if (s->dots && s->x_step != job->element_bytes)
         x = gather(s, x, s->gathered ? s->gathered + (size_t)slot * (size_t)s->k * (size_t)job->element_bytes : local);
     for (long long j = first; j < last; j += s->piece) {
@@ -163,11 +173,12 @@ static void run_task(void *data, int64_t index, int slot)
                 .count = n, .k = s->k, .matrix = part, .step_bytes = s->matrix_row, .x = x, .sum = sums};
             job->store->dots(&dots);
         } else {
-            updates(s, part, x, sums, n);
+            const char *next = j + s->piece < last ? part + s->piece * job->element_bytes : part;
+            updates(s, part, next, x, s->groups ? s->groups + z * s->groups_batch : NULL, sums, n);
         }
         for (int i = 0; i < s->rows; i++)
             write_back(s, d + i * s->d_row + j * s->d_step, c ? c + i * s->c_row + j * s->c_step : NULL,
-                       sums + i * s->piece * job->wide_bytes, n);
+                       sums + i * s->sum_row, n);
     }
 }
 
@@ -181,6 +192,9 @@ static int cut(stream *s)
         slots = 1;
     s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / 64 * 64;
     s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE;
+    if (s->rows > 3 && s->piece > PIECE_BYTES / job->wide_bytes)
+        s->piece = PIECE_BYTES / job->wide_bytes;
+    s->sum_row = s->piece * job->wide_bytes + 64;
     s->task = s->results;
     if (slots > 1 && bytes > TASK_BYTES) {
         const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
@@ -197,11 +211,28 @@ static int cut(stream *s)
     return slots;
 }
 
+/* x of every problem in groups, so that pieces need not make them again and again. */
+static char *group_x(stream *s, tsr_cpu_device *device)
+{
+    const long long problems = s->x_batch ? s->job->args->batch : 1;
+    const long long bytes = tsr_round_up(s->k, TSR_GROUP) * s->rows * s->job->wide_bytes;
+    char *const groups = tsr_scratch_take(&device->scratch, (size_t)(problems * bytes));
+    s->groups_batch = s->x_batch ? bytes : 0;
+    for (long long z = 0; groups && z < problems; z++)
+        pack_x(s, s->x + z * s->x_batch, 0, s->k, groups + z * bytes);
+    return groups;
+}
+
 tsr_status tsr_stream(const tsr_job *job)
 {
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
     const int slots = cut(&s);
+    if (!s.dots && s.rows > 1) {
+        s.groups = group_x(&s, device);
+        if (!s.groups)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy A: %lld x %lld elements", (long long)s.rows, s.k);
+    }
     if (s.dots && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
         s.gathered = tsr_scratch_take(&device->scratch, (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
         if (!s.gathered)
@@ -210,6 +241,8 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
     if (s.gathered)
         tsr_scratch_give(&device->scratch, s.gathered);
+    if (s.groups)
+        tsr_scratch_give(&device->scratch, s.groups);
     return TSR_OK;
 }
 
