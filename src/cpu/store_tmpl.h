@@ -183,10 +183,10 @@ static inline __attribute__((always_inline)) void SNAME(update_sums)(V (*m)[UPDA
 }
 
 /* One block of columns: `wide` vectors of each of `steps` rows of the matrix are read into registers, each by a load of
- * its own that follows one stream, which is what prefetchers recognise; then the rows of sums take them, four at a time:
- * chains of additions enough to keep the multipliers busy. The same columns of the rows at `ahead` are asked for, a few
- * before each four rows of sums: processors drop such requests when too many come at once. With one row of sums the
- * processor has loads enough in flight. */
+ * its own that follows one stream, which is what prefetchers recognise; then the rows of sums take them, four at a
+ * time: chains of additions enough to keep the multipliers busy. The same columns of the rows at `ahead` are asked for,
+ * a few before each four rows of sums: processors drop such requests when too many come at once. With one row of sums
+ * the processor has loads enough in flight. */
 static inline __attribute__((always_inline)) void SNAME(update_block)(const tsr_update *u, const char *matrix,
                                                                       const char *ahead, const T *x, T *sum,
                                                                       const int rows, const int steps, const int wide,
