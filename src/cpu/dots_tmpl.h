@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) void NAME(dots_block)(T *sums, cons
     for (; p + LANES <= k; p += LANES, ahead += LANES * (int)sizeof(T)) {
         NAME(dots_step)(acc, &at, count, n, 0, M_FIRST(LANES));
         for (int r = 0; r < next->rows; r++)
-            __builtin_prefetch(ahead + r * next->step);
+            __builtin_prefetch(ahead + r * next->step, 0, 2);
     }
     if (p < k)
         NAME(dots_step)(acc, &at, count, n, 1, M_FIRST((int)(k - p)));
