@@ -2,9 +2,9 @@
  *
  * New against stream-k: no tile of B in shared memory. Each element of B is used by BM multiply-adds and no more, so it
  * goes straight to the registers that use it, and the point is to have many loads on their way.
- *   - A lane owns four columns. A warp loads DEPTH rows of 128 columns at once, 16 bytes a lane and row, then
- * multiplies them; the 8 warps of a CTA take such blocks in turn. A's panel lies in shared memory and is read by
- * broadcast.
+ *   - A lane owns four columns. A warp loads DEPTH rows of 128 columns at once, 16 bytes a lane and row, and multiplies
+ * those before them meanwhile, or waits for A; the 8 warps of a CTA take such blocks in turn. A's panel lies in shared
+ * memory and is read by broadcast.
  *   - K is cut into `split` parts, one CTA each, so that all SMs pull at the memory.
  *   - The warps' sums are added in their order, then the parts', in the order of K, by the CTA that comes last
  * (as in stream-k: nobody waits, the same bits in every run, counters end at 0).
@@ -17,9 +17,9 @@
  *
  *   name      tuned      meaning
  *   BM        1 4 8 16   rows of D
- *   BK        128        K of a panel of A
+ *   BK        128        K of a panel of A, a multiple of 8 * DEPTH
  *   DEPTH     8 4        rows of B that a warp has on their way
- *   CTAS      4 to 2     CTAs that an SM holds: bounds the registers
+ *   CTAS      2          CTAs that an SM holds: bounds the registers
  *   ALIGNED   0 1        1: 16-byte loads of B
  *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
  *   split     parts of K, from the plan (src/plan/deal.c); the grid is tiles x parts
@@ -29,7 +29,7 @@
  *
  * Bound by: memory, for BM up to 4; the multiply-add units and shared memory above.
  *
- * Measured on an H200, 2026-11-21: 1 x 4096 x 4096 in 22 us (cuBLAS 20), 4 x 4096 x 4096 in 24 us (68). */
+ * Measured on an H200, 2026-11-22: 1 x 4096 x 4096 in 21.6 us (cuBLAS 19.2), 4 x 4096 x 4096 in 23.0 us (66). */
 #include "ptx/atomic.h"
 #include "ptx/barrier.h"
 #include "ptx/vector.h"
@@ -51,8 +51,9 @@ TSR_DEVICE int lane_col(int lane, int j)
     return ALIGNED ? 4 * lane + j : lane + 32 * j;
 }
 
-/* DEPTH rows of B, of which `inside` lie in the matrix; zeros outside. The loads of a whole block start together. */
-TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, int inside)
+/* DEPTH rows of B, of which `inside` (less than 1: none) are wanted; zeros for the others. The loads of a whole block
+ * start together. */
+TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, long long inside)
 {
     if (inside >= DEPTH && lane_col(lane, 3) < cols) {
         TSR_UNROLL
@@ -79,25 +80,19 @@ TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int l
     }
 }
 
-/* `depth` steps of K from the panel of A in shared memory and from B: the warps take DEPTH of them in turn. */
-TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, const elem *b, long long ldb, int warp, int lane, int cols,
-                         int depth)
+/* DEPTH steps of K, from rows of B in registers and the panel of A in shared memory. */
+TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem row[DEPTH][4])
 {
-    TSR_ROLLED
-    for (int k0 = warp * DEPTH; k0 < depth; k0 += WARPS * DEPTH) {
-        elem row[DEPTH][4];
-        load_rows(row, b + k0 * ldb, ldb, lane, cols, depth - k0);
+    TSR_UNROLL
+    for (int k = 0; k < DEPTH; k += 4) {
         TSR_UNROLL
-        for (int k = 0; k < DEPTH; k += 4) {
+        for (int m = 0; m < BM; m++) {
+            const tsr_f32x4 a = tsr_load_f32x4(panel + m * PITCH + k);
             TSR_UNROLL
-            for (int m = 0; m < BM; m++) {
-                const tsr_f32x4 a = tsr_load_f32x4(panel + m * PITCH + k0 + k);
+            for (int l = 0; l < 4; l++) {
                 TSR_UNROLL
-                for (int l = 0; l < 4; l++) {
-                    TSR_UNROLL
-                    for (int j = 0; j < 4; j++)
-                        sum[m][j] = tsr_fma(tsr_lane(a, l), row[k + l][j], sum[m][j]);
-                }
+                for (int j = 0; j < 4; j++)
+                    sum[m][j] = tsr_fma(tsr_lane(a, l), row[k + l][j], sum[m][j]);
             }
         }
     }
@@ -127,8 +122,13 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         for (int j = 0; j < 4; j++)
             sum[m][j] = 0;
     }
+    const long long first = part * panels / parts, last = (part + 1) * panels / parts;
+    const long long end = last * BK < args.k ? last * BK : args.k;
+    long long next = first * BK + warp * DEPTH; /* of B, this warp's next rows */
+    elem ahead[DEPTH][4];
+    load_rows(ahead, b + next * args.ldb, args.ldb, lane, cols, end - next);
     TSR_ROLLED
-    for (long long p = part * panels / parts; p < (part + 1) * panels / parts; p++) {
+    for (long long p = first; p < last; p++) {
         const long long k0 = p * BK;
         const int depth = args.k - k0 < BK ? (int)(args.k - k0) : BK;
         tsr_barrier();
@@ -138,7 +138,16 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
             shared[m * PITCH + k] = m < rows && k < depth ? a[m * step_m + (k0 + k) * step_k] : 0;
         }
         tsr_barrier();
-        multiply(sum, shared, b + k0 * args.ldb, args.ldb, warp, lane, cols, depth);
+        TSR_ROLLED
+        for (int k = warp * DEPTH; k < BK; k += WARPS * DEPTH) {
+            elem row[DEPTH][4];
+            TSR_UNROLL
+            for (int i = 0; i < DEPTH * 4; i++)
+                row[i / 4][i % 4] = ahead[i / 4][i % 4];
+            next += WARPS * DEPTH;
+            load_rows(ahead, b + next * args.ldb, args.ldb, lane, cols, end - next);
+            multiply(sum, shared + k, row);
+        }
     }
 
     /* The warps' sums, in their order. */

@@ -17,8 +17,9 @@ enum {
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
-    NARROW_REGION = 1024, /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
-    MIN_TASK_OPS = 12 << 20,
+    NARROW_REGION = 1024,         /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
+    MIN_TASK_OPS = 12 << 20,      /* what is worth waking a thread for */
+    MIN_AWAKE_TASK_OPS = 2 << 20, /* and, where there are many threads, what is worth one that is awake */
     AHEAD_BYTES = 512,   /* D asked for before, where K is so short that a tile is over before its lines come */
     OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
 };
@@ -275,12 +276,23 @@ void tsr_cut_regions(const tsr_gemm_args *g, const tsr_tiles *tiles, int threads
     n->n = tsr_round_up(n->n, tiles->nr);
 }
 
+/* Small tasks pack more often: only as small as so many threads need. */
+static double least_ops_of_task(const tsr_job *job, int threads)
+{
+    const tsr_gemm_args *g = job->args;
+    const double share = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch / threads;
+    tsr_cpu_device *device = job->device->impl;
+    if (threads < 2 || share >= MIN_TASK_OPS || !tsr_pool_is_awake(&device->pool))
+        return MIN_TASK_OPS;
+    return share > MIN_AWAKE_TASK_OPS ? share : MIN_AWAKE_TASK_OPS;
+}
+
 static void cut(nest *n, int threads)
 {
     const tsr_gemm_args *g = n->job->args;
     tsr_regions r = {.m = n->narrow ? least(g->m, NARROW_REGION) : g->m,
                      .n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS)};
-    tsr_cut_regions(g, n->job->tiles, threads, MIN_TASK_OPS, &r);
+    tsr_cut_regions(g, n->job->tiles, threads, least_ops_of_task(n->job, threads), &r);
     n->region_m = r.m;
     n->region_n = r.n;
     n->grid_m = r.grid_m;

@@ -30,4 +30,7 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
  * worth while for up to `slots` threads. If not, but calls follow each other closely, wakes them for the next one. */
 int tsr_pool_is_ready(tsr_pool *pool, int slots);
 
+/* For jobs that are run by threads anyway: 1 if some worker is awake, so that smaller tasks are worth a thread. */
+int tsr_pool_is_awake(tsr_pool *pool);
+
 #endif

@@ -315,3 +315,20 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     out->ns += fmax(0, per_sm * row->bm * row->bn * per_value_ns - in_launch_ns) +
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }
+
+/* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
+ * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG.md, but for that of storing,
+ * which is wgmma's. */
+void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 1500, warp_values = 64 * 64, step = 64;
+    const double store_ns_per_value = output_is_whole(problem) ? 0.044 : 0.13;
+    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
+    const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;
+    const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;
+    settle(out, tsr_launch_ns(row, device) + fill_ns,
+           flops / peak * 1e9 + values * store_ns_per_value +
+               tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
+           fmax(input_ns(problem, device), output_ns(problem, device)),
+           cached_bytes(row, problem, count_ctas(row, problem)));
+}

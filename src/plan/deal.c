@@ -11,7 +11,8 @@
 enum {
     LEAST_STEPS = 8,                                /* of BK that a unit of stream-K makes */
     MAX_COUNTERS = TSR_WORKSPACE_COUNTER_BYTES / 4, /* one for each tile that is shared */
-    MAX_PARTS = 64
+    MAX_PARTS = 64,
+    MOST_CLUSTER = 8 /* CTAs, that every GPU with clusters allows */
 };
 
 static long long divide_up(long long value, long long by)
@@ -117,6 +118,54 @@ int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, cons
 {
     (void)device;
     return countable(row, problem, reason, reason_bytes);
+}
+
+/* ---- cluster-k ---- */
+
+/* CTAs of one SM, in the end. The hardware fills an SM with clusters' CTAs before it goes on to the next one; some SMs
+ * find no place in a cluster. Measured on an H200, perf/LOG.md. */
+static double busiest_sm(const tsr_row *row, const tsr_device *device, double tiles, int parts)
+{
+    const double sms = device->cuda.sm_count, usable = 120. / 132;
+    return parts == 1 ? ceil(tiles / sms) : row->sm_ctas * ceil(tiles * parts / (floor(sms * usable) * row->sm_ctas));
+}
+
+/* CTAs that share a tile, and what that takes. They meet twice, once before they add and once before they end; each
+ * reads its share of the tile from all. */
+static int best_parts(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double *best_ns)
+{
+    const double meet_ns = 1000, bytes_per_ns = 60; /* of an SM */
+    const double tiles = (double)count_tiles(row, p);
+    const long long steps = divide_up(p->k, row->bk);
+    int best = 1;
+    *best_ns = INFINITY;
+    for (int parts = 1; parts <= MOST_CLUSTER && (parts == 1 || steps >= parts); parts++) {
+        const double per_sm = busiest_sm(row, device, tiles, parts), held = fmin(per_sm, row->sm_ctas);
+        const double flops = 2.0 * row->bm * row->bn * row->bk * (double)divide_up(steps, parts);
+        const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * row->bm * row->bn / bytes_per_ns : 0;
+        const double ns = (held > 0 ? per_sm * flops / sm_rate(row, device, held) : 0) + adding_ns;
+        if (ns < *best_ns && tiles * parts <= MAX_TILES) {
+            best = parts;
+            *best_ns = ns;
+        }
+    }
+    return best;
+}
+
+void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+{
+    double ns;
+    out->split = best_parts(row, problem, device, &ns);
+    out->cluster = out->split;
+    out->grid = (tsr_grid){count_tiles(row, problem) * out->split, 1, 1};
+}
+
+void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double fill_ns = 1000;
+    double ns;
+    best_parts(row, problem, device, &ns);
+    tsr_cost_settle(row, problem, device, ns + fill_ns, out);
 }
 
 /* ---- thin ---- */

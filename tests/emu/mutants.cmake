@@ -187,3 +187,68 @@ if(TARGET unit_emu_specialized)
     unit_emu_specialized ${kernel} -DELEM_f32 -DBM=128 -DBN=64 -DBK=16 -DDEPTH=8 -DWM=32 -DWN=64 -DTM=8 -DTN=8 -DSTAGES=3
     -DBAND=16 -DCTAS=1 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
+
+if(TARGET unit_emu_mma_tma)
+  set(kernel gemm/mma_tma.cu)
+  set(releases "tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);")
+  set(full_wait "tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);")
+  # Barriers and fences.
+  mutant(first_full_wait_missing ${kernel} "${full_wait}
+    read_a(" "read_a(" "")
+  mutant(full_wait_missing ${kernel} "if (t + 1 < blocks)
+                        ${full_wait}" "" "")
+  mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1);" "" "")
+  mutant(empty_parity ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1)" "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity)"
+         "deadlock")
+  mutant(parity_stays ${kernel} "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(refill_parity ${kernel} "at->parity ^ (unsigned)!wraps" "at->parity ^ (unsigned)wraps" "")
+  mutant(refills_this_stage ${kernel} "wraps ? STAGES - 1 : at->stage - 1" "at->stage" "")
+  mutant(refills_too_early ${kernel} "t > 0 && t + STAGES - 1 < blocks" "t + STAGES - 1 < blocks" "")
+  mutant(refills_not_the_last ${kernel} "t > 0 && t + STAGES - 1 < blocks" "t > 0 && t + STAGES < blocks" "deadlock")
+  mutant(refills_the_wrong_block ${kernel} "place, t + STAGES - 1)" "place, t + STAGES)" "wrong result")
+  mutant(fills_too_few ${kernel} "block < STAGES && block < blocks" "block < STAGES - 1 && block < blocks" "deadlock")
+  mutant(releases_before_all_read ${kernel} "tsr_warp_sync(TSR_ALL_LANES);
+                    if (lane == 0)" "if (lane == 0)" "race")
+  mutant(releases_early ${kernel} "j == GROUPS - 2 && step == STEPS - 1" "j == 0 && step == STEPS - 1" "")
+  mutant(releases_never ${kernel} "if (lane == 0)
+                        ${releases}" "" "deadlock")
+  mutant(releases_by_all_lanes ${kernel} "if (lane == 0)
+                        ${releases}" "${releases}" "")
+  mutant(empty_counts_one_less ${kernel} "(w.shared + EMPTY_AT + 8 * i, WARPS)" "(w.shared + EMPTY_AT + 8 * i, WARPS - 1)" "")
+  mutant(full_counts_two ${kernel} "(w.shared + FULL_AT + 8 * i, 1)" "(w.shared + FULL_AT + 8 * i, 2)" "deadlock")
+  mutant(init_fence_missing ${kernel} "tsr_mbarrier_fence_init();" "" "fence.mbarrier_init")
+  mutant(start_barrier_missing ${kernel} "tsr_barrier();
+    tsr_grid_wait();" "tsr_grid_wait();" "")
+  mutant(grid_wait_missing ${kernel} "tsr_grid_wait();" "" "griddepcontrol.wait")
+  mutant(expects_too_much ${kernel} "(bars + FULL_AT, STAGE_BYTES)" "(bars + FULL_AT, STAGE_BYTES + 16)" "deadlock")
+  mutant(expects_a_alone ${kernel} "(bars + FULL_AT, STAGE_BYTES)" "(bars + FULL_AT, A_BYTES)" "")
+  # Places.
+  mutant(box_of_b_beside ${kernel} "load_operand(at + A_BYTES," "load_operand(at + A_BYTES - 1024," "")
+  mutant(slab_beside ${kernel} "mn + slab * SLAB, k, z" "mn + slab * SLAB + 8, k, z" "wrong result")
+  mutant(block_beside ${kernel} "k = block * BK" "k = block * BK + 8" "wrong result")
+  mutant(layout_of_a ${kernel} "FULL_AT, !args->trans_a, BM" "FULL_AT, args->trans_a, BM" "")
+  mutant(layout_of_b ${kernel} "FULL_AT, args->trans_b, BN" "FULL_AT, !args->trans_b, BN" "")
+  mutant(batch_of_b ${kernel} "zb = args->batch_b ? place->z : 0" "zb = place->z" "")
+  mutant(step_of_lines ${kernel} "step * STEP_K * LINE_BYTES" "step * 8 * LINE_BYTES" "wrong result")
+  mutant(step_of_chunks ${kernel} "step * 32" "step * 16" "")
+  mutant(group_of_chunks ${kernel} "group * 32" "group * 16" "wrong result")
+  mutant(group_of_lines ${kernel} "group * 16 * LINE_BYTES" "group * 8 * LINE_BYTES" "wrong result")
+  mutant(slab_of_a ${kernel} "warp / WARPS_N * SLAB_BYTES" "warp % WARPS_N * SLAB_BYTES" "wrong result")
+  mutant(next_a_from_now ${kernel} "read_a(a[(step + 1) % 2]" "read_a(a[step % 2]" "wrong result")
+  mutant(next_b_from_now ${kernel} "read_group(b[(j + 1) % 2], from + lane_b, j + 1" "read_group(b[j % 2], from + lane_b, j + 1"
+         "wrong result")
+  mutant(last_piece_twice ${kernel} "read_group(b[(j + 1) % 2], from + lane_b, 0, (step + 1) % STEPS"
+         "read_group(b[(j + 1) % 2], from + lane_b, GROUPS - 1, (step + 1) % STEPS" "wrong result")
+  # D.
+  mutant(lines_not_awaited ${kernel} "        tsr_warp_sync(TSR_ALL_LANES);
+        tensor_lines_store(" "        tensor_lines_store(" "")
+  mutant(lines_taken_early ${kernel} "row + i * LINES, col, aligned);
+        tsr_warp_sync(TSR_ALL_LANES);" "row + i * LINES, col, aligned);" "race")
+  mutant(lines_of_all_warps ${kernel} "+ warp * LINES * PITCH" "" "race")
+  mutant(always_aligned tile/tensor_lines.h "(args->beta != 0.0 ? c | d : d) % 16 == 0" "1" "misaligned")
+  mutant(batch_aligned tile/tensor_lines.h "(unsigned long long)args->batch_d * size;" "0;" "misaligned")
+  mutant(chunk_at_the_edge tile/tensor_lines.h "c + OUT_CHUNK <= out->n" "c < out->n" "")
+  mutant(row_at_the_edge tile/tensor_lines.h "r < out->m && c" "c" "")
+  tessera_mutants(unit_emu_mma_tma ${kernel} -DELEM_bf16 -DOUT_f32 -DBM=128 -DBN=64 -DSTAGES=3 -DRASTER=8 -DCTAS=2
+                  -DPRODUCER=0)
+endif()

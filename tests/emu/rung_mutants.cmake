@@ -35,7 +35,7 @@ base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGE
 
 base(stream_k gemm/stream_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
-base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=8 -DCTAS=3 -DALIGNED=0)
+base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0)
 
 set(file gemm/tiled.cu)
 rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
@@ -153,12 +153,12 @@ rung_mutant(stream_k_step_twice stream_k ${file} "unit_begin(blockIdx.x + 1, all
             "unit_begin(blockIdx.x + 1, all, units) - begin + 1" "")
 
 set(file gemm/thin.cu)
-rung_mutant(thin_first_barrier thin ${file} "tsr_barrier();
-        TSR_ROLLED" "TSR_ROLLED" "race")
+rung_mutant(thin_first_barrier thin ${file} "(int)(args.k - k0) : BK;
+        tsr_barrier();" "(int)(args.k - k0) : BK;" "race")
 rung_mutant(thin_second_barrier thin ${file} "}
         tsr_barrier();
-        multiply" "}
-        multiply" "shared memory")
+        TSR_ROLLED" "}
+        TSR_ROLLED" "shared memory")
 rung_mutant(thin_sums_too_early thin ${file} "in their order. */
     tsr_barrier();" "in their order. */" "race")
 rung_mutant(thin_sums_unready thin ${file} "}
@@ -174,7 +174,9 @@ rung_mutant(thin_last_not_told thin ${file} "        }
         if (*word" "")
 rung_mutant(thin_counter_stays thin ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
 rung_mutant(thin_last_is_first thin ${file} "if (*word != parts - 1)" "if (*word != 0)" "")
-rung_mutant(thin_panel_lost thin ${file} "p < (part + 1) * panels / parts" "p + 1 < (part + 1) * panels / parts" "")
+rung_mutant(thin_panel_lost thin ${file} "p < last; p++" "p + 1 < last; p++" "")
+rung_mutant(thin_rows_stay thin ${file} "next += WARPS * DEPTH;" "" "")
+rung_mutant(thin_end_of_part thin ${file} "end - next" "end - next + DEPTH" "")
 rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= DEPTH - 1 &&" "")
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
