@@ -87,7 +87,8 @@ typedef struct tsr_update {
     int64_t sum_step_bytes;
 } tsr_update;
 
-#define TSR_GROUP 8
+#define TSR_GROUP      8
+#define TSR_FEWER_ROWS 16 /* with more, arithmetic is the limit, not reading the matrix; `next` is for those */
 
 typedef void tsr_update_run(const tsr_update *update);
 

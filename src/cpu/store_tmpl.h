@@ -151,6 +151,85 @@ static void SNAME(dots)(const tsr_dots *g)
         SNAME(some_dots)(g, i, 1);
 }
 
+/* Up to 16 rows of sums: reading the matrix is the limit, or near it. One block of columns: `wide` vectors of each of
+ * `steps` rows of the matrix are read into registers, each by a load of its own that follows one stream, which is what
+ * prefetchers recognise; then each row of sums takes them. With one row of sums the processor has loads enough in
+ * flight; with more the next group of rows is asked for meanwhile. */
+static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_update *u, const char *matrix, const T *x,
+                                                                   T *sum, int64_t step, const int rows,
+                                                                   const int steps, const int wide, const int masked,
+                                                                   const M some)
+{
+    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = TSR_GROUP * step;
+    const char *base[2] = {matrix, matrix + 5 * step};
+    V m[TSR_GROUP][4];
+#pragma GCC unroll 8
+    for (int p = 0; p < steps; p++) {
+        const char *row = base[p / 5] + (p % 5 == 3 ? step3 : step * (p % 5));
+#pragma GCC unroll 4
+        for (int v = 0; v < wide; v++) {
+            const S *at = (const S *)row + v * LANES;
+            m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
+            if (rows != 1)
+                __builtin_prefetch((const char *)at + ahead, 0, 2);
+        }
+    }
+    for (int i = 0; i < rows; i++) {
+        V s[4];
+#pragma GCC unroll 4
+        for (int v = 0; v < wide; v++)
+            s[v] = masked ? V_LOAD_MASK(some, sum) : V_LOAD(sum + v * LANES);
+#pragma GCC unroll 8
+        for (int p = 0; p < steps; p++) {
+            const V xv = V_SET1(x[p]);
+#pragma GCC unroll 4
+            for (int v = 0; v < wide; v++)
+                s[v] = V_FMA(xv, m[p][v], s[v]);
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < wide; v++)
+            if (masked)
+                V_STORE_MASK(sum, some, s[v]);
+            else
+                V_STORE(sum + v * LANES, s[v]);
+        x += TSR_GROUP;
+        sum = (T *)((char *)sum + sum_step);
+    }
+}
+
+/* One group of rows of the matrix. The copy of a single row of x tells the compiler that storing sums does not change
+ * it, so that it stays in registers. */
+static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_update *u, const char *matrix, const T *x,
+                                                                   const int rows, const int steps, const int wide)
+{
+    const int64_t step = u->step_bytes, count = u->count;
+    T *const sum = u->sum;
+    T x_row[TSR_GROUP];
+    if (rows == 1) {
+        memcpy(x_row, x, (size_t)steps * sizeof *x);
+        x = x_row;
+    }
+    int64_t j = 0;
+    for (; j + wide * LANES <= count; j += wide * LANES, matrix += wide * LANES * (int)sizeof(S))
+        SNAME(few_block)(u, matrix, x, sum + j, step, rows, steps, wide, 0, M_FIRST(LANES));
+    for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
+        SNAME(few_block)
+    (u, matrix, x, sum + j, step, rows, steps, 1, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
+}
+
+static inline __attribute__((always_inline)) void SNAME(few_rows)(const tsr_update *u, const int rows, const int steps,
+                                                                  const int wide)
+{
+    const char *matrix = u->matrix;
+    const T *x = u->x;
+    int p = 0;
+    for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
+        for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
+            SNAME(few_group)(u, matrix, x + q, rows, steps, wide);
+    for (; p < u->k; p++, matrix += u->step_bytes, x++)
+        SNAME(few_group)(u, matrix, x, rows, 1, 1);
+}
+
 /* Adds `steps` rows of the matrix, of which `wide` vectors are in registers, to n rows of sums. */
 static inline __attribute__((always_inline)) void SNAME(update_sums)(V (*m)[UPDATE_VECTORS], const T *x, char *sum,
                                                                      int64_t sum_step, const int n, const int steps,
@@ -202,19 +281,12 @@ static inline __attribute__((always_inline)) void SNAME(update_block)(const tsr_
         for (int v = 0; v < wide; v++) {
             const S *at = (const S *)row + v * LANES;
             m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
-            if (wide == 1 && rows != 1)
-                __builtin_prefetch((const S *)(ahead + p * step) + v * LANES, 0, 2);
-            else
-                __asm__ volatile("" ::: "memory"); /* the loads stay in this order: upwards in each row */
+            __asm__ volatile("" ::: "memory"); /* the loads stay in this order: upwards in each row */
         }
-    }
-    if (rows == 1) {
-        SNAME(update_sums)(m, x, (char *)sum, sum_step, 1, steps, wide, masked, some);
-        return;
     }
     const int fours = (rows + UPDATE_ROWS - 1) / UPDATE_ROWS, share = (TSR_GROUP + fours - 1) / fours;
     char *at = (char *)sum;
-    int fetched = wide > 1 ? 0 : TSR_GROUP, left = rows;
+    int fetched = steps == TSR_GROUP ? 0 : TSR_GROUP, left = rows;
     for (; left > 0; left -= UPDATE_ROWS, at += UPDATE_ROWS * sum_step, x += UPDATE_ROWS * TSR_GROUP) {
         for (const int until = fetched + share; fetched < until && fetched < TSR_GROUP; fetched++, ahead += step)
 #pragma GCC unroll 2
@@ -231,8 +303,7 @@ static inline __attribute__((always_inline)) void SNAME(update_block)(const tsr_
     }
 }
 
-/* One group of rows of the matrix. The copy of a single row of x tells the compiler that storing sums does not change
- * it, so that it stays in registers. */
+/* One group of rows of the matrix. */
 static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_update *u, const char *matrix,
                                                                       const char *ahead, const T *x, const int rows,
                                                                       const int steps, const int wide)
@@ -240,11 +311,6 @@ static inline __attribute__((always_inline)) void SNAME(update_group)(const tsr_
     enum { BYTES = LANES * (int)sizeof(S) };
     const int64_t count = u->count;
     T *const sum = u->sum;
-    T x_row[TSR_GROUP];
-    if (rows == 1) {
-        memcpy(x_row, x, (size_t)steps * sizeof *x);
-        x = x_row;
-    }
     int64_t j = 0;
     for (; j + wide * LANES <= count; j += wide * LANES, matrix += wide * BYTES, ahead += wide * BYTES)
         SNAME(update_block)(u, matrix, ahead, x, sum + j, rows, steps, wide, 0, M_FIRST(LANES));
@@ -269,11 +335,15 @@ static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_u
 static void SNAME(update)(const tsr_update *u)
 {
     if (u->rows == 1)
-        SNAME(update_rows)(u, 1, 1);
-    else if (u->rows <= 3) /* little to do for each line: narrow streams, all asked for at once */
-        SNAME(update_rows)(u, u->rows, 1);
-    else
+        SNAME(few_rows)(u, 1, TSR_GROUP, 1);
+    else if (u->rows <= 8) /* limited by memory: narrow streams */
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 1);
+    else if (u->rows > TSR_FEWER_ROWS)
         SNAME(update_rows)(u, u->rows, UPDATE_VECTORS);
+    else if (MR == 12 && u->rows > 12) /* limited by arithmetic: fewer loads of x, and short chains of additions */
+        SNAME(few_rows)(u, u->rows, TSR_GROUP / 2, 4);
+    else
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 2);
 }
 
 static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)

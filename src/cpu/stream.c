@@ -14,8 +14,8 @@
 enum {
     SUM_BYTES = 32 * 1024,   /* sums of one piece, on the stack */
     MAX_PIECE = 4096,        /* results of one piece, at most */
-    PIECE_BYTES = 1024,      /* of a piece's row of sums with more than 3: what is asked for ahead fits L1 too */
-    K_STEPS = 64,            /* of x at a time, on the stack: TSR_FEW_ROWS x 64 */
+    PIECE_BYTES = 1024,      /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
+    K_STEPS = 64,            /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
     PANELS = 48,             /* rows of the matrix that are whole panels of many_dots on each processor */
     MOST_STEPS = 1 << 20,    /* of a call, where x lies ready */
     TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
@@ -136,7 +136,7 @@ static void updates(const stream *s, const char *matrix, const char *next, const
     _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
     for (int i = 0; i < s->rows; i++)
         memset(sums + i * s->sum_row, 0, (size_t)(n * s->job->wide_bytes));
-    const long long most = groups ? MOST_STEPS : K_STEPS;
+    const long long most = groups ? MOST_STEPS : s->rows <= TSR_FEWER_ROWS ? 2 * K_STEPS : K_STEPS;
     for (long long p = 0; p < s->k; p += most) {
         const long long steps = s->k - p < most ? s->k - p : most;
         const tsr_update update = {.count = n,
@@ -207,7 +207,7 @@ static int cut(stream *s)
     const long long unit = s->dots && s->rows > 1 ? PANELS : 64;
     s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / unit * unit;
     s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE / unit * unit;
-    if (!s->dots && s->rows > 3 && s->piece > PIECE_BYTES / job->wide_bytes)
+    if (!s->dots && s->rows > TSR_FEWER_ROWS && s->piece > PIECE_BYTES / job->wide_bytes)
         s->piece = PIECE_BYTES / job->wide_bytes;
     s->sum_row = s->piece * job->wide_bytes + 64;
     s->task = s->results;
@@ -254,7 +254,7 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
     const int slots = cut(&s);
-    if (s.rows > 1) {
+    if (s.rows > (s.dots ? 1 : TSR_FEWER_ROWS)) {
         s.groups = copy_x(&s, device);
         if (!s.groups)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy A: %lld x %lld elements", (long long)s.rows, s.k);
