@@ -189,7 +189,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const int bytes = tsr_wide_bytes(dtype);
     memset(out, 0, sizeof *out);
-    if (dtype == TSR_BF16 || tsr_shape_of(args->m, args->n, args->k, args->trans_b) != TSR_SHAPE_TILES)
+    if (dtype == TSR_BF16 || tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_b) != TSR_SHAPE_TILES)
         return;
     const int turned = args->trans_b && is_turned(tiles, args);
     if (args->trans_b && !turned)

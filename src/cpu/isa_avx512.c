@@ -147,6 +147,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 
 #include "cpu/store_end.h"
 
+#include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
@@ -215,6 +216,7 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 
 #include "cpu/store_end.h"
 
+#include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
 
 const tsr_isa tsr_isa_avx512 = {
@@ -228,9 +230,9 @@ const tsr_isa tsr_isa_avx512 = {
             .turned = &f32_turned_set},
     .f64 =
         {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles, .turned = &f64_turned_set},
-    .store = {[TSR_F32] = TSR_STORE(f32),
-              [TSR_F64] = TSR_STORE(f64),
-              [TSR_F16] = TSR_STORE(f16),
-              [TSR_BF16] = TSR_STORE(bf16)},
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots),
+              [TSR_F16] = TSR_STORE(f16, NULL),
+              [TSR_BF16] = TSR_STORE(bf16, NULL)},
     .pairs = &tsr_pairs_avx512bf16,
 };

@@ -56,6 +56,23 @@ typedef struct tsr_dots {
 
 typedef void tsr_dots_run(const tsr_dots *dots);
 
+/* The same with several x, of the compute type as the matrix is: sum(i, r) = sum over p of matrix(i, p) * x(r, p), x(r,
+ * p) at x + r * x_row_bytes, the sums at sum + i * sum_row_bytes + r * sum_step_bytes. */
+#define TSR_DOTS_ROWS 48 /* x, at most */
+
+typedef struct tsr_many_dots {
+    int64_t count, k;
+    const void *matrix;
+    int64_t step_bytes;
+    int rows;
+    const void *x;
+    int64_t x_row_bytes;
+    void *sum;
+    int64_t sum_row_bytes, sum_step_bytes;
+} tsr_many_dots;
+
+typedef void tsr_many_dots_run(const tsr_many_dots *dots);
+
 /* Adds `k` rows of a matrix, row p at matrix + p * step_bytes, to `rows` rows of sums of `count` elements:
  * sum(i, j) += x(i, p) * matrix(p, j), in the order of p. The sums and x are of the compute
  * type; x lies in groups of TSR_GROUP steps: x(i, p) at (p / TSR_GROUP * rows + i) * TSR_GROUP + p % TSR_GROUP. */
@@ -64,12 +81,14 @@ typedef struct tsr_update {
     int rows, k;
     const void *matrix;
     int64_t step_bytes;
+    const void *next; /* the columns of the rows that will be read after these, or of any others */
     const void *x;
     void *sum;
     int64_t sum_step_bytes;
 } tsr_update;
 
-#define TSR_GROUP 8
+#define TSR_GROUP      8
+#define TSR_FEWER_ROWS 16 /* with more, arithmetic is the limit, not reading the matrix; `next` is for those */
 
 typedef void tsr_update_run(const tsr_update *update);
 
@@ -97,15 +116,17 @@ typedef void tsr_outer_run(const tsr_outer *rows);
 typedef struct tsr_store {
     tsr_pack_run *pack_rows, *pack_columns;
     tsr_dots_run *dots;
+    tsr_many_dots_run *many_dots; /* NULL where elements are widened */
     tsr_update_run *update;
     tsr_finish_run *finish;
     tsr_outer_run *outer;
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix)                                                                                          \
-    {                                                                                                              \
-        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, prefix##_update, prefix##_finish, prefix##_outer \
+#define TSR_STORE(prefix, many_dots)                                                                           \
+    {                                                                                                          \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, prefix##_update, prefix##_finish, \
+            prefix##_outer                                                                                     \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */

@@ -14,5 +14,6 @@
 #undef V_ADD
 #undef V_MUL
 #undef V_FMA
+#undef V_ACCUMULATE
 #undef V_SUM
 #undef TRANSPOSE

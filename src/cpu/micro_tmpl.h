@@ -201,7 +201,6 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
 #undef ROWS_OF_3
 #undef A_AT
 #undef V_MULADD
-#undef V_ACCUMULATE
 #undef LAST_STEPS
 #undef LEAST_STEPS
 #undef UNROLL

@@ -13,15 +13,28 @@ typedef enum tsr_shape {
 } tsr_shape;
 
 enum {
-    TSR_FEW_ROWS = 16,
-    TSR_LARGE_B = 512 * 1024 /* elements: more than an L2 holds */
+    TSR_FEW_ROWS = 48,        /* at most */
+    TSR_FEW_ROWS_BF16 = 16,   /* more are faster in pairs, where the processor has them */
+    TSR_LARGE_B = 512 * 1024, /* elements: more than an L2 holds, */
+    TSR_LONG_ROW = 128,       /* in rows that are worth to be streams */
+    TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
+    TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
 };
 
-static inline tsr_shape tsr_shape_of(long long m, long long n, long long k, int trans_b)
+static inline int tsr_is_few_rows(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
+{
+    if ((double)n * (double)k < TSR_LARGE_B || n < TSR_LONG_ROW)
+        return 0;
+    if (trans_b)
+        return (dtype == TSR_F32 || dtype == TSR_F64) && m <= TSR_FEW_ROWS && k >= TSR_LONG_SUM && k < TSR_LONGEST_SUM;
+    return m <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
+}
+
+static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
 {
     if (n == 1)
         return TSR_SHAPE_COLUMN;
-    if (m == 1 || (m <= TSR_FEW_ROWS && !trans_b && (double)n * (double)k >= TSR_LARGE_B))
+    if (m == 1 || tsr_is_few_rows(dtype, m, n, k, trans_b))
         return TSR_SHAPE_ROWS;
     return TSR_SHAPE_TILES;
 }

@@ -1,7 +1,7 @@
 /* cpu-tiled where one operand is large, is used a few times at most, and must come from memory: M = 1, N = 1, or few
  * rows. That operand, the matrix, is read once, row by row as it is stored, several rows at once.
  *
- *   dots     K runs along its rows (N = 1, or M = 1 with B transposed): each result is a row times the vector
+ *   dots     K runs along its rows (N = 1, or B transposed): each result is a row times a vector, or few of them
  *   updates  K runs down its rows: each row, times an element of each row of the other operand, is added to the sums,
  *            which stay in the cache
  *
@@ -14,7 +14,10 @@
 enum {
     SUM_BYTES = 32 * 1024,   /* sums of one piece, on the stack */
     MAX_PIECE = 4096,        /* results of one piece, at most */
-    K_STEPS = 128,           /* of x at a time, on the stack: TSR_FEW_ROWS x 128 */
+    PIECE_BYTES = 1024,      /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
+    K_STEPS = 64,            /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
+    PANELS = 48,             /* rows of the matrix that are whole panels of many_dots on each processor */
+    MOST_STEPS = 1 << 20,    /* of a call, where x lies ready */
     TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
     LEAST_COLUMNS = 1024,    /* of a task that updates: rows are streams, short ones are read slowly, */
     FEWEST_COLUMNS = 256,    /* but many threads together read faster than a few with long rows */
@@ -32,7 +35,11 @@ typedef struct stream {
     int rows;
     int dots;
     long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
+    long long sum_row;            /* bytes from row to row of a piece's sums */
     char *gathered;               /* contiguous copies of x, one for each slot; NULL: not needed */
+    char *groups;           /* x of each problem as tsr_update or tsr_many_dots wants it; NULL: made when needed */
+    long long groups_batch; /* bytes from problem to problem, */
+    long long copy_row;     /* and for each row */
 } stream;
 
 static void set_matrix(stream *s, const char *data, const void *packed, long long ld, long long batch)
@@ -122,22 +129,27 @@ static void write_back(const stream *s, char *d, const char *c, const void *sums
         finish(d + i * s->d_step, c ? c + i * s->c_step : NULL, g->alpha, g->beta, sum + i * s->job->wide_bytes, 1);
 }
 
-static void updates(const stream *s, const char *matrix, const char *x, char *sums, long long n)
+/* `next`: the columns that are read after these. */
+static void updates(const stream *s, const char *matrix, const char *next, const char *x, const char *groups,
+                    char *sums, long long n)
 {
     _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
     for (int i = 0; i < s->rows; i++)
-        memset(sums + i * s->piece * s->job->wide_bytes, 0, (size_t)(n * s->job->wide_bytes));
-    for (long long p = 0; p < s->k; p += K_STEPS) {
-        const long long steps = s->k - p < K_STEPS ? s->k - p : K_STEPS;
+        memset(sums + i * s->sum_row, 0, (size_t)(n * s->job->wide_bytes));
+    const long long most = groups ? MOST_STEPS : s->rows <= TSR_FEWER_ROWS ? 2 * K_STEPS : K_STEPS;
+    for (long long p = 0; p < s->k; p += most) {
+        const long long steps = s->k - p < most ? s->k - p : most;
         const tsr_update update = {.count = n,
                                    .rows = s->rows,
                                    .k = (int)steps,
                                    .matrix = matrix + p * s->matrix_row,
                                    .step_bytes = s->matrix_row,
-                                   .x = x_block,
+                                   .next = p + most < s->k ? matrix + (p + most) * s->matrix_row : next,
+                                   .x = groups ? groups + p * s->rows * s->job->wide_bytes : x_block,
                                    .sum = sums,
-                                   .sum_step_bytes = s->piece * s->job->wide_bytes};
-        pack_x(s, x, p, steps, x_block);
+                                   .sum_step_bytes = s->sum_row};
+        if (!groups)
+            pack_x(s, x, p, steps, x_block);
         s->job->store->update(&update);
     }
 }
@@ -152,22 +164,35 @@ static void run_task(void *data, int64_t index, int slot)
     const char *x = s->x + z * s->x_batch, *matrix = s->matrix + z * s->matrix_batch;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
     char *d = s->d + z * s->d_batch;
-    _Alignas(64) char sums[SUM_BYTES], local[GATHER_ELEMS * 8];
-    if (s->dots && s->x_step != job->element_bytes)
+    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], local[GATHER_ELEMS * 8];
+    if (s->dots && s->rows == 1 && s->x_step != job->element_bytes)
         x = gather(s, x, s->gathered ? s->gathered + (size_t)slot * (size_t)s->k * (size_t)job->element_bytes : local);
     for (long long j = first; j < last; j += s->piece) {
         const long long n = last - j < s->piece ? last - j : s->piece;
         const char *part = matrix + j * (s->dots ? s->matrix_row : job->element_bytes);
-        if (s->dots) {
+        if (s->dots && s->rows > 1) {
+            const tsr_many_dots dots = {.count = n,
+                                        .k = s->k,
+                                        .matrix = part,
+                                        .step_bytes = s->matrix_row,
+                                        .rows = s->rows,
+                                        .x = s->groups + z * s->groups_batch,
+                                        .x_row_bytes = s->copy_row,
+                                        .sum = sums,
+                                        .sum_row_bytes = job->wide_bytes,
+                                        .sum_step_bytes = s->sum_row};
+            job->store->many_dots(&dots);
+        } else if (s->dots) {
             const tsr_dots dots = {
                 .count = n, .k = s->k, .matrix = part, .step_bytes = s->matrix_row, .x = x, .sum = sums};
             job->store->dots(&dots);
         } else {
-            updates(s, part, x, sums, n);
+            const char *next = j + s->piece < last ? part + s->piece * job->element_bytes : part;
+            updates(s, part, next, x, s->groups ? s->groups + z * s->groups_batch : NULL, sums, n);
         }
         for (int i = 0; i < s->rows; i++)
             write_back(s, d + i * s->d_row + j * s->d_step, c ? c + i * s->c_row + j * s->c_step : NULL,
-                       sums + i * s->piece * job->wide_bytes, n);
+                       sums + i * s->sum_row, n);
     }
 }
 
@@ -179,12 +204,16 @@ static int cut(stream *s)
     int slots = job->threads;
     if (bytes * (double)job->args->batch < 2.0 * TASK_BYTES)
         slots = 1;
-    s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / 64 * 64;
-    s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE;
+    const long long unit = s->dots && s->rows > 1 ? PANELS : 64;
+    s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / unit * unit;
+    s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE / unit * unit;
+    if (!s->dots && s->rows > TSR_FEWER_ROWS && s->piece > PIECE_BYTES / job->wide_bytes)
+        s->piece = PIECE_BYTES / job->wide_bytes;
+    s->sum_row = s->piece * job->wide_bytes + 64;
     s->task = s->results;
     if (slots > 1 && bytes > TASK_BYTES) {
         const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
-        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, 64);
+        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, unit);
         if (!s->dots) {
             const long long share = tsr_round_up((s->results + slots - 1) / slots, 64);
             const long long least = share < FEWEST_COLUMNS  ? FEWEST_COLUMNS
@@ -197,12 +226,40 @@ static int cut(stream *s)
     return slots;
 }
 
+/* x of every problem in groups, so that pieces need not make them again and again, or with K along its rows, which do
+ * not lie where they push each other out of the cache. */
+static char *copy_x(stream *s, tsr_cpu_device *device)
+{
+    const long long problems = s->x_batch ? s->job->args->batch : 1;
+    s->copy_row = tsr_round_up(s->k * s->job->wide_bytes, 64) + (s->dots ? 64 : 0);
+    const long long wide = s->job->wide_bytes, bytes = s->rows * s->copy_row;
+    char *const copy = tsr_scratch_take(&device->scratch, (size_t)(problems * bytes));
+    s->groups_batch = s->x_batch ? bytes : 0;
+    for (long long z = 0; copy && z < problems; z++) {
+        const char *x = s->x + z * s->x_batch;
+        char *const to = copy + z * bytes;
+        if (!s->dots)
+            pack_x(s, x, 0, s->k, to);
+        else if (s->x_step != wide)
+            s->job->store->pack_columns(to, (int)(s->copy_row / wide), (int)s->k, s->rows, x, s->x_step);
+        else
+            for (long long i = 0; i < s->rows; i++)
+                memcpy(to + i * s->copy_row, x + i * s->x_row, (size_t)(s->k * wide));
+    }
+    return copy;
+}
+
 tsr_status tsr_stream(const tsr_job *job)
 {
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
     const int slots = cut(&s);
-    if (s.dots && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
+    if (s.rows > (s.dots ? 1 : TSR_FEWER_ROWS)) {
+        s.groups = copy_x(&s, device);
+        if (!s.groups)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy A: %lld x %lld elements", (long long)s.rows, s.k);
+    }
+    if (s.dots && s.rows == 1 && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
         s.gathered = tsr_scratch_take(&device->scratch, (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
         if (!s.gathered)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy a vector of K = %lld elements", s.k);
@@ -210,6 +267,8 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
     if (s.gathered)
         tsr_scratch_give(&device->scratch, s.gathered);
+    if (s.groups)
+        tsr_scratch_give(&device->scratch, s.groups);
     return TSR_OK;
 }
 
@@ -218,7 +277,7 @@ int tsr_stream_at_once(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     stream s = describe(job);
     if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
-        (s.dots && s.x_step != job->element_bytes && s.k > GATHER_ELEMS))
+        (s.dots && (s.rows > 1 || (s.x_step != job->element_bytes && s.k > GATHER_ELEMS))))
         return 0;
     cut(&s);
     for (long long i = 0; i < s.tasks * g->batch; i++)

@@ -29,7 +29,7 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
     const int wide_bytes = dtype == TSR_F64 ? 8 : 4, bytes = dtype == TSR_BF16 ? 2 : wide_bytes;
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const tsr_store *store = &cpu->isa->store[dtype];
-    const tsr_shape shape = tsr_shape_of(args->m, args->n, args->k, args->trans_b);
+    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_b);
     if (shape == TSR_SHAPE_TILES && dtype != TSR_BF16)
         return tsr_direct_at_once(tiles, store, args, bytes, device);
     const tsr_job job = {
@@ -78,7 +78,7 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
         scale(&job);
         return TSR_OK;
     }
-    if (tsr_shape_of(g->m, g->n, g->k, g->trans_b) != TSR_SHAPE_TILES)
+    if (tsr_shape_of(dtype, g->m, g->n, g->k, g->trans_b) != TSR_SHAPE_TILES)
         return tsr_stream(&job);
     if (tsr_outer_fits(&job))
         return tsr_outer_run_all(&job);

@@ -1,0 +1,149 @@
+/* Several dot products with each row of a matrix that must come from memory, for one compute type and one instruction
+ * set; included after micro_tmpl.h, with what that needs and V_SUM(v), the sum of the lanes in a fixed order.
+ *
+ *   PANEL rows of the matrix x 4 rows of x are summed at once, a vector along K in each step: 10 loads for 24
+ *   multiply-adds where there are 32 registers. K goes in blocks, so that the panel's part stays in L1 while all rows
+ * of x pass by; sums of lanes wait in memory meanwhile. Every row of x, in its turn, asks for its share of the block
+ * that comes next: requests that come all at once are dropped.
+ *
+ * A sum has one vector of running sums, whatever the place of its row in a panel. */
+#define PANEL      (MR == 12 ? 6 : 3)
+#define MOST_PANEL 6
+#define X_ROWS     4
+#define BLOCK      (4096 / (int)sizeof(T)) /* steps of K */
+
+/* Where a panel's next block lies, or any: one line of each of `rows` rows is asked for in each step. */
+typedef struct NAME(next_lines) {
+    const char *at;
+    int64_t step;
+    int rows;
+} NAME(next_lines);
+
+/* Where the rows of the matrix and of x are read: one base pointer for three rows, reached by the addressing modes. */
+typedef struct NAME(dots_place) {
+    const char *m[2], *x[2];
+    int64_t step, x_step;
+} NAME(dots_place);
+
+static inline __attribute__((always_inline)) void NAME(dots_step)(V (*acc)[MOST_PANEL], NAME(dots_place) * at,
+                                                                  const int count, const int n, const int masked,
+                                                                  const M some)
+{
+    V mv[MOST_PANEL];
+#pragma GCC unroll 6
+    for (int j = 0; j < count; j++) {
+        const T *row = (const T *)(at->m[j / 3] + j % 3 * at->step);
+        mv[j] = masked ? V_LOAD_MASK(some, row) : V_LOAD(row);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+        const T *row = (const T *)(at->x[i / 3] + i % 3 * at->x_step);
+        const V xv = masked ? V_LOAD_MASK(some, row) : V_LOAD(row);
+#pragma GCC unroll 6
+        for (int j = 0; j < count; j++)
+            V_ACCUMULATE(acc[i][j], xv, mv[j]);
+    }
+#pragma GCC unroll 2
+    for (int g = 0; g < 2; g++) {
+        at->m[g] += LANES * (int)sizeof(T);
+        at->x[g] += LANES * (int)sizeof(T);
+        __asm__("" : "+r"(at->m[g]), "+r"(at->x[g]));
+    }
+}
+
+/* `k` steps of `count` rows of the matrix and n of x. */
+static inline __attribute__((always_inline)) void NAME(dots_block)(T *sums, const char *matrix, int64_t step,
+                                                                   const char *x, int64_t x_step, int64_t k,
+                                                                   const NAME(next_lines) * next, const int count,
+                                                                   const int n, const int first)
+{
+    V acc[X_ROWS][MOST_PANEL];
+    NAME(dots_place) at = {{matrix, matrix + 3 * step}, {x, x + 3 * x_step}, step, x_step};
+    const char *ahead = next->at;
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+#pragma GCC unroll 6
+        for (int j = 0; j < count; j++)
+            acc[i][j] = first ? V_ZERO() : V_LOAD(sums + (i * MOST_PANEL + j) * LANES);
+    }
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES, ahead += LANES * (int)sizeof(T)) {
+        NAME(dots_step)(acc, &at, count, n, 0, M_FIRST(LANES));
+        for (int r = 0; r < next->rows; r++)
+            __builtin_prefetch(ahead + r * next->step, 0, 2);
+    }
+    if (p < k)
+        NAME(dots_step)(acc, &at, count, n, 1, M_FIRST((int)(k - p)));
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++)
+#pragma GCC unroll 6
+        for (int j = 0; j < count; j++)
+            V_STORE(sums + (i * MOST_PANEL + j) * LANES, acc[i][j]);
+}
+
+static inline __attribute__((always_inline)) void NAME(dots_rows)(T *sums, const char *matrix, int64_t step,
+                                                                  const char *x, int64_t x_step, int64_t k,
+                                                                  const NAME(next_lines) * next, const int count,
+                                                                  const int n, int first)
+{
+    if (first)
+        NAME(dots_block)(sums, matrix, step, x, x_step, k, next, count, n, 1);
+    else
+        NAME(dots_block)(sums, matrix, step, x, x_step, k, next, count, n, 0);
+}
+
+static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_many_dots *d, const char *matrix, T *sums,
+                                                                   const int count)
+{
+    const int fours = (d->rows + X_ROWS - 1) / X_ROWS, share = (count + fours - 1) / fours;
+    const int64_t step = d->step_bytes, x_step = d->x_row_bytes;
+    for (int64_t p = 0; p < d->k; p += BLOCK) {
+        const int64_t k = d->k - p < BLOCK ? d->k - p : BLOCK;
+        const char *const part = matrix + p * (int)sizeof(T);
+        const char *const later = p + BLOCK < d->k ? part + BLOCK * (int)sizeof(T) : matrix + count * step;
+        const char *x = (const char *)d->x + p * (int)sizeof(T);
+        T *at = sums;
+        int asked = 0;
+        for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * MOST_PANEL * LANES) {
+            const NAME(next_lines) next = {later + asked * step, step, count - asked < share ? count - asked : share};
+            asked += next.rows;
+            switch (d->rows - i) {
+            case 1:
+                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, 1, p == 0);
+                break;
+            case 2:
+                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, 2, p == 0);
+                break;
+            case 3:
+                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, 3, p == 0);
+                break;
+            default:
+                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, X_ROWS, p == 0);
+            }
+        }
+    }
+}
+
+static void NAME(many_dots)(const tsr_many_dots *d)
+{
+    _Alignas(64) T sums[TSR_DOTS_ROWS * MOST_PANEL * LANES];
+    const char *matrix = d->matrix;
+    char *out = d->sum;
+    for (int64_t j = 0; j < d->count;) {
+        const int count = d->count - j < PANEL ? 1 : PANEL;
+        if (count == 1)
+            NAME(dots_panel)(d, matrix, sums, 1);
+        else
+            NAME(dots_panel)(d, matrix, sums, PANEL);
+        for (int c = 0; c < count; c++, out += d->sum_row_bytes)
+            for (int i = 0; i < d->rows; i++)
+                *(T *)(out + i * d->sum_step_bytes) = V_SUM(V_LOAD(sums + (i * MOST_PANEL + c) * LANES));
+        matrix += count * d->step_bytes;
+        j += count;
+    }
+}
+
+#undef PANEL
+#undef MOST_PANEL
+#undef X_ROWS
+#undef BLOCK
