@@ -425,6 +425,63 @@ static void test_pool_runs_each_task_once(void **state)
     tsr_pool_destroy(&pool);
 }
 
+/* What a job on its caller's stack looks like: gone as soon as tsr_pool_run returns. */
+typedef struct short_job {
+    _Atomic int alive, ran;
+    _Atomic int in_slot[10];
+    atomic_int *faults;
+} short_job;
+
+static void short_task(void *job, int64_t index, int slot)
+{
+    short_job *j = job;
+    (void)index;
+    if (!atomic_load(&j->alive) || slot < 0 || slot > 9 || atomic_fetch_add(&j->in_slot[slot], 1) != 0)
+        atomic_fetch_add(j->faults, 1);
+    atomic_fetch_add(&j->ran, 1);
+    atomic_fetch_sub(&j->in_slot[slot], 1);
+}
+
+typedef struct short_jobs {
+    tsr_pool *pool;
+    int rounds, pause_every;
+    atomic_int faults;
+} short_jobs;
+
+static void *run_short_jobs(void *argument)
+{
+    short_jobs *jobs = argument;
+    for (int i = 0; i < jobs->rounds; i++) {
+        short_job j = {.alive = 1, .faults = &jobs->faults};
+        const int tasks = 1 + i % 13;
+        tsr_pool_run(jobs->pool, 2 + i % 9, tasks, short_task, &j);
+        if (atomic_exchange(&j.ran, -1) != tasks)
+            atomic_fetch_add(&jobs->faults, 1);
+        atomic_store(&j.alive, 0);
+        if (i % jobs->pause_every == 0)
+            usleep(700); /* workers fall asleep */
+    }
+    return NULL;
+}
+
+/* Jobs of microseconds, one after the other and from three callers at once, more workers than processors: nobody runs a
+ * task of a job that is over, no slot is given twice. */
+static void test_pool_short_jobs(void **state)
+{
+    (void)state;
+    tsr_pool pool;
+    tsr_pool_init(&pool);
+    short_jobs jobs = {.pool = &pool, .rounds = 3000, .pause_every = 97};
+    run_short_jobs(&jobs);
+    pthread_t callers[3];
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, run_short_jobs, &jobs), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(callers[i], NULL);
+    assert_int_equal(atomic_load(&jobs.faults), 0);
+    tsr_pool_destroy(&pool);
+}
+
 static void test_machine(void **state)
 {
     (void)state;
@@ -473,6 +530,7 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_scratch_is_reused),
         cmocka_unit_test(test_pool_runs_each_task_once),
+        cmocka_unit_test(test_pool_short_jobs),
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_affinity),
     };

@@ -27,22 +27,23 @@ struct tsr_crew {
     pid_t pid;           /* the process whose threads these are */
     tsr_crew *inherited; /* the parent's crew: its threads do not exist here, and its locks may be held for ever */
     atomic_int busy;     /* a caller's job is on */
-    atomic_uint posted;  /* jobs so far */
+    atomic_int wanted;   /* workers that may still join the job; the one that takes it from n to n - 1 gets slot n */
+    _Atomic(job *) job;  /* valid for those that joined */
+    atomic_int working;  /* workers in the job, or about to find out that they are too late for it */
+    atomic_int awaited;  /* the caller sleeps until there are none */
+    atomic_int sleeping; /* workers that need a signal */
     atomic_int awake;    /* workers that look for a job rather than sleep */
-    atomic_int working;  /* workers in the job now; changed with the lock held */
+    atomic_uint posted;  /* jobs so far */
+    atomic_int workers;  /* threads started */
     atomic_int caller;   /* processor of the last caller; -1: not known */
     /* tsr_pool_is_ready: how often it was asked, when it looked at the clock, when it woke workers, and how long it
      * does not do so again */
     atomic_uint asked;
     _Atomic int64_t asked_ns, roused_ns, pause_ns;
 
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* for going to sleep and being woken, and for what follows */
     pthread_cond_t wake, done;
-    int workers; /* threads started */
-    int wanted;  /* workers that may still join the job */
-    int joined;  /* slots given out in this job, the caller's among them */
     int stop;
-    job *job;
     pthread_t threads[MAX_WORKERS];
 };
 
@@ -53,11 +54,41 @@ static void work(job *j, int slot)
         j->task(j->data, index, slot);
 }
 
-/* Each that is woken wakes two more: the caller need not spend a system call on each. Called with the lock held. */
+/* Each that is woken wakes two more: the caller need not spend a system call on each. */
 static void wake(tsr_crew *crew)
 {
-    for (int i = 0; i < 2 && i < crew->wanted; i++)
+    const int wanted = atomic_load(&crew->wanted);
+    if (wanted == 0 || atomic_load(&crew->sleeping) == 0)
+        return;
+    pthread_mutex_lock(&crew->lock);
+    for (int i = 0; i < 2 && i < wanted; i++)
         pthread_cond_signal(&crew->wake);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void leave(tsr_crew *crew)
+{
+    if (atomic_fetch_sub(&crew->working, 1) > 1 || !atomic_load(&crew->awaited))
+        return;
+    pthread_mutex_lock(&crew->lock);
+    pthread_cond_signal(&crew->done);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* A slot in the job that is on, 0 if there is none. A worker counts as working before it asks: the caller that has
+ * ended its job, by setting `wanted` to 0, and then sees nobody working, knows that none will join. No lock: with many
+ * workers each would wait for all others. */
+static int join(tsr_crew *crew)
+{
+    if (atomic_load(&crew->wanted) == 0)
+        return 0;
+    atomic_fetch_add(&crew->working, 1);
+    int slot = atomic_load(&crew->wanted);
+    while (slot > 0 && !atomic_compare_exchange_weak(&crew->wanted, &slot, slot - 1))
+        ;
+    if (slot == 0)
+        leave(crew);
+    return slot;
 }
 
 /* A thread that is woken often finds itself on the processor of the one that woke it, where it helps nobody: to another
@@ -75,46 +106,47 @@ static void step_aside(const tsr_crew *crew)
 }
 
 /* Waits a little for a job without sleeping, which takes longer to end than a small product; whoever else wants the
- * processor gets it at each look. 1 if there was one. Called with the lock held, which is given up meanwhile. */
+ * processor gets it at each look. 1 if one was posted, which others may have taken. */
 static int look_for_job(tsr_crew *crew)
 {
     const unsigned seen = atomic_load(&crew->posted);
     int looks = 0;
     atomic_fetch_add(&crew->awake, 1);
-    pthread_mutex_unlock(&crew->lock);
     step_aside(crew);
-    while (looks < LOOKS && atomic_load(&crew->posted) == seen) {
+    while (looks < LOOKS && atomic_load(&crew->wanted) == 0 && atomic_load(&crew->posted) == seen) {
         sched_yield();
         looks++;
     }
-    pthread_mutex_lock(&crew->lock);
     atomic_fetch_sub(&crew->awake, 1);
     return looks < LOOKS;
+}
+
+/* 0 if the crew is dismissed. */
+static int sleep_until_woken(tsr_crew *crew)
+{
+    pthread_mutex_lock(&crew->lock);
+    atomic_fetch_add(&crew->sleeping, 1);
+    if (!crew->stop && atomic_load(&crew->wanted) == 0)
+        pthread_cond_wait(&crew->wake, &crew->lock);
+    atomic_fetch_sub(&crew->sleeping, 1);
+    const int stop = crew->stop;
+    pthread_mutex_unlock(&crew->lock);
+    return !stop;
 }
 
 static void *worker(void *argument)
 {
     tsr_crew *crew = argument;
-    pthread_mutex_lock(&crew->lock);
     for (;;) {
-        while (!crew->stop && crew->wanted == 0)
-            if (!look_for_job(crew) && !crew->stop && crew->wanted == 0)
-                pthread_cond_wait(&crew->wake, &crew->lock);
-        if (crew->stop)
-            break;
-        job *const j = crew->job;
-        const int slot = crew->joined++;
-        crew->wanted--;
-        atomic_fetch_add(&crew->working, 1);
-        wake(crew);
-        pthread_mutex_unlock(&crew->lock);
-        work(j, slot);
-        pthread_mutex_lock(&crew->lock);
-        if (atomic_fetch_sub(&crew->working, 1) == 1)
-            pthread_cond_signal(&crew->done);
+        const int slot = join(crew);
+        if (slot > 0) {
+            wake(crew);
+            work(atomic_load(&crew->job), slot);
+            leave(crew);
+        } else if (!look_for_job(crew) && !sleep_until_woken(crew)) {
+            return NULL;
+        }
     }
-    pthread_mutex_unlock(&crew->lock);
-    return NULL;
 }
 
 /* This process's crew; NULL when there is no memory for one. */
@@ -145,13 +177,15 @@ static tsr_crew *own_crew(tsr_pool *pool)
 static void hire(tsr_crew *crew, int count)
 {
     sigset_t all, old;
-    if (crew->workers >= count)
+    if (atomic_load(&crew->workers) >= count)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (crew->workers < count && crew->workers < MAX_WORKERS &&
-           pthread_create(&crew->threads[crew->workers], NULL, worker, crew) == 0)
-        crew->workers++;
+    for (int started = atomic_load(&crew->workers); started < count && started < MAX_WORKERS; started++) {
+        if (pthread_create(&crew->threads[started], NULL, worker, crew) != 0)
+            break;
+        atomic_store(&crew->workers, started + 1);
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -168,7 +202,7 @@ void tsr_pool_destroy(tsr_pool *pool)
         crew->stop = 1;
         pthread_cond_broadcast(&crew->wake);
         pthread_mutex_unlock(&crew->lock);
-        for (int i = 0; i < crew->workers; i++)
+        for (int i = 0; i < atomic_load(&crew->workers); i++)
             pthread_join(crew->threads[i], NULL);
         pthread_mutex_destroy(&crew->lock);
         pthread_cond_destroy(&crew->wake);
@@ -183,6 +217,20 @@ void tsr_pool_destroy(tsr_pool *pool)
 
 /* A worker that wakes too late for the job finds `wanted` at 0 and sleeps on: the caller waits only for tasks that were
  * begun, never for a thread to be scheduled. */
+static void wait_for_workers(tsr_crew *crew)
+{
+    for (int looks = 0; looks < LOOKS && atomic_load(&crew->working) > 0; looks++)
+        sched_yield();
+    if (atomic_load(&crew->working) == 0)
+        return;
+    pthread_mutex_lock(&crew->lock);
+    atomic_store(&crew->awaited, 1);
+    while (atomic_load(&crew->working) > 0)
+        pthread_cond_wait(&crew->done, &crew->lock);
+    atomic_store(&crew->awaited, 0);
+    pthread_mutex_unlock(&crew->lock);
+}
+
 void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data)
 {
     job j = {.task = task, .data = data, .count = count};
@@ -195,26 +243,21 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
         return;
     }
     atomic_store(&crew->caller, sched_getcpu());
-    pthread_mutex_lock(&crew->lock);
-    hire(crew, helpers);
-    crew->job = &j;
-    crew->joined = 1;
-    crew->wanted = helpers < crew->workers ? helpers : crew->workers;
+    if (atomic_load(&crew->workers) < helpers) {
+        pthread_mutex_lock(&crew->lock);
+        hire(crew, helpers);
+        pthread_mutex_unlock(&crew->lock);
+    }
+    const int workers = atomic_load(&crew->workers);
+    atomic_store(&crew->job, &j);
+    atomic_store(&crew->wanted, helpers < workers ? helpers : workers);
     atomic_fetch_add(&crew->posted, 1);
     wake(crew);
-    pthread_mutex_unlock(&crew->lock);
 
     work(&j, 0);
 
-    pthread_mutex_lock(&crew->lock);
-    crew->wanted = 0;
-    pthread_mutex_unlock(&crew->lock);
-    for (int looks = 0; looks < LOOKS && atomic_load(&crew->working) > 0; looks++)
-        sched_yield();
-    pthread_mutex_lock(&crew->lock);
-    while (atomic_load(&crew->working) > 0)
-        pthread_cond_wait(&crew->done, &crew->lock);
-    pthread_mutex_unlock(&crew->lock);
+    atomic_store(&crew->wanted, 0);
+    wait_for_workers(crew);
     atomic_store(&crew->busy, 0);
 }
 
