@@ -154,6 +154,7 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .dtype_d = b->dtype_cd,
                              .grid = grid_of(b, g),
                              .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
+                             .is_dependent = b == &bases[BASE_thin] || b == &bases[BASE_cluster_k],
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,

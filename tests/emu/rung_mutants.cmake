@@ -182,6 +182,7 @@ rung_mutant(thin_end_of_part thin ${file} "end - next" "end - next + DEPTH" "")
 rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= DEPTH - 1 &&" "")
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
+rung_mutant(thin_grid_wait thin ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
 
 set(file gemm/cluster_k.cu)
@@ -191,6 +192,7 @@ rung_mutant(cluster_k_first_meeting cluster_k ${file} "${meet}
     const unsigned sums" "const unsigned sums" "")
 rung_mutant(cluster_k_last_meeting cluster_k ${file} "others' reads. */
     ${meet}" "others' reads. */" "")
+rung_mutant(cluster_k_grid_wait cluster_k ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(cluster_k_part_missing cluster_k ${file} "if (rank < parts)
                 total[e]" "if (rank + 1 < parts)
                 total[e]" "")
