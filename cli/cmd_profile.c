@@ -188,7 +188,7 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_number(&json, "flops", c->flops);
     /* As NVIDIA's counters have them: copies by cp.async are loads. */
     cli_json_number(&json, "load_requests", c->load.requests + c->copy.requests);
-    cli_json_number(&json, "load_sectors", c->load.sectors + c->copy.sectors);
+    cli_json_number(&json, "load_sectors", c->load.sectors + c->copy.sectors + c->copy_line_pairs);
     cli_json_number(&json, "store_requests", c->store.requests);
     cli_json_number(&json, "store_sectors", c->store.sectors);
     cli_json_number(&json, "shared_load_requests", c->shared_load_merged.requests);

@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/gpu_choice.h"
-#include "cli/interrupt.h"
 #include "cli/out_file.h"
 #include "cli/output.h"
 #include "cli/roofline.h"
@@ -211,11 +210,9 @@ static int add_points(session *s)
         return cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
                            tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "");
     for (size_t i = 0; i < s->set->sizes.count; i++)
-        for (size_t k = 0; k < kernels && s->roof.count < CLI_ROOF_POINTS && !cli_interrupted(); k++)
+        for (size_t k = 0; k < kernels && s->roof.count < CLI_ROOF_POINTS; k++)
             failed += !add_point(s, names[k], s->set->sizes.values[i]);
     cli_progress_clear(s->progress);
-    if (cli_interrupted())
-        return cli_failure(s->self, "interrupted");
     return s->roof.count == 0 || (failed && s->set->kernels.count) ? CLI_FAILED : CLI_CONTINUE;
 }
 
@@ -264,7 +261,6 @@ static int run(const cli_command *self, int argc, char **argv)
         set->sizes = (cli_int_list){1, {2048}};
     if (code == CLI_CONTINUE) {
         session s = {.self = self, .set = set};
-        cli_interrupt_catch();
         s.roof.gpu = cli_gpu_choose(self, set->device, &here);
         s.roof.dtype = set->dtype;
         s.roof.compute = set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;

@@ -230,7 +230,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
     tsr_status status = lab_run_watched(plan, set, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
     unsigned char *chosen = NULL;
-    choose_sm(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), plan->planned.steps[0].row);
+    choose_sm(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), tsr_plan_main(&plan->planned)->row);
     if (status == TSR_OK && options->sample_ctas > 0 && options->sample_ctas < c.ctas &&
         tsr_plan_workspace_bytes(plan) == 0) {
         chosen = choose_sample(&c, options->sample_ctas, cluster);

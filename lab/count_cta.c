@@ -115,7 +115,10 @@ static unsigned add_global(lab_cta_count *count, lab_traffic *to, const tsr_watc
 /* The same for what passes L1's front. */
 static void add_to_l1(lab_cta_count *count, lab_traffic *to, const tsr_watch_event *event, lab_touch kind)
 {
-    const unsigned sectors = add_global(count, to, event);
+    const unsigned sectors = add_global(count, to, event), lanes = (unsigned)__builtin_popcount(event->lanes);
+    const int is_shared = lanes > sectors, has_gaps = lanes * event->bytes < sectors * LAB_SECTOR_BYTES;
+    if (kind == LAB_TOUCH_STORE && is_shared && has_gaps)
+        kind = LAB_TOUCH_STORE_PART;
     if (count->stream)
         lab_stream_add(count->stream, event->warp, kind, count->sectors, sectors);
 }
@@ -124,8 +127,10 @@ static void add_copy(lab_cta_count *count, const tsr_watch_event *event)
 {
     const int past_l1 = event->bytes == 16;
     add_to_l1(count, &count->sum.copy, event, past_l1 ? LAB_TOUCH_PAST_L1 : LAB_TOUCH_COPY);
-    if (past_l1)
-        add_global(count, &count->sum.copy_past_l1, event);
+    if (past_l1) {
+        const unsigned sectors = add_global(count, &count->sum.copy_past_l1, event);
+        count->sum.copy_line_pairs += lab_sector_line_pairs(count->sectors, sectors);
+    }
     /* What comes from one line is written in one go; what passes L1 by, all at once. */
     lab_shared_traffic *const to = &count->sum.copy_shared;
     const double requests = to->requests;
@@ -276,6 +281,7 @@ void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
     add_traffic(&to->atomic, &from->atomic, scale);
     add_traffic(&to->copy, &from->copy, scale);
     add_traffic(&to->copy_past_l1, &from->copy_past_l1, scale);
+    to->copy_line_pairs += scale * from->copy_line_pairs;
     add_traffic(&to->bulk_load, &from->bulk_load, scale);
     add_traffic(&to->bulk_store, &from->bulk_store, scale);
     add_passes(&to->shared_load, &from->shared_load, scale);

@@ -86,10 +86,6 @@ static int choose(const lab_counters *c, const tsr_gemm_desc *desc, long long wa
     return products * (double)*k * (double)*ctas / (double)c->ctas <= most_products;
 }
 
-/* Of the later pieces of a store that the compiler split, those that find in L1 what the first one left. They come some
- * time after it, and L1 does not keep for long what was written: on an H200 a few to all did, about half on average. */
-static const double pieces_that_hit = 0.5;
-
 /* Loads of a warp between two waits. */
 static unsigned loads_at_once(const lab_counters *c)
 {
@@ -104,8 +100,10 @@ static void report(const lab_hierarchy_result *found, double along_k, lab_counte
     out->dram_waits = waits > 0 ? found->waits[LAB_WAIT_DRAM] / waits : 0;
     out->l2_waits = waits > 0 ? found->waits[LAB_WAIT_L2] / waits : 0;
     const double loads = found->load_lookups * along_k, load_hits = found->load_hits * along_k;
-    const double all = loads + found->store_lookups + out->split_store_sectors;
-    out->l1_hit_rate = all > 0 ? (load_hits + found->store_hits + pieces_that_hit * out->split_store_sectors) / all : 0;
+    const double all = loads + found->store_lookups + out->split_store_sectors + out->copy_line_pairs;
+    /* Stores that the compiler split come in parts, too. */
+    const double store_hits = found->store_hits + LAB_PARTS_THAT_HIT * out->split_store_sectors;
+    out->l1_hit_rate = all > 0 ? (load_hits + store_hits) / all : 0;
     const double split = found->l2_writes > 0 ? 1 + out->split_store_sectors / found->l2_writes : 1;
     out->l1_load_miss_rate = loads > 0 ? 1 - load_hits / loads : 0;
     out->l2 = (lab_l2_counters){.is_known = 1,

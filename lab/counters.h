@@ -50,6 +50,8 @@ typedef struct lab_counters {
     lab_traffic wide_store;            /* of store, those of 16 bytes in the source; also counted there */
     lab_traffic copy;                  /* cp.async; what it writes is in copy_shared */
     lab_traffic copy_past_l1;          /* those of 16 bytes, which L1 does not keep; also counted in copy */
+    double copy_line_pairs;            /* of copy_past_l1: 256 bytes of which one request asks for both lines. An H200
+                                          counts one more sector for each in L1, which misses, and four more in L2 */
     lab_traffic bulk_load, bulk_store; /* the copy engine; a request is a row of a box */
     lab_shared_traffic shared_load, shared_store;
     lab_shared_traffic
@@ -91,5 +93,10 @@ typedef struct lab_count_options {
  * The operands are aligned as well as their leading dimensions allow, and the kernel is told. `options` may be NULL.
  * TSR_UNSUPPORTED where the build has no emulator, or the kernel cannot run the problem. */
 tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out);
+
+/* An estimate of the same in a second or so, however large the problem is: two short K are counted (is_quick, one CTA
+ * and those of one SM) and the line through them is followed, which is exact where a kernel does the same for each step
+ * of K. Where its CTAs need each other, at most 512 rows and columns of D are counted, and stand for all. */
+tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_counters *out);
 
 #endif

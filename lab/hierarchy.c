@@ -96,9 +96,9 @@ static lab_wait look_up(hierarchy *h, int sm, unsigned since, lab_stream_item it
     const lab_touch kind = lab_stream_kind(item);
     const uint64_t sector = lab_stream_sector(item);
     const int hit = lab_cache_access(&h->l1[sm], sector, kind != LAB_TOUCH_PAST_L1);
-    if (kind == LAB_TOUCH_STORE) {
+    if (kind == LAB_TOUCH_STORE || kind == LAB_TOUCH_STORE_PART) {
         h->sum.store_lookups++;
-        h->sum.store_hits += hit;
+        h->sum.store_hits += kind == LAB_TOUCH_STORE_PART ? LAB_PARTS_THAT_HIT * hit : hit;
         write_l2(h, partition_of_sm(h, sm), sector);
         return LAB_WAIT_L1;
     }

@@ -38,7 +38,7 @@ void lab_parallel(int64_t count, int threads, void (*work)(void *user, int64_t i
     pthread_t helpers[THREADS_MAX];
     int started = 0;
     if (threads <= 0)
-        threads = lab_processors();
+        threads = count > 1 ? lab_processors() : 1;
     if (threads > count)
         threads = (int)count;
     for (; started < threads - 1 && started < THREADS_MAX; started++)

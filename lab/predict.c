@@ -55,6 +55,13 @@ static double operand_bytes(const tsr_operand *operand, int64_t rows, int64_t co
     return (double)rows * (double)columns * (double)tsr_dtype_bytes(operand->dtype);
 }
 
+/* Sectors that 16-byte copies ask L2 for beyond those that they need. */
+static double read_again(const lab_counters *c)
+{
+    enum { OF_A_PAIR = 4 };
+    return OF_A_PAIR * c->copy_line_pairs;
+}
+
 /* What L2 and DRAM see. Each half of L2 keeps its own copy of what its SMs read, so a sector is missed twice; DRAM
  * delivers it once. Where A and B do not fit, each wave of CTAs reads anew what it needs: rows of tiles that the wave
  * covers, and columns. */
@@ -74,7 +81,8 @@ static void footprint_of_l2(const lab_counters *c, const tsr_gemm_desc *desc, co
         const double anew = a + b * columns * waves;
         read = anew > read ? anew : read;
     }
-    out->l2_read_sectors = (c->load.sectors + c->copy.sectors) * c->l1_load_miss_rate + c->bulk_load.sectors;
+    out->l2_read_sectors =
+        (c->load.sectors + c->copy.sectors) * c->l1_load_miss_rate + read_again(c) + c->bulk_load.sectors;
     if (read > out->l2_read_sectors * LAB_SECTOR_BYTES)
         read = out->l2_read_sectors * LAB_SECTOR_BYTES;
     /* Of readers spread over both halves, how many halves see a sector; the second asks the first. */
@@ -100,9 +108,9 @@ static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab
         return;
     }
     const double sms = (double)(c->ctas < gpu->sms ? c->ctas : gpu->sms);
-    out->l2_read_sectors = l2->reads;
+    out->l2_read_sectors = l2->reads + read_again(c);
     out->l2_miss_sectors = l2->read_misses + l2->home_misses;
-    out->l2_lookup_sectors = l2->reads + l2->home_reads + l2->writes + l2->home_writes + sms * of_an_sm;
+    out->l2_lookup_sectors = out->l2_read_sectors + l2->home_reads + l2->writes + l2->home_writes + sms * of_an_sm;
     out->dram_bytes = (l2->dram_reads + l2->dram_writes) * LAB_SECTOR_BYTES;
 }
 

@@ -13,6 +13,8 @@
 #define TILE_M 16
 #define TILE_N 64
 #define STEP_K 128
+/* Products that one thread multiplies in the time that it takes to start another. */
+#define ALONE_BELOW 1e7
 
 typedef struct workspace {
     double a[TILE_M][STEP_K];
@@ -224,7 +226,9 @@ tsr_status lab_reference(const lab_reference_problem *problem, const int64_t *ro
     job.row_count = rows != NULL ? row_count : problem->m;
     job.column_count = columns != NULL ? column_count : problem->n;
     job.twofold = problem->dtype_ab == TSR_F64;
-    lab_parallel((job.row_count + TILE_M - 1) / TILE_M, problem->threads, compute_stripe, &job);
+    const double products = (double)job.row_count * (double)job.column_count * (double)(problem->k + 1);
+    const int threads = products < ALONE_BELOW ? 1 : problem->threads;
+    lab_parallel((job.row_count + TILE_M - 1) / TILE_M, threads, compute_stripe, &job);
     if (atomic_load(&job.out_of_memory))
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the reference of a %lld x %lld x %lld problem",
                         (long long)problem->m, (long long)problem->n, (long long)problem->k);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SAMPLE_CTAS = 1, SECTOR_BYTES = 32 };
+enum { SECTOR_BYTES = 32 };
 
 double lab_gpu_peak_flops(const lab_gpu_spec *gpu, tsr_dtype dtype, tsr_compute compute, int on_tensor_cores)
 {
@@ -115,9 +115,8 @@ static double ideal_intensity(const tsr_gemm_desc *desc)
 
 tsr_status lab_roofpoint_of(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, lab_roofpoint *out)
 {
-    const lab_count_options options = {.sample_ctas = SAMPLE_CTAS, .seed = 1, .is_quick = 1};
     memset(out, 0, sizeof *out);
-    const tsr_status status = lab_count(desc, &options, &out->counters);
+    const tsr_status status = lab_count_quick(desc, NULL, &out->counters);
     if (status != TSR_OK)
         return status;
     const lab_counters *c = &out->counters;

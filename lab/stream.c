@@ -90,8 +90,8 @@ static void look_up(lab_cache *cache, lab_stream_item item, lab_l1_result *out)
         return;
     const int hit = lab_cache_access(cache, lab_stream_sector(item), kind != LAB_TOUCH_PAST_L1);
     out->lookups++;
-    out->hits += hit;
-    if (kind == LAB_TOUCH_STORE)
+    out->hits += kind == LAB_TOUCH_STORE_PART ? LAB_PARTS_THAT_HIT * hit : hit;
+    if (kind == LAB_TOUCH_STORE || kind == LAB_TOUCH_STORE_PART)
         out->store_sectors++;
     else
         out->load_misses += !hit;

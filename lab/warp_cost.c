@@ -36,6 +36,21 @@ unsigned lab_sector_lines(const uint64_t *sectors, unsigned count)
     return lines;
 }
 
+unsigned lab_sector_line_pairs(const uint64_t *sectors, unsigned count)
+{
+    unsigned pairs = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t line = sectors[i] / 4;
+        int is_first = line % 2 == 0, has_other = 0; /* the even line is counted where it comes first */
+        for (unsigned j = 0; j < count && is_first; j++) {
+            is_first &= j >= i || sectors[j] / 4 != line;
+            has_other |= sectors[j] / 4 == line + 1;
+        }
+        pairs += is_first && has_other;
+    }
+    return pairs;
+}
+
 /* Every lane whose partner takes part wants what its partner wants. */
 static int partners_agree(const uint64_t offset[32], uint32_t lanes, unsigned flip)
 {

@@ -16,6 +16,9 @@ unsigned lab_warp_sectors(const uint64_t address[32], uint32_t lanes, unsigned b
 /* Different lines of 128 bytes among sectors. */
 unsigned lab_sector_lines(const uint64_t *sectors, unsigned count);
 
+/* Blocks of 256 bytes among sectors of which both lines are there. */
+unsigned lab_sector_line_pairs(const uint64_t *sectors, unsigned count);
+
 /* Working space for lab_warp_wavefronts, too large for a fiber's stack. */
 typedef struct lab_banks {
     uint32_t words[32][32];

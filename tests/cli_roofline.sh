@@ -86,4 +86,16 @@ expect 2 "tessera roofline: --kernel needs kernels by name, or all, not 'auto'" 
 expect 2 "tessera roofline: --compute tf32 goes with --dtype f32" $roofline --compute tf32 --dtype bf16
 expect 2 "tessera roofline: --format needs one of table, svg, html, not 'png'" $roofline --format png
 expect 2 "tessera roofline: unexpected argument 'naive': usage is tessera roofline [options]" $roofline naive
+# One signal ends it at once, whatever it counts, and leaves no file.
+$roofline --device a40 --sizes 16384 --format svg --out late.svg 2>err &
+pid=$!
+sleep 1
+kill -TERM $pid
+sleep 1
+if kill -0 $pid 2>/dev/null; then
+    kill -KILL $pid
+    fail "roofline goes on a second after SIGTERM"
+fi
+wait $pid 2>/dev/null
+succeeds [ ! -e late.svg ]
 finish

@@ -323,9 +323,66 @@ static void a_kernel_reads_its_operands_once(void **unused)
     assert_true(c.l1_hit_rate == 0 && c.l2.reads == c.load.sectors && c.l2.writes == c.store.sectors);
 }
 
+static void copies_to_aligned_rows_are_not_counted(void **unused)
+{
+    (void)unused;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, 64, 64, 65);
+    lab_counters padded, aligned;
+    desc.kernel = "mma_bf16_128x128_a8";
+    if (lab_count(&desc, NULL, &padded) == TSR_UNSUPPORTED)
+        skip();
+    desc.k = 72; /* what K is copied to */
+    assert_int_equal(lab_count(&desc, NULL, &aligned), TSR_OK);
+    assert_true(padded.ctas == 1 && aligned.ctas == 1 && padded.load.requests == aligned.load.requests);
+    assert_true(padded.tensor_flops == aligned.tensor_flops && padded.store.requests == aligned.store.requests);
+}
+
+/* ---- an estimate ---- */
+
+static int is_near(double x, double y, double share)
+{
+    return x >= y * (1 - share) && x <= y * (1 + share);
+}
+
+static void the_line_through_two_short_ones_is_exact(void **unused)
+{
+    (void)unused;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 130, 256, 1216);
+    const lab_count_options one_cta = {.sample_ctas = 1, .seed = 1, .is_quick = 1};
+    static const char *const kernels[] = {"padded_f32", "double_buffered_f32_s3_a4", "tiled_f32_t32"};
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        lab_counters whole, quick;
+        desc.kernel = kernels[i];
+        if (lab_count(&desc, &one_cta, &whole) == TSR_UNSUPPORTED)
+            skip();
+        assert_int_equal(lab_count_quick(&desc, NULL, &quick), TSR_OK);
+        assert_string_equal(quick.instance, whole.instance);
+        assert_true(quick.ctas == whole.ctas);
+        assert_true(is_near(quick.flops, whole.flops, 1e-9) && is_near(quick.fma_f32, whole.fma_f32, 1e-9));
+        assert_true(is_near(lab_counters_sectors(&quick), lab_counters_sectors(&whole), 1e-9));
+        assert_true(is_near(quick.shared_load.wavefronts, whole.shared_load.wavefronts, 1e-9));
+    }
+}
+
+static void few_rows_stand_for_all_where_ctas_need_each_other(void **unused)
+{
+    (void)unused;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 640, 512, 96);
+    lab_counters whole, quick;
+    desc.kernel = "stream_k_f32_64x128_a4";
+    if (lab_count(&desc, NULL, &whole) == TSR_UNSUPPORTED)
+        skip();
+    assert_int_equal(lab_count_quick(&desc, NULL, &quick), TSR_OK);
+    assert_true(quick.ctas == whole.ctas && is_near(quick.flops, whole.flops, 1e-9));
+    assert_true(is_near(quick.load.bytes + quick.copy.bytes, whole.load.bytes + whole.copy.bytes, 0.1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_to_aligned_rows_are_not_counted),
+        cmocka_unit_test(the_line_through_two_short_ones_is_exact),
+        cmocka_unit_test(few_rows_stand_for_all_where_ctas_need_each_other),
         cmocka_unit_test(writes_back_what_was_written),
         cmocka_unit_test(two_halves_keep_a_sector_each),
         cmocka_unit_test(one_half_asks_nobody),

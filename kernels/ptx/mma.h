@@ -20,42 +20,91 @@
 #include "ptx/language.h"
 
 #if TSR_EMU
+/* A lane's registers, as they are given. */
 typedef struct tsr_emu_mma {
-    float a[8], b[4];
+    unsigned a[4], b[2];
     float *acc;
     int k;
     tsr_emu_format format;
     int to_f16; /* the accumulators are f16, as floats */
 } tsr_emu_mma;
 
-/* Element i of a lane's a or b lies at this row or column of A, and at this k. */
+/* Notes what the lane's code has read: the note itself is no access of the kernel's. */
+static __attribute__((no_sanitize("thread"), noinline, unused)) void
+tsr_emu_mma_note(tsr_emu_mma *own, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1,
+                 float *acc, tsr_emu_format format, int to_f16)
+{
+    *own = (tsr_emu_mma){{a0, a1, a2, a3}, {b0, b1}, acc, format == TSR_EMU_TF32 ? 8 : 16, format, to_f16};
+}
+
+/* The two elements of a register. */
+TSR_DEVICE void tsr_emu_mma_pair(float *to, int step, unsigned bits, tsr_emu_format format)
+{
+    const unsigned short first = (unsigned short)bits, second = (unsigned short)(bits >> 16);
+    to[0] = format == TSR_EMU_BF16 ? tsr_widen_bf16(first) : tsr_widen_f16(first);
+    to[step] = format == TSR_EMU_BF16 ? tsr_widen_bf16(second) : tsr_widen_f16(second);
+}
+
+TSR_DEVICE void tsr_emu_mma_gather(void *const lanes[32], tsr_emu_format format, float *a, float *b)
+{
+    for (int lane = 0; lane < 32; lane++) {
+        const tsr_emu_mma *own = (const tsr_emu_mma *)lanes[lane];
+        const int g = lane / 4, t = lane % 4;
+        float *row = a + g * 16 + 2 * t, *column = b + 2 * t * 8 + g;
+        tsr_emu_mma_pair(row, 1, own->a[0], format);
+        tsr_emu_mma_pair(row + 8 * 16, 1, own->a[1], format);
+        tsr_emu_mma_pair(row + 8, 1, own->a[2], format);
+        tsr_emu_mma_pair(row + 8 * 16 + 8, 1, own->a[3], format);
+        tsr_emu_mma_pair(column, 8, own->b[0], format);
+        tsr_emu_mma_pair(column + 8 * 8, 8, own->b[1], format);
+    }
+}
+
+TSR_DEVICE void tsr_emu_mma_gather_tf32(void *const lanes[32], float *a, float *b)
+{
+    for (int lane = 0; lane < 32; lane++) {
+        const tsr_emu_mma *own = (const tsr_emu_mma *)lanes[lane];
+        const int g = lane / 4, t = lane % 4;
+        for (int i = 0; i < 4; i++)
+            a[(g + i % 2 * 8) * 8 + t + i / 2 * 4] = tsr_f32_of_bits(own->a[i] & 0xffffe000u);
+        for (int i = 0; i < 2; i++)
+            b[(t + i * 4) * 8 + g] = tsr_f32_of_bits(own->b[i] & 0xffffe000u);
+    }
+}
+
 TSR_EMU_TOGETHER const char *tsr_emu_mma_lanes(void *const lanes[32], unsigned mask)
 {
     if (mask != 0xffffffffu)
         return "mma.sync needs all 32 lanes";
     float a[16 * 16], b[16 * 8], sum[16 * 8];
     const int k = ((const tsr_emu_mma *)lanes[0])->k;
+    const tsr_emu_format format = ((const tsr_emu_mma *)lanes[0])->format;
+    if (format == TSR_EMU_BF16)
+        tsr_emu_mma_gather(lanes, TSR_EMU_BF16, a, b);
+    else if (format == TSR_EMU_F16)
+        tsr_emu_mma_gather(lanes, TSR_EMU_F16, a, b);
+    else
+        tsr_emu_mma_gather_tf32(lanes, a, b);
     for (int lane = 0; lane < 32; lane++) {
-        const tsr_emu_mma *own = (const tsr_emu_mma *)lanes[lane];
-        const int g = lane / 4, t = lane % 4;
-        for (int i = 0; i < 8 && k == 16; i++)
-            a[(g + i / 2 % 2 * 8) * k + 2 * t + i % 2 + i / 4 * 8] = own->a[i];
-        for (int i = 0; i < 4 && k == 16; i++)
-            b[(2 * t + i % 2 + i / 2 * 8) * 8 + g] = own->b[i];
-        for (int i = 0; i < 4 && k == 8; i++)
-            a[(g + i % 2 * 8) * k + t + i / 2 * 4] = own->a[i];
-        for (int i = 0; i < 2 && k == 8; i++)
-            b[(t + i * 4) * 8 + g] = own->b[i];
-        for (int i = 0; i < 4; i++)
-            sum[(g + i / 2 * 8) * 8 + 2 * t + i % 2] = own->acc[i];
+        const float *acc = ((const tsr_emu_mma *)lanes[lane])->acc;
+        float *row = sum + lane / 4 * 8 + lane % 4 * 2;
+        row[0] = acc[0];
+        row[1] = acc[1];
+        row[8 * 8] = acc[2];
+        row[8 * 8 + 1] = acc[3];
     }
     if (((const tsr_emu_mma *)lanes[0])->to_f16)
-        tsr_emu_tensor_f16(sum, a, b, 16, 8, k, ((const tsr_emu_mma *)lanes[0])->format);
+        tsr_emu_tensor_f16(sum, a, b, 16, 8, k, format);
     else
-        tsr_emu_tensor(sum, a, b, 16, 8, k, ((const tsr_emu_mma *)lanes[0])->format);
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < 4; i++)
-            ((const tsr_emu_mma *)lanes[lane])->acc[i] = sum[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2];
+        tsr_emu_tensor(sum, a, b, 16, 8, k, format);
+    for (int lane = 0; lane < 32; lane++) {
+        float *acc = ((const tsr_emu_mma *)lanes[lane])->acc;
+        const float *row = sum + lane / 4 * 8 + lane % 4 * 2;
+        acc[0] = row[0];
+        acc[1] = row[1];
+        acc[2] = row[8 * 8];
+        acc[3] = row[8 * 8 + 1];
+    }
     return 0;
 }
 #endif
@@ -64,12 +113,9 @@ TSR_EMU_TOGETHER const char *tsr_emu_mma_lanes(void *const lanes[32], unsigned m
 TSR_DEVICE void tsr_mma_bf16(float acc[4], const unsigned a[4], const unsigned b[2])
 {
 #if TSR_EMU
-    tsr_emu_mma own = {.acc = acc, .k = 16, .format = TSR_EMU_BF16};
-    for (int i = 0; i < 8; i++)
-        own.a[i] = tsr_widen_bf16((unsigned short)(a[i / 2] >> i % 2 * 16));
-    for (int i = 0; i < 4; i++)
-        own.b[i] = tsr_widen_bf16((unsigned short)(b[i / 2] >> i % 2 * 16));
-    tsr_emu_tensor_flops(2 * 16 * 8 * (unsigned)own.k);
+    tsr_emu_mma own;
+    tsr_emu_mma_note(&own, a[0], a[1], a[2], a[3], b[0], b[1], acc, TSR_EMU_BF16, 0);
+    tsr_emu_tensor_flops(2 * 16 * 8 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_lanes, &own);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -83,12 +129,9 @@ TSR_DEVICE void tsr_mma_bf16(float acc[4], const unsigned a[4], const unsigned b
 TSR_DEVICE void tsr_mma_f16(float acc[4], const unsigned a[4], const unsigned b[2])
 {
 #if TSR_EMU
-    tsr_emu_mma own = {.acc = acc, .k = 16, .format = TSR_EMU_F16};
-    for (int i = 0; i < 8; i++)
-        own.a[i] = tsr_widen_f16((unsigned short)(a[i / 2] >> i % 2 * 16));
-    for (int i = 0; i < 4; i++)
-        own.b[i] = tsr_widen_f16((unsigned short)(b[i / 2] >> i % 2 * 16));
-    tsr_emu_tensor_flops(2 * 16 * 8 * (unsigned)own.k);
+    tsr_emu_mma own;
+    tsr_emu_mma_note(&own, a[0], a[1], a[2], a[3], b[0], b[1], acc, TSR_EMU_F16, 0);
+    tsr_emu_tensor_flops(2 * 16 * 8 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_lanes, &own);
 #else
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -102,12 +145,9 @@ TSR_DEVICE void tsr_mma_f16(float acc[4], const unsigned a[4], const unsigned b[
 TSR_DEVICE void tsr_mma_tf32(float acc[4], const unsigned a[4], const unsigned b[2])
 {
 #if TSR_EMU
-    tsr_emu_mma own = {.acc = acc, .k = 8, .format = TSR_EMU_TF32};
-    for (int i = 0; i < 4; i++)
-        own.a[i] = tsr_f32_of_bits(a[i] & 0xffffe000u);
-    for (int i = 0; i < 2; i++)
-        own.b[i] = tsr_f32_of_bits(b[i] & 0xffffe000u);
-    tsr_emu_tensor_flops(2 * 16 * 8 * (unsigned)own.k);
+    tsr_emu_mma own;
+    tsr_emu_mma_note(&own, a[0], a[1], a[2], a[3], b[0], b[1], acc, TSR_EMU_TF32, 0);
+    tsr_emu_tensor_flops(2 * 16 * 8 * 8);
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_lanes, &own);
 #else
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "

@@ -16,11 +16,8 @@ TSR_DEVICE void tsr_mma_f16_f16(unsigned acc[2], const unsigned a[4], const unsi
 {
 #if TSR_EMU
     float sum[4];
-    tsr_emu_mma own = {.acc = sum, .k = 16, .format = TSR_EMU_F16, .to_f16 = 1};
-    for (int i = 0; i < 8; i++)
-        own.a[i] = tsr_widen_f16((unsigned short)(a[i / 2] >> i % 2 * 16));
-    for (int i = 0; i < 4; i++)
-        own.b[i] = tsr_widen_f16((unsigned short)(b[i / 2] >> i % 2 * 16));
+    tsr_emu_mma own;
+    tsr_emu_mma_note(&own, a[0], a[1], a[2], a[3], b[0], b[1], sum, TSR_EMU_F16, 1);
     for (int i = 0; i < 4; i++)
         sum[i] = tsr_widen_f16((unsigned short)(acc[i / 2] >> i % 2 * 16));
     tsr_emu_tensor_flops(2 * 16 * 8 * 16);

@@ -87,30 +87,51 @@ TSR_DEVICE void tsr_emu_wmma_load(unsigned *registers, const unsigned short *fro
     tsr_emu_matrix_pause(0);
 }
 
+/* A lane's registers, as they are given. */
 typedef struct tsr_emu_wmma_operands {
-    float a[8], b[8];
+    unsigned a[4], b[4];
     float *acc;
     tsr_emu_format format;
     int to_f16; /* the accumulators are f16, as floats */
 } tsr_emu_wmma_operands;
+
+/* Notes what the lane's code has read: the note itself is no access of the kernel's. */
+static __attribute__((no_sanitize("thread"), noinline, unused)) void
+tsr_emu_wmma_note(tsr_emu_wmma_operands *own, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0,
+                  unsigned b1, unsigned b2, unsigned b3, float *acc, tsr_emu_format format, int to_f16)
+{
+    *own = (tsr_emu_wmma_operands){{a0, a1, a2, a3}, {b0, b1, b2, b3}, acc, format, to_f16};
+}
+
+TSR_DEVICE void tsr_emu_wmma_gather(void *const lanes[32], int is_bf16, float *a, float *b, float *sum)
+{
+    for (int lane = 0; lane < 32; lane++) {
+        const tsr_emu_wmma_operands *own = (const tsr_emu_wmma_operands *)lanes[lane];
+        for (unsigned i = 0; i < 8; i++) {
+            const unsigned number = tsr_emu_wmma_number(i, (unsigned)lane);
+            const unsigned short x = (unsigned short)(own->a[i / 2] >> i % 2 * 16);
+            const unsigned short y = (unsigned short)(own->b[i / 2] >> i % 2 * 16);
+            a[number] = is_bf16 ? tsr_widen_bf16(x) : tsr_widen_f16(x);
+            b[number] = is_bf16 ? tsr_widen_bf16(y) : tsr_widen_f16(y);
+            sum[number] = own->acc[i];
+        }
+    }
+}
 
 TSR_EMU_TOGETHER const char *tsr_emu_wmma_lanes(void *const lanes[32], unsigned mask)
 {
     if (mask != 0xffffffffu)
         return "wmma needs all 32 lanes";
     float a[16 * 16], b[16 * 16], sum[16 * 16];
-    for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < 8; i++) {
-            const tsr_emu_wmma_operands *own = (const tsr_emu_wmma_operands *)lanes[lane];
-            const unsigned number = tsr_emu_wmma_number((unsigned)i, (unsigned)lane);
-            a[number] = own->a[i];
-            b[number] = own->b[i];
-            sum[number] = own->acc[i];
-        }
-    if (((const tsr_emu_wmma_operands *)lanes[0])->to_f16)
-        tsr_emu_tensor_f16(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
+    const tsr_emu_format format = ((const tsr_emu_wmma_operands *)lanes[0])->format;
+    if (format == TSR_EMU_BF16)
+        tsr_emu_wmma_gather(lanes, 1, a, b, sum);
     else
-        tsr_emu_tensor(sum, a, b, 16, 16, 16, ((const tsr_emu_wmma_operands *)lanes[0])->format);
+        tsr_emu_wmma_gather(lanes, 0, a, b, sum);
+    if (((const tsr_emu_wmma_operands *)lanes[0])->to_f16)
+        tsr_emu_tensor_f16(sum, a, b, 16, 16, 16, format);
+    else
+        tsr_emu_tensor(sum, a, b, 16, 16, 16, format);
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 8; i++)
             ((const tsr_emu_wmma_operands *)lanes[lane])->acc[i] =
@@ -219,11 +240,9 @@ TSR_DEVICE void tsr_wmma_multiply_bf16(tsr_wmma_acc *acc, const tsr_wmma_bf16 *a
 #if TSR_EMU
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
-    tsr_emu_wmma_operands own = {.acc = d, .format = TSR_EMU_BF16};
-    for (int i = 0; i < 8; i++) {
-        own.a[i] = tsr_widen_bf16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
-        own.b[i] = tsr_widen_bf16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
-    }
+    const unsigned *x = a->registers, *y = b->registers;
+    tsr_emu_wmma_operands own;
+    tsr_emu_wmma_note(&own, x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], d, TSR_EMU_BF16, 0);
     tsr_emu_tensor_flops(2 * 16 * 16 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
 #else
@@ -253,11 +272,9 @@ TSR_DEVICE void tsr_wmma_multiply_f16(tsr_wmma_acc *acc, const tsr_wmma_f16 *a, 
 #if TSR_EMU
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
-    tsr_emu_wmma_operands own = {.acc = d, .format = TSR_EMU_F16};
-    for (int i = 0; i < 8; i++) {
-        own.a[i] = tsr_widen_f16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
-        own.b[i] = tsr_widen_f16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
-    }
+    const unsigned *x = a->registers, *y = b->registers;
+    tsr_emu_wmma_operands own;
+    tsr_emu_wmma_note(&own, x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], d, TSR_EMU_F16, 0);
     tsr_emu_tensor_flops(2 * 16 * 16 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
 #else

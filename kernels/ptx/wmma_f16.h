@@ -58,12 +58,11 @@ TSR_DEVICE void tsr_wmma_multiply_f16_f16(tsr_wmma_f16_acc *acc, const tsr_wmma_
     if (a->is_col != a_is_col || b->is_col != b_is_col)
         tsr_emu_misuse("wmma: multiplied with another layout than it was loaded with");
     float sum[8];
-    tsr_emu_wmma_operands own = {.acc = sum, .format = TSR_EMU_F16, .to_f16 = 1};
-    for (int i = 0; i < 8; i++) {
-        own.a[i] = tsr_widen_f16((unsigned short)(a->registers[i / 2] >> i % 2 * 16));
-        own.b[i] = tsr_widen_f16((unsigned short)(b->registers[i / 2] >> i % 2 * 16));
+    const unsigned *x = a->registers, *y = b->registers;
+    tsr_emu_wmma_operands own;
+    tsr_emu_wmma_note(&own, x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], sum, TSR_EMU_F16, 1);
+    for (int i = 0; i < 8; i++)
         sum[i] = tsr_widen_f16((unsigned short)(d[i / 2] >> i % 2 * 16));
-    }
     tsr_emu_tensor_flops(2 * 16 * 16 * 16);
     tsr_emu_warp(0xffffffffu, tsr_emu_wmma_lanes, &own);
     for (int i = 0; i < 4; i++)

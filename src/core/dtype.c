@@ -11,6 +11,8 @@ typedef struct format {
     int has_infinity;
 } format;
 
+enum { DOUBLE_FRACTION = 52, DOUBLE_BIAS = 1023 };
+
 static const format f16_format = {10, 5, 15, 1};
 static const format bf16_format = {7, 8, 127, 1};
 static const format e4m3_format = {3, 4, 7, 0};
@@ -33,6 +35,15 @@ static double decode(const format *f, unsigned bits)
 /* Nearest, ties to even, in one rounding from double. Too large: infinity, or NaN where the format has none. */
 static unsigned encode(const format *f, double value)
 {
+    uint64_t all;
+    memcpy(&all, &value, sizeof all);
+    const int scale = (int)(all >> DOUBLE_FRACTION & 0x7ff) - DOUBLE_BIAS;
+    if (scale > -f->bias && scale < f->bias) { /* normal, and so is what it is rounded to: by far the most */
+        const int dropped = DOUBLE_FRACTION - f->mantissa_bits;
+        const uint64_t magnitude = (all << 1 >> 1) - ((uint64_t)(DOUBLE_BIAS - f->bias) << DOUBLE_FRACTION);
+        const uint64_t rounded = magnitude + (((uint64_t)1 << (dropped - 1)) - 1) + (magnitude >> dropped & 1);
+        return (unsigned)(rounded >> dropped) | (unsigned)(all >> 63) << (f->mantissa_bits + f->exponent_bits);
+    }
     const unsigned exponent_mask = (1u << f->exponent_bits) - 1, mantissa_mask = (1u << f->mantissa_bits) - 1;
     const unsigned sign = (unsigned)(signbit(value) != 0) << (f->mantissa_bits + f->exponent_bits);
     const unsigned infinity =

@@ -57,7 +57,7 @@ static __attribute__((noinline)) void global_access(emu_thread *thread, const vo
         fail_global(thread, &fault, address, size, is_write, place);
     }
     const emu_agent agent = {cta->number, &thread->clock, &cta->shared.time, &cta->far};
-    const emu_global *global = &cta->worker->global;
+    emu_global *global = &cta->worker->global;
     emu_claims *claims = &cta->worker->launch->claims;
     if (kind == GLOBAL_REDUCTION ? !tsr_emu_global_reduce(global, claims, address, size, &agent, &fault)
                                  : !tsr_emu_global_access(global, claims, address, size, is_write, &agent, &fault))
@@ -99,7 +99,8 @@ static __attribute__((noinline)) void memory_access(emu_thread *thread, const vo
         tsr_emu_trace_access(thread, address, size, is_write, place);
 }
 
-/* An aligned access of whole words of shared memory, of which nothing is unusual. 0: something is, or may be. */
+/* An aligned access of whole or half words of shared memory, of which nothing is unusual. 0: something is, or may be.
+ */
 INLINE int quick_access(const emu_thread *thread, const void *address, size_t size, int is_write)
 {
     emu_cta *cta = thread->cta;
@@ -107,24 +108,54 @@ INLINE int quick_access(const emu_thread *thread, const void *address, size_t si
     if (inside >= cta->window_bytes || cta->window_bytes - inside < size || cta->trace != NULL)
         return 0;
     const size_t offset = inside + thread->window;
+    if (size == 2)
+        return tsr_emu_shared_access_half_quickly(&cta->shared, offset, is_write, &thread->clock);
     for (size_t i = 0; i < size; i += 4)
-        if (!(is_write ? tsr_emu_shared_write_quickly(&cta->shared, offset + i, &thread->clock)
-                       : tsr_emu_shared_read_quickly(&cta->shared, offset + i, &thread->clock)))
+        if (!tsr_emu_shared_access_quickly(&cta->shared, offset + i, is_write, &thread->clock))
             return 0; /* to do some words twice changes nothing */
     return 1;
 }
 
-INLINE void access(const void *address, size_t size, int is_write, int aligned, int is_traced, const void *place)
+/* A read of an operand that nobody writes, in the row of the read before. Of no use where reads must be waited for, or
+ * are traced. */
+INLINE int quick_global_read(const emu_thread *thread, const void *address, size_t size)
+{
+    const emu_cta *cta = thread->cta;
+    const emu_operand *operands = cta->worker->global.operands;
+    if (cta->trace != NULL || cta->worker->global.is_dependent)
+        return 0;
+    for (int i = EMU_A; i <= EMU_B; i++) {
+        const uintptr_t offset = (uintptr_t)address - operands[i].last_row;
+        if (offset < operands[i].last_row_bytes && operands[i].last_row_bytes - offset >= size)
+            return 1;
+    }
+    return 0;
+}
+
+/* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
+INLINE int is_own(const void *address, size_t size, int aligned)
+{
+    return (uintptr_t)address - (uintptr_t)tsr_emu_current->fiber.stack <= EMU_STACK_BYTES - size &&
+           (!aligned || ((uintptr_t)address & (size - 1)) == 0);
+}
+
+INLINE void access_elsewhere(const void *address, size_t size, int is_write, int aligned, int is_traced,
+                             const void *place)
 {
     emu_thread *thread = tsr_emu_current;
     if (aligned && ((uintptr_t)address & (size - 1)) != 0)
         misaligned(thread, address, size, is_write, place);
-    /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
-    if ((uintptr_t)address - (uintptr_t)thread->fiber.stack <= EMU_STACK_BYTES - size)
+    if (aligned && size % 2 == 0 && quick_access(thread, address, size, is_write))
         return;
-    if (aligned && size % 4 == 0 && quick_access(thread, address, size, is_write))
+    if (!is_write && quick_global_read(thread, address, size))
         return;
     memory_access(thread, address, size, is_write, is_traced, place);
+}
+
+INLINE void access(const void *address, size_t size, int is_write, int aligned, int is_traced, const void *place)
+{
+    if (!is_own(address, size, aligned))
+        access_elsewhere(address, size, is_write, aligned, is_traced, place);
 }
 
 void tsr_emu_check(const void *address, size_t size, int is_write, const void *place)
@@ -163,19 +194,21 @@ void tsr_emu_misuse(const char *rule)
     tsr_emu_fail_thread(&fault, CALLER);
 }
 
-/* Each of these is called by kernels under gcc's name for it. */
-#define READ(name, size)                        \
-    void tsr_emu_##name(const void *address);   \
-    void tsr_emu_##name(const void *address)    \
-    {                                           \
-        access(address, size, 0, 1, 1, CALLER); \
+/* Each of these is called by kernels under gcc's name for it. Most accesses are of the thread's own stack, and must not
+ * pay for what the others need: those get a function of their own. */
+#define ACCESS(name, qualifier, size, is_write)                                                    \
+    static __attribute__((noinline)) void name##_elsewhere(const void *address, const void *place) \
+    {                                                                                              \
+        access_elsewhere(address, size, is_write, 1, 1, place);                                    \
+    }                                                                                              \
+    void tsr_emu_##name(qualifier void *address);                                                  \
+    void tsr_emu_##name(qualifier void *address)                                                   \
+    {                                                                                              \
+        if (!is_own(address, size, 1))                                                             \
+            name##_elsewhere(address, CALLER);                                                     \
     }
-#define WRITE(name, size)                       \
-    void tsr_emu_##name(void *address);         \
-    void tsr_emu_##name(void *address)          \
-    {                                           \
-        access(address, size, 1, 1, 1, CALLER); \
-    }
+#define READ(name, size)  ACCESS(name, const, size, 0)
+#define WRITE(name, size) ACCESS(name, , size, 1)
 
 #include "emu/accesses.def"
 

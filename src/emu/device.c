@@ -126,10 +126,12 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_row *row = launch->row;
     const emu_device *impl = device->impl;
-    const tsr_emu_code *code = impl->watcher ? impl->watcher->code(row->instance) : tsr_find_emu_code(row->instance);
+    /* Steps around the product are nobody's subject. */
+    const tsr_emu_watcher *watcher = row->role == TSR_ROLE_PRODUCT ? impl->watcher : NULL;
+    const tsr_emu_code *code = watcher ? watcher->code(row->instance) : tsr_find_emu_code(row->instance);
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", row->instance,
-                        impl->watcher ? " to be watched" : "");
+                        watcher ? " to be watched" : "");
     const tsr_problem *problem = launch->problem;
     tsr_tensor_maps maps;
     const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
@@ -161,8 +163,8 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,
         .pool = impl->pool,
-        .trace = impl->trace,
-        .watcher = impl->watcher,
+        .trace = row->role == TSR_ROLE_PRODUCT ? impl->trace : NULL,
+        .watcher = watcher,
     };
     return tsr_emu_run(&job);
 }

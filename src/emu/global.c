@@ -1,6 +1,6 @@
 #include "emu/global.h"
 
-#include <sys/mman.h>
+#include "emu/slot.h"
 
 /* 64-bit division is slow on many processors, and most offsets fit in 32 bits. */
 static inline long long divide(long long a, long long b)
@@ -49,6 +49,7 @@ static void join_rows(emu_operand *o)
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
 {
     const tsr_gemm_args *g = job->args;
+    global->is_dependent = job->is_dependent;
     emu_operand *a = &global->operands[EMU_A], *b = &global->operands[EMU_B], *c = &global->operands[EMU_C];
     emu_operand *d = &global->operands[EMU_D];
     operand_make(a, 'A', g->a, job->dtype_a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, g->batch,
@@ -84,32 +85,22 @@ static long long element_count(const emu_operand *o)
     return o->span_bytes ? o->batch * o->rows * o->columns : 0;
 }
 
-/* Zeroed, and only what is touched costs memory. NULL for no bytes, too. */
-static void *map_zeroes(size_t bytes)
-{
-    if (bytes == 0)
-        return NULL;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, int n_workers)
+int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, tsr_emu_pool *pool, int n_workers)
 {
     const long long words = (element_count(&global->operands[EMU_WORKSPACE]) + 3) / 4;
     claims->is_shared = n_workers > 1;
     claims->d_bytes = (size_t)element_count(&global->operands[EMU_D]) * sizeof *claims->d;
     claims->workspace_bytes = (size_t)words * 2 * sizeof *claims->workspace;
-    claims->d = map_zeroes(claims->d_bytes);
-    claims->workspace = map_zeroes(claims->workspace_bytes);
+    claims->pool = pool;
+    claims->d = tsr_emu_zeroes_take(pool, claims->d_bytes);
+    claims->workspace = tsr_emu_zeroes_take(pool, claims->workspace_bytes);
     return (claims->d || !claims->d_bytes) && (claims->workspace || !claims->workspace_bytes);
 }
 
 void tsr_emu_claims_free(emu_claims *claims)
 {
-    if (claims->d)
-        munmap((void *)claims->d, claims->d_bytes);
-    if (claims->workspace)
-        munmap((void *)claims->workspace, claims->workspace_bytes);
+    tsr_emu_zeroes_give(claims->pool, (void *)claims->d, claims->d_bytes);
+    tsr_emu_zeroes_give(claims->pool, (void *)claims->workspace, claims->workspace_bytes);
     *claims = (emu_claims){0};
 }
 
@@ -127,6 +118,25 @@ static inline void locate_in(const emu_operand *o, long long batch, long long el
     out->row = divide(rest, o->ld);
     out->column = rest - out->row * o->ld;
     out->inside = out->row < o->rows && (out->column << o->element_shift) + end_bytes <= o->columns << o->element_shift;
+}
+
+/* The row in which the last access lay: most accesses are near the one before. */
+static inline int is_in_last_row(const emu_operand *o, uintptr_t address, size_t size, location *out)
+{
+    const uintptr_t offset = address - o->last_row;
+    if (offset >= o->last_row_bytes || o->last_row_bytes - offset < size)
+        return 0;
+    *out = (location){o->last_batch, o->last_index, (long long)offset >> o->element_shift, 1};
+    return 1;
+}
+
+static inline void keep_row(emu_operand *o, const location *at)
+{
+    const long long first = at->batch * o->batch_stride + at->row * o->ld;
+    o->last_row = o->base + ((uintptr_t)first << o->element_shift);
+    o->last_row_bytes = (size_t)(o->columns << o->element_shift);
+    o->last_batch = at->batch;
+    o->last_index = at->row;
 }
 
 /* 0 if the address is not between the operand's first and last byte. Problems may interleave or coincide: then any that
@@ -299,14 +309,19 @@ static int claim_word_of_workspace(emu_claims *claims, const emu_operand *o, con
     return 1;
 }
 
-int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
+int tsr_emu_global_access(emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
                           const emu_agent *agent, emu_fault *fault)
 {
     for (int i = is_write ? EMU_C : EMU_A; i < EMU_OPERANDS; i++) {
-        const emu_operand *o = &global->operands[i];
+        emu_operand *o = &global->operands[i];
         location at;
-        if (!(is_write ? o->writable : o->readable) || !locate(o, (uintptr_t)address, size, &at) || !at.inside)
+        if (!(is_write ? o->writable : o->readable))
             continue;
+        if (!is_in_last_row(o, (uintptr_t)address, size, &at)) {
+            if (!locate(o, (uintptr_t)address, size, &at) || !at.inside)
+                continue;
+            keep_row(o, &at);
+        }
         const long long last = at.column + ((long long)(size - 1) >> o->element_shift);
         for (; i == EMU_WORKSPACE && size >= 4 && at.column <= last; at.column += 4)
             if (!claim_word_of_workspace(claims, o, &at, agent, is_write, 0, fault))

@@ -19,13 +19,17 @@ typedef struct emu_operand {
     long long rows, columns, ld, batch, batch_stride;
     long long span_bytes; /* from the first to the last element of all batches; 0: nothing may be touched */
     int readable, writable;
-    int claimed; /* elements belong to the CTA that touches them: D, and C where it is D */
+    int claimed;        /* elements belong to the CTA that touches them: D, and C where it is D */
+    uintptr_t last_row; /* where the row of the last good access starts; 0 bytes: there was none */
+    size_t last_row_bytes;
+    long long last_batch, last_index;
 } emu_operand;
 
 enum { EMU_A, EMU_B, EMU_C, EMU_D, EMU_WORKSPACE, EMU_OPERANDS };
 
 typedef struct emu_global {
-    emu_operand operands[EMU_OPERANDS];
+    emu_operand operands[EMU_OPERANDS]; /* of one worker, since each remembers a row */
+    int is_dependent;                   /* reads must have been waited for */
 } emu_global;
 
 /* Who touched what; shared by the workers, 0 as long as nobody did.
@@ -34,6 +38,7 @@ typedef struct emu_global {
 typedef struct emu_claims {
     _Atomic uint64_t *d, *workspace;
     size_t d_bytes, workspace_bytes;
+    tsr_emu_pool *pool;
     int is_shared; /* by several workers */
 } emu_claims;
 
@@ -41,7 +46,7 @@ typedef struct emu_claims {
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job);
 
 /* 0 when out of memory; tsr_emu_claims_free is right all the same. */
-int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, int n_workers);
+int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, tsr_emu_pool *pool, int n_workers);
 void tsr_emu_claims_free(emu_claims *claims);
 
 /* Who makes an access, for claims. */
@@ -53,7 +58,7 @@ typedef struct emu_agent {
 } emu_agent;
 
 /* Checks an access of `size` bytes. On a fault fills the kind, the operand and its indices, and returns 0. */
-int tsr_emu_global_access(const emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
+int tsr_emu_global_access(emu_global *global, emu_claims *claims, const void *address, size_t size, int is_write,
                           const emu_agent *agent, emu_fault *fault);
 
 /* The same for an atomic operation on a word, which must lie in the workspace. Atomics do not race with each other. */

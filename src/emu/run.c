@@ -93,7 +93,7 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
     launch.workers = workers;
     launch.n_workers = n_workers;
     tsr_emu_atomics_make(&launch.atomics);
-    const tsr_status status = tsr_emu_claims_make(&launch.claims, &workers[0].global, n_workers)
+    const tsr_status status = tsr_emu_claims_make(&launch.claims, &workers[0].global, job->pool, n_workers)
                                   ? run_workers(&launch, workers, n_workers)
                                   : tsr_fail(TSR_OUT_OF_MEMORY, "%s: no memory to follow who writes D", job->name);
     tsr_emu_claims_free(&launch.claims);

@@ -242,6 +242,17 @@ static __attribute__((noinline)) void split(emu_shared *shared, size_t word)
     shared->words[word].written = EMU_STAMP_SPLIT;
 }
 
+/* Bytes that came to share one history again are a word again. 0: they do not. */
+static inline int join(emu_shared *shared, size_t word)
+{
+    const emu_shadow *bytes = &shared->bytewise[word * 4];
+    for (size_t i = 1; i < 4; i++)
+        if (!tsr_emu_shadows_are_alike(&bytes[0], &bytes[i]))
+            return 0;
+    shared->words[word] = bytes[0];
+    return 1;
+}
+
 /* Does it to the shadows of an access: words where the access covers them and they are whole, else bytes. */
 static inline __attribute__((always_inline)) int visit(emu_shared *shared, size_t offset, size_t size, action *act,
                                                        const emu_clock *clock, emu_fault *fault)
@@ -250,7 +261,7 @@ static inline __attribute__((always_inline)) int visit(emu_shared *shared, size_
     while (offset < end) {
         const size_t word = offset / 4;
         if (offset % 4 == 0 && end - offset >= 4 &&
-            __builtin_expect(shared->words[word].written != EMU_STAMP_SPLIT, 1)) {
+            (__builtin_expect(shared->words[word].written != EMU_STAMP_SPLIT, 1) || join(shared, word))) {
             if (!act(shared, &shared->words[word], offset, clock, fault))
                 return 0;
             offset += 4;

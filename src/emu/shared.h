@@ -68,28 +68,69 @@ void tsr_emu_shared_barrier(emu_shared *shared);
 int tsr_emu_shared_read(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 int tsr_emu_shared_write(emu_shared *shared, size_t offset, size_t size, const emu_clock *clock, emu_fault *fault);
 
-/* The usual case of the same for a whole word, offset a multiple of 4: it was written before the last barrier, or by
- * this thread, and nobody else read it since that barrier. 0: it is not so, nothing is recorded. */
-static inline int tsr_emu_shared_read_quickly(emu_shared *shared, size_t offset, const emu_clock *clock)
+/* The usual cases of the same for a shadow of its own: what was written is this thread's own or seen by it, and who
+ * reads it since the last barrier is known, or this thread alone. 0: it is not so, nothing is recorded. */
+static inline int tsr_emu_shadow_read_quickly(emu_shadow *shadow, const emu_time *time, const emu_clock *clock)
 {
-    emu_shadow *shadow = &shared->words[offset / 4];
     const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
-    const emu_stamp first = shared->time.first << EMU_STAMP_SHIFT, floor = shared->time.floor << EMU_STAMP_SHIFT;
-    if ((written - first >= floor - first && written != mine) || (read >= floor && read != mine))
+    const emu_stamp first = time->first << EMU_STAMP_SHIFT, floor = time->floor << EMU_STAMP_SHIFT;
+    if (written - first >= floor - first && written != mine &&
+        (written < first || written >= EMU_STAMP_IN_FLIGHT || !tsr_emu_clock_has_seen(time, clock, written)))
         return 0;
-    shadow->read = mine;
+    if (read < floor || read == mine) {
+        shadow->read = mine;
+        return 1;
+    }
+    /* One more of several readers; the earliest of them is noted already. */
+    const unsigned self = mine & EMU_STAMP_THREAD, who = read & EMU_STAMP_THREAD;
+    if (read >> EMU_STAMP_SHIFT > mine >> EMU_STAMP_SHIFT)
+        return 0;
+    if ((read & EMU_KIND_MASK) == EMU_KIND_WARPS)
+        shadow->readers |= 1u << self / 32 % 32;
+    else if ((read & EMU_KIND_MASK) == EMU_KIND_LANES && who / 32 == self / 32)
+        shadow->readers |= 1u << self % 32;
+    else
+        return 0;
     return 1;
 }
 
-static inline int tsr_emu_shared_write_quickly(emu_shared *shared, size_t offset, const emu_clock *clock)
+static inline int tsr_emu_shadow_write_quickly(emu_shadow *shadow, const emu_time *time, const emu_clock *clock)
 {
-    emu_shadow *shadow = &shared->words[offset / 4];
     const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
-    const emu_stamp floor = shared->time.floor << EMU_STAMP_SHIFT;
-    if ((written >= floor && written != mine) || (read >= floor && read != mine))
+    const emu_stamp floor = time->floor << EMU_STAMP_SHIFT;
+    if (read >= floor && read != mine)
+        return 0;
+    if (written >= floor && written != mine &&
+        (written >= EMU_STAMP_IN_FLIGHT || !tsr_emu_clock_has_seen(time, clock, written)))
         return 0;
     shadow->written = mine;
     shadow->read = 0;
+    return 1;
+}
+
+/* Of a whole word, offset a multiple of 4. */
+static inline int tsr_emu_shared_access_quickly(emu_shared *shared, size_t offset, int is_write, const emu_clock *clock)
+{
+    emu_shadow *shadow = &shared->words[offset / 4];
+    return is_write ? tsr_emu_shadow_write_quickly(shadow, &shared->time, clock)
+                    : tsr_emu_shadow_read_quickly(shadow, &shared->time, clock);
+}
+
+static inline int tsr_emu_shadows_are_alike(const emu_shadow *a, const emu_shadow *b)
+{
+    return a->written == b->written && a->read == b->read && a->readers == b->readers;
+}
+
+/* Of half a word whose bytes share their history, though the word's do not; offset a multiple of 2. */
+static inline int tsr_emu_shared_access_half_quickly(emu_shared *shared, size_t offset, int is_write,
+                                                     const emu_clock *clock)
+{
+    emu_shadow *shadow = &shared->bytewise[offset];
+    if (shared->words[offset / 4].written != EMU_STAMP_SPLIT || !tsr_emu_shadows_are_alike(&shadow[0], &shadow[1]) ||
+        !(is_write ? tsr_emu_shadow_write_quickly(shadow, &shared->time, clock)
+                   : tsr_emu_shadow_read_quickly(shadow, &shared->time, clock)))
+        return 0;
+    shadow[1] = shadow[0];
     return 1;
 }
 

@@ -9,6 +9,8 @@
 
 /* Products that pad their operands run two kernels in turn. */
 enum { POOL_SHAPES = 3, POOL_SLOTS = 32 };
+/* Tables of zeroes that wait for the next launch, and how large they are. */
+enum { POOL_BLOCKS = 8, POOL_BLOCK_BYTES = 4 << 20 };
 
 /* Slots of one shape. */
 typedef struct emu_shelf {
@@ -21,6 +23,8 @@ struct tsr_emu_pool {
     pthread_mutex_t lock;
     emu_shelf shelves[POOL_SHAPES];
     unsigned long long uses;
+    void *blocks[POOL_BLOCKS];
+    int n_blocks;
     const tsr_allocator *allocator;
 };
 
@@ -49,8 +53,45 @@ void tsr_emu_pool_free(tsr_emu_pool *pool)
         return;
     for (int i = 0; i < POOL_SHAPES; i++)
         free_list(pool->shelves[i].slots);
+    for (int i = 0; i < pool->n_blocks; i++)
+        munmap(pool->blocks[i], POOL_BLOCK_BYTES);
     pthread_mutex_destroy(&pool->lock);
     tsr_free(pool->allocator, pool);
+}
+
+static void *map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *tsr_emu_zeroes_take(tsr_emu_pool *pool, size_t bytes)
+{
+    if (bytes == 0)
+        return NULL;
+    if (!pool || bytes > POOL_BLOCK_BYTES)
+        return map(bytes);
+    pthread_mutex_lock(&pool->lock);
+    void *block = pool->n_blocks > 0 ? pool->blocks[--pool->n_blocks] : NULL;
+    pthread_mutex_unlock(&pool->lock);
+    return block ? memset(block, 0, bytes) : map(POOL_BLOCK_BYTES);
+}
+
+void tsr_emu_zeroes_give(tsr_emu_pool *pool, void *memory, size_t bytes)
+{
+    if (!memory)
+        return;
+    if (!pool || bytes > POOL_BLOCK_BYTES) {
+        munmap(memory, bytes);
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    const int is_full = pool->n_blocks == POOL_BLOCKS;
+    if (!is_full)
+        pool->blocks[pool->n_blocks++] = memory;
+    pthread_mutex_unlock(&pool->lock);
+    if (is_full)
+        munmap(memory, POOL_BLOCK_BYTES);
 }
 
 static int same_shape(const emu_shape *a, const emu_shape *b)
@@ -154,9 +195,7 @@ static int fill(emu_cta *cta, const emu_shape *shape)
                                        .idx = {in_cta % shape->threads_x, in_cta / shape->threads_x, 0},
                                        .state = EMU_ENDED};
     }
-    void *stacks = mmap(NULL, (size_t)shape->n_threads * EMU_STACK_STRIDE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    cta->stacks = stacks == MAP_FAILED ? NULL : stacks;
+    cta->stacks = map((size_t)shape->n_threads * EMU_STACK_STRIDE);
     return cta->ready && cta->threads && cta->stacks && (!shape->is_hopper || tsr_emu_hopper_make(cta));
 }
 

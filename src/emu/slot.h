@@ -1,5 +1,5 @@
-/* Slots: the memory of one resident CTA or cluster. Making one costs thousands of page faults, so slots outlive a
- * launch in the device's pool. Private to src/emu. */
+/* Memory of launches: slots, each of one resident CTA or cluster, and tables of zeroes. Fresh memory costs thousands of
+ * page faults, so both outlive a launch in the device's pool. Private to src/emu. */
 #ifndef TSR_EMU_SLOT_H
 #define TSR_EMU_SLOT_H
 
@@ -25,5 +25,10 @@ void tsr_emu_slot_free(struct emu_cta *slot);
 
 /* Gives a slot back whose CTA has ended well; freed if there is no pool or it is full. */
 void tsr_emu_slot_keep(struct emu_cta *slot, tsr_emu_pool *pool);
+
+/* Memory of zeroes, at page boundaries; from the pool where it is small, else only what is touched costs memory. NULL
+ * for no bytes, and when there is no memory. The same bytes and pool to give it back; NULL is fine. */
+void *tsr_emu_zeroes_take(tsr_emu_pool *pool, size_t bytes);
+void tsr_emu_zeroes_give(tsr_emu_pool *pool, void *memory, size_t bytes);
 
 #endif

@@ -148,13 +148,24 @@ static inline double fma_f64(double a, double b, double c)
     return __builtin_fma(a, b, c);
 }
 
-float tsr_emu_fma_f32(float a, float b, float c)
+/* Kept apart, so that what is called for each multiply-add needs no stack. */
+static __attribute__((noinline, cold)) float fma_traced(float a, float b, float c, const void *place)
 {
     const float result = fma_f32(a, b, c);
-    emu_thread *thread = tsr_emu_current;
-    if (__builtin_expect(thread->cta->trace != NULL, 0))
-        tsr_emu_trace_fma(thread, (const float[4]){a, b, c, result}, __builtin_return_address(0));
+    if (tsr_emu_current->cta->trace)
+        tsr_emu_trace_fma(tsr_emu_current, (const float[4]){a, b, c, result}, place);
     return result;
+}
+
+float tsr_emu_fma_f32(float a, float b, float c)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(__builtin_cpu_supports("fma") && tsr_emu_current->cta->trace == NULL, 1)) {
+        __asm__("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
+        return a;
+    }
+#endif
+    return fma_traced(a, b, c, __builtin_return_address(0));
 }
 
 double tsr_emu_fma_f64(double a, double b, double c)
