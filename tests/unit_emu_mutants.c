@@ -29,7 +29,8 @@ typedef void kernel(const tsr_gemm_args args);
     X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)      \
     X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)         \
     X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)  \
-    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)
+    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)      \
+    X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
 BASES(DECLARE)
@@ -83,7 +84,7 @@ static const struct shape {
 enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
 
 /* Kernels that cut K: into so many units of all tiles, or parts of each tile. */
-enum { UNITS = 5, PARTS = 2, WORKSPACE_FLOATS = 1 << 18 };
+enum { UNITS = 5, PARTS = 2, CLUSTER = 3, WORKSPACE_FLOATS = 1 << 18 };
 
 typedef struct matrices {
     float a[MOST], b[MOST], d[MOST]; /* bytes for any dtype */
@@ -123,9 +124,10 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
                            .trans_a = s->trans_a,
                            .trans_b = s->trans_b,
                            .workspace = &x->workspace,
-                           .split = b == &bases[BASE_stream_k] ? UNITS
-                                    : b == &bases[BASE_thin]   ? PARTS
-                                                               : 1};
+                           .split = b == &bases[BASE_stream_k]    ? UNITS
+                                    : b == &bases[BASE_thin]      ? PARTS
+                                    : b == &bases[BASE_cluster_k] ? CLUSTER
+                                                                  : 1};
 }
 
 /* The grid has one layer, so that each CTA does all problems of the batch; where K is cut, all problems lie on a line.
@@ -133,9 +135,10 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
 static tsr_grid grid_of(const base *b, const tsr_gemm_args *g)
 {
     const long long tiles = (g->m + b->bm - 1) / b->bm * ((g->n + b->bn - 1) / b->bn);
-    return (tsr_grid){b == &bases[BASE_stream_k] ? UNITS
-                      : b == &bases[BASE_thin]   ? tiles * g->batch * PARTS
-                                                 : tiles,
+    return (tsr_grid){b == &bases[BASE_stream_k]    ? UNITS
+                      : b == &bases[BASE_thin]      ? tiles * g->batch * PARTS
+                      : b == &bases[BASE_cluster_k] ? tiles * g->batch * CLUSTER
+                                                    : tiles,
                       1, 1};
 }
 
@@ -150,6 +153,8 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .dtype_c = b->dtype_cd,
                              .dtype_d = b->dtype_cd,
                              .grid = grid_of(b, g),
+                             .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
+                             .is_dependent = b == &bases[BASE_thin] || b == &bases[BASE_cluster_k],
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,

@@ -156,7 +156,7 @@ static void k_is_cut_where_it_pays(void **state)
     } cases[] = {
         {1, 4096, 4096, 4, 1, "thin"},
         {4, 4096, 4096, 4, 1, "thin"},
-        {16, 4096, 4096, 4, 1, "stream-k"},
+        {16, 4096, 4096, 4, 0, "cluster-k"},
         {32, 6144, 4096, 4, 1, "stream-k"},
         {64, 2112, 7168, 4, 1, "stream-k"},
         {64, 4096, 14336, 4, 1, "stream-k"},

@@ -122,12 +122,15 @@ int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, cons
 
 /* ---- cluster-k ---- */
 
-/* CTAs of one SM, in the end. The hardware fills an SM with clusters' CTAs before it goes on to the next one; some SMs
- * find no place in a cluster. Measured on an H200, perf/LOG.md. */
+/* CTAs of one SM, in the end. The hardware spreads clusters as long as two CTAs on each of some 112 SMs suffice;
+ * further ones lie as close together as an SM can hold. Measured on an H200, perf/LOG.md. */
 static double busiest_sm(const tsr_row *row, const tsr_device *device, double tiles, int parts)
 {
-    const double sms = device->cuda.sm_count, usable = 120. / 132;
-    return parts == 1 ? ceil(tiles / sms) : row->sm_ctas * ceil(tiles * parts / (floor(sms * usable) * row->sm_ctas));
+    const double sms = device->cuda.sm_count, ctas = tiles * parts;
+    const double spread = floor(sms * 112 / 132), packed = floor(sms * 120 / 132) * row->sm_ctas;
+    if (parts == 1)
+        return ceil(tiles / sms);
+    return ctas <= spread * 2 ? ceil(ctas / spread) : row->sm_ctas * ceil(ctas / packed);
 }
 
 /* CTAs that share a tile, and what that takes. They meet twice, once before they add and once before they end; each
@@ -162,10 +165,12 @@ void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const ts
 
 void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 1000;
+    const double fill_ns = 2500, alone_ns = 1000; /* the latter where the next grid does not begin early */
+    const long long short_steps = 16;
     double ns;
-    best_parts(row, problem, device, &ns);
-    tsr_cost_settle(row, problem, device, ns + fill_ns, out);
+    const int parts = best_parts(row, problem, device, &ns);
+    const int is_alone = divide_up(problem->k, row->bk) > short_steps * parts;
+    tsr_cost_settle(row, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
 }
 
 /* ---- thin ---- */
@@ -195,15 +200,15 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
 /* B is read once for each tile row, from memory or, the second time, from L2. */
 void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 3000, reach = 0.8; /* of the memory's peak */
+    const double fill_ns = 2000, handover_ns = 2500, reach = 0.8; /* of the memory's peak */
     const double k = (double)problem->k, sms = device->cuda.sm_count;
-    const double ctas = (double)(count_tiles(row, problem) * thin_parts(row, problem, device));
-    const double steps = ceil(k / (double)thin_parts(row, problem, device));
+    const double parts = (double)thin_parts(row, problem, device), ctas = (double)count_tiles(row, problem) * parts;
+    const double steps = ceil(k / parts);
     const double per_sm = ceil(ctas / sms), held = fmin(per_sm, row->sm_ctas);
     const double flops_ns = 2.0 * row->bm * row->bn * steps * per_sm / sm_rate(row, device, held);
     const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / row->bm);
     const double bytes_ns = bytes / (reach * device->memory_bytes_per_s) * 1e9;
-    tsr_cost_settle(row, problem, device, fill_ns + fmax(flops_ns, bytes_ns), out);
+    tsr_cost_settle(row, problem, device, fill_ns + (parts > 1 ? handover_ns : 0) + fmax(flops_ns, bytes_ns), out);
 }
 
 int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,

@@ -35,6 +35,8 @@ base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGE
 
 base(stream_k gemm/stream_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
+base(cluster_k gemm/cluster_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
+     -DBAND=16 -DALIGNED=0)
 base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0)
 
 set(file gemm/tiled.cu)
@@ -180,7 +182,28 @@ rung_mutant(thin_end_of_part thin ${file} "end - next" "end - next + DEPTH" "")
 rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= DEPTH - 1 &&" "")
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
+rung_mutant(thin_grid_wait thin ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
+
+set(file gemm/cluster_k.cu)
+set(meet "tsr_cluster_arrive();
+    tsr_cluster_wait();")
+rung_mutant(cluster_k_first_meeting cluster_k ${file} "${meet}
+    const unsigned sums" "const unsigned sums" "")
+rung_mutant(cluster_k_last_meeting cluster_k ${file} "others' reads. */
+    ${meet}" "others' reads. */" "")
+rung_mutant(cluster_k_grid_wait cluster_k ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
+rung_mutant(cluster_k_part_missing cluster_k ${file} "if (rank < parts)
+                total[e]" "if (rank + 1 < parts)
+                total[e]" "")
+rung_mutant(cluster_k_own_sums_alone cluster_k ${file} "tsr_cluster_map(address, rank)" "tsr_cluster_map(address, 0)" "")
+rung_mutant(cluster_k_share_too_short cluster_k ${file} "last = QUADS * (rank + 1) / parts" "last = QUADS * (rank + 1) / parts - 1" "")
+rung_mutant(cluster_k_shares_overlap cluster_k ${file} "q = QUADS * rank / parts +" "q = QUADS * rank / parts / 2 +" "race")
+rung_mutant(cluster_k_wrong_start cluster_k ${file} "rest + (first - 1) * BK" "first * BK" "")
+rung_mutant(cluster_k_first_step cluster_k ${file} "first == 0 ? rest : BK, (elem" "BK, (elem" "")
+rung_mutant(cluster_k_step_lost cluster_k ${file} "steps * (rank + 1) / parts - first" "steps * (rank + 1) / parts - first - (rank == 1)" "")
+rung_mutant(cluster_k_tile_of_cta cluster_k ${file} "index = blockIdx.x / parts" "index = blockIdx.x % (gridDim.x / parts)" "")
+rung_mutant(cluster_k_quad_beside cluster_k ${file} "q % (BN / 4) * 4" "q % (BN / 4) * 4 + 4" "")
 
 # Compiles each base as it is (mutant_none_BASE) and all mutants.
 function(tessera_rung_mutants target)
