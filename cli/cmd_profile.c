@@ -18,7 +18,7 @@ typedef struct settings {
     const char *kernel, *device; /* kernel and size: the ones at work */
     int64_t size, n, k, iterations, sample;
     int gpu, alone, format;
-    tsr_dtype dtype;
+    tsr_dtype dtype; /* TSR_DTYPE_NONE: not given */
     cli_layout layout;
 } settings;
 
@@ -39,7 +39,11 @@ static const cli_option options[] = {
      AT(k),
      .min = 1,
      .max = 1 << 20},
-    {.name = "--dtype", .value = "T", .help = "of all operands (default f32)", .parse = cli_parse_dtype, AT(dtype)},
+    {.name = "--dtype",
+     .value = "T",
+     .help = "of all operands (default: an instance's own, else f32)",
+     .parse = cli_parse_dtype,
+     AT(dtype)},
     {.name = "--layout",
      .value = "nn|nt|tn|tt",
      .help = "which of A and B are transposed (default nn)",
@@ -219,10 +223,24 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
 /* ---- work -----------------------------------------------------------------------------------------------------------
  */
 
+/* An instance has types of its own. */
+static void take_types(const char *instance, tsr_gemm_desc *desc)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (strcmp(info.instance, instance) == 0) {
+            desc->a.dtype = desc->b.dtype = info.dtype_ab;
+            desc->c.dtype = desc->d.dtype = info.dtype_cd;
+            desc->compute = info.compute;
+        }
+}
+
 static tsr_gemm_desc problem_of(const settings *set)
 {
-    tsr_gemm_desc desc =
-        tsr_gemm_desc_make(set->dtype, set->size, set->n ? set->n : set->size, set->k ? set->k : set->size);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype != TSR_DTYPE_NONE ? set->dtype : TSR_F32, set->size,
+                                            set->n ? set->n : set->size, set->k ? set->k : set->size);
+    if (set->dtype == TSR_DTYPE_NONE)
+        take_types(set->kernel, &desc);
     desc.kernel = set->kernel;
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
@@ -255,6 +273,7 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
 static tsr_status measure_under_ncu(const settings *set, const tsr_gemm_desc *desc, lab_eight *out, double *ns)
 {
     char path[4096], size[24], n[24], k[24];
+    const char *const dtype = set->dtype == TSR_DTYPE_NONE ? NULL : tsr_dtype_name(set->dtype);
     const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
@@ -266,9 +285,9 @@ static tsr_status measure_under_ncu(const settings *set, const tsr_gemm_desc *de
                                      "--n",       n,
                                      "--k",       k,
                                      "--device",  set->device,
-                                     "--dtype",   tsr_dtype_name(set->dtype),
                                      "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
-                                     "--alone",   NULL};
+                                     "--alone",   set->dtype == TSR_DTYPE_NONE ? NULL : "--dtype",
+                                     dtype,       NULL};
     return lab_ncu_run(arguments, out, ns);
 }
 
@@ -310,7 +329,7 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.iterations = 1, .sample = 16, .dtype = TSR_F32};
+    settings set = {.iterations = 1, .sample = 16};
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;

@@ -18,6 +18,10 @@ prints '^predicted for NVIDIA A40$'
 expect 0 "" "$tessera" profile tiled 64 --device emu --format json --sample 0
 prints '^\{"kernel": "tiled_f32_t[0-9]+", "m": 64, "n": 64, "k": 64, .*"ffma": 262144,.*"l2_hit_pct": [0-9.]+, "memory_gbps": [0-9.]+\}$'
 cp out predicted.jsonl
+# An instance's own types, unless others are asked for.
+expect 0 "" "$tessera" profile mma_bf16_f32_128x128_a1 64 --device emu --format json
+prints '^\{"kernel": "mma_bf16_f32_128x128_a1", "m": 64,'
+expect 1 "*" "$tessera" profile mma_bf16_f32_128x128_a1 64 --device emu --dtype bf16
 
 expect 2 "tessera profile: --device needs emu or cuda:N, not 'cpu'" "$tessera" profile tiled 64 --device cpu
 expect 1 "*" "$tessera" profile warptile_f32_64x64_a4 33 --device emu
