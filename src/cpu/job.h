@@ -61,8 +61,8 @@ typedef struct tsr_regions {
     long long m, n, grid_m, grid_n;
 } tsr_regions;
 
-/* Halves regions, from m x n, until every thread finds a few, but not below twice what pays for waking a thread. */
-void tsr_cut_regions(const tsr_gemm_args *args, const tsr_tiles *tiles, int threads, double ops_of_task,
-                     tsr_regions *regions);
+/* Halves regions, from m x n, until every thread finds a few, but not below twice `ops_of_task`, what pays for waking a
+ * thread; where threads are awake, a part of it will do. */
+void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, double ops_of_task, tsr_regions *regions);
 
 #endif

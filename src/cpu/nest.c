@@ -1,8 +1,11 @@
 /* cpu-tiled where M and N exceed 1: loops that cut the product into blocks for each level of the memory.
  *
- *   region  rows x columns of D       a task; tasks are shared among threads; all of K, so that sums never depend on
- * how the work is shared p     kc steps of K             one panel of B (kc x nr) stays in L1 i   mc rows the block of
- * A (mc x kc) stays in L2 j nr columns, a panel of B rows, a panel of A        the register tile (micro_tmpl.h)
+ *   region   rows x columns of D         a task; tasks are shared among threads; all of K: how the work is shared never
+ *                                        changes a sum
+ *   p        kc steps of K               one panel of B (kc x nr) stays in L1
+ *   i        mc rows                     the block of A (mc x kc) stays in L2
+ *   j        nr columns, a panel of B
+ *            mr rows, a panel of A       the register tile (micro_tmpl.h)
  *
  * Where packing would cost more than it gives, tiles read A or B where the caller has it. B is packed either in whole
  * slabs (kc x the region's columns), for regions with many rows, or one panel at a time into the stack. */
@@ -17,11 +20,11 @@ enum {
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
-    NARROW_REGION = 1024,         /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
-    MIN_TASK_OPS = 12 << 20,      /* what is worth waking a thread for */
-    MIN_AWAKE_TASK_OPS = 2 << 20, /* and, where there are many threads, what is worth one that is awake */
-    AHEAD_BYTES = 512,   /* D asked for before, where K is so short that a tile is over before its lines come */
-    OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
+    NARROW_REGION = 1024,    /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
+    MIN_TASK_OPS = 12 << 20, /* what is worth waking a thread for */
+    AWAKE_PART = 6,          /* of that, for one that is awake */
+    AHEAD_BYTES = 512,       /* D asked for before, where K is so short that a tile is over before its lines come */
+    OPS_OF_A_RESULT = 64     /* what writing an element of D to memory takes, in operations */
 };
 
 /* An operand as tiles read it. */
@@ -253,10 +256,22 @@ static double work_of(double m, double n, double k)
     return m * n * (2 * k + OPS_OF_A_RESULT);
 }
 
-void tsr_cut_regions(const tsr_gemm_args *g, const tsr_tiles *tiles, int threads, double ops_of_task,
-                     tsr_regions *regions)
+/* Small tasks pack more often: only as small as so many threads need. */
+static double least_ops_of_task(const tsr_job *job, int threads, double ops_of_task)
 {
+    const tsr_gemm_args *g = job->args;
+    const double share = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch / threads;
+    tsr_cpu_device *device = job->device->impl;
+    if (threads < 2 || share >= ops_of_task || !tsr_pool_is_awake(&device->pool))
+        return ops_of_task;
+    return share > ops_of_task / AWAKE_PART ? share : ops_of_task / AWAKE_PART;
+}
+
+void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, double ops_of_task, tsr_regions *regions)
+{
+    const tsr_gemm_args *g = job->args;
     tsr_regions *const n = regions;
+    ops_of_task = least_ops_of_task(job, threads, ops_of_task);
     for (;;) {
         n->grid_m = (g->m + n->m - 1) / n->m;
         n->grid_n = (g->n + n->n - 1) / n->n;
@@ -276,23 +291,12 @@ void tsr_cut_regions(const tsr_gemm_args *g, const tsr_tiles *tiles, int threads
     n->n = tsr_round_up(n->n, tiles->nr);
 }
 
-/* Small tasks pack more often: only as small as so many threads need. */
-static double least_ops_of_task(const tsr_job *job, int threads)
-{
-    const tsr_gemm_args *g = job->args;
-    const double share = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch / threads;
-    tsr_cpu_device *device = job->device->impl;
-    if (threads < 2 || share >= MIN_TASK_OPS || !tsr_pool_is_awake(&device->pool))
-        return MIN_TASK_OPS;
-    return share > MIN_AWAKE_TASK_OPS ? share : MIN_AWAKE_TASK_OPS;
-}
-
 static void cut(nest *n, int threads)
 {
     const tsr_gemm_args *g = n->job->args;
     tsr_regions r = {.m = n->narrow ? least(g->m, NARROW_REGION) : g->m,
                      .n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS)};
-    tsr_cut_regions(g, n->job->tiles, threads, least_ops_of_task(n->job, threads), &r);
+    tsr_cut_regions(n->job, n->job->tiles, threads, MIN_TASK_OPS, &r);
     n->region_m = r.m;
     n->region_n = r.n;
     n->grid_m = r.grid_m;

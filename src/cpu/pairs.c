@@ -314,7 +314,7 @@ tsr_status tsr_pairs_nest(const tsr_job *job)
     columns = in_parts ? least(columns, SUMS_REGION) : columns;
     n.regions.m = in_parts ? least(g->m, SUMS_REGION) : g->m;
     n.regions.n = least(g->n, columns);
-    tsr_cut_regions(g, tiles, threads, MIN_TASK_OPS, &n.regions);
+    tsr_cut_regions(job, tiles, threads, MIN_TASK_OPS, &n.regions);
     columns = least(n.regions.n, g->n);
     n.in_place = reads_in_place(g, columns);
     n.mc = rows_of_block(&n);
