@@ -117,7 +117,7 @@ typedef struct tsr_context tsr_context;
 
 typedef struct tsr_context_options {
     size_t struct_bytes;     /* sizeof(tsr_context_options) */
-    int threads;             /* CPU threads of a call; 0: all that the process may use */
+    int threads;             /* CPU threads of a call; 0: $TESSERA_NUM_THREADS, else all that the process may use */
     int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
     const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
     /* Host memory for packing and staging; both or neither. `align` is a power of two. The library never frees what

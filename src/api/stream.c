@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/staging.h"
 #include "core/error.h"
@@ -455,6 +456,9 @@ int tsr_run_wants_tiles(const tsr_plan *plan)
 
 tsr_status tsr_run_tiles(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
+    if (getpid() != plan->context->pid) /* nor may its lock be waited for, which a thread of the parent may have held */
+        return tsr_fail(TSR_DRIVER_ERROR, "%s: was opened before this process was forked, which cannot use it",
+                        plan->planned.target->device.id);
     tsr_staging *staging = &plan->context->staging;
     run r = {.plan = plan, .inputs = inputs, .staging = staging, .target = plan->planned.target};
     for (int i = 0; i < 2; i++)
