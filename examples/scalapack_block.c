@@ -1,5 +1,5 @@
-/* ScaLAPACK cuts the K of its products at a block of its own, 32, whatever the matrices' blocks are. It asks this function
- * for it, which a program may define itself, or preload:
+/* ScaLAPACK cuts the K of its products at a block of its own, 32, whatever the matrices' blocks are. It asks this
+ * function for it, which a program may define itself, or preload:
  *
  *     cc -O2 -shared -fPIC examples/scalapack_block.c -o block.so
  *     mpirun -np 4 env LD_PRELOAD=$PWD/block.so:/usr/local/lib/libtessera_blas.so.0 your_program
