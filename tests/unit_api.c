@@ -669,7 +669,11 @@ static int products_of_a_child(void)
 /* Forks at any moment of other threads' calls: no child waits for a lock that nobody will give back. */
 static void children_may_call_whatever_threads_do(void **state)
 {
+#ifdef __SANITIZE_ADDRESS__
+    enum { CALLERS = 3, FORKS = 15 }; /* each copies a large address space */
+#else
     enum { CALLERS = 3, FORKS = 120 };
+#endif
     (void)state;
 #ifdef __SANITIZE_THREAD__
     skip(); /* ThreadSanitizer forbids threads after such a fork */
