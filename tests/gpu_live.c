@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/context.h"
 #include "cuda/driver.h"
 #include "repeat.h"
 #include "tessera.h"
@@ -262,6 +263,40 @@ static void check_first_product(void)
     report(what, !failed && best_ms <= MOST_MS);
 }
 
+/* Host matrices that the GPU's memory, as we tell the library, does not hold: cut along all three sizes, C in place.
+ * Whole numbers, so that every sum is exact. */
+static void check_tiles(void)
+{
+    enum { ROWS = 2500, COLUMNS = 2411, STEPS = 3000, MEMORY_BYTES = 16 << 20 };
+    tsr_context *own = NULL;
+    float *x = malloc(sizeof *x * ROWS * STEPS), *y = malloc(sizeof *y * STEPS * COLUMNS);
+    float *on_gpu = malloc(sizeof *on_gpu * ROWS * COLUMNS), *on_cpu = malloc(sizeof *on_cpu * ROWS * COLUMNS);
+    tsr_context *cpu = NULL;
+    int good = x && y && on_gpu && on_cpu && tsr_context_create(DEVICE, NULL, &own) == TSR_OK &&
+               tsr_context_create("cpu", NULL, &cpu) == TSR_OK;
+    if (good) {
+        fill(x, ROWS * STEPS, 3);
+        fill(y, STEPS * COLUMNS, 5);
+        fill(on_gpu, ROWS * COLUMNS, 7);
+        memcpy(on_cpu, on_gpu, sizeof *on_gpu * ROWS * COLUMNS);
+        own->targets[0].device.cuda.memory_bytes = MEMORY_BYTES;
+        const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, ROWS, COLUMNS, STEPS);
+        tsr_run_args args = tsr_run_args_make(x, y, on_gpu);
+        args.beta.value = 2;
+        good = tsr_gemm(own, &desc, &args) == TSR_OK;
+        args.c = args.d = on_cpu;
+        good = good && tsr_gemm(cpu, &desc, &args) == TSR_OK &&
+               memcmp(on_gpu, on_cpu, sizeof *on_gpu * ROWS * COLUMNS) == 0;
+    }
+    report("host matrices larger than the memory that may be used, in place", good);
+    tsr_context_destroy(own);
+    tsr_context_destroy(cpu);
+    free(x);
+    free(y);
+    free(on_gpu);
+    free(on_cpu);
+}
+
 static void check_out_of_memory(void)
 {
     void *pointer = NULL;
@@ -340,6 +375,7 @@ int main(void)
     tsr_plan *plan = make_plan();
     printf("kernel %s\n", tsr_plan_kernel(plan));
     check_first_product();
+    check_tiles();
     check_default_stream(plan);
     check_capture(plan);
     check_threads(plan);
