@@ -161,6 +161,7 @@ SPOIL(negative_stride, d->a.batch_stride = -1)
 SPOIL(overlapping_batch, (d->batch_count = 2, d->d.batch_stride = 11))
 SPOIL(huge_ld, d->a.ld = INT64_MAX / 2)
 SPOIL(huge_batch, (d->batch_count = INT64_MAX, d->b.batch_stride = 1000, d->d.batch_stride = 12))
+SPOIL(huge_empty, (d->m = d->n = 0, d->k = INT64_MAX, d->a.ld = d->b.ld = d->c.ld = d->d.ld = 0))
 SPOIL(huge_k, (d->k = INT64_MAX, d->b.ld = 0, d->a.ld = 0))
 SPOIL(cuda_kernel, d->kernel = "tiled")
 SPOIL(fp8, (d->a.dtype = d->b.dtype = TSR_E4M3, d->c.dtype = d->d.dtype = TSR_BF16))
@@ -204,6 +205,7 @@ static const bad_desc bad_descs[] = {
     {overlapping_batch, TSR_INVALID_ARGUMENT, "D.batch_stride = 11: the 2 problems of the batch would overlap"},
     {huge_ld, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes"},
     {huge_batch, TSR_INVALID_ARGUMENT, "B spans more than 2^63 - 1 bytes"},
+    {huge_empty, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes (0 rows, lda = 9223372036854775807)"},
     {huge_k, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes"},
     {cuda_kernel, TSR_UNSUPPORTED, "nearest: tiled_f32"},
     {fp8, TSR_UNSUPPORTED, "no kernel runs e4m3 x e4m3 -> bf16 on cpu"},
@@ -435,6 +437,23 @@ static void prepared_operands_belong_to_their_plan(void **state)
     free(b);
     free(d);
     free(expected);
+    tsr_context_destroy(context);
+}
+
+/* Panels of 32 columns for 2: their bytes do not fit 64 bits, and nothing is read or written. */
+static void prepared_operands_beyond_any_memory(void **state)
+{
+    (void)state;
+    tsr_context *context = cpu();
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 2, 2, 1LL << 59);
+    tsr_plan *plan = NULL;
+    tsr_prepared *prepared = NULL;
+    desc.kernel = "cpu-tiled";
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    expect(tsr_prepare(plan, 'a', (void *)4096, &prepared), TSR_OUT_OF_MEMORY, "no memory for");
+    expect(tsr_prepare(plan, 'b', (void *)4096, &prepared), TSR_OUT_OF_MEMORY, "no memory for");
+    assert_null(prepared);
+    tsr_plan_release(plan);
     tsr_context_destroy(context);
 }
 
@@ -760,6 +779,7 @@ int main(void)
         cmocka_unit_test(empty_problems_touch_nothing),
         cmocka_unit_test(plans_are_cached_and_bounded),
         cmocka_unit_test(prepared_operands_belong_to_their_plan),
+        cmocka_unit_test(prepared_operands_beyond_any_memory),
         cmocka_unit_test(views_of_one_buffer_may_interleave),
         cmocka_unit_test(the_default_context_is_one),
         cmocka_unit_test(one_line_calls_compute),

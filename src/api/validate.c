@@ -55,18 +55,22 @@ static int batch_overlaps(const tsr_problem *p, const tsr_operand *d)
     return !(d->batch_stride >= p->n && tsr_mul_size(p->batch - 1, d->batch_stride, &span) && span <= d->ld - p->n);
 }
 
+/* Offsets in bytes are 64-bit numbers, also those of a matrix without elements. */
 static tsr_status check_span(const tsr_problem *p, char which, const tsr_operand *operand)
 {
-    long long rows, columns, elements, batches, bytes;
+    long long rows, columns, bytes, elements = 0, batches = 0;
+    const long long element_bytes = (long long)tsr_dtype_bytes(operand->dtype);
     tsr_stored_shape(p, which, &rows, &columns);
-    if (rows == 0 || columns == 0 || p->batch == 0)
-        return TSR_OK;
-    if (!tsr_mul_size(rows - 1, operand->ld, &elements) || !tsr_add_size(elements, columns, &elements) ||
-        !tsr_mul_size(p->batch - 1, operand->batch_stride, &batches) || !tsr_add_size(elements, batches, &elements) ||
-        !tsr_mul_size(elements, (long long)tsr_dtype_bytes(operand->dtype), &bytes))
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%c spans more than 2^63 - 1 bytes (%lld rows, ld%c = %lld)",
-                        which - 'a' + 'A', rows, which, (long long)operand->ld);
-    return TSR_OK;
+    const int is_empty = rows == 0 || columns == 0 || p->batch == 0;
+    int fits =
+        tsr_mul_size(operand->ld, element_bytes, &bytes) && tsr_mul_size(operand->batch_stride, element_bytes, &bytes);
+    if (fits && !is_empty)
+        fits = tsr_mul_size(rows - 1, operand->ld, &elements) && tsr_add_size(elements, columns, &elements) &&
+               tsr_mul_size(p->batch - 1, operand->batch_stride, &batches) &&
+               tsr_add_size(elements, batches, &elements) && tsr_mul_size(elements, element_bytes, &bytes);
+    return fits ? TSR_OK
+                : tsr_fail(TSR_INVALID_ARGUMENT, "%c spans more than 2^63 - 1 bytes (%lld rows, ld%c = %lld)",
+                           which - 'a' + 'A', rows, which, (long long)operand->ld);
 }
 
 static tsr_status check_operand(tsr_problem *p, char which, tsr_operand *operand)

@@ -1,6 +1,7 @@
 #include "core/memory.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 void *tsr_alloc(const tsr_allocator *allocator, size_t align, size_t bytes)
@@ -9,6 +10,8 @@ void *tsr_alloc(const tsr_allocator *allocator, size_t align, size_t bytes)
         align = sizeof(void *);
     if (bytes == 0)
         bytes = 1;
+    if (bytes > PTRDIFF_MAX) /* a size that did not fit 64 bits, say */
+        return NULL;
     if (allocator && allocator->alloc)
         return allocator->alloc(align, bytes, allocator->user);
     void *pointer = NULL;

@@ -30,17 +30,24 @@ static long long copies(const operand *o, const tsr_problem *problem)
     return o->as->batch_stride == 0 && problem->batch > 1 ? 1 : problem->batch;
 }
 
+/* More than there can be if it does not fit: panels may be much wider than what they hold. */
+static size_t times(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
 static size_t bytes_of_one(const tsr_problem *problem, tsr_dtype dtype, const operand *o)
 {
     if (is_tiles(problem))
-        return (size_t)tsr_round_up(o->span, o->width) * (size_t)problem->k * (size_t)tsr_wide_bytes(dtype);
-    return (size_t)o->span * (size_t)problem->k * tsr_dtype_bytes(dtype);
+        return times(times((size_t)tsr_round_up(o->span, o->width), (size_t)problem->k), (size_t)tsr_wide_bytes(dtype));
+    return times(times((size_t)o->span, (size_t)problem->k), tsr_dtype_bytes(dtype));
 }
 
 size_t tsr_packed_bytes(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which)
 {
     const operand o = operand_of(tsr_tiles_of(isa, dtype), problem, which);
-    const size_t bytes = (size_t)copies(&o, problem) * bytes_of_one(problem, dtype, &o);
+    const size_t bytes = times((size_t)copies(&o, problem), bytes_of_one(problem, dtype, &o));
     return bytes ? bytes : 1; /* 0 would say that there is no packed form; no elements need no memory */
 }
 

@@ -9,6 +9,7 @@
 #define LONG_ROW_BYTES  1024
 #define COPY_ALIGN      256 /* of each copy's base */
 #define CTAS_PER_SM     8
+#define MOST_BYTES      ((size_t)1 << 60) /* beyond any memory; sums of a few fit 64 bits */
 #define CHUNKS_PER_WARP 32
 
 long long tsr_row_align_bytes(const tsr_row *row, const tsr_problem *problem, char which)
@@ -53,8 +54,12 @@ size_t tsr_padded_bytes(const tsr_problem *padded, char which)
     tsr_stored_shape(padded, which, &rows, &columns);
     /* The last row to its padded end: the copy is written in whole chunks. */
     const long long problems = operand->batch_stride == 0 ? 1 : padded->batch;
-    const size_t bytes = (size_t)(rows * operand->ld * problems) * tsr_dtype_bytes(operand->dtype);
-    return (bytes + COPY_ALIGN - 1) / COPY_ALIGN * COPY_ALIGN;
+    const double bytes =
+        (double)rows * (double)operand->ld * (double)problems * (double)tsr_dtype_bytes(operand->dtype);
+    if (bytes > MOST_BYTES)
+        return MOST_BYTES;
+    const size_t whole = (size_t)(rows * operand->ld * problems) * tsr_dtype_bytes(operand->dtype);
+    return (whole + COPY_ALIGN - 1) / COPY_ALIGN * COPY_ALIGN;
 }
 
 /* Without what lies between rows, as in a slice of a wider matrix. */
