@@ -71,7 +71,7 @@ expect 1 "tessera run: F.npy is 3 x 6; the product is 33 x 70" run A.npy B.npy -
 
 # Kernels and devices that cannot.
 expect 1 "*" run A.npy B.npy -o none.npy --kernel tiled --device cpu
-succeeds grep -q "^tessera run: no kernel runs f32 x f32 -> f32 on cpu; nearest: " err
+succeeds grep -q "^tessera run: kernel \"tiled\" does not run f32 x f32 -> f32 on cpu; nearest: " err
 expect 1 "*" run A.npy B.npy -o none.npy --device cuda:99
 succeeds grep -q "^tessera run: ." err
 

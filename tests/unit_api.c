@@ -207,9 +207,9 @@ static const bad_desc bad_descs[] = {
     {huge_batch, TSR_INVALID_ARGUMENT, "B spans more than 2^63 - 1 bytes"},
     {huge_empty, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes (0 rows, lda = 9223372036854775807)"},
     {huge_k, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes"},
-    {cuda_kernel, TSR_UNSUPPORTED, "nearest: tiled_f32"},
+    {cuda_kernel, TSR_UNSUPPORTED, "kernel \"tiled\" does not run f32 x f32 -> f32 on cpu; nearest: tiled_f32"},
     {fp8, TSR_UNSUPPORTED, "no kernel runs e4m3 x e4m3 -> bf16 on cpu"},
-    {tf32, TSR_UNSUPPORTED, "no kernel runs f32 x f32 -> f32 on cpu"},
+    {tf32, TSR_UNSUPPORTED, "no kernel runs f32 x f32 -> f32 in tf32 on cpu"},
 };
 
 static void descriptors_refuse_each_broken_rule(void **state)

@@ -50,10 +50,12 @@ static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *
     for (size_t i = 1; i < count; i++)
         if (nearness(&choices[i], problem) > nearness(nearest, problem))
             nearest = &choices[i];
-    return tsr_fail(TSR_UNSUPPORTED, "no kernel runs %s x %s -> %s on %s; nearest: %s: %s",
-                    tsr_dtype_name(problem->a.dtype), tsr_dtype_name(problem->b.dtype),
-                    tsr_dtype_name(problem->d.dtype), nearest->target->device.id, nearest->row->instance,
-                    nearest->reason);
+    return tsr_fail(TSR_UNSUPPORTED, "%s%.60s%s %s x %s -> %s%s on %s; nearest: %s: %s",
+                    problem->kernel ? "kernel \"" : "no kernel runs", problem->kernel ? problem->kernel : "",
+                    problem->kernel ? "\" does not run" : "", tsr_dtype_name(problem->a.dtype),
+                    tsr_dtype_name(problem->b.dtype), tsr_dtype_name(problem->d.dtype),
+                    problem->compute == TSR_COMPUTE_TF32 ? " in tf32" : "", nearest->target->device.id,
+                    nearest->row->instance, nearest->reason);
 }
 
 tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, unsigned pads, const tsr_device *device)
