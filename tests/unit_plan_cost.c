@@ -189,8 +189,9 @@ static void cpu_rows_never_tie(void **state)
     for (int at = 0; at < 6 * 6 * 7; at++) {
         tsr_problem p = describe(&(measured){NULL, TSR_F64, sizes[at % 6], sizes[at / 6 % 6], 0, 0});
         p.k = at / 36 ? sizes[at / 36 - 1] : 0;
-        for (double bandwidth = 1e6; bandwidth < 1e13; bandwidth *= 10)
-            for (double flops = 1e6; flops < 1e14; flops *= 100) {
+        for (int tens = 6; tens < 13; tens++)
+            for (int more = 6; more < 14; more += 2) {
+                const double bandwidth = pow(10, tens), flops = pow(10, more);
                 const tsr_device device = {.kind = TSR_DEVICE_CPU,
                                            .threads = 1,
                                            .peak_flops_f32 = flops,
