@@ -523,7 +523,7 @@ static void see_slot(void *job, int64_t index, int slot)
  * one for four gets two; when all have gone, it gets helpers again. */
 static void test_pool_counts_callers(void **state)
 {
-    enum { TASKS = 40 };
+    enum { TASKS = 120 };
     (void)state;
     tsr_pool pool;
     tsr_pool_init(&pool);
