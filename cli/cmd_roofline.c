@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/roofline.h"
 #include "lab/bench.h"
+#include "lab/paper.h"
 #include "lab/stats.h"
 
 enum { FORMAT_TABLE, FORMAT_SVG, FORMAT_HTML, QUICK_ROUNDS = 5 };
@@ -117,6 +118,37 @@ static tsr_gemm_desc desc_of(const session *s, const char *kernel, int64_t size)
     return desc;
 }
 
+static const char *name_of(const char *instance)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (strcmp(info.instance, instance) == 0)
+            return info.name;
+    return "";
+}
+
+/* 0 if the GPU has no use for the kernel, with the reason. */
+static int runs_there(const session *s, const char *kernel, int64_t size, char *why, size_t why_bytes)
+{
+    enum { ALLOCATED_ALIGN_BYTES = 256 };
+    tsr_gemm_desc desc = desc_of(s, kernel, size);
+    tsr_operand *const operands[] = {&desc.a, &desc.b, &desc.c, &desc.d};
+    lab_candidates all;
+    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
+        operands[i]->memory = TSR_DEVICE;
+        operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
+    }
+    const int good = lab_route_on_paper(s->roof.gpu, &desc, &all) == TSR_OK && all.count > 0;
+    const int runs = !good || all.items[0].applicable;
+    for (size_t i = 0; good && !runs && i < all.count; i++)
+        if (strcmp(all.items[i].kernel, kernel) == 0 || strcmp(name_of(all.items[i].kernel), kernel) == 0) {
+            snprintf(why, why_bytes, "%s", all.items[i].reason);
+            break;
+        }
+    lab_candidates_free(&all);
+    return runs;
+}
+
 /* ---- measured --------------------------------------------------------------------------------------------------- */
 
 /* "NVIDIA GeForce RTX 3090, graph" is an "rtx3090"; an "A4000" is no "a40". */
@@ -132,15 +164,6 @@ static int is_such(const char *device, const lab_gpu_spec *gpu)
     plain[used] = '\0';
     const char *found = strstr(plain, gpu->id);
     return found && !isdigit((unsigned char)found[strlen(gpu->id)]);
-}
-
-static const char *name_of(const char *instance)
-{
-    tsr_kernel_info info = {.struct_bytes = sizeof info};
-    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
-        if (strcmp(info.instance, instance) == 0)
-            return info.name;
-    return "";
 }
 
 /* The counted instance's record, or the fastest of the same kernel. */
@@ -210,8 +233,16 @@ static int add_points(session *s)
         return cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
                            tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "");
     for (size_t i = 0; i < s->set->sizes.count; i++)
-        for (size_t k = 0; k < kernels && s->roof.count < CLI_ROOF_POINTS; k++)
-            failed += !add_point(s, names[k], s->set->sizes.values[i]);
+        for (size_t k = 0; k < kernels && s->roof.count < CLI_ROOF_POINTS; k++) {
+            char why[160] = "";
+            if (runs_there(s, names[k], s->set->sizes.values[i], why, sizeof why)) {
+                failed += !add_point(s, names[k], s->set->sizes.values[i]);
+            } else if (!is_asked(&s->set->kernels, "all")) { /* asked for by name */
+                cli_progress_clear(s->progress);
+                cli_failure(s->self, "%s does not run on %s: %s", names[k], s->roof.gpu->name, why);
+                failed++;
+            }
+        }
     cli_progress_clear(s->progress);
     return s->roof.count == 0 || (failed && s->set->kernels.count) ? CLI_FAILED : CLI_CONTINUE;
 }
