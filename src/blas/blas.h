@@ -2,6 +2,8 @@
 #ifndef TSR_BLAS_BLAS_H
 #define TSR_BLAS_BLAS_H
 
+#include <stdatomic.h>
+
 #include "tessera.h"
 
 #define TSR_BLAS_EXPORT __attribute__((visibility("default")))
@@ -76,7 +78,7 @@ void tsr_blas_plain_f64(const tsr_blas_call *call);
 int tsr_blas_log_calls(void);
 void tsr_blas_log_call(const tsr_blas_call *call, const char *how, double ns);
 void tsr_blas_log_wrong(const char *name, int info);
-/* What is worth telling though nothing failed, once: on stderr. */
-void tsr_blas_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What is worth telling though nothing failed, once for each `told`: on stderr. */
+void tsr_blas_tell(atomic_flag *told, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

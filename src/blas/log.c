@@ -15,7 +15,6 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int log_fd = -1;
 static atomic_int known; /* 0: the environment was not read yet; 1: no log; 2: log */
-static atomic_flag told = ATOMIC_FLAG_INIT;
 
 /* `word` among the words of `list`, which commas separate. */
 static int has_word(const char *list, const char *word)
@@ -32,11 +31,12 @@ static int has_word(const char *list, const char *word)
 
 static void open_log(void)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     if (has_word(getenv("TESSERA_LOG"), "calls")) {
         const char *path = getenv("TESSERA_LOG_FILE");
         log_fd = path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : STDERR_FILENO;
         if (log_fd < 0)
-            tsr_blas_tell("TESSERA_LOG_FILE = %s cannot be written; calls are not logged", path);
+            tsr_blas_tell(&told, "TESSERA_LOG_FILE = %s cannot be written; calls are not logged", path);
     }
     atomic_store_explicit(&known, log_fd >= 0 ? 2 : 1, memory_order_release);
 }
@@ -102,11 +102,11 @@ void tsr_blas_log_wrong(const char *name, int info)
         write_line(line, snprintf(line, sizeof line, "tessera-call %s info=%d pid=%ld\n", name, info, (long)getpid()));
 }
 
-void tsr_blas_tell(const char *format, ...)
+void tsr_blas_tell(atomic_flag *told, const char *format, ...)
 {
     char text[700];
     va_list list;
-    if (atomic_flag_test_and_set(&told))
+    if (atomic_flag_test_and_set(told))
         return;
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);

@@ -81,6 +81,7 @@ static tsr_status run_default(tsr_context *context, const tsr_blas_call *call)
 /* How it went, if not as routed, is said in *how. */
 static tsr_status run_library(const tsr_blas_call *call, const char **how)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     tsr_context *context = NULL;
     if (!atomic_load(&no_default)) {
         tsr_status status = tsr_default_context(&context);
@@ -88,7 +89,7 @@ static tsr_status run_library(const tsr_blas_call *call, const char **how)
             atomic_store(&no_default, 1);
         else if (status == TSR_OK && ((status = run_default(context, call)) == TSR_OK || is_about_arguments(status)))
             return status;
-        tsr_blas_tell("%s: %s; using the CPU", tsr_status_text(status), tsr_last_error());
+        tsr_blas_tell(&told, "%s: %s; using the CPU", tsr_status_text(status), tsr_last_error());
     }
     *how = "cpu-after-failure";
     pthread_once(&cpu_once, open_cpu);

@@ -83,6 +83,9 @@ product TESSERA_LOG=call -- 50
 product TESSERA_LOG_FILE=/nonexistent/calls -- 50
 says '^50 50 ' out
 says '^libtessera_blas: TESSERA_LOG_FILE = /nonexistent/calls cannot be written; calls are not logged' err
+product TESSERA_LOG_FILE=/nonexistent/calls TESSERA_DEVICE=gpu -- 50
+says '^50 50 ' out
+[ "$(wc -l <err)" = 2 ] || die "one trouble hides the other: $(cat err)"
 for stride in 900 -900; do
     product TESSERA_DEVICE=cpu -- 30 batch $stride
     says '^30 30 ' out
