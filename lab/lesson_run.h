@@ -47,4 +47,7 @@ typedef struct lesson_run {
 /* Steps and products from the traces. */
 tsr_status lab_lesson_digest(const lesson_run *run, lab_lesson *out);
 
+/* Numbers stages, which barriers end, from 0 without those in which nothing happens, and groups them to phases. */
+tsr_status lab_lesson_find_phases(lab_lesson *lesson);
+
 #endif
