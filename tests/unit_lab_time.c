@@ -214,7 +214,7 @@ static void few_ctas_stand_for_all(void **unused)
     check_line("warptile_f32_16x128_a1", TSR_F32, 50, 300, 300, 0.05);
     check_line("double_buffered_f32_s3_a4", TSR_F32, 264, 132, 264, 1e-9);
     check_line("mma_bf16_64x64_a8", TSR_BF16, 200, 136, 520, 0.01);
-    check_line("mma_bf16_64x64_a8", TSR_BF16, 64, 64, 64, 1e-9); /* one tile; K is short already */
+    check_line("mma_bf16_64x64_a8", TSR_BF16, 64, 64, 64, 1e-9);    /* one tile; K is short already */
     check_line("mma_bf16_64x64_a8", TSR_BF16, 200, 136, 523, 0.01); /* A's rows are padded first */
     check_line("wmma_bf16_a1", TSR_BF16, 150, 131, 270, 0.05);
 }
