@@ -16,8 +16,8 @@
 
 enum { LINE = 16384 };
 
-/* Of kernels that cannot be counted by few CTAs; and of the part of others' launches that caches are followed in. */
-static const lab_count_options options = {.sample_ctas = 2, .follow_products = 5e7, .is_quick = 1};
+/* Of kernels that cannot be counted by few CTAs. */
+static const lab_count_options options = {.sample_ctas = 2, .is_quick = 1};
 
 static void print_pair(const lab_pair *pair)
 {
@@ -33,8 +33,11 @@ static int count(lab_pair *pair)
     const tsr_gemm_desc desc = lab_pair_desc(pair);
     tsr_status status = lab_count_line(&desc, &options, &pair->counters);
     /* The model asks caches only how long plain loads wait, and what DRAM must deliver, which operands tell as well. */
-    if (status == TSR_OK && pair->counters.waits > 0 && pair->counters.bulk_load.sectors == 0)
-        status = lab_count_caches(&desc, &options, &pair->counters);
+    if (status == TSR_OK && pair->counters.waits > 0 && pair->counters.bulk_load.sectors == 0) {
+        lab_count_options follow = options;
+        follow.follow_products = pair->counters.tensor_flops > 0 ? 5e7 : 0; /* there are hundreds of those pairs */
+        status = lab_count_caches(&desc, &follow, &pair->counters);
+    }
     if (status != TSR_OK) {
         fprintf(stderr, "time_model: %s %" PRId64 " x %" PRId64 " x %" PRId64 ": %s\n", pair->kernel, pair->m, pair->n,
                 pair->k, tsr_last_error());
