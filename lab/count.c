@@ -7,6 +7,7 @@
 #include "core/device_code.h"
 #include "core/error.h"
 #include "lab/count_cta.h"
+#include "lab/count_kinds.h"
 #include "lab/count_run.h"
 #include "lab/machine_code.h"
 #include "lab/occupancy.h"
@@ -19,8 +20,10 @@ typedef struct counting {
     pthread_mutex_t lock;
     long long ctas;                 /* of the launch */
     const unsigned char *is_wanted; /* of each; NULL: all */
+    const lab_cta_kinds *kinds;     /* NULL: all count alike */
     lab_counters sum;
     long long counted;
+    double weight;                         /* of those that were counted */
     long long sm_first, sm_step, sm_count; /* CTAs that one SM holds at once: number of the first, and how far apart */
     lab_stream *streams[LAB_SM_CTAS];
     double sectors_squared, wavefronts_squared; /* sums over CTAs */
@@ -86,6 +89,11 @@ static void see_barrier(void *state)
     lab_cta_count_barrier(state);
 }
 
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
 static double wavefronts_of(const lab_counters *sum)
 {
     return sum->shared_load.wavefronts + sum->shared_store.wavefronts + sum->copy_shared.wavefronts;
@@ -98,8 +106,12 @@ static void end_cta(void *user, void *state)
     lab_cta_count_end(count);
     const double sectors = lab_counters_sectors(&count->sum), wavefronts = wavefronts_of(&count->sum);
     pthread_mutex_lock(&c->lock);
-    lab_counters_add(&c->sum, &count->sum, 1);
-    c->counted++;
+    const double weight = c->kinds ? lab_cta_kinds_weight(c->kinds, count->sum.store.bytes) : 1;
+    lab_counters_add(&c->sum, &count->sum, weight);
+    c->weight += weight;
+    c->sum.most_cut_copies = larger(c->sum.most_cut_copies, count->sum.cut_copies);
+    c->sum.most_store_branches = larger(c->sum.most_store_branches, count->sum.store_branches);
+    c->counted += weight > 0;
     c->sectors_squared += sectors * sectors;
     c->wavefronts_squared += wavefronts * wavefronts;
     if (count->stream) {
@@ -177,11 +189,20 @@ tsr_status lab_run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr
     return status;
 }
 
+double lab_prepared_bytes(const tsr_planned *plan)
+{
+    double bytes = 0;
+    for (int i = 0; i < 2; i++)
+        if (plan->pads & (i == 0 ? TSR_PAD_A : TSR_PAD_B))
+            bytes += 2 * (double)tsr_padded_bytes(&plan->padded_problem, i == 0 ? 'a' : 'b');
+    return bytes;
+}
+
 static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
 {
     const tsr_row *row = tsr_plan_main(&plan->planned)->row;
     const lab_machine_code *code = lab_machine_code_of(row->instance);
-    *out = (lab_counters){.ctas = c->ctas,
+    *out = (lab_counters){.ctas = c->kinds ? c->kinds->ctas : c->ctas,
                           .threads = row->threads_x * row->threads_y,
                           .shared_bytes = row->smem_bytes,
                           .registers = registers_of(row->instance),
@@ -189,9 +210,13 @@ static void describe(const tsr_plan *plan, const counting *c, lab_counters *out)
                           .sample_error =
                               relative_error(lab_counters_sectors(&c->sum), c->sectors_squared, c->counted, c->ctas)};
     const double wavefront_error = relative_error(wavefronts_of(&c->sum), c->wavefronts_squared, c->counted, c->ctas);
-    out->sample_error = wavefront_error > out->sample_error ? wavefront_error : out->sample_error;
+    out->sample_error = larger(out->sample_error, wavefront_error);
+    out->sample_error = c->kinds ? 0 : out->sample_error; /* not known: one of each kind was counted */
     strncpy(out->instance, row->instance, sizeof out->instance - 1);
-    lab_counters_add(out, &c->sum, (double)c->ctas / (double)(c->counted ? c->counted : 1));
+    lab_counters_add(out, &c->sum, (double)out->ctas / (c->weight > 0 ? c->weight : 1));
+    out->most_cut_copies = c->sum.most_cut_copies;
+    out->most_store_branches = c->sum.most_store_branches;
+    out->prepared_bytes = lab_prepared_bytes(&plan->planned);
     out->has_machine_code = code != NULL;
     if (code)
         lab_machine_code_apply(code, out);
@@ -215,10 +240,17 @@ static tsr_status run_l1(const counting *c, const lab_gpu_spec *gpu, lab_counter
     return TSR_OK;
 }
 
-static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const lab_count_options *options,
-                             lab_counters *out)
+/* CTAs of a cluster in the launch that makes the product. */
+static int cluster_of(const tsr_plan *plan)
 {
-    counting c = {.lock = PTHREAD_MUTEX_INITIALIZER, .sm_step = 1};
+    const tsr_step *step = tsr_plan_main(&plan->planned);
+    return step->work.cluster > 0 ? step->work.cluster : tsr_row_cluster(step->row);
+}
+
+static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const lab_count_options *options,
+                             const lab_cta_kinds *kinds, lab_counters *out)
+{
+    counting c = {.lock = PTHREAD_MUTEX_INITIALIZER, .sm_step = 1, .kinds = kinds};
     tsr_emu_watcher watcher = {.user = &c,
                                .code = lab_watched_find,
                                .select = see_cta, /* first only to learn how many CTAs there are */
@@ -226,7 +258,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
                                .event = see_event,
                                .barrier = see_barrier,
                                .end = end_cta};
-    const int cluster = tsr_row_cluster(tsr_plan_main(&plan->planned)->row);
+    const int cluster = cluster_of(plan);
     tsr_status status = lab_run_watched(plan, set, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
     unsigned char *chosen = NULL;
@@ -243,6 +275,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
         status = lab_run_watched(plan, set, &watcher);
     free(chosen);
     c.counted *= cluster;
+    c.weight *= cluster;
     if (status == TSR_OK) {
         describe(plan, &c, out);
         status = run_l1(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), out);
@@ -252,32 +285,46 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
     return status;
 }
 
-tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out)
+tsr_status lab_count_caches(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *counters)
 {
-    const lab_count_options all = {0};
+    const double most = options->follow_products > 0 ? options->follow_products : 1.5e8;
+    tsr_context *context = NULL;
+    tsr_gemm_desc same = lab_aligned_desc(desc);
+    same.kernel = counters->instance;
+    tsr_status status = tsr_context_create("emu", NULL, &context);
+    if (status == TSR_OK)
+        status = lab_count_waves(context, &same, options->gpu ? options->gpu : lab_gpu_spec_at(0), most,
+                                 options->seed + 1, counters);
+    tsr_context_destroy(context);
+    return status;
+}
+
+tsr_status lab_count_kinds(const tsr_gemm_desc *desc, const lab_count_options *options, const lab_cta_kinds *kinds,
+                           lab_counters *out)
+{
     tsr_context *context = NULL;
     tsr_plan *plan = NULL;
     lab_operands operands = {0};
     const tsr_gemm_desc aligned = lab_aligned_desc(desc);
-    options = options ? options : &all;
-    desc = &aligned;
     tsr_status status = tsr_context_create("emu", NULL, &context);
     if (status == TSR_OK)
-        status = tsr_plan_create(context, desc, &plan);
+        status = tsr_plan_create(context, &aligned, &plan);
     if (status == TSR_OK)
-        status = lab_operands_create(context, desc, 0, options->seed + 1, &operands);
+        status = lab_operands_create(context, &aligned, 0, options->seed + 1, &operands);
     if (status == TSR_OK)
-        status = count_plan(plan, &operands.sets[0], options, out);
+        status = count_plan(plan, &operands.sets[0], options, kinds, out);
     const int is_alone = status == TSR_OK && tsr_plan_workspace_bytes(plan) == 0 && plan->planned.step_count == 1 &&
-                         tsr_row_cluster(tsr_plan_main(&plan->planned)->row) == 1;
+                         cluster_of(plan) == 1;
     lab_operands_free(&operands);
     tsr_plan_release(plan);
-    if (is_alone && out->bulk_load.sectors == 0 && !options->is_quick) {
-        tsr_gemm_desc same = *desc;
-        same.kernel = out->instance;
-        status = lab_count_waves(context, &same, options->gpu ? options->gpu : lab_gpu_spec_at(0), 1.5e8,
-                                 options->seed + 1, out);
-    }
     tsr_context_destroy(context);
+    if (is_alone && out->bulk_load.sectors == 0 && !options->is_quick)
+        status = lab_count_caches(desc, options, out);
     return status;
+}
+
+tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out)
+{
+    const lab_count_options all = {0};
+    return lab_count_kinds(desc, options ? options : &all, NULL, out);
 }

@@ -184,9 +184,69 @@ static void note_load(lab_cta_count *count, const tsr_watch_event *event)
     count->loads = count->warp_loads > count->loads ? count->warp_loads : count->loads;
 }
 
+static void add_of_warp(lab_of_warp *of, unsigned warp, unsigned amount)
+{
+    if (of->warp != warp) {
+        of->warp = warp;
+        of->count = 0;
+    }
+    of->count += amount;
+    of->most = of->count > of->most ? of->count : of->most;
+}
+
+/* The warp that did most; all start anew. */
+static double take_most(lab_of_warp *of)
+{
+    const double most = of->most;
+    of->count = of->most = 0;
+    return most;
+}
+
+/* Conditions between this instruction and the one before. */
+static unsigned branches_before(lab_cta_count *count, const tsr_watch_event *event)
+{
+    const unsigned long since = event->stretch - count->last_stretch;
+    const int is_first = count->last_warp != event->warp || count->last_stretch == 0;
+    count->last_warp = event->warp;
+    count->last_stretch = event->stretch;
+    return is_first ? 0 : (unsigned)since;
+}
+
+/* The warp has started all of its copies: if one of a tile was cut, all of the tile went the way of those at edges. */
+static void end_copies(lab_cta_count *count)
+{
+    lab_copies *const c = &count->copies;
+    for (unsigned i = 0; i < c->used; i++)
+        add_of_warp(&count->cut_copies, c->warp, c->is_cut[i] ? c->count[i] : 0);
+    c->used = 0;
+}
+
+static void note_copy(lab_cta_count *count, const tsr_watch_event *event)
+{
+    lab_copies *const c = &count->copies;
+    unsigned i = 0;
+    if (c->warp != event->warp)
+        end_copies(count);
+    c->warp = event->warp;
+    while (i < c->used && c->place[i] != event->place)
+        i++;
+    if (i == LAB_PLACES)
+        return;
+    if (i == c->used) {
+        c->place[i] = event->place;
+        c->count[i] = 0;
+        c->is_cut[i] = 0;
+        c->used++;
+    }
+    c->count[i]++;
+    for (uint32_t rest = event->lanes; rest; rest &= rest - 1)
+        c->is_cut[i] |= event->address[__builtin_ctz(rest)] == 0;
+}
+
 void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
 {
     lab_counters *const sum = &count->sum;
+    const unsigned branches = branches_before(count, event);
     switch (event->kind) {
     case TSR_WATCH_GLOBAL_LOAD:
         add_to_l1(count, &sum->load, event, LAB_TOUCH_LOAD);
@@ -194,6 +254,7 @@ void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
         break;
     case TSR_WATCH_GLOBAL_STORE:
         add_to_l1(count, &sum->store, event, LAB_TOUCH_STORE);
+        add_of_warp(&count->store_branches, event->warp, branches);
         if (event->bytes == 16)
             add_global(count, &sum->wide_store, event);
         break;
@@ -212,6 +273,7 @@ void lab_cta_count_event(lab_cta_count *count, const tsr_watch_event *event)
         break;
     case TSR_WATCH_COPY:
         add_copy(count, event);
+        note_copy(count, event);
         break;
     case TSR_WATCH_BULK_LOAD:
         add_bulk(count, &sum->bulk_load, event);
@@ -244,6 +306,10 @@ void lab_cta_count_barrier(lab_cta_count *count)
     const long long waits = (count->loads + AT_ONCE - 1) / AT_ONCE;
     count->sum.waits += (double)waits;
     count->sum.load_stores += count->loads > 0 ? count->stores : 0;
+    end_copies(count);
+    count->sum.cut_copies += take_most(&count->cut_copies);
+    count->sum.store_branches += take_most(&count->store_branches);
+    count->last_stretch = 0;
     count->loads = count->warp_loads = 0;
     count->stores = count->warp_stores = 0;
 }
@@ -274,6 +340,8 @@ void lab_counters_add(lab_counters *to, const lab_counters *from, double scale)
     to->tensor_shared_bytes += scale * from->tensor_shared_bytes;
     to->barriers += scale * from->barriers;
     to->waits += scale * from->waits;
+    to->cut_copies += scale * from->cut_copies;
+    to->store_branches += scale * from->store_branches;
     to->load_stores += scale * from->load_stores;
     add_traffic(&to->load, &from->load, scale);
     add_traffic(&to->store, &from->store, scale);

@@ -2,6 +2,7 @@
 
 #include "api/context.h"
 #include "lab/count_cta.h"
+#include "lab/count_kinds.h"
 #include "lab/count_run.h"
 
 /* Long enough for any kernel's pipeline to fill, and for its loop to be most of it. */
@@ -12,9 +13,15 @@ static int64_t at_most(int64_t value, int64_t most)
     return value < most ? value : most;
 }
 
-/* The instance that the problem gets, and, where its CTAs need each other, so that no few of them can be run, how many
- * they are; else 0. */
-static tsr_status look_at(const tsr_gemm_desc *desc, const char **instance, long long *all)
+/* How the problem is run. */
+typedef struct outlook {
+    const tsr_row *row;
+    long long all; /* where CTAs need each other, so that no few of them can be run: how many they are; else 0 */
+    double prepared_bytes;
+    int64_t lda, ldb; /* as the product sees them, after steps that pad rows */
+} outlook;
+
+static tsr_status look_at(const tsr_gemm_desc *desc, outlook *out)
 {
     tsr_context *context = NULL;
     tsr_plan *plan = NULL;
@@ -23,8 +30,12 @@ static tsr_status look_at(const tsr_gemm_desc *desc, const char **instance, long
         status = tsr_plan_create(context, desc, &plan);
     if (status == TSR_OK) {
         const tsr_step *step = tsr_plan_main(&plan->planned);
-        *instance = step->row->instance;
-        *all = tsr_plan_workspace_bytes(plan) > 0 ? step->work.grid.x * step->work.grid.y * step->work.grid.z : 0;
+        *out = (outlook){.row = step->row,
+                         .prepared_bytes = lab_prepared_bytes(&plan->planned),
+                         .lda = plan->planned.padded_problem.a.ld,
+                         .ldb = plan->planned.padded_problem.b.ld};
+        if (tsr_plan_workspace_bytes(plan) > 0)
+            out->all = step->work.grid.x * step->work.grid.y * step->work.grid.z;
     }
     tsr_plan_release(plan);
     tsr_context_destroy(context);
@@ -48,6 +59,17 @@ static void combine(const lab_counters *a, double x, const lab_counters *b, doub
     memcpy(out->instance, a->instance, sizeof out->instance);
     lab_counters_add(out, a, x);
     lab_counters_add(out, b, y);
+    out->most_cut_copies = x * a->most_cut_copies + y * b->most_cut_copies;
+    out->most_store_branches = x * a->most_store_branches + y * b->most_store_branches;
+}
+
+/* The same problem with a short K, rows as far apart as they were. */
+static tsr_gemm_desc shortened(const tsr_gemm_desc *desc)
+{
+    tsr_gemm_desc with = lab_aligned_desc(desc);
+    with.a.ld = with.a.ld ? with.a.ld : with.a.trans == TSR_T ? desc->m : desc->k;
+    with.b.ld = with.b.ld ? with.b.ld : with.b.trans == TSR_T ? desc->k : desc->n;
+    return with;
 }
 
 tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_counters *out)
@@ -55,16 +77,16 @@ tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, l
     const lab_count_options options = {.gpu = gpu, .sample_ctas = 1, .seed = 1, .is_quick = 1};
     tsr_gemm_desc with = lab_aligned_desc(desc);
     lab_counters one, two;
-    long long all = 0;
-    tsr_status status = look_at(&with, &with.kernel, &all);
+    outlook look;
+    tsr_status status = look_at(&with, &look);
     if (status != TSR_OK)
         return status;
-    const int64_t k = all ? SHORTEST_K : SHORT_K;
+    with.kernel = look.row->instance;
+    const int64_t k = look.all ? SHORTEST_K : SHORT_K;
     if (desc->k <= 2 * k)
         return lab_count(desc, &options, out);
-    with.a.ld = with.a.ld ? with.a.ld : with.a.trans == TSR_T ? desc->m : desc->k; /* rows as far apart as they were */
-    with.b.ld = with.b.ld ? with.b.ld : with.b.trans == TSR_T ? desc->k : desc->n;
-    if (all) {
+    with = shortened(&with);
+    if (look.all) {
         with.m = at_most(desc->m, MOST_ROWS);
         with.n = at_most(desc->n, MOST_ROWS);
     }
@@ -79,6 +101,44 @@ tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, l
     const double along = (double)(desc->k - k) / (double)k;
     const double larger = (double)desc->m / (double)with.m * ((double)desc->n / (double)with.n);
     combine(&two, larger * along, &one, larger * (1 - along), out);
-    out->ctas = all ? all : out->ctas;
+    out->ctas = look.all ? look.all : out->ctas;
+    out->prepared_bytes = look.prepared_bytes;
     return TSR_OK;
+}
+
+tsr_status lab_count_line(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out)
+{
+    enum { STEP = 64 }; /* of K: a multiple of what any kernel's loop takes */
+    lab_counters one, two;
+    lab_cta_kinds kinds;
+    outlook look;
+    lab_count_options quick = *options;
+    tsr_gemm_desc with = shortened(desc), small;
+    const int64_t k = STEP + desc->k % STEP;
+    tsr_status status = look_at(&with, &look);
+    if (status != TSR_OK)
+        return status;
+    with.kernel = look.row->instance;
+    with.a.ld = look.lda; /* the copies' where rows are padded first: those steps are not counted */
+    with.b.ld = look.ldb;
+    with.a.align_bytes = with.b.align_bytes = 0;
+    if (look.all || !lab_cta_kinds_of(look.row, &with, &small, &kinds))
+        return lab_count(desc, options, out);
+    quick.is_quick = 1;
+    quick.sample_ctas = 0;
+    small.k = desc->k <= k + STEP ? desc->k : k;
+    status = lab_count_kinds(&small, &quick, &kinds, &one);
+    if (status != TSR_OK)
+        return status;
+    *out = one;
+    if (small.k < desc->k) {
+        small.k = k + STEP;
+        status = lab_count_kinds(&small, &quick, &kinds, &two);
+        if (status != TSR_OK)
+            return status;
+        const double along = (double)(desc->k - k) / STEP;
+        combine(&two, along, &one, 1 - along, out);
+    }
+    out->prepared_bytes = look.prepared_bytes;
+    return options->is_quick ? TSR_OK : lab_count_caches(&with, options, out);
 }

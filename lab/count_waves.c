@@ -94,15 +94,24 @@ static unsigned loads_at_once(const lab_counters *c)
     return c->waits > 0 ? (unsigned)lround(c->load.requests / warps / (c->waits / (double)c->ctas)) : 0;
 }
 
-static void report(const lab_hierarchy_result *found, double along_k, lab_counters *out)
+/* Of the later pieces of stores that the compiler split, which come right after each other, those that hit: all where
+ * two warps share the SM's four schedulers. */
+static double pieces_that_hit(const lab_counters *c, const lab_hierarchy_options *options)
 {
+    enum { ALONE = 2 };
+    return options->warps <= ALONE ? 1
+                                   : lab_parts_that_hit(lab_ctas_side_by_side(c->ctas, options->held, options->gpu));
+}
+
+static void report(const lab_hierarchy_result *found, const lab_hierarchy_options *options, lab_counters *out)
+{
+    const double along_k = 1 / options->share;
     const double waits = found->waits[LAB_WAIT_L1] + found->waits[LAB_WAIT_L2] + found->waits[LAB_WAIT_DRAM];
     out->dram_waits = waits > 0 ? found->waits[LAB_WAIT_DRAM] / waits : 0;
     out->l2_waits = waits > 0 ? found->waits[LAB_WAIT_L2] / waits : 0;
     const double loads = found->load_lookups * along_k, load_hits = found->load_hits * along_k;
     const double all = loads + found->store_lookups + out->split_store_sectors + out->copy_line_pairs;
-    /* Stores that the compiler split come in parts, too. */
-    const double store_hits = found->store_hits + LAB_PARTS_THAT_HIT * out->split_store_sectors;
+    const double store_hits = found->store_hits + pieces_that_hit(out, options) * out->split_store_sectors;
     out->l1_hit_rate = all > 0 ? (load_hits + store_hits) / all : 0;
     const double split = found->l2_writes > 0 ? 1 + out->split_store_sectors / found->l2_writes : 1;
     out->l1_load_miss_rate = loads > 0 ? 1 - load_hits / loads : 0;
@@ -171,7 +180,7 @@ tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, cons
     if (status == TSR_OK && !lab_hierarchy_run(r.streams, r.count, &options, &found))
         status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a model of the caches");
     if (status == TSR_OK)
-        report(&found, 1 / options.share, counters);
+        report(&found, &options, counters);
     for (long long i = 0; r.streams && i < r.count; i++)
         lab_stream_free(r.streams[i]);
     free(r.streams);

@@ -71,7 +71,12 @@ typedef struct lab_counters {
     int has_machine_code; /* 1: shared_load_merged and store are as the machine code has them */
     double load_stores;   /* of CTAs: shared stores of the warp that makes most, between barriers with plain loads */
     double waits;         /* of CTAs: how often one waits for plain loads, eight of a warp at a time */
-    /* Of these, how many wait for DRAM, and for L2 alone, 0 to 1, where l2.is_known (lab/hierarchy.h). */
+    /* Of CTAs, the warp that has most of it from barrier to barrier: cp.async of tiles that an edge of the matrix cuts,
+     * and conditions that it comes to before it stores to global memory. */
+    double cut_copies, store_branches;
+    double most_cut_copies, most_store_branches; /* of the CTA with most, of those that were counted */
+    double prepared_bytes; /* that steps before the product read and write: copies of operands with padded rows */
+    /* Of waits, how many are for DRAM, and for L2 alone, 0 to 1, where l2.is_known (lab/hierarchy.h). */
     double dram_waits, l2_waits;
 } lab_counters;
 
@@ -86,6 +91,7 @@ typedef struct lab_count_options {
      * other (those with a workspace) are always run whole. */
     long long sample_ctas;
     unsigned long long seed; /* of the operands; they do not change what is counted */
+    double follow_products;  /* multiply-adds of the part of the launch that the caches are followed in; 0: 1.5e8 */
     int is_quick;            /* 1: one SM's L1 alone is followed, and L2 goes by footprint: for many kernels at once */
 } lab_count_options;
 
@@ -98,5 +104,13 @@ tsr_status lab_count(const tsr_gemm_desc *desc, const lab_count_options *options
  * and those of one SM) and the line through them is followed, which is exact where a kernel does the same for each step
  * of K. Where its CTAs need each other, at most 512 rows and columns of D are counted, and stand for all. */
 tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_counters *out);
+
+/* lab_count for launches that are too large for it, in seconds. Kernels do the same for each step of K, so K is counted
+ * at two short lengths, 64 apart and with the same rest, and the line through both is followed; and CTAs do the same
+ * but for those at edges, so a problem of at most two by two tiles is counted, with the same edges and rows as far
+ * apart. All counters but those of caches come out as of the whole where rows are multiples of 32 bytes; else sectors
+ * are off by as much as tiles differ in how they lie. Kernels whose CTAs are in clusters, need each other or take
+ * several tiles are counted by lab_count, as the options say. */
+tsr_status lab_count_line(const tsr_gemm_desc *desc, const lab_count_options *options, lab_counters *out);
 
 #endif

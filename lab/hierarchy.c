@@ -23,6 +23,7 @@ typedef struct hierarchy {
     int *order;  /* SMs, as they become free */
     uint64_t random;
     unsigned round;
+    double parts_that_hit;
     lab_hierarchy_result sum;
 } hierarchy;
 
@@ -98,7 +99,7 @@ static lab_wait look_up(hierarchy *h, int sm, unsigned since, lab_stream_item it
     const int hit = lab_cache_access(&h->l1[sm], sector, kind != LAB_TOUCH_PAST_L1);
     if (kind == LAB_TOUCH_STORE || kind == LAB_TOUCH_STORE_PART) {
         h->sum.store_lookups++;
-        h->sum.store_hits += kind == LAB_TOUCH_STORE_PART ? LAB_PARTS_THAT_HIT * hit : hit;
+        h->sum.store_hits += kind == LAB_TOUCH_STORE_PART ? h->parts_that_hit * hit : hit;
         write_l2(h, partition_of_sm(h, sm), sector);
         return LAB_WAIT_L1;
     }
@@ -244,10 +245,18 @@ static void drop(hierarchy *h)
     free(h->order);
 }
 
+long long lab_ctas_side_by_side(long long ctas, long long held, const lab_gpu_spec *gpu)
+{
+    const long long of_an_sm = (ctas + gpu->sms - 1) / gpu->sms;
+    return of_an_sm < held ? of_an_sm : held;
+}
+
 int lab_hierarchy_run(lab_stream *const *streams, long long count, const lab_hierarchy_options *options,
                       lab_hierarchy_result *out)
 {
-    hierarchy h = {.options = options};
+    hierarchy h = {.options = options,
+                   .parts_that_hit =
+                       lab_parts_that_hit(lab_ctas_side_by_side(options->ctas, options->held, options->gpu))};
     const long long wave = options->held * options->gpu->sms;
     const int good = make(&h);
     *out = (lab_hierarchy_result){0};

@@ -43,4 +43,7 @@ typedef struct lab_hierarchy_result {
 int lab_hierarchy_run(lab_stream *const *streams, long long count, const lab_hierarchy_options *options,
                       lab_hierarchy_result *out);
 
+/* CTAs of an SM at the same time, in the middle of a launch of `ctas` of which an SM can hold `held`. */
+long long lab_ctas_side_by_side(long long ctas, long long held, const lab_gpu_spec *gpu);
+
 #endif

@@ -4,13 +4,16 @@
 
 #include "lab/warp_cost.h"
 
-/* Constants of the model, the same for every kernel and GPU. Fitted to seven kernels on an H200 (docs/PREDICTIONS.md),
- * but for the wait for L2, an estimate of an idle Hopper's latency that was neither fitted nor measured here.
+/* Constants of the model, the same for every kernel and GPU. Fitted to some kernels and shapes on an H200, which
+ * docs/PREDICTIONS.md names, but for the wait for L2, an estimate of an idle Hopper's latency.
  *
  * Of code as nvcc makes it: instructions beside the accesses and multiply-adds that the source asks for. */
-static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12;
+static const double per_global_access = 3, per_shared_access = 0.5, per_barrier = 12, per_cut = 10, per_branch = 6;
 /* Of an SM: cycles that a CTA waits for loads that come from DRAM, and from L2. */
 static const double dram_wait_cycles = 800, l2_wait_cycles = 270;
+/* Cycles in which a warp waits for itself: from a barrier to the first sum behind it; for a copy that the matrix's edge
+ * cuts; at a condition before a store; before it begins, and when it has ended, until another takes its place. */
+static const double step_cycles = 125, cut_cycles = 20, branch_cycles = 12, start_cycles = 1000;
 static const double launch_ns = 4000;
 
 enum { SCHEDULERS = 4 };
@@ -39,7 +42,7 @@ static double estimate_instructions(const lab_counters *c)
     const double global = global_requests(c), shared = c->shared_load_merged.requests + c->shared_store.requests;
     const double matrix = c->tensor_shared_bytes > 0 ? 0 : c->tensor_flops / TENSOR_FLOPS;
     return c->warp_fma + matrix + global * (1 + per_global_access) + shared * (1 + per_shared_access) +
-           c->barriers * warps * per_barrier;
+           c->barriers * warps * per_barrier + (c->cut_copies * per_cut + c->store_branches * per_branch) * warps;
 }
 
 /* Passes of L1's data stage: wavefronts of shared memory, and a line of global memory each. Copies past L1 take
@@ -138,17 +141,32 @@ static double lone_stretch(const lab_prediction *p)
     return busiest > 0 ? larger(issue, math + lsu) / busiest - 1 : 0;
 }
 
+/* What one CTA does: its share of the busiest unit, and what it waits for, one after the other. */
+typedef struct cta_time {
+    double work, stretch; /* cycles of the busiest unit; how much more a lone warp takes */
+    double latency;       /* cycles in which none of its warps does anything */
+} cta_time;
+
 /* Cycles in which an SM runs `ctas` CTAs side by side: its units' work, stretched where schedulers have few warps; or
  * one CTA's work and waits, one after the other. Near each other, the two get into each other's way. */
-static double sm_cycles(const lab_counters *c, double work, double stretch, double waits, double ctas)
+static double sm_cycles(const lab_counters *c, const cta_time *cta, double ctas)
 {
     if (ctas <= 0)
         return 0;
     const int cta_warps = (c->threads + 31) / 32;
     const double warps = ctas * cta_warps / SCHEDULERS;
-    const double stretched = work * (1 + stretch / warps);
-    const double units = ctas * stretched, alone = stretched + waits * wait_cycles(c);
+    const double stretched = cta->work * (1 + cta->stretch / warps);
+    const double units = ctas * stretched, alone = stretched + cta->latency;
     return pow(pow(units, 4) + pow(alone, 4), 0.25);
+}
+
+/* Waits of a CTA on the way: for loads; for the first copies; in each step of K, from the barrier through the loads of
+ * shared memory to the first sum; at conditions, and addresses that are worked out anew, in code that one warp walks
+ * through alone. */
+static double latency_of(const lab_counters *c, double ctas, double cut_copies, double store_branches)
+{
+    return start_cycles + c->waits / ctas * wait_cycles(c) + (c->copy.requests > 0 ? dram_wait_cycles : 0) +
+           c->barriers / ctas * step_cycles + cut_copies * cut_cycles + store_branches * branch_cycles;
 }
 
 static void fill_busy(const lab_counters *c, const lab_gpu_spec *gpu, lab_prediction *out)
@@ -168,11 +186,13 @@ static void fill_time(const lab_counters *c, const lab_gpu_spec *gpu, lab_predic
     for (lab_limiter i = LAB_LIMIT_FMA; i <= LAB_LIMIT_LSU; i++)
         busiest = out->busy[i] > out->busy[busiest] ? i : busiest;
     const double ctas = (double)(c->ctas > 0 ? c->ctas : 1), held = out->occupancy.ctas > 0 ? out->occupancy.ctas : 1;
-    const double work = out->busy[busiest] * gpu->sms / ctas, waits = c->waits / ctas;
     const double full = floor(ctas / (held * gpu->sms)), rest = ctas - full * held * gpu->sms;
-    const double stretch = lone_stretch(out);
-    double cycles =
-        full * sm_cycles(c, work, stretch, waits, held) + sm_cycles(c, work, stretch, waits, ceil(rest / gpu->sms));
+    cta_time cta = {.work = out->busy[busiest] * gpu->sms / ctas, .stretch = lone_stretch(out)};
+    cta.latency = latency_of(c, ctas, c->cut_copies / ctas, c->store_branches / ctas);
+    double cycles = full * sm_cycles(c, &cta, held);
+    /* The launch ends with the slowest of its last CTAs. */
+    cta.latency = latency_of(c, ctas, c->most_cut_copies, c->most_store_branches);
+    cycles += sm_cycles(c, &cta, ceil(rest / gpu->sms));
     out->limiter = cycles > 1.5 * out->busy[busiest] ? LAB_LIMIT_LATENCY : busiest;
     for (lab_limiter i = LAB_LIMIT_L2; i <= LAB_LIMIT_DRAM; i++)
         if (out->busy[i] > cycles) {
@@ -207,4 +227,6 @@ void lab_predict(const lab_counters *counters, const tsr_gemm_desc *desc, const 
     fill_busy(counters, gpu, out);
     fill_time(counters, gpu, out);
     fill_eight(counters, gpu, out);
+    if (counters->prepared_bytes > 0)
+        out->prepare_ns = launch_ns + counters->prepared_bytes / gpu->memory_bytes_per_s * 1e9;
 }

@@ -31,7 +31,8 @@ extern const char *const lab_limiter_names[LAB_LIMITERS];
 
 typedef struct lab_prediction {
     lab_occupancy occupancy;
-    double ns;
+    double ns;         /* of the product's launch */
+    double prepare_ns; /* of those before it */
     lab_limiter limiter;
     double instructions;            /* of warps, estimated */
     double busy[LAB_LIMIT_LATENCY]; /* cycles of the whole launch on an SM, by unit; of all SMs for L2 and DRAM */

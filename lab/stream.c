@@ -83,14 +83,14 @@ void lab_stream_free(lab_stream *stream)
     free(stream);
 }
 
-static void look_up(lab_cache *cache, lab_stream_item item, lab_l1_result *out)
+static void look_up(lab_cache *cache, lab_stream_item item, double parts_that_hit, lab_l1_result *out)
 {
     const lab_touch kind = lab_stream_kind(item);
     if (kind == LAB_TOUCH_BARRIER)
         return;
     const int hit = lab_cache_access(cache, lab_stream_sector(item), kind != LAB_TOUCH_PAST_L1);
     out->lookups++;
-    out->hits += kind == LAB_TOUCH_STORE_PART ? LAB_PARTS_THAT_HIT * hit : hit;
+    out->hits += kind == LAB_TOUCH_STORE_PART ? parts_that_hit * hit : hit;
     if (kind == LAB_TOUCH_STORE || kind == LAB_TOUCH_STORE_PART)
         out->store_sectors++;
     else
@@ -114,7 +114,7 @@ int lab_l1_run(lab_stream *const *streams, size_t count, long long bytes, lab_l1
                 continue;
             more = 1;
             do
-                look_up(&cache, all->items[at[s]++], out);
+                look_up(&cache, all->items[at[s]++], lab_parts_that_hit((long long)count), out);
             while (at[s] < all->count && !(all->items[at[s]] & LAB_STREAM_FIRST));
         }
     }

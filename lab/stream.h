@@ -21,9 +21,13 @@ enum { LAB_STREAM_FIRST = 1, LAB_STREAM_WARPS = 32 };
 #define LAB_STREAM_ITEM(sector, kind, warp, first) \
     ((uint64_t)(sector) << 9 | (uint64_t)(warp) % LAB_STREAM_WARPS << 4 | (uint64_t)(kind) << 1 | (uint64_t)(first))
 
-/* Of the later parts, those that find in L1 what the first one left. They come some time after it, and L1 does not keep
- * for long what was written: on an H200 a tenth to all did, about half on average. */
-#define LAB_PARTS_THAT_HIT 0.5
+/* Of the later parts, those that find in L1 what the first one left, where an SM has `ctas` CTAs side by side. L1 keeps
+ * what was written in part until it has gone on to L2, which takes the longer the more others there are: read off an
+ * H200 as half for one CTA and more for several, whose parts vary between 40 and 100%. */
+static inline double lab_parts_that_hit(long long ctas)
+{
+    return ctas > 1 ? 1 - 0.5 / (double)ctas : 0.5;
+}
 
 static inline lab_touch lab_stream_kind(lab_stream_item item)
 {

@@ -77,6 +77,7 @@ static void issue(emu_warp *warp, uint32_t lanes, uint64_t tag)
 /* Runs the rest of the lanes' block. */
 static void run_block(emu_warp *warp, uint32_t lanes)
 {
+    warp->event->stretch = ++warp->flow->stretches;
     for (uint32_t here = lanes; here;) {
         uint32_t alike = 0;
         uint64_t tag = 0;

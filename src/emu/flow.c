@@ -11,6 +11,7 @@ emu_flow *tsr_emu_flow_make(const tsr_allocator *allocator)
     flow->n_blocks = 2;
     flow->n_steps = 0;
     flow->is_stale = 1;
+    flow->stretches = 0;
     for (unsigned i = 0; i < flow->n_blocks; i++)
         flow->blocks[i] = (emu_block){.first_step = EMU_BLOCK_NONE, .last_next = EMU_BLOCK_NONE};
     return flow;

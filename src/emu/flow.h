@@ -26,7 +26,8 @@ typedef struct emu_step {
 
 struct emu_flow {
     unsigned n_blocks, n_steps;
-    int is_stale; /* steps were added since `meets` was computed */
+    int is_stale;            /* steps were added since `meets` was computed */
+    unsigned long stretches; /* that warps have begun: each time one of them entered a block */
     emu_block blocks[EMU_BLOCKS];
     emu_step steps[EMU_STEPS];
     uint16_t table[2 * EMU_BLOCKS]; /* from places to blocks */

@@ -33,12 +33,14 @@ typedef enum tsr_watch_kind {
 /* One instruction of one warp. */
 typedef struct tsr_watch_event {
     tsr_watch_kind kind;
-    unsigned bytes;          /* that each lane moves; 0 where none are */
-    unsigned long amount;    /* see kinds */
-    uint32_t lanes;          /* that take part, at least one */
-    unsigned warp;           /* in its CTA */
-    long long cta;           /* in the grid, x fastest */
-    const void *place;       /* return address, for tsr_emu_trace_place */
+    unsigned bytes;        /* that each lane moves; 0 where none are */
+    unsigned long amount;  /* see kinds */
+    uint32_t lanes;        /* that take part, at least one */
+    unsigned warp;         /* in its CTA */
+    long long cta;         /* in the grid, x fastest */
+    const void *place;     /* return address, for tsr_emu_trace_place */
+    unsigned long stretch; /* which piece of code without a branch, in the order in which the CTA's warps came to them:
+                              events of one have one number. 0: not known */
     const uint64_t *address; /* 32 of them: in global memory, or the offset in the CTA's shared memory */
     const uint64_t *shared;  /* COPY: 32 offsets in the CTA's shared memory; otherwise NULL */
 } tsr_watch_event;
