@@ -97,7 +97,8 @@ typedef struct part {
     unsigned rank, size;         /* part of K within the cluster, and how many it has */
     unsigned sharer;             /* place among the cluster's SHARE tiles */
     int is_left;                 /* 1: K has more parts than the cluster, and another launch adds them up */
-    long long left_at;           /* where, in floats */
+    int index;                   /* of the part among all */
+    unsigned tile;               /* along the longer side first, then the shorter one, then the batch */
 } part;
 
 /* One position in the ring of stages. */
@@ -134,12 +135,11 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.z = (int)(group / (tiles_short * groups_long));
 
     const int blocks = (int)((args->k + BK - 1) / BK), index = (int)(outer * p.size + p.rank);
-    p.first = index;
+    p.first = p.index = index;
     p.step = args->split;
     p.count = index < blocks ? (blocks - index + args->split - 1) / args->split : 0;
     p.is_left = outers > 1;
-    p.left_at = (((long long)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long) * args->split + index;
-    p.left_at *= LONG * BN;
+    p.tile = ((unsigned)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long;
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
     p.short_is_mn = p.turned ? args->trans_a : !args->trans_b;
     p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
@@ -270,18 +270,22 @@ TSR_DEVICE void finish(const part *p, const tile_share *mine)
     }
 }
 
-/* The warp group's sums to the workspace, 16 bytes of each thread side by side, for a launch that adds all parts. */
+/* The warp group's sums to the workspace, for a launch that adds all parts: 16 bytes of each lane side by side, for
+ * each 8 columns, and the same of all parts next to each other. */
 TSR_DEVICE void leave_to_next(const tsr_gemm_args *args, const part *p, int group, const float sum[TSR_WGMMA_REGISTERS])
 {
-    float *const to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + p->left_at + group * 64 * BN +
-                      4 * (threadIdx.x % 128);
+    enum { EIGHTS = BN / 8, BLOCK = 128 }; /* floats of a warp's 8 columns */
+    const unsigned block = (p->tile * GROUPS + (unsigned)group) * EIGHTS * 4 + threadIdx.x / 32 % 4;
+    float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                ((long long)block * args->split + p->index) * BLOCK + 4 * (threadIdx.x % 32);
     TSR_UNROLL
-    for (int i = 0; i < TSR_WGMMA_REGISTERS / 4; i++) {
+    for (int i = 0; i < EIGHTS; i++) {
         tsr_f32x4 four = {0, 0, 0, 0};
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
             tsr_lane(four, j) = sum[4 * i + j];
-        tsr_store_f32x4(to + 512 * i, four);
+        tsr_store_f32x4(to, four);
+        to += 4 * BLOCK * args->split;
     }
 }
 

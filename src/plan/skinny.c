@@ -67,7 +67,7 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, double latency_ns)
 {
     enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
-    const double step_ns = 112, cluster_ns = 450, outers_ns = 2800;
+    const double step_ns = 112, cluster_ns = 450, left_ns = 2600;
     const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.left, ctas = tiles_of(row, p) * split;
@@ -92,9 +92,9 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.left;
-    const double last_bytes = 4.0 * row->bm * row->bn * d.left / d.cluster; /* what the last CTA of a tile reads */
-    const double reduce_ns = (d.cluster > 1 ? cluster_ns : 0) +
-                             (d.left > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / l2_rate : 0);
+    const double sums_rate = 2 * memory_rate(gpu); /* written once and read once, in L2 */
+    const double reduce_ns =
+        (d.cluster > 1 ? cluster_ns : 0) + (d.left > 1 ? left_ns + 2 * partial_bytes / sums_rate : 0);
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
     const double value_ns = 0.05;
     const double finish_ns = p->d.ld % 4 == 0 ? 0 : value_ns * row->bm * row->bn / d.cluster;
@@ -120,8 +120,9 @@ static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda
     const double idle = p->m <= p->n ? (row->bm + row->bn) / (fmin((double)p->m, row->bm) + row->bn) - 1 : 0;
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
-    return idle * long_ns(p, gpu) + quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu) +
-           tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
+    /* Few tiles and a long K: they come to an operand together, and a second launch stores. */
+    const double many_ns = d.left > 1 ? 0 : quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu);
+    return idle * long_ns(p, gpu) + many_ns + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
