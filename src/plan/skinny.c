@@ -6,7 +6,6 @@
 #include "plan/plan.h"
 
 enum {
-    MOST_LEFT = 256, /* parts of K that a second launch adds up */
     CTA_RESERVED_BYTES = 1024,
     MIN_BLOCKS = 2,        /* steps along K of a CTA */
     LATENCY_NS = 1200,     /* until a stage that was asked for is there: what orders rows */
@@ -67,7 +66,7 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, double latency_ns)
 {
     enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
-    const double step_ns = 112, cluster_ns = 450, left_ns = 2600;
+    const double step_ns = 112, cluster_ns = 450, left_ns = 2000;
     const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
     const double split = d.cluster * d.left, ctas = tiles_of(row, p) * split;
@@ -92,7 +91,7 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
     const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.left;
-    const double sums_rate = 2 * memory_rate(gpu); /* written once and read once, in L2 */
+    const double sums_rate = 1.2 * memory_rate(gpu); /* written and read, in L2 */
     const double reduce_ns =
         (d.cluster > 1 ? cluster_ns : 0) + (d.left > 1 ? left_ns + 2 * partial_bytes / sums_rate : 0);
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
@@ -142,6 +141,16 @@ static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
     return workspace_of(row, p, d) <= p->workspace_limit_bytes;
 }
 
+/* As many parts for a second launch as find room on the device at once: what a CTA asks of memory is answered sooner
+ * the less it asks. Of those with equally many steps for the longest, the fewest. 0: none. */
+static int most_left(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
+{
+    const double usable = row->cluster_n >= 4 ? 120. / 132 : 1, blocks = ceil((double)p->k / row->bk);
+    const double fit = floor(floor(gpu->sm_count * ctas_per_sm(row, gpu) * usable) / tiles_of(row, p));
+    const double most = fmin(fit, floor(blocks / MIN_BLOCKS));
+    return most >= 2 ? (int)ceil(blocks / ceil(blocks / most)) : 0;
+}
+
 static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, deal *best,
                       double *best_ns)
 {
@@ -160,7 +169,8 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
         return best;
     for (int cluster = 2; cluster <= row->parts; cluster *= 2)
         better_of(row, p, gpu, (deal){cluster, 1}, &best, &best_ns);
-    for (int left = 2; left <= MOST_LEFT; left++)
+    const int left = most_left(row, p, gpu);
+    if (left > 1)
         better_of(row, p, gpu, (deal){1, left}, &best, &best_ns);
     return best;
 }
