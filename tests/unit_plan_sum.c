@@ -25,7 +25,7 @@ typedef struct shape {
 static const shape shapes[] = {
     {"wgmma_skinny_bf16_bf16_128_g1s2", 40, 70, 9000, 1, 0, 0, 0, 0},
     {"wgmma_skinny_bf16_bf16_128_g1s2", 129, 100, 6400, 1, 1, 1, 0, 2},
-    {"wgmma_skinny_bf16_bf16_128_g2s2", 70, 300, 4608, 2, 0, 1, 0, -1},
+    {"wgmma_skinny_bf16_bf16_64_g1", 70, 300, 4608, 2, 0, 1, 0, -1},
     {"wgmma_skinny_bf16_bf16_128_g2s4", 100, 64, 7001, 1, 1, 0, 3, 1},
     {"wgmma_skinny_bf16_f32_128_g1s2", 33, 50, 9000, 1, 0, 0, 0, 2},
 };
