@@ -21,9 +21,9 @@
  * SHARE tiles beside each other along the long side may be of one cluster, too; each loads a share of the short
  * operand's boxes and sends it to all (multicast), which pays where that operand is as large a load as the long one.
  *
- * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), `split / size` clusters share a tile: each writes its sums
- * to the workspace, and of the CTAs with the same rank the last to arrive (a counter, which it sets back) adds them
- * all, in the order of the clusters. No CTA ever waits for one outside its cluster.
+ * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), each part's sums go to the workspace as they lie in
+ * registers, and a second launch adds them, by all SMs at once (kernels/aux/sum.cu). No CTA ever waits for one outside
+ * its cluster.
  *
  * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
  * what it brings would push out of L2 what this one still needs.
@@ -34,11 +34,11 @@
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. The grid is
  * tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of SHARE times a power of two, up to
- * PARTS, that divides split; 8 CTAs at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of
- * `wgmma`. Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each
- * cluster. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x
- * 4096 10.1 us, 1.32; 32 x 6144 x 4096 15.6 us, 1.09; 64 x 4096 x 14336 30.8 us, 1.16; 64 x 2112 x 7168 11.2 us, 1.2;
- * 128 x 14336 x 4096 33.6 us, 1.01; 128 x 128 x 65536 16.1 us, 0.90. */
+ * PARTS, that divides split, or of SHARE alone if split is not one of these; 8 CTAs at most. M, N, K below 2^31 - 512.
+ * With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2 to shared memory for BN = 128,
+ * where the short operand is read again by each cluster. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first
+ * choice, launches in a stream: 1 x 4096 x 4096 10.1 us, 1.41; 32 x 6144 x 4096 15.7 us, 1.07; 64 x 4096 x 14336 30.9
+ * us, 1.16; 64 x 2112 x 7168 11.2 us, 1.22; 128 x 14336 x 4096 33.8 us, 1.01; 128 x 128 x 65536 13.3 us, 1.07. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)
@@ -49,7 +49,6 @@
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
 
-#include "ptx/atomic.h"
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
 #include "ptx/cluster_meet.h"
@@ -81,24 +80,25 @@ enum {
 
 enum {
     INBOX_AT = RING_BYTES,
-    FULL_AT = INBOX_AT + INBOX_BYTES,           /* mbarriers: the copy engine has delivered a stage */
-    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,       /* all warps that read it are done with it */
-    INBOX_FULL_AT = EMPTY_AT + 8 * MOST_STAGES, /* the slices of all other ranks have come */
-    LAST_AT = INBOX_FULL_AT + 8                 /* 1: this CTA is the last to arrive with its sums */
+    FULL_AT = INBOX_AT + INBOX_BYTES,          /* mbarriers: the copy engine has delivered a stage */
+    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,      /* all warps that read it are done with it */
+    INBOX_FULL_AT = EMPTY_AT + 8 * MOST_STAGES /* the slices of all other ranks have come */
 };
 
 /* A CTA's part of the work. */
 typedef struct part {
     unsigned shared;
-    int turned;                   /* 1: the long side is N, and D is computed transposed */
-    int long_at, short_at;        /* of its tile */
-    int z;                        /* problem of the batch */
-    int first, step, count;       /* blocks of BK along K */
-    int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
-    int stages, stage_bytes;      /* of the ring */
-    unsigned rank, size;          /* part of K within the cluster, and how many it has */
-    unsigned sharer;              /* place among the cluster's SHARE tiles */
-    unsigned tile, outer, outers; /* clusters that share the tile */
+    int turned;                  /* 1: the long side is N, and D is computed transposed */
+    int long_at, short_at;       /* of its tile */
+    int z;                       /* problem of the batch */
+    int first, step, count;      /* blocks of BK along K */
+    int long_is_mn, short_is_mn; /* 1: contiguous along M or N, not along K */
+    int stages, stage_bytes;     /* of the ring */
+    unsigned rank, size;         /* part of K within the cluster, and how many it has */
+    unsigned sharer;             /* place among the cluster's SHARE tiles */
+    int is_left;                 /* 1: K has more parts than the cluster, and another launch adds them up */
+    int index;                   /* of the part among all */
+    unsigned tile;               /* along the longer side first, then the shorter one, then the batch */
 } part;
 
 /* One position in the ring of stages. */
@@ -124,22 +124,22 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.rank = tsr_cluster_rank() / SHARE;
     p.sharer = tsr_cluster_rank() % SHARE;
     p.size = tsr_cluster_size() / SHARE;
-    p.outers = (unsigned)args->split / p.size;
-
+    const unsigned outers = (unsigned)args->split / p.size; /* clusters that share a tile */
     const long long long_side = p.turned ? args->n : args->m, short_side = p.turned ? args->m : args->n;
     const unsigned groups_long = (unsigned)((long_side + SHARE * LONG - 1) / (SHARE * LONG));
     const unsigned tiles_short = (unsigned)((short_side + BN - 1) / BN);
-    const unsigned cluster = blockIdx.x / (p.size * SHARE), group = cluster / p.outers;
-    p.outer = cluster % p.outers;
-    p.tile = group * SHARE + p.sharer;
-    p.short_at = (int)(group % tiles_short) * BN;
-    p.long_at = (int)(group / tiles_short % groups_long * SHARE + p.sharer) * LONG;
+    const unsigned cluster = blockIdx.x / (p.size * SHARE), group = cluster / outers, outer = cluster % outers;
+    const unsigned at_short = group % tiles_short, at_long = group / tiles_short % groups_long * SHARE + p.sharer;
+    p.short_at = (int)at_short * BN;
+    p.long_at = (int)at_long * LONG;
     p.z = (int)(group / (tiles_short * groups_long));
 
-    const int blocks = (int)((args->k + BK - 1) / BK), index = (int)(p.outer * p.size + p.rank);
-    p.first = index;
+    const int blocks = (int)((args->k + BK - 1) / BK), index = (int)(outer * p.size + p.rank);
+    p.first = p.index = index;
     p.step = args->split;
     p.count = index < blocks ? (blocks - index + args->split - 1) / args->split : 0;
+    p.is_left = outers > 1;
+    p.tile = ((unsigned)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long;
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
     p.short_is_mn = p.turned ? args->trans_a : !args->trans_b;
     p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
@@ -259,66 +259,33 @@ TSR_DEVICE void leave_sums(const part *p, const tile_share *mine, const float su
     }
 }
 
-/* This cluster's sums of the rank's share go to the workspace; 1 if those of all clusters are there now. */
-TSR_DEVICE int join(const tsr_gemm_args *args, const part *p, const tile_share *mine, unsigned index, float *own)
+/* Adds the rank's share of the tile over the cluster, and stores it. */
+TSR_DEVICE void finish(const part *p, const tile_share *mine)
 {
-    unsigned *const counter = (unsigned *)args->workspace + index;
+    float total[4];
+    TSR_UNROLL_BY(4)
     for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
-        float total[4];
-        tsr_f32x4 vector = {0, 0, 0, 0};
         tile_share_add(mine, i, CONSUMERS, p->size, total);
+        tile_share_store(mine, i, total);
+    }
+}
+
+/* The warp group's sums to the workspace, for a launch that adds all parts: 16 bytes of each lane side by side, for
+ * each 8 columns, and the same of all parts next to each other. */
+TSR_DEVICE void leave_to_next(const tsr_gemm_args *args, const part *p, int group, const float sum[TSR_WGMMA_REGISTERS])
+{
+    enum { EIGHTS = BN / 8, BLOCK = 128 }; /* floats of a warp's 8 columns */
+    const unsigned block = (p->tile * GROUPS + (unsigned)group) * EIGHTS * 4 + threadIdx.x / 32 % 4;
+    float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                ((long long)block * args->split + p->index) * BLOCK + 4 * (threadIdx.x % 32);
+    TSR_UNROLL
+    for (int i = 0; i < EIGHTS; i++) {
+        tsr_f32x4 four = {0, 0, 0, 0};
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
-            tsr_lane(vector, j) = total[j];
-        tsr_store_f32x4(own + 4 * ((unsigned)mine->item + i * CONSUMERS), vector);
-    }
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (threadIdx.x == 0) {
-        const int is_last = tsr_add_acquire_release(counter, 1) + 1 == p->outers;
-        if (is_last)
-            tsr_add_relaxed(counter, 0u - p->outers); /* for the next launch */
-        tsr_shared_store_u32(p->shared + LAST_AT, is_last);
-    }
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    return tsr_shared_load_u32(p->shared + LAST_AT) != 0;
-}
-
-/* The tile's sums of all clusters that share it: `outers` times 4 floats, `stride` apart. */
-TSR_DEVICE void sums_of_all(const float *from, unsigned outers, long long stride, float total[4])
-{
-    const tsr_f32x4 first = tsr_load_f32x4(from);
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++)
-        total[i] = tsr_lane(first, i);
-    TSR_UNROLL_BY(8)
-    for (unsigned outer = 1; outer < outers; outer++) {
-        const tsr_f32x4 more = tsr_load_f32x4(from + outer * stride);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            total[i] += tsr_lane(more, i);
-    }
-}
-
-/* Adds the rank's share of the tile over all CTAs, and stores it. Where other clusters have sums of the same tile, the
- * last of them does. */
-TSR_DEVICE void finish(const tsr_gemm_args *args, const part *p, const tile_share *mine)
-{
-    const unsigned index = p->tile * p->size + p->rank;
-    const long long stride = (LONG >> tile_log2(p->size)) * BN; /* floats of a share */
-    float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) + index * p->outers * stride;
-    float total[4];
-    if (p->outers == 1) {
-        TSR_UNROLL_BY(4)
-        for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
-            tile_share_add(mine, i, CONSUMERS, p->size, total);
-            tile_share_store(mine, i, total);
-        }
-    } else if (join(args, p, mine, index, sums + p->outer * stride)) {
-        TSR_ROLLED
-        for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
-            sums_of_all(sums + 4 * ((unsigned)mine->item + i * CONSUMERS), p->outers, stride, total);
-            tile_share_store(mine, i, total);
-        }
+            tsr_lane(four, j) = sum[4 * i + j];
+        tsr_store_f32x4(to, four);
+        to += 4 * BLOCK * args->split;
     }
 }
 
@@ -342,11 +309,15 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
-    leave_sums(p, &mine, sum);
+    if (!p->is_left)
+        leave_sums(p, &mine, sum);
     /* Whatever others send or tell this CTA has come. */
     if (p->size * SHARE > 1)
         tsr_cluster_arrive_relaxed();
-    finish(args, p, &mine);
+    if (p->is_left)
+        leave_to_next(args, p, group, sum);
+    else
+        finish(p, &mine);
 }
 
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)

@@ -12,7 +12,8 @@ typedef enum tsr_row_kind { TSR_ROW_CPU, TSR_ROW_CUDA } tsr_row_kind;
 /* Rows of the kernel table make products. Others (src/plan/aux.def) are steps around them. */
 typedef enum tsr_row_role {
     TSR_ROLE_PRODUCT,
-    TSR_ROLE_PAD /* copies A, B or both to aligned rows: see kernels/aux/pad.cu for what its arguments mean */
+    TSR_ROLE_PAD, /* copies A, B or both to aligned rows: see kernels/aux/pad.cu for what its arguments mean */
+    TSR_ROLE_SUM  /* adds the sums of parts of K that a product left: kernels/aux/sum.cu, likewise */
 } tsr_row_role;
 
 /* Rows of the same order, dtypes and compute give the same bits for an element of D, whatever M, N, their tiles and
@@ -63,6 +64,7 @@ typedef struct tsr_work {
     tsr_grid grid;          /* x == 0: that of tsr_row_grid */
     int cluster;            /* CTAs along x that form a cluster; 0: the row's */
     size_t workspace_bytes; /* 0: none; otherwise counters included (TSR_WORKSPACE_COUNTER_BYTES) */
+    int leaves_sums;        /* 1: of all parts, in the workspace; a launch of TSR_ROLE_SUM follows */
 } tsr_work;
 
 struct tsr_row {

@@ -154,6 +154,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .dtype_c = problem->c.dtype,
         .dtype_d = problem->d.dtype,
         .pads = row->role == TSR_ROLE_PAD,
+        .adds = row->role == TSR_ROLE_SUM,
         .grid = grid,
         .threads_x = (unsigned)row->threads_x,
         .threads_y = (unsigned)row->threads_y,

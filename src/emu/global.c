@@ -67,7 +67,8 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
     emu_operand *workspace = &global->operands[EMU_WORKSPACE];
     const long long bytes = (long long)job->workspace_bytes;
     operand_make(workspace, 'W', g->workspace, TSR_U8, 1, bytes, bytes, 1, 0);
-    workspace->readable = workspace->writable = 1;
+    workspace->readable = 1;
+    workspace->writable = !job->adds;
     a->readable = b->readable = g->k > 0;
     c->readable = g->beta != 0.0;
     d->writable = d->claimed = 1;
@@ -323,7 +324,7 @@ int tsr_emu_global_access(emu_global *global, emu_claims *claims, const void *ad
             keep_row(o, &at);
         }
         const long long last = at.column + ((long long)(size - 1) >> o->element_shift);
-        for (; i == EMU_WORKSPACE && size >= 4 && at.column <= last; at.column += 4)
+        for (; i == EMU_WORKSPACE && o->writable && size >= 4 && at.column <= last; at.column += 4)
             if (!claim_word_of_workspace(claims, o, &at, agent, is_write, 0, fault))
                 return 0;
         for (; o->claimed && at.column <= last; at.column++)

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "plan/pad.h"
+#include "plan/sum.h"
 
 #define STAGED_ALIGN_BYTES 256 /* cuMemAlloc's alignment */
 
@@ -112,7 +113,8 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
 
 const tsr_step *tsr_plan_main(const tsr_planned *plan)
 {
-    return &plan->steps[plan->step_count - 1];
+    const tsr_step *last = &plan->steps[plan->step_count - 1];
+    return last->kind == TSR_STEP_MAIN ? last : last - 1;
 }
 
 static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row *row, tsr_work work)
@@ -155,6 +157,8 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     }
     if (status == TSR_OK)
         status = add_step(out, TSR_STEP_MAIN, choice->row, tsr_row_work(choice->row, &padded_slice, device));
+    if (status == TSR_OK && tsr_plan_main(out)->work.leaves_sums)
+        status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), (tsr_work){.split = 1});
     const tsr_problem last = tsr_slice_of(&out->device_problem, out->slices, last_slice_at(out));
     const tsr_problem padded_last = tsr_padded_problem(&last, out->pads);
     out->last_work = tsr_row_work(choice->row, &padded_last, device);
@@ -272,6 +276,20 @@ static const void *place(const tsr_planned *plan, int which, long long at, const
     return (char *)workspace + plan->workspace.copy_at[which];
 }
 
+/* After the main step: its launch once more, by the step that adds what it left. */
+static tsr_status launch_sum(const tsr_planned *plan, const tsr_launch *main)
+{
+    const tsr_step *step = tsr_plan_main(plan) + 1;
+    const tsr_gemm_args args = tsr_sum_args(main->row, main->args);
+    tsr_launch launch = *main;
+    launch.row = step->row;
+    launch.loaded = step->loaded;
+    launch.args = &args;
+    launch.grid = tsr_sum_grid(step->row, &args);
+    launch.cluster = 0;
+    return plan->target->backend->launch(&plan->target->device, &launch);
+}
+
 static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, long long at)
 {
     const tsr_step *step = tsr_plan_main(plan);
@@ -307,7 +325,8 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .threads = padded.threads,
         .stream = inputs->stream,
     };
-    return plan->target->backend->launch(&plan->target->device, &launch);
+    const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);
+    return status == TSR_OK && work->leaves_sums ? launch_sum(plan, &launch) : status;
 }
 
 tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)

@@ -101,7 +101,7 @@ int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, cha
 
 /* ---- plans ---- */
 
-typedef enum tsr_step_kind { TSR_STEP_PAD, TSR_STEP_MAIN } tsr_step_kind;
+typedef enum tsr_step_kind { TSR_STEP_PAD, TSR_STEP_MAIN, TSR_STEP_SUM } tsr_step_kind;
 
 /* Where things lie in a plan's workspace: what the main row needs comes first, counters included; then the copies. */
 typedef struct tsr_workspace {
@@ -149,7 +149,7 @@ typedef struct tsr_planned {
 /* Chooses the cheapest applicable row and makes it resident. TSR_UNSUPPORTED names the nearest miss. */
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out);
 
-/* The step that makes the product; always the last. */
+/* The step that makes the product; at most one that adds its sums comes after it. */
 const tsr_step *tsr_plan_main(const tsr_planned *plan);
 
 /* What a run needs beside the plan. Pointers are the device's. */

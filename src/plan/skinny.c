@@ -6,16 +6,16 @@
 #include "plan/plan.h"
 
 enum {
-    MOST_OUTERS = 32, /* clusters that share a tile */
     CTA_RESERVED_BYTES = 1024,
     MIN_BLOCKS = 2,        /* steps along K of a CTA */
     LATENCY_NS = 1200,     /* until a stage that was asked for is there: what orders rows */
     BUSY_LATENCY_NS = 1550 /* where launches follow each other: what decides how K is cut */
 };
 
-/* One way to deal out a problem. */
+/* One way to deal out a problem: the parts of K that meet in a cluster, or those that a second launch adds up; one of
+ * the two is 1. */
 typedef struct deal {
-    int cluster, outers;
+    int cluster, left;
 } deal;
 
 /* Along the longer side they come in groups that share what they load of the shorter operand. */
@@ -66,10 +66,10 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
 static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, double latency_ns)
 {
     enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
-    const double step_ns = 112, cluster_ns = 450, outers_ns = 2800;
+    const double step_ns = 112, cluster_ns = 450, left_ns = 2000;
     const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
-    const double split = d.cluster * d.outers, ctas = tiles_of(row, p) * split;
+    const double split = d.cluster * d.left, ctas = tiles_of(row, p) * split;
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
     /* Clusters of 4 and more find no place on some SMs: 30 of 33 and 15 of 16 fit. */
     const double usable = d.cluster * row->cluster_n >= 4 ? 120. / 132 : 1;
@@ -90,11 +90,10 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double l2_ns = busiest * blocks * step_bytes / l2_rate;
     const double multiply_ns =
         busiest * blocks * 2.0 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
-    const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.outers;
-    const double last_bytes = 4.0 * row->bm * row->bn * d.outers / d.cluster; /* what the last CTA of a tile reads */
+    const double partial_bytes = 4.0 * row->bm * row->bn * tiles_of(row, p) * d.left;
+    const double sums_rate = 1.2 * memory_rate(gpu); /* written and read, in L2 */
     const double reduce_ns =
-        (d.cluster > 1 ? cluster_ns : 0) +
-        (d.outers > 1 ? outers_ns + 2 * partial_bytes / memory_rate(gpu) + last_bytes / l2_rate : 0);
+        (d.cluster > 1 ? cluster_ns : 0) + (d.left > 1 ? left_ns + 2 * partial_bytes / sums_rate : 0);
     /* Where D takes no four elements at once, each CTA stores its share of the tile one by one. */
     const double value_ns = 0.05;
     const double finish_ns = p->d.ld % 4 == 0 ? 0 : value_ns * row->bm * row->bn / d.cluster;
@@ -116,30 +115,50 @@ static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda
     const double quad_ns = 90, again = 0.6;
     const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
-    const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.outers));
+    const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.left));
     const double idle = p->m <= p->n ? (row->bm + row->bn) / (fmin((double)p->m, row->bm) + row->bn) - 1 : 0;
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
-    return idle * long_ns(p, gpu) + quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu) +
-           tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
+    /* Few tiles and a long K: they come to an operand together, and a second launch stores. */
+    const double many_ns = d.left > 1 ? 0 : quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu);
+    return idle * long_ns(p, gpu) + many_ns + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
 {
-    if (d.outers <= 1)
+    if (d.left <= 1)
         return 0;
-    return TSR_WORKSPACE_COUNTER_BYTES + (size_t)(tiles_of(row, p) * d.outers) * (size_t)row->bm * (size_t)row->bn * 4;
+    return TSR_WORKSPACE_COUNTER_BYTES + (size_t)(tiles_of(row, p) * d.left) * (size_t)row->bm * (size_t)row->bn * 4;
 }
 
 static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
 {
     const double blocks = ceil((double)p->k / row->bk), tiles = tiles_of(row, p);
-    if (d.cluster * d.outers > 1 && blocks < MIN_BLOCKS * d.cluster * d.outers)
+    if (d.cluster * d.left > 1 && blocks < MIN_BLOCKS * d.cluster * d.left)
         return 0;
-    if (tiles * d.cluster * d.outers > 2147483647.0)
+    if (tiles * d.cluster * d.left > 2147483647.0)
         return 0;
-    return d.outers == 1 || (tiles * d.cluster * 4 <= TSR_WORKSPACE_COUNTER_BYTES &&
-                             workspace_of(row, p, d) <= p->workspace_limit_bytes);
+    return workspace_of(row, p, d) <= p->workspace_limit_bytes;
+}
+
+/* As many parts for a second launch as find room on the device at once: what a CTA asks of memory is answered sooner
+ * the less it asks. Of those with equally many steps for the longest, the fewest. 0: none. */
+static int most_left(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
+{
+    const double usable = row->cluster_n >= 4 ? 120. / 132 : 1, blocks = ceil((double)p->k / row->bk);
+    const double fit = floor(floor(gpu->sm_count * ctas_per_sm(row, gpu) * usable) / tiles_of(row, p));
+    const double most = fmin(fit, floor(blocks / MIN_BLOCKS));
+    return most >= 2 ? (int)ceil(blocks / ceil(blocks / most)) : 0;
+}
+
+static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, deal *best,
+                      double *best_ns)
+{
+    const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d, BUSY_LATENCY_NS) : INFINITY;
+    if (ns < *best_ns) {
+        *best = d;
+        *best_ns = ns;
+    }
 }
 
 static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
@@ -148,15 +167,11 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     double best_ns = work_ns(row, p, gpu, best, BUSY_LATENCY_NS);
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
         return best;
-    for (int cluster = 1; cluster <= row->parts; cluster *= 2)
-        for (int outers = 1; outers <= MOST_OUTERS; outers++) {
-            const deal d = {cluster, outers};
-            const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d, BUSY_LATENCY_NS) : INFINITY;
-            if (ns < best_ns) {
-                best = d;
-                best_ns = ns;
-            }
-        }
+    for (int cluster = 2; cluster <= row->parts; cluster *= 2)
+        better_of(row, p, gpu, (deal){cluster, 1}, &best, &best_ns);
+    const int left = most_left(row, p, gpu);
+    if (left > 1)
+        better_of(row, p, gpu, (deal){1, left}, &best, &best_ns);
     return best;
 }
 
@@ -165,10 +180,11 @@ void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
     if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
         return;
     const deal d = best_deal(row, problem, &device->cuda);
-    out->split = d.cluster * d.outers;
+    out->split = d.cluster * d.left;
     out->cluster = d.cluster * row->cluster_n;
     out->grid = (tsr_grid){(long long)tiles_of(row, problem) * out->split, 1, 1};
     out->workspace_bytes = workspace_of(row, problem, d);
+    out->leaves_sums = d.left > 1;
 }
 
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)

@@ -4,6 +4,7 @@
 #include "cpu/cpu.h"
 #include "plan/pad.h"
 #include "plan/plan.h"
+#include "plan/sum.h"
 
 #define HOOK(function) function
 #define ROW(...)       {__VA_ARGS__},
@@ -28,6 +29,14 @@ const tsr_row *tsr_pad_row(size_t element_bytes)
 {
     for (size_t i = 0; i < sizeof aux_rows / sizeof aux_rows[0]; i++)
         if (aux_rows[i].role == TSR_ROLE_PAD && tsr_dtype_bytes(aux_rows[i].dtype_ab) == element_bytes)
+            return &aux_rows[i];
+    return NULL;
+}
+
+const tsr_row *tsr_sum_row(tsr_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof aux_rows / sizeof aux_rows[0]; i++)
+        if (aux_rows[i].role == TSR_ROLE_SUM && aux_rows[i].dtype_cd == dtype)
             return &aux_rows[i];
     return NULL;
 }

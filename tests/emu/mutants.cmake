@@ -103,15 +103,6 @@ if(TARGET unit_emu_skinny)
   mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + rank * bytes, there" "inbox + to * bytes, there" "")
   mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(rank + i) & (size - 1), there" "(rank + i + 1) & (size - 1), there" "")
   mutant(own_slice_sent tile/wgmma_share.h "(unsigned)of == rank ? inbox : outbox" "outbox" "")
-  # Clusters that share a tile.
-  mutant(counter_not_awaited ${kernel} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
-  mutant(sums_not_gathered ${kernel} "    }
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (threadIdx.x == 0) {
-        const int is_last" "    }
-    if (threadIdx.x == 0) {
-        const int is_last" "race")
-  mutant(last_is_first ${kernel} "+ 1 == p->outers" "+ 2 == p->outers" "")
   mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
   # Tiles that share what they load.
   mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
@@ -123,6 +114,22 @@ if(TARGET unit_emu_skinny)
   mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1 -DPARTS=4
                   -DSHARE=2)
+endif()
+
+if(TARGET unit_emu_sum)
+  set(kernel aux/sum.cu)
+  mutant(grid_wait_missing ${kernel} "tsr_grid_wait();" "" "griddepcontrol.wait")
+  mutant(totals_not_awaited ${kernel} "tsr_barrier();" "" "never written")
+  mutant(last_parts_lost ${kernel} "for (; part < count; part++)" "for (; part + 1 < count; part++)" "")
+  mutant(batch_too_long ${kernel} "part + BATCH <= count" "part + BATCH <= count + 1" "")
+  mutant(way_counts_one_less ${kernel} "(int)ways - 1 - (int)way" "(int)ways - 2 - (int)way" "")
+  mutant(way_lost ${kernel} "other < ways" "other + 1 < ways" "")
+  mutant(ways_overlap ${kernel} "(warp - way) * VALUES" "warp * VALUES" "")
+  mutant(edge_not_seen ${kernel} "n >= args->n ? 0" "n > args->n ? 0" "")
+  mutant(rows_beyond ${kernel} "i < b.rows" "i <= b.rows" "")
+  mutant(column_of_the_next_lane ${kernel} "2 * (lane % 4)" "2 * ((lane + 1) % 4)" "")
+  mutant(reads_c ${kernel} "if (beta != 0)" "if (beta >= 0)" "")
+  tessera_mutants(unit_emu_sum ${kernel} -DOUT_f32)
 endif()
 
 if(TARGET unit_emu_specialized)
