@@ -124,6 +124,13 @@ static void larger(tsr_device *device, tsr_dtype dtype)
         check_layouts(device, dtype, random_int(2, 220), random_int(2, 220), random_int(1, 300));
 }
 
+/* Few columns, alone or beside whole vectors of them, and so many steps that K is cut. */
+static void narrow(tsr_device *device, tsr_dtype dtype)
+{
+    for (int round = 0; round < 60; round++)
+        check_layouts(device, dtype, random_int(25, 150), random_int(0, 2) * 16 + random_int(2, 9), random_int(1, 511));
+}
+
 /* Few rows of a product, against the same rows as a product of their own: small ones go another way than large ones. */
 static void parts(tsr_device *device, tsr_dtype dtype)
 {
@@ -157,6 +164,12 @@ static void test_larger(void **state)
     for_each_isa(larger);
 }
 
+static void test_narrow(void **state)
+{
+    (void)state;
+    for_each_isa(narrow);
+}
+
 static void test_parts(void **state)
 {
     (void)state;
@@ -168,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),
         cmocka_unit_test(test_larger),
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,35 +8,40 @@
 
 typedef enum tsr_shape {
     TSR_SHAPE_TILES,  /* register tiles in cache blocks (direct.c, nest.c) */
-    TSR_SHAPE_ROWS,   /* few rows times a B that must come from memory (stream.c) */
-    TSR_SHAPE_COLUMN, /* N = 1: A times a column (stream.c) */
+    TSR_SHAPE_ROWS,   /* few rows of D: B is the large operand, read once (stream.c) */
+    TSR_SHAPE_COLUMNS /* few columns of D: A is */
 } tsr_shape;
 
 enum {
-    TSR_FEW_ROWS = 48,        /* at most */
+    TSR_FEW_ROWS = 48,        /* at most, or columns */
     TSR_FEW_ROWS_BF16 = 16,   /* more are faster in pairs, where the processor has them */
+    TSR_FEWEST_ROWS = 8,      /* at most, where the large operand may lie in a cache */
     TSR_LARGE_B = 512 * 1024, /* elements: more than an L2 holds, */
     TSR_LONG_ROW = 128,       /* in rows that are worth to be streams */
+    TSR_FEW_DOTS = 6,         /* rows of the large operand that are read at once */
     TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
     TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
 };
 
-static inline int tsr_is_few_rows(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
+/* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
+ * along that operand's rows as stored, and sums are vectors along K; with very few of them that pays in the caches too.
+ */
+static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner)
 {
-    if ((double)n * (double)k < TSR_LARGE_B || n < TSR_LONG_ROW)
-        return 0;
-    if (trans_b)
-        return (dtype == TSR_F32 || dtype == TSR_F64) && m <= TSR_FEW_ROWS && k >= TSR_LONG_SUM && k < TSR_LONGEST_SUM;
-    return m <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
+    const int is_large = (double)many * (double)k >= TSR_LARGE_B && many >= TSR_LONG_ROW;
+    if (inner)
+        return (dtype == TSR_F32 || dtype == TSR_F64) && k >= TSR_LONG_SUM && k < TSR_LONGEST_SUM &&
+               few <= TSR_FEW_ROWS && (is_large || (few <= TSR_FEWEST_ROWS && many >= TSR_FEW_DOTS));
+    return is_large && few <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
 }
 
-static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
+static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
 {
     if (n == 1)
-        return TSR_SHAPE_COLUMN;
-    if (m == 1 || tsr_is_few_rows(dtype, m, n, k, trans_b))
+        return TSR_SHAPE_COLUMNS;
+    if (m == 1 || tsr_is_few(dtype, m, n, k, trans_b))
         return TSR_SHAPE_ROWS;
-    return TSR_SHAPE_TILES;
+    return tsr_is_few(dtype, n, m, k, !trans_a) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
 }
 
 /* The tiles of a row's compute type. */

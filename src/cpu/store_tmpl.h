@@ -226,8 +226,18 @@ static inline __attribute__((always_inline)) void SNAME(few_rows)(const tsr_upda
     for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
         for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
             SNAME(few_group)(u, matrix, x + q, rows, steps, wide);
-    for (; p < u->k; p++, matrix += u->step_bytes, x++)
-        SNAME(few_group)(u, matrix, x, rows, 1, 1);
+    for (int n = u->k - p, q = 0; n > 0;) {
+        const int some = n >= 4 ? 4 : n >= 2 ? 2 : 1;
+        if (some == 4)
+            SNAME(few_group)(u, matrix, x + q, rows, 4, 1);
+        else if (some == 2)
+            SNAME(few_group)(u, matrix, x + q, rows, 2, 1);
+        else
+            SNAME(few_group)(u, matrix, x + q, rows, 1, 1);
+        n -= some;
+        q += some;
+        matrix += some * u->step_bytes;
+    }
 }
 
 /* Adds `steps` rows of the matrix, of which `wide` vectors are in registers, to n rows of sums. */
