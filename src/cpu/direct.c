@@ -273,12 +273,27 @@ void tsr_direct(const tsr_job *job)
         multiply(job->tiles, job->store, job->args, job->element_bytes, z);
 }
 
+/* A tile with more steps than are summed at once, as nest.c cuts them. */
+static __attribute__((noinline)) void long_tile(tsr_micro_run *run, tsr_micro *tile, int kc)
+{
+    const long long k = tile->k, block = tsr_k_block(kc, k);
+    for (long long p = 0; p < k; p += block) {
+        tile->k = k - p < block ? k - p : block;
+        run(tile);
+        tile->a = (const char *)tile->a + block * tile->a_k_bytes;
+        tile->b = (const char *)tile->b + block * tile->b_k_bytes;
+        tile->beta = 1;
+        tile->c = tile->d;
+        tile->c_row_bytes = tile->d_row_bytes;
+    }
+}
+
 /* All of D in one tile; 0 if it does not fit one. */
 static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g,
                                                           long long bytes, const int turned)
 {
     const long long m = turned ? g->n : g->m, n = turned ? g->m : g->n;
-    if (n > 3 * tiles->lanes || g->k > tiles->kc)
+    if (n > 3 * tiles->lanes)
         return 0;
     const int columns = (int)n, vectors = tsr_vectors_of(tiles, n);
     if (m > tiles->rows[vectors - 1])
@@ -290,7 +305,11 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     tile.d = g->d;
     tile.n = columns;
     tile.fetch = 0;
-    tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1](&tile);
+    tsr_micro_run *const run = tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1];
+    if (g->k > tiles->kc)
+        long_tile(run, &tile, tiles->kc);
+    else
+        run(&tile);
     return 1;
 }
 

@@ -48,8 +48,8 @@ tsr_status tsr_pairs_nest(const tsr_job *job);
 /* The same in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large, or its
  * elements too small. */
 int tsr_pairs_at_once(const tsr_job *job);
-/* A few steps of K and a D larger than the caches, M and N above 1: 1 if tsr_outer_run_all takes the job, which gives
- * the bits of tsr_nest. TSR_OUT_OF_MEMORY before anything is written. */
+/* A few steps of K and a D of long rows, or one larger than the caches, M and N above 1: 1 if tsr_outer_run_all takes
+ * the job, which gives the bits of tsr_nest. TSR_OUT_OF_MEMORY before anything is written. */
 int tsr_outer_fits(const tsr_job *job);
 tsr_status tsr_outer_run_all(const tsr_job *job);
 /* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */

@@ -106,10 +106,10 @@ typedef void tsr_update_run(const tsr_update *update);
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
 
-/* Rows of a product of few steps: D[i][j] = alpha * sum over p < k of x[i * k + p] * b[p][j], j < n, written past the
- * caches where the processor can; b and x are of the compute type. */
+/* Rows of a product of few steps: D[i][j] = alpha * sum over p < k of x[i * k + p] * b[p][j], j < n; b and x are of the
+ * compute type. */
 #define TSR_OUTER_STEPS 8
-#define TSR_OUTER_ROWS  4 /* whose rows of D begin at the same place of a vector; else 1 */
+#define TSR_OUTER_ROWS  4 /* or 1; past the caches all must begin at the same place of a vector */
 
 typedef struct tsr_outer {
     void *d;
@@ -117,6 +117,7 @@ typedef struct tsr_outer {
     const void *const *b;
     const void *x;
     int rows, k;
+    int past_cache; /* D is written past the caches where the processor can */
     double alpha;
     int64_t n;
 } tsr_outer;
