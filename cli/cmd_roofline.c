@@ -90,7 +90,8 @@ static int is_asked(const cli_name_list *list, const char *name)
     return list->count == 0;
 }
 
-/* Names of kernels, or of instances where those were asked for; the count. The caller frees the list; NULL: no memory. */
+/* Names of kernels, or of instances where those were asked for; the count. The caller frees the list; NULL: no memory.
+ */
 static const char **choose(const session *s, size_t *out)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
@@ -267,10 +268,9 @@ static int add_chosen_points(session *s)
     const char **names = choose(s, &kernels);
     s->roof.points = names ? calloc(kernels * s->set->sizes.count + 1, sizeof *s->roof.points) : NULL;
     const int code = !s->roof.points ? cli_failure(s->self, "out of memory")
-                     : kernels == 0
-                         ? cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
-                                       tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "")
-                         : add_points(s, names, kernels);
+                     : kernels == 0  ? cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
+                                                   tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "")
+                                     : add_points(s, names, kernels);
     free(names);
     return code;
 }

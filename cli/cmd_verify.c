@@ -336,7 +336,8 @@ static size_t choose_devices(const cli_command *self, const char *asked, const c
     return 1;
 }
 
-/* The kernels of each device: a name of the list need only be some device's. TSR_INVALID_ARGUMENT if one is nobody's. */
+/* The kernels of each device: a name of the list need only be some device's. TSR_INVALID_ARGUMENT if one is nobody's.
+ */
 static tsr_status select_kernels(const char *names, const char *const *devices, size_t count, lab_kernel_list *out)
 {
     char *theirs[2] = {calloc(strlen(names) + 2, 1), calloc(strlen(names) + 2, 1)};
