@@ -111,6 +111,7 @@ void tsr_cost_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr
 {
     const double fill_ns = 1000;
     tsr_cost_settle(row, problem, device, best_deal(row, problem, device).ns + fill_ns, out);
+    out->ns += tsr_cost_uncovered_ns(problem, device, 1);
 }
 
 int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
@@ -171,6 +172,7 @@ void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const ts
     const int parts = best_parts(row, problem, device, &ns);
     const int is_alone = divide_up(problem->k, row->bk) > short_steps * parts;
     tsr_cost_settle(row, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
+    out->ns += tsr_cost_uncovered_ns(problem, device, 1);
 }
 
 /* ---- thin ---- */
@@ -197,10 +199,12 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
                                             (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
 }
 
-/* B is read once for each tile row, from memory or, the second time, from L2. */
+/* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to
+ * do: measured on batches of small problems, perf/LOG.md. */
 void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 2000, handover_ns = 2500, reach = 0.8; /* of the memory's peak */
+    const double fill_ns = 2000, handover_ns = 2500, reach = 0.88; /* of the memory's peak */
+    const double cta_ns = 1350, row_ns = 280;
     const double k = (double)problem->k, sms = device->cuda.sm_count;
     const double parts = (double)thin_parts(row, problem, device), ctas = (double)count_tiles(row, problem) * parts;
     const double steps = ceil(k / parts);
@@ -208,7 +212,10 @@ void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     const double flops_ns = 2.0 * row->bm * row->bn * steps * per_sm / sm_rate(row, device, held);
     const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / row->bm);
     const double bytes_ns = bytes / (reach * device->memory_bytes_per_s) * 1e9;
-    tsr_cost_settle(row, problem, device, fill_ns + (parts > 1 ? handover_ns : 0) + fmax(flops_ns, bytes_ns), out);
+    tsr_cost_settle(row, problem, device,
+                    fill_ns + (parts > 1 ? handover_ns : 0) +
+                        fmax(per_sm * (cta_ns + row_ns * row->bm), fmax(flops_ns, bytes_ns)),
+                    out);
 }
 
 int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
