@@ -113,6 +113,9 @@ regret_below 22-regret 36 1.03 1.25
 # The worst, 1.726, is a time of 1424x240x2600 with K whole; the row cuts it now.
 regret_below 22-regret-2 36 1.055 1.73
 regret_below 21-suites 17 1.02 1.16
+regret_below 22-fp32 11 1.02 1.06
+regret_below 22-regret-f32 28 1.09 1.71
+regret_below 22-batches 42 1.10 1.80
 expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
 prints '^no problem on a known GPU has two rows measured$'
 expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --random 3 --sizes 16

@@ -102,7 +102,9 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     if (per_sm < 1)
         per_sm = 1;
     const double slots = per_sm * device->cuda.sm_count;
+    const double thread_ns = 0.7; /* of a CTA's life that nothing covers; measured on batches of small problems */
     settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
+    out->ns += ctas / device->cuda.sm_count * threads * thread_ns;
 }
 
 double tsr_cost_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores)
@@ -129,7 +131,8 @@ static void cost_regtile(const tsr_row *row, const tsr_problem *problem, const t
     const double fill_ns = 1000;         /* until the first tile is there */
     const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
     const double cycle_flops = 2 * 128.; /* of an SM */
-    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y, k = (double)problem->k;
+    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y;
+    const double k = ceil((double)problem->k / row->bk) * row->bk; /* what is missing of the last step is zeros */
     const double per_sm = ceil(count_ctas(row, problem) / sms), busy = tsr_cost_busy_share(per_sm * threads / 32);
     const double tiles = 2 * per_sm * row->bm * row->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
