@@ -18,30 +18,34 @@ enum {
     TSR_FEWEST_ROWS = 8,      /* at most, where the large operand may lie in a cache */
     TSR_LARGE_B = 512 * 1024, /* elements: more than an L2 holds, */
     TSR_LONG_ROW = 128,       /* in rows that are worth to be streams */
-    TSR_FEW_DOTS = 6,         /* rows of the large operand that are read at once */
     TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
+    TSR_SUM_PER_ROW = 40,     /* in a cache, steps for each of the few rows: what turning the other operand costs, */
+    TSR_TURNED_PER_ROW = 64,  /* or where the few rows are to be turned; */
+    TSR_LEAST_SUM = 64,       /* at least */
     TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
 };
 
 /* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
  * along that operand's rows as stored, and sums are vectors along K; with very few of them that pays in the caches too.
- */
-static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner)
+ * `few_inner`: the same of the other operand. */
+static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner, int few_inner)
 {
     const int is_large = (double)many * (double)k >= TSR_LARGE_B && many >= TSR_LONG_ROW;
-    if (inner)
-        return (dtype == TSR_F32 || dtype == TSR_F64) && k >= TSR_LONG_SUM && k < TSR_LONGEST_SUM &&
-               few <= TSR_FEW_ROWS && (is_large || (few <= TSR_FEWEST_ROWS && many >= TSR_FEW_DOTS));
-    return is_large && few <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
+    if (!inner)
+        return is_large && few <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
+    if ((dtype != TSR_F32 && dtype != TSR_F64) || few > TSR_FEW_ROWS || k >= TSR_LONGEST_SUM)
+        return 0;
+    return (is_large && k >= TSR_LONG_SUM) || (few <= TSR_FEWEST_ROWS && k >= TSR_LEAST_SUM &&
+                                               k >= few * (few_inner ? TSR_SUM_PER_ROW : TSR_TURNED_PER_ROW));
 }
 
 static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
 {
     if (n == 1)
         return TSR_SHAPE_COLUMNS;
-    if (m == 1 || tsr_is_few(dtype, m, n, k, trans_b))
+    if (m == 1 || tsr_is_few(dtype, m, n, k, trans_b, !trans_a))
         return TSR_SHAPE_ROWS;
-    return tsr_is_few(dtype, n, m, k, !trans_a) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
+    return tsr_is_few(dtype, n, m, k, !trans_a, trans_b) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
 }
 
 /* The tiles of a row's compute type. */

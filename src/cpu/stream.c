@@ -16,17 +16,18 @@
 #include "cpu/job.h"
 
 enum {
-    SUM_BYTES = 32 * 1024,   /* sums of one piece, on the stack */
-    MAX_PIECE = 4096,        /* results of one piece, at most */
-    PIECE_BYTES = 1024,      /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
-    K_STEPS = 64,            /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
-    PANELS = 48,             /* rows of the matrix that are whole panels of many_dots on each processor */
-    MOST_STEPS = 1 << 20,    /* of a call, where x lies ready */
-    TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
-    LEAST_COLUMNS = 1024,    /* of a task that updates: rows are streams, short ones are read slowly, */
-    FEWEST_COLUMNS = 256,    /* but many threads together read faster than a few with long rows */
-    COPY_BYTES = 32 * 1024,  /* of a copy of x on the stack */
-    GATHER_ELEMS = 1024      /* of a strided vector that is copied to the stack rather than to scratch */
+    SUM_BYTES = 32 * 1024,      /* sums of one piece, on the stack */
+    MAX_PIECE = 4096,           /* results of one piece, at most */
+    PIECE_BYTES = 1024,         /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
+    K_STEPS = 64,               /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
+    PANELS = 48,                /* rows of the matrix that are whole panels of many_dots on each processor */
+    MOST_STEPS = 1 << 20,       /* of a call, where x lies ready */
+    TASK_BYTES = 256 * 1024,    /* of the matrix, at least, for a task of its own */
+    LEAST_COLUMNS = 1024,       /* of a task that updates: rows are streams, short ones are read slowly, */
+    FEWEST_COLUMNS = 256,       /* but many threads together read faster than a few with long rows */
+    COPY_BYTES = 32 * 1024,     /* of a copy of x on the stack */
+    IN_PLACE_BYTES = 16 * 1024, /* of an x whose rows leave each other in the cache wherever they lie */
+    GATHER_ELEMS = 1024         /* of a strided vector that is copied to the stack rather than to scratch */
 };
 
 typedef struct stream {
@@ -43,9 +44,10 @@ typedef struct stream {
     long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
     long long sum_row;            /* bytes from row to row of a piece's sums */
     char *gathered;               /* contiguous copies of x, one for each slot; NULL: not needed */
-    char *groups;           /* x of each problem as tsr_update or tsr_many_dots wants it; NULL: made when needed */
+    const char *groups;     /* x of each problem as tsr_update or tsr_many_dots wants it; NULL: made when needed */
     long long groups_batch; /* bytes from problem to problem, */
     long long copy_row;     /* and for each row */
+    int in_place;           /* dots read x where it is */
 } stream;
 
 static void set_matrix(stream *s, const char *data, const void *packed, long long ld, long long batch)
@@ -90,6 +92,12 @@ static stream describe(const tsr_job *job)
     }
     s.c_row = g->ldc * bytes;
     s.d_row = g->ldd * bytes;
+    s.in_place = s.dots && s.x_step == job->wide_bytes && s.rows * s.k * bytes <= IN_PLACE_BYTES;
+    if (s.in_place) {
+        s.groups = s.x;
+        s.groups_batch = s.x_batch;
+        s.copy_row = s.x_row;
+    }
     s.c_batch = g->batch_c * bytes;
     s.d_batch = g->batch_d * bytes;
     return s;
@@ -262,7 +270,7 @@ static int cut(stream *s)
  * not lie where they push each other out of the cache. */
 static int needs_copy(const stream *s)
 {
-    return s->rows > (s->dots ? 1 : TSR_FEWER_ROWS);
+    return s->rows > (s->dots ? 1 : TSR_FEWER_ROWS) && !s->in_place;
 }
 
 static long long plan_copy(stream *s)
@@ -295,12 +303,14 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
     const int slots = cut(&s);
+    char *copied = NULL;
     if (needs_copy(&s)) {
         char *const copy = tsr_scratch_take(&device->scratch, (size_t)plan_copy(&s));
         if (!copy)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy %s: %lld x %lld elements", s.by_columns ? "B" : "A",
                             (long long)s.rows, s.k);
         copy_x(&s, copy);
+        copied = copy;
     }
     if (s.dots && s.rows == 1 && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
         s.gathered = tsr_scratch_take(&device->scratch, (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
@@ -310,8 +320,8 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
     if (s.gathered)
         tsr_scratch_give(&device->scratch, s.gathered);
-    if (s.groups)
-        tsr_scratch_give(&device->scratch, s.groups);
+    if (copied)
+        tsr_scratch_give(&device->scratch, copied);
     return TSR_OK;
 }
 
