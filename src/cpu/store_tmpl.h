@@ -6,8 +6,13 @@
  *   S_STORE(p, v) S_STORE_MASK(p, m, v)  and narrowed
  *   S_WIDEN(x)        one element
  *   TRANSPOSE(r)      LANES vectors as a square block, in place
- *   V_SUM(v), the sum of the lanes in a fixed order
+ *   V_SUM(v), the sum of the lanes in a fixed order; V_SUM_4(to, v) of four vectors, where that is faster
  */
+
+#ifndef V_SUM_4
+#define V_SUM_4(to, v) \
+    ((to)[0] = V_SUM((v)[0]), (to)[1] = V_SUM((v)[1]), (to)[2] = V_SUM((v)[2]), (to)[3] = V_SUM((v)[3]))
+#endif
 
 #define UPDATE_ROWS    4 /* rows of sums that are added to at once, each so many vectors wide */
 #define UPDATE_VECTORS (MR == 12 ? 2 : 1)
@@ -100,7 +105,7 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     }
 }
 
-/* `rows` dot products at once, each with four running vectors, always in the same order. */
+/* One dot product, or four at once, each with four running vectors, always in the same order. */
 static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dots *g, int64_t first, const int rows)
 {
     const char *matrix = (const char *)g->matrix + first * g->step_bytes;
@@ -137,9 +142,14 @@ static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dot
             acc[i][u] = V_FMA(S_LOAD_MASK(some, row), xv, acc[i][u]);
         }
     }
+    V one[4];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
-        ((T *)g->sum)[first + i] = V_SUM(V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3])));
+        one[i] = V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3]));
+    if (rows == 4)
+        V_SUM_4((T *)g->sum + first, one);
+    else
+        ((T *)g->sum)[first] = V_SUM(one[0]);
 }
 
 static void SNAME(dots)(const tsr_dots *g)
