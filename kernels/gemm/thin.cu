@@ -80,13 +80,13 @@ TSR_DEVICE int lane_k(int lane, int j)
 }
 
 /* DEPTH quads of the warp's columns of B, of whose BLOCK steps `inside` (less than 1: none) are wanted; zeros for the
- * others. The loads of a whole block start together. */
+ * others. `b` is the lane's first. The loads of a whole block start together. */
 TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, long long inside)
 {
     if (inside >= BLOCK && lane_col(lane, 3) < cols) {
         TSR_UNROLL
         for (int j = 0; j < DEPTH; j++) {
-            const elem *const from = b + lane_col(lane, j) * ldb + lane_k(lane, j);
+            const elem *const from = b + j % 4 * 4 * ldb + j / 4 * 32;
 #if ALIGNED
             const tsr_f32x4 quad = tsr_load_f32x4(from);
 #endif
@@ -104,9 +104,8 @@ TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int 
     for (int j = 0; j < DEPTH; j++) {
         TSR_UNROLL
         for (int l = 0; l < 4; l++)
-            to[j][l] = lane_k(lane, j) + l < inside && lane_col(lane, j) < cols
-                           ? b[lane_col(lane, j) * ldb + lane_k(lane, j) + l]
-                           : 0;
+            to[j][l] =
+                lane_k(lane, j) + l < inside && lane_col(lane, j) < cols ? b[j % 4 * 4 * ldb + j / 4 * 32 + l] : 0;
     }
 }
 
@@ -244,13 +243,12 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const long long panels = (args.k + BK - 1) / BK;
     const elem *const a = (const elem *)args.a + z * args.batch_a + row0 * (args.trans_a ? 1 : args.lda);
 #if TURNED
-    const elem *const b = (const elem *)args.b + z * args.batch_b + (col0 + 16 * warp) * args.ldb;
+    const elem *const b =
+        (const elem *)args.b + z * args.batch_b + (col0 + 16 * warp + lane_col(lane, 0)) * args.ldb + lane_k(lane, 0);
     const int warp_cols = cols - 16 * warp, warp_k = 0;
-    const long long step_b = 1;
 #else
     const elem *const b = (const elem *)args.b + z * args.batch_b + col0;
     const int warp_cols = cols, warp_k = warp * DEPTH;
-    const long long step_b = args.ldb;
 #endif
     const long long step_m = args.trans_a ? 1 : args.lda, step_k = args.trans_a ? args.lda : 1;
 
@@ -265,7 +263,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const long long end = last * BK < args.k ? last * BK : args.k;
     long long next = first * BK + warp_k; /* of K, this warp's next block */
     elem ahead[DEPTH][4];
-    load_block(ahead, b + next * step_b, args.ldb, lane, warp_cols, end - next);
+    load_block(ahead, b + next * (TURNED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
     TSR_ROLLED
     for (long long p = first; p < last; p++) {
         const long long k0 = p * BK;
@@ -284,7 +282,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
             for (int i = 0; i < DEPTH * 4; i++)
                 now[i / 4][i % 4] = ahead[i / 4][i % 4];
             next += STRIDE;
-            load_block(ahead, b + next * step_b, args.ldb, lane, warp_cols, end - next);
+            load_block(ahead, b + next * (TURNED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
             multiply(sum, shared + k, now, lane);
         }
     }
