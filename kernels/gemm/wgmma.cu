@@ -164,8 +164,11 @@ TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned ba
     }
 }
 
-/* One warp keeps the ring full; one of its lanes asks for the boxes. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+/* Keeps the ring full, all by one lane: a step of a small tile takes little more time than to elect a lane in each and
+ * to join the warp again. How the operands lie is a constant, because where branches join, the compiler waits until the
+ * copy engine has read the registers of each request. */
+TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int mn_major_a,
+                     int mn_major_b)
 {
     /* CTAs with the same rank_m need the same rows of A, those with the same rank_n the same columns of B. */
     unsigned mask_a = 0, mask_b = 0;
@@ -176,37 +179,46 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     for (int m = 0; m < CLUSTER_M; m++)
         mask_b |= 1u << (m * CLUSTER_N + w->rank_n);
 
-    if (tsr_elect()) {
-        tsr_tma_prefetch_map(&maps->a);
-        tsr_tma_prefetch_map(&maps->b);
-        tsr_tma_prefetch_map(&maps->d);
-    }
     /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
-    const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
+    const int stage_bytes = mn_major_b ? STAGE_BYTES : A_BYTES + BN * 128;
     ring at = {0, 0};
     for (unsigned unit = w->first; unit < w->units; unit += w->step) {
         const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
         const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
+        if (unit == w->first)
+            tsr_grid_wait();
+        TSR_ROLLED
         for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
-            if (tsr_elect()) {
-                tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
-                if (args->trans_a)
-                    load_operand(to, &maps->a, full, 1, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-                else
-                    load_operand(to, &maps->a, full, 0, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-                if (args->trans_b)
-                    load_operand(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank_m, mask_b);
-                else
-                    load_operand(to + A_BYTES, &maps->b, full, 1, BN, n, block * BK, zb, CLUSTER_M, w->rank_m, mask_b);
-            }
+            tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
+            load_operand(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
+            load_operand(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m, mask_b);
             ring_advance(&at);
         }
     }
+}
+
+/* The producer, one warp. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+{
+    if (tsr_elect()) {
+        tsr_tma_prefetch_map(&maps->a);
+        tsr_tma_prefetch_map(&maps->b);
+        tsr_tma_prefetch_map(&maps->d);
+        if (args->trans_a && args->trans_b)
+            fill(args, maps, w, 1, 0);
+        else if (args->trans_a)
+            fill(args, maps, w, 1, 1);
+        else if (args->trans_b)
+            fill(args, maps, w, 0, 0);
+        else
+            fill(args, maps, w, 0, 1);
+    }
+    tsr_warp_sync(TSR_ALL_LANES);
 }
 
 /* A warp is done with a stage: lane r tells CTA r of the cluster, because that one may send into this CTA's stage. */
@@ -298,6 +310,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     ring at = {0, 0};
     float sum[MMAS][TSR_WGMMA_REGISTERS];
 
+    tsr_grid_wait();
     if (PINGPONG && group == 1)
         ring_skip(&at, span_of(w, w->first).count);
     for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->units;
@@ -370,8 +383,6 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     } else {
         tsr_barrier();
     }
-    tsr_grid_wait();
-
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
         if (tsr_warp_uniform((int)threadIdx.x / 32) == 4 * CONSUMERS)

@@ -158,43 +158,75 @@ TSR_DEVICE void load_short(const part *p, unsigned to, unsigned share_bytes, con
         tsr_tma_load(to, map, bar, x, y, z);
 }
 
-/* One warp keeps the ring full; one of its lanes asks for the boxes. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
+/* The operands' tensor maps, and the problem of the batch that each is read at. */
+typedef struct sources {
+    const tsr_tensor_map *long_map, *short_map;
+    int z_long, z_short;
+} sources;
+
+TSR_DEVICE sources sources_of(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
 {
-    const tsr_tensor_map *long_map = p->turned ? &maps->b : &maps->a, *short_map = p->turned ? &maps->a : &maps->b;
     const long long batch_long = p->turned ? args->batch_b : args->batch_a;
     const long long batch_short = p->turned ? args->batch_a : args->batch_b;
-    const int z_long = batch_long ? p->z : 0, z_short = batch_short ? p->z : 0;
+    sources from;
+    from.long_map = p->turned ? &maps->b : &maps->a;
+    from.short_map = p->turned ? &maps->a : &maps->b;
+    from.z_long = batch_long ? p->z : 0;
+    from.z_short = batch_short ? p->z : 0;
+    return from;
+}
 
-    if (tsr_elect()) {
-        tsr_tma_prefetch_map(long_map);
-        tsr_tma_prefetch_map(short_map);
-    }
-    tsr_grid_wait();
-
-    ring at = {0, 0};
+/* Keeps the ring full, all by one lane: a step of few columns takes less time than to elect a lane in each and to join
+ * the warp again. How the operands lie is a constant, because where branches join, the compiler waits until the copy
+ * engine has read the registers of each request. */
+TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int short_is_mn)
+{
+    enum { STAGES_K = MOST_STAGES, STAGES_MN = RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) };
+    const int stages = short_is_mn ? STAGES_MN : STAGES_K, k_step = p->step * BK;
+    const unsigned stage_bytes = LONG_BYTES + (short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
     int k = p->first * BK;
-    for (int block = 0; block < p->count; block++, k += p->step * BK) {
+    ring at = {0, 0};
+    TSR_ROLLED
+    for (int block = 0; block < p->count; block++, k += k_step) {
         const unsigned full = p->shared + FULL_AT + 8 * (unsigned)at.stage;
-        const unsigned to = p->shared + (unsigned)(at.stage * p->stage_bytes), to_short = to + LONG_BYTES;
+        const unsigned to = p->shared + (unsigned)at.stage * stage_bytes, to_short = to + LONG_BYTES;
         tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
-        if (tsr_elect()) {
-            tsr_mbarrier_arrive_expect(full, (unsigned)p->stage_bytes);
-            if (p->long_is_mn)
-                TSR_UNROLL
-            for (int slab = 0; slab < GROUPS; slab++)
-                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, k, z_long);
-            else tsr_tma_load(to, long_map, full, k, p->long_at, z_long);
-            if (p->short_is_mn)
-                TSR_UNROLL
-            for (int slab = 0; slab < (BN + 63) / 64; slab++)
-                load_short(p, to_short + (unsigned)slab * SLAB_BYTES, BK / SHARE * 128, short_map, full,
-                           p->short_at + 64 * slab, k + (int)p->sharer * (BK / SHARE), z_short);
-            else load_short(p, to_short, BN / SHARE * 128, short_map, full, k,
-                            p->short_at + (int)p->sharer * (BN / SHARE), z_short);
-        }
-        ring_advance(&at, p->stages);
+        tsr_mbarrier_arrive_expect(full, stage_bytes);
+        if (long_is_mn)
+            TSR_UNROLL
+        for (int slab = 0; slab < GROUPS; slab++)
+            tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, from->long_map, full, p->long_at + 64 * slab, k,
+                         from->z_long);
+        else tsr_tma_load(to, from->long_map, full, k, p->long_at, from->z_long);
+        if (short_is_mn)
+            TSR_UNROLL
+        for (int slab = 0; slab < (BN + 63) / 64; slab++)
+            load_short(p, to_short + (unsigned)slab * SLAB_BYTES, BK / SHARE * 128, from->short_map, full,
+                       p->short_at + 64 * slab, k + (int)p->sharer * (BK / SHARE), from->z_short);
+        else load_short(p, to_short, BN / SHARE * 128, from->short_map, full, k,
+                        p->short_at + (int)p->sharer * (BN / SHARE), from->z_short);
+        ring_advance(&at, stages);
     }
+}
+
+/* The producer, one warp. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
+{
+    if (tsr_elect()) {
+        const sources from = sources_of(args, maps, p);
+        tsr_tma_prefetch_map(from.long_map);
+        tsr_tma_prefetch_map(from.short_map);
+        tsr_grid_wait();
+        if (p->long_is_mn && p->short_is_mn)
+            fill(p, &from, 1, 1);
+        else if (p->long_is_mn)
+            fill(p, &from, 1, 0);
+        else if (p->short_is_mn)
+            fill(p, &from, 0, 1);
+        else
+            fill(p, &from, 0, 0);
+    }
+    tsr_warp_sync(TSR_ALL_LANES);
     tsr_grid_launch_dependents();
 }
 
