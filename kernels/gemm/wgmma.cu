@@ -78,10 +78,14 @@ enum {
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
 
+    ASKED = 16, /* blocks along K that are asked for early */
+
     /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
      * uses 1 + g. */
     ORDER = 1 + CONSUMERS
 };
+
+#include "tile/wgmma_boxes.h"
 
 /* What all roles know. */
 typedef struct walk {
@@ -138,30 +142,17 @@ TSR_DEVICE void ring_advance(ring *at)
     }
 }
 
-TSR_DEVICE void load(unsigned to, const tsr_tensor_map *map, unsigned bar, int x, int y, int z, unsigned mask,
-                     int share)
+/* Before the grid in front has ended, the boxes that the first tile begins with are asked for: to L2, where that grid's
+ * writes arrive as well, so that it does not matter who is first. Tiles that share rows of A or columns of B ask for
+ * different blocks of them. */
+TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, span blocks, int m, int n,
+                          int za, int zb, int mn_major_a, int mn_major_b)
 {
-    if (share > 1)
-        tsr_tma_load_multicast(to, map, bar, x, y, z, mask);
-    else
-        tsr_tma_load(to, map, bar, x, y, z);
-}
-
-/* One operand's part of a stage, ROWS elements along M or N. CTAs that need the same part each load a share of it and
- * send it to all in `mask`: a K-major part is shared out by rows, an MN-major one by slices of K in each slab. */
-TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned bar, int mn_major, int rows, int mn,
-                             int k, int z, int share, int part, unsigned mask)
-{
-    if (mn_major) {
-        const int slice = BK / share;
-        TSR_UNROLL
-        for (int slab = 0; slab < (rows + 63) / 64; slab++)
-            load(to + (unsigned)(slab * SLAB_BYTES + part * slice * 128), map, bar, mn + 64 * slab, k + part * slice, z,
-                 mask, share);
-    } else {
-        const int slice = rows / share;
-        load(to + (unsigned)(part * slice * 128), map, bar, k, mn + part * slice, z, mask, share);
-    }
+    const int count = blocks.count < ASKED ? blocks.count : ASKED;
+    for (int i = at->n; i < count; i += (int)w->raster.tiles_n)
+        tile_ask_boxes(&maps->a, mn_major_a, BM, m, (blocks.first + i) * BK, za, CLUSTER_N, w->rank_n);
+    for (int i = at->m; i < count; i += (int)w->raster.tiles_m)
+        tile_ask_boxes(&maps->b, mn_major_b, BN, n, (blocks.first + i) * BK, zb, CLUSTER_M, w->rank_m);
 }
 
 /* Keeps the ring full, all by one lane: a step of a small tile takes little more time than to elect a lane in each and
@@ -187,16 +178,19 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
         const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
-        if (unit == w->first)
+        if (unit == w->first) {
+            ask_early(maps, w, &place, blocks, m, n, za, zb, mn_major_a, mn_major_b);
             tsr_grid_wait();
+        }
         TSR_ROLLED
         for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
             tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
-            load_operand(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-            load_operand(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m, mask_b);
+            tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
+            tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m,
+                            mask_b);
             ring_advance(&at);
         }
     }
