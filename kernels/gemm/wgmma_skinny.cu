@@ -61,15 +61,17 @@
 #include "ptx/wgmma.h"
 
 enum {
-    BK = 64,     /* 128 bytes: the span of the swizzle */
-    BK_MMA = 16, /* along K of one instruction */
+    SPAN = 64,        /* elements of 128 bytes: the span of the swizzle, and a box along K */
+    BK = SPAN * DEEP, /* of a stage */
+    BK_MMA = 16,      /* along K of one instruction */
     LONG = 64 * GROUPS,
     CONSUMERS = 128 * GROUPS,
     THREADS = CONSUMERS + 32,
 
-    SLAB_BYTES = 128 * BK, /* 64 rows along K, or 64 elements along M or N and BK along K */
+    BOX_BYTES = 128 * SPAN, /* 64 rows along K, or 64 elements along M or N and SPAN along K */
+    SLAB_BYTES = 128 * BK,  /* of an operand that is contiguous along M or N: 64 elements of these, BK along K */
     LONG_BYTES = GROUPS * SLAB_BYTES,
-    SHORT_K_BYTES = BN * 128,                     /* contiguous along K */
+    SHORT_K_BYTES = BN * 128 * DEEP,              /* contiguous along K: DEEP boxes */
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
@@ -92,6 +94,7 @@ typedef struct part {
     int long_at, short_at;       /* of its tile */
     int z;                       /* problem of the batch */
     int first, step, count;      /* blocks of BK along K */
+    int whole;                   /* of these, the first ones in which K has all of its boxes */
     int long_is_mn, short_is_mn; /* 1: contiguous along M or N, not along K */
     int stages, stage_bytes;     /* of the ring */
     unsigned rank, size;         /* part of K within the cluster, and how many it has */
@@ -138,6 +141,8 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.first = p.index = index;
     p.step = args->split;
     p.count = index < blocks ? (blocks - index + args->split - 1) / args->split : 0;
+    const int has_half = DEEP > 1 && (args->k + SPAN - 1) / SPAN % DEEP != 0; /* the last block of K is its first box */
+    p.whole = has_half && index < blocks && (blocks - 1 - index) % args->split == 0 ? p.count - 1 : p.count;
     p.is_left = outers > 1;
     p.tile = ((unsigned)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long;
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
@@ -145,17 +150,6 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
     p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
     return p;
-}
-
-/* A box of the shorter operand: each of the CTAs that share it loads a share of `share_bytes` and sends it to all. */
-TSR_DEVICE void load_short(const part *p, unsigned to, unsigned share_bytes, const tsr_tensor_map *map, unsigned bar,
-                           int x, int y, int z)
-{
-    const unsigned all = (1u << SHARE) - 1;
-    if (SHARE > 1)
-        tsr_tma_load_multicast(to + p->sharer * share_bytes, map, bar, x, y, z, all << (p->rank * SHARE));
-    else
-        tsr_tma_load(to, map, bar, x, y, z);
 }
 
 /* The operands' tensor maps, and the problem of the batch that each is read at. */
@@ -176,6 +170,37 @@ TSR_DEVICE sources sources_of(const tsr_gemm_args *args, const tsr_tensor_maps *
     return from;
 }
 
+/* A box of the shorter operand: each of the CTAs that share it loads a share of `share_bytes` and sends it to all. */
+TSR_DEVICE void load_short(const part *p, unsigned to, unsigned share_bytes, const tsr_tensor_map *map, unsigned bar,
+                           int x, int y, int z)
+{
+    const unsigned all = (1u << SHARE) - 1;
+    if (SHARE > 1)
+        tsr_tma_load_multicast(to + p->sharer * share_bytes, map, bar, x, y, z, all << (p->rank * SHARE));
+    else
+        tsr_tma_load(to, map, bar, x, y, z);
+}
+
+/* Box `i` along K of a stage, at `k`, of both operands. */
+TSR_DEVICE void load_boxes(const part *p, const sources *from, unsigned bar, unsigned stage, int i, int k,
+                           int long_is_mn, int short_is_mn)
+{
+    const unsigned to = stage + (unsigned)i * (long_is_mn ? BOX_BYTES : LONG * 128);
+    const unsigned to_short = stage + LONG_BYTES + (unsigned)i * (short_is_mn ? BOX_BYTES : BN * 128);
+    if (long_is_mn)
+        TSR_UNROLL
+    for (int slab = 0; slab < GROUPS; slab++)
+        tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, from->long_map, bar, p->long_at + 64 * slab, k, from->z_long);
+    else tsr_tma_load(to, from->long_map, bar, k, p->long_at, from->z_long);
+    if (short_is_mn)
+        TSR_UNROLL
+    for (int slab = 0; slab < (BN + 63) / 64; slab++)
+        load_short(p, to_short + (unsigned)slab * SLAB_BYTES, SPAN / SHARE * 128, from->short_map, bar,
+                   p->short_at + 64 * slab, k + (int)p->sharer * (SPAN / SHARE), from->z_short);
+    else load_short(p, to_short, BN / SHARE * 128, from->short_map, bar, k, p->short_at + (int)p->sharer * (BN / SHARE),
+                    from->z_short);
+}
+
 /* Keeps the ring full, all by one lane: a step of few columns takes less time than to elect a lane in each and to join
  * the warp again. How the operands lie is a constant, because where branches join, the compiler waits until the copy
  * engine has read the registers of each request. */
@@ -189,22 +214,12 @@ TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int sho
     TSR_ROLLED
     for (int block = 0; block < p->count; block++, k += k_step) {
         const unsigned full = p->shared + FULL_AT + 8 * (unsigned)at.stage;
-        const unsigned to = p->shared + (unsigned)at.stage * stage_bytes, to_short = to + LONG_BYTES;
+        const unsigned to = p->shared + (unsigned)at.stage * stage_bytes;
         tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
         tsr_mbarrier_arrive_expect(full, stage_bytes);
-        if (long_is_mn)
-            TSR_UNROLL
-        for (int slab = 0; slab < GROUPS; slab++)
-            tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, from->long_map, full, p->long_at + 64 * slab, k,
-                         from->z_long);
-        else tsr_tma_load(to, from->long_map, full, k, p->long_at, from->z_long);
-        if (short_is_mn)
-            TSR_UNROLL
-        for (int slab = 0; slab < (BN + 63) / 64; slab++)
-            load_short(p, to_short + (unsigned)slab * SLAB_BYTES, BK / SHARE * 128, from->short_map, full,
-                       p->short_at + 64 * slab, k + (int)p->sharer * (BK / SHARE), from->z_short);
-        else load_short(p, to_short, BN / SHARE * 128, from->short_map, full, k,
-                        p->short_at + (int)p->sharer * (BN / SHARE), from->z_short);
+        TSR_UNROLL
+        for (int i = 0; i < DEEP; i++)
+            load_boxes(p, from, full, to, i, k + SPAN * i, long_is_mn, short_is_mn);
         ring_advance(&at, stages);
     }
 }
@@ -247,18 +262,25 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
+    const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16,
+                   box_short = (short_is_mn ? BOX_BYTES : BN * 128) / 16;
     ring at = {0, 0};
     int previous = 0;
     for (int block = 0; block < p->count; block++) {
         const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
-        const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
+        const unsigned long long a =
+            tsr_wgmma_descriptor(stage + (unsigned)group * (long_is_mn ? SLAB_BYTES : BOX_BYTES), SLAB_BYTES);
         const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
         tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
         tsr_wgmma_hold(sum);
         tsr_wgmma_fence();
         TSR_UNROLL
-        for (int k = 0; k < BK / BK_MMA; k++)
+        for (int k = 0; k < SPAN / BK_MMA; k++)
             tsr_wgmma(sum, a + k * step_long, b + k * step_short, block + k > 0, long_is_mn, short_is_mn);
+        if (DEEP > 1 && block < p->whole)
+            TSR_UNROLL
+        for (int k = 0; k < SPAN / BK_MMA; k++)
+            tsr_wgmma(sum, a + box_long + k * step_long, b + box_short + k * step_short, 1, long_is_mn, short_is_mn);
         tsr_wgmma_commit();
         tsr_wgmma_wait(1);
         if (block > 0)
@@ -302,25 +324,6 @@ TSR_DEVICE void finish(const part *p, const tile_share *mine)
     }
 }
 
-/* The warp group's sums to the workspace, for a launch that adds all parts: 16 bytes of each lane side by side, for
- * each 8 columns, and the same of all parts next to each other. */
-TSR_DEVICE void leave_to_next(const tsr_gemm_args *args, const part *p, int group, const float sum[TSR_WGMMA_REGISTERS])
-{
-    enum { EIGHTS = BN / 8, BLOCK = 128 }; /* floats of a warp's 8 columns */
-    const unsigned block = (p->tile * GROUPS + (unsigned)group) * EIGHTS * 4 + threadIdx.x / 32 % 4;
-    float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                ((long long)block * args->split + p->index) * BLOCK + 4 * (threadIdx.x % 32);
-    TSR_UNROLL
-    for (int i = 0; i < EIGHTS; i++) {
-        tsr_f32x4 four = {0, 0, 0, 0};
-        TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            tsr_lane(four, j) = sum[4 * i + j];
-        tsr_store_f32x4(to, four);
-        to += 4 * BLOCK * args->split;
-    }
-}
-
 TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
@@ -347,7 +350,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
     if (p->size * SHARE > 1)
         tsr_cluster_arrive_relaxed();
     if (p->is_left)
-        leave_to_next(args, p, group, sum);
+        tile_leave_to_next(args, p->tile * GROUPS + (unsigned)group, p->index, sum);
     else
         finish(p, &mine);
 }

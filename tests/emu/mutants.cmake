@@ -113,7 +113,7 @@ if(TARGET unit_emu_skinny)
         tsr_tma_load_multicast" "deadlock")
   mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1 -DPARTS=4
-                  -DSHARE=2)
+                  -DSHARE=2 -DDEEP=1)
 endif()
 
 if(TARGET unit_emu_sum)
