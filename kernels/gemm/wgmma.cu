@@ -78,10 +78,12 @@ enum {
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
 
-    ASKED = 16, /* blocks along K that are asked for early */
+    /* 64 x 64 x 64 take the tensor cores so little time that the producer's own instructions count. Elsewhere it asks
+     * for a box when the copy engine has taken the one before: where all SMs ask, L2 serves that 1 to 3% faster. */
+    SHORT_STEPS = BM * BN <= 64 * 64,
+    ASKED = SHORT_STEPS ? 16 : 4, /* blocks along K that are asked for early */
 
-    /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
-     * uses 1 + g. */
+    /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn. The output uses 1 + g. */
     ORDER = 1 + CONSUMERS
 };
 
@@ -142,9 +144,8 @@ TSR_DEVICE void ring_advance(ring *at)
     }
 }
 
-/* Before the grid in front has ended, the boxes that the first tile begins with are asked for: to L2, where that grid's
- * writes arrive as well, so that it does not matter who is first. Tiles that share rows of A or columns of B ask for
- * different blocks of them. */
+/* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
+ * arrive as well, whoever is first. Tiles that share rows of A or columns of B ask for different blocks. */
 TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, span blocks, int m, int n,
                           int za, int zb, int mn_major_a, int mn_major_b)
 {
@@ -155,9 +156,8 @@ TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile
         tile_ask_boxes(&maps->b, mn_major_b, BN, n, (blocks.first + i) * BK, zb, CLUSTER_M, w->rank_m);
 }
 
-/* Keeps the ring full, all by one lane: a step of a small tile takes little more time than to elect a lane in each and
- * to join the warp again. How the operands lie is a constant, because where branches join, the compiler waits until the
- * copy engine has read the registers of each request. */
+/* Keeps the ring full. With SHORT_STEPS one lane alone is here, and `mn_major_` are constants: no lane is elected in
+ * each step, and the boxes of a step are asked for at once. */
 TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int mn_major_a,
                      int mn_major_b)
 {
@@ -179,7 +179,8 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
         if (unit == w->first) {
-            ask_early(maps, w, &place, blocks, m, n, za, zb, mn_major_a, mn_major_b);
+            if (SHORT_STEPS || tsr_elect())
+                ask_early(maps, w, &place, blocks, m, n, za, zb, mn_major_a, mn_major_b);
             tsr_grid_wait();
         }
         TSR_ROLLED
@@ -187,10 +188,12 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
-            tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
-            tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-            tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m,
-                            mask_b);
+            if (SHORT_STEPS || tsr_elect()) {
+                tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
+                tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
+                tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m,
+                                mask_b);
+            }
             ring_advance(&at);
         }
     }
@@ -199,19 +202,22 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
 /* The producer, one warp. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
 {
-    if (tsr_elect()) {
+    const int is_elected = tsr_elect();
+    if (is_elected) {
         tsr_tma_prefetch_map(&maps->a);
         tsr_tma_prefetch_map(&maps->b);
         tsr_tma_prefetch_map(&maps->d);
-        if (args->trans_a && args->trans_b)
-            fill(args, maps, w, 1, 0);
-        else if (args->trans_a)
-            fill(args, maps, w, 1, 1);
-        else if (args->trans_b)
-            fill(args, maps, w, 0, 0);
-        else
-            fill(args, maps, w, 0, 1);
     }
+    if (!SHORT_STEPS)
+        fill(args, maps, w, args->trans_a, !args->trans_b);
+    else if (is_elected && args->trans_a && args->trans_b)
+        fill(args, maps, w, 1, 0);
+    else if (is_elected && args->trans_a)
+        fill(args, maps, w, 1, 1);
+    else if (is_elected && args->trans_b)
+        fill(args, maps, w, 0, 0);
+    else if (is_elected)
+        fill(args, maps, w, 0, 1);
     tsr_warp_sync(TSR_ALL_LANES);
 }
 

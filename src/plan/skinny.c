@@ -1,6 +1,7 @@
 /* How the memory-bound kernel deals out a problem: into how many parts K is cut, and how many of them form a cluster.
  * The same estimate orders its rows among the others. */
 #include <math.h>
+#include <stdio.h>
 
 #include "plan/cost.h"
 #include "plan/plan.h"
@@ -173,6 +174,18 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     if (left > 1)
         better_of(row, p, gpu, (deal){1, left}, &best, &best_ns);
     return best;
+}
+
+/* Stages of two slices of 64 along K come by one request, which knows no end of K within a slice. */
+int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                          size_t reason_bytes)
+{
+    enum { SLICE = 64 };
+    (void)device;
+    if (row->bk <= SLICE || problem->k % SLICE == 0)
+        return 1;
+    snprintf(reason, reason_bytes, "K = %lld is no multiple of %d", (long long)problem->k, SLICE);
+    return 0;
 }
 
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
