@@ -229,7 +229,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     if (is_elected) {
         tsr_tma_prefetch_map(from.long_map);
         tsr_tma_prefetch_map(from.short_map);
-        ask_early(p, &from);
+        if (CTAS == 1) /* others stand beside the grid in front, early, and would take from it what it still needs */
+            ask_early(p, &from);
     }
     tsr_grid_wait();
     if (!AT_ONCE)
@@ -258,37 +259,45 @@ TSR_DEVICE void release(const part *p, int stage)
     }
 }
 
-/* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
-TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+/* The products of the stage at `at`, or of its first `steps` instructions along K. */
+TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int is_first, int long_is_mn,
+                               int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
-    const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16,
-                   box_short = (short_is_mn ? BOX_BYTES : BN * 128) / 16;
+    const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16, box_steps = SPAN / BK_MMA;
+    const unsigned box_short = (short_is_mn ? BOX_BYTES : BN * 128) / 16;
+    const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
+    const unsigned long long a =
+        tsr_wgmma_descriptor(stage + (unsigned)group * (long_is_mn ? SLAB_BYTES : BOX_BYTES), SLAB_BYTES);
+    const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
+    tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
+    tsr_wgmma_hold(sum);
+    tsr_wgmma_fence();
+    TSR_UNROLL
+    for (unsigned k = 0; k < (unsigned)steps; k++)
+        tsr_wgmma(sum, a + k / box_steps * box_long + k % box_steps * step_long,
+                  b + k / box_steps * box_short + k % box_steps * step_short, !is_first || k > 0, long_is_mn,
+                  short_is_mn);
+    tsr_wgmma_commit();
+}
+
+/* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. Where
+ * K ends within the last stage, the zeros beyond are not added: a sum that is cut to -0 would lose its sign. */
+TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+{
     ring at = {0, 0};
     int previous = 0;
-    for (int block = 0; block < p->count; block++) {
-        const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
-        const unsigned long long a =
-            tsr_wgmma_descriptor(stage + (unsigned)group * (long_is_mn ? SLAB_BYTES : BOX_BYTES), SLAB_BYTES);
-        const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
-        tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
-        tsr_wgmma_hold(sum);
-        tsr_wgmma_fence();
-        TSR_UNROLL
-        for (int k = 0; k < SPAN / BK_MMA; k++)
-            tsr_wgmma(sum, a + k * step_long, b + k * step_short, block + k > 0, long_is_mn, short_is_mn);
-        if (DEEP > 1 && block < p->whole)
-            TSR_UNROLL
-        for (int k = 0; k < SPAN / BK_MMA; k++)
-            tsr_wgmma(sum, a + box_long + k * step_long, b + box_short + k * step_short, 1, long_is_mn, short_is_mn);
-        tsr_wgmma_commit();
+    for (int block = 0; block < p->whole; block++) {
+        multiply_stage(p, at, group, BK / BK_MMA, block == 0, long_is_mn, short_is_mn, sum);
         tsr_wgmma_wait(1);
         if (block > 0)
             release(p, previous);
         previous = at.stage;
         ring_advance(&at, p->stages);
     }
+    if (DEEP > 1 && p->whole < p->count)
+        multiply_stage(p, at, group, SPAN / BK_MMA, p->whole == 0, long_is_mn, short_is_mn, sum);
     tsr_wgmma_hold(sum);
     tsr_wgmma_wait(0);
     tsr_wgmma_hold(sum);
