@@ -122,7 +122,10 @@ static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
     /* Few tiles and a long K: they come to an operand together, and a second launch stores. */
     const double many_ns = d.left > 1 ? 0 : quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu);
-    return idle * long_ns(p, gpu) + many_ns + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
+    /* CTAs with deep stages leave no room on their SMs: the next launch finds some only beside few of them. */
+    const double alone_ns = 1000, ctas = tiles_of(row, p) * d.cluster * d.left;
+    const double alone = row->bk > 64 && 2 * ctas > gpu->sm_count ? alone_ns : 0;
+    return idle * long_ns(p, gpu) + many_ns + alone + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
