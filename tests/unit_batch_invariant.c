@@ -181,6 +181,42 @@ static void f64_rows_agree(void **state)
     tsr_context_destroy(context);
 }
 
+/* A negative sum too small for f32 is cut to -0, and an instruction that adds zeros alone makes it +0: where K ends
+ * within a stage, no row may add what lies beyond. K is three boxes of 64, of which some rows take two at a time. */
+static void a_sum_cut_to_nothing_keeps_its_sign(void **state)
+{
+    (void)state;
+    enum { M = 20, WIDE_K = 192, MINUS_ZERO = 0x8000 };
+    tsr_context *context = open_emu();
+    product p = product_make(context, TSR_BF16, TSR_BF16, TSR_COMPUTE_F32);
+    uint16_t *a = calloc((size_t)M * WIDE_K, sizeof *a), *b = calloc((size_t)WIDE_K * N, sizeof *b), got[M * N];
+    for (int i = 0; i < M; i++)
+        tsr_store_element(TSR_BF16, a, (int64_t)i * WIDE_K + WIDE_K - 1, -0x1p-80);
+    for (int i = 0; i < N; i++)
+        tsr_store_element(TSR_BF16, b, (int64_t)(WIDE_K - 1) * N + i, 0x1p-80);
+    free(p.a);
+    free(p.b);
+    p.a = a;
+    p.b = b;
+    p.desc = tsr_gemm_desc_make(TSR_BF16, M, N, WIDE_K);
+    p.desc.flags = TSR_BATCH_INVARIANT;
+    p.desc.a.memory = p.desc.b.memory = p.desc.c.memory = p.desc.d.memory = TSR_DEVICE;
+    int rows = 0;
+    for (size_t i = 0; i < tsr_row_count(); i++) {
+        const tsr_row *row = tsr_row_at(i);
+        if (row->order != TSR_ORDER_WGMMA || row->dtype_ab != TSR_BF16 || row->dtype_cd != TSR_BF16)
+            continue;
+        assert_true(run(&p, row->instance, M, got));
+        for (int j = 0; j < M * N; j++)
+            if (got[j] != MINUS_ZERO)
+                fail_msg("%s: element %d is 0x%04x", row->instance, j, got[j]);
+        rows++;
+    }
+    assert_true(rows > 1);
+    product_free(&p);
+    tsr_context_destroy(context);
+}
+
 /* On a CPU: the row that sums in order, though it is the slowest; others, asked for by name, are refused. */
 static void a_cpu_keeps_the_promise(void **state)
 {
@@ -205,9 +241,13 @@ static void a_cpu_keeps_the_promise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bf16_rows_agree),         cmocka_unit_test(bf16_to_f32_rows_agree),
-        cmocka_unit_test(f16_rows_agree),          cmocka_unit_test(tf32_rows_agree),
-        cmocka_unit_test(f32_rows_agree),          cmocka_unit_test(f64_rows_agree),
+        cmocka_unit_test(bf16_rows_agree),
+        cmocka_unit_test(bf16_to_f32_rows_agree),
+        cmocka_unit_test(f16_rows_agree),
+        cmocka_unit_test(tf32_rows_agree),
+        cmocka_unit_test(f32_rows_agree),
+        cmocka_unit_test(f64_rows_agree),
+        cmocka_unit_test(a_sum_cut_to_nothing_keeps_its_sign),
         cmocka_unit_test(a_cpu_keeps_the_promise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

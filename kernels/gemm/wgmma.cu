@@ -34,7 +34,7 @@
  * Bound by: power at large sizes (the clock falls), then L2 to shared memory (128 x 128 tiles in clusters of 2 move 24
  * KB for 2 MFLOP); at small sizes by latency and by SMs without a tile. Measured, H200, 2026-11-22, bf16, against
  * cuBLASLt's first / best choice: 8192^3 697 TFLOP/s, 1.05 / 1.01; 4096^3 1.02 / 1.02; 2048^3 1.05 / 1.03; 1024^3 1.19
- * / 1.17; 256^3 1.94 / 1.92. Two boards differ by 10%. */
+ * / 1.17; 256^3 1.94 / 1.92; in a graph 1024^3 1.05, 512^3 1.54, 256^3 1.53. Two boards differ by 10%. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)
@@ -78,10 +78,16 @@ enum {
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
 
-    /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
-     * uses 1 + g. */
+    /* 64 x 64 x 64 take the tensor cores so little time that the producer's own instructions count. Elsewhere it asks
+     * for a box when the copy engine has taken the one before: where all SMs ask, L2 serves that 1 to 3% faster. */
+    SHORT_STEPS = BM * BN <= 64 * 64,
+    ASKED = SHORT_STEPS ? 16 : 4, /* blocks along K that are asked for early */
+
+    /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn. The output uses 1 + g. */
     ORDER = 1 + CONSUMERS
 };
+
+#include "tile/wgmma_boxes.h"
 
 /* What all roles know. */
 typedef struct walk {
@@ -138,34 +144,22 @@ TSR_DEVICE void ring_advance(ring *at)
     }
 }
 
-TSR_DEVICE void load(unsigned to, const tsr_tensor_map *map, unsigned bar, int x, int y, int z, unsigned mask,
-                     int share)
+/* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
+ * arrive as well, whoever is first. Tiles that share rows of A or columns of B ask for different blocks. */
+TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, span blocks, int m, int n,
+                          int za, int zb, int mn_major_a, int mn_major_b)
 {
-    if (share > 1)
-        tsr_tma_load_multicast(to, map, bar, x, y, z, mask);
-    else
-        tsr_tma_load(to, map, bar, x, y, z);
+    const int count = blocks.count < ASKED ? blocks.count : ASKED;
+    for (int i = at->n; i < count; i += (int)w->raster.tiles_n)
+        tile_ask_boxes(&maps->a, mn_major_a, BM, m, (blocks.first + i) * BK, za, CLUSTER_N, w->rank_n);
+    for (int i = at->m; i < count; i += (int)w->raster.tiles_m)
+        tile_ask_boxes(&maps->b, mn_major_b, BN, n, (blocks.first + i) * BK, zb, CLUSTER_M, w->rank_m);
 }
 
-/* One operand's part of a stage, ROWS elements along M or N. CTAs that need the same part each load a share of it and
- * send it to all in `mask`: a K-major part is shared out by rows, an MN-major one by slices of K in each slab. */
-TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned bar, int mn_major, int rows, int mn,
-                             int k, int z, int share, int part, unsigned mask)
-{
-    if (mn_major) {
-        const int slice = BK / share;
-        TSR_UNROLL
-        for (int slab = 0; slab < (rows + 63) / 64; slab++)
-            load(to + (unsigned)(slab * SLAB_BYTES + part * slice * 128), map, bar, mn + 64 * slab, k + part * slice, z,
-                 mask, share);
-    } else {
-        const int slice = rows / share;
-        load(to + (unsigned)(part * slice * 128), map, bar, k, mn + part * slice, z, mask, share);
-    }
-}
-
-/* One warp keeps the ring full; one of its lanes asks for the boxes. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+/* Keeps the ring full. With SHORT_STEPS one lane alone is here, and `mn_major_` are constants: no lane is elected in
+ * each step, and the boxes of a step are asked for at once. */
+TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int mn_major_a,
+                     int mn_major_b)
 {
     /* CTAs with the same rank_m need the same rows of A, those with the same rank_n the same columns of B. */
     unsigned mask_a = 0, mask_b = 0;
@@ -176,37 +170,55 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     for (int m = 0; m < CLUSTER_M; m++)
         mask_b |= 1u << (m * CLUSTER_N + w->rank_n);
 
-    if (tsr_elect()) {
-        tsr_tma_prefetch_map(&maps->a);
-        tsr_tma_prefetch_map(&maps->b);
-        tsr_tma_prefetch_map(&maps->d);
-    }
     /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
-    const int stage_bytes = args->trans_b ? A_BYTES + BN * 128 : STAGE_BYTES;
+    const int stage_bytes = mn_major_b ? STAGE_BYTES : A_BYTES + BN * 128;
     ring at = {0, 0};
     for (unsigned unit = w->first; unit < w->units; unit += w->step) {
         const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
         const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
+        if (unit == w->first) {
+            if (SHORT_STEPS || tsr_elect())
+                ask_early(maps, w, &place, blocks, m, n, za, zb, mn_major_a, mn_major_b);
+            tsr_grid_wait();
+        }
+        TSR_ROLLED
         for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
-            if (tsr_elect()) {
+            if (SHORT_STEPS || tsr_elect()) {
                 tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
-                if (args->trans_a)
-                    load_operand(to, &maps->a, full, 1, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-                else
-                    load_operand(to, &maps->a, full, 0, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-                if (args->trans_b)
-                    load_operand(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank_m, mask_b);
-                else
-                    load_operand(to + A_BYTES, &maps->b, full, 1, BN, n, block * BK, zb, CLUSTER_M, w->rank_m, mask_b);
+                tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
+                tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m,
+                                mask_b);
             }
             ring_advance(&at);
         }
     }
+}
+
+/* The producer, one warp. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+{
+    const int is_elected = tsr_elect();
+    if (is_elected) {
+        tsr_tma_prefetch_map(&maps->a);
+        tsr_tma_prefetch_map(&maps->b);
+        tsr_tma_prefetch_map(&maps->d);
+    }
+    if (!SHORT_STEPS)
+        fill(args, maps, w, args->trans_a, !args->trans_b);
+    else if (is_elected && args->trans_a && args->trans_b)
+        fill(args, maps, w, 1, 0);
+    else if (is_elected && args->trans_a)
+        fill(args, maps, w, 1, 1);
+    else if (is_elected && args->trans_b)
+        fill(args, maps, w, 0, 0);
+    else if (is_elected)
+        fill(args, maps, w, 0, 1);
+    tsr_warp_sync(TSR_ALL_LANES);
 }
 
 /* A warp is done with a stage: lane r tells CTA r of the cluster, because that one may send into this CTA's stage. */
@@ -298,6 +310,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     ring at = {0, 0};
     float sum[MMAS][TSR_WGMMA_REGISTERS];
 
+    tsr_grid_wait();
     if (PINGPONG && group == 1)
         ring_skip(&at, span_of(w, w->first).count);
     for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->units;
@@ -370,8 +383,6 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     } else {
         tsr_barrier();
     }
-    tsr_grid_wait();
-
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
         if (tsr_warp_uniform((int)threadIdx.x / 32) == 4 * CONSUMERS)

@@ -26,19 +26,22 @@
  * its cluster.
  *
  * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
- * what it brings would push out of L2 what this one still needs.
+ * what it brings would push out of L2 what this one still needs. Until this one ends it asks for its first boxes.
  *
  *   BN           columns of the short side: 16 to 128    GROUPS   warp groups, 64 rows of the long side each
  *   RING_BYTES   of the ring of stages                   CTAS     on an SM at once
  *   SHARE        tiles of a cluster: 1, 2 or 4           PARTS    most parts of K in a cluster: 1, 2, 4 or 8
+ *   DEEP         1, or 2 where SHARE is 1: stages of     AT_ONCE  a stage's boxes are asked for at once (1), or each
+ *                64 or 128 along K                                when the copy engine has taken the one before
  *
- * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. The grid is
- * tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of SHARE times a power of two, up to
- * PARTS, that divides split, or of SHARE alone if split is not one of these; 8 CTAs at most. M, N, K below 2^31 - 512.
- * With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2 to shared memory for BN = 128,
- * where the short operand is read again by each cluster. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first
- * choice, launches in a stream: 1 x 4096 x 4096 10.1 us, 1.41; 32 x 6144 x 4096 15.7 us, 1.07; 64 x 4096 x 14336 30.9
- * us, 1.16; 64 x 2112 x 7168 11.2 us, 1.22; 128 x 14336 x 4096 33.8 us, 1.01; 128 x 128 x 65536 13.3 us, 1.07. */
+ * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
+ * K is a multiple of 64. The grid is tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of
+ * SHARE times a power of two, up to PARTS, that divides split, or of SHARE alone if split is not one of these; 8 CTAs
+ * at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
+ * to shared memory for BN = 128, where the short operand is read again by each cluster. Measured, H200, 2026-11-22,
+ * bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 10.1 us, 1.41; 32 x 6144 x 4096 15.7 us,
+ * 1.07; 64 x 4096 x 14336 30.7 us, 1.15; 64 x 2112 x 7168 11.0 us, 1.24; 128 x 14336 x 4096 32.9 us, 1.02; 128 x 128 x
+ * 65536 13.0 us, 1.14. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)
@@ -48,6 +51,7 @@
 #endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
+#define TILE_SLICES      DEEP
 
 #include "ptx/barrier.h"
 #include "ptx/cluster.h"
@@ -61,21 +65,25 @@
 #include "ptx/wgmma.h"
 
 enum {
-    BK = 64,     /* 128 bytes: the span of the swizzle */
-    BK_MMA = 16, /* along K of one instruction */
+    SPAN = 64,        /* elements of 128 bytes: the span of the swizzle */
+    BK = SPAN * DEEP, /* of a stage */
+    BK_MMA = 16,      /* along K of one instruction */
     LONG = 64 * GROUPS,
     CONSUMERS = 128 * GROUPS,
     THREADS = CONSUMERS + 32,
 
-    SLAB_BYTES = 128 * BK, /* 64 rows along K, or 64 elements along M or N and BK along K */
+    BOX_BYTES = 128 * SPAN, /* 64 rows, SPAN along K, or 64 elements along M or N */
+    SLAB_BYTES = 128 * BK,  /* an operand that is contiguous along M or N: 64 elements of these, BK along K */
     LONG_BYTES = GROUPS * SLAB_BYTES,
-    SHORT_K_BYTES = BN * 128,                     /* contiguous along K */
+    SHORT_K_BYTES = BN * 128 * DEEP,              /* contiguous along K: DEEP times rows of SPAN */
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
+    ASKED = 4,                                    /* boxes along K that are asked for early */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
     ALL_CONSUMERS = 1 /* named barrier */
 };
 
+#include "tile/wgmma_boxes.h"
 #include "tile/wgmma_share.h"
 
 enum {
@@ -88,17 +96,19 @@ enum {
 /* A CTA's part of the work. */
 typedef struct part {
     unsigned shared;
-    int turned;                  /* 1: the long side is N, and D is computed transposed */
-    int long_at, short_at;       /* of its tile */
-    int z;                       /* problem of the batch */
-    int first, step, count;      /* blocks of BK along K */
-    int long_is_mn, short_is_mn; /* 1: contiguous along M or N, not along K */
-    int stages, stage_bytes;     /* of the ring */
-    unsigned rank, size;         /* part of K within the cluster, and how many it has */
-    unsigned sharer;             /* place among the cluster's SHARE tiles */
-    int is_left;                 /* 1: K has more parts than the cluster, and another launch adds them up */
-    int index;                   /* of the part among all */
-    unsigned tile;               /* along the longer side first, then the shorter one, then the batch */
+    int turned;                   /* 1: the long side is N, and D is computed transposed */
+    int long_at, short_at;        /* of its tile */
+    int groups_long, tiles_short; /* of tiles along the two sides */
+    int z;                        /* problem of the batch */
+    int first, step, count;       /* blocks of BK along K */
+    int whole;                    /* of these, those that K does not end within */
+    int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
+    int stages, stage_bytes;      /* of the ring */
+    unsigned rank, size;          /* part of K within the cluster, and how many it has */
+    unsigned sharer;              /* place among the cluster's SHARE tiles */
+    int is_left;                  /* 1: K has more parts than the cluster, and another launch adds them up */
+    int index;                    /* of the part among all */
+    unsigned tile;                /* along the longer side first, then the shorter one, then the batch */
 } part;
 
 /* One position in the ring of stages. */
@@ -130,6 +140,8 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     const unsigned tiles_short = (unsigned)((short_side + BN - 1) / BN);
     const unsigned cluster = blockIdx.x / (p.size * SHARE), group = cluster / outers, outer = cluster % outers;
     const unsigned at_short = group % tiles_short, at_long = group / tiles_short % groups_long * SHARE + p.sharer;
+    p.groups_long = (int)groups_long;
+    p.tiles_short = (int)tiles_short;
     p.short_at = (int)at_short * BN;
     p.long_at = (int)at_long * LONG;
     p.z = (int)(group / (tiles_short * groups_long));
@@ -138,6 +150,8 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.first = p.index = index;
     p.step = args->split;
     p.count = index < blocks ? (blocks - index + args->split - 1) / args->split : 0;
+    const int has_half = DEEP > 1 && args->k / SPAN % DEEP != 0; /* the last block of K */
+    p.whole = has_half && index < blocks && (blocks - 1 - index) % args->split == 0 ? p.count - 1 : p.count;
     p.is_left = outers > 1;
     p.tile = ((unsigned)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long;
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
@@ -147,54 +161,89 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     return p;
 }
 
-/* A box of the shorter operand: each of the CTAs that share it loads a share of `share_bytes` and sends it to all. */
-TSR_DEVICE void load_short(const part *p, unsigned to, unsigned share_bytes, const tsr_tensor_map *map, unsigned bar,
-                           int x, int y, int z)
-{
-    const unsigned all = (1u << SHARE) - 1;
-    if (SHARE > 1)
-        tsr_tma_load_multicast(to + p->sharer * share_bytes, map, bar, x, y, z, all << (p->rank * SHARE));
-    else
-        tsr_tma_load(to, map, bar, x, y, z);
-}
+/* The operands' tensor maps, and the problem of the batch that each is read at. */
+typedef struct sources {
+    const tsr_tensor_map *long_map, *short_map;
+    int z_long, z_short;
+} sources;
 
-/* One warp keeps the ring full; one of its lanes asks for the boxes. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
+TSR_DEVICE sources sources_of(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
 {
-    const tsr_tensor_map *long_map = p->turned ? &maps->b : &maps->a, *short_map = p->turned ? &maps->a : &maps->b;
     const long long batch_long = p->turned ? args->batch_b : args->batch_a;
     const long long batch_short = p->turned ? args->batch_a : args->batch_b;
-    const int z_long = batch_long ? p->z : 0, z_short = batch_short ? p->z : 0;
+    const sources from = {p->turned ? &maps->b : &maps->a, p->turned ? &maps->a : &maps->b, batch_long ? p->z : 0,
+                          batch_short ? p->z : 0};
+    return from;
+}
 
-    if (tsr_elect()) {
-        tsr_tma_prefetch_map(long_map);
-        tsr_tma_prefetch_map(short_map);
-    }
-    tsr_grid_wait();
+/* A stage's part of both operands, from `k` on. */
+TSR_DEVICE void load_stage(const part *p, const sources *from, unsigned bar, unsigned to, int k, int long_is_mn,
+                           int short_is_mn)
+{
+    const unsigned sharers = ((1u << SHARE) - 1) << (p->rank * SHARE);
+    tile_load_boxes(to, from->long_map, bar, long_is_mn, LONG, p->long_at, k, from->z_long, 1, 0, 0);
+    tile_load_boxes(to + LONG_BYTES, from->short_map, bar, short_is_mn, BN, p->short_at, k, from->z_short, SHARE,
+                    (int)p->sharer, sharers);
+}
 
-    ring at = {0, 0};
+/* Before the grid in front has ended, the first steps are asked for: to L2, where that grid's writes arrive as well,
+ * whoever is first. Tiles that need the same boxes ask for different ones. Parts of few steps do not ask: the requests
+ * proper would only come later. */
+TSR_DEVICE void ask_early(const part *p, const sources *from)
+{
+    if (p->count <= ASKED)
+        return;
+    for (int i = p->short_at / BN; i < ASKED; i += p->tiles_short)
+        tile_ask_boxes(from->long_map, p->long_is_mn, LONG, p->long_at, (p->first + i * p->step) * BK, from->z_long, 1,
+                       0);
+    for (int i = p->long_at / (LONG * SHARE); i < ASKED; i += p->groups_long)
+        tile_ask_boxes(from->short_map, p->short_is_mn, BN, p->short_at, (p->first + i * p->step) * BK, from->z_short,
+                       SHARE, (int)p->sharer);
+}
+
+/* Keeps the ring full. With AT_ONCE one lane alone is here, and how the operands lie is a constant. */
+TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int short_is_mn)
+{
+    const int stages = short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
+    const unsigned stage_bytes = LONG_BYTES + (short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
     int k = p->first * BK;
+    ring at = {0, 0};
+    TSR_ROLLED
     for (int block = 0; block < p->count; block++, k += p->step * BK) {
         const unsigned full = p->shared + FULL_AT + 8 * (unsigned)at.stage;
-        const unsigned to = p->shared + (unsigned)(at.stage * p->stage_bytes), to_short = to + LONG_BYTES;
+        const unsigned to = p->shared + (unsigned)at.stage * stage_bytes;
         tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
-        if (tsr_elect()) {
-            tsr_mbarrier_arrive_expect(full, (unsigned)p->stage_bytes);
-            if (p->long_is_mn)
-                TSR_UNROLL
-            for (int slab = 0; slab < GROUPS; slab++)
-                tsr_tma_load(to + (unsigned)slab * SLAB_BYTES, long_map, full, p->long_at + 64 * slab, k, z_long);
-            else tsr_tma_load(to, long_map, full, k, p->long_at, z_long);
-            if (p->short_is_mn)
-                TSR_UNROLL
-            for (int slab = 0; slab < (BN + 63) / 64; slab++)
-                load_short(p, to_short + (unsigned)slab * SLAB_BYTES, BK / SHARE * 128, short_map, full,
-                           p->short_at + 64 * slab, k + (int)p->sharer * (BK / SHARE), z_short);
-            else load_short(p, to_short, BN / SHARE * 128, short_map, full, k,
-                            p->short_at + (int)p->sharer * (BN / SHARE), z_short);
+        if (AT_ONCE || tsr_elect()) {
+            tsr_mbarrier_arrive_expect(full, stage_bytes);
+            load_stage(p, from, full, to, k, long_is_mn, short_is_mn);
         }
-        ring_advance(&at, p->stages);
+        ring_advance(&at, stages);
     }
+}
+
+/* The producer, one warp. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
+{
+    const int is_elected = tsr_elect();
+    const sources from = sources_of(args, maps, p);
+    if (is_elected) {
+        tsr_tma_prefetch_map(from.long_map);
+        tsr_tma_prefetch_map(from.short_map);
+        if (CTAS == 1) /* others stand beside the grid in front, early, and would take from it what it still needs */
+            ask_early(p, &from);
+    }
+    tsr_grid_wait();
+    if (!AT_ONCE)
+        fill(p, &from, p->long_is_mn, p->short_is_mn);
+    else if (is_elected && p->long_is_mn && p->short_is_mn)
+        fill(p, &from, 1, 1);
+    else if (is_elected && p->long_is_mn)
+        fill(p, &from, 1, 0);
+    else if (is_elected && p->short_is_mn)
+        fill(p, &from, 0, 1);
+    else if (is_elected)
+        fill(p, &from, 0, 0);
+    tsr_warp_sync(TSR_ALL_LANES);
     tsr_grid_launch_dependents();
 }
 
@@ -210,30 +259,45 @@ TSR_DEVICE void release(const part *p, int stage)
     }
 }
 
-/* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. */
-TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+/* The products of the stage at `at`, or of its first `steps` instructions along K. */
+TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int is_first, int long_is_mn,
+                               int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
 {
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
+    const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16, box_steps = SPAN / BK_MMA;
+    const unsigned box_short = (short_is_mn ? BOX_BYTES : BN * 128) / 16;
+    const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
+    const unsigned long long a =
+        tsr_wgmma_descriptor(stage + (unsigned)group * (long_is_mn ? SLAB_BYTES : BOX_BYTES), SLAB_BYTES);
+    const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
+    tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
+    tsr_wgmma_hold(sum);
+    tsr_wgmma_fence();
+    TSR_UNROLL
+    for (unsigned k = 0; k < (unsigned)steps; k++)
+        tsr_wgmma(sum, a + k / box_steps * box_long + k % box_steps * step_long,
+                  b + k / box_steps * box_short + k % box_steps * step_short, !is_first || k > 0, long_is_mn,
+                  short_is_mn);
+    tsr_wgmma_commit();
+}
+
+/* The products of the part, 64 rows of the long side for each warp group. One batch of wgmma is always in flight. Where
+ * K ends within the last stage, the zeros beyond are not added: a sum that is cut to -0 would lose its sign. */
+TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+{
     ring at = {0, 0};
     int previous = 0;
-    for (int block = 0; block < p->count; block++) {
-        const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
-        const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
-        const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
-        tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
-        tsr_wgmma_hold(sum);
-        tsr_wgmma_fence();
-        TSR_UNROLL
-        for (int k = 0; k < BK / BK_MMA; k++)
-            tsr_wgmma(sum, a + k * step_long, b + k * step_short, block + k > 0, long_is_mn, short_is_mn);
-        tsr_wgmma_commit();
+    for (int block = 0; block < p->whole; block++) {
+        multiply_stage(p, at, group, BK / BK_MMA, block == 0, long_is_mn, short_is_mn, sum);
         tsr_wgmma_wait(1);
         if (block > 0)
             release(p, previous);
         previous = at.stage;
         ring_advance(&at, p->stages);
     }
+    if (DEEP > 1 && p->whole < p->count)
+        multiply_stage(p, at, group, SPAN / BK_MMA, p->whole == 0, long_is_mn, short_is_mn, sum);
     tsr_wgmma_hold(sum);
     tsr_wgmma_wait(0);
     tsr_wgmma_hold(sum);
@@ -270,25 +334,6 @@ TSR_DEVICE void finish(const part *p, const tile_share *mine)
     }
 }
 
-/* The warp group's sums to the workspace, for a launch that adds all parts: 16 bytes of each lane side by side, for
- * each 8 columns, and the same of all parts next to each other. */
-TSR_DEVICE void leave_to_next(const tsr_gemm_args *args, const part *p, int group, const float sum[TSR_WGMMA_REGISTERS])
-{
-    enum { EIGHTS = BN / 8, BLOCK = 128 }; /* floats of a warp's 8 columns */
-    const unsigned block = (p->tile * GROUPS + (unsigned)group) * EIGHTS * 4 + threadIdx.x / 32 % 4;
-    float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                ((long long)block * args->split + p->index) * BLOCK + 4 * (threadIdx.x % 32);
-    TSR_UNROLL
-    for (int i = 0; i < EIGHTS; i++) {
-        tsr_f32x4 four = {0, 0, 0, 0};
-        TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            tsr_lane(four, j) = sum[4 * i + j];
-        tsr_store_f32x4(to, four);
-        to += 4 * BLOCK * args->split;
-    }
-}
-
 TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
@@ -315,7 +360,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
     if (p->size * SHARE > 1)
         tsr_cluster_arrive_relaxed();
     if (p->is_left)
-        leave_to_next(args, p, group, sum);
+        tile_leave_to_next(args, p->tile * GROUPS + (unsigned)group, p->index, sum);
     else
         finish(p, &mine);
 }

@@ -19,6 +19,7 @@
 #include "ptx/cluster.h"
 #include "ptx/shared.h"
 #include "ptx/shared_vector.h"
+#include "ptx/vector.h"
 #include "tile/wgmma_element.h"
 
 enum {
@@ -137,6 +138,25 @@ TSR_DEVICE void tile_share_send(unsigned outbox, unsigned inbox, unsigned bar, u
         const unsigned to = (rank + i) & (size - 1), there = cta + to * step;
         tsr_bulk_send(tsr_cluster_map(inbox + rank * bytes, there), outbox + to * bytes, bytes,
                       tsr_cluster_map(bar, there));
+    }
+}
+
+/* A warp group's sums of part `index` to the workspace, for a launch that adds all parts: 16 bytes of each lane side by
+ * side, for each 8 columns, and the same of all parts next to each other. `group` counts the groups of all tiles. */
+TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, int index, const float *sum)
+{
+    enum { EIGHTS = BN / 8, BLOCK = 128 }; /* floats of a warp's 8 columns */
+    const unsigned block = group * EIGHTS * 4 + threadIdx.x / 32 % 4;
+    float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                ((long long)block * args->split + index) * BLOCK + 4 * (threadIdx.x % 32);
+    TSR_UNROLL
+    for (int i = 0; i < EIGHTS; i++) {
+        tsr_f32x4 four = {0, 0, 0, 0};
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(four, j) = sum[4 * i + j];
+        tsr_store_f32x4(to, four);
+        to += 4 * BLOCK * args->split;
     }
 }
 

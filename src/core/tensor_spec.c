@@ -40,6 +40,22 @@ static tsr_tensor_spec make(const void *base, tsr_dtype dtype, long long x, long
                              .box = {box_x, box_y, 1}};
 }
 
+/* An operand that is contiguous along K, a multiple of 64, as slices of 64 along K side by side: a box has several. */
+static tsr_tensor_spec make_slices(const void *base, tsr_dtype dtype, long long mn, long long k, long long ld,
+                                   long long batch, long long batch_stride, int rows, int slices)
+{
+    tsr_tensor_spec spec =
+        make(base, dtype, SPAN_K, mn, ld, batch, batch_stride, SPAN_K, rows, TSR_TENSOR_SWIZZLE_BYTES);
+    spec.rank = 4;
+    spec.dims[3] = spec.dims[2];
+    spec.dims[2] = k / SPAN_K;
+    spec.strides_bytes[2] = spec.strides_bytes[1];
+    spec.strides_bytes[1] = SPAN_K * (long long)tsr_dtype_bytes(dtype);
+    spec.box[2] = slices;
+    spec.box[3] = 1;
+    return spec;
+}
+
 /* `rows` is the tile's extent along M or N, `share` how many CTAs cut the box among themselves. */
 static tsr_tensor_spec make_input(const tsr_row *row, const void *base, tsr_dtype dtype, int k_is_contiguous,
                                   long long mn, long long k, long long ld, long long batch, long long batch_stride,
@@ -49,8 +65,11 @@ static tsr_tensor_spec make_input(const tsr_row *row, const void *base, tsr_dtyp
     if (dtype == TSR_F32)
         return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, row->bk, rows, row->bk * 4)
                                : make(base, dtype, mn, k, ld, batch, batch_stride, SLAB, row->bk, 0);
+    const int deep = row->bk > SPAN_K ? row->bk / SPAN_K : 1;
+    if (k_is_contiguous && deep > 1)
+        return make_slices(base, dtype, mn, k, ld, batch, batch_stride, rows, deep);
     return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, SPAN_K, rows / share, span)
-                           : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, SPAN_K / share, span);
+                           : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, deep * SPAN_K / share, span);
 }
 
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab, tsr_dtype dtype_cd,

@@ -30,10 +30,11 @@ typedef struct tsr_tensor_spec {
  * A and B: none if K = 0. For tensor cores all boxes have rows of 128 bytes and the 128-byte swizzle: an operand that
  * is contiguous along K has boxes of 64 (K) x its tile's rows; one that is contiguous along M or N boxes of 64 (M or N)
  * x 64 (K). CTAs of a cluster that need the same part load a share each: A's boxes are cut into cluster_n, B's into
- * cluster_m slices along the second dimension. For f32 a box of an operand that is contiguous along K is bk (K) x its
- * tile's rows, swizzled over its 4 bk bytes, and one of the others 32 (M or N) x bk (K), not swizzled. C and D: boxes
- * of 64 rows x 128 bytes; none if the row turns, multiplies f32, or tsr_tensor_output_fits says no, nor of C if beta =
- * 0.
+ * cluster_m slices along the second dimension. Rows whose bk is 128 have boxes of 64 (M or N) x 128 (K), or, contiguous
+ * along K, maps of rank 4: 64 (K) x rows x slices of 64 along K x problems, and boxes of two slices. For f32 a box of
+ * an operand that is contiguous along K is bk (K) x its tile's rows, swizzled over its 4 bk bytes, and one of the
+ * others 32 (M or N) x bk (K), not swizzled. C and D: boxes of 64 rows x 128 bytes; none if the row turns, multiplies
+ * f32, or tsr_tensor_output_fits says no, nor of C if beta = 0.
  */
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
                           tsr_tensor_spec specs[4]);

@@ -1,6 +1,7 @@
 /* How the memory-bound kernel deals out a problem: into how many parts K is cut, and how many of them form a cluster.
  * The same estimate orders its rows among the others. */
 #include <math.h>
+#include <stdio.h>
 
 #include "plan/cost.h"
 #include "plan/plan.h"
@@ -121,7 +122,10 @@ static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
     /* Few tiles and a long K: they come to an operand together, and a second launch stores. */
     const double many_ns = d.left > 1 ? 0 : quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu);
-    return idle * long_ns(p, gpu) + many_ns + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
+    /* CTAs with deep stages leave no room on their SMs: the next launch finds some only beside few of them. */
+    const double alone_ns = 1000, ctas = tiles_of(row, p) * d.cluster * d.left;
+    const double alone = row->bk > 64 && 2 * ctas > gpu->sm_count ? alone_ns : 0;
+    return idle * long_ns(p, gpu) + many_ns + alone + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
 }
 
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
@@ -173,6 +177,18 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     if (left > 1)
         better_of(row, p, gpu, (deal){1, left}, &best, &best_ns);
     return best;
+}
+
+/* Stages of two slices of 64 along K come by one request, which knows no end of K within a slice. */
+int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                          size_t reason_bytes)
+{
+    enum { SLICE = 64 };
+    (void)device;
+    if (row->bk <= SLICE || problem->k % SLICE == 0)
+        return 1;
+    snprintf(reason, reason_bytes, "K = %lld is no multiple of %d", (long long)problem->k, SLICE);
+    return 0;
 }
 
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)

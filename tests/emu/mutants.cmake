@@ -103,17 +103,17 @@ if(TARGET unit_emu_skinny)
   mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + rank * bytes, there" "inbox + to * bytes, there" "")
   mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(rank + i) & (size - 1), there" "(rank + i + 1) & (size - 1), there" "")
   mutant(own_slice_sent tile/wgmma_share.h "(unsigned)of == rank ? inbox : outbox" "outbox" "")
-  mutant(stage_too_small ${kernel} "(full, (unsigned)p->stage_bytes)" "(full, (unsigned)p->stage_bytes + 16)" "deadlock")
+  mutant(stage_too_small ${kernel} "(full, stage_bytes)" "(full, stage_bytes + 16)" "deadlock")
   # Tiles that share what they load.
   mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
         if (lane == 0)" "if (SHARE > 0) {
         if (lane == 0)" "deadlock")
-  mutant(sent_to_itself_alone ${kernel} "if (SHARE > 1)
-        tsr_tma_load_multicast" "if (SHARE > 2)
+  mutant(sent_to_itself_alone tile/wgmma_boxes.h "if (share > 1)
+        tsr_tma_load_multicast" "if (share > 2)
         tsr_tma_load_multicast" "deadlock")
   mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1 -DPARTS=4
-                  -DSHARE=2)
+                  -DSHARE=2 -DDEEP=1 -DAT_ONCE=1)
 endif()
 
 if(TARGET unit_emu_sum)
