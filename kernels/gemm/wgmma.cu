@@ -53,6 +53,9 @@
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 #include "tile/order.h"
+#ifdef COPIES
+#include "tile/copy_ahead.h"
+#endif
 #include "tile/wgmma_join.h"
 #include "tile/wgmma_output.h"
 #include "tile/wgmma_rows.h"
@@ -77,6 +80,10 @@ enum {
     C_FULL_AT = EMPTY_AT + 8 * STAGES,
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
+#ifdef COPIES
+    CLAIMED_AT = SMEM_BYTES,
+    HELPERS = COPIES, /* warps that copy: 3, or the consumers as well */
+#endif
 
     /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
      * uses 1 + g. */
@@ -165,7 +172,11 @@ TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned ba
 }
 
 /* One warp keeps the ring full; one of its lanes asks for the boxes. */
+#ifdef COPIES
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, const copy_ahead *copies)
+#else
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+#endif
 {
     /* CTAs with the same rank_m need the same rows of A, those with the same rank_n the same columns of B. */
     unsigned mask_a = 0, mask_b = 0;
@@ -189,10 +200,16 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
+#ifdef COPIES
+        copy_wait wait = copy_wait_of(args, copies, m, n);
+#endif
         for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
+#ifdef COPIES
+            copy_await(copies, &wait, block);
+#endif
             if (tsr_elect()) {
                 tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
                 if (args->trans_a)
@@ -372,6 +389,32 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     }
     tsr_grid_wait();
 
+#ifdef COPIES
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32);
+    if (threadIdx.x == 0)
+        tsr_shared_store_u32(shared + CLAIMED_AT, tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, HELPERS));
+    tsr_barrier();
+    const unsigned claimed = tsr_shared_load_u32(shared + CLAIMED_AT) + (unsigned)(4 * CONSUMERS + 3 - warp);
+    if (group == CONSUMERS) {
+        tsr_registers_lower(PRODUCER_REGISTERS);
+        const copy_ahead copies =
+            copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
+        if (warp == 4 * CONSUMERS)
+            produce(&args, &maps, &w, &copies);
+        else
+            copy_items(&args, &copies, claimed, copies.total);
+        copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
+    } else {
+        tsr_registers_raise(CONSUMER_REGISTERS);
+        if (HELPERS > 3) {
+            const copy_ahead copies =
+                copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
+            copy_items(&args, &copies, claimed - 1, copies.rest / 4 * HELP_QUARTERS);
+            copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
+        }
+        consume(&args, &maps, &w, group);
+    }
+#else
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
         if (tsr_warp_uniform((int)threadIdx.x / 32) == 4 * CONSUMERS)
@@ -380,6 +423,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         tsr_registers_raise(CONSUMER_REGISTERS);
         consume(&args, &maps, &w, group);
     }
+#endif
     /* A CTA must outlive the messages of its neighbours. */
     if (CLUSTER > 1) {
         tsr_cluster_arrive();

@@ -1,0 +1,320 @@
+/* Copying unaligned operands to aligned rows beside the product that needs them.
+ *
+ * Warps that have nothing else to do copy, in the order in which tiles will need it, and tell by flags how far they
+ * are; who loads waits for the flags of what it loads alone. An operand is cut into blocks, each with a flag:
+ *
+ *      rows along M or N (K contiguous)            rows along K (M or N contiguous)
+ *
+ *                chunk 0     chunk 1                     panel 0     panel 1
+ *      panel 0 | 128 x ck  | 128 x ck |         chunk 0 | ck x 256  | ck x 256 |       ck = 256 << CHUNK shift
+ *      panel 1 | 128 x ck  | 128 x ck |         chunk 1 | ck x 256  | ck x 256 |
+ *
+ * and a block into items of 8 rows x 512 bytes, which a warp copies at once. Items are claimed from a counter: first
+ * chunk after chunk of what the first wave of tiles reads, then what is left of B, panel after panel, then of A. Nobody
+ * who copies waits for anything, so that a grid of which only some CTAs run still gets on.
+ *
+ * A row of an item begins `skew` bytes past a multiple of 16. Lane i loads the aligned piece i, gets piece i + 1 from its
+ * neighbour, shifts and stores:
+ *
+ *      source   |.....aaa|bbbbbbbb|cccccccc|d.......|
+ *      copy     |aaabbbbb|bbbccccc|cccd....|
+ *
+ * Where a piece reaches past the row (and rows are not tight, so that their neighbours are not the matrix), elements go one by one. What
+ * lies past a row in the copy is never read: the copy engine knows how long rows are. */
+#ifndef TSR_TILE_COPY_AHEAD_H
+#define TSR_TILE_COPY_AHEAD_H
+
+#include "ptx/atomic.h"
+#include "ptx/funnel.h"
+#include "ptx/proxy.h"
+#include "ptx/vector.h"
+#include "ptx/warp.h"
+
+enum {
+    COPY_ROWS = 8,
+    COPY_COLS = 256, /* of an item */
+    COPY_PANEL = 128,
+    COPY_CHUNK = 256,
+    COPY_MOST_CHUNKS = 32,
+    COPY_NEXT = 0, /* words of the workspace's counters */
+    COPY_DONE = 1,
+    COPY_FLAGS = 32
+};
+
+/* One operand as it is stored, and its copy. */
+typedef struct copy_operand {
+    const unsigned char *from;
+    unsigned char *to;
+    long long ld_bytes, pitch_bytes;
+    unsigned rows, columns;
+    int along_k; /* rows are along K */
+} copy_operand;
+
+/* How the work is cut. */
+typedef struct copy_ahead {
+    unsigned panels_a, panels_b; /* 0: not copied */
+    unsigned first_a, first_b;   /* of which the first wave of tiles reads so many */
+    unsigned shift_a, shift_b;   /* items of a block: 1 << shift */
+    unsigned chunks, shift;      /* blocks of 64 along K to a chunk: 1 << shift */
+    unsigned step;               /* items of a chunk of the first wave */
+    unsigned rest;               /* the first item after the first wave */
+    unsigned rest_a;             /* the first item of what is left of A */
+    unsigned total;
+} copy_ahead;
+
+/* Long rows are whole lines, as in plan/pad.c. */
+TSR_DEVICE long long copy_pitch_bytes(long long columns)
+{
+    return columns >= 512 ? (columns + 63) / 64 * 128 : (columns + 7) / 8 * 16;
+}
+
+TSR_DEVICE int copy_is_needed(const void *from, long long ld)
+{
+    return ((unsigned long long)from | (unsigned long long)ld * 2) % 16 != 0;
+}
+
+TSR_DEVICE copy_operand copy_operand_of(const tsr_gemm_args *args, int is_a)
+{
+    copy_operand x;
+    const long long rows_a = args->trans_a ? args->k : args->m, columns_a = args->trans_a ? args->m : args->k;
+    const long long bytes_a =
+        copy_is_needed(args->a, args->lda) ? (rows_a * copy_pitch_bytes(columns_a) + 255) / 256 * 256 : 0;
+    const long long columns_b = args->trans_b ? args->k : args->n, columns = is_a ? columns_a : columns_b;
+    x.from = (const unsigned char *)(is_a ? args->a : args->b);
+    x.to = (unsigned char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES + (is_a ? 0 : bytes_a);
+    x.ld_bytes = 2 * (is_a ? args->lda : args->ldb);
+    x.pitch_bytes = copy_pitch_bytes(columns);
+    x.rows = (unsigned)(is_a ? rows_a : args->trans_b ? args->n : args->k);
+    x.columns = (unsigned)columns;
+    x.along_k = is_a ? args->trans_a : !args->trans_b;
+    return x;
+}
+
+TSR_DEVICE unsigned copy_panels(long long extent, int along_k)
+{
+    return (unsigned)(along_k ? (extent + COPY_COLS - 1) / COPY_COLS : (extent + COPY_PANEL - 1) / COPY_PANEL);
+}
+
+/* `bm` x `bn` tiles, of which `ctas` are begun at once. */
+TSR_DEVICE copy_ahead copy_ahead_of(const tsr_gemm_args *args, unsigned bm, unsigned bn, unsigned tiles_m,
+                                    unsigned tiles_n, unsigned ctas)
+{
+    copy_ahead all;
+    const unsigned group = tiles_m < RASTER ? tiles_m : RASTER;
+    const unsigned columns = (ctas + group - 1) / group;
+    const unsigned blocks = (unsigned)((args->k + 63) / 64);
+    all.shift = 2;
+    while ((blocks + (1u << all.shift) - 1) >> all.shift > COPY_MOST_CHUNKS)
+        all.shift++;
+    all.chunks = (blocks + (1u << all.shift) - 1) >> all.shift;
+    all.shift_a = all.shift + (args->trans_a ? 3 : 2);
+    all.shift_b = all.shift + (args->trans_b ? 2 : 3);
+    all.panels_a = copy_is_needed(args->a, args->lda) ? copy_panels(args->m, args->trans_a) : 0;
+    all.panels_b = copy_is_needed(args->b, args->ldb) ? copy_panels(args->n, !args->trans_b) : 0;
+    all.first_a = copy_panels((long long)group * bm, args->trans_a);
+    all.first_a = all.first_a < all.panels_a ? all.first_a : all.panels_a;
+    all.first_b = copy_panels((long long)(columns < tiles_n ? columns : tiles_n) * bn, !args->trans_b);
+    all.first_b = all.first_b < all.panels_b ? all.first_b : all.panels_b;
+    all.step = (all.first_a << all.shift_a) + (all.first_b << all.shift_b);
+    all.rest = all.chunks * all.step;
+    all.rest_a = all.rest + ((all.panels_b - all.first_b) * all.chunks << all.shift_b);
+    all.total = all.rest_a + ((all.panels_a - all.first_a) * all.chunks << all.shift_a);
+    return all;
+}
+
+/* The lane's chunk of a row: `first` and `next` are pieces of source, the row begins `skew` bytes past the first. */
+TSR_DEVICE tsr_u32x4 copy_shift(tsr_u32x4 first, const unsigned next[4], unsigned skew)
+{
+    unsigned word[8];
+    TSR_UNROLL
+    for (int w = 0; w < 4; w++) {
+        word[w] = tsr_lane(first, w);
+        word[4 + w] = next[w];
+    }
+    if (skew & 8)
+        TSR_UNROLL
+    for (int w = 0; w < 6; w++)
+        word[w] = word[w + 2];
+    if (skew & 4)
+        TSR_UNROLL
+    for (int w = 0; w < 5; w++)
+        word[w] = word[w + 1];
+    tsr_u32x4 out = {0, 0, 0, 0};
+    TSR_UNROLL
+    for (int w = 0; w < 4; w++)
+        tsr_lane(out, w) = tsr_funnel_right(word[w], word[w + 1], 8 * (skew % 4));
+    return out;
+}
+
+/* An item none of whose pieces reaches past what may be read. `from` and `to`: its first elements. */
+TSR_DEVICE void copy_inner(const unsigned char *from, long long ld_bytes, unsigned char *to, long long pitch_bytes,
+                           unsigned rows, unsigned bytes, unsigned lane)
+{
+    const unsigned skew_first = (unsigned)((unsigned long long)from % 16), skew_step = (unsigned)ld_bytes;
+    const tsr_u32x4 none = {0, 0, 0, 0};
+    tsr_u32x4 piece[COPY_ROWS], beyond = none;
+    TSR_UNROLL
+    for (unsigned i = 0; i < COPY_ROWS; i++) {
+        const unsigned skew = (skew_first + i * skew_step) % 16;
+        piece[i] = none;
+        if (i < rows && 16 * lane < bytes + skew)
+            piece[i] = tsr_load_u32x4((const unsigned *)(const void *)(from + i * ld_bytes - skew + 16 * lane));
+    }
+    const unsigned skew_lane = (skew_first + lane * skew_step) % 16; /* piece 32 of row `lane` */
+    if (lane < rows && 512 < bytes + skew_lane)
+        beyond = tsr_load_u32x4((const unsigned *)(const void *)(from + lane * ld_bytes - skew_lane + 512));
+    TSR_UNROLL
+    for (unsigned i = 0; i < COPY_ROWS; i++) {
+        unsigned next[4];
+        TSR_UNROLL
+        for (int w = 0; w < 4; w++) {
+            const unsigned right = tsr_shuffle(TSR_ALL_LANES, tsr_lane(piece[i], w), (lane + 1) % 32);
+            const unsigned last = tsr_shuffle(TSR_ALL_LANES, tsr_lane(beyond, w), i);
+            next[w] = lane == 31 ? last : right;
+        }
+        const tsr_u32x4 out = copy_shift(piece[i], next, (skew_first + i * skew_step) % 16);
+        if (i < rows && 16 * lane < bytes)
+            tsr_store_u32x4((unsigned *)(void *)(to + i * pitch_bytes + 16 * lane), out);
+    }
+}
+
+/* Any other item: element by element. */
+TSR_DEVICE void copy_edge(const unsigned char *from, long long ld_bytes, unsigned char *to, long long pitch_bytes,
+                          unsigned rows, unsigned bytes, unsigned lane)
+{
+    TSR_ROLLED
+    for (unsigned i = 0; i < rows; i++) {
+        tsr_u32x4 out = {0, 0, 0, 0};
+        TSR_UNROLL
+        for (unsigned e = 0; e < 8; e++)
+            if (16 * lane + 2 * e < bytes)
+                tsr_lane(out, e / 2) |=
+                    (unsigned)*(const unsigned short *)(const void *)(from + i * ld_bytes + 16 * lane + 2 * e)
+                    << (16 * (e % 2));
+        if (16 * lane < bytes)
+            tsr_store_u32x4((unsigned *)(void *)(to + i * pitch_bytes + 16 * lane), out);
+    }
+}
+
+/* 8 rows from `row` on, 512 bytes of each from `column` on. */
+TSR_DEVICE void copy_rows(const copy_operand *x, unsigned row, unsigned column, unsigned lane)
+{
+    const unsigned left = 2 * (x->columns - column), bytes = left < 512 ? left : 512;
+    const unsigned rows = x->rows - row < COPY_ROWS ? x->rows - row : COPY_ROWS;
+    const unsigned char *const from = x->from + row * x->ld_bytes + 2 * column;
+    unsigned char *const to = x->to + row * x->pitch_bytes + 2 * column;
+    /* Tight rows have the matrix for neighbours, but for its ends. */
+    const int is_inner = x->ld_bytes == 2 * (long long)x->columns
+                             ? (row > 0 || column > 0) && (row + rows < x->rows || column + COPY_COLS + 8 <= x->columns)
+                             : column > 0 && column + COPY_COLS + 8 <= x->columns;
+    if (is_inner)
+        copy_inner(from, x->ld_bytes, to, x->pitch_bytes, rows, bytes, lane);
+    else
+        copy_edge(from, x->ld_bytes, to, x->pitch_bytes, rows, bytes, lane);
+}
+
+/* Item number `item` of all, and its flag. */
+TSR_DEVICE void copy_item(const tsr_gemm_args *args, const copy_ahead *all, unsigned item, unsigned lane)
+{
+    unsigned chunk, panel, part;
+    int is_a;
+    if (item < all->rest) {
+        const unsigned items_a = all->first_a << all->shift_a;
+        chunk = item / all->step;
+        item -= chunk * all->step;
+        is_a = item < items_a;
+        item -= is_a ? 0 : items_a;
+        const unsigned shift = is_a ? all->shift_a : all->shift_b;
+        panel = item >> shift;
+        part = item - (panel << shift);
+    } else {
+        is_a = item >= all->rest_a;
+        item -= is_a ? all->rest_a : all->rest;
+        const unsigned shift = is_a ? all->shift_a : all->shift_b, block = item >> shift;
+        part = item - (block << shift);
+        panel = block / all->chunks;
+        chunk = block - panel * all->chunks;
+        panel += is_a ? all->first_a : all->first_b;
+    }
+    const copy_operand x = copy_operand_of(args, is_a);
+    const unsigned chunk_k = chunk << (all->shift + 6);
+    const unsigned row = x.along_k ? chunk_k + part * COPY_ROWS : panel * COPY_PANEL + part % 16 * COPY_ROWS;
+    const unsigned column = x.along_k ? panel * COPY_COLS : chunk_k + part / 16 * COPY_COLS;
+    if (row < x.rows && column < x.columns)
+        copy_rows(&x, row, column, lane);
+    tsr_fence_async();
+    tsr_warp_sync(TSR_ALL_LANES);
+    if (lane == 0)
+        tsr_add_release((unsigned *)args->workspace + COPY_FLAGS + (is_a ? 0 : all->panels_a * all->chunks) +
+                            panel * all->chunks + chunk,
+                        1);
+}
+
+/* A warp's items, of which it has claimed `item` already: as long as they are below `limit`. */
+TSR_DEVICE void copy_items(const tsr_gemm_args *args, const copy_ahead *all, unsigned item, unsigned limit)
+{
+    const unsigned lane = tsr_lane_id();
+    while (item < all->total) {
+        unsigned next = 0;
+        if (lane == 0 && item < limit)
+            next = tsr_add_relaxed((unsigned *)args->workspace + COPY_NEXT, 1);
+        copy_item(args, all, item, lane);
+        if (item >= limit)
+            return;
+        item = tsr_shuffle(TSR_ALL_LANES, next, 0);
+    }
+}
+
+/* What a tile's loads wait for. */
+typedef struct copy_wait {
+    const unsigned *a, *b; /* flags of its panels; NULL: nothing to wait for */
+    unsigned ready;        /* bit c: chunk c of both */
+} copy_wait;
+
+TSR_DEVICE copy_wait copy_wait_of(const tsr_gemm_args *args, const copy_ahead *all, int m, int n)
+{
+    copy_wait wait;
+    const unsigned panel_a = (unsigned)m / (args->trans_a ? COPY_COLS : COPY_PANEL);
+    const unsigned panel_b = (unsigned)n / (args->trans_b ? COPY_PANEL : COPY_COLS);
+    const unsigned *const flags = (const unsigned *)args->workspace + COPY_FLAGS;
+    /* A CTA of a cluster may have a tile beyond the matrix. */
+    wait.a = panel_a < all->panels_a ? flags + panel_a * all->chunks : 0;
+    wait.b = panel_b < all->panels_b ? flags + (all->panels_a + panel_b) * all->chunks : 0;
+    wait.ready = wait.a || wait.b ? 0 : ~0u;
+    return wait;
+}
+
+/* A warp: until block `block` of 64 along K has been copied. */
+TSR_DEVICE void copy_await(const copy_ahead *all, copy_wait *wait, int block)
+{
+    const unsigned chunk = (unsigned)block >> all->shift, lane = tsr_lane_id();
+    if (wait->ready >> chunk & 1)
+        return;
+    do {
+        int is_ready = lane < all->chunks;
+        if (is_ready && wait->a)
+            is_ready = tsr_load_acquire(wait->a + lane) == 1u << all->shift_a;
+        if (is_ready && wait->b)
+            is_ready = tsr_load_acquire(wait->b + lane) == 1u << all->shift_b;
+        wait->ready = tsr_ballot(TSR_ALL_LANES, is_ready);
+    } while (!(wait->ready >> chunk & 1));
+    tsr_fence_async();
+    tsr_warp_sync(TSR_ALL_LANES);
+}
+
+/* A warp neither claims nor waits any more. The last of `warps` clears the words for the next launch. */
+TSR_DEVICE void copy_finish(const tsr_gemm_args *args, const copy_ahead *all, unsigned warps)
+{
+    const unsigned lane = tsr_lane_id(), count = COPY_FLAGS + (all->panels_a + all->panels_b) * all->chunks;
+    unsigned *const words = (unsigned *)args->workspace;
+    unsigned last = 0;
+    if (lane == 0)
+        last = tsr_add_acquire_release(words + COPY_DONE, 1) + 1 == warps;
+    if (!tsr_shuffle(TSR_ALL_LANES, last, 0))
+        return;
+    tsr_warp_sync(TSR_ALL_LANES);
+    for (unsigned i = lane; i < count; i += 32)
+        words[i] = 0;
+}
+
+#endif
