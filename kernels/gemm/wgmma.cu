@@ -381,6 +381,21 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         tsr_mbarrier_fence_init();
     }
     tsr_grid_launch_dependents();
+#if defined(COPIES) && PREFETCH == 2
+    {
+        const copy_ahead copies =
+            copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
+        const unsigned from_last = 4 * CONSUMERS + 3 - (unsigned)tsr_warp_uniform((int)threadIdx.x / 32);
+        if (from_last < HELPERS)
+            for (unsigned i = 0; i < 2; i++) {
+                const unsigned item = (2 * blockIdx.x + i) * HELPERS + from_last;
+                if (item < copies.total) {
+                    const copy_job job = copy_find(&args, &copies, item);
+                    copy_prefetch(&job, threadIdx.x % 32);
+                }
+            }
+    }
+#endif
     if (CLUSTER > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();
@@ -392,7 +407,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
 #ifdef COPIES
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32);
     if (threadIdx.x == 0)
-        tsr_shared_store_u32(shared + CLAIMED_AT, tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, HELPERS));
+        tsr_shared_store_u32(shared + CLAIMED_AT, tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, 2 * HELPERS));
     tsr_barrier();
     const unsigned claimed = tsr_shared_load_u32(shared + CLAIMED_AT) + (unsigned)(4 * CONSUMERS + 3 - warp);
     if (group == CONSUMERS) {
@@ -402,14 +417,14 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         if (warp == 4 * CONSUMERS)
             produce(&args, &maps, &w, &copies);
         else
-            copy_items(&args, &copies, claimed, copies.total);
+            copy_items(&args, &copies, claimed, claimed + HELPERS, copies.total);
         copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
     } else {
         tsr_registers_raise(CONSUMER_REGISTERS);
         if (HELPERS > 3) {
             const copy_ahead copies =
                 copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
-            copy_items(&args, &copies, claimed - 1, copies.rest / 4 * HELP_QUARTERS);
+            copy_items(&args, &copies, claimed - 1, claimed - 1 + HELPERS, copies.rest / 4 * HELP_QUARTERS);
             copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
         }
         consume(&args, &maps, &w, group);

@@ -26,6 +26,7 @@
 
 #include "ptx/atomic.h"
 #include "ptx/funnel.h"
+#include "ptx/prefetch.h"
 #include "ptx/proxy.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
@@ -146,75 +147,92 @@ TSR_DEVICE tsr_u32x4 copy_shift(tsr_u32x4 first, const unsigned next[4], unsigne
     return out;
 }
 
-/* An item none of whose pieces reaches past what may be read. `from` and `to`: its first elements. */
-TSR_DEVICE void copy_inner(const unsigned char *from, long long ld_bytes, unsigned char *to, long long pitch_bytes,
-                           unsigned rows, unsigned bytes, unsigned lane)
+/* An item: `rows` rows of `bytes` bytes. */
+typedef struct copy_job {
+    const unsigned char *from;
+    unsigned char *to;
+    long long ld_bytes, pitch_bytes;
+    unsigned rows, bytes;
+    int is_inner;   /* no piece of it reaches past what may be read */
+    unsigned *flag; /* of its block */
+} copy_job;
+
+/* What a lane holds of an inner item while it comes. */
+typedef struct copy_pieces {
+    tsr_u32x4 piece[COPY_ROWS]; /* piece `lane` of each row */
+    tsr_u32x4 beyond;           /* piece 32 of row `lane` */
+} copy_pieces;
+
+TSR_DEVICE unsigned copy_skew(const copy_job *job, unsigned row)
 {
-    const unsigned skew_first = (unsigned)((unsigned long long)from % 16), skew_step = (unsigned)ld_bytes;
+    return ((unsigned)(unsigned long long)job->from + row * (unsigned)job->ld_bytes) % 16;
+}
+
+TSR_DEVICE void copy_load(const copy_job *job, copy_pieces *p, unsigned lane)
+{
     const tsr_u32x4 none = {0, 0, 0, 0};
-    tsr_u32x4 piece[COPY_ROWS], beyond = none;
     TSR_UNROLL
     for (unsigned i = 0; i < COPY_ROWS; i++) {
-        const unsigned skew = (skew_first + i * skew_step) % 16;
-        piece[i] = none;
-        if (i < rows && 16 * lane < bytes + skew)
-            piece[i] = tsr_load_u32x4((const unsigned *)(const void *)(from + i * ld_bytes - skew + 16 * lane));
+        const unsigned skew = copy_skew(job, i);
+        p->piece[i] = none;
+        if (i < job->rows && 16 * lane < job->bytes + skew)
+            p->piece[i] =
+                tsr_load_u32x4((const unsigned *)(const void *)(job->from + i * job->ld_bytes - skew + 16 * lane));
     }
-    const unsigned skew_lane = (skew_first + lane * skew_step) % 16; /* piece 32 of row `lane` */
-    if (lane < rows && 512 < bytes + skew_lane)
-        beyond = tsr_load_u32x4((const unsigned *)(const void *)(from + lane * ld_bytes - skew_lane + 512));
+    const unsigned skew = copy_skew(job, lane);
+    p->beyond = none;
+    if (lane < job->rows && 512 < job->bytes + skew)
+        p->beyond = tsr_load_u32x4((const unsigned *)(const void *)(job->from + lane * job->ld_bytes - skew + 512));
+}
+
+TSR_DEVICE void copy_store(const copy_job *job, const copy_pieces *p, unsigned lane)
+{
     TSR_UNROLL
     for (unsigned i = 0; i < COPY_ROWS; i++) {
         unsigned next[4];
         TSR_UNROLL
         for (int w = 0; w < 4; w++) {
-            const unsigned right = tsr_shuffle(TSR_ALL_LANES, tsr_lane(piece[i], w), (lane + 1) % 32);
-            const unsigned last = tsr_shuffle(TSR_ALL_LANES, tsr_lane(beyond, w), i);
+            const unsigned right = tsr_shuffle(TSR_ALL_LANES, tsr_lane(p->piece[i], w), (lane + 1) % 32);
+            const unsigned last = tsr_shuffle(TSR_ALL_LANES, tsr_lane(p->beyond, w), i);
             next[w] = lane == 31 ? last : right;
         }
-        const tsr_u32x4 out = copy_shift(piece[i], next, (skew_first + i * skew_step) % 16);
-        if (i < rows && 16 * lane < bytes)
-            tsr_store_u32x4((unsigned *)(void *)(to + i * pitch_bytes + 16 * lane), out);
+        const tsr_u32x4 out = copy_shift(p->piece[i], next, copy_skew(job, i));
+        if (i < job->rows && 16 * lane < job->bytes)
+            tsr_store_u32x4((unsigned *)(void *)(job->to + i * job->pitch_bytes + 16 * lane), out);
     }
 }
 
 /* Any other item: element by element. */
-TSR_DEVICE void copy_edge(const unsigned char *from, long long ld_bytes, unsigned char *to, long long pitch_bytes,
-                          unsigned rows, unsigned bytes, unsigned lane)
+TSR_DEVICE void copy_edge(const copy_job *job, unsigned lane)
 {
     TSR_ROLLED
-    for (unsigned i = 0; i < rows; i++) {
+    for (unsigned i = 0; i < job->rows; i++) {
+        const unsigned char *const from = job->from + i * job->ld_bytes + 16 * lane;
         tsr_u32x4 out = {0, 0, 0, 0};
         TSR_UNROLL
         for (unsigned e = 0; e < 8; e++)
-            if (16 * lane + 2 * e < bytes)
-                tsr_lane(out, e / 2) |=
-                    (unsigned)*(const unsigned short *)(const void *)(from + i * ld_bytes + 16 * lane + 2 * e)
-                    << (16 * (e % 2));
-        if (16 * lane < bytes)
-            tsr_store_u32x4((unsigned *)(void *)(to + i * pitch_bytes + 16 * lane), out);
+            if (16 * lane + 2 * e < job->bytes)
+                tsr_lane(out, e / 2) |= (unsigned)*(const unsigned short *)(const void *)(from + 2 * e)
+                                        << (16 * (e % 2));
+        if (16 * lane < job->bytes)
+            tsr_store_u32x4((unsigned *)(void *)(job->to + i * job->pitch_bytes + 16 * lane), out);
     }
 }
 
-/* 8 rows from `row` on, 512 bytes of each from `column` on. */
-TSR_DEVICE void copy_rows(const copy_operand *x, unsigned row, unsigned column, unsigned lane)
+#ifndef PREFETCH
+#define PREFETCH 1
+#endif
+/* L2 will be asked for it soon. */
+TSR_DEVICE void copy_prefetch(const copy_job *job, unsigned lane)
 {
-    const unsigned left = 2 * (x->columns - column), bytes = left < 512 ? left : 512;
-    const unsigned rows = x->rows - row < COPY_ROWS ? x->rows - row : COPY_ROWS;
-    const unsigned char *const from = x->from + row * x->ld_bytes + 2 * column;
-    unsigned char *const to = x->to + row * x->pitch_bytes + 2 * column;
-    /* Tight rows have the matrix for neighbours, but for its ends. */
-    const int is_inner = x->ld_bytes == 2 * (long long)x->columns
-                             ? (row > 0 || column > 0) && (row + rows < x->rows || column + COPY_COLS + 8 <= x->columns)
-                             : column > 0 && column + COPY_COLS + 8 <= x->columns;
-    if (is_inner)
-        copy_inner(from, x->ld_bytes, to, x->pitch_bytes, rows, bytes, lane);
-    else
-        copy_edge(from, x->ld_bytes, to, x->pitch_bytes, rows, bytes, lane);
+    if (lane < job->rows && job->is_inner) {
+        const unsigned skew = copy_skew(job, lane);
+        tsr_bulk_prefetch(job->from + lane * job->ld_bytes - skew, (job->bytes + skew + 15) / 16 * 16);
+    }
 }
 
-/* Item number `item` of all, and its flag. */
-TSR_DEVICE void copy_item(const tsr_gemm_args *args, const copy_ahead *all, unsigned item, unsigned lane)
+/* Item number `item` of all. */
+TSR_DEVICE copy_job copy_find(const tsr_gemm_args *args, const copy_ahead *all, unsigned item)
 {
     unsigned chunk, panel, part;
     int is_a;
@@ -240,29 +258,64 @@ TSR_DEVICE void copy_item(const tsr_gemm_args *args, const copy_ahead *all, unsi
     const unsigned chunk_k = chunk << (all->shift + 6);
     const unsigned row = x.along_k ? chunk_k + part * COPY_ROWS : panel * COPY_PANEL + part % 16 * COPY_ROWS;
     const unsigned column = x.along_k ? panel * COPY_COLS : chunk_k + part / 16 * COPY_COLS;
-    if (row < x.rows && column < x.columns)
-        copy_rows(&x, row, column, lane);
+    copy_job job;
+    job.from = x.from + row * x.ld_bytes + 2ll * column;
+    job.to = x.to + row * x.pitch_bytes + 2ll * column;
+    job.ld_bytes = x.ld_bytes;
+    job.pitch_bytes = x.pitch_bytes;
+    job.rows = row >= x.rows || column >= x.columns ? 0 : x.rows - row < COPY_ROWS ? x.rows - row : COPY_ROWS;
+    job.bytes = x.columns - column < COPY_COLS ? 2 * (x.columns - column) : 2 * COPY_COLS;
+    /* Tight rows have the matrix for neighbours, but for its ends. */
+    const int is_right = column + COPY_COLS + 8 <= x.columns;
+    job.is_inner = x.ld_bytes == 2ll * x.columns ? (row > 0 || column > 0) && (row + COPY_ROWS < x.rows || is_right)
+                                                 : column > 0 && is_right;
+    job.flag = (unsigned *)args->workspace + COPY_FLAGS + (is_a ? 0 : all->panels_a * all->chunks) +
+               panel * all->chunks + chunk;
+    return job;
+}
+
+/* What the warp's lanes have stored may be read. */
+TSR_DEVICE void copy_publish(unsigned *flag, unsigned lane)
+{
+    if (!flag)
+        return;
     tsr_fence_async();
     tsr_warp_sync(TSR_ALL_LANES);
     if (lane == 0)
-        tsr_add_release((unsigned *)args->workspace + COPY_FLAGS + (is_a ? 0 : all->panels_a * all->chunks) +
-                            panel * all->chunks + chunk,
-                        1);
+        tsr_add_release(flag, 1);
 }
 
-/* A warp's items, of which it has claimed `item` already: as long as they are below `limit`. */
-TSR_DEVICE void copy_items(const tsr_gemm_args *args, const copy_ahead *all, unsigned item, unsigned limit)
+/* A warp's items, of which it has claimed `item` and `next` already; it claims more as long as they are below `limit`.
+ * While an item comes, the one before it is published, and L2 is asked for the one after it. */
+TSR_DEVICE void copy_items(const tsr_gemm_args *args, const copy_ahead *all, unsigned item, unsigned next,
+                           unsigned limit)
 {
-    const unsigned lane = tsr_lane_id();
+    const unsigned lane = tsr_lane_id(), none = ~0u;
+    unsigned *stored = 0;
     while (item < all->total) {
-        unsigned next = 0;
-        if (lane == 0 && item < limit)
-            next = tsr_add_relaxed((unsigned *)args->workspace + COPY_NEXT, 1);
-        copy_item(args, all, item, lane);
-        if (item >= limit)
-            return;
-        item = tsr_shuffle(TSR_ALL_LANES, next, 0);
+        unsigned claimed = none;
+        if (lane == 0 && next < limit)
+            claimed = tsr_add_relaxed((unsigned *)args->workspace + COPY_NEXT, 1);
+        const copy_job job = copy_find(args, all, item);
+        copy_pieces pieces;
+        if (job.is_inner)
+            copy_load(&job, &pieces, lane);
+#if PREFETCH
+        if (next < all->total) {
+            const copy_job after = copy_find(args, all, next);
+            copy_prefetch(&after, lane);
+        }
+#endif
+        copy_publish(stored, lane);
+        if (job.is_inner)
+            copy_store(&job, &pieces, lane);
+        else
+            copy_edge(&job, lane);
+        stored = job.flag;
+        item = next;
+        next = tsr_shuffle(TSR_ALL_LANES, claimed, 0);
     }
+    copy_publish(stored, lane);
 }
 
 /* What a tile's loads wait for. */
