@@ -172,6 +172,11 @@ TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned ba
 }
 
 /* One warp keeps the ring full; one of its lanes asks for the boxes. */
+#ifdef STAMPS
+#define STAMP(i) do { if (threadIdx.x % 32 == 0) { unsigned long long t_; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t_)); ((unsigned long long *)args_c)[blockIdx.x * 16 + (i)] = t_; } } while (0)
+#else
+#define STAMP(i)
+#endif
 #ifdef COPIES
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, const copy_ahead *copies)
 #else
@@ -209,6 +214,13 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
 #ifdef COPIES
             copy_await(copies, &wait, block);
+#ifdef STAMPS
+            const void *args_c = args->c;
+            if (unit == w->first && block == 0) STAMP(2);
+            if (unit == w->first && block == w->k_blocks - 1) STAMP(3);
+            if (unit == w->first + w->step && block == 0) STAMP(6);
+            if (unit == w->first + w->step && block == w->k_blocks - 1) STAMP(7);
+#endif
 #endif
             if (tsr_elect()) {
                 tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
@@ -406,9 +418,14 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
 
 #ifdef COPIES
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32);
+#ifdef STAMPS
+    const void *args_c = args.c;
+#endif
+    if (warp == 0) STAMP(0);
     if (threadIdx.x == 0)
         tsr_shared_store_u32(shared + CLAIMED_AT, tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, 2 * HELPERS));
     tsr_barrier();
+    if (warp == 0) STAMP(1);
     const unsigned claimed = tsr_shared_load_u32(shared + CLAIMED_AT) + (unsigned)(4 * CONSUMERS + 3 - warp);
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
@@ -418,6 +435,8 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
             produce(&args, &maps, &w, &copies);
         else
             copy_items(&args, &copies, claimed, claimed + HELPERS, copies.total);
+        if (warp == 4 * CONSUMERS) STAMP(4);
+        if (warp == 4 * CONSUMERS + 1) STAMP(5);
         copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
     } else {
         tsr_registers_raise(CONSUMER_REGISTERS);

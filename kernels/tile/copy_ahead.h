@@ -25,11 +25,11 @@
 #define TSR_TILE_COPY_AHEAD_H
 
 #include "ptx/atomic.h"
-#include "ptx/funnel.h"
 #include "ptx/prefetch.h"
 #include "ptx/proxy.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
+#include "tile/shift.h"
 
 enum {
     COPY_ROWS = 8,
@@ -123,30 +123,6 @@ TSR_DEVICE copy_ahead copy_ahead_of(const tsr_gemm_args *args, unsigned bm, unsi
     return all;
 }
 
-/* The lane's chunk of a row: `first` and `next` are pieces of source, the row begins `skew` bytes past the first. */
-TSR_DEVICE tsr_u32x4 copy_shift(tsr_u32x4 first, const unsigned next[4], unsigned skew)
-{
-    unsigned word[8];
-    TSR_UNROLL
-    for (int w = 0; w < 4; w++) {
-        word[w] = tsr_lane(first, w);
-        word[4 + w] = next[w];
-    }
-    if (skew & 8)
-        TSR_UNROLL
-    for (int w = 0; w < 6; w++)
-        word[w] = word[w + 2];
-    if (skew & 4)
-        TSR_UNROLL
-    for (int w = 0; w < 5; w++)
-        word[w] = word[w + 1];
-    tsr_u32x4 out = {0, 0, 0, 0};
-    TSR_UNROLL
-    for (int w = 0; w < 4; w++)
-        tsr_lane(out, w) = tsr_funnel_right(word[w], word[w + 1], 8 * (skew % 4));
-    return out;
-}
-
 /* An item: `rows` rows of `bytes` bytes. */
 typedef struct copy_job {
     const unsigned char *from;
@@ -189,14 +165,15 @@ TSR_DEVICE void copy_store(const copy_job *job, const copy_pieces *p, unsigned l
 {
     TSR_UNROLL
     for (unsigned i = 0; i < COPY_ROWS; i++) {
-        unsigned next[4];
+        unsigned word[4], next[4];
         TSR_UNROLL
         for (int w = 0; w < 4; w++) {
             const unsigned right = tsr_shuffle(TSR_ALL_LANES, tsr_lane(p->piece[i], w), (lane + 1) % 32);
             const unsigned last = tsr_shuffle(TSR_ALL_LANES, tsr_lane(p->beyond, w), i);
+            word[w] = tsr_lane(p->piece[i], w);
             next[w] = lane == 31 ? last : right;
         }
-        const tsr_u32x4 out = copy_shift(p->piece[i], next, copy_skew(job, i));
+        const tsr_u32x4 out = tile_shift(word, next, copy_skew(job, i));
         if (i < job->rows && 16 * lane < job->bytes)
             tsr_store_u32x4((unsigned *)(void *)(job->to + i * job->pitch_bytes + 16 * lane), out);
     }
@@ -205,16 +182,16 @@ TSR_DEVICE void copy_store(const copy_job *job, const copy_pieces *p, unsigned l
 /* Any other item: element by element. */
 TSR_DEVICE void copy_edge(const copy_job *job, unsigned lane)
 {
-    TSR_ROLLED
-    for (unsigned i = 0; i < job->rows; i++) {
+    TSR_UNROLL_BY(4)
+    for (unsigned i = 0; i < COPY_ROWS; i++) {
         const unsigned char *const from = job->from + i * job->ld_bytes + 16 * lane;
         tsr_u32x4 out = {0, 0, 0, 0};
         TSR_UNROLL
         for (unsigned e = 0; e < 8; e++)
-            if (16 * lane + 2 * e < job->bytes)
+            if (i < job->rows && 16 * lane + 2 * e < job->bytes)
                 tsr_lane(out, e / 2) |= (unsigned)*(const unsigned short *)(const void *)(from + 2 * e)
                                         << (16 * (e % 2));
-        if (16 * lane < job->bytes)
+        if (i < job->rows && 16 * lane < job->bytes)
             tsr_store_u32x4((unsigned *)(void *)(job->to + i * job->pitch_bytes + 16 * lane), out);
     }
 }
