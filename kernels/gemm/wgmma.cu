@@ -81,8 +81,10 @@ enum {
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
 #ifdef COPIES
-    CLAIMED_AT = SMEM_BYTES,
-    HELPERS = COPIES, /* warps that copy: 3, or the consumers as well */
+    COPY_BARS_AT = SMEM_BYTES + SMEM_BYTES % 8, /* two for each warp that copies */
+    CLAIMED_AT = COPY_BARS_AT + 16 * COPY_WARPS,
+    COPIES_AT = (CLAIMED_AT + 4 + 127) / 128 * 128,
+    COPIES_BYTES = COPIES_AT + 2 * COPY_WARPS * COPY_BUFFER_BYTES,
 #endif
 
     /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
@@ -216,10 +218,10 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             copy_await(copies, &wait, block);
 #ifdef STAMPS
             const void *args_c = args->c;
-            if (unit == w->first && block == 0) STAMP(2);
-            if (unit == w->first && block == w->k_blocks - 1) STAMP(3);
-            if (unit == w->first + w->step && block == 0) STAMP(6);
-            if (unit == w->first + w->step && block == w->k_blocks - 1) STAMP(7);
+            if (unit == w->first && block == 0) { STAMP(2); }
+            if (unit == w->first && block == w->k_blocks - 1) { STAMP(3); }
+            if (unit == w->first + w->step && block == 0) { STAMP(6); }
+            if (unit == w->first + w->step && block == w->k_blocks - 1) { STAMP(7); }
 #endif
 #endif
             if (tsr_elect()) {
@@ -390,24 +392,13 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         }
         for (int i = 0; i < CONSUMERS; i++)
             tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
+#ifdef COPIES
+        for (int i = 0; i < 2 * COPY_WARPS; i++)
+            tsr_mbarrier_init(shared + COPY_BARS_AT + 8 * (unsigned)i, COPY_ROWS);
+#endif
         tsr_mbarrier_fence_init();
     }
     tsr_grid_launch_dependents();
-#if defined(COPIES) && PREFETCH == 2
-    {
-        const copy_ahead copies =
-            copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
-        const unsigned from_last = 4 * CONSUMERS + 3 - (unsigned)tsr_warp_uniform((int)threadIdx.x / 32);
-        if (from_last < HELPERS)
-            for (unsigned i = 0; i < 2; i++) {
-                const unsigned item = (2 * blockIdx.x + i) * HELPERS + from_last;
-                if (item < copies.total) {
-                    const copy_job job = copy_find(&args, &copies, item);
-                    copy_prefetch(&job, threadIdx.x % 32);
-                }
-            }
-    }
-#endif
     if (CLUSTER > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();
@@ -421,31 +412,29 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
 #ifdef STAMPS
     const void *args_c = args.c;
 #endif
-    if (warp == 0) STAMP(0);
+    if (warp == 0) { STAMP(0); }
     if (threadIdx.x == 0)
-        tsr_shared_store_u32(shared + CLAIMED_AT, tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, 2 * HELPERS));
+        tsr_shared_store_u32(shared + CLAIMED_AT,
+                             tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, 2 * COPY_WARPS));
     tsr_barrier();
-    if (warp == 0) STAMP(1);
-    const unsigned claimed = tsr_shared_load_u32(shared + CLAIMED_AT) + (unsigned)(4 * CONSUMERS + 3 - warp);
+    if (warp == 0) { STAMP(1); }
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
         const copy_ahead copies =
             copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
-        if (warp == 4 * CONSUMERS)
+        if (warp == 4 * CONSUMERS) {
             produce(&args, &maps, &w, &copies);
-        else
-            copy_items(&args, &copies, claimed, claimed + HELPERS, copies.total);
-        if (warp == 4 * CONSUMERS) STAMP(4);
-        if (warp == 4 * CONSUMERS + 1) STAMP(5);
-        copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
+        } else {
+            const unsigned copier = (unsigned)(warp - 4 * CONSUMERS - 1);
+            const unsigned claimed = tsr_shared_load_u32(shared + CLAIMED_AT) + copier;
+            copy_items(&args, &copies, shared + COPIES_AT + copier * 2 * COPY_BUFFER_BYTES,
+                       shared + COPY_BARS_AT + copier * 16, claimed, claimed + COPY_WARPS);
+        }
+        if (warp == 4 * CONSUMERS) { STAMP(4); }
+        if (warp == 4 * CONSUMERS + 1) { STAMP(5); }
+        copy_finish(&args, &copies, gridDim.x * (1 + COPY_WARPS));
     } else {
         tsr_registers_raise(CONSUMER_REGISTERS);
-        if (HELPERS > 3) {
-            const copy_ahead copies =
-                copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
-            copy_items(&args, &copies, claimed - 1, claimed - 1 + HELPERS, copies.rest / 4 * HELP_QUARTERS);
-            copy_finish(&args, &copies, gridDim.x * (1 + HELPERS));
-        }
         consume(&args, &maps, &w, group);
     }
 #else

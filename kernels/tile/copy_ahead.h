@@ -25,15 +25,23 @@
 #define TSR_TILE_COPY_AHEAD_H
 
 #include "ptx/atomic.h"
-#include "ptx/prefetch.h"
+#include "ptx/bulk.h"
+#include "ptx/mbarrier.h"
 #include "ptx/proxy.h"
+#include "ptx/shared_vector.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
 #include "tile/shift.h"
 
+#ifndef PUBLISH_NOW
+#define PUBLISH_NOW 0
+#endif
 enum {
     COPY_ROWS = 8,
     COPY_COLS = 256, /* of an item */
+    COPY_PITCH = 2 * COPY_COLS + 16,
+    COPY_BUFFER_BYTES = COPY_ROWS * COPY_PITCH,
+    COPY_WARPS = 3, /* that copy */
     COPY_PANEL = 128,
     COPY_CHUNK = 256,
     COPY_MOST_CHUNKS = 32,
@@ -133,49 +141,44 @@ typedef struct copy_job {
     unsigned *flag; /* of its block */
 } copy_job;
 
-/* What a lane holds of an inner item while it comes. */
-typedef struct copy_pieces {
-    tsr_u32x4 piece[COPY_ROWS]; /* piece `lane` of each row */
-    tsr_u32x4 beyond;           /* piece 32 of row `lane` */
-} copy_pieces;
-
 TSR_DEVICE unsigned copy_skew(const copy_job *job, unsigned row)
 {
     return ((unsigned)(unsigned long long)job->from + row * (unsigned)job->ld_bytes) % 16;
 }
 
-TSR_DEVICE void copy_load(const copy_job *job, copy_pieces *p, unsigned lane)
+/* Lanes 0 to 7 ask the copy engine for a row each of an inner item; all arrive at `bar`. */
+TSR_DEVICE void copy_start(const copy_job *job, unsigned buffer, unsigned bar, unsigned lane)
 {
-    const tsr_u32x4 none = {0, 0, 0, 0};
-    TSR_UNROLL
-    for (unsigned i = 0; i < COPY_ROWS; i++) {
-        const unsigned skew = copy_skew(job, i);
-        p->piece[i] = none;
-        if (i < job->rows && 16 * lane < job->bytes + skew)
-            p->piece[i] =
-                tsr_load_u32x4((const unsigned *)(const void *)(job->from + i * job->ld_bytes - skew + 16 * lane));
+    if (lane < COPY_ROWS) {
+        const unsigned skew = copy_skew(job, lane);
+        const unsigned bytes = job->is_inner && lane < job->rows ? (job->bytes + skew + 15) / 16 * 16 : 0;
+        tsr_mbarrier_arrive_expect(bar, bytes);
+        if (bytes)
+            tsr_bulk_load(buffer + lane * COPY_PITCH, job->from + lane * job->ld_bytes - skew, bytes, bar);
     }
-    const unsigned skew = copy_skew(job, lane);
-    p->beyond = none;
-    if (lane < job->rows && 512 < job->bytes + skew)
-        p->beyond = tsr_load_u32x4((const unsigned *)(const void *)(job->from + lane * job->ld_bytes - skew + 512));
 }
 
-TSR_DEVICE void copy_store(const copy_job *job, const copy_pieces *p, unsigned lane)
+TSR_DEVICE void copy_store(const copy_job *job, unsigned buffer, unsigned lane)
 {
+    enum { BATCH = 4 }; /* rows that are under way at once */
     TSR_UNROLL
-    for (unsigned i = 0; i < COPY_ROWS; i++) {
-        unsigned word[4], next[4];
+    for (unsigned first = 0; first < COPY_ROWS; first += BATCH) {
+        unsigned word[BATCH][2][4] = {{{0}}};
         TSR_UNROLL
-        for (int w = 0; w < 4; w++) {
-            const unsigned right = tsr_shuffle(TSR_ALL_LANES, tsr_lane(p->piece[i], w), (lane + 1) % 32);
-            const unsigned last = tsr_shuffle(TSR_ALL_LANES, tsr_lane(p->beyond, w), i);
-            word[w] = tsr_lane(p->piece[i], w);
-            next[w] = lane == 31 ? last : right;
+        for (unsigned i = 0; i < BATCH; i++) {
+            const unsigned row = first + i, at = buffer + row * COPY_PITCH + 16 * lane;
+            if (row < job->rows && 16 * lane < job->bytes)
+                tsr_shared_load_u32x4(at, word[i][0]);
+            if (row < job->rows && 16 * lane + 16 < job->bytes + copy_skew(job, row))
+                tsr_shared_load_u32x4(at + 16, word[i][1]);
         }
-        const tsr_u32x4 out = tile_shift(word, next, copy_skew(job, i));
-        if (i < job->rows && 16 * lane < job->bytes)
-            tsr_store_u32x4((unsigned *)(void *)(job->to + i * job->pitch_bytes + 16 * lane), out);
+        TSR_UNROLL
+        for (unsigned i = 0; i < BATCH; i++) {
+            const unsigned row = first + i;
+            const tsr_u32x4 out = tile_shift(word[i][0], word[i][1], copy_skew(job, row));
+            if (row < job->rows && 16 * lane < job->bytes)
+                tsr_store_u32x4((unsigned *)(void *)(job->to + row * job->pitch_bytes + 16 * lane), out);
+        }
     }
 }
 
@@ -193,18 +196,6 @@ TSR_DEVICE void copy_edge(const copy_job *job, unsigned lane)
                                         << (16 * (e % 2));
         if (i < job->rows && 16 * lane < job->bytes)
             tsr_store_u32x4((unsigned *)(void *)(job->to + i * job->pitch_bytes + 16 * lane), out);
-    }
-}
-
-#ifndef PREFETCH
-#define PREFETCH 1
-#endif
-/* L2 will be asked for it soon. */
-TSR_DEVICE void copy_prefetch(const copy_job *job, unsigned lane)
-{
-    if (lane < job->rows && job->is_inner) {
-        const unsigned skew = copy_skew(job, lane);
-        tsr_bulk_prefetch(job->from + lane * job->ld_bytes - skew, (job->bytes + skew + 15) / 16 * 16);
     }
 }
 
@@ -262,35 +253,50 @@ TSR_DEVICE void copy_publish(unsigned *flag, unsigned lane)
         tsr_add_release(flag, 1);
 }
 
-/* A warp's items, of which it has claimed `item` and `next` already; it claims more as long as they are below `limit`.
- * While an item comes, the one before it is published, and L2 is asked for the one after it. */
-TSR_DEVICE void copy_items(const tsr_gemm_args *args, const copy_ahead *all, unsigned item, unsigned next,
-                           unsigned limit)
+/* A warp's items, of which it has claimed `item` and `next` already. It has two buffers of COPY_BUFFER_BYTES at
+ * `buffers` and as many barriers at `bars`. An item is published when the next one has come, so that the fence finds
+ * its stores done. */
+TSR_DEVICE void copy_items(const tsr_gemm_args *args, const copy_ahead *all, unsigned buffers, unsigned bars,
+                           unsigned item, unsigned next)
 {
-    const unsigned lane = tsr_lane_id(), none = ~0u;
+    const unsigned lane = tsr_lane_id();
     unsigned *stored = 0;
+    unsigned turn = 0;
+    copy_job job, next_job;
+    if (item < all->total) {
+        job = copy_find(args, all, item);
+        copy_start(&job, buffers, bars, lane);
+    }
+    if (next < all->total) {
+        next_job = copy_find(args, all, next);
+        copy_start(&next_job, buffers + COPY_BUFFER_BYTES, bars + 8, lane);
+    }
     while (item < all->total) {
-        unsigned claimed = none;
-        if (lane == 0 && next < limit)
+        const unsigned buffer = buffers + turn % 2 * COPY_BUFFER_BYTES, bar = bars + turn % 2 * 8;
+        unsigned claimed = 0;
+        if (lane == 0)
             claimed = tsr_add_relaxed((unsigned *)args->workspace + COPY_NEXT, 1);
-        const copy_job job = copy_find(args, all, item);
-        copy_pieces pieces;
+        tsr_mbarrier_wait(bar, turn / 2 % 2);
+        if (!PUBLISH_NOW)
+            copy_publish(stored, lane);
         if (job.is_inner)
-            copy_load(&job, &pieces, lane);
-#if PREFETCH
-        if (next < all->total) {
-            const copy_job after = copy_find(args, all, next);
-            copy_prefetch(&after, lane);
-        }
-#endif
-        copy_publish(stored, lane);
-        if (job.is_inner)
-            copy_store(&job, &pieces, lane);
+            copy_store(&job, buffer, lane);
         else
             copy_edge(&job, lane);
         stored = job.flag;
         item = next;
+        job = next_job;
         next = tsr_shuffle(TSR_ALL_LANES, claimed, 0);
+        tsr_warp_sync(TSR_ALL_LANES); /* all have read the buffer */
+        if (next < all->total) {
+            next_job = copy_find(args, all, next);
+            copy_start(&next_job, buffer, bar, lane);
+        }
+        if (PUBLISH_NOW) {
+            copy_publish(stored, lane);
+            stored = 0;
+        }
+        turn++;
     }
     copy_publish(stored, lane);
 }
