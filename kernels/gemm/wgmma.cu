@@ -53,9 +53,6 @@
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 #include "tile/order.h"
-#ifdef COPIES
-#include "tile/copy_ahead.h"
-#endif
 #include "tile/wgmma_join.h"
 #include "tile/wgmma_output.h"
 #include "tile/wgmma_rows.h"
@@ -80,12 +77,6 @@ enum {
     C_FULL_AT = EMPTY_AT + 8 * STAGES,
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
-#ifdef COPIES
-    COPY_BARS_AT = SMEM_BYTES + SMEM_BYTES % 8, /* two for each warp that copies */
-    CLAIMED_AT = COPY_BARS_AT + 16 * COPY_WARPS,
-    COPIES_AT = (CLAIMED_AT + 4 + 127) / 128 * 128,
-    COPIES_BYTES = COPIES_AT + 2 * COPY_WARPS * COPY_BUFFER_BYTES,
-#endif
 
     /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn at the tensor cores. The output
      * uses 1 + g. */
@@ -174,16 +165,7 @@ TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned ba
 }
 
 /* One warp keeps the ring full; one of its lanes asks for the boxes. */
-#ifdef STAMPS
-#define STAMP(i) do { if (threadIdx.x % 32 == 0) { unsigned long long t_; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t_)); ((unsigned long long *)args_c)[blockIdx.x * 16 + (i)] = t_; } } while (0)
-#else
-#define STAMP(i)
-#endif
-#ifdef COPIES
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, const copy_ahead *copies)
-#else
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
-#endif
 {
     /* CTAs with the same rank_m need the same rows of A, those with the same rank_n the same columns of B. */
     unsigned mask_a = 0, mask_b = 0;
@@ -207,23 +189,10 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const span blocks = span_of(w, unit);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
-#ifdef COPIES
-        copy_wait wait = copy_wait_of(args, copies, m, n);
-#endif
         for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
-#ifdef COPIES
-            copy_await(copies, &wait, block);
-#ifdef STAMPS
-            const void *args_c = args->c;
-            if (unit == w->first && block == 0) { STAMP(2); }
-            if (unit == w->first && block == w->k_blocks - 1) { STAMP(3); }
-            if (unit == w->first + w->step && block == 0) { STAMP(6); }
-            if (unit == w->first + w->step && block == w->k_blocks - 1) { STAMP(7); }
-#endif
-#endif
             if (tsr_elect()) {
                 tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
                 if (args->trans_a)
@@ -392,10 +361,6 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         }
         for (int i = 0; i < CONSUMERS; i++)
             tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
-#ifdef COPIES
-        for (int i = 0; i < 2 * COPY_WARPS; i++)
-            tsr_mbarrier_init(shared + COPY_BARS_AT + 8 * (unsigned)i, COPY_ROWS);
-#endif
         tsr_mbarrier_fence_init();
     }
     tsr_grid_launch_dependents();
@@ -407,37 +372,6 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     }
     tsr_grid_wait();
 
-#ifdef COPIES
-    const int warp = tsr_warp_uniform((int)threadIdx.x / 32);
-#ifdef STAMPS
-    const void *args_c = args.c;
-#endif
-    if (warp == 0) { STAMP(0); }
-    if (threadIdx.x == 0)
-        tsr_shared_store_u32(shared + CLAIMED_AT,
-                             tsr_add_relaxed((unsigned *)args.workspace + COPY_NEXT, 2 * COPY_WARPS));
-    tsr_barrier();
-    if (warp == 0) { STAMP(1); }
-    if (group == CONSUMERS) {
-        tsr_registers_lower(PRODUCER_REGISTERS);
-        const copy_ahead copies =
-            copy_ahead_of(&args, BM, BN, w.raster.tiles_m * CLUSTER_M, w.raster.tiles_n * CLUSTER_N, gridDim.x);
-        if (warp == 4 * CONSUMERS) {
-            produce(&args, &maps, &w, &copies);
-        } else {
-            const unsigned copier = (unsigned)(warp - 4 * CONSUMERS - 1);
-            const unsigned claimed = tsr_shared_load_u32(shared + CLAIMED_AT) + copier;
-            copy_items(&args, &copies, shared + COPIES_AT + copier * 2 * COPY_BUFFER_BYTES,
-                       shared + COPY_BARS_AT + copier * 16, claimed, claimed + COPY_WARPS);
-        }
-        if (warp == 4 * CONSUMERS) { STAMP(4); }
-        if (warp == 4 * CONSUMERS + 1) { STAMP(5); }
-        copy_finish(&args, &copies, gridDim.x * (1 + COPY_WARPS));
-    } else {
-        tsr_registers_raise(CONSUMER_REGISTERS);
-        consume(&args, &maps, &w, group);
-    }
-#else
     if (group == CONSUMERS) {
         tsr_registers_lower(PRODUCER_REGISTERS);
         if (tsr_warp_uniform((int)threadIdx.x / 32) == 4 * CONSUMERS)
@@ -446,7 +380,6 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         tsr_registers_raise(CONSUMER_REGISTERS);
         consume(&args, &maps, &w, group);
     }
-#endif
     /* A CTA must outlive the messages of its neighbours. */
     if (CLUSTER > 1) {
         tsr_cluster_arrive();

@@ -88,8 +88,6 @@ struct tsr_row {
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters. Rows that turn: along the shorter
                                * and the longer side of D, and what `work` says comes on top */
     int parts;                /* CTAs of a cluster that may each take a part of K of one tile; 0: none do */
-    int copies;               /* CUDA: 1 if the kernel itself copies an unaligned A or B to aligned rows in the workspace,
-                               * as a plan's step would, and its maps are those of the copies */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int turns;                /* 1: bm is for the shorter side of D and bn for the longer one; C and D need no maps */
     int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so

@@ -53,33 +53,6 @@ static tsr_tensor_spec make_input(const tsr_row *row, const void *base, tsr_dtyp
                            : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, SPAN_K / share, span);
 }
 
-/* Rows of a copy: whole lines if they are long. */
-static long long copied_ld(long long columns)
-{
-    enum { LONG = 512, LINE = 64, CHUNK = 8 };
-    const long long unit = columns >= LONG ? LINE : CHUNK;
-    return (columns + unit - 1) / unit * unit;
-}
-
-/* A and B as a row that copies them by itself will read them; kernels/tile/copy_ahead.h decides by the same rules. */
-static tsr_gemm_args copied_args(const tsr_gemm_args *g)
-{
-    enum { ELEMENT = 2, BASE_BYTES = 256 };
-    tsr_gemm_args copied = *g;
-    const char *to = (const char *)g->workspace + TSR_WORKSPACE_COUNTER_BYTES;
-    if (!is_aligned(g->a, g->lda, 0, ELEMENT)) {
-        const long long rows = g->trans_a ? g->k : g->m;
-        copied.a = to;
-        copied.lda = copied_ld(g->trans_a ? g->m : g->k);
-        to += (rows * copied.lda * ELEMENT + BASE_BYTES - 1) / BASE_BYTES * BASE_BYTES;
-    }
-    if (!is_aligned(g->b, g->ldb, 0, ELEMENT)) {
-        copied.b = to;
-        copied.ldb = copied_ld(g->trans_b ? g->k : g->n);
-    }
-    return copied;
-}
-
 void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
                           tsr_tensor_spec specs[4])
 {
@@ -88,12 +61,9 @@ void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype 
     tsr_row_tile(row, g->m, g->n, &bm, &bn);
     const int turned = row->turns && g->m > g->n;
     const int share_a = turned ? row->cluster_m : row->cluster_n, share_b = turned ? row->cluster_n : row->cluster_m;
-    const tsr_gemm_args copied = row->copies ? copied_args(g) : *g;
     if (g->k > 0) {
-        specs[0] = make_input(row, copied.a, dtype_ab, !g->trans_a, g->m, g->k, copied.lda, g->batch, g->batch_a, bm,
-                              share_a);
-        specs[1] = make_input(row, copied.b, dtype_ab, g->trans_b, g->n, g->k, copied.ldb, g->batch, g->batch_b, bn,
-                              share_b);
+        specs[0] = make_input(row, g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, bm, share_a);
+        specs[1] = make_input(row, g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, bn, share_b);
     }
     if (row->turns || row->dtype_ab == TSR_F32 || !tsr_tensor_output_fits(g, dtype_cd))
         return;

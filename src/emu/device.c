@@ -153,7 +153,6 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
         .dtype_b = problem->b.dtype,
         .dtype_c = problem->c.dtype,
         .dtype_d = problem->d.dtype,
-        .copies = row->copies,
         .pads = row->role == TSR_ROLE_PAD,
         .adds = row->role == TSR_ROLE_SUM,
         .grid = grid,

@@ -61,8 +61,6 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
     if (job->pads) { /* C and D are the copies of A and B, of which the ends of the rows may be written too */
         operand_make(c, 'C', g->c, job->dtype_a, a->rows, g->ldc, g->ldc, g->batch, g->batch_c);
         operand_make(d, 'D', g->d, job->dtype_b, b->rows, g->ldd, g->ldd, g->batch, g->batch_d);
-    }
-    if (job->pads || job->copies) {
         join_rows(a);
         join_rows(b);
     }

@@ -24,7 +24,6 @@ typedef struct tsr_emu_job {
     int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */
     const tsr_gemm_args *args;   /* also says which addresses may be touched, with the dtypes below */
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
-    int copies;    /* the kernel copies A and B to the workspace (kernels/tile/copy_ahead.h) */
     int pads;      /* the kernel copies A and B to C and D (kernels/aux/pad.cu) */
     int adds;      /* it only reads the workspace, which a launch before it filled (kernels/aux/sum.cu) */
     tsr_grid grid; /* each at most 2^31 - 1, z at most 65535 */

@@ -3,9 +3,7 @@
 #include "plan/cost.h"
 
 #include <math.h>
-#include <stdio.h>
 
-#include "plan/pad.h"
 #include "plan/plan.h"
 
 static int on_tensor_cores(const tsr_row *row)
@@ -315,32 +313,6 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     out->workspace_bytes = wgmma_workspace(row, problem, split);
 }
 
-/* Without enough tiles, other CTAs copy. */
-void tsr_work_wgmma_copies(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
-{
-    const double bytes_of_cta = 32768;
-    const double bytes = (double)tsr_padded_bytes(problem, 'a') + (double)tsr_padded_bytes(problem, 'b');
-    const int cluster = tsr_row_cluster(row);
-    const double fit = device->cuda.sm_count >= cluster ? device->cuda.sm_count / cluster : 1;
-    const double copiers = ceil(bytes / (bytes_of_cta * cluster));
-    out->workspace_bytes = TSR_WORKSPACE_COUNTER_BYTES;
-    if (problem->m > 0 && problem->n > 0)
-        out->grid = (tsr_grid){(long long)fmin(fit, fmax(copiers, wgmma_tiles(row, problem))) * cluster, 1, 1};
-}
-
-int tsr_wgmma_copies_applicable(const tsr_row *row, const tsr_problem *p, const tsr_device *device, char *reason,
-                                size_t reason_bytes)
-{
-    enum { PANEL = 128, CHUNK = 256, MOST_CHUNKS = 32, FIRST_FLAG = 32 }; /* kernels/tile/copy_ahead.h */
-    (void)row, (void)device;
-    const double chunks = fmin(ceil((double)p->k / CHUNK), MOST_CHUNKS);
-    const double flags = FIRST_FLAG + chunks * (ceil((double)p->m / PANEL) + ceil((double)p->n / PANEL));
-    if (p->batch == 1 && flags * sizeof(unsigned) <= TSR_WORKSPACE_COUNTER_BYTES)
-        return 1;
-    snprintf(reason, reason_bytes, p->batch == 1 ? "too many panels to copy" : "copies operands of one problem alone");
-    return 0;
-}
-
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double cluster_start_ns = 450, cluster = tsr_row_cluster(row);
@@ -391,12 +363,4 @@ void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
            fmax(input_ns(problem, device), output_ns(problem, device)),
            cached_bytes(row, problem, count_ctas(row, problem)));
-}
-
-/* K stays whole. */
-void tsr_cost_wgmma_copies(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-{
-    tsr_problem whole = *problem;
-    whole.flags |= TSR_BATCH_INVARIANT;
-    tsr_cost_wgmma(row, &whole, device, out);
 }

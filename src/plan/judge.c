@@ -175,7 +175,7 @@ static void add_slice(tsr_choice *choice, const tsr_problem *given, long long at
     tsr_cost cost = {0};
     choice->row->cost(choice->row, &padded, device, &cost);
     if (pads)
-        (choice->row->copies ? tsr_cost_copies : tsr_cost_pad)(&slice, &padded, pads, device, &cost);
+        tsr_cost_pad(&slice, &padded, pads, device, &cost);
     choice->cost.ns += (double)count * cost.ns;
     choice->cost.bytes += (double)count * cost.bytes;
     choice->cost.limiter = at == 0 ? cost.limiter : choice->cost.limiter;

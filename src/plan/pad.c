@@ -85,18 +85,6 @@ void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigne
     cost->bytes += bytes;
 }
 
-void tsr_cost_copies(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
-                     tsr_cost *cost)
-{
-    const double start_ns = 2500, share = 6; /* of the memory's rate, as it costs the product */
-    double bytes = 0;
-    for (int i = 0; i < 2; i++)
-        if (pads >> i & 1)
-            bytes += elements_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
-    cost->ns += start_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
-    cost->bytes += bytes;
-}
-
 tsr_gemm_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const void *a,
                            const void *b, void *to_a, void *to_b)
 {

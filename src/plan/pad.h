@@ -23,9 +23,6 @@ tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads);
 size_t tsr_padded_bytes(const tsr_problem *padded, char which);
 
 /* Adds the step's time and traffic to *cost. */
-/* The same, and a row that copies them by itself, beside the product. */
-void tsr_cost_copies(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
-                     tsr_cost *cost);
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost);
 

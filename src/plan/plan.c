@@ -93,7 +93,7 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
                              size_t limit_bytes)
 {
     const tsr_problem whole = tsr_padded_problem(given, pads);
-    if (!pads || row->copies || given->batch != 1 || tsr_row_workspace(row, &whole, pads, device).total_bytes <= limit_bytes)
+    if (!pads || given->batch != 1 || tsr_row_workspace(row, &whole, pads, device).total_bytes <= limit_bytes)
         return (tsr_slices){0};
     /* The larger copy is cut: B by columns of D, A by rows. */
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
@@ -151,7 +151,7 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     const tsr_problem padded_slice = tsr_padded_problem(&slice, out->pads);
     out->workspace = tsr_row_workspace(choice->row, &padded_slice, out->pads, device);
     out->workspace_bytes = out->workspace.total_bytes;
-    if (out->pads) { /* a row that copies by itself needs it for prepared operands alone */
+    if (out->pads) {
         const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype));
         status = add_step(out, TSR_STEP_PAD, pad, (tsr_work){.split = 1});
     }
@@ -210,12 +210,6 @@ tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *dat
                       is_a ? data : NULL, is_a ? NULL : data, is_a ? prepared : NULL, is_a ? NULL : prepared, stream);
 }
 
-/* What of the workspace the main step sees. */
-static size_t main_workspace_bytes(const tsr_planned *plan)
-{
-    return tsr_plan_main(plan)->row->copies ? plan->workspace.total_bytes : plan->workspace.main_bytes;
-}
-
 static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, const tsr_plan_inputs *inputs,
                                const tsr_work *work)
 {
@@ -224,7 +218,7 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, co
         .b = inputs->b,
         .c = inputs->beta != 0 ? inputs->c : NULL,
         .d = inputs->d,
-        .workspace = main_workspace_bytes(plan) ? inputs->workspace : NULL,
+        .workspace = plan->workspace.main_bytes ? inputs->workspace : NULL,
         .m = p->m,
         .n = p->n,
         .k = inputs->alpha != 0 ? p->k : 0,
@@ -296,20 +290,6 @@ static tsr_status launch_sum(const tsr_planned *plan, const tsr_launch *main)
     return plan->target->backend->launch(&plan->target->device, &launch);
 }
 
-/* For a row that copies by itself: A and B of `pads` as they are. */
-static void take_as_given(const tsr_problem *given, const tsr_plan_inputs *inputs, unsigned pads, tsr_problem *padded,
-                          tsr_plan_inputs *seen)
-{
-    if (pads & TSR_PAD_A) {
-        padded->a = given->a;
-        seen->a = inputs->a;
-    }
-    if (pads & TSR_PAD_B) {
-        padded->b = given->b;
-        seen->b = inputs->b;
-    }
-}
-
 static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, long long at)
 {
     const tsr_step *step = tsr_plan_main(plan);
@@ -322,9 +302,7 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     seen.b = place(plan, 1, at, inputs->b, inputs->packed_b, inputs->workspace, &padded.b, &pads);
     seen.c = element(inputs->c, &whole->c, slice_offset(plan, 'c', &whole->c, at));
     seen.d = (void *)element(inputs->d, &whole->d, slice_offset(plan, 'd', &whole->d, at));
-    if (pads && step->row->copies) {
-        take_as_given(whole, inputs, pads, &padded, &seen);
-    } else if (pads) {
+    if (pads) {
         const tsr_status status = launch_pad(plan, &given, &padded, pads,
                                              element(inputs->a, &whole->a, slice_offset(plan, 'a', &whole->a, at)),
                                              element(inputs->b, &whole->b, slice_offset(plan, 'b', &whole->b, at)),
@@ -340,7 +318,7 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .args = &args,
         .grid = work->grid,
         .cluster = work->cluster,
-        .workspace_bytes = main_workspace_bytes(plan),
+        .workspace_bytes = plan->workspace.main_bytes,
         .problem = &padded,
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,

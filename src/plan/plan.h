@@ -54,10 +54,6 @@ void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_
 
 /* Hooks that deal out work; see cost.c and skinny.c. */
 void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
-void tsr_cost_wgmma_copies(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_work_wgmma_copies(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
-int tsr_wgmma_copies_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                                size_t reason_bytes);
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 /* For rows' `work`, and what that costs: see deal.c. */
 void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
