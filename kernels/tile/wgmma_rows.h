@@ -1,15 +1,15 @@
 /* The last step of the Hopper kernels where the copy engine cannot write D: rows that begin anywhere.
  *
  * A warp holds 16 rows of the tile in registers, four lanes a row. Stored from there, 8 lanes would write 2 bytes each
- * to 8 rows. So the warp writes its 16 rows to the boxes as if the copy engine were to store them (tile/wgmma_output.h),
- * and 8 or 16 lanes take a row out together. A row of D begins `skew` bytes past a multiple of 16, so a lane reads the
- * two chunks of the box that its chunk of D straddles, and shifts:
+ * to 8 rows. So the warp writes its 16 rows to the boxes as if the copy engine were to store them
+ * (tile/wgmma_output.h), and 8 or 16 lanes take a row out together. A row of D begins `skew` bytes past a multiple of
+ * 16, so a lane reads the two chunks of the box that its chunk of D straddles, and shifts:
  *
  *      box   |abcdefgh|ijklmnop|qrstuvwx|        a row, 128 or 256 bytes
  *      D     ..abc|defghijk|lmnopqrs|tuvwx...    whole chunks leave by 16 bytes, the two ends by elements
  *
- * Chunks lie independent of each other, so that many loads and shifts are under way: the warp has a scheduler for itself,
- * and every instruction that waits for the one before it costs all of its latency. */
+ * Chunks lie independent of each other, so that many loads and shifts are under way: the warp has a scheduler for
+ * itself, and every instruction that waits for the one before it costs all of its latency. */
 #ifndef TSR_TILE_WGMMA_ROWS_H
 #define TSR_TILE_WGMMA_ROWS_H
 
@@ -26,7 +26,8 @@ enum {
     ROWS_COLS = ROWS_BOXES * BOX_COLS,
     ROWS_LANES = 8 * ROWS_BOXES, /* that take out a row */
     ROWS_AT_ONCE = 32 / ROWS_LANES,
-    ROWS_CHUNK_ELEMS = ROWS_CHUNK / OUT_BYTES
+    ROWS_CHUNK_ELEMS = ROWS_CHUNK / OUT_BYTES,
+    ROWS_UNROLL = BN > 128 ? 1 : 4 /* bodies of a loop: the accumulators of wide tiles leave few registers */
 };
 
 #if defined(OUT_f32)
@@ -63,9 +64,9 @@ TSR_DEVICE unsigned rows_lead(const rows_part *part, int row)
 
 TSR_DEVICE void rows_store(const rows_part *part)
 {
-    enum { BATCH = 4 }; /* chunks of a lane that are under way at once */
+    enum { BATCH = BN > 128 ? 2 : 4 }; /* chunks of a lane that are under way at once */
     const int in_row = part->lane % ROWS_LANES;
-    TSR_UNROLL
+    TSR_UNROLL_BY(ROWS_UNROLL)
     for (int first = 0; first < ROWS_OF_WARP / ROWS_AT_ONCE; first += BATCH) {
         unsigned word[BATCH][2][4];
         TSR_UNROLL
@@ -94,7 +95,7 @@ TSR_DEVICE void rows_store_ends(const rows_part *part)
     const int passes = part->bytes == ROWS_COLS * OUT_BYTES ? 1 : 2;
     TSR_ROLLED
     for (int pass = 0; pass < passes; pass++) {
-        TSR_UNROLL
+        TSR_UNROLL_BY(ROWS_UNROLL)
         for (int i = 0; i < ROWS_OF_WARP / AT_ONCE; i++) {
             const int row = i * AT_ONCE + part->lane / ROWS_CHUNK_ELEMS;
             const int lead = (int)rows_lead(part, row), head = lead < part->bytes ? lead : part->bytes;
@@ -111,7 +112,7 @@ TSR_DEVICE void rows_store_ends(const rows_part *part)
 /* The other way: C's rows to where D's values will be written, zeros where C ends. */
 TSR_DEVICE void rows_fetch(const rows_part *part, const tile_element *c, long long ldc)
 {
-    enum { BATCH = 8 }; /* loads under way at once */
+    enum { BATCH = 4 }; /* loads under way at once */
     TSR_ROLLED
     for (int first = 0; first < ROWS_OF_WARP * ROWS_COLS / 32; first += BATCH) {
         tile_element value[BATCH];
