@@ -1,35 +1,33 @@
 /* The last step of the Hopper kernels where the copy engine cannot write D: rows that begin anywhere.
  *
  * A warp holds 16 rows of the tile in registers, four lanes a row. Stored from there, 8 lanes would write 2 bytes each
- * to 8 rows, and each 32-byte sector of L2 would be written 16 times. So the warp turns 8 rows at a time in its quarter
- * of the output buffers. Each row lies there as far past a multiple of 64 bytes as it does in D
- * (`skew`), so that aligned chunks of the buffer are aligned chunks of D, and what four lanes store at once is two
- * whole sectors of L2:
+ * to 8 rows. So the warp writes its 16 rows to the boxes as if the copy engine were to store them
+ * (tile/wgmma_output.h), and 8 or 16 lanes take a row out together. A row of D begins `skew` bytes past a multiple of
+ * 16, so a lane reads the two chunks of the box that its chunk of D straddles, and shifts:
  *
- *      buffer   |   ab cdefghij klmnopqr st      |  row r, PITCH bytes to the next: 8 rows hit different banks
- *      D        ...|   ab|cdefghij|klmnopqr|st...   whole chunks leave by 16 bytes, the two ends by elements
+ *      box   |abcdefgh|ijklmnop|qrstuvwx|        a row, 128 or 256 bytes
+ *      D     ..abc|defghijk|lmnopqrs|tuvwx...    whole chunks leave by 16 bytes, the two ends by elements
  *
- * The two ends of a row are one chunk together. The four lanes that hold a row also store it. */
+ * Chunks lie independent of each other, so that many loads and shifts are under way: the warp has a scheduler for
+ * itself, and every instruction that waits for the one before it costs all of its latency. */
 #ifndef TSR_TILE_WGMMA_ROWS_H
 #define TSR_TILE_WGMMA_ROWS_H
 
+#include "ptx/shared_vector.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
+#include "tile/shift.h"
 #include "tile/wgmma_output.h"
 
 enum {
     ROWS_CHUNK = 16,
-    ROWS_SPAN = 64, /* of four lanes */
+    ROWS_OF_WARP = 16,
+    ROWS_BOXES = EPILOGUE_BOXES >= 2 && BN / BOX_COLS % 2 == 0 ? 2 : 1, /* beside each other, in one round */
+    ROWS_COLS = ROWS_BOXES * BOX_COLS,
+    ROWS_LANES = 8 * ROWS_BOXES, /* that take out a row */
+    ROWS_AT_ONCE = 32 / ROWS_LANES,
     ROWS_CHUNK_ELEMS = ROWS_CHUNK / OUT_BYTES,
-    ROWS_WARP_BYTES = EPILOGUE_BOXES * BOX_BYTES / 4,
-    /* Columns that are turned at once: so many lines of 128 bytes, a divisor of the tile's, as fit with a chunk for the
-     * skew. */
-    ROWS_LINES = BN / BOX_COLS,
-    ROWS_FIT = (ROWS_WARP_BYTES / 8 - ROWS_SPAN - ROWS_CHUNK) / 128,
-    ROWS_COLS = BOX_COLS * (ROWS_FIT >= 3 && ROWS_LINES % 3 == 0   ? 3
-                            : ROWS_FIT >= 2 && ROWS_LINES % 2 == 0 ? 2
-                                                                   : 1),
-    ROWS_PITCH = ROWS_COLS * OUT_BYTES + ROWS_SPAN + ROWS_CHUNK
+    ROWS_UNROLL = BN > 128 ? 1 : 4 /* bodies of a loop: the accumulators of wide tiles leave few registers */
 };
 
 #if defined(OUT_f32)
@@ -40,97 +38,94 @@ enum {
 #define rows_get tsr_shared_load_u16
 #endif
 
-/* The lane's row among the 8: four lanes share one, in D and in the buffer. */
-typedef struct rows_lane {
-    tile_element *d; /* the row's first element here; only if `exists` */
-    unsigned at;     /* where that lies in the buffer */
-    unsigned skew;   /* d's and at's bytes past a multiple of 64 */
-    int exists, quarter;
-} rows_lane;
+/* A warp's 16 rows of a round. */
+typedef struct rows_part {
+    unsigned char *d; /* where row 0 begins */
+    long long ldd_bytes;
+    unsigned box; /* row 0 in the first box; the second one is BOX_BYTES further */
+    int rows;     /* that D has, at most 16 */
+    int bytes;    /* of each */
+    int lane;
+} rows_part;
 
-/* 1 if chunk `i` of the lane, counted from the multiple of 64 bytes, lies wholly in the row. */
-TSR_DEVICE int rows_is_whole(const rows_lane *lane, int i)
+/* Byte `at` of a row, as the swizzle has it. */
+TSR_DEVICE unsigned rows_address(const rows_part *part, int row, unsigned at)
 {
-    const unsigned at = (unsigned)(4 * i + lane->quarter) * ROWS_CHUNK;
-    return at >= lane->skew && at + ROWS_CHUNK <= lane->skew + ROWS_COLS * OUT_BYTES;
+    const unsigned chunk = at / ROWS_CHUNK;
+    return part->box + chunk / 8 * BOX_BYTES + (unsigned)row * 128 + (chunk % 8 ^ (unsigned)row % 8) * ROWS_CHUNK +
+           at % ROWS_CHUNK;
 }
 
-/* From the buffer to D, a few chunks of a lane at a time: what is read from shared memory is on its way before the
- * first of it is stored. */
-TSR_DEVICE void rows_store(const rows_lane *lane)
+/* Bytes from where the row begins in D to the first multiple of 16. */
+TSR_DEVICE unsigned rows_lead(const rows_part *part, int row)
 {
-    enum { SPANS = ROWS_COLS * OUT_BYTES / ROWS_SPAN + 1, BATCH = 3, ENDS = ROWS_CHUNK_ELEMS / 4 };
-    const unsigned from = lane->at - lane->skew, head = lane->skew % ROWS_CHUNK;
-    unsigned char *const to = (unsigned char *)lane->d - lane->skew;
-    TSR_UNROLL
-    for (int i = 0; i < SPANS; i += BATCH) {
-        unsigned word[BATCH][4] = {{0}};
+    return (0u - ((unsigned)(unsigned long long)part->d + (unsigned)row * (unsigned)part->ldd_bytes)) % ROWS_CHUNK;
+}
+
+TSR_DEVICE void rows_store(const rows_part *part)
+{
+    enum { BATCH = BN > 128 ? 2 : 4 }; /* chunks of a lane that are under way at once */
+    const int in_row = part->lane % ROWS_LANES;
+    TSR_UNROLL_BY(ROWS_UNROLL)
+    for (int first = 0; first < ROWS_OF_WARP / ROWS_AT_ONCE; first += BATCH) {
+        unsigned word[BATCH][2][4];
         TSR_UNROLL
-        for (int j = 0; j < BATCH; j++)
-            if (rows_is_whole(lane, i + j))
-                tsr_shared_load_u32x4(from + (unsigned)((4 * (i + j) + lane->quarter) * ROWS_CHUNK), word[j]);
+        for (int i = 0; i < BATCH; i++) {
+            const int row = (first + i) * ROWS_AT_ONCE + part->lane / ROWS_LANES;
+            tsr_shared_load_u32x4(rows_address(part, row, (unsigned)in_row * ROWS_CHUNK), word[i][0]);
+            tsr_shared_load_u32x4(rows_address(part, row, (unsigned)((in_row + 1) % ROWS_LANES * ROWS_CHUNK)),
+                                  word[i][1]);
+        }
         TSR_UNROLL
-        for (int j = 0; j < BATCH; j++) {
-            tsr_u32x4 out = {0, 0, 0, 0};
-            TSR_UNROLL
-            for (int w = 0; w < 4; w++)
-                tsr_lane(out, w) = word[j][w];
-            if (lane->exists && rows_is_whole(lane, i + j))
-                tsr_store_u32x4((unsigned *)(to + (4 * (i + j) + lane->quarter) * ROWS_CHUNK), out);
+        for (int i = 0; i < BATCH; i++) {
+            const int row = (first + i) * ROWS_AT_ONCE + part->lane / ROWS_LANES;
+            const unsigned lead = rows_lead(part, row), at = lead + (unsigned)in_row * ROWS_CHUNK;
+            const tsr_u32x4 out = tile_shift(word[i][0], word[i][1], lead);
+            if (row < part->rows && (int)at + ROWS_CHUNK <= part->bytes)
+                tsr_store_u32x4((unsigned *)(void *)(part->d + row * part->ldd_bytes + at), out);
         }
     }
-    TSR_UNROLL
-    for (int i = 0; i < ENDS; i++) { /* the head's part of a chunk, then the tail's */
-        unsigned place = head + (unsigned)((4 * i + lane->quarter) * OUT_BYTES);
-        if (place >= ROWS_CHUNK)
-            place += ROWS_COLS * OUT_BYTES - ROWS_CHUNK;
-        place += lane->skew - head;
-        if (lane->exists && head != 0)
-            *(tile_element *)(to + place) = rows_get(from + place);
+}
+
+/* What lies before the first whole chunk and past the last one. */
+TSR_DEVICE void rows_store_ends(const rows_part *part)
+{
+    enum { AT_ONCE = 32 / ROWS_CHUNK_ELEMS }; /* rows: a chunk's worth of elements of each */
+    /* At the right edge of D there may be more than a chunk. */
+    const int passes = part->bytes == ROWS_COLS * OUT_BYTES ? 1 : 2;
+    TSR_ROLLED
+    for (int pass = 0; pass < passes; pass++) {
+        TSR_UNROLL_BY(ROWS_UNROLL)
+        for (int i = 0; i < ROWS_OF_WARP / AT_ONCE; i++) {
+            const int row = i * AT_ONCE + part->lane / ROWS_CHUNK_ELEMS;
+            const int lead = (int)rows_lead(part, row), head = lead < part->bytes ? lead : part->bytes;
+            int at = (pass * ROWS_CHUNK_ELEMS + part->lane % ROWS_CHUNK_ELEMS) * OUT_BYTES;
+            if (at >= head)
+                at += (part->bytes - head) / ROWS_CHUNK * ROWS_CHUNK;
+            if (row < part->rows && at < part->bytes)
+                *(tile_element *)(void *)(part->d + row * part->ldd_bytes + at) =
+                    rows_get(rows_address(part, row, (unsigned)at));
+        }
     }
 }
 
-/* The same at the right edge of D, where `columns` are left. */
-TSR_DEVICE void rows_store_part(const rows_lane *lane, int columns)
+/* The other way: C's rows to where D's values will be written, zeros where C ends. */
+TSR_DEVICE void rows_fetch(const rows_part *part, const tile_element *c, long long ldc)
 {
-    if (lane->exists)
-        TSR_ROLLED
-    for (int column = lane->quarter; column < columns; column += 4)
-        lane->d[column] = rows_get(lane->at + (unsigned)(column * OUT_BYTES));
-}
-
-/* The other way: the row of C, `columns` of it, to where D's values will be written; zeros where C ends. */
-TSR_DEVICE void rows_fetch(const rows_lane *lane, const tile_element *c, int columns)
-{
-    enum { BATCH = 8 }; /* loads under way at once */
+    enum { BATCH = 4 }; /* loads under way at once */
     TSR_ROLLED
-    for (int i = 0; i < ROWS_COLS / 4; i += BATCH) {
+    for (int first = 0; first < ROWS_OF_WARP * ROWS_COLS / 32; first += BATCH) {
         tile_element value[BATCH];
         TSR_UNROLL
-        for (int j = 0; j < BATCH; j++) {
-            const int column = 4 * (i + j) + lane->quarter;
-            value[j] = lane->exists && column < columns ? c[column] : 0;
+        for (int i = 0; i < BATCH; i++) {
+            const int row = (first + i) * 32 / ROWS_COLS, column = (first + i) * 32 % ROWS_COLS + part->lane;
+            value[i] = row < part->rows && column * OUT_BYTES < part->bytes ? c[row * ldc + column] : 0;
         }
         TSR_UNROLL
-        for (int j = 0; j < BATCH; j++)
-            rows_put(lane->at + (unsigned)((4 * (i + j) + lane->quarter) * OUT_BYTES), value[j]);
-    }
-}
-
-/* The lane's values of 8 rows, from column `first` of the tile on, to the buffer; with beta != 0 C's values lie there.
- * `half`: which 8 of the warp's rows. */
-TSR_DEVICE void rows_turn(float alpha, float beta, const rows_lane *lane, int first, int half,
-                          const float sum[TSR_WGMMA_REGISTERS])
-{
-    TSR_UNROLL
-    for (int j = 0; j < ROWS_COLS / 8; j++)
-        TSR_UNROLL
-    for (int i = 0; i < 2; i++) {
-        const unsigned at = lane->at + (unsigned)((8 * j + 2 * lane->quarter + i) * OUT_BYTES);
-        float value = tsr_mul_f32(alpha, sum[4 * (first / 8 + j) + 2 * half + i]);
-        if (beta != 0)
-            value = tsr_fma_f32(beta, tile_widen(rows_get(at)), value);
-        rows_put(at, tile_narrow(value));
+        for (int i = 0; i < BATCH; i++) {
+            const int row = (first + i) * 32 / ROWS_COLS, column = (first + i) * 32 % ROWS_COLS + part->lane;
+            rows_put(rows_address(part, row, (unsigned)(column * OUT_BYTES)), value[i]);
+        }
     }
 }
 
@@ -139,33 +134,32 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
                                  const float sum[TSR_WGMMA_REGISTERS])
 {
     const float alpha = tile_alpha(args), beta = (float)args->beta;
-    const int warp = boxes->thread / 32, in_warp = boxes->thread % 32;
+    const int row = m + boxes->thread / 32 * ROWS_OF_WARP;
     TSR_UNROLL
-    for (int half = 0; half < 2; half++) {
-        const int row = m + warp * 16 + 8 * half + in_warp / 4;
-        TSR_UNROLL
-        for (int first = 0; first + ROWS_COLS <= BN; first += ROWS_COLS) {
-            const long long right = args->n - n - first;
-            const int columns = right < ROWS_COLS ? (int)right : ROWS_COLS;
-            rows_lane lane;
-            lane.d = (tile_element *)args->d + z * args->batch_d + row * args->ldd + n + first;
-            lane.skew = (unsigned)((unsigned long long)lane.d % ROWS_SPAN);
-            lane.at = boxes->shared + (unsigned)(warp * ROWS_WARP_BYTES + in_warp / 4 * ROWS_PITCH) + lane.skew;
-            lane.exists = row < args->m;
-            lane.quarter = in_warp % 4;
-            tsr_warp_sync(TSR_ALL_LANES); /* what lay in the buffer before has left */
-            if (beta != 0) {
-                rows_fetch(&lane, (const tile_element *)args->c + z * args->batch_c + row * args->ldc + n + first,
-                           columns);
-                tsr_warp_sync(TSR_ALL_LANES);
-            }
-            rows_turn(alpha, beta, &lane, first, half, sum);
+    for (int first = 0; first + ROWS_COLS <= BN; first += ROWS_COLS) {
+        const long long down = args->m - row, right = args->n - n - first;
+        rows_part part;
+        part.d = (unsigned char *)((tile_element *)args->d + z * args->batch_d + row * args->ldd + n + first);
+        part.ldd_bytes = args->ldd * OUT_BYTES;
+        part.box = boxes->shared + (unsigned)(boxes->thread / 32 * ROWS_OF_WARP * 128);
+        part.rows = down < ROWS_OF_WARP ? (int)down : ROWS_OF_WARP;
+        part.bytes = OUT_BYTES * (right < ROWS_COLS ? (int)right : ROWS_COLS);
+        part.lane = boxes->thread % 32;
+        tsr_warp_sync(TSR_ALL_LANES); /* what lay in the boxes before has left */
+        if (beta != 0) {
+            rows_fetch(&part, (const tile_element *)args->c + z * args->batch_c + row * args->ldc + n + first,
+                       args->ldc);
             tsr_warp_sync(TSR_ALL_LANES);
-            if (columns == ROWS_COLS)
-                rows_store(&lane);
-            else
-                rows_store_part(&lane, columns);
         }
+        TSR_UNROLL
+        for (int i = 0; i < ROWS_BOXES; i++)
+            tile_write_box(boxes->shared + (unsigned)(i * BOX_BYTES), boxes->thread, alpha, beta,
+                           sum + (first / BOX_COLS + i) * BOX_VALUES);
+        tsr_warp_sync(TSR_ALL_LANES);
+        if (part.rows <= 0 || part.bytes <= 0)
+            continue;
+        rows_store(&part);
+        rows_store_ends(&part);
     }
     if (BN % ROWS_COLS)
         tile_output_direct(args, boxes->thread, m, n, z, BN / ROWS_COLS * ROWS_COLS, sum);
