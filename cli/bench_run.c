@@ -1,14 +1,12 @@
 /* `tessera bench`: the problems one after the other, each on every device. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/atomic_file.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
+#include "cli/out_file.h"
 #include "lab/baseline.h"
 #include "lab/report.h"
 #include "lab/shapes.h"
@@ -227,12 +225,14 @@ static void note(session *s, const char *text)
 static int bench_calls(session *s)
 {
     double logged_ns = 0, replayed_ns = 0;
+    size_t replayed = 0;
     int code = CLI_CONTINUE;
     char text[400];
     for (size_t i = 0; i < s->calls.count; i++)
         logged_ns += s->calls.items[i].total_ns;
-    for (size_t i = 0; i < s->calls.count && i < REPLAYED_MAX && code == CLI_CONTINUE && !cli_interrupted(); i++) {
-        const lab_logged_call *call = &s->calls.items[i];
+    for (; replayed < s->calls.count && replayed < REPLAYED_MAX && code == CLI_CONTINUE && !cli_interrupted();
+         replayed++) {
+        const lab_logged_call *call = &s->calls.items[replayed];
         const cli_layout layout = {call->trans_a ? TSR_T : TSR_N, call->trans_b ? TSR_T : TSR_N};
         snprintf(text, sizeof text,
                  "%s, %" PRId64 " call%s, logged %.2f us each; ld %" PRId64 " %" PRId64 " %" PRId64
@@ -245,7 +245,7 @@ static int bench_calls(session *s)
     }
     if (replayed_ns < logged_ns) {
         snprintf(text, sizeof text, "left out: %zu kinds of call with %.1f%% of the logged time",
-                 s->calls.count - REPLAYED_MAX, 100 * (1 - replayed_ns / logged_ns));
+                 s->calls.count - replayed, 100 * (1 - replayed_ns / logged_ns));
         note(s, text);
     }
     return code == CLI_CONTINUE ? CLI_OK : code;
@@ -330,29 +330,13 @@ static int bench_to(session *s, FILE *to)
 /* What was measured before Ctrl-C is put in place too: it took its time. */
 static int bench_to_file(session *s, const char *path)
 {
-    cli_atomic_file file;
-    cli_message error;
-    if (!cli_atomic_open(path, 0, &file, &error))
-        return cli_failure(s->common.self, "%s: %s", path, error.text);
-    const int fd = dup(file.fd);
-    FILE *to = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (to == NULL) {
-        cli_atomic_abandon(&file);
-        return cli_failure(s->common.self, "%s: %s", path, strerror(errno));
-    }
-    const int code = bench_to(s, to);
-    const int written = ferror(to) == 0;
-    if ((fclose(to) == 0) + written < 2) {
-        cli_atomic_abandon(&file);
-        return cli_failure(s->common.self, "%s: cannot be written: %s", path, strerror(errno));
-    }
-    if (s->report.rows == 0) {
-        cli_atomic_abandon(&file);
+    cli_out_file out;
+    int code = cli_out_open(s->common.self, path, &out);
+    if (code != CLI_CONTINUE)
         return code;
-    }
-    if (!cli_atomic_commit(&file, &error))
-        return cli_failure(s->common.self, "%s: %s", path, error.text);
-    return code;
+    code = bench_to(s, out.to);
+    const int closed = cli_out_close(s->common.self, &out, s->report.rows > 0 ? CLI_OK : code);
+    return closed != CLI_OK ? closed : code;
 }
 
 static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
@@ -395,7 +379,7 @@ static int open_and_run(session *s)
     if (code == CLI_CONTINUE)
         code = cli_bench_open(&s->common, peers_for(set), &s->devices);
     if (code == CLI_CONTINUE)
-        code = set->out != NULL ? bench_to_file(s, set->out) : bench_to(s, stdout);
+        code = bench_to_file(s, set->out);
     cli_bench_close(&s->devices);
     lab_shapes_free(&s->shapes);
     lab_calls_free(&s->calls);

@@ -157,7 +157,7 @@ static int run(const cli_command *self, int argc, char **argv)
 
 const cli_command cli_cmd_doctor = {"doctor",
                                     "what was found here, and whether a Python's NumPy really calls us",
-                                    "[--python PYTHON]",
+                                    "[--python PYTHON] [--blas FILE]",
                                     options,
                                     "Runs a few products in the Python with libtessera_blas preloaded, and reads from "
                                     "the call log which of our symbols were called. Exit code 1 if the Python that was "

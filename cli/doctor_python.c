@@ -70,13 +70,22 @@ static void read_answers(FILE *from, cli_doctor_package *out)
     }
 }
 
+static int is_listed(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = strstr(list, name); at; at = strstr(at + 1, name))
+        if ((at == list || at[-1] == ' ') && (at[length] == ',' || at[length] == '\0'))
+            return 1;
+    return 0;
+}
+
 /* The symbols of the call log, each once. */
 static void read_log(const char *path, cli_doctor_package *out)
 {
     char line[1024], name[64];
     FILE *log = fopen(path, "r");
     while (log && fgets(line, sizeof line, log)) {
-        if (sscanf(line, "tessera-call %63s", name) != 1 || strstr(out->symbols, name))
+        if (sscanf(line, "tessera-call %63s", name) != 1 || is_listed(out->symbols, name))
             continue;
         const size_t used = strlen(out->symbols);
         snprintf(out->symbols + used, sizeof out->symbols - used, "%s%s", used ? ", " : "", name);

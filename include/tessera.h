@@ -117,7 +117,7 @@ typedef struct tsr_context tsr_context;
 
 typedef struct tsr_context_options {
     size_t struct_bytes;     /* sizeof(tsr_context_options) */
-    int threads;             /* CPU threads of a call; 0: all that the process may use */
+    int threads;             /* CPU threads of a call; 0: $TESSERA_NUM_THREADS, else all that the process may use */
     int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
     const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
     /* Host memory for packing and staging; both or neither. `align` is a power of two. The library never frees what
@@ -134,7 +134,8 @@ typedef struct tsr_context_options {
  *   "cuda:0"    one NVIDIA GPU, by ordinal; uses the device's primary context and leaves the caller's current one as is
  *   "emu"       runs the CUDA kernels on the CPU, exactly and slowly, and checks what they do
  *   "auto"      the CPU, and the first GPU where there is one; each call goes where it is expected to finish first
- * `options` may be NULL. TSR_NO_DEVICE says what is missing. */
+ * `options` may be NULL. TSR_NO_DEVICE says what is missing. Any thread may use a context at any time; the child of a
+ * fork may use its parent's "cpu", and its "auto", where the GPU then counts as none. */
 TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out);
 TSR_API void tsr_context_destroy(tsr_context *context); /* NULL is fine */
 

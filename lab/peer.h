@@ -28,8 +28,6 @@ typedef struct lab_peer_ops {
     tsr_status (*run)(void *problem, int choice, const tsr_run_args *args);
 } lab_peer_ops;
 
-/* "cublas", "openblas", "blis", "onednn", "memory"; NULL when there is no peer of that name. */
-const lab_peer_ops *lab_peer_find(const char *name);
 /* All peers in the order of the help text; NULL past the last. */
 const lab_peer_ops *lab_peer_at(size_t index);
 

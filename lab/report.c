@@ -6,18 +6,6 @@
 
 #include "lab/record_fields.h"
 
-static const char *const format_names[] = {"table", "json", "csv", "md"};
-
-int lab_format_parse(const char *name, lab_format *out)
-{
-    for (size_t i = 0; i < sizeof format_names / sizeof format_names[0]; i++)
-        if (strcmp(name, format_names[i]) == 0) {
-            *out = (lab_format)i;
-            return 0;
-        }
-    return -1;
-}
-
 lab_record lab_record_make(void)
 {
     const double nan = (double)NAN;

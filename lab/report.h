@@ -8,9 +8,6 @@
 
 typedef enum lab_format { LAB_TABLE, LAB_JSON, LAB_CSV, LAB_MD } lab_format;
 
-/* 0 and *out, or -1 for an unknown name. */
-int lab_format_parse(const char *name, lab_format *out);
-
 /* One line of results. Numbers that do not exist are NAN (JSON: null), texts "". */
 typedef struct lab_record {
     char kernel[64], device[96], dtype[16], layout[4];

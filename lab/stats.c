@@ -67,14 +67,6 @@ double lab_spread(const double *values, size_t count)
     return result;
 }
 
-double lab_geomean(const double *values, size_t count)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < count; i++)
-        sum += log(values[i]);
-    return count > 0 ? exp(sum / (double)count) : NAN;
-}
-
 /* The statistic of one resample: median(over) / median(under), or median(over) alone. Both are overwritten. */
 static double ratio_in_place(double *over, double *under, size_t count)
 {

@@ -13,9 +13,6 @@ double lab_median(const double *values, size_t count);
  * sample, but unmoved by a few outliers. 0 for one value. */
 double lab_spread(const double *values, size_t count);
 
-/* NAN for none; values must be positive. */
-double lab_geomean(const double *values, size_t count);
-
 typedef struct lab_interval {
     double lo, mid, hi;
 } lab_interval;

@@ -174,6 +174,21 @@ for out in "" "--out kept.json"; do
     grep -q "tessera bench: interrupted; [1-9] line" err || fail "Ctrl-C $out is not told: $(cat err)"
 done
 
+# A replay that is stopped says how many kinds of call it had not come to.
+for size in 1600 1601 1602; do
+    echo "tessera-call dgemm_ dtype=f64 layout=nn m=$size n=$size k=$size lda=$size ldb=$size ldc=$size alpha=1 beta=0 batch=1 stride_a=0 stride_b=0 stride_c=0 ns=1000"
+done >calls.log
+checks=$((checks + 1))
+"$tessera" bench --device cpu --rounds 30 --kernel cpu-sequential --replay calls.log >out 2>err &
+child=$!
+sleep 2
+kill -TERM $child
+wait $child
+code=$?
+[ $code = 143 ] || fail "after SIGTERM a replay's exit code is $code: $(cat err)"
+prints '^left out: [12] kinds of call with [0-9.]+% of the logged time$'
+rm calls.log
+
 expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --sizes 1 --shapes f
 expect 2 "*" $bench --sizes 1,x
 expect 2 "*" $bench --rounds 0

@@ -2,7 +2,7 @@
 # Help, version, and every way to get the arguments wrong.
 . "$(dirname "$0")/cli_lib.sh"
 
-commands="info run route verify explain tiles roofline"
+commands="info run route verify explain tiles roofline profile doctor"
 if "$tessera" --help | grep -q '^  bench '; then
     commands="$commands bench"
 fi
@@ -92,6 +92,16 @@ expect 2 "tessera verify: --seed needs a whole number of at least 0, not '-5'" "
 expect 2 "tessera verify: --kernel needs the name of a kernel or all, not 'tild'; did you mean tiled?" \
     "$tessera" verify --kernel tild
 expect 2 "tessera verify: unexpected argument 'tiled': usage is tessera verify [options]" "$tessera" verify tiled
+
+expect 2 "tessera doctor: unexpected argument 'python3': usage is tessera doctor [--python PYTHON] [--blas FILE]" "$tessera" doctor python3
+expect 2 "tessera doctor: --python needs a value: --python PYTHON" "$tessera" doctor --python
+expect 2 "tessera doctor: --blas needs a value: --blas FILE" "$tessera" doctor --blas
+
+expect 2 "tessera profile: KERNEL is missing: usage is tessera profile KERNEL,... SIZE,... [options]" "$tessera" profile
+expect 2 "tessera profile: SIZE is missing: usage is tessera profile KERNEL,... SIZE,... [options]" "$tessera" profile naive
+expect 2 "tessera profile: SIZE needs a whole number from 1 to 1048576, not '0'" "$tessera" profile naive 0
+expect 2 "tessera profile: --sample needs a whole number from 0 to 1073741824, not '-1'" "$tessera" profile naive 8 --sample=-1
+expect 2 "tessera profile: --gpu needs one of h200, h100, a100, a40, rtx3090, not 'v100'" "$tessera" profile naive 8 --gpu v100
 
 expect 2 "tessera run: A.npy is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run
 expect 2 "tessera run: B.npy is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run a

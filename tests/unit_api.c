@@ -4,11 +4,14 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -80,6 +83,35 @@ static void longer_structs_are_taken_when_zero(void **state)
     expect(tsr_context_create("cpu", &longer.options, &context), TSR_UNSUPPORTED, "does not know");
 }
 
+/* What is behind a struct that says it ends early, or that never said how long it is, is not read. */
+static void sizes_of_structs_are_believed_first(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 8, 4097, (size_t)0xdeadbeefdeadbeef, SIZE_MAX};
+    tsr_context *context = cpu(), *other = NULL;
+    tsr_plan *plan = NULL, *more = NULL;
+    float x[16] = {0}, d[16];
+    const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 4, 4, 4);
+    const tsr_run_args args = tsr_run_args_make(x, x, d);
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        void *short_one = malloc(sizeof sizes[i]); /* the size and nothing more */
+        assert_non_null(short_one);
+        memcpy(short_one, &sizes[i], sizeof sizes[i]);
+        expect(tsr_context_create("cpu", short_one, &other), TSR_INVALID_ARGUMENT, "tsr_context_options.struct_bytes");
+        expect(tsr_plan_create(context, short_one, &more), TSR_INVALID_ARGUMENT, "tsr_gemm_desc.struct_bytes");
+        expect(tsr_gemm(context, short_one, &args), TSR_INVALID_ARGUMENT, "tsr_gemm_desc.struct_bytes");
+        expect(tsr_gemm(context, &desc, short_one), TSR_INVALID_ARGUMENT, "tsr_run_args.struct_bytes");
+        expect(tsr_plan_run(plan, short_one), TSR_INVALID_ARGUMENT, "tsr_run_args.struct_bytes");
+        if (sizes[i] < sizeof(tsr_kernel_info))
+            expect(tsr_kernel(0, short_one), TSR_INVALID_ARGUMENT, "out:");
+        free(short_one);
+    }
+    assert_true(other == NULL && more == NULL);
+    tsr_plan_release(plan);
+    tsr_context_destroy(context);
+}
+
 /* ---- descriptors ---- */
 
 typedef struct bad_desc {
@@ -116,6 +148,7 @@ SPOIL(wide_result, d->d.dtype = TSR_F64)
 SPOIL(odd_addend, d->c.dtype = TSR_S8)
 SPOIL(s32_operands, d->a.dtype = d->b.dtype = TSR_S32)
 SPOIL(odd_align, d->d.align_bytes = 12)
+SPOIL(small_odd_align, d->a.align_bytes = 3)
 SPOIL(reserved, d->b.reserved[1] = 1)
 SPOIL(bad_compute, d->compute = (tsr_compute)9)
 SPOIL(wrong_compute, d->compute = TSR_COMPUTE_F64)
@@ -158,6 +191,7 @@ static const bad_desc bad_descs[] = {
     {odd_addend, TSR_INVALID_ARGUMENT, "C.dtype = s8: no addend of f32 products"},
     {s32_operands, TSR_INVALID_ARGUMENT, "A.dtype = s32"},
     {odd_align, TSR_INVALID_ARGUMENT, "D.align_bytes = 12: must be a power of two"},
+    {small_odd_align, TSR_INVALID_ARGUMENT, "A.align_bytes = 3: must be a power of two"},
     {reserved, TSR_INVALID_ARGUMENT, "B.reserved[1]"},
     {bad_compute, TSR_INVALID_ARGUMENT, "compute = 9"},
     {wrong_compute, TSR_INVALID_ARGUMENT, "compute = f64: not for f32 operands"},
@@ -186,6 +220,9 @@ static void descriptors_refuse_each_broken_rule(void **state)
         tsr_plan *plan = NULL;
         expect(tsr_plan_create(context, &desc, &plan), bad_descs[i].status, bad_descs[i].message);
         assert_null(plan);
+        float x[4096] = {0}, d[16] = {0};
+        const tsr_run_args args = tsr_run_args_make(x, x, d);
+        expect(tsr_gemm(context, &desc, &args), bad_descs[i].status, bad_descs[i].message); /* by whatever way */
     }
     tsr_plan *plan = NULL;
     expect(tsr_plan_create(context, NULL, &plan), TSR_INVALID_ARGUMENT, "desc = NULL");
@@ -592,6 +629,77 @@ static void one_context_serves_many_threads(void **state)
     tsr_context_destroy(context);
 }
 
+/* Calls on the default context, a plan each, until told to stop. */
+static void *call_until_stopped(void *user)
+{
+    enum { MOST = 220 };
+    atomic_int *stop = user;
+    float *a = calloc(MOST * MOST, sizeof *a), *b = calloc(MOST * MOST, sizeof *b), *c = calloc(MOST * MOST, sizeof *c);
+    for (int64_t n = 0; a && b && c && !atomic_load(stop); n++)
+        if (tsr_sgemm(TSR_N, TSR_N, 3, 1 + n % 7, 2, 0, a, 2, b, 7, 1, c, 7) != TSR_OK ||
+            (n % 64 == 0 && tsr_sgemm(TSR_N, TSR_N, MOST, MOST, MOST, 1, a, MOST, b, MOST, 0, c, MOST) != TSR_OK))
+            abort();
+    free(a);
+    free(b);
+    free(c);
+    return NULL;
+}
+
+/* In a child: products with a plan each, small and shared by threads. 0 if all are right. */
+static int products_of_a_child(void)
+{
+    enum { N = 256 };
+    float *a = malloc(sizeof(float) * N * N), *b = malloc(sizeof(float) * N * N), *c = malloc(sizeof(float) * N * N);
+    if (!a || !b || !c)
+        return 2;
+    for (int i = 0; i < N * N; i++)
+        a[i] = b[i] = 1;
+    for (int64_t n = N - 3; n <= N; n++) {
+        if (tsr_sgemm(TSR_N, TSR_T, n, n, n, 1, a, N, b, N, 0, c, N) != TSR_OK)
+            return 3;
+        for (int64_t i = 0; i < n * n; i++)
+            if (c[i / n * N + i % n] != (float)n)
+                return 4;
+        if (tsr_sgemm(TSR_N, TSR_N, n, n, 0, 1, a, N, b, N, 2, c, N) != TSR_OK || c[0] != (float)(2 * n))
+            return 5;
+    }
+    return 0;
+}
+
+/* Forks at any moment of other threads' calls: no child waits for a lock that nobody will give back. */
+static void children_may_call_whatever_threads_do(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    enum { CALLERS = 3, FORKS = 15 }; /* each copies a large address space */
+#else
+    enum { CALLERS = 3, FORKS = 120 };
+#endif
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* ThreadSanitizer forbids threads after such a fork */
+#endif
+    atomic_int stop = 0;
+    pthread_t threads[CALLERS];
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_until_stopped, &stop), 0);
+    fflush(NULL);
+    for (int i = 0; i < FORKS; i++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            alarm(20);
+            _exit(products_of_a_child());
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            fail_msg("fork %d: the child ended with status 0x%x", i, status);
+    }
+    atomic_store(&stop, 1);
+    for (int i = 0; i < CALLERS; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* ---- route ---- */
 
 static void route_names_the_choice_and_the_reasons(void **state)
@@ -645,6 +753,7 @@ int main(void)
         cmocka_unit_test(test_device_memory_begins_with_zeros),
         cmocka_unit_test(contexts_refuse_bad_arguments),
         cmocka_unit_test(longer_structs_are_taken_when_zero),
+        cmocka_unit_test(sizes_of_structs_are_believed_first),
         cmocka_unit_test(descriptors_refuse_each_broken_rule),
         cmocka_unit_test(interleaved_batches_are_fine),
         cmocka_unit_test(runs_refuse_each_broken_rule),
@@ -657,6 +766,7 @@ int main(void)
         cmocka_unit_test(failed_allocations_write_nothing),
         cmocka_unit_test(device_memory_of_the_cpu_is_host_memory),
         cmocka_unit_test(one_context_serves_many_threads),
+        cmocka_unit_test(children_may_call_whatever_threads_do),
         cmocka_unit_test(route_names_the_choice_and_the_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,11 @@ static void one_line_calls_refuse(void **state)
     assert_int_equal(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x + 20, 6, y, 5, 0, x, 5), TSR_OK);
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, (float *)((char *)x + 2), 6, y, 5, 0, z, 5), "not aligned");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, INT64_MAX, y, 5, 0, z, 5), "2^63");
+    refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, INT64_MIN, y, 5, 0, z, 5), "lda = -9223372036854775808");
+    refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, INT64_MIN, 0, z, 5), "ldb = -9223372036854775808");
+    refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, z, INT64_MIN), "ldc = -9223372036854775808");
+    refuse(tsr_sgemm(TSR_N, TSR_N, INT64_MIN, 5, 6, 1, x, 6, y, 5, 0, z, 5), "m = -9223372036854775808");
+    refuse(tsr_sgemm(TSR_N, TSR_N, INT64_MAX, INT64_MAX, 1, 1, x, 6, y, INT64_MAX, 0, z, INT64_MAX), "2^63");
 }
 
 static void descriptors_refuse(void **state)

@@ -549,6 +549,56 @@ static void test_streamed_results(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+/* Tiles that write D past the caches, from wherever in a line its rows begin: the same bits, and nothing beside it. */
+static void test_streamed_tiles(void **state)
+{
+    enum { M = 490, N = 203, LD = 224, BYTES = (M * LD + 16) * 8, STEPS = 17 };
+    (void)state;
+    tsr_device device = open_device();
+    char *want = aligned_alloc(64, BYTES), *have = aligned_alloc(64, BYTES);
+    assert_true(want && have);
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        for (int t = 0; t < 2 * 17 * 2; t++) {
+            const tsr_dtype dtype = t % 2 ? TSR_F64 : TSR_F32;
+            const int bytes = dtype == TSR_F64 ? 8 : 4, offset = t / 2 % 17, trans_b = t / 34;
+            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            matrix a = matrix_make(dtype, M, STEPS, 0, 1);
+            matrix b = matrix_make(dtype, trans_b ? N : STEPS, trans_b ? STEPS : N, 0, 1);
+            fill(&a, any_number);
+            fill(&b, any_number);
+            memset(want, GUARD, BYTES);
+            memset(have, GUARD, BYTES);
+            tsr_gemm_args args = {.a = a.at,
+                                  .b = b.at,
+                                  .d = want + offset * bytes,
+                                  .m = M,
+                                  .n = N,
+                                  .k = STEPS,
+                                  .lda = a.columns,
+                                  .ldb = b.columns,
+                                  .ldd = offset == 16 ? LD - 1 : LD,
+                                  .batch = 1,
+                                  .alpha = t % 5 ? 1 : 0.5,
+                                  .trans_b = trans_b};
+            const tsr_cpu_call call = {.args = &args, .threads = 1 + t % 3 / 2, .device = &device};
+            device.l2_bytes = (int64_t)bytes * 8192; /* D is more than four times as large, B less than half */
+            device.l3_bytes = 1LL << 40;
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            device.l3_bytes = 0;
+            args.d = have + offset * bytes;
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_memory_equal(have, want, BYTES);
+            matrix_free(&a);
+            matrix_free(&b);
+        }
+    }
+    free(want);
+    free(have);
+    tsr_cpu_backend.close(&device);
+}
+
 /* What a vector narrows is what the scalar conversion narrows: ties, overflow, denormals, NaN. */
 static void test_narrowing(void **state)
 {
@@ -593,7 +643,8 @@ int main(void)
         cmocka_unit_test(test_tile_edges),       cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_special_values),   cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_fences),           cmocka_unit_test(test_narrowing),
-        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_unknown_isa),
+        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_streamed_tiles),
+        cmocka_unit_test(test_unknown_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

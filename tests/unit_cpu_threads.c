@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -483,6 +484,141 @@ static void test_pool_short_jobs(void **state)
     tsr_pool_destroy(&pool);
 }
 
+/* A caller with tasks that last until `go`, which tells when the first has begun. */
+typedef struct held {
+    tsr_pool *pool;
+    int64_t tasks;
+    atomic_int begun, go;
+} held;
+
+static void hold(void *job, int64_t index, int slot)
+{
+    held *h = job;
+    (void)index;
+    (void)slot;
+    atomic_fetch_add(&h->begun, 1);
+    while (!atomic_load(&h->go))
+        usleep(100);
+}
+
+static void *call_held(void *argument)
+{
+    held *h = argument;
+    tsr_pool_run(h->pool, 2, h->tasks, hold, h);
+    return NULL;
+}
+
+typedef struct slots_seen {
+    atomic_int count[8];
+} slots_seen;
+
+static void see_slot(void *job, int64_t index, int slot)
+{
+    (void)index;
+    usleep(1000); /* time for a helper to come */
+    atomic_fetch_add(&((slots_seen *)job)->count[slot], 1);
+}
+
+/* Callers count as threads: while another one works, with the workers or alone, a job for two threads gets no helper,
+ * one for four gets two; when all have gone, it gets helpers again. */
+static void test_pool_counts_callers(void **state)
+{
+    enum { TASKS = 40 };
+    (void)state;
+    tsr_pool pool;
+    tsr_pool_init(&pool);
+    held with_worker = {.pool = &pool, .tasks = 2}, alone = {.pool = &pool, .tasks = 2};
+    pthread_t first, second;
+    assert_int_equal(pthread_create(&first, NULL, call_held, &with_worker), 0);
+    while (atomic_load(&with_worker.begun) < 2)
+        usleep(100);
+    assert_int_equal(pthread_create(&second, NULL, call_held, &alone), 0);
+    while (atomic_load(&alone.begun) < 1)
+        usleep(100);
+    atomic_store(&with_worker.go, 1); /* the workers are free again, one caller works by itself */
+    pthread_join(first, NULL);
+    assert_int_equal(atomic_load(&alone.begun), 1);
+
+    slots_seen two = {0}, four = {0}, again = {0};
+    tsr_pool_run(&pool, 2, TASKS, see_slot, &two);
+    assert_int_equal(two.count[0], TASKS);
+    tsr_pool_run(&pool, 4, TASKS, see_slot, &four);
+    assert_int_equal(four.count[0] + four.count[1] + four.count[2], TASKS);
+    assert_true(four.count[0] < TASKS);
+    atomic_store(&alone.go, 1);
+    pthread_join(second, NULL);
+    tsr_pool_run(&pool, 2, TASKS, see_slot, &again);
+    assert_true(again.count[1] > 0);
+    tsr_pool_destroy(&pool);
+}
+
+/* ---- how many processors ---- */
+
+static void write_file(const char *root, const char *name, const char *text)
+{
+    char path[300], made[300];
+    snprintf(path, sizeof path, "%s%s", root, name);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(made, sizeof made, "%.*s", (int)(slash - path), path);
+        mkdir(made, 0777);
+    }
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void remove_tree(const char *root)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    assert_int_equal(system(command), 0);
+}
+
+typedef struct quota_case {
+    double processors; /* 0: no quota */
+    const char *files[8][2];
+} quota_case;
+
+static void test_cgroup_quotas(void **state)
+{
+    static const quota_case cases[] = {
+        {0, {{NULL}}},
+        {0, {{"/proc/self/cgroup", "0::/\n"}}},
+        {0, {{"/proc/self/cgroup", "0::/a/b\n"}, {"/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"}}},
+        {2, {{"/proc/self/cgroup", "0::/a/b\n"}, {"/sys/fs/cgroup/a/b/cpu.max", "200000 100000\n"}}},
+        {1.5,
+         {{"/proc/self/cgroup", "0::/a/b\n"},
+          {"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"},
+          {"/sys/fs/cgroup/a/cpu.max", "150000 100000\n"}}},
+        {3, {{"/proc/self/cgroup", "0::/host/only\n"}, {"/sys/fs/cgroup/cpu.max", "300000 100000\n"}}},
+        {0.5,
+         {{"/proc/self/cgroup", "12:cpuset:/x\n4:cpu,cpuacct:/y/z\n1:name=systemd:/q\n0::/\n"},
+          {"/sys/fs/cgroup/cpu/y/z/cpu.cfs_quota_us", "50000\n"},
+          {"/sys/fs/cgroup/cpu/y/z/cpu.cfs_period_us", "100000\n"}}},
+        {4,
+         {{"/proc/self/cgroup", "4:cpuacct,cpu:/y\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_quota_us", "-1\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/y/cpu.cfs_period_us", "100000\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "400000\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}}},
+        {0, {{"/proc/self/cgroup", "4:cpuset:/y\n"}, {"/sys/fs/cgroup/cpu/y/cpu.cfs_quota_us", "1000\n"}}},
+        {0, {{"/proc/self/cgroup", "nonsense\n::\n:\n0::\n"}, {"/sys/fs/cgroup/cpu.max", "words\n"}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char root[] = "/tmp/tessera-cgroup-XXXXXX";
+        assert_non_null(mkdtemp(root));
+        for (int f = 0; cases[i].files[f][0]; f++)
+            write_file(root, cases[i].files[f][0], cases[i].files[f][1]);
+        const double quota = tsr_cpu_quota(root), expected = cases[i].processors ? cases[i].processors : INFINITY;
+        if (quota != expected)
+            fail_msg("case %zu: %g processors, not %g", i, quota, expected);
+        remove_tree(root);
+    }
+    assert_true(tsr_cpu_quota("") > 0);
+}
+
 static void test_machine(void **state)
 {
     (void)state;
@@ -532,6 +668,8 @@ int main(void)
         cmocka_unit_test(test_scratch_is_reused),
         cmocka_unit_test(test_pool_runs_each_task_once),
         cmocka_unit_test(test_pool_short_jobs),
+        cmocka_unit_test(test_pool_counts_callers),
+        cmocka_unit_test(test_cgroup_quotas),
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_affinity),
     };

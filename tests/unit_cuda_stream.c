@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -289,6 +291,38 @@ static void any_failure_leaves_c_or_a_cpu_result(void **unused)
     drop(&p);
 }
 
+/* The copy back of every tile in turn, until none fails. */
+static void failure_after_any_tile_leaves_c(void **unused)
+{
+    (void)unused;
+    product p = {.m = 1500, .n = 1431, .k = 6, .pad = 1, .in_place = 1, .alpha = 1.0 / 3, .beta = 0.7};
+    make(&p);
+    const size_t bytes = (size_t)p.d_elements * sizeof *p.d;
+    float *before = malloc(bytes);
+    assert_non_null(before);
+    memcpy(before, p.d, bytes);
+    int tiles = 0;
+    for (int done = 0; !done; tiles++) {
+        tsr_context *context = open_context("cuda:0", 2 * MIB);
+        memcpy(p.d, before, bytes);
+        fake.state->fail_call = "cuMemcpyDtoHAsync";
+        fake.state->fail_result = 1;
+        fake.state->fail_from = tiles;
+        const tsr_status status = run(context, &p);
+        done = fake.state->seen_failing <= tiles;
+        if (done)
+            assert_int_equal(status, TSR_OK);
+        else {
+            assert_int_equal(status, TSR_DRIVER_ERROR);
+            assert_memory_equal(p.d, before, bytes);
+        }
+        close_context(context);
+    }
+    assert_true(tiles > 10);
+    free(before);
+    drop(&p);
+}
+
 /* One copy of each operand, below the size from which tiles are worth it. */
 static void small_products_keep_c_too(void **unused)
 {
@@ -335,6 +369,51 @@ static void named_kernels_are_not_replaced(void **unused)
     drop(&p);
 }
 
+/* A child cannot use its parent's GPU, whose locks threads of the parent may have held when it was forked: plans of the
+ * parent's that say otherwise, new ones and tiles all end on the CPU. */
+static void children_use_the_cpu(void **unused)
+{
+    (void)unused;
+    product p = {.m = 1500, .n = 1431, .k = 40, .in_place = 1, .alpha = 1, .beta = 1};
+    make(&p);
+    const size_t bytes = (size_t)p.d_elements * sizeof *p.d;
+    float *before = malloc(bytes);
+    assert_non_null(before);
+    memcpy(before, p.d, bytes);
+    tsr_context *context = open_context("auto", 4 * MIB);
+    assert_int_equal(run(context, &p), TSR_OK);
+    assert_true(fake.state->launches > 0);
+    tsr_plan *plan = NULL;
+    assert_int_equal(tsr_plan_create(context, &p.desc, &plan), TSR_OK);
+    assert_int_equal(plan->planned.target->device.kind, TSR_DEVICE_CUDA);
+    pthread_mutex_lock(&context->staging.lock);
+    tsr_cuda *cuda = context->targets[1].device.impl;
+    pthread_mutex_lock(&cuda->lock);
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(30);
+        fake.state->launches = 0;
+        for (int fresh = 0; fresh < 2; fresh++) {
+            memcpy(p.d, before, bytes);
+            p.desc.workspace_limit_bytes -= (size_t)fresh; /* another plan */
+            if (run(context, &p) != TSR_OK || memcmp(p.d, p.expected, bytes) != 0)
+                _exit(1 + fresh);
+        }
+        _exit(fake.state->launches == 0 ? 0 : 3);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    pthread_mutex_unlock(&cuda->lock);
+    pthread_mutex_unlock(&context->staging.lock);
+    tsr_plan_release(plan);
+    close_context(context);
+    free(before);
+    drop(&p);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -345,8 +424,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_layout_and_cut),
         cmocka_unit_test(long_sums_are_cut_along_k),
         cmocka_unit_test(any_failure_leaves_c_or_a_cpu_result),
+        cmocka_unit_test(failure_after_any_tile_leaves_c),
         cmocka_unit_test(small_products_keep_c_too),
         cmocka_unit_test(named_kernels_are_not_replaced),
+        cmocka_unit_test(children_use_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

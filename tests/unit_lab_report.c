@@ -257,10 +257,6 @@ static void csv(void **state)
 static void formats(void **state)
 {
     (void)state;
-    lab_format format;
-    assert_int_equal(lab_format_parse("md", &format), 0);
-    assert_int_equal(format, LAB_MD);
-    assert_int_equal(lab_format_parse("xml", &format), -1);
     char *text = report_text(LAB_JSON, 1);
     lab_records r;
     assert_int_equal(lab_records_parse("x", text, strlen(text), &r), TSR_OK);

@@ -49,14 +49,6 @@ static void spread_ignores_outliers(void **state)
     near(lab_spread(sample, 20001), 0.05, 0.0015);
 }
 
-static void geomean(void **state)
-{
-    (void)state;
-    const double values[] = {1, 4, 16};
-    near(lab_geomean(values, 3), 4, 1e-12);
-    assert_true(isnan(lab_geomean(values, 0)));
-}
-
 static void interval_of_constant_ratio(void **state)
 {
     (void)state;
@@ -240,7 +232,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles),
         cmocka_unit_test(spread_ignores_outliers),
-        cmocka_unit_test(geomean),
         cmocka_unit_test(interval_of_constant_ratio),
         cmocka_unit_test(interval_of_few_rounds),
         cmocka_unit_test(interval_is_seeded),

@@ -181,10 +181,37 @@ static void k_is_cut_where_it_pays(void **state)
     }
 }
 
+/* Bits depend on which of the CPU's rows runs, so the choice must not depend on what its peaks were measured to be. */
+static void cpu_rows_never_tie(void **state)
+{
+    static const long long sizes[] = {1, 2, 5, 44, 300, 5000};
+    (void)state;
+    for (int at = 0; at < 6 * 6 * 7; at++) {
+        tsr_problem p = describe(&(measured){NULL, TSR_F64, sizes[at % 6], sizes[at / 6 % 6], 0, 0});
+        p.k = at / 36 ? sizes[at / 36 - 1] : 0;
+        for (double bandwidth = 1e6; bandwidth < 1e13; bandwidth *= 10)
+            for (double flops = 1e6; flops < 1e14; flops *= 100) {
+                const tsr_device device = {.kind = TSR_DEVICE_CPU,
+                                           .threads = 1,
+                                           .peak_flops_f32 = flops,
+                                           .peak_flops_f64 = flops,
+                                           .memory_bytes_per_s = bandwidth,
+                                           .launch_ns = 50};
+                tsr_cost plain, tiled;
+                const tsr_row *sequential = find("cpu_sequential_f64"), *fast = find("cpu_tiled_f64");
+                sequential->cost(sequential, &p, &device, &plain);
+                fast->cost(fast, &p, &device, &tiled);
+                if (!(tiled.ns < plain.ns))
+                    fail_msg("%lld x %lld x %lld, %g B/s, %g FLOP/s: %g and %g ns", p.m, p.n, p.k, bandwidth, flops,
+                             tiled.ns, plain.ns);
+            }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_preferred_instance_is_fast),
                                        cmocka_unit_test(cost_grows_with_the_problem),
-                                       cmocka_unit_test(k_is_cut_where_it_pays)};
+                                       cmocka_unit_test(k_is_cut_where_it_pays), cmocka_unit_test(cpu_rows_never_tie)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -508,6 +508,56 @@ static void rule_9_long_sum(void **state)
     munmap(b, (size_t)p.k * sizeof *b);
 }
 
+/* D of more than 2^31 elements in 32 MiB: the same 16 MiB of it again and again, whose rows repeat, but for the last of
+ * them, which have memory of their own. What is written outside ends the test. */
+static void rule_9_large_result(void **state)
+{
+    (void)state;
+    enum { N = 1 << 16, CHUNK = 64, CHUNKS = 513 };
+    const size_t chunk_bytes = (size_t)CHUNK * N * sizeof(float), page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t span = (CHUNKS - 1) * chunk_bytes + 4 * N * sizeof(float); /* the last chunk has 4 rows */
+    const int64_t rows = (CHUNKS - 1) * (int64_t)CHUNK + 4;
+    assert_true(rows * N > 1LL << 31);
+    const int memory = memfd_create("rows of D", MFD_CLOEXEC);
+    assert_true(memory >= 0);
+    assert_int_equal(ftruncate(memory, (off_t)chunk_bytes), 0);
+    char *const space = mmap(NULL, span + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_true(space != MAP_FAILED);
+    float *const d = (float *)(void *)(space + page), *const last = d + (CHUNKS - 1) * (int64_t)CHUNK * N;
+    for (size_t i = 0; i + 1 < CHUNKS; i++)
+        assert_true(mmap((char *)d + i * chunk_bytes, chunk_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                         memory, 0) != MAP_FAILED);
+    assert_int_equal(mprotect(last, 4 * N * sizeof(float), PROT_READ | PROT_WRITE), 0);
+#ifdef __SANITIZE_ADDRESS__
+    const int64_t most_k = 1; /* so many checks of addresses take a while */
+#else
+    const int64_t most_k = 17;
+#endif
+    for (int64_t k = 1; k <= most_k; k += 16) { /* past the caches, and by tiles */
+        float *a = malloc((size_t)(rows * k) * sizeof *a), *b = malloc((size_t)(N * k) * sizeof *b);
+        assert_true(a && b);
+        for (int64_t i = 0; i < rows * k; i++)
+            a[i] = (float)(i / k % CHUNK + 1);
+        for (int64_t i = 0; i < N * k; i++)
+            b[i] = (float)(i % N % 1021);
+        for (int64_t i = 0; i < CHUNK * (int64_t)N; i++)
+            d[i] = i < 4 * (int64_t)N ? (last[i] = NAN) : NAN;
+        const product p = {.dtype = TSR_F32, .m = rows, .n = N, .k = k, .lda = k, .ldb = N, .ldc = N, .alpha = 1};
+        assert_int_equal(run(&p, a, b, d), TSR_OK);
+        for (int64_t i = 0; i < CHUNK; i++)
+            for (int64_t j = 0; j < N; j++) {
+                const float expected = (float)(k * (i + 1) * (j % 1021));
+                if (d[i * N + j] != expected || (i < 4 && last[i * N + j] != expected))
+                    fail_msg("K = %lld, row %lld, column %lld: %g and %g, not %g", (long long)k, (long long)i,
+                             (long long)j, (double)d[i * N + j], i < 4 ? (double)last[i * N + j] : 0, (double)expected);
+            }
+        free(a);
+        free(b);
+    }
+    munmap(space, span + 2 * page);
+    close(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,6 +566,7 @@ int main(void)
         cmocka_unit_test(rule_5_bits),         cmocka_unit_test(rule_6_no_memory),
         cmocka_unit_test(rule_7_denormals),    cmocka_unit_test(rule_8_alignment_and_ends),
         cmocka_unit_test(rule_9_long_strides), cmocka_unit_test(rule_9_long_sum),
+        cmocka_unit_test(rule_9_large_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

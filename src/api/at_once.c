@@ -11,13 +11,16 @@ void tsr_at_once_open(tsr_context *context)
             context->at_once[row->dtype_ab] = row;
 }
 
-/* Nothing but operands and factors. One test: what is asked for in no call need not be told apart. */
+/* Nothing but operands and factors. One test after that of the size, which says what may be read: what is asked for in
+ * no call need not be told apart. */
 static inline int is_plain_run(const tsr_run_args *args)
 {
+    if (args->struct_bytes != sizeof *args)
+        return 0;
     const uintptr_t more = (uintptr_t)args->alpha.device | (uintptr_t)args->beta.device | (uintptr_t)args->prepared_a |
                            (uintptr_t)args->prepared_b | (uintptr_t)args->bias | (uintptr_t)args->scale_a |
                            (uintptr_t)args->scale_b | (uintptr_t)args->scale_d | (uintptr_t)args->metadata_a;
-    return ((args->struct_bytes ^ sizeof *args) | more) == 0;
+    return more == 0;
 }
 
 static int is_plain(const tsr_operand *operand, tsr_dtype dtype)
@@ -29,7 +32,8 @@ static int is_plain(const tsr_operand *operand, tsr_dtype dtype)
 /* At most an element's alignment is promised: what any pointer has. */
 static int promises_nothing(const tsr_operand *operand)
 {
-    return operand->align_bytes <= (operand->dtype == TSR_F64 ? 8u : 4u);
+    const uint32_t align = operand->align_bytes;
+    return align <= (operand->dtype == TSR_F64 ? 8u : 4u) && (align & (align - 1)) == 0;
 }
 
 /* The short way knows the device's number of threads only. */
@@ -41,10 +45,11 @@ static int asks_for_fewer_threads(int threads, const tsr_device *device, int64_t
 
 int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
+    if (desc->struct_bytes != sizeof *desc || !is_plain_run(args))
+        return 0;
     const tsr_dtype dtype = desc->a.dtype;
-    if (desc->struct_bytes != sizeof *desc || !is_plain_run(args) || (dtype != TSR_F32 && dtype != TSR_F64) ||
-        desc->batch_count != 1 || desc->batch_kind != TSR_BATCH_STRIDED || desc->compute != TSR_COMPUTE_DEFAULT ||
-        desc->flags || desc->threads < 0 || desc->kernel || desc->epilogue)
+    if ((dtype != TSR_F32 && dtype != TSR_F64) || desc->batch_count != 1 || desc->batch_kind != TSR_BATCH_STRIDED ||
+        desc->compute != TSR_COMPUTE_DEFAULT || desc->flags || desc->threads < 0 || desc->kernel || desc->epilogue)
         return 0;
     if (!is_plain(&desc->a, dtype) || !is_plain(&desc->b, dtype) || !is_plain(&desc->c, dtype) ||
         !is_plain(&desc->d, dtype) || (unsigned)desc->a.trans > TSR_T || (unsigned)desc->b.trans > TSR_T ||
@@ -162,12 +167,14 @@ static __attribute__((noinline)) int run_tiles(const tsr_quick_plan *quick, cons
 int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args)
 {
     const tsr_quick_plan *quick = &plan->quick;
+    if (!is_plain_run(args))
+        return 0;
     const void *const a = args->a, *const b = args->b, *const c = args->c;
     void *const d = args->d;
     const uintptr_t crooked = ((uintptr_t)a & quick->a_below) | ((uintptr_t)b & quick->b_below) |
                               ((uintptr_t)c & quick->c_below) | ((uintptr_t)d & quick->d_below);
-    if (!is_plain_run(args) || crooked != 0 || !a || !b || !d || args->alpha.value == 0 ||
-        !tsr_apart(a, quick->a_bytes, d, quick->d_bytes) || !tsr_apart(b, quick->b_bytes, d, quick->d_bytes))
+    if (crooked != 0 || !a || !b || !d || args->alpha.value == 0 || !tsr_apart(a, quick->a_bytes, d, quick->d_bytes) ||
+        !tsr_apart(b, quick->b_bytes, d, quick->d_bytes))
         return 0;
     if (args->beta.value != 0 && (c != d || quick->args.ldc != quick->args.ldd) &&
         (!c || !tsr_apart(c, quick->c_bytes, d, quick->d_bytes)))

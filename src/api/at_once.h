@@ -19,6 +19,12 @@ enum {
     TSR_MOST_LD = 1 << 30          /* beyond the row length: spans then fit 63 bits */
 };
 
+/* Nothing of a call is valid yet: the difference of any two numbers, large if it is negative. */
+static inline unsigned long long tsr_difference(long long a, long long b)
+{
+    return (unsigned long long)a - (unsigned long long)b;
+}
+
 static inline int tsr_apart(const void *p, long long p_bytes, const void *q, long long q_bytes)
 {
     const uintptr_t a = (uintptr_t)p, b = (uintptr_t)q;
@@ -35,9 +41,8 @@ static inline __attribute__((always_inline)) int tsr_is_valid_at_once(const tsr_
 {
     const long long a_rows = g->trans_a ? g->k : g->m, a_columns = g->trans_a ? g->m : g->k;
     const long long b_rows = g->trans_b ? g->n : g->k, b_columns = g->trans_b ? g->k : g->n;
-    const unsigned long long beyond = (unsigned long long)(g->lda - a_columns) |
-                                      (unsigned long long)(g->ldb - b_columns) | (unsigned long long)(g->ldc - g->n) |
-                                      (unsigned long long)(g->ldd - g->n);
+    const unsigned long long beyond = tsr_difference(g->lda, a_columns) | tsr_difference(g->ldb, b_columns) |
+                                      tsr_difference(g->ldc, g->n) | tsr_difference(g->ldd, g->n);
     const uintptr_t addresses = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c | (uintptr_t)g->d;
     if (beyond >= TSR_MOST_LD || (addresses & (uintptr_t)(element - 1)) || !g->a || !g->b || !g->d)
         return 0;
@@ -52,8 +57,7 @@ static inline __attribute__((always_inline)) int tsr_is_valid_at_once(const tsr_
 static inline __attribute__((always_inline)) int tsr_run_at_once(const tsr_row *row, tsr_device *device,
                                                                  const tsr_gemm_args *g)
 {
-    const unsigned long long sizes =
-        (unsigned long long)(g->m - 1) | (unsigned long long)(g->n - 1) | (unsigned long long)(g->k - 1);
+    const unsigned long long sizes = tsr_difference(g->m, 1) | tsr_difference(g->n, 1) | tsr_difference(g->k, 1);
     return sizes < TSR_MOST && g->alpha != 0 && tsr_is_valid_at_once(g, row->dtype_ab == TSR_F64 ? 8 : 4) &&
            row->at_once(row, device, g);
 }

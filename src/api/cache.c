@@ -1,6 +1,7 @@
 /* The bounded plan cache: a hash table with chains over a fixed array of entries. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/context.h"
 
@@ -23,6 +24,7 @@ typedef struct cache_entry {
 
 struct tsr_plan_cache {
     pthread_mutex_t mutex;
+    pid_t pid; /* the process that made it */
     size_t entry_count, bucket_count;
     unsigned long long clock;
     size_t *buckets;
@@ -57,6 +59,7 @@ tsr_plan_cache *tsr_plan_cache_create(size_t entries)
     tsr_plan_cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return NULL;
+    cache->pid = getpid();
     cache->entry_count = entries;
     cache->bucket_count = 2 * entries + 1;
     cache->entries = calloc(entries, sizeof *cache->entries);
@@ -84,6 +87,15 @@ void tsr_plan_cache_destroy(tsr_plan_cache *cache)
     free(cache);
 }
 
+/* 0 in the child of a fork where the mutex is held, perhaps by a thread that only the parent has, and then for ever,
+ * with the table half changed: there, such calls do without the cache. */
+static int lock(tsr_plan_cache *cache)
+{
+    if (pthread_mutex_trylock(&cache->mutex) == 0)
+        return 1;
+    return getpid() == cache->pid && pthread_mutex_lock(&cache->mutex) == 0;
+}
+
 static cache_entry *find_locked(tsr_plan_cache *cache, const cache_key *key, size_t bucket)
 {
     for (size_t i = cache->buckets[bucket]; i != NONE; i = cache->entries[i].next)
@@ -104,7 +116,8 @@ tsr_plan *tsr_plan_cache_find(tsr_plan_cache *cache, const tsr_problem *problem)
     cache_key key;
     make_key(problem, &key);
     const size_t bucket = bucket_of(cache, &key);
-    pthread_mutex_lock(&cache->mutex);
+    if (!lock(cache))
+        return NULL;
     cache_entry *entry = find_locked(cache, &key, bucket);
     tsr_plan *plan = entry ? take(cache, entry) : NULL;
     pthread_mutex_unlock(&cache->mutex);
@@ -135,7 +148,8 @@ tsr_plan *tsr_plan_cache_insert(tsr_plan_cache *cache, const tsr_problem *proble
     make_key(problem, &key);
     const size_t bucket = bucket_of(cache, &key);
     tsr_plan *evicted = NULL;
-    pthread_mutex_lock(&cache->mutex);
+    if (!lock(cache))
+        return plan;
     cache_entry *entry = find_locked(cache, &key, bucket);
     if (entry) {
         evicted = plan;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/at_once.h"
 #include "api/validate.h"
@@ -14,15 +15,22 @@
 #define MAX_CACHE_ENTRIES     65536
 #define MAX_THREADS           4096
 
-/* The number in $TESSERA_NUM_THREADS, 0 if unset or not a number. */
-static int threads_from_environment(void)
+/* The number in $TESSERA_NUM_THREADS; 0 if there is none, which is told if there is something else. */
+static int threads_from_environment(const tsr_context *context)
 {
     const char *text = getenv("TESSERA_NUM_THREADS");
     if (!text || !*text)
         return 0;
-    char *end;
+    char *end, line[160];
     const long value = strtol(text, &end, 10);
-    return *end == '\0' && value > 0 && value <= MAX_THREADS ? (int)value : 0;
+    if (*end == '\0' && value > 0 && value <= MAX_THREADS)
+        return (int)value;
+    if (context->log) {
+        snprintf(line, sizeof line, "TESSERA_NUM_THREADS = \"%.40s\": not a number from 1 to %d; as if it were not set",
+                 text, MAX_THREADS);
+        context->log(line, context->user);
+    }
+    return 0;
 }
 
 static tsr_status open_target(tsr_context *context, const tsr_backend *backend, int ordinal, int threads)
@@ -110,13 +118,15 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
     if (!context)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a context");
     context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
+    context->pid = getpid();
     context->log = taken.log;
     context->user = taken.user;
     tsr_staging_init(&context->staging);
     context->cache =
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
-    status = context->cache ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment())
-                            : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
+    status = context->cache
+                 ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment(context))
+                 : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
     if (status != TSR_OK) {
         tsr_context_destroy(context);
         return status;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "api/staging.h"
 #include "cpu/tile.h"
@@ -19,6 +20,7 @@ struct tsr_context {
     void (*log)(const char *line, void *user);
     void *user;
     tsr_plan_cache *cache;
+    pid_t pid; /* that opened it: in the child of a fork a GPU is of no use */
     const tsr_row
         *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
     int gpu_beside;                /* 1: the cost model must choose between CPU and GPU */
@@ -49,10 +51,11 @@ struct tsr_prepared {
     void *packed;
 };
 
-/* Plans by problem, at most `entries` of them, the least recently used one evicted. Thread-safe. */
+/* Plans by problem, at most `entries` of them, the least recently used one evicted. Thread-safe, and usable in the
+ * child of a fork. */
 tsr_plan_cache *tsr_plan_cache_create(size_t entries);
 void tsr_plan_cache_destroy(tsr_plan_cache *cache);
-/* The cached plan with a new reference for the caller, or NULL. */
+/* The cached plan with a new reference for the caller, or NULL: not there, or not to be had now. */
 tsr_plan *tsr_plan_cache_find(tsr_plan_cache *cache, const tsr_problem *problem);
 /* Keeps a reference of its own. When another thread was faster, returns that thread's plan with a reference for the
  * caller and releases `plan`; otherwise returns `plan`. */

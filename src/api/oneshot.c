@@ -7,8 +7,25 @@
 #include "api/context.h"
 #include "core/error.h"
 
+static pthread_once_t default_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t default_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(tsr_context *) default_context;
+
+static void lock_default(void)
+{
+    pthread_mutex_lock(&default_mutex);
+}
+
+static void unlock_default(void)
+{
+    pthread_mutex_unlock(&default_mutex);
+}
+
+/* A fork waits while another thread opens the context: the child has no thread that would unlock the mutex. */
+static void prepare_for_forks(void)
+{
+    pthread_atfork(lock_default, unlock_default, unlock_default);
+}
 
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
  * every caller, exit handlers included. */
@@ -19,7 +36,8 @@ tsr_status tsr_default_context(tsr_context **out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
     tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
     if (!context) {
-        pthread_mutex_lock(&default_mutex);
+        pthread_once(&default_once, prepare_for_forks);
+        lock_default();
         context = atomic_load_explicit(&default_context, memory_order_relaxed);
         if (!context) {
             const char *device = getenv("TESSERA_DEVICE");
@@ -27,7 +45,7 @@ tsr_status tsr_default_context(tsr_context **out)
             if (status == TSR_OK)
                 atomic_store_explicit(&default_context, context, memory_order_release);
         }
-        pthread_mutex_unlock(&default_mutex);
+        unlock_default();
     }
     *out = context;
     return status;

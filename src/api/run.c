@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/at_once.h"
 #include "api/context.h"
@@ -10,6 +11,14 @@
 #include "core/error.h"
 
 #define PACK_ALIGN_BYTES 4096
+
+/* How many of the context's devices a new plan may use: in the child of a fork a GPU beside the CPU is none. */
+static size_t usable_targets(const tsr_context *context)
+{
+    return context->target_count > 1 && context->targets[0].device.kind == TSR_DEVICE_CPU && getpid() != context->pid
+               ? 1
+               : context->target_count;
+}
 
 tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out)
 {
@@ -20,7 +29,7 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a plan");
         plan->context = context;
         atomic_init(&plan->references, 1);
-        const tsr_status status = tsr_plan_build(problem, context->targets, context->target_count, &plan->planned);
+        const tsr_status status = tsr_plan_build(problem, context->targets, usable_targets(context), &plan->planned);
         if (status != TSR_OK) {
             free(plan);
             return status;

@@ -12,46 +12,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "api/staging.h"
+#include "api/stream_run.h"
 #include "core/error.h"
-#include "plan/tiles.h"
-
-/* If not so much memory is free, less is tried, down to this. */
-#define LEAST_BUDGET (1 << 20)
-
-/* A buffer of the device, and which part of its matrix lies there. */
-typedef struct tile_buffer {
-    void *memory;
-    void *idle; /* event: the kernels that read it are done */
-    int used;   /* `idle` was recorded */
-    long long key[3];
-} tile_buffer;
-
-typedef struct run {
-    tsr_plan *plan;
-    const tsr_plan_inputs *inputs;
-    tsr_staging *staging;
-    tsr_target *target;
-    tsr_tiles_of tiles;
-    long long tile_count;
-    int product;   /* A and B are read */
-    void *kernels; /* stream */
-    void *arrived; /* event: what was copied in so far is there */
-    void *computed[2];
-    tile_buffer a[2], b[2], d[2];
-    int last_a, last_b; /* buffers filled last */
-    void *workspace;
-    size_t workspace_bytes;
-    char *kept; /* C's tiles that D's overwrote, tight; NULL: C need not be kept */
-
-    pthread_mutex_t lock; /* over what follows */
-    pthread_cond_t moved;
-    long long enqueued, fetched; /* tiles of D */
-    long long kept_count;
-    tsr_status status;
-    char message[600];
-} run;
 
 /* A tile of D within its problem. */
 typedef struct tile {
@@ -63,7 +27,7 @@ static long long smaller(long long a, long long b)
     return a < b ? a : b;
 }
 
-static tile tile_at(const run *r, long long index)
+static tile tile_at(const tsr_tile_run *r, long long index)
 {
     const tsr_problem *p = &r->plan->planned.problem;
     const tsr_tiles_of *t = &r->tiles;
@@ -76,7 +40,7 @@ static tile tile_at(const run *r, long long index)
 }
 
 /* The part of an operand that spans `rows` and `columns` of op(A), op(B), C or D, and where it lies on the device. */
-static tsr_block block_of(const run *r, char which, const void *host, void *device, long long z, long long row,
+static tsr_block block_of(const tsr_tile_run *r, char which, const void *host, void *device, long long z, long long row,
                           long long column, long long rows, long long columns)
 {
     const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
@@ -96,7 +60,7 @@ static tsr_block block_of(const run *r, char which, const void *host, void *devi
 
 /* ---- the thread that fetches D ---- */
 
-static void fail(run *r, tsr_status status)
+static void fail(tsr_tile_run *r, tsr_status status)
 {
     pthread_mutex_lock(&r->lock);
     if (r->status == TSR_OK) {
@@ -108,7 +72,7 @@ static void fail(run *r, tsr_status status)
 }
 
 /* Waits until tile `index` is enqueued; 0 if it never will be. */
-static int wait_enqueued(run *r, long long index)
+static int wait_enqueued(tsr_tile_run *r, long long index)
 {
     pthread_mutex_lock(&r->lock);
     while (r->enqueued <= index && r->status == TSR_OK)
@@ -118,13 +82,13 @@ static int wait_enqueued(run *r, long long index)
     return go;
 }
 
-static char *kept_tile(const run *r, const tile *t)
+static char *kept_tile(const tsr_tile_run *r, const tile *t)
 {
     const tsr_problem *p = &r->plan->planned.problem;
     return r->kept + (t->z * p->m * p->n + t->row * p->n + t->column) * (long long)tsr_dtype_bytes(p->d.dtype);
 }
 
-static void keep(run *r, const tile *t, const tsr_block *block)
+static void keep(tsr_tile_run *r, const tile *t, const tsr_block *block)
 {
     const tsr_problem *p = &r->plan->planned.problem;
     const long long pitch = p->n * (long long)tsr_dtype_bytes(p->d.dtype);
@@ -133,7 +97,7 @@ static void keep(run *r, const tile *t, const tsr_block *block)
     r->kept_count++; /* read by the caller only after this thread has ended */
 }
 
-static void put_back(run *r)
+static void put_back(tsr_tile_run *r)
 {
     const tsr_problem *p = &r->plan->planned.problem;
     const long long pitch = p->n * (long long)tsr_dtype_bytes(p->d.dtype);
@@ -147,7 +111,7 @@ static void put_back(run *r)
 
 static void *fetch_tiles(void *data)
 {
-    run *r = data;
+    tsr_tile_run *r = data;
     const tsr_async *async = r->target->backend->async;
     for (long long i = 0; i < r->tile_count && wait_enqueued(r, i); i++) {
         const tile t = tile_at(r, i);
@@ -173,7 +137,7 @@ static void *fetch_tiles(void *data)
 /* ---- the caller's thread ---- */
 
 /* Brings a part of A or B, unless it was the last one brought or the one before. The buffer that has it. */
-static tsr_status bring(run *r, char which, const void *host, tile_buffer *buffers, int *last, long long z,
+static tsr_status bring(tsr_tile_run *r, char which, const void *host, tsr_tile_buffer *buffers, int *last, long long z,
                         long long row, long long column, long long rows, long long columns)
 {
     const tsr_async *async = r->target->backend->async;
@@ -184,7 +148,7 @@ static tsr_status bring(run *r, char which, const void *host, tile_buffer *buffe
             *last = i;
             return TSR_OK;
         }
-    tile_buffer *to = &buffers[buffers[1].memory ? 1 - *last : 0];
+    tsr_tile_buffer *to = &buffers[buffers[1].memory ? 1 - *last : 0];
     *last = (int)(to - buffers);
     to->key[1] = -1; /* what was there is gone, should this fail */
     tsr_status status = TSR_OK;
@@ -199,7 +163,7 @@ static tsr_status bring(run *r, char which, const void *host, tile_buffer *buffe
 }
 
 /* The workspace, grown if this tile's plan needs more. */
-static tsr_status need_workspace(run *r, size_t bytes)
+static tsr_status need_workspace(tsr_tile_run *r, size_t bytes)
 {
     if (bytes <= r->workspace_bytes)
         return TSR_OK;
@@ -230,7 +194,7 @@ static void set_operand(tsr_problem *sub, char which, tsr_operand *operand)
 }
 
 /* Multiplies what lies in the buffers: one step along K of one tile. */
-static tsr_status multiply(run *r, const tile *t, long long index, long long k, int first)
+static tsr_status multiply(tsr_tile_run *r, const tile *t, long long index, long long k, int first)
 {
     const tsr_planned *whole = &r->plan->planned;
     tsr_problem sub = whole->problem;
@@ -261,14 +225,14 @@ static tsr_status multiply(run *r, const tile *t, long long index, long long k, 
     return status;
 }
 
-static tsr_status mark_idle(run *r, tile_buffer *buffer)
+static tsr_status mark_idle(tsr_tile_run *r, tsr_tile_buffer *buffer)
 {
     buffer->used = 1;
     return r->target->backend->async->record(&r->target->device, buffer->idle, r->kernels);
 }
 
 /* All of one tile, up to its last kernel. */
-static tsr_status enqueue_tile(run *r, long long index)
+static tsr_status enqueue_tile(tsr_tile_run *r, long long index)
 {
     const tsr_problem *p = &r->plan->planned.problem;
     const tsr_async *async = r->target->backend->async;
@@ -299,7 +263,7 @@ static tsr_status enqueue_tile(run *r, long long index)
     return status == TSR_OK ? async->record(device, r->computed[index % 2], r->kernels) : status;
 }
 
-static void enqueue_tiles(run *r)
+static void enqueue_tiles(tsr_tile_run *r)
 {
     for (long long i = 0; i < r->tile_count; i++) {
         pthread_mutex_lock(&r->lock);
@@ -321,114 +285,9 @@ static void enqueue_tiles(run *r)
     }
 }
 
-/* ---- setting up and tearing down ---- */
+/* ---- both ---- */
 
-static tsr_status allocate(run *r, tile_buffer *buffer, long long rows, long long row_bytes)
-{
-    return r->target->backend->alloc(&r->target->device, (size_t)(rows * tsr_tile_pitch(row_bytes)), &buffer->memory);
-}
-
-/* Buffers for tiles of an operand that is stored `flip`ped or not. */
-static tsr_status allocate_stored(run *r, char which, tile_buffer *buffer, long long rows, long long columns)
-{
-    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
-    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
-    return operand->trans == TSR_T ? allocate(r, buffer, columns, rows * element)
-                                   : allocate(r, buffer, rows, columns * element);
-}
-
-static tsr_status allocate_all(run *r)
-{
-    const tsr_tiles_of *t = &r->tiles;
-    const int b_changes = t->across > 1 || t->deep > 1 || r->plan->planned.problem.batch > 1;
-    tsr_status status = TSR_OK;
-    for (int i = 0; i < 2 && status == TSR_OK; i++) {
-        if (i == 0 || r->tile_count > 1)
-            status = allocate_stored(r, 'd', &r->d[i], t->m, t->n);
-        if (status == TSR_OK && r->product && (i == 0 || r->tile_count > 1 || t->deep > 1))
-            status = allocate_stored(r, 'a', &r->a[i], t->m, t->k);
-        if (status == TSR_OK && r->product && (i == 0 || b_changes))
-            status = allocate_stored(r, 'b', &r->b[i], t->k, t->n);
-    }
-    return status;
-}
-
-static void free_buffers(run *r)
-{
-    tile_buffer *buffers[] = {&r->a[0], &r->a[1], &r->b[0], &r->b[1], &r->d[0], &r->d[1]};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
-        if (buffers[i]->memory)
-            r->target->backend->free(&r->target->device, buffers[i]->memory);
-        buffers[i]->memory = NULL;
-    }
-}
-
-/* The largest tiles for which there is memory. */
-static tsr_status make_room(run *r)
-{
-    const tsr_problem *p = &r->plan->planned.problem;
-    tsr_status status = TSR_OUT_OF_MEMORY;
-    for (double budget = tsr_tiles_budget(&r->target->device); status == TSR_OUT_OF_MEMORY && budget >= LEAST_BUDGET;
-         budget /= 2) {
-        if (!tsr_tiles_choose(p, budget, &r->tiles))
-            return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no tile of the product fits in %.0f bytes", r->target->device.id,
-                            budget);
-        r->tile_count = r->tiles.down * r->tiles.across * p->batch;
-        status = allocate_all(r);
-        if (status != TSR_OK)
-            free_buffers(r);
-    }
-    return status;
-}
-
-static tsr_status open_events(run *r)
-{
-    const tsr_async *async = r->target->backend->async;
-    void **events[] = {&r->arrived,   &r->computed[0], &r->computed[1], &r->a[0].idle,
-                       &r->a[1].idle, &r->b[0].idle,   &r->b[1].idle};
-    tsr_status status = async->open_stream(&r->target->device, &r->kernels);
-    for (size_t i = 0; i < sizeof events / sizeof events[0] && status == TSR_OK; i++)
-        status = async->open_event(&r->target->device, events[i]);
-    return status;
-}
-
-static tsr_status set_up(run *r)
-{
-    const tsr_problem *p = &r->plan->planned.problem;
-    tsr_status status = tsr_staging_ready(r->staging, r->target);
-    if (status == TSR_OK)
-        status = make_room(r);
-    if (status == TSR_OK)
-        status = open_events(r);
-    if (status == TSR_OK && r->inputs->beta != 0 && r->inputs->c == r->inputs->d) {
-        const size_t bytes = (size_t)(p->batch * p->m * p->n) * tsr_dtype_bytes(p->d.dtype);
-        r->kept = tsr_alloc(&r->plan->context->allocator, 4096, bytes);
-        if (!r->kept)
-            status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory to keep %zu bytes of C while D overwrites it", bytes);
-    }
-    return status;
-}
-
-static void tear_down(run *r)
-{
-    const tsr_backend *backend = r->target->backend;
-    tsr_device *device = &r->target->device;
-    void *streams[] = {r->staging->up.stream, r->kernels, r->staging->down.stream};
-    void *events[] = {r->arrived,   r->computed[0], r->computed[1], r->a[0].idle,
-                      r->a[1].idle, r->b[0].idle,   r->b[1].idle};
-    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++)
-        if (streams[i])
-            backend->synchronize(device, streams[i]); /* after a failure something may still be under way */
-    free_buffers(r);
-    if (r->workspace)
-        backend->free(device, r->workspace);
-    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
-        backend->async->close_event(device, events[i]);
-    backend->async->close_stream(device, r->kernels);
-    tsr_free(&r->plan->context->allocator, r->kept);
-}
-
-static void run_threads(run *r)
+static void run_threads(tsr_tile_run *r)
 {
     pthread_t fetcher;
     sigset_t all, old;
@@ -455,18 +314,21 @@ int tsr_run_wants_tiles(const tsr_plan *plan)
 
 tsr_status tsr_run_tiles(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
+    if (getpid() != plan->context->pid) /* nor may its lock be waited for, which a thread of the parent may have held */
+        return tsr_fail(TSR_DRIVER_ERROR, "%s: was opened before this process was forked, which cannot use it",
+                        plan->planned.target->device.id);
     tsr_staging *staging = &plan->context->staging;
-    run r = {.plan = plan, .inputs = inputs, .staging = staging, .target = plan->planned.target};
+    tsr_tile_run r = {.plan = plan, .inputs = inputs, .staging = staging, .target = plan->planned.target};
     for (int i = 0; i < 2; i++)
         r.a[i].key[1] = r.b[i].key[1] = -1; /* nothing is there yet */
     r.product = inputs->alpha != 0 && plan->planned.problem.k > 0;
     pthread_mutex_init(&r.lock, NULL); /* default ones: cannot fail on Linux */
     pthread_cond_init(&r.moved, NULL);
     pthread_mutex_lock(&staging->lock);
-    tsr_status status = set_up(&r);
+    tsr_status status = tsr_tile_run_begin(&r);
     if (status == TSR_OK)
         run_threads(&r);
-    tear_down(&r);
+    tsr_tile_run_end(&r);
     pthread_mutex_unlock(&staging->lock);
     pthread_cond_destroy(&r.moved);
     pthread_mutex_destroy(&r.lock);

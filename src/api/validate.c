@@ -5,12 +5,13 @@
 #include "core/error.h"
 
 #define WORKSPACE_ALIGN_BYTES 256
+#define MOST_STRUCT_BYTES     4096 /* of any later version; beyond it, the member was never set */
 
 tsr_status tsr_take_struct(void *to, size_t to_bytes, const void *from, const char *what)
 {
     size_t from_bytes;
     memcpy(&from_bytes, from, sizeof from_bytes);
-    if (from_bytes < to_bytes)
+    if (from_bytes < to_bytes || from_bytes > MOST_STRUCT_BYTES)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s.struct_bytes = %zu: must be sizeof(%s) = %zu", what, from_bytes, what,
                         to_bytes);
     for (size_t i = to_bytes; i < from_bytes; i++)

@@ -55,11 +55,15 @@ void tsr_blas_complain(const char *routine, int info);
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-/* 1 if the short way will not do: calls are logged. */
+/* 1 if the short way will not do: calls are logged, or there is no default context. */
 int tsr_blas_observed(void);
 
 /* Computes, whatever it takes: the library, its CPU engine alone, at last plain loops. */
 void tsr_blas_run(const tsr_blas_call *call);
+
+/* The call for the library; a batch whose strides it does not take (tsr_blas_is_one_call) only with a batch of 1. */
+tsr_gemm_desc tsr_blas_describe(const tsr_blas_call *call);
+int tsr_blas_is_one_call(const tsr_blas_call *call);
 
 /* Plain loops, for one problem and when all else fails; they need no memory, and operands may overlap C, with results
  * as undefined as the reference's. */

@@ -58,20 +58,18 @@ static void write_line(const char *line, int length)
         return;
 }
 
-/* Where the library sends this problem, and what it expects of that. */
+/* Where the library sends this problem, or each of this batch, and what it expects of that. */
 static void choice_of(const tsr_blas_call *call, tsr_candidate *best)
 {
     tsr_context *context = NULL;
     size_t count = 0;
-    tsr_gemm_desc desc = tsr_gemm_desc_make(call->dtype, call->m, call->n, call->k);
-    desc.a.trans = call->trans_a;
-    desc.b.trans = call->trans_b;
-    desc.a.ld = call->lda;
-    desc.b.ld = call->ldb;
-    desc.c.ld = desc.d.ld = call->ldc;
+    tsr_blas_call asked = *call;
+    if (!tsr_blas_is_one_call(call))
+        asked.batch = 1;
+    const tsr_gemm_desc desc = tsr_blas_describe(&asked);
     memset(best, 0, sizeof *best);
-    if (tsr_default_context(&context) == TSR_OK)
-        tsr_route(context, &desc, best, sizeof *best, 1, &count);
+    if (tsr_default_context(&context) == TSR_OK && tsr_route(context, &desc, best, sizeof *best, 1, &count) == TSR_OK)
+        best->cost_ns *= (double)call->batch / (double)(asked.batch > 0 ? asked.batch : 1);
 }
 
 void tsr_blas_log_call(const tsr_blas_call *call, const char *how, double ns)

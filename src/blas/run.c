@@ -1,6 +1,7 @@
 /* Running a call: the library's default context; if that fails, its CPU engine; if that fails too, plain loops. A BLAS
  * has no way to say that it failed, so it must not. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -24,7 +25,7 @@ static double now_ns(void)
     return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
 }
 
-static tsr_gemm_desc describe(const tsr_blas_call *call)
+tsr_gemm_desc tsr_blas_describe(const tsr_blas_call *call)
 {
     tsr_gemm_desc desc = tsr_gemm_desc_make(call->dtype, call->m, call->n, call->k);
     desc.a.trans = call->trans_a;
@@ -43,7 +44,7 @@ static tsr_gemm_desc describe(const tsr_blas_call *call)
 
 static tsr_status run_on(tsr_context *context, const tsr_blas_call *call)
 {
-    const tsr_gemm_desc desc = describe(call);
+    const tsr_gemm_desc desc = tsr_blas_describe(call);
     tsr_run_args args = tsr_run_args_make(call->a, call->b, call->c);
     args.alpha.value = call->alpha;
     args.beta.value = call->beta;
@@ -56,27 +57,39 @@ static int is_about_arguments(tsr_status status)
     return status == TSR_INVALID_ARGUMENT;
 }
 
-/* The library as it routes calls; one problem goes the way that unobserved calls go. */
-static tsr_status run_default(const tsr_blas_call *call)
+/* 1: there is no default context, and will be none: TESSERA_DEVICE names no device that is here. */
+static atomic_int no_default;
+
+/* What no later attempt mends. */
+static int is_about_device(tsr_status status)
 {
-    tsr_context *context = NULL;
+    return status == TSR_INVALID_ARGUMENT || status == TSR_NO_DEVICE || status == TSR_UNSUPPORTED;
+}
+
+/* The library as it routes calls; one problem goes the way that unobserved calls go. */
+static tsr_status run_default(tsr_context *context, const tsr_blas_call *call)
+{
     if (call->batch == 1 && call->dtype == TSR_F32)
         return tsr_sgemm(call->trans_a, call->trans_b, call->m, call->n, call->k, (float)call->alpha, call->a,
                          call->lda, call->b, call->ldb, (float)call->beta, call->c, call->ldc);
     if (call->batch == 1)
         return tsr_dgemm(call->trans_a, call->trans_b, call->m, call->n, call->k, call->alpha, call->a, call->lda,
                          call->b, call->ldb, call->beta, call->c, call->ldc);
-    const tsr_status status = tsr_default_context(&context);
-    return status == TSR_OK ? run_on(context, call) : status;
+    return run_on(context, call);
 }
 
 /* How it went, if not as routed, is said in *how. */
 static tsr_status run_library(const tsr_blas_call *call, const char **how)
 {
-    const tsr_status status = run_default(call);
-    if (status == TSR_OK || is_about_arguments(status))
-        return status;
-    tsr_blas_tell("%s: %s; using the CPU", tsr_status_text(status), tsr_last_error());
+    tsr_context *context = NULL;
+    if (!atomic_load(&no_default)) {
+        tsr_status status = tsr_default_context(&context);
+        if (status != TSR_OK && is_about_device(status))
+            atomic_store(&no_default, 1);
+        else if (status == TSR_OK && ((status = run_default(context, call)) == TSR_OK || is_about_arguments(status)))
+            return status;
+        tsr_blas_tell("%s: %s; using the CPU", tsr_status_text(status), tsr_last_error());
+    }
     *how = "cpu-after-failure";
     pthread_once(&cpu_once, open_cpu);
     return cpu_context ? run_on(cpu_context, call) : TSR_OUT_OF_MEMORY;
@@ -98,11 +111,15 @@ static const void *moved(const tsr_blas_call *call, const void *pointer, int64_t
     return (const char *)pointer + elements * (int64_t)tsr_dtype_bytes(call->dtype);
 }
 
+int tsr_blas_is_one_call(const tsr_blas_call *call)
+{
+    return call->batch == 1 || (call->stride_a >= 0 && call->stride_b >= 0 && call->stride_c > 0);
+}
+
 /* A batch in one call where the library takes it, else problem after problem, as the definition says. */
 static void run_batch(const tsr_blas_call *call, const char **how)
 {
-    const int forward = call->stride_a >= 0 && call->stride_b >= 0 && call->stride_c > 0;
-    if (forward && run_library(call, how) == TSR_OK)
+    if (tsr_blas_is_one_call(call) && run_library(call, how) == TSR_OK)
         return;
     for (int64_t i = 0; i < call->batch; i++) {
         tsr_blas_call one = *call;
@@ -116,7 +133,7 @@ static void run_batch(const tsr_blas_call *call, const char **how)
 
 int tsr_blas_observed(void)
 {
-    return tsr_blas_log_calls();
+    return tsr_blas_log_calls() || atomic_load_explicit(&no_default, memory_order_relaxed);
 }
 
 void tsr_blas_run(const tsr_blas_call *call)

@@ -25,6 +25,7 @@
 #define V_LOAD(p)             _mm512_loadu_ps(p)
 #define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_ps(m, p)
 #define V_STORE(p, v)         _mm512_storeu_ps(p, v)
+#define V_STREAM(p, v)        _mm512_stream_ps(p, v)
 #define V_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
 #define V_ADD(a, b)           _mm512_add_ps(a, b)
 #define V_MUL(a, b)           _mm512_mul_ps(a, b)

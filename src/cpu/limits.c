@@ -50,28 +50,38 @@ static double quota_of(const char *folder, int version)
 }
 
 /* The least quota of a cgroup and all above it. */
-static double quota_up(const char *mount, const char *group, int version)
+static double quota_up(const char *root, const char *mount, const char *group, int version)
 {
     char folder[PATH_MAX];
+    const size_t top = strlen(root) + strlen(mount);
     double least = INFINITY;
-    if (snprintf(folder, sizeof folder, "%s%s", mount, group) >= (int)sizeof folder)
+    if (snprintf(folder, sizeof folder, "%s%s%s", root, mount, group) >= (int)sizeof folder)
         return least;
     for (;;) {
         least = fmin(least, quota_of(folder, version));
         char *slash = strrchr(folder, '/');
-        if (strlen(folder) <= strlen(mount) || !slash)
+        if (strlen(folder) <= top || !slash)
             return least;
         *slash = '\0';
     }
 }
 
+static int has_cpu(const char *controllers)
+{
+    for (const char *at = controllers; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == 3 && strncmp(at, "cpu", 3) == 0)
+            return 1;
+    return 0;
+}
+
 /* Lines of /proc/self/cgroup are "id:controllers:path"; version 2 has id 0 and no controllers. In a container the path
  * may be the host's, which does not exist inside; the mount itself is then the process's group. */
-static double quota_of_process(void)
+double tsr_cpu_quota(const char *root)
 {
-    char line[PATH_MAX];
+    char line[PATH_MAX], file_name[PATH_MAX];
     double least = INFINITY;
-    FILE *file = fopen("/proc/self/cgroup", "re");
+    snprintf(file_name, sizeof file_name, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(file_name, "re");
     if (!file)
         return least;
     while (fgets(line, sizeof line, file)) {
@@ -82,11 +92,11 @@ static double quota_of_process(void)
         *controllers++ = '\0';
         *path++ = '\0';
         if (*controllers == '\0') {
-            least = fmin(least, quota_up("/sys/fs/cgroup", path, 2));
-        } else if (strcmp(controllers, "cpu") == 0 || strncmp(controllers, "cpu,", 4) == 0 ||
-                   strstr(controllers, ",cpu,") || strcmp(controllers + strlen(controllers) - 4, ",cpu") == 0) {
-            least = fmin(least, quota_up("/sys/fs/cgroup/cpu", path, 1));
-            least = fmin(least, quota_up("/sys/fs/cgroup/cpu,cpuacct", path, 1));
+            least = fmin(least, quota_up(root, "/sys/fs/cgroup", path, 2));
+        } else if (has_cpu(controllers)) {
+            least = fmin(least, quota_up(root, "/sys/fs/cgroup/cpu", path, 1));
+            least = fmin(least, quota_up(root, "/sys/fs/cgroup/cpu,cpuacct", path, 1));
+            least = fmin(least, quota_up(root, "/sys/fs/cgroup/cpuacct,cpu", path, 1));
         }
     }
     fclose(file);
@@ -96,7 +106,7 @@ static double quota_of_process(void)
 int tsr_cpu_count(void)
 {
     const int affinity = count_in_affinity();
-    const double quota = ceil(quota_of_process() - 1e-9);
+    const double quota = ceil(tsr_cpu_quota("") - 1e-9);
     const int count = quota < affinity ? (int)quota : affinity;
     return count > 0 ? count : 1;
 }

@@ -18,6 +18,10 @@ long long tsr_cpu_cache_bytes(int level);
  * least 1. */
 int tsr_cpu_count(void);
 
+/* Processors' worth of time that the quotas of the process's cgroups and all above them allow; infinite without any.
+ * The system's files are looked for under `root`, which is "" but in tests. */
+double tsr_cpu_quota(const char *root);
+
 /* Peak FLOP/s of one core with this instruction set, measured: the best of a few runs of multiply-adds in registers,
  * about a millisecond in all. A measurement, because neither the clock under vector load nor the number of multiply-add
  * pipes can be asked of the processor. */

@@ -27,14 +27,18 @@ typedef struct tsr_micro {
     int n;           /* columns, 1 .. vectors * lanes */
     int fetch;       /* D is not in L1: fetch its lines while the last steps run, or */
     int ahead_bytes; /* those of a tile that comes so much later in the same rows */
+    int past_cache;  /* beta is 0: whole tiles are written past the caches; whole vectors of D are aligned;
+                      * TSR_STREAM_END  follows */
 } tsr_micro;
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
-/* Ends a run of tsr_outer_run: what they wrote is seen before what is written next. */
+/* Ends a run of tsr_outer_run, or of tiles: what they wrote is seen before what is written next. */
 #if defined(__x86_64__)
+#define TSR_STREAMS      1 /* there are stores past the caches */
 #define TSR_STREAM_END() __builtin_ia32_sfence()
 #else
+#define TSR_STREAMS      0
 #define TSR_STREAM_END() ((void)0)
 #endif
 

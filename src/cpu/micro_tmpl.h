@@ -66,10 +66,10 @@ static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place)
     __asm__("" : "+r"(at->b));
 }
 
-enum { NAME(store_sums), NAME(add_sums), NAME(scale_sums) };
+enum { NAME(store_sums), NAME(stream_sums), NAME(add_sums), NAME(scale_sums) };
 
-/* D = alpha * sums + beta * C; nothing to compute where alpha is 1 and beta 0, the usual case; one addition where both
- * are 1, as in all parts of K but the first. */
+/* D = alpha * sums + beta * C; nothing to compute where alpha is 1 and beta 0, the usual case, or `stream_sums`; one
+ * addition where both are 1, as in all parts of K but the first. */
 static inline __attribute__((always_inline)) void
 NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const int nv, const int masked, const int how)
 {
@@ -93,6 +93,8 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
             }
             if (last)
                 V_STORE_MASK(d + v * LANES, mask, sum);
+            else if (how == NAME(stream_sums))
+                V_STREAM(d + v * LANES, sum);
             else
                 V_STORE(d + v * LANES, sum);
         }
@@ -127,7 +129,7 @@ static inline __attribute__((always_inline)) void NAME(sums)(V *acc, const tsr_m
     for (int g = 1; g < (mr + 4) / 5; g++)
         at.a[g] = at.a[g - 1] + 5 * at.row;
 
-    int64_t left = t->k, until = fetch && t->fetch && left > LEAST_STEPS ? LAST_STEPS : 0;
+    int64_t left = t->k, until = fetch && t->fetch && left > LEAST_STEPS && !t->past_cache ? LAST_STEPS : 0;
     for (;;) {
         for (; left >= until + UNROLL; left -= UNROLL)
 #pragma GCC unroll 4
@@ -148,7 +150,13 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
     const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     V acc[16 * TSR_TILE_VECTORS];
     NAME(sums)(acc, t, mask, mr, nv, masked, 1);
-    if (t->alpha == 1 && t->beta == 0)
+    if (mr == MR && nv == 2 && !masked && t->past_cache) {
+        if (t->alpha != 1)
+#pragma GCC unroll 24
+            for (int i = 0; i < mr * nv; i++)
+                acc[i] = V_MUL(V_SET1((T)t->alpha), acc[i]);
+        NAME(write)(acc, t, mask, mr, nv, masked, NAME(stream_sums));
+    } else if (t->alpha == 1 && t->beta == 0)
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(store_sums));
     else if (mr == MR && nv == 2 && t->alpha == 1 && t->beta == 1) /* of large products */
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(add_sums));

@@ -16,6 +16,8 @@ enum {
     LEAST_MC = 96,
     MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
+    ALIASED_A_COLUMNS = 256, /* where A's rows lie a multiple of ALIAS_BYTES apart: its lines share sets of the cache */
+    ALIAS_BYTES = 2048,
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
@@ -24,7 +26,9 @@ enum {
     MIN_TASK_OPS = 12 << 20, /* what is worth waking a thread for */
     AWAKE_PART = 6,          /* of that, for one that is awake */
     AHEAD_BYTES = 512,       /* D asked for before, where K is so short that a tile is over before its lines come */
-    OPS_OF_A_RESULT = 64     /* what writing an element of D to memory takes, in operations */
+    LINE_BYTES = 64,
+    PART_OF_L3 = 3,      /* a D of such a part is not counted on to stay there */
+    OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
 };
 
 /* An operand as tiles read it. */
@@ -42,7 +46,9 @@ typedef struct nest {
     long long region_m, region_n, grid_m, grid_n; /* size and number of regions */
     int a_direct;                                 /* tiles read A where it lies */
     b_mode b;
-    int narrow; /* results are kept in the compute type until K is done */
+    int past_cache; /* D is written past the caches, */
+    int head;       /* from so many columns on: then its vectors are aligned */
+    int narrow;     /* results are kept in the compute type until K is done */
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
 } nest;
@@ -116,9 +122,14 @@ static view view_b(const nest *n, const region *r, long long p, long long steps)
         const char *block = r->packed_b + p * tsr_round_up(g->n, nr) * n->job->wide_bytes;
         return packed_view(n->job, block + r->j0 * steps * n->job->wide_bytes, nr, steps);
     }
-    case B_SLAB:
-        pack(n->job, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j1, p, steps);
+    case B_SLAB: {
+        const long long head = n->head ? least(n->head, r->j1 - r->j0) : 0;
+        if (head)
+            pack(n->job, r->b_buffer, nr, g->trans_b, r->b, ld_bytes, r->j0, r->j0 + head, p, steps);
+        pack(n->job, r->b_buffer + (head ? nr * steps * n->job->wide_bytes : 0), nr, g->trans_b, r->b, ld_bytes,
+             r->j0 + head, r->j1, p, steps);
         return packed_view(n->job, r->b_buffer, nr, steps);
+    }
     case B_DIRECT:
         return (view){r->b + p * ld_bytes + r->j0 * element, nr * element, element, ld_bytes};
     case B_PANEL:
@@ -163,6 +174,7 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     char *const panel_of_b = n->b_bytes ? r->b_buffer : on_stack;
     tsr_micro tile = {.fetch = 1,
                       .ahead_bytes = tsr_is_mostly_results(job, n->kc) ? AHEAD_BYTES : 0,
+                      .past_cache = n->past_cache,
                       .k = steps,
                       .a_row_bytes = a.span_bytes,
                       .a_k_bytes = a.k_bytes,
@@ -184,8 +196,8 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
         tile.beta = p > 0 ? 1 : g->beta;
     }
     const char *from = b->at;
-    for (long long j = r->j0; j < r->j1; j += tiles->nr) {
-        tile.n = (int)least(tiles->nr, r->j1 - j);
+    for (long long j = r->j0; j < r->j1; j += tile.n) {
+        tile.n = (int)least(j == r->j0 && n->head ? n->head : tiles->nr, r->j1 - j);
         if (n->b == B_PANEL) {
             pack(job, panel_of_b, tiles->nr, g->trans_b, r->b, g->ldb * element, j, j + tile.n, p, steps);
             tile.b = panel_of_b;
@@ -249,6 +261,8 @@ static void task(void *data, int64_t index, int slot)
     }
     if (n->narrow)
         finish_region(n, &r);
+    if (n->past_cache)
+        TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
 static double work_of(double m, double n, double k)
@@ -317,6 +331,22 @@ static long long rows_of_block(const nest *n, long long rows)
     return tsr_round_up((rows + parts - 1) / parts, n->job->tiles->mr);
 }
 
+/* Where D is most of what moves, and neither read nor likely to stay in the caches, it is written past them: a line
+ * that is written the usual way is read first. Its rows must begin at the same place of a line, and tiles be whole
+ * lines. */
+static void choose_stores(nest *n)
+{
+    const tsr_job *job = n->job;
+    const tsr_gemm_args *g = job->args;
+    const long long element = job->element_bytes, before = (long long)((uintptr_t)g->d % LINE_BYTES);
+    const double bytes = (double)g->m * (double)g->n * (double)element;
+    n->past_cache = TSR_STREAMS && !n->narrow && job->tiles->nr * element % LINE_BYTES == 0 && g->beta == 0 &&
+                    n->kc >= g->k && bytes * PART_OF_L3 > (double)job->device->l3_bytes && before % element == 0 &&
+                    g->ldd * element % LINE_BYTES == 0 && (g->batch == 1 || g->batch_d * element % LINE_BYTES == 0);
+    if (n->past_cache && before)
+        n->head = (int)((LINE_BYTES - before) / element);
+}
+
 /* Which operands are packed, and the memory that takes. */
 static void choose(nest *n)
 {
@@ -324,7 +354,8 @@ static void choose(nest *n)
     const tsr_gemm_args *g = job->args;
     const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
     n->mc = rows_of_block(n, rows);
-    n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS;
+    n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS &&
+                  !(g->trans_a && g->lda * job->element_bytes % ALIAS_BYTES == 0 && columns > ALIASED_A_COLUMNS);
     if (job->packed_b)
         n->b = B_PACKED;
     else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)
@@ -335,11 +366,12 @@ static void choose(nest *n)
         n->region_n * n->kc * job->wide_bytes <= job->device->l2_bytes / 2) {
         n->b = B_SLAB;
         n->mc = job->tiles->mr;
+        choose_stores(n);
     }
     if (!job->packed_a && !n->a_direct)
         n->a_bytes = (size_t)(n->mc * n->kc * job->wide_bytes);
     if (n->b == B_SLAB)
-        n->b_bytes = (size_t)(n->region_n * n->kc * job->wide_bytes);
+        n->b_bytes = (size_t)((n->region_n + (n->head ? job->tiles->nr : 0)) * n->kc * job->wide_bytes);
     else if (n->b == B_PANEL && n->kc * job->tiles->nr * job->wide_bytes > PANEL_BYTES)
         n->b_bytes = (size_t)(n->kc * job->tiles->nr * job->wide_bytes);
     if (n->narrow)
@@ -383,7 +415,7 @@ size_t tsr_nest_most_bytes(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     const long long kc = tsr_k_block(job->kc, g->k), wide = job->wide_bytes;
     const long long m = tsr_round_up(g->m, job->tiles->mr), n = tsr_round_up(g->n, job->tiles->nr);
-    const long long a = least(m, most_rows_of_block(job, kc)) * kc * wide, b = n * kc * wide;
+    const long long a = least(m, most_rows_of_block(job, kc)) * kc * wide, b = (n + job->tiles->nr) * kc * wide;
     const long long sums = least(m, NARROW_REGION + job->tiles->mr) * least(n, NARROW_REGION + job->tiles->nr) * wide;
     return (size_t)tsr_round_up(tsr_round_up(a, 64) + b + sums, 4096);
 }

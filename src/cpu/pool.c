@@ -26,6 +26,7 @@ typedef struct job {
 struct tsr_crew {
     pid_t pid;           /* the process whose threads these are */
     tsr_crew *inherited; /* the parent's crew: its threads do not exist here, and its locks may be held for ever */
+    atomic_int callers;  /* in tsr_pool_run, with the crew or without */
     atomic_int busy;     /* a caller's job is on */
     atomic_int wanted;   /* workers that may still join the job; the one that takes it from n to n - 1 gets slot n */
     _Atomic(job *) job;  /* valid for those that joined */
@@ -231,17 +232,8 @@ static void wait_for_workers(tsr_crew *crew)
     pthread_mutex_unlock(&crew->lock);
 }
 
-void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data)
+static void work_together(tsr_crew *crew, job *j, int helpers)
 {
-    job j = {.task = task, .data = data, .count = count};
-    int helpers = slots - 1;
-    if (count <= helpers)
-        helpers = (int)count - 1;
-    tsr_crew *crew = helpers > 0 ? own_crew(pool) : NULL;
-    if (!crew || atomic_exchange(&crew->busy, 1)) {
-        work(&j, 0);
-        return;
-    }
     atomic_store(&crew->caller, sched_getcpu());
     if (atomic_load(&crew->workers) < helpers) {
         pthread_mutex_lock(&crew->lock);
@@ -249,16 +241,39 @@ void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void
         pthread_mutex_unlock(&crew->lock);
     }
     const int workers = atomic_load(&crew->workers);
-    atomic_store(&crew->job, &j);
+    atomic_store(&crew->job, j);
     atomic_store(&crew->wanted, helpers < workers ? helpers : workers);
     atomic_fetch_add(&crew->posted, 1);
     wake(crew);
 
-    work(&j, 0);
+    work(j, 0);
 
     atomic_store(&crew->wanted, 0);
     wait_for_workers(crew);
-    atomic_store(&crew->busy, 0);
+}
+
+void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data)
+{
+    job j = {.task = task, .data = data, .count = count};
+    int helpers = slots - 1;
+    if (count <= helpers)
+        helpers = (int)count - 1;
+    tsr_crew *crew = helpers > 0 ? own_crew(pool) : NULL;
+    if (!crew) {
+        work(&j, 0);
+        return;
+    }
+    /* The other callers' threads work as well. */
+    const int callers = atomic_fetch_add(&crew->callers, 1) + 1;
+    if (helpers > slots - callers)
+        helpers = slots - callers;
+    if (helpers > 0 && !atomic_exchange(&crew->busy, 1)) {
+        work_together(crew, &j, helpers);
+        atomic_store(&crew->busy, 0);
+    } else {
+        work(&j, 0);
+    }
+    atomic_fetch_sub(&crew->callers, 1);
 }
 
 static int64_t now_in_ns(void)

@@ -52,6 +52,17 @@ void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_devi
            bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
+/* Nothing overlaps, and each element of D takes an operation more. So it never ties with a row that it is the baseline
+ * of, however the machine's peaks came out: which of the two runs decides the bits. */
+void tsr_cost_sequential(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double bytes = least_bytes(problem), memory_ns = bytes / device->memory_bytes_per_s * 1e9;
+    const double results = (double)problem->m * (double)problem->n * (double)problem->batch;
+    const double compute_ns = (work_flops(problem) + results) / (peak_flops(row, device) * row->efficiency) * 1e9;
+    settle(out, device->launch_ns, compute_ns, memory_ns, bytes);
+    out->ns = device->launch_ns + compute_ns + memory_ns;
+}
+
 /* What goes to and from the caches: each CTA reads its BM rows of A and BN columns of B once. */
 static double cached_bytes(const tsr_row *row, const tsr_problem *p, double ctas)
 {

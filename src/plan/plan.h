@@ -35,6 +35,7 @@ int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_d
 
 /* Cost functions that rows name in kernels.def; see cost.c for the models. */
 void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+void tsr_cost_sequential(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);

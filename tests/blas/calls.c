@@ -1,5 +1,6 @@
 /* libtessera_blas, linked: every exported name, both widths of integers, both orders, batches, errors, overlapping
  * operands, and what must not be read. Fortran's and cblas' error handlers here are the program's own and must win. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -309,8 +310,8 @@ static void batches(void **state)
     for (size_t s = 0; s < sizeof strides / sizeof strides[0]; s++)
         for (int row_major = 0; row_major < 2; row_major++)
             for (size_t f = 0; f < blas_batch_count; f++) {
-                double a[400], b[400], c[400], expected[400];
-                for (int i = 0; i < 400; i++) {
+                double a[BATCH_ELEMENTS], b[BATCH_ELEMENTS], c[BATCH_ELEMENTS], expected[BATCH_ELEMENTS];
+                for (int i = 0; i < BATCH_ELEMENTS; i++) {
                     a[i] = i * 7 % 13 - 6;
                     b[i] = i * 5 % 11 - 5;
                     expected[i] = c[i] = i * 3 % 17 - 8;
@@ -328,29 +329,123 @@ static void batches(void **state)
                             double *out = &expected[c0 + z * strides[s].c + (row_major ? i * N + j : j * M + i)];
                             *out = 2 * sum - *out;
                         }
+                blas_batch_arrays.a = a;
+                blas_batch_arrays.b = b;
+                blas_batch_arrays.c = c;
                 blas_batches[f].call(row_major ? 101 : 102, M, N, K, 2, a, lda, strides[s].a, b0, ldb, strides[s].b, -1,
                                      c + c0, ldc, strides[s].c, COUNT);
-                for (int i = 0; i < 400; i++)
+                for (int i = 0; i < BATCH_ELEMENTS; i++)
                     if (c[i] != expected[i])
                         fail_msg("%s, strides %zu: C[%d] is %g, not %g", blas_batches[f].symbol, s, i, c[i],
                                  expected[i]);
             }
 }
 
+/* Places in the arguments of a batch; a batch of none touches nothing. */
 static void wrong_batches(void **state)
 {
     (void)state;
-    double x[8] = {0};
-    heard.calls = 0;
-    cblas_dgemm_batch_strided(102, 111, 111, 1, 1, 1, 1, x, 1, 1, x, 0, 1, 0, x, 1, 1, 1);
-    assert_int_equal(heard.info, 12);
-    cblas_dgemm_batch_strided(102, 111, 111, 1, 1, 1, 1, x, 1, 1, x, 1, 1, 0, x, 0, 1, 1);
-    assert_int_equal(heard.info, 16);
-    cblas_dgemm_batch_strided(102, 111, 111, 1, 1, 1, 1, x, 1, 1, x, 1, 1, 0, x, 1, 1, -1);
-    assert_int_equal(heard.info, 18);
-    assert_string_equal(heard.routine, "cblas_dgemm_batch_strided");
-    cblas_dgemm_batch_strided(102, 111, 111, 1, 1, 1, 1, NULL, 1, 1, NULL, 1, 1, 0, NULL, 1, 1, 0);
-    assert_int_equal(heard.calls, 3);
+    static const struct {
+        int order, m, lda, ldb, ldc, count, place;
+    } cases[] = {{5, 1, 1, 1, 1, 1, 1},    {102, -1, 1, 1, 1, 1, 4},  {102, 1, 0, 1, 1, 1, 9}, {102, 1, 1, 0, 1, 1, 12},
+                 {102, 1, 1, 1, 0, 1, 16}, {102, 1, 1, 1, 1, -1, 18}, {102, 1, 1, 1, 1, 0, 0}};
+    double a[BATCH_ELEMENTS] = {2}, b[BATCH_ELEMENTS] = {3}, c[BATCH_ELEMENTS] = {7}, before[BATCH_ELEMENTS] = {7};
+    blas_batch_arrays.a = a;
+    blas_batch_arrays.b = b;
+    blas_batch_arrays.c = c;
+    for (size_t f = 0; f < blas_batch_count; f++)
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            heard.calls = heard.info = 0;
+            blas_batches[f].call(cases[i].order, cases[i].m, 1, 1, 1, a, cases[i].lda, 1, b, cases[i].ldb, 1, 0, c,
+                                 cases[i].ldc, 1, cases[i].count);
+            assert_int_equal(heard.calls, cases[i].place != 0);
+            if (heard.info != cases[i].place || (heard.calls && strcmp(heard.routine, blas_batches[f].routine) != 0))
+                fail_msg("%s, case %zu: place %d of \"%s\", not %d of \"%s\"", blas_batches[f].symbol, i, heard.info,
+                         heard.routine, cases[i].place, blas_batches[f].routine);
+            assert_memory_equal(c, before, sizeof c);
+        }
+}
+
+/* ---- no memory ---- */
+
+static long long allocations_left = -1; /* -1: all succeed */
+
+static int may_allocate(void)
+{
+    if (allocations_left > 0)
+        allocations_left--;
+    if (allocations_left == 0)
+        errno = ENOMEM;
+    return allocations_left != 0;
+}
+
+/* This program's own come before the C library's, for libtessera too. Sanitizers have their own. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define HAVE_ALLOCATIONS_TO_FAIL 1
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_memalign(size_t align, size_t bytes);
+
+EXPORT void *malloc(size_t bytes)
+{
+    return may_allocate() ? __libc_malloc(bytes) : NULL;
+}
+
+EXPORT void *calloc(size_t count, size_t bytes)
+{
+    return may_allocate() ? __libc_calloc(count, bytes) : NULL;
+}
+
+EXPORT int posix_memalign(void **out, size_t align, size_t bytes)
+{
+    void *memory = may_allocate() ? __libc_memalign(align, bytes) : NULL;
+    if (memory)
+        *out = memory;
+    return memory ? 0 : ENOMEM;
+}
+
+#endif
+
+/* A BLAS cannot say that it failed: whatever allocation fails, the result is right. */
+static void no_memory_no_matter(void **state)
+{
+    (void)state;
+#ifndef HAVE_ALLOCATIONS_TO_FAIL
+    skip();
+#endif
+    enum { N = 260 };
+    double *a = malloc(sizeof(double) * N * N), *b = malloc(sizeof(double) * N * N),
+           *c = malloc(sizeof(double) * N * N);
+    const double one = 1;
+    int refused = 0;
+    assert_true(a && b && c);
+    for (int i = 0; i < N * N; i++) {
+        a[i] = i % 7 - 3;
+        b[i] = 1;
+    }
+    for (int nth = 1, done = 0; !done; nth++) {
+        const int32_t n = N - nth % 3, ld = N; /* plans that the cache does not have */
+        for (int i = 0; i < N * N; i++)
+            c[i] = 5;
+        allocations_left = nth;
+        dgemm_("t", "n", &n, &n, &n, &one, a, &ld, b, &ld, &one, c, &ld);
+        done = allocations_left > 0;
+        refused += !done;
+        allocations_left = -1;
+        for (int i = 0; i < n; i++) {
+            double sum = 5;
+            for (int l = 0; l < n; l++)
+                sum += a[i * N + l];
+            for (int j = 0; j < n; j++)
+                if (c[j * N + i] != sum)
+                    fail_msg("allocation %d fails: C[%d][%d] is %g, not %g", nth, i, j, c[j * N + i], sum);
+        }
+        assert_true(nth < 1000);
+    }
+    assert_true(refused > 1);
+    free(a);
+    free(b);
+    free(c);
 }
 
 int main(void)
@@ -364,6 +459,7 @@ int main(void)
         cmocka_unit_test(overlapping_operands_still_compute),
         cmocka_unit_test(batches),
         cmocka_unit_test(wrong_batches),
+        cmocka_unit_test(no_memory_no_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,35 +67,57 @@ static const blas_name blas_names[] = {BLAS_NAMES(ROW)};
 #undef ROW
 static const size_t blas_name_count = sizeof blas_names / sizeof blas_names[0];
 
-/* Batches, in double: the integers are widened or narrowed to each function's own, the element type likewise. */
+/* Batches, in double: integers and elements are widened or narrowed to each function's own. C has so many elements. */
+enum { BATCH_ELEMENTS = 400 };
 typedef void blas_batch_call(int order, long long m, long long n, long long k, double alpha, const double *a,
                              long long lda, long long stride_a, const double *b, long long ldb, long long stride_b,
                              double beta, double *c, long long ldc, long long stride_c, long long count);
 
-#define BATCH_NAMES(X)                          \
-    X(cblas_dgemm_batch_strided, int32_t)       \
-    X(cblas_dgemm_batch_strided_64, int64_t)    \
-    X(cblas_dgemm_batch_strided64_, int64_t)    \
-    X(scipy_cblas_dgemm_batch_strided, int32_t) \
-    X(scipy_cblas_dgemm_batch_strided64_, int64_t)
-#define DECLARE_BATCH(symbol, integer)                                                                            \
-    extern void symbol BATCH_TYPE(double, integer);                                                               \
-    static void through_##symbol(int order, long long m, long long n, long long k, double alpha, const double *a, \
-                                 long long lda, long long stride_a, const double *b, long long ldb,               \
-                                 long long stride_b, double beta, double *c, long long ldc, long long stride_c,   \
-                                 long long count)                                                                 \
-    {                                                                                                             \
-        symbol(order, 111, 111, (integer)m, (integer)n, (integer)k, alpha, a, (integer)lda, (integer)stride_a, b, \
-               (integer)ldb, (integer)stride_b, beta, c, (integer)ldc, (integer)stride_c, (integer)count);        \
+typedef struct blas_batch {
+    const char *symbol, *routine;
+    blas_batch_call *call; /* a, b and c point into arrays of BATCH_ELEMENTS whose starts blas_batch_arrays holds */
+} blas_batch;
+
+/* Where the arrays begin whose elements a call may use; through_NAME converts them as a whole. */
+static struct {
+    const double *a, *b;
+    double *c;
+} blas_batch_arrays;
+
+#define BATCH_NAMES(X)                                       \
+    X(cblas_sgemm_batch_strided, s, float, int32_t)          \
+    X(cblas_sgemm_batch_strided_64, s, float, int64_t)       \
+    X(cblas_sgemm_batch_strided64_, s, float, int64_t)       \
+    X(scipy_cblas_sgemm_batch_strided, s, float, int32_t)    \
+    X(scipy_cblas_sgemm_batch_strided64_, s, float, int64_t) \
+    X(cblas_dgemm_batch_strided, d, double, int32_t)         \
+    X(cblas_dgemm_batch_strided_64, d, double, int64_t)      \
+    X(cblas_dgemm_batch_strided64_, d, double, int64_t)      \
+    X(scipy_cblas_dgemm_batch_strided, d, double, int32_t)   \
+    X(scipy_cblas_dgemm_batch_strided64_, d, double, int64_t)
+#define DECLARE_BATCH(symbol, letter, real, integer)                                                                \
+    extern void symbol BATCH_TYPE(real, integer);                                                                   \
+    static void through_##symbol(int order, long long m, long long n, long long k, double alpha, const double *a,   \
+                                 long long lda, long long stride_a, const double *b, long long ldb,                 \
+                                 long long stride_b, double beta, double *c, long long ldc, long long stride_c,     \
+                                 long long count)                                                                   \
+    {                                                                                                               \
+        real a_own[BATCH_ELEMENTS], b_own[BATCH_ELEMENTS], c_own[BATCH_ELEMENTS];                                   \
+        for (int i = 0; i < BATCH_ELEMENTS; i++) {                                                                  \
+            a_own[i] = (real)blas_batch_arrays.a[i];                                                                \
+            b_own[i] = (real)blas_batch_arrays.b[i];                                                                \
+            c_own[i] = (real)blas_batch_arrays.c[i];                                                                \
+        }                                                                                                           \
+        symbol(order, 111, 111, (integer)m, (integer)n, (integer)k, (real)alpha, a_own + (a - blas_batch_arrays.a), \
+               (integer)lda, (integer)stride_a, b_own + (b - blas_batch_arrays.b), (integer)ldb, (integer)stride_b, \
+               (real)beta, c_own + (c - blas_batch_arrays.c), (integer)ldc, (integer)stride_c, (integer)count);     \
+        for (int i = 0; i < BATCH_ELEMENTS; i++)                                                                    \
+            blas_batch_arrays.c[i] = (double)c_own[i];                                                              \
     }
 BATCH_NAMES(DECLARE_BATCH)
 #undef DECLARE_BATCH
 
-typedef struct blas_batch {
-    const char *symbol;
-    blas_batch_call *call;
-} blas_batch;
-#define BATCH_ROW(symbol, integer) {#symbol, through_##symbol},
+#define BATCH_ROW(symbol, letter, real, integer) {#symbol, "cblas_" #letter "gemm_batch_strided", through_##symbol},
 static const blas_batch blas_batches[] = {BATCH_NAMES(BATCH_ROW)};
 #undef BATCH_ROW
 static const size_t blas_batch_count = sizeof blas_batches / sizeof blas_batches[0];

@@ -37,9 +37,25 @@ mv larger.dat PDBLAS3TST.dat
 sed -i -E 's/^10(\s+value of the logical computational blocksize)/64\1/' PDBLAS3TST.dat
 test_with "larger matrices"
 
+# Its block along K, as it is and as docs/DISTRIBUTED.md says to set it; one rank has nothing to cut.
+cuts_k_at() { # STEPS
+    local most
+    most=$(sed -n 's/.* k=\([0-9]*\) .*/\1/p' "$log" | sort -n | tail -n 1)
+    [ "$most" = "$1" ] || die "K is cut at $most, not at $1"
+}
+
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "no numpy (Debian and Ubuntu: python3-numpy)"
 for count in 1 2 4; do
     ranks $count /usr/bin/python3 "$here/pdgemm.py" 700 64 2
     cat ranks.txt
     need_calls dgemm_ $((count * 2))
+    [ $count = 1 ] || cuts_k_at 32
 done
+if command -v cc >/dev/null; then
+    cc -O2 -shared -fPIC "$here/../../examples/scalapack_block.c" -o block.so
+    plain=$blas blas=$PWD/block.so:$blas
+    ranks 4 /usr/bin/python3 "$here/pdgemm.py" 700 64 2
+    blas=$plain
+    cat ranks.txt
+    cuts_k_at 256
+fi
