@@ -243,7 +243,8 @@ static double beside_ns(double one_ns, double other_ns, double sharpness)
     return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
 }
 
-/* Hopper's tensor kernels. For each step along K a CTA takes the longest of three:
+/* What decides into how many parts `wgmma` cuts K; what its rows take beside others is another estimate (hopper.c).
+ * For each step along K a CTA takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
  *   - bringing the operands, at what one SM's copy engine takes;
  *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.

@@ -92,14 +92,15 @@ static double with_asking(double latency_ns, double asking)
     return latency_ns + ask_ns * asking;
 }
 
-/* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. `ahead`:
- * lines are brought into L2 ahead of the boxes where rows begin with lines (the maps' promotion). */
-static double step_bytes(const tsr_problem *p, double rows, double columns, int ahead)
+/* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. In
+ * `wgmma` pieces of 128 bytes that are whole lines come faster than that (`whole_is_less`), as the suites' shapes show;
+ * in the skinny rows they do not. */
+static double step_bytes(const tsr_problem *p, double rows, double columns, int whole_is_less)
 {
-    const double ahead_share = 0.75;
+    const double whole_share = 0.75;
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
-    return LINE_BYTES * (rows * (ahead && lines_a <= 1 ? ahead_share : lines_a) +
-                         columns * (ahead && lines_b <= 1 ? ahead_share : lines_b));
+    return LINE_BYTES * (rows * (whole_is_less && lines_a <= 1 ? whole_share : lines_a) +
+                         columns * (whole_is_less && lines_b <= 1 ? whole_share : lines_b));
 }
 
 static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill_ns, double work_ns, double memory_ns,
