@@ -196,7 +196,8 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     const int is_large = work.cluster >= 4;
     const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
     spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work.grid.x};
-    s.parts = work.cluster / row->cluster_n;
+    const int parts = work.cluster / row->cluster_n;
+    s.parts = parts;
     s.outers = work.split / s.parts;
     s.resident = floor(sms * per_sm * usable);
     s.waves = ceil(s.ctas / s.resident);
