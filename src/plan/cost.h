@@ -17,4 +17,7 @@ void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_d
 double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
                          double steps);
 
+/* CTAs of the row that an SM holds at once. */
+double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);
+
 #endif

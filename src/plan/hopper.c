@@ -1,0 +1,275 @@
+/* What a product takes with Hopper's tensor rows, `wgmma` and `wgmma_skinny`: the same parts for both, which are what
+ * orders them.
+ *
+ *   - a launch: no faster than launches follow each other, nor than the first stage comes and the last tile leaves;
+ *   - steps along K, the longest of four: what a warp group does in turn, a stage's way from memory divided by the
+ *     stages of the ring, multiplying, and the SM's bytes from L2. L2 serves whole lines: rows that do not begin with
+ *     one touch two of them for 128 bytes. Lines that all CTAs ask for at once come later;
+ *   - waves of them, and beside these what memory takes for all operands.
+ *
+ * Where two of these are both long they do not overlap perfectly: (a^q + b^q)^(1/q). Constants: fitted to times of an
+ * H200, perf/LOG.md. How K is cut is decided elsewhere (cost.c, skinny.c), by an estimate of its own: results' bits
+ * depend on it, the order of rows does not. */
+#include <math.h>
+
+#include "plan/cost.h"
+#include "plan/plan.h"
+
+enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
+
+#define CTA_NS          4. /* until the next CTA of a grid is started */
+#define STEP_SHARPNESS  6. /* of a step's four limits, and of L2 for all SMs beside the steps */
+#define FLOOR_SHARPNESS 8. /* of a launch's shortest time beside what it does */
+
+/* Two things beside each other. */
+static double overlapped(double sharpness, double one, double other)
+{
+    const double longer = fmax(one, other), shorter = fmin(one, other);
+    return longer > 0 ? longer * pow(1 + pow(fmax(shorter, 0) / longer, sharpness), 1 / sharpness) : 0;
+}
+
+static double longest_of(const double ns[4])
+{
+    return overlapped(STEP_SHARPNESS, overlapped(STEP_SHARPNESS, ns[0], ns[1]),
+                      overlapped(STEP_SHARPNESS, ns[2], ns[3]));
+}
+
+static double clock_ghz(const tsr_device *device)
+{
+    return device->cuda.core_clock_khz * 1e-6;
+}
+
+/* The pins' rate in bytes per ns. By clocks, so that the emulated device chooses as the GPU does. */
+static double memory_rate(const tsr_device *device)
+{
+    return 2 * device->cuda.memory_clock_khz * 1e3 * device->cuda.memory_bus_bits / 8 * 1e-9;
+}
+
+static int lies_along_k(const tsr_problem *p, char which)
+{
+    return (which == 'a') == (tsr_problem_operand(p, which)->trans == TSR_N);
+}
+
+/* An operand from memory. Pieces of rows along K are each in another page of memory. */
+static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
+{
+    const double along_k_share = 0.65, along_mn_share = 0.8;
+    const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
+    return ELEMENT_BYTES * elems / ((lies_along_k(p, which) ? along_k_share : along_mn_share) * memory_rate(device));
+}
+
+/* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
+static int output_is_whole(const tsr_problem *p)
+{
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
+}
+
+/* D to memory. Where the copy engine writes boxes of rows that begin within lines, neighbouring tiles share lines, half
+ * of which CTAs side by side in a cluster (`beside`) write at the same time. */
+static double output_ns(const tsr_problem *p, const tsr_device *device, int beside)
+{
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    const int shares_lines = p->d.ld * element % LINE_BYTES != 0;
+    const double whole_share = 0.74, shared_share = 0.41, by_threads_share = 1;
+    const double share = !output_is_whole(p) ? by_threads_share : beside || !shares_lines ? whole_share : shared_share;
+    return (double)element * (double)p->m * (double)p->n * (double)p->batch / (share * memory_rate(device));
+}
+
+/* How many further CTAs wait for each line of an operand whose rows lie along M or N and are shorter than a line: all
+ * of `ctas` walk along K together, and ask for a line once for each of its rows. `sharers` CTAs ask once. */
+static double askers(const tsr_problem *p, char which, double ctas, double sharers)
+{
+    const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld);
+    if (lies_along_k(p, which))
+        return 0;
+    return ctas / sharers * fmax(0, LINE_ELEMS / ld - 1) * fmin(1, (double)p->k / LINE_ELEMS);
+}
+
+/* A stage's way from memory where `asking` CTAs wait for the same lines. */
+static double with_asking(double latency_ns, double asking)
+{
+    const double ask_ns = 2.8;
+    return latency_ns + ask_ns * asking;
+}
+
+/* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. In
+ * `wgmma` pieces of 128 bytes that are whole lines come faster than that (`whole_is_less`), as the suites' shapes show;
+ * in the skinny rows they do not. */
+static double step_bytes(const tsr_problem *p, double rows, double columns, int whole_is_less)
+{
+    const double whole_share = 0.75;
+    const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
+    return LINE_BYTES * (rows * (whole_is_less && lines_a <= 1 ? whole_share : lines_a) +
+                         columns * (whole_is_less && lines_b <= 1 ? whole_share : lines_b));
+}
+
+static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill_ns, double work_ns, double memory_ns,
+                   double sharpness, double after_ns)
+{
+    const double busy_ns = fill_ns + overlapped(sharpness, work_ns, memory_ns) + after_ns;
+    out->ns = before_ns + overlapped(FLOOR_SHARPNESS, floor_ns, busy_ns);
+    out->limiter = floor_ns > busy_ns ? "launch" : work_ns > memory_ns ? "compute" : "memory";
+}
+
+/* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
+#define ENGINE_BYTES_PER_CLOCK    75.
+#define L2_BYTES_PER_CLOCK        43.
+#define SKINNY_L2_BYTES_PER_CLOCK 55.
+#define SKINNY_LATENCY_NS         400. /* a stage's way from memory */
+
+/* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
+typedef struct walk {
+    double tiles, split, steps, waves, ctas;
+} walk;
+
+static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const double cluster = tsr_row_cluster(row), fit = fmax(1, floor(device->cuda.sm_count / cluster));
+    walk w = {.split = tsr_row_work(row, p, device).split};
+    w.tiles = ceil((double)p->m / (row->bm * row->cluster_m)) * ceil((double)p->n / (row->bn * row->cluster_n)) *
+              (double)p->batch;
+    w.steps = ceil(ceil((double)p->k / row->bk) / w.split);
+    w.waves = ceil(w.tiles * w.split / fit);
+    w.ctas = fmin(w.tiles * w.split, fit) * cluster;
+    return w;
+}
+
+/* A step along K of a CTA; a stage takes stage_ns from memory. */
+static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
+{
+    const double group_ns = 50, ghz = clock_ghz(device);
+    const double stage_bytes = LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
+    const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
+    const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
+    const double step[4] = {group_ns, stage_ns / floor(ring_bytes / stage_bytes),
+                            2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency),
+                            step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 1) /
+                                (ENGINE_BYTES_PER_CLOCK * ghz)};
+    return longest_of(step);
+}
+
+/* Two groups take turns: one stores what the other multiplies after, so that a tile takes its products' time or half
+ * of its life. CTAs of a cluster meet for each tile. With K split, the last part of each tile reads the sums of all. */
+void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+{
+    const double floor_ns = 1800, latency_ns = 1710, along_n_ns = 410; /* the last: clusters along N start later */
+    const double tile_ns = 900, meet_m_ns = 1180, meet_n_ns = 360, join_ns = 4470;
+    const double value_ns = 0.111, thread_value_ns = 0.162; /* a tile's end; D by threads, as far as it reaches */
+    const double memory_sharpness = 1.5, turns_sharpness = 6;
+    const walk w = walk_of(row, p, device);
+    const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
+    const double l2_rate = L2_BYTES_PER_CLOCK * clock_ghz(device); /* of an SM */
+    const double stage_ns =
+        with_asking(latency_ns, askers(p, 'a', w.ctas, row->cluster_n) + askers(p, 'b', w.ctas, row->cluster_m));
+    const double all_bytes =
+        (double)p->batch * ceil((double)p->k / row->bk) *
+        step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m, 1);
+    const double store_ns = output_is_whole(p) ? 0 : thread_value_ns * fmin(row->bm, m) * fmin(row->bn, n);
+    const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
+    const double turn_ns = w.steps * wgmma_step_ns(row, p, device, stage_ns);
+    const double unit_ns = overlapped(turns_sharpness, turn_ns, (turn_ns + store_ns + tile_ns + meet_ns) / 2);
+    const double work_ns = overlapped(STEP_SHARPNESS, w.waves * unit_ns, all_bytes / (device->cuda.sm_count * l2_rate));
+    const double sums_ns = w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate : 0;
+    const double memory_ns =
+        input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
+    settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns, CTA_NS * w.ctas + stage_ns,
+           work_ns, memory_ns, memory_sharpness, store_ns + value_ns * values + sums_ns);
+    out->bytes = all_bytes;
+}
+
+/* The shorter operand of a skinny row, and how the row's CTAs lie over the device. */
+typedef struct spread {
+    char shorter, longer; /* operands */
+    double ctas, parts, left, waves; /* parts of K that meet in a cluster; that a second launch adds */
+    double resident;                  /* CTAs on the device at once */
+    double together;                  /* CTAs of an SM at once */
+    double steps, step_bytes, stages; /* along K of a CTA; of L2's lines in a step; of the ring */
+    double asking;                    /* CTAs that wait for lines that others wait for */
+} spread;
+
+static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const tsr_work work = tsr_row_work(row, p, device);
+    const double sms = device->cuda.sm_count, per_sm = tsr_ctas_per_sm(row, &device->cuda);
+    /* Clusters of 4 and more find no place on some SMs, and lie close together where two CTAs fit on one: seen from 60
+     * CTAs on. */
+    const int is_large = work.cluster >= 4;
+    const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
+    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work.grid.x};
+    const int parts = work.cluster / row->cluster_n;
+    s.parts = parts;
+    s.left = work.leaves_sums ? work.split : 1;
+    s.resident = floor(sms * per_sm * usable);
+    s.waves = ceil(s.ctas / s.resident);
+    s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
+    s.steps = ceil(ceil((double)p->k / row->bk) / work.split);
+    s.asking = askers(p, s.shorter, fmin(s.ctas, s.resident), row->cluster_n) +
+               askers(p, s.longer, fmin(s.ctas, s.resident), 1);
+    /* Boxes along M or N are 64 wide at least, which the ring has to hold. */
+    const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
+    const double short_box = lies_along_k(p, s.shorter) ? row->bm : ceil(row->bm / 64.) * 64;
+    const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
+    const double short_rows = fmin(short_box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
+    s.stages = floor((row->smem_bytes - inbox_bytes) / (LINE_BYTES * (row->bn + short_box)));
+    s.step_bytes = p->m <= p->n ? step_bytes(p, short_rows, long_rows, 0) : step_bytes(p, long_rows, short_rows, 0);
+    return s;
+}
+
+static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
+{
+    const double group_ns = 148, multiply_share = 0.75, ghz = clock_ghz(device);
+    const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
+                            s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
+                            s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
+    return longest_of(step);
+}
+
+/* What follows the products: leaving the tile's sums, and each rank of a cluster storing its share of them, four
+ * neighbours in D at a time by each thread, those that D does not have among them; one by one where D takes no four at
+ * once. Clusters meet, and CTAs of several clusters leave sums in memory. */
+static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
+{
+    enum { CONSUMERS_OF_64 = 128 };
+    const double column_ns = 10, quad_ns = 66, value_ns = 0.05, meet_ns = 967;
+    const double values = (double)row->bm * row->bn;
+    const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
+    const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
+    return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
+           (s->parts > 1 ? meet_ns : 0);
+}
+
+/* The second launch, which reads what all CTAs have left and makes D. */
+static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
+{
+    const double sum_launch_ns = 2000, sums_share = 1.04; /* of the memory's rate: they lie in L2 */
+    return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
+}
+
+/* CTAs of a later wave begin when others have ended. */
+void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+{
+    const double floor_ns = 1500, start_ns = 1507, begin_ns = 1850, again = 0.1;
+    const double launch_ns = tsr_launch_ns(row, device);
+    out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
+    out->ns = launch_ns + floor_ns;
+    out->limiter = "launch";
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return;
+    const spread s = spread_of(row, p, device);
+    const double end_ns = skinny_end_ns(row, p, &s);
+    const double l2_ns =
+        s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
+    const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
+    /* Rows beyond A's fill the ring as if they came from memory. */
+    const double idle = p->m <= p->n ? (row->bm + row->bn) / (fmin((double)p->m, row->bm) + row->bn) - 1 : 0;
+    /* Each further tile of the shorter side reads the longer operand again, nearly all of it from L2. */
+    const double short_tiles = ceil((double)(p->m < p->n ? p->m : p->n) / row->bm);
+    const double memory_ns = input_ns(p, device, s.longer) * (1 + idle + again * (short_tiles - 1)) +
+                             input_ns(p, device, s.shorter) + output_ns(p, device, 0);
+    const double sharpness = lies_along_k(p, s.longer) ? 2 : 4; /* pages of memory that CTAs share come evenly */
+    const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
+    settle(out, 0, launch_ns + floor_ns,
+           start_ns + CTA_NS * fmin(s.ctas, s.resident) + with_asking(SKINNY_LATENCY_NS, s.asking),
+           overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns, sharpness, end_ns + sum_ns);
+}
