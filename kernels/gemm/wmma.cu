@@ -35,6 +35,7 @@
  *
  * Measured on an H200, 2026-11-21, bf16: 59 TFLOP/s at 2048, 55 at 4096: 9 and 7% of cuBLAS. */
 #include "ptx/barrier.h"
+#include "ptx/grid.h"
 #include "ptx/warp.h"
 #include "ptx/wmma.h"
 #include "tile/tensor_element.h"
@@ -94,6 +95,8 @@ TSR_KERNEL(THREADS)
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int m = warp / WARPS_N * WM, n = warp % WARPS_N * WN;
 
+    tsr_grid_launch_dependents();
+    tsr_grid_wait();
     for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
         const elem *const a = (const elem *)args.a + z * args.batch_a, *const b =
                                                                            (const elem *)args.b + z * args.batch_b;

@@ -180,8 +180,8 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
 
 /* The shorter operand of a skinny row, and how the row's CTAs lie over the device. */
 typedef struct spread {
-    char shorter, longer; /* operands */
-    double ctas, parts, left, waves; /* parts of K that meet in a cluster; that a second launch adds */
+    char shorter, longer;             /* operands */
+    double ctas, parts, left, waves;  /* parts of K that meet in a cluster; that a second launch adds */
     double resident;                  /* CTAs on the device at once */
     double together;                  /* CTAs of an SM at once */
     double steps, step_bytes, stages; /* along K of a CTA; of L2's lines in a step; of the ring */
