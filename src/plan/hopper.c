@@ -17,9 +17,9 @@
 
 enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
 
-#define CTA_NS          4. /* until the next CTA of a grid is started */
-#define STEP_SHARPNESS  6. /* of a step's four limits, and of L2 for all SMs beside the steps */
-#define FLOOR_SHARPNESS 8. /* of a launch's shortest time beside what it does */
+#define CTA_NS          3.3 /* until the next CTA of a grid is started */
+#define STEP_SHARPNESS  4.4 /* of a step's four limits, and of L2 for all SMs beside the steps */
+#define FLOOR_SHARPNESS 12. /* of a launch's shortest time beside what it does */
 
 /* Two things beside each other. */
 static double overlapped(double sharpness, double one, double other)
@@ -53,7 +53,7 @@ static int lies_along_k(const tsr_problem *p, char which)
 /* An operand from memory. Pieces of rows along K are each in another page of memory. */
 static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
 {
-    const double along_k_share = 0.65, along_mn_share = 0.8;
+    const double along_k_share = 0.87, along_mn_share = 1;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / ((lies_along_k(p, which) ? along_k_share : along_mn_share) * memory_rate(device));
 }
@@ -71,13 +71,14 @@ static double output_ns(const tsr_problem *p, const tsr_device *device, int besi
 {
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     const int shares_lines = p->d.ld * element % LINE_BYTES != 0;
-    const double whole_share = 0.74, shared_share = 0.41, by_threads_share = 1;
+    const double whole_share = 0.9, shared_share = 0.44, by_threads_share = 1.1;
     const double share = !output_is_whole(p) ? by_threads_share : beside || !shares_lines ? whole_share : shared_share;
     return (double)element * (double)p->m * (double)p->n * (double)p->batch / (share * memory_rate(device));
 }
 
 /* How many further CTAs wait for each line of an operand whose rows lie along M or N and are shorter than a line: all
- * of `ctas` walk along K together, and ask for a line once for each of its rows. `sharers` CTAs ask once. */
+ * of `ctas` walk along the same part of K together, and ask for a line once for each of its rows. `sharers` CTAs ask
+ * once. */
 static double askers(const tsr_problem *p, char which, double ctas, double sharers)
 {
     const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld);
@@ -89,7 +90,7 @@ static double askers(const tsr_problem *p, char which, double ctas, double share
 /* A stage's way from memory where `asking` CTAs wait for the same lines. */
 static double with_asking(double latency_ns, double asking)
 {
-    const double ask_ns = 2.8;
+    const double ask_ns = 4.5;
     return latency_ns + ask_ns * asking;
 }
 
@@ -98,7 +99,7 @@ static double with_asking(double latency_ns, double asking)
  * in the skinny rows they do not. */
 static double step_bytes(const tsr_problem *p, double rows, double columns, int whole_is_less)
 {
-    const double whole_share = 0.75;
+    const double whole_share = 0.8;
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
     return LINE_BYTES * (rows * (whole_is_less && lines_a <= 1 ? whole_share : lines_a) +
                          columns * (whole_is_less && lines_b <= 1 ? whole_share : lines_b));
@@ -113,10 +114,10 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK    75.
-#define L2_BYTES_PER_CLOCK        43.
-#define SKINNY_L2_BYTES_PER_CLOCK 55.
-#define SKINNY_LATENCY_NS         400. /* a stage's way from memory */
+#define ENGINE_BYTES_PER_CLOCK    74.
+#define L2_BYTES_PER_CLOCK        48.
+#define SKINNY_L2_BYTES_PER_CLOCK 69.
+#define SKINNY_LATENCY_NS         330. /* a stage's way from memory */
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
 typedef struct walk {
@@ -138,12 +139,14 @@ static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *
 /* A step along K of a CTA; a stage takes stage_ns from memory. */
 static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
 {
-    const double group_ns = 50, ghz = clock_ghz(device);
+    const double group_ns = 82, ghz = clock_ghz(device);
+    const double half_share = 0.88, whole_rate_share = 1.2;
+    const double rate_share = row->bm > 64 ? whole_rate_share : half_share;
     const double stage_bytes = LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
     const double step[4] = {group_ns, stage_ns / floor(ring_bytes / stage_bytes),
-                            2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency),
+                            2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share),
                             step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 1) /
                                 (ENGINE_BYTES_PER_CLOCK * ghz)};
     return longest_of(step);
@@ -153,24 +156,31 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
  * of its life. CTAs of a cluster meet for each tile. With K split, the last part of each tile reads the sums of all. */
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 1800, latency_ns = 1710, along_n_ns = 410; /* the last: clusters along N start later */
-    const double tile_ns = 900, meet_m_ns = 1180, meet_n_ns = 360, join_ns = 4470;
-    const double value_ns = 0.111, thread_value_ns = 0.162; /* a tile's end; D by threads, as far as it reaches */
-    const double memory_sharpness = 1.5, turns_sharpness = 6;
+    const double floor_ns = 1410, latency_ns = 1390, along_n_ns = 420; /* the last: clusters along N start later */
+    const double tile_ns = 850, meet_m_ns = 1300, meet_n_ns = 360, join_ns = 2500;
+    const double value_ns = 0.1, thread_value_ns = 0.15,
+                 thread_rate_ns = 0.1; /* a tile's end; D by threads, as far as it reaches */
+    const double memory_sharpness = 2, turns_sharpness = 5.4;
     const walk w = walk_of(row, p, device);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double l2_rate = L2_BYTES_PER_CLOCK * clock_ghz(device); /* of an SM */
-    const double stage_ns =
-        with_asking(latency_ns, askers(p, 'a', w.ctas, row->cluster_n) + askers(p, 'b', w.ctas, row->cluster_m));
+    const double stage_ns = with_asking(latency_ns, askers(p, 'a', w.ctas / w.split, row->cluster_n) +
+                                                        askers(p, 'b', w.ctas / w.split, row->cluster_m));
     const double all_bytes =
         (double)p->batch * ceil((double)p->k / row->bk) *
         step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m, 1);
     const double store_ns = output_is_whole(p) ? 0 : thread_value_ns * fmin(row->bm, m) * fmin(row->bn, n);
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
     const double turn_ns = w.steps * wgmma_step_ns(row, p, device, stage_ns);
-    const double unit_ns = overlapped(turns_sharpness, turn_ns, (turn_ns + store_ns + tile_ns + meet_ns) / 2);
+    const double life_ns = turn_ns + store_ns + tile_ns + meet_ns;
+    const double path_ns = output_is_whole(p) ? 0 : thread_rate_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
+    const double unit_ns = overlapped(turns_sharpness, turn_ns, overlapped(turns_sharpness, life_ns / 2, path_ns));
     const double work_ns = overlapped(STEP_SHARPNESS, w.waves * unit_ns, all_bytes / (device->cuda.sm_count * l2_rate));
-    const double sums_ns = w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate : 0;
+    const double sums_share = 0.92;
+    const double left_bytes = 2 * 4 * values * w.tiles * w.split * tsr_row_cluster(row);
+    const double sums_ns =
+        w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate + left_bytes / (sums_share * memory_rate(device))
+                    : 0;
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns, CTA_NS * w.ctas + stage_ns,
@@ -204,8 +214,8 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     s.waves = ceil(s.ctas / s.resident);
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
     s.steps = ceil(ceil((double)p->k / row->bk) / work.split);
-    s.asking = askers(p, s.shorter, fmin(s.ctas, s.resident), row->cluster_n) +
-               askers(p, s.longer, fmin(s.ctas, s.resident), 1);
+    const double together = fmin(s.ctas, s.resident) / work.split;
+    s.asking = askers(p, s.shorter, together, row->cluster_n) + askers(p, s.longer, together, 1);
     /* Boxes along M or N are 64 wide at least, which the ring has to hold. */
     const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
     const double short_box = lies_along_k(p, s.shorter) ? row->bm : ceil(row->bm / 64.) * 64;
@@ -218,7 +228,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 148, multiply_share = 0.75, ghz = clock_ghz(device);
+    const double group_ns = 140, multiply_share = 0.98, ghz = clock_ghz(device);
     const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
                             s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
                             s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
@@ -231,7 +241,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 10, quad_ns = 66, value_ns = 0.05, meet_ns = 967;
+    const double column_ns = 12, quad_ns = 64, value_ns = 0.04, meet_ns = 1080;
     const double values = (double)row->bm * row->bn;
     const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
@@ -242,15 +252,15 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2000, sums_share = 1.04; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 1960, sums_share = 1; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* CTAs of a later wave begin when others have ended. */
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 1500, start_ns = 1507, begin_ns = 1850, again = 0.1;
-    const double launch_ns = tsr_launch_ns(row, device);
+    const double floor_ns = 880, start_ns = 950, begin_ns = 1780, again = 0.1, pair_ns = 43;
+    const double launch_ns = tsr_launch_ns(row, device) + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = launch_ns + floor_ns;
     out->limiter = "launch";
