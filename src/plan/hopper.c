@@ -17,7 +17,7 @@
 
 enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
 
-#define CTA_NS 3.2 /* until the next CTA of a grid is started */
+#define CTA_NS 2.9 /* until the next CTA of a grid is started */
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -65,7 +65,7 @@ static int lies_along_k(const tsr_problem *p, char which)
 /* An operand from memory. Pieces of rows along K are each in another page of memory. */
 static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
 {
-    const double along_k_share = 1.1, along_mn_share = 1.1;
+    const double along_k_share = 0.8, along_mn_share = 0.87;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / ((lies_along_k(p, which) ? along_k_share : along_mn_share) * memory_rate(device));
 }
@@ -83,7 +83,7 @@ static double output_ns(const tsr_problem *p, const tsr_device *device, int besi
 {
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     const int shares_lines = p->d.ld * element % LINE_BYTES != 0;
-    const double whole_share = 1, shared_share = 0.45, by_threads_share = 1.2;
+    const double whole_share = 0.75, shared_share = 0.43, by_threads_share = 1;
     const double share = !output_is_whole(p) ? by_threads_share : beside || !shares_lines ? whole_share : shared_share;
     return (double)element * (double)p->m * (double)p->n * (double)p->batch / (share * memory_rate(device));
 }
@@ -102,7 +102,7 @@ static double askers(const tsr_problem *p, char which, double ctas, double share
 /* A stage's way from memory where `asking` CTAs wait for the same lines. */
 static double with_asking(double latency_ns, double asking)
 {
-    const double ask_ns = 4.6;
+    const double ask_ns = 4.8;
     return latency_ns + ask_ns * asking;
 }
 
@@ -111,7 +111,7 @@ static double with_asking(double latency_ns, double asking)
  * in the skinny rows they do not. */
 static double step_bytes(const tsr_problem *p, double rows, double columns, int whole_is_less)
 {
-    const double whole_share = 0.9;
+    const double whole_share = 0.93;
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
     return LINE_BYTES * (rows * (whole_is_less && lines_a <= 1 ? whole_share : lines_a) +
                          columns * (whole_is_less && lines_b <= 1 ? whole_share : lines_b));
@@ -126,10 +126,10 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK    80.
-#define L2_BYTES_PER_CLOCK        49.
-#define SKINNY_L2_BYTES_PER_CLOCK 77.
-#define SKINNY_LATENCY_NS         290. /* a stage's way from memory */
+#define ENGINE_BYTES_PER_CLOCK    76.
+#define L2_BYTES_PER_CLOCK        45.
+#define SKINNY_L2_BYTES_PER_CLOCK 76.
+#define SKINNY_LATENCY_NS         295. /* a stage's way from memory */
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
 typedef struct walk {
@@ -151,8 +151,8 @@ static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *
 /* A step along K of a CTA; a stage takes stage_ns from memory. */
 static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
 {
-    const double group_ns = 85, ghz = clock_ghz(device);
-    const double half_share = 0.91, whole_rate_share = 1.3;
+    const double group_ns = 88, ghz = clock_ghz(device);
+    const double half_share = 1.1, whole_rate_share = 1.1;
     const double rate_share = row->bm > 64 ? whole_rate_share : half_share;
     const double stage_bytes = LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
@@ -168,10 +168,10 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
  * of its life. CTAs of a cluster meet for each tile. With K split, the last part of each tile reads the sums of all. */
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 1260, latency_ns = 1230, along_n_ns = 430; /* the last: clusters along N start later */
-    const double tile_ns = 860, meet_m_ns = 1310, meet_n_ns = 370, join_ns = 1780;
-    const double value_ns = 0.1, thread_value_ns = 0.12,
-                 thread_rate_ns = 0.087; /* a tile's end; D by threads, as far as it reaches */
+    const double floor_ns = 1250, latency_ns = 1340, along_n_ns = 430; /* the last: clusters along N start later */
+    const double tile_ns = 790, meet_m_ns = 1400, meet_n_ns = 340, join_ns = 1690;
+    const double value_ns = 0.093, thread_value_ns = 0.12,
+                 thread_rate_ns = 0.085; /* a tile's end; D by threads, as far as it reaches */
     const walk w = walk_of(row, p, device);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double l2_rate = L2_BYTES_PER_CLOCK * clock_ghz(device); /* of an SM */
@@ -187,7 +187,7 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
     const double path_ns = output_is_whole(p) ? 0 : thread_rate_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
     const double unit_ns = overlapped(STEP_SHARPNESS, turn_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
     const double work_ns = overlapped(STEP_SHARPNESS, w.waves * unit_ns, all_bytes / (device->cuda.sm_count * l2_rate));
-    const double sums_share = 1.1;
+    const double sums_share = 0.99;
     const double left_bytes = 2 * 4 * values * w.tiles * w.split * tsr_row_cluster(row);
     const double sums_ns =
         w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate + left_bytes / (sums_share * memory_rate(device))
@@ -239,7 +239,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 135, multiply_share = 1.1, ghz = clock_ghz(device);
+    const double group_ns = 135, multiply_share = 0.8, ghz = clock_ghz(device);
     const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
                             s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
                             s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
@@ -252,7 +252,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 14, quad_ns = 59, value_ns = 0.026, meet_ns = 1090;
+    const double column_ns = 13, quad_ns = 58, value_ns = 0.026, meet_ns = 1070;
     const double values = (double)row->bm * row->bn;
     const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
@@ -263,14 +263,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 1880, sums_share = 0.98; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 1880, sums_share = 0.99; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* CTAs of a later wave begin when others have ended. */
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 730, start_ns = 780, begin_ns = 1690, again = 0.1, pair_ns = 50;
+    const double floor_ns = 730, start_ns = 790, begin_ns = 1750, again = 0.099, pair_ns = 50;
     const double launch_ns = tsr_launch_ns(row, device) + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = launch_ns + floor_ns;
