@@ -17,7 +17,7 @@
 
 enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
 
-#define CTA_NS 2.5 /* until the next CTA of a grid is started */
+#define CTA_NS 2.6 /* until the next CTA of a grid is started */
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -102,7 +102,7 @@ static double askers(const tsr_problem *p, char which, double ctas, double share
 /* A stage's way from memory where `asking` CTAs wait for the same lines. */
 static double with_asking(double latency_ns, double asking)
 {
-    const double ask_ns = 4.7;
+    const double ask_ns = 4.8;
     return latency_ns + ask_ns * asking;
 }
 
@@ -126,10 +126,10 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK    78.
-#define L2_BYTES_PER_CLOCK        46.
-#define SKINNY_L2_BYTES_PER_CLOCK 72.
-#define SKINNY_LATENCY_NS         310. /* a stage's way from memory */
+#define ENGINE_BYTES_PER_CLOCK    83.
+#define L2_BYTES_PER_CLOCK        45.
+#define SKINNY_L2_BYTES_PER_CLOCK 71.
+#define SKINNY_LATENCY_NS         295. /* a stage's way from memory */
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
 typedef struct walk {
@@ -151,13 +151,14 @@ static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *
 /* A step along K of a CTA; a stage takes stage_ns from memory. */
 static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
 {
-    const double group_ns = 87, ghz = clock_ghz(device);
+    const double group_ns = 150, line_ns = 1.7, ghz = clock_ghz(device);
     const double half_share = 1.3, whole_rate_share = 1.2;
     const double rate_share = row->bm > 64 ? whole_rate_share : half_share;
     const double stage_bytes = LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
-    const double step[4] = {group_ns, stage_ns / floor(ring_bytes / stage_bytes),
+    const double lines = step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 0) / LINE_BYTES;
+    const double step[4] = {group_ns, (stage_ns + line_ns * lines) / floor(ring_bytes / stage_bytes),
                             2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share),
                             step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 1) /
                                 (ENGINE_BYTES_PER_CLOCK * ghz)};
@@ -168,10 +169,11 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
  * of its life. CTAs of a cluster meet for each tile. With K split, the last part of each tile reads the sums of all. */
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 1110, latency_ns = 1530, along_n_ns = 460; /* the last: clusters along N start later */
-    const double tile_ns = 780, meet_m_ns = 1430, meet_n_ns = 340, join_ns = 1620;
-    const double value_ns = 0.086, thread_value_ns = 0.13,
-                 thread_rate_ns = 0.083; /* a tile's end; D by threads, as far as it reaches */
+    const double floor_ns = 1080, fill_ns = 1330, latency_ns = 1210,
+                 along_n_ns = 480; /* the last: clusters along N start later */
+    const double tile_ns = 820, meet_m_ns = 1340, meet_n_ns = 320, join_ns = 1640;
+    const double value_ns = 0.096, thread_value_ns = 0.13,
+                 thread_rate_ns = 0.081; /* a tile's end; D by threads, as far as it reaches */
     const walk w = walk_of(row, p, device);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double l2_rate = L2_BYTES_PER_CLOCK * clock_ghz(device); /* of an SM */
@@ -187,15 +189,16 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
     const double path_ns = output_is_whole(p) ? 0 : thread_rate_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
     const double unit_ns = overlapped(STEP_SHARPNESS, turn_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
     const double work_ns = overlapped(STEP_SHARPNESS, w.waves * unit_ns, all_bytes / (device->cuda.sm_count * l2_rate));
-    const double sums_share = 0.83;
+    const double sums_share = 0.81;
     const double left_bytes = 2 * 4 * values * w.tiles * w.split * tsr_row_cluster(row);
     const double sums_ns =
         w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate + left_bytes / (sums_share * memory_rate(device))
                     : 0;
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
-    settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns, CTA_NS * w.ctas + stage_ns,
-           work_ns, memory_ns, MEMORY_SHARPNESS, store_ns + value_ns * values + sums_ns);
+    settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns,
+           CTA_NS * w.ctas + fill_ns + stage_ns - latency_ns, work_ns, memory_ns, MEMORY_SHARPNESS,
+           store_ns + value_ns * values + sums_ns);
     out->bytes = all_bytes;
 }
 
@@ -239,7 +242,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 110, multiply_share = 0.8, ghz = clock_ghz(device);
+    const double group_ns = 115, multiply_share = 0.8, ghz = clock_ghz(device);
     const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
                             s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
                             s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
@@ -252,7 +255,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 12, quad_ns = 58, value_ns = 0.024, meet_ns = 1070;
+    const double column_ns = 12, quad_ns = 58, value_ns = 0.024, meet_ns = 1080;
     const double leave_bytes_per_ns = 100, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
@@ -265,14 +268,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2810, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 2870, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* CTAs of a later wave begin when others have ended. */
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 690, start_ns = 870, begin_ns = 1800, again = 0.11, pair_ns = 55;
+    const double floor_ns = 660, start_ns = 810, begin_ns = 1790, again = 0.11, pair_ns = 55;
     const double launch_ns = tsr_launch_ns(row, device) + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = launch_ns + floor_ns;
