@@ -334,6 +334,22 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }
 
+/* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
+ * way but what their threads load, element by element, and further CTAs of an SM wait beside. Then D, element by
+ * element, as far as it reaches. Constants: measured on an H200, perf/LOG.md, but for how CTAs wait beside each other.
+ */
+void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double start_ns = 650, step_ns = 1430, beside_share = 0.5, one_ns = 70;
+    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
+    const double values = fmin(row->bm, (double)problem->m) * fmin(row->bn, (double)problem->n);
+    settle(out, tsr_launch_ns(row, device) + start_ns,
+           step_ns * (double)problem->k / row->bk * (1 + beside_share * fmax(0, per_sm - 1)) +
+               per_sm * one_ns * values / (row->threads_x * row->threads_y),
+           input_ns(problem, device) + output_ns(problem, device),
+           cached_bytes(row, problem, count_ctas(row, problem)));
+}
+
 /* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
  * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG.md. */
 void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
