@@ -17,7 +17,7 @@
 
 enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
 
-#define CTA_NS 2.6 /* until the next CTA of a grid is started */
+#define CTA_NS 2.9 /* until the next CTA of a grid is started */
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -83,7 +83,7 @@ static double output_ns(const tsr_problem *p, const tsr_device *device, int besi
 {
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     const int shares_lines = p->d.ld * element % LINE_BYTES != 0;
-    const double whole_share = 0.75, shared_share = 0.43, by_threads_share = 1;
+    const double whole_share = 0.75, shared_share = 0.45, by_threads_share = 1;
     const double share = !output_is_whole(p) ? by_threads_share : beside || !shares_lines ? whole_share : shared_share;
     return (double)element * (double)p->m * (double)p->n * (double)p->batch / (share * memory_rate(device));
 }
@@ -102,7 +102,7 @@ static double askers(const tsr_problem *p, char which, double ctas, double share
 /* A stage's way from memory where `asking` CTAs wait for the same lines. */
 static double with_asking(double latency_ns, double asking)
 {
-    const double ask_ns = 4.8;
+    const double ask_ns = 4.6;
     return latency_ns + ask_ns * asking;
 }
 
@@ -111,7 +111,7 @@ static double with_asking(double latency_ns, double asking)
  * in the skinny rows they do not. */
 static double step_bytes(const tsr_problem *p, double rows, double columns, int whole_is_less)
 {
-    const double whole_share = 0.61;
+    const double whole_share = 0.7;
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
     return LINE_BYTES * (rows * (whole_is_less && lines_a <= 1 ? whole_share : lines_a) +
                          columns * (whole_is_less && lines_b <= 1 ? whole_share : lines_b));
@@ -126,10 +126,10 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK    83.
-#define L2_BYTES_PER_CLOCK        45.
-#define SKINNY_L2_BYTES_PER_CLOCK 71.
-#define SKINNY_LATENCY_NS         295. /* a stage's way from memory */
+#define ENGINE_BYTES_PER_CLOCK    79.
+#define L2_BYTES_PER_CLOCK        46.
+#define SKINNY_L2_BYTES_PER_CLOCK 70.
+#define SKINNY_LATENCY_NS         310. /* a stage's way from memory */
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
 typedef struct walk {
@@ -148,13 +148,25 @@ static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *
     return w;
 }
 
+static double stage_bytes_of(const tsr_row *row)
+{
+    return LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
+}
+
+/* Buffers of each group for what leaves a tile. */
+static double boxes_of(const tsr_row *row)
+{
+    const double stages = floor((row->smem_bytes - 2 * SLAB_BYTES) / stage_bytes_of(row));
+    return floor((row->smem_bytes - stages * stage_bytes_of(row)) / (2 * SLAB_BYTES));
+}
+
 /* A step along K of a CTA; a stage takes stage_ns from memory. */
 static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
 {
-    const double group_ns = 150, line_ns = 1.7, ghz = clock_ghz(device);
+    const double group_ns = 145, line_ns = 1.7, ghz = clock_ghz(device);
     const double half_share = 1.3, whole_rate_share = 1.2;
     const double rate_share = row->bm > 64 ? whole_rate_share : half_share;
-    const double stage_bytes = LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
+    const double stage_bytes = stage_bytes_of(row);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
     const double lines = step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 0) / LINE_BYTES;
@@ -169,11 +181,11 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
  * of its life. CTAs of a cluster meet for each tile. With K split, the last part of each tile reads the sums of all. */
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 1080, fill_ns = 1330, latency_ns = 1210,
-                 along_n_ns = 480; /* the last: clusters along N start later */
-    const double tile_ns = 820, meet_m_ns = 1340, meet_n_ns = 320, join_ns = 1640;
-    const double value_ns = 0.096, thread_value_ns = 0.13,
-                 thread_rate_ns = 0.081; /* a tile's end; D by threads, as far as it reaches */
+    const double floor_ns = 1480, fill_ns = 1320, latency_ns = 1140,
+                 along_n_ns = 490; /* the last: clusters along N start later */
+    const double tile_ns = 840, meet_m_ns = 1080, meet_n_ns = 360, join_ns = 1560;
+    const double value_ns = 0.11, thread_value_ns = 0.15,
+                 thread_rate_ns = 0.091; /* a tile's end; D by threads, as far as it reaches */
     const walk w = walk_of(row, p, device);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double l2_rate = L2_BYTES_PER_CLOCK * clock_ghz(device); /* of an SM */
@@ -185,11 +197,13 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
     const double store_ns = output_is_whole(p) ? 0 : thread_value_ns * fmin(row->bm, m) * fmin(row->bn, n);
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
     const double turn_ns = w.steps * wgmma_step_ns(row, p, device, stage_ns);
-    const double life_ns = turn_ns + store_ns + tile_ns + meet_ns;
+    const double lone_ns = 0.025;
+    const double slabs_ns = boxes_of(row) > 1 ? 0 : lone_ns * values;
+    const double life_ns = turn_ns + store_ns + tile_ns + meet_ns + slabs_ns;
     const double path_ns = output_is_whole(p) ? 0 : thread_rate_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
     const double unit_ns = overlapped(STEP_SHARPNESS, turn_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
     const double work_ns = overlapped(STEP_SHARPNESS, w.waves * unit_ns, all_bytes / (device->cuda.sm_count * l2_rate));
-    const double sums_share = 0.81;
+    const double sums_share = 0.8;
     const double left_bytes = 2 * 4 * values * w.tiles * w.split * tsr_row_cluster(row);
     const double sums_ns =
         w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate + left_bytes / (sums_share * memory_rate(device))
@@ -198,7 +212,7 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns,
            CTA_NS * w.ctas + fill_ns + stage_ns - latency_ns, work_ns, memory_ns, MEMORY_SHARPNESS,
-           store_ns + value_ns * values + sums_ns);
+           store_ns + value_ns * values + slabs_ns + sums_ns);
     out->bytes = all_bytes;
 }
 
@@ -242,7 +256,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 115, multiply_share = 0.8, ghz = clock_ghz(device);
+    const double group_ns = 110, multiply_share = 0.8, ghz = clock_ghz(device);
     const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
                             s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
                             s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
@@ -255,7 +269,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 12, quad_ns = 58, value_ns = 0.024, meet_ns = 1080;
+    const double column_ns = 13, quad_ns = 62, value_ns = 0.024, meet_ns = 1010;
     const double leave_bytes_per_ns = 100, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
@@ -268,14 +282,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2870, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 2900, sums_share = 1.2; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* CTAs of a later wave begin when others have ended. */
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 660, start_ns = 810, begin_ns = 1790, again = 0.11, pair_ns = 55;
+    const double floor_ns = 1090, start_ns = 850, begin_ns = 1780, again = 0.1, pair_ns = 57;
     const double launch_ns = tsr_launch_ns(row, device) + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = launch_ns + floor_ns;
@@ -296,7 +310,8 @@ void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device 
                              input_ns(p, device, s.shorter) * (1 + again * (long_tiles - 1)) + output_ns(p, device, 0);
     const int sharpness = lies_along_k(p, s.longer) ? MEMORY_SHARPNESS : PAGES_SHARPNESS;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
-    settle(out, 0, launch_ns + floor_ns,
+    const double launches = s.left > 1 ? 2 : 1;
+    settle(out, 0, launches * (launch_ns + floor_ns),
            start_ns + CTA_NS * fmin(s.ctas, s.resident) + with_asking(SKINNY_LATENCY_NS, s.asking),
            overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns, sharpness, end_ns + sum_ns);
 }
