@@ -226,23 +226,22 @@ typedef struct spread {
     double asking;                    /* CTAs that wait for lines that others wait for */
 } spread;
 
-static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
 {
-    const tsr_work work = tsr_row_work(row, p, device);
     const double sms = device->cuda.sm_count, per_sm = tsr_ctas_per_sm(row, &device->cuda);
     /* Clusters of 4 and more find no place on some SMs, and lie close together where two CTAs fit on one: seen from 60
      * CTAs on. */
-    const int is_large = work.cluster >= 4;
+    const int is_large = work->cluster >= 4;
     const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
-    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work.grid.x};
-    const int parts = work.cluster / row->cluster_n;
+    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work->grid.x};
+    const int parts = work->cluster / row->cluster_n;
     s.parts = parts;
-    s.left = work.leaves_sums ? work.split : 1;
+    s.left = work->leaves_sums ? work->split : 1;
     s.resident = floor(sms * per_sm * usable);
     s.waves = ceil(s.ctas / s.resident);
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
-    s.steps = ceil(ceil((double)p->k / row->bk) / work.split);
-    const double together = fmin(s.ctas, s.resident) / work.split;
+    s.steps = ceil(ceil((double)p->k / row->bk) / work->split);
+    const double together = fmin(s.ctas, s.resident) / work->split;
     s.asking = askers(p, s.shorter, together, row->cluster_n) + askers(p, s.longer, together, 1);
     /* Boxes along M or N are 64 wide at least, which the ring has to hold. */
     const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
@@ -287,16 +286,17 @@ static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const 
 }
 
 /* CTAs of a later wave begin when others have ended. */
-void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
+                           double launch_ns, tsr_cost *out)
 {
     const double floor_ns = 1090, start_ns = 850, begin_ns = 1780, again = 0.1, pair_ns = 57;
-    const double launch_ns = tsr_launch_ns(row, device) + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
+    const double least_ns = launch_ns + floor_ns + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
-    out->ns = launch_ns + floor_ns;
+    out->ns = least_ns;
     out->limiter = "launch";
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return;
-    const spread s = spread_of(row, p, device);
+    const spread s = spread_of(row, p, device, work);
     const double end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns =
         s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
@@ -311,7 +311,13 @@ void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device 
     const int sharpness = lies_along_k(p, s.longer) ? MEMORY_SHARPNESS : PAGES_SHARPNESS;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double launches = s.left > 1 ? 2 : 1;
-    settle(out, 0, launches * (launch_ns + floor_ns),
+    settle(out, 0, launches * least_ns,
            start_ns + CTA_NS * fmin(s.ctas, s.resident) + with_asking(SKINNY_LATENCY_NS, s.asking),
            overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns, sharpness, end_ns + sum_ns);
+}
+
+void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+{
+    const tsr_work work = tsr_row_work(row, p, device);
+    tsr_cost_skinny_dealt(row, p, device, &work, tsr_launch_ns(row, device), out);
 }

@@ -140,8 +140,28 @@ static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     }
 }
 
-static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
+static tsr_work dealt(const tsr_row *row, const tsr_problem *p, deal d)
 {
+    tsr_work work = {.split = d.cluster * d.left, .cluster = d.cluster * row->cluster_n, .leaves_sums = d.left > 1};
+    work.grid = (tsr_grid){(long long)tiles_of(row, p) * work.split, 1, 1};
+    work.workspace_bytes = workspace_of(row, p, d);
+    return work;
+}
+
+/* By the estimate that orders rows, with launches as an H200 has them, whatever the device: the emulated one deals out
+ * alike. */
+static double whole_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, deal d)
+{
+    const tsr_work work = dealt(row, p, d);
+    const tsr_device launched = {.launch_ns = TSR_CUDA_LAUNCH_NS};
+    tsr_cost cost;
+    tsr_cost_skinny_dealt(row, p, device, &work, tsr_launch_ns(row, &launched), &cost);
+    return cost.ns;
+}
+
+static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const tsr_cuda_limits *const gpu = &device->cuda;
     deal best = {1, 1};
     double best_ns = work_ns(row, p, gpu, best);
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
@@ -149,19 +169,16 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     for (int cluster = 2; cluster <= row->parts; cluster *= 2)
         better_of(row, p, gpu, (deal){cluster, 1}, &best, &best_ns);
     const int left = most_left(row, p, gpu);
+    deal other = best;
     if (left > 1)
-        better_of(row, p, gpu, (deal){1, left}, &best, &best_ns);
-    return best;
+        better_of(row, p, gpu, (deal){1, left}, &other, &best_ns);
+    /* Two launches take a host as long as two small products. */
+    return other.left > 1 && whole_ns(row, p, device, other) < whole_ns(row, p, device, best) ? other : best;
 }
 
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
 {
     if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
         return;
-    const deal d = best_deal(row, problem, &device->cuda);
-    out->split = d.cluster * d.left;
-    out->cluster = d.cluster * row->cluster_n;
-    out->grid = (tsr_grid){(long long)tiles_of(row, problem) * out->split, 1, 1};
-    out->workspace_bytes = workspace_of(row, problem, d);
-    out->leaves_sums = d.left > 1;
+    *out = dealt(row, problem, best_deal(row, problem, device));
 }
