@@ -36,6 +36,19 @@ static int dtypes_fit(const tsr_row *row, const tsr_problem *p)
            p->d.dtype == row->dtype_cd && p->compute == row->compute;
 }
 
+/* Most rows are of other types, and each plan's choice asks them all: no printf. */
+static int refuse_types(const tsr_row *row, char *reason, size_t reason_bytes)
+{
+    const char *const parts[] = {"computes ", tsr_dtype_name(row->dtype_ab), " x ",  tsr_dtype_name(row->dtype_ab),
+                                 " -> ",      tsr_dtype_name(row->dtype_cd), " in ", tsr_compute_name(row->compute)};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        for (const char *c = parts[i]; *c && at + 1 < reason_bytes; c++)
+            reason[at++] = *c;
+    reason[at] = '\0';
+    return 0;
+}
+
 /* Which operands must be copied to aligned rows first goes to *pads. */
 static int alignment_fits(const tsr_row *row, const tsr_problem *p, const tsr_target *target, unsigned *pads,
                           char *reason, size_t reason_bytes)
@@ -139,8 +152,7 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
                    ? refuse(reason, reason_bytes, "runs on the CPU; the context has no CPU device")
                    : refuse(reason, reason_bytes, "runs on GPUs and in the emulator; the context has neither");
     if (!dtypes_fit(row, problem))
-        return refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
-                      tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
+        return refuse_types(row, reason, reason_bytes);
     if (problem->flags & TSR_BATCH_INVARIANT && row->order == TSR_ORDER_ANY)
         return refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
     if (!target->backend->has_code(row, device, reason, reason_bytes))

@@ -38,16 +38,21 @@ static double memory_rate(const tsr_cuda_limits *gpu)
     return usable * 2 * gpu->memory_clock_khz * 1e3 * gpu->memory_bus_bits / 8 * 1e-9;
 }
 
+/* Parts of lines cost less than whole ones: the other part is read next. */
+static double lines_cost(const tsr_problem *p, char which)
+{
+    return sqrt(sqrt(tsr_lines_touched(p, which)));
+}
+
 /* The longer operand from memory. */
 static double long_ns(const tsr_problem *p, const tsr_cuda_limits *gpu)
 {
     enum { ELEMENT_BYTES = 2 };
-    const double writing = 2;        /* costs more than reading */
-    const double lines_power = 0.25; /* parts of lines cost less than whole ones: the other part is read next */
-    const double long_bytes = ELEMENT_BYTES * (double)p->batch *
-                              ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), lines_power) +
-                               (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), lines_power) +
-                               writing * (double)p->m * (double)p->n);
+    const double writing = 2; /* costs more than reading */
+    const double long_bytes =
+        ELEMENT_BYTES * (double)p->batch *
+        ((double)p->m * (double)p->k * lines_cost(p, 'a') + (double)p->k * (double)p->n * lines_cost(p, 'b') +
+         writing * (double)p->m * (double)p->n);
     return long_bytes / memory_rate(gpu);
 }
 
