@@ -8,8 +8,10 @@
  *   - waves of them, and beside these what memory takes for all operands.
  *
  * Where two of these are both long they do not overlap perfectly: (a^q + b^q)^(1/q). Constants: fitted to times of an
- * H200, perf/LOG.md. How K is cut is decided elsewhere (cost.c, skinny.c), by an estimate of its own: results' bits
- * depend on it, the order of rows does not. */
+ * H200, perf/LOG.md; those of L2, memory and multiplying are held where they were measured apart. A launch is priced
+ * for a host between fast and slow (2.8 and 4.2 us). How K is cut is decided elsewhere (cost.c, skinny.c), by estimates
+ * of their own: results' bits depend on it, the order of rows does not. But whether a second launch adds its parts is
+ * asked here. */
 #include <math.h>
 
 #include "plan/cost.h"
@@ -148,6 +150,7 @@ static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *
     return w;
 }
 
+/* Boxes along N are 64 wide. */
 static double stage_bytes_of(const tsr_row *row)
 {
     return LINE_BYTES * (row->bm + ceil(row->bn / 64.) * 64);
@@ -164,8 +167,9 @@ static double boxes_of(const tsr_row *row)
 static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
 {
     const double group_ns = 145, line_ns = 1.7, ghz = clock_ghz(device);
-    const double half_share = 1.3, whole_rate_share = 1.2;
-    const double rate_share = row->bm > 64 ? whole_rate_share : half_share;
+    /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
+    const double narrow_share = 1.3, wide_share = 1.2;
+    const double rate_share = row->bm > 64 ? wide_share : narrow_share;
     const double stage_bytes = stage_bytes_of(row);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
@@ -177,42 +181,55 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
     return longest_of(step);
 }
 
-/* Two groups take turns: one stores what the other multiplies after, so that a tile takes its products' time or half
- * of its life. CTAs of a cluster meet for each tile. With K split, the last part of each tile reads the sums of all. */
+/* What the groups of a CTA take for a part of K of a tile, one after the other. They take turns: one stores what the
+ * other multiplies after, so that it takes its products' time, or half of its life; or, where threads store D, what the
+ * SM's way to L2 takes, for each row of a tile ends within lines twice. CTAs of a cluster meet for each tile. */
+static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_ns, double stored_ns)
+{
+    const double tile_ns = 840, meet_m_ns = 1080, meet_n_ns = 360, path_value_ns = 0.091;
+    const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
+    const double path_ns =
+        output_is_whole(p) ? 0
+                           : path_value_ns * fmin(row->bm, (double)p->m) * (fmin(row->bn, (double)p->n) + LINE_ELEMS);
+    const double life_ns = products_ns + stored_ns + tile_ns + meet_ns;
+    return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
+}
+
+/* Sums of parts of K go to memory and back, and the last part of each tile reads those of all. */
+static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
+{
+    const double join_ns = 1560, sums_share = 0.8;
+    const double tile_bytes = 4. * row->bm * row->bn,
+                 all_bytes = tile_bytes * w->tiles * w->split * tsr_row_cluster(row);
+    if (w->split <= 1)
+        return 0;
+    return join_ns + (1 + w->split) * tile_bytes / (L2_BYTES_PER_CLOCK * clock_ghz(device)) +
+           2 * all_bytes / (sums_share * memory_rate(device));
+}
+
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
     const double floor_ns = 1480, fill_ns = 1320, latency_ns = 1140,
-                 along_n_ns = 490; /* the last: clusters along N start later */
-    const double tile_ns = 840, meet_m_ns = 1080, meet_n_ns = 360, join_ns = 1560;
-    const double value_ns = 0.11, thread_value_ns = 0.15,
-                 thread_rate_ns = 0.091; /* a tile's end; D by threads, as far as it reaches */
+                 along_n_ns = 490; /* clusters along N start later */
+    /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
+    const double value_ns = 0.11, lone_ns = 0.025, thread_ns = 0.15;
     const walk w = walk_of(row, p, device);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
-    const double l2_rate = L2_BYTES_PER_CLOCK * clock_ghz(device); /* of an SM */
-    const double stage_ns = with_asking(latency_ns, askers(p, 'a', w.ctas / w.split, row->cluster_n) +
-                                                        askers(p, 'b', w.ctas / w.split, row->cluster_m));
+    const double asking =
+        askers(p, 'a', w.ctas / w.split, row->cluster_n) + askers(p, 'b', w.ctas / w.split, row->cluster_m);
     const double all_bytes =
         (double)p->batch * ceil((double)p->k / row->bk) *
         step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m, 1);
-    const double store_ns = output_is_whole(p) ? 0 : thread_value_ns * fmin(row->bm, m) * fmin(row->bn, n);
-    const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
-    const double turn_ns = w.steps * wgmma_step_ns(row, p, device, stage_ns);
-    const double lone_ns = 0.025;
-    const double slabs_ns = boxes_of(row) > 1 ? 0 : lone_ns * values;
-    const double life_ns = turn_ns + store_ns + tile_ns + meet_ns + slabs_ns;
-    const double path_ns = output_is_whole(p) ? 0 : thread_rate_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
-    const double unit_ns = overlapped(STEP_SHARPNESS, turn_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
-    const double work_ns = overlapped(STEP_SHARPNESS, w.waves * unit_ns, all_bytes / (device->cuda.sm_count * l2_rate));
-    const double sums_share = 0.8;
-    const double left_bytes = 2 * 4 * values * w.tiles * w.split * tsr_row_cluster(row);
-    const double sums_ns =
-        w.split > 1 ? join_ns + (1 + w.split) * 4 * values / l2_rate + left_bytes / (sums_share * memory_rate(device))
-                    : 0;
+    const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
+    const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
+                             (boxes_of(row) > 1 ? 0 : lone_ns * values);
+    const double products_ns = w.steps * wgmma_step_ns(row, p, device, with_asking(latency_ns, asking));
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns,
-           CTA_NS * w.ctas + fill_ns + stage_ns - latency_ns, work_ns, memory_ns, MEMORY_SHARPNESS,
-           store_ns + value_ns * values + slabs_ns + sums_ns);
+           CTA_NS * w.ctas + with_asking(fill_ns, asking),
+           overlapped(STEP_SHARPNESS, w.waves * unit_ns(row, p, products_ns, stored_ns), l2_ns), memory_ns,
+           MEMORY_SHARPNESS, stored_ns + value_ns * values + parts_ns(row, device, &w));
     out->bytes = all_bytes;
 }
 
