@@ -340,7 +340,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
  */
 void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double start_ns = 650, step_ns = 1430, beside_share = 0.5, one_ns = 70;
+    const double start_ns = 650, step_ns = 1430, beside_share = 0.25, one_ns = 50;
     const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
     const double values = fmin(row->bm, (double)problem->m) * fmin(row->bn, (double)problem->n);
     settle(out, tsr_launch_ns(row, device) + start_ns,

@@ -19,7 +19,7 @@
 
 enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
 
-#define CTA_NS 2.9 /* until the next CTA of a grid is started */
+#define CTA_NS 2.4 /* until the next CTA of a grid is started */
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -104,19 +104,18 @@ static double askers(const tsr_problem *p, char which, double ctas, double share
 /* A stage's way from memory where `asking` CTAs wait for the same lines. */
 static double with_asking(double latency_ns, double asking)
 {
-    const double ask_ns = 4.6;
+    const double ask_ns = 5.8;
     return latency_ns + ask_ns * asking;
 }
 
 /* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. In
  * `wgmma` pieces of 128 bytes that are whole lines come faster than that (`whole_is_less`), as the suites' shapes show;
  * in the skinny rows they do not. */
-static double step_bytes(const tsr_problem *p, double rows, double columns, int whole_is_less)
+static double step_bytes(const tsr_problem *p, double rows, double columns, double whole_share)
 {
-    const double whole_share = 0.7;
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
-    return LINE_BYTES * (rows * (whole_is_less && lines_a <= 1 ? whole_share : lines_a) +
-                         columns * (whole_is_less && lines_b <= 1 ? whole_share : lines_b));
+    return LINE_BYTES *
+           (rows * (lines_a <= 1 ? whole_share : lines_a) + columns * (lines_b <= 1 ? whole_share : lines_b));
 }
 
 static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill_ns, double work_ns, double memory_ns,
@@ -128,10 +127,10 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK    79.
-#define L2_BYTES_PER_CLOCK        46.
-#define SKINNY_L2_BYTES_PER_CLOCK 70.
-#define SKINNY_LATENCY_NS         310. /* a stage's way from memory */
+#define ENGINE_BYTES_PER_CLOCK    93.
+#define L2_BYTES_PER_CLOCK        43.
+#define SKINNY_L2_BYTES_PER_CLOCK 81.
+#define SKINNY_LATENCY_NS         340. /* a stage's way from memory */
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
 typedef struct walk {
@@ -166,19 +165,27 @@ static double boxes_of(const tsr_row *row)
 /* A step along K of a CTA; a stage takes stage_ns from memory. */
 static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
 {
-    const double group_ns = 145, line_ns = 1.7, ghz = clock_ghz(device);
+    const double group_ns = 170, line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
     const double narrow_share = 1.3, wide_share = 1.2;
     const double rate_share = row->bm > 64 ? wide_share : narrow_share;
     const double stage_bytes = stage_bytes_of(row);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
-    const double lines = step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 0) / LINE_BYTES;
+    const double lines = step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 1) / LINE_BYTES;
     const double step[4] = {group_ns, (stage_ns + line_ns * lines) / floor(ring_bytes / stage_bytes),
                             2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share),
-                            step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 1) /
+                            step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, engine_share) /
                                 (ENGINE_BYTES_PER_CLOCK * ghz)};
-    return longest_of(step);
+    const double skew = row->cluster_m > 1 ? 1.05 : 1; /* CTAs along M wait for each other's stages */
+    return skew * longest_of(step);
+}
+
+static int stays_in_l2(const tsr_problem *p)
+{
+    enum { MOST_BYTES = 48000000 };
+    const double d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    return (double)p->batch * (ELEMENT_BYTES * ((double)p->m + (double)p->n) * (double)p->k + d_bytes) < MOST_BYTES;
 }
 
 /* What the groups of a CTA take for a part of K of a tile, one after the other. They take turns: one stores what the
@@ -186,7 +193,7 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
  * SM's way to L2 takes, for each row of a tile ends within lines twice. CTAs of a cluster meet for each tile. */
 static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_ns, double stored_ns)
 {
-    const double tile_ns = 840, meet_m_ns = 1080, meet_n_ns = 360, path_value_ns = 0.091;
+    const double tile_ns = 900, meet_m_ns = 910, meet_n_ns = 340, path_value_ns = 0.092;
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
     const double path_ns =
         output_is_whole(p) ? 0
@@ -198,7 +205,7 @@ static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_
 /* Sums of parts of K go to memory and back, and the last part of each tile reads those of all. */
 static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
 {
-    const double join_ns = 1560, sums_share = 0.8;
+    const double join_ns = 1220, sums_share = 0.73;
     const double tile_bytes = 4. * row->bm * row->bn,
                  all_bytes = tile_bytes * w->tiles * w->split * tsr_row_cluster(row);
     if (w->split <= 1)
@@ -209,17 +216,19 @@ static double parts_ns(const tsr_row *row, const tsr_device *device, const walk 
 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const double floor_ns = 1480, fill_ns = 1320, latency_ns = 1140,
-                 along_n_ns = 490; /* clusters along N start later */
+    const double floor_ns = 1530, fill_ns = 1270, latency_ns = 730, along_n_ns = 530; /* clusters along N start later */
     /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
+    /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
+    const double kept_share = 0.5, other_share = 0.75;
+    const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
     const double value_ns = 0.11, lone_ns = 0.025, thread_ns = 0.15;
     const walk w = walk_of(row, p, device);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double asking =
         askers(p, 'a', w.ctas / w.split, row->cluster_n) + askers(p, 'b', w.ctas / w.split, row->cluster_m);
-    const double all_bytes =
-        (double)p->batch * ceil((double)p->k / row->bk) *
-        step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m, 1);
+    const double all_bytes = (double)p->batch * ceil((double)p->k / row->bk) *
+                             step_bytes(p, m * ceil(n / row->bn) / row->cluster_n,
+                                        n * ceil(m / row->bm) / row->cluster_m, shared_lines_share);
     const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
     const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
                              (boxes_of(row) > 1 ? 0 : lone_ns * values);
@@ -266,13 +275,13 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
     const double short_rows = fmin(short_box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
     s.stages = floor((row->smem_bytes - inbox_bytes) / (LINE_BYTES * (row->bn + short_box)));
-    s.step_bytes = p->m <= p->n ? step_bytes(p, short_rows, long_rows, 0) : step_bytes(p, long_rows, short_rows, 0);
+    s.step_bytes = p->m <= p->n ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1);
     return s;
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 110, multiply_share = 0.8, ghz = clock_ghz(device);
+    const double group_ns = 92, multiply_share = 0.8, ghz = clock_ghz(device);
     const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
                             s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
                             s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
@@ -285,7 +294,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 13, quad_ns = 62, value_ns = 0.024, meet_ns = 1010;
+    const double column_ns = 13, quad_ns = 67, value_ns = 0.021, meet_ns = 1050;
     const double leave_bytes_per_ns = 100, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
@@ -298,7 +307,7 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2900, sums_share = 1.2; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 3200, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
@@ -306,8 +315,8 @@ static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const 
 void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
                            double launch_ns, tsr_cost *out)
 {
-    const double floor_ns = 1090, start_ns = 850, begin_ns = 1780, again = 0.1, pair_ns = 57;
-    const double least_ns = launch_ns + floor_ns + (tsr_ctas_per_sm(row, &device->cuda) > 1 ? pair_ns : 0);
+    const double floor_ns = 1180, start_ns = 790, begin_ns = 2040, again = 0.22;
+    const double least_ns = launch_ns + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
     out->limiter = "launch";
@@ -324,13 +333,16 @@ void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_d
     const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
     const double short_tiles = ceil(shorter / row->bm), long_tiles = ceil(longer / (row->bn * row->cluster_n));
     const double memory_ns = input_ns(p, device, s.longer) * (1 + idle + again * (short_tiles - 1)) +
-                             input_ns(p, device, s.shorter) * (1 + again * (long_tiles - 1)) + output_ns(p, device, 0);
+                             input_ns(p, device, s.shorter) * (1 + again * fmin(1, long_tiles - 1)) +
+                             output_ns(p, device, 0);
+    /* Few clusters that cut K come to lie in some of the GPCs, and share what these get. */
+    const double few_share = 0.8, reach = s.parts >= 4 && s.ctas < 0.76 * device->cuda.sm_count ? few_share : 1;
     const int sharpness = lies_along_k(p, s.longer) ? MEMORY_SHARPNESS : PAGES_SHARPNESS;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double launches = s.left > 1 ? 2 : 1;
     settle(out, 0, launches * least_ns,
            start_ns + CTA_NS * fmin(s.ctas, s.resident) + with_asking(SKINNY_LATENCY_NS, s.asking),
-           overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns, sharpness, end_ns + sum_ns);
+           overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns / reach, sharpness, end_ns + sum_ns);
 }
 
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
