@@ -86,21 +86,21 @@ typedef struct cli_layout_list {
     cli_layout values[CLI_LIST_MAX];
 } cli_layout_list;
 
-cli_parse cli_parse_text;          /* const char *, not empty; points into argv */
-cli_parse cli_parse_int;           /* int64_t in [min, max] */
-cli_parse cli_parse_number;        /* double, finite */
-cli_parse cli_parse_choice;        /* int: index of the text among the choices in `value` */
-cli_parse cli_parse_choices;       /* unsigned: comma list of choices as bits, 1u << index */
-cli_parse cli_parse_dtype;         /* tsr_dtype, by tsr_dtype_name */
-cli_parse cli_parse_layout;        /* cli_layout: nn, nt, tn, tt */
-cli_parse cli_parse_device;        /* const char *: auto, cpu, emu, cuda:N; points into argv */
-cli_parse cli_parse_kernel;        /* const char *: name or instance of a kernel; points into argv */
-cli_parse cli_parse_kernel_or_all; /* the same, or "all" */
+cli_parse cli_parse_text;    /* const char *, not empty; points into argv */
+cli_parse cli_parse_int;     /* int64_t in [min, max] */
+cli_parse cli_parse_number;  /* double, finite */
+cli_parse cli_parse_choice;  /* int: index of the text among the choices in `value` */
+cli_parse cli_parse_choices; /* unsigned: comma list of choices as bits, 1u << index */
+cli_parse cli_parse_dtype;   /* tsr_dtype, by tsr_dtype_name */
+cli_parse cli_parse_layout;  /* cli_layout: nn, nt, tn, tt */
+cli_parse cli_parse_device;  /* const char *: auto, cpu, emu, cuda:N; points into argv */
+cli_parse cli_parse_kernel;  /* const char *: name or instance of a kernel; points into argv */
 /* Comma lists, at least one value and at most CLI_LIST_MAX; an empty item is an error. */
-cli_parse cli_parse_ints;    /* cli_int_list, each in [min, max] */
-cli_parse cli_parse_dtypes;  /* cli_dtype_list */
-cli_parse cli_parse_layouts; /* cli_layout_list */
-cli_parse cli_parse_kernels; /* cli_name_list: kernels' names or instances; or "all" or "auto" alone */
+cli_parse cli_parse_ints;           /* cli_int_list, each in [min, max] */
+cli_parse cli_parse_dtypes;         /* cli_dtype_list */
+cli_parse cli_parse_layouts;        /* cli_layout_list */
+cli_parse cli_parse_kernels;        /* cli_name_list: kernels' names or instances; or "all" or "auto" alone */
+cli_parse cli_parse_kernels_or_all; /* const char *, points into argv: the same as text, but no "auto" */
 
 /* ---- reading ------------------------------------------------------------------------------------------------------
  */

@@ -46,7 +46,7 @@ void cli_print_help(const cli_command *command)
         int length = term(option, text, sizeof text);
         if (length > width && length <= HELP_WIDEST)
             width = length;
-        has_kernels |= option->parse == cli_parse_kernel || option->parse == cli_parse_kernel_or_all ||
+        has_kernels |= option->parse == cli_parse_kernel || option->parse == cli_parse_kernels_or_all ||
                        option->parse == cli_parse_kernels;
     }
     printf("tessera %s: %s\n\nusage: ", command->name, command->summary);

@@ -174,15 +174,6 @@ int cli_parse_kernel(const cli_option *option, const char *text, void *to, cli_m
     return 1;
 }
 
-int cli_parse_kernel_or_all(const cli_option *option, const char *text, void *to, cli_message *error)
-{
-    (void)option;
-    if (strcmp(text, "all") != 0 && !check_kernel(text, " or all", error))
-        return 0;
-    *(const char **)to = text;
-    return 1;
-}
-
 /* ---- comma lists
  * ----------------------------------------------------------------------------------------------------- */
 
@@ -251,6 +242,18 @@ int cli_parse_choices(const cli_option *option, const char *text, void *to, cli_
         bits |= 1u << index;
     }
     *(unsigned *)to = bits;
+    return 1;
+}
+
+int cli_parse_kernels_or_all(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    char item[CLI_NAME_MAX];
+    const char *rest = strcmp(text, "all") == 0 ? NULL : text;
+    for (size_t count = 0; rest; count++)
+        if (!next_item(&rest, count, item, error) || !check_kernel(item, " or all", error))
+            return 0;
+    *(const char **)to = text;
     return 1;
 }
 

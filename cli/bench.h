@@ -22,7 +22,7 @@ typedef struct cli_bench_settings {
     int format;     /* lab_format, or one of the two below; -1: not chosen */
     int compute;    /* of the choices "default|tf32" */
     int instances, graph, batch_invariant;
-    int64_t rounds, threads, random, seed;
+    int64_t rounds, threads, random, seed, batch;
 } cli_bench_settings;
 
 /* The command at work. */

@@ -74,7 +74,7 @@ static lab_bench *bench_of(comparing *c, const lab_record *old)
 static int same_cell(const lab_record *a, const lab_record *b)
 {
     return strcmp(a->device, b->device) == 0 && strcmp(a->dtype, b->dtype) == 0 && strcmp(a->layout, b->layout) == 0 &&
-           a->m == b->m && a->n == b->n && a->k == b->k;
+           a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch;
 }
 
 static const lab_rival *rival_of(const lab_cell *cell, const lab_record *old)
@@ -149,7 +149,7 @@ static int measure_line(comparing *c, size_t line)
     lab_bench *bench = bench_of(c, old);
     lab_cell cell;
     memset(&cell, 0, sizeof cell);
-    cell.shape = (lab_shape){old->m, old->n, old->k};
+    cell.shape = (lab_shape){old->m, old->n, old->k, old->batch};
     cell.trans_a = trans_of(old->layout[0]);
     cell.trans_b = cell.trans_a >= 0 ? trans_of(old->layout[1]) : -1;
     if (!dtype_of(old->dtype, &cell.dtype, &cell.compute) || cell.trans_b < 0)
@@ -168,7 +168,7 @@ static void print_table(const comparing *c)
 {
     char old_time[32], new_time[32];
     cli_table table;
-    cli_table_begin(&table, "llrrrrl", "kernel", "type", "M N K", "before", "now", "now/before [95%]", "verdict");
+    cli_table_begin(&table, "llrrrrl", "kernel", "type", "M x N x K", "before", "now", "now/before [95%]", "verdict");
     for (size_t i = 0; i < c->old.count; i++) {
         const lab_record *old = &c->old.items[i];
         const line_outcome *o = &c->outcomes[i];
@@ -176,9 +176,10 @@ static void print_table(const comparing *c)
             continue;
         const lab_interval *speed = &o->comparison.speed;
         const int compared = o->reason[0] == '\0';
+        char shape[80];
+        lab_shape_text((lab_shape){old->m, old->n, old->k, old->batch}, shape, sizeof shape);
         cli_table_row(
-            &table, old->kernel, CLI_CELL("%s %s", old->dtype, old->layout),
-            CLI_CELL("%" PRId64 " %" PRId64 " %" PRId64, old->m, old->n, old->k),
+            &table, old->kernel, CLI_CELL("%s %s", old->dtype, old->layout), shape,
             cli_time_text(old_time, old->time_us * 1e3), compared ? cli_time_text(new_time, o->now.time_us * 1e3) : "-",
             compared ? CLI_CELL("%.3f [%.3f, %.3f]", speed->mid, speed->lo, speed->hi) : "-",
             compared ? CLI_CELL("%s%s%s", lab_verdict_text(o->comparison.verdict),

@@ -79,11 +79,7 @@ static void put_sizes(const lab_ladder *l, FILE *to)
 {
     char text[64];
     for (size_t s = 0; s < l->size_count; s++) {
-        const lab_shape shape = l->sizes[s];
-        if (shape.m == shape.n && shape.n == shape.k)
-            snprintf(text, sizeof text, "%" PRId64, shape.m);
-        else
-            snprintf(text, sizeof text, "%" PRId64 "x%" PRId64 "x%" PRId64, shape.m, shape.n, shape.k);
+        lab_shape_text(l->sizes[s], text, sizeof text);
         fprintf(to, " %*s", CELL_WIDTH - 1, text);
     }
 }

@@ -37,11 +37,6 @@ typedef struct session {
     size_t record_count;
 } session;
 
-static double products(lab_shape shape)
-{
-    return (double)shape.m * (double)shape.n * (double)shape.k;
-}
-
 /* ---- how long it will take ---- */
 
 static rate *find_rate(session *s, const lab_bench *bench, const lab_entry *entry, tsr_dtype dtype)
@@ -57,14 +52,14 @@ static rate *find_rate(session *s, const lab_bench *bench, const lab_entry *entr
 static void remember_rate(session *s, const lab_bench *bench, const lab_cell *cell, const lab_entry *entry)
 {
     rate *r = find_rate(s, bench, entry, cell->dtype);
-    if (entry->timing.rounds == 0 || products(cell->shape) == 0.0 || entry->kernel == NULL)
+    if (entry->timing.rounds == 0 || lab_shape_products(cell->shape) == 0.0 || entry->kernel == NULL)
         return;
     if (r == NULL && s->rate_count < RATES_MAX) {
         r = &s->rates[s->rate_count++];
         *r = (rate){entry->kernel, bench, cell->dtype, 0.0};
     }
     if (r != NULL)
-        r->ns = entry->timing.round_ns[0] / products(cell->shape);
+        r->ns = entry->timing.round_ns[0] / lab_shape_products(cell->shape);
 }
 
 /* Leaves out what nobody asked for by name and nobody would wait for. */
@@ -75,7 +70,7 @@ static void leave_out_slow(session *s, const lab_bench *bench, const lab_cell *c
     for (size_t i = 0; i < cell->entry_count; i++) {
         lab_entry *entry = &cell->entries[i];
         const rate *r = find_rate(s, bench, entry, cell->dtype);
-        double expected_ns = r != NULL ? r->ns * products(cell->shape) : 0.0;
+        double expected_ns = r != NULL ? r->ns * lab_shape_products(cell->shape) : 0.0;
         if (!bench->device.is_cuda && strcmp(entry->kernel, "cpu-sequential") == 0)
             expected_ns = baseline->ns;
         if (expected_ns > too_long_s * 1e9)
@@ -241,7 +236,7 @@ static int bench_calls(session *s)
                  call->lda, call->ldb, call->ldc, call->alpha, call->beta, call->batch);
         note(s, text);
         replayed_ns += call->total_ns;
-        code = bench_problem(s, call->dtype, layout, (lab_shape){call->m, call->n, call->k}, call);
+        code = bench_problem(s, call->dtype, layout, (lab_shape){call->m, call->n, call->k, call->batch}, call);
     }
     if (replayed_ns < logged_ns) {
         snprintf(text, sizeof text, "left out: %zu kinds of call with %.1f%% of the logged time",
@@ -341,9 +336,22 @@ static int bench_to_file(session *s, const char *path)
 
 static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
 {
-    if (set->sizes != NULL || set->shapes != NULL || set->random != 0)
-        return cli_usage_error(self, "--replay brings its own problems: without --sizes, --shapes and --random");
+    if (set->sizes != NULL || set->shapes != NULL || set->random != 0 || set->batch > 1)
+        return cli_usage_error(self,
+                               "--replay brings its own problems: without --sizes, --shapes, --random and --batch");
     return lab_calls_read(set->replay, out) == TSR_OK ? CLI_CONTINUE : cli_failure(self, "%s", tsr_last_error());
+}
+
+/* Gives shapes that have no batch that of --batch. */
+static int set_batch(const cli_command *self, const cli_bench_settings *set, lab_shapes *shapes)
+{
+    for (size_t i = 0; i < shapes->count; i++) {
+        if (shapes->items[i].batch == 1)
+            shapes->items[i].batch = set->batch;
+        if (lab_shape_check("--batch", shapes->items[i]) != TSR_OK)
+            return cli_usage_error(self, "%s", tsr_last_error());
+    }
+    return CLI_CONTINUE;
 }
 
 static int read_shapes(const cli_command *self, const cli_bench_settings *set, lab_shapes *out)
@@ -376,6 +384,8 @@ static int open_and_run(session *s)
     const cli_bench_settings *set = s->common.set;
     int code =
         set->replay != NULL ? read_calls(s->common.self, set, &s->calls) : read_shapes(s->common.self, set, &s->shapes);
+    if (code == CLI_CONTINUE)
+        code = set_batch(s->common.self, set, &s->shapes);
     if (code == CLI_CONTINUE)
         code = cli_bench_open(&s->common, peers_for(set), &s->devices);
     if (code == CLI_CONTINUE)

@@ -79,8 +79,10 @@ static double put_panel(const panel *p, double y, FILE *to)
     const lab_shape shape = p->ladder->sizes[p->size];
     const double bottom = y + HEAD + (double)p->rungs * STEP;
     char text[300], rate[32];
-    snprintf(text, sizeof text, "%" PRId64 " x %" PRId64 " x %" PRId64 ", %s %s", shape.m, shape.n, shape.k,
-             p->ladder->dtype, p->ladder->layout);
+    const int used = snprintf(text, sizeof text, "%" PRId64 " x %" PRId64 " x %" PRId64 ", %s %s", shape.m, shape.n,
+                              shape.k, p->ladder->dtype, p->ladder->layout);
+    if (shape.batch > 1)
+        snprintf(text + used, sizeof text - (size_t)used, ", batch of %" PRId64, shape.batch);
     svg_text(to, LEFT, y + 18, "start", "title", text);
     svg_text(to, LEFT, y + 35, "start", "soft", p->device);
     if (isfinite(peak)) {

@@ -25,9 +25,17 @@ static const cli_option options[] = {
      AT(sizes)},
     {.name = "--shapes",
      .value = "FILE",
-     .help = "problems from a file with \"M N K\" lines and # comments",
+     .help = "problems from a file with \"M N K\" or \"M N K BATCH\" lines and # comments",
      .parse = cli_parse_text,
      AT(shapes)},
+    {.name = "--batch",
+     .value = "N",
+     .help = "N problems of each size in one call, one after the other in memory, where the file does not say (default "
+             "1)",
+     .parse = cli_parse_int,
+     AT(batch),
+     .min = 1,
+     .max = INT32_MAX},
     {.name = "--random",
      .value = "N",
      .help = "N problems, M, N and K log-uniform in 1..16384, two of three in multiples of 8",
@@ -144,7 +152,7 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_failure(self, "no memory");
     set->device = "auto";
     set->rounds = 30;
-    set->seed = 1;
+    set->seed = set->batch = 1;
     set->format = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE) {

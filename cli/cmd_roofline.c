@@ -90,12 +90,19 @@ static int is_asked(const cli_name_list *list, const char *name)
     return list->count == 0;
 }
 
-/* Names of kernels, or of instances where those were asked for; the count. */
-static size_t choose(const session *s, const char *names[CLI_ROOF_POINTS])
+/* Names of kernels, or of instances where those were asked for; the count. The caller frees the list; NULL: no memory.
+ */
+static const char **choose(const session *s, size_t *out)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
     const cli_name_list *asked = &s->set->kernels;
-    size_t count = 0;
+    size_t room = 1, count = 0;
+    while (tsr_kernel(room - 1, &info) == TSR_OK)
+        room++;
+    const char **names = malloc(room * sizeof *names);
+    *out = 0;
+    if (!names)
+        return NULL;
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++) {
         const int by_name = is_asked(asked, info.name);
         const char *name = by_name ? info.name : info.instance;
@@ -104,10 +111,11 @@ static size_t choose(const session *s, const char *names[CLI_ROOF_POINTS])
         int is_there = 0;
         for (size_t j = 0; j < count; j++)
             is_there |= strcmp(names[j], name) == 0;
-        if (!is_there && count < CLI_ROOF_POINTS)
+        if (!is_there)
             names[count++] = name;
     }
-    return count;
+    *out = count;
+    return names;
 }
 
 static tsr_gemm_desc desc_of(const session *s, const char *kernel, int64_t size)
@@ -224,16 +232,11 @@ static int add_point(session *s, const char *kernel, int64_t size)
     return 1;
 }
 
-static int add_points(session *s)
+static int add_points(session *s, const char *const *names, size_t kernels)
 {
-    const char *names[CLI_ROOF_POINTS];
-    const size_t kernels = choose(s, names);
     int failed = 0;
-    if (kernels == 0)
-        return cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
-                           tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "");
     for (size_t i = 0; i < s->set->sizes.count; i++)
-        for (size_t k = 0; k < kernels && s->roof.count < CLI_ROOF_POINTS; k++) {
+        for (size_t k = 0; k < kernels; k++) {
             char why[160] = "";
             if (runs_there(s, names[k], s->set->sizes.values[i], why, sizeof why)) {
                 failed += !add_point(s, names[k], s->set->sizes.values[i]);
@@ -259,6 +262,19 @@ static int show(const session *s)
     return cli_out_close(s->self, &out, whole ? CLI_OK : cli_failure(s->self, "out of memory"));
 }
 
+static int add_chosen_points(session *s)
+{
+    size_t kernels;
+    const char **names = choose(s, &kernels);
+    s->roof.points = names ? calloc(kernels * s->set->sizes.count + 1, sizeof *s->roof.points) : NULL;
+    const int code = !s->roof.points ? cli_failure(s->self, "out of memory")
+                     : kernels == 0  ? cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
+                                                   tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "")
+                                     : add_points(s, names, kernels);
+    free(names);
+    return code;
+}
+
 static int count_and_show(session *s, const lab_gpu_here *here)
 {
     const settings *set = s->set;
@@ -267,8 +283,7 @@ static int count_and_show(session *s, const lab_gpu_here *here)
     if (set->from && s->records.count == 0)
         return cli_failure(s->self, "%s: holds no results", set->from);
     s->has_bench = !set->from && s->roof.gpu == &here->spec && lab_bench_open("cuda:0", 0, &s->bench) == TSR_OK;
-    s->roof.points = calloc(CLI_ROOF_POINTS, sizeof *s->roof.points);
-    int code = s->roof.points ? add_points(s) : cli_failure(s->self, "out of memory");
+    int code = add_chosen_points(s);
     if (code == CLI_CONTINUE)
         code = show(s);
     if (s->has_bench)

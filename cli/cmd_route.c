@@ -7,9 +7,10 @@
 #include "cli/output.h"
 #include "cli/route_list.h"
 #include "lab/paper.h"
+#include "lab/shapes.h"
 
 typedef struct settings {
-    int64_t m, n, k;
+    int64_t m, n, k, batch;
     tsr_dtype dtype;
     cli_layout layout;
     const char *device;
@@ -38,6 +39,13 @@ static const cli_option options[] = {
      .help = "t: A, or B, is stored transposed (default nn)",
      .parse = cli_parse_layout,
      AT(layout)},
+    {.name = "--batch",
+     .value = "N",
+     .help = "so many problems, one after the other in memory (default 1)",
+     .parse = cli_parse_int,
+     AT(batch),
+     .min = 1,
+     .max = INT32_MAX},
     {.name = "--device",
      .value = "D",
      .help = "auto, cpu, cuda:N or emu, or one that need not be here: h200, h100, a100, a40, rtx3090 (default auto)",
@@ -71,6 +79,7 @@ static tsr_gemm_desc describe(const settings *set)
     desc.b.trans = set->layout.b;
     desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = set->memory ? TSR_DEVICE : TSR_HOST;
     desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = (uint32_t)set->align_bytes;
+    lab_shape_set_batch(set->batch, &desc);
     return desc;
 }
 
@@ -92,6 +101,7 @@ static void print_json(const settings *set, const cli_route_list *list)
         cli_json_int(&json, "m", set->m);
         cli_json_int(&json, "n", set->n);
         cli_json_int(&json, "k", set->k);
+        cli_json_int(&json, "batch", set->batch);
         cli_json_bool(&json, "chosen", candidate->chosen);
         cli_json_bool(&json, "applicable", candidate->applicable);
         cli_json_text(&json, "reason", candidate->reason[0] ? candidate->reason : NULL);
@@ -110,8 +120,11 @@ static void print_json(const settings *set, const cli_route_list *list)
 
 static int print_table(const settings *set, const cli_route_list *list)
 {
-    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s %s on %s, operands in %s memory\n", set->m, set->n, set->k,
-           tsr_dtype_name(set->dtype), layout_name(set->layout), set->device, set->memory ? "device" : "host");
+    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s %s", set->m, set->n, set->k, tsr_dtype_name(set->dtype),
+           layout_name(set->layout));
+    if (set->batch > 1)
+        printf(", %" PRId64 " of them,", set->batch);
+    printf(" on %s, operands in %s memory\n", set->device, set->memory ? "device" : "host");
     cli_table good, bad;
     cli_table_begin(&good, "llrrll", "applicable", "device", "expected", "traffic", "limited by", "");
     cli_table_begin(&bad, "ll", "rejected", "reason");
@@ -173,7 +186,7 @@ static int route_on_paper(const cli_command *self, const settings *set)
 static int run(const cli_command *self, int argc, char **argv)
 {
     enum { ALLOCATED_ALIGN_BYTES = 256 };
-    settings set = {.dtype = TSR_F32, .device = "auto", .memory = -1};
+    settings set = {.batch = 1, .dtype = TSR_F32, .device = "auto", .memory = -1};
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;

@@ -15,7 +15,7 @@
 #include "lab/verify.h"
 
 typedef struct settings {
-    const char *kernel, *device;
+    const char *kernels, *device;
     int quick, full, small, format;
     int64_t seed, every;
 } settings;
@@ -24,9 +24,9 @@ typedef struct settings {
 static const cli_option options[] = {
     {.name = "--kernel",
      .value = "NAME|all",
-     .help = "a kernel, or one instance of it (default all)",
-     .parse = cli_parse_kernel_or_all,
-     AT(kernel)},
+     .help = "kernels, or instances of them, with commas between (default all)",
+     .parse = cli_parse_kernels_or_all,
+     AT(kernels)},
     {.name = "--device",
      .value = "D",
      .help = "cpu, cuda:N or emu; auto runs CPU kernels on the CPU and CUDA kernels on the first GPU, or in the "
@@ -336,9 +336,38 @@ static size_t choose_devices(const cli_command *self, const char *asked, const c
     return 1;
 }
 
+/* The kernels of each device: a name of the list need only be some device's. TSR_INVALID_ARGUMENT if one is nobody's.
+ */
+static tsr_status select_kernels(const char *names, const char *const *devices, size_t count, lab_kernel_list *out)
+{
+    char *theirs[2] = {calloc(strlen(names) + 2, 1), calloc(strlen(names) + 2, 1)};
+    tsr_status status = theirs[0] && theirs[1] ? TSR_OK : TSR_OUT_OF_MEMORY;
+    for (const char *word = names; status == TSR_OK && word != NULL;) {
+        char name[CLI_NAME_MAX];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ","), word);
+        status = TSR_INVALID_ARGUMENT;
+        for (size_t i = 0; i < count; i++) {
+            lab_kernel_list found;
+            if (lab_kernels_select(name, devices[i], &found) != TSR_OK)
+                continue;
+            lab_kernels_free(&found);
+            strcat(strcat(theirs[i], theirs[i][0] ? "," : ""), name);
+            status = TSR_OK;
+        }
+        word = strchr(word, ',');
+        word = word ? word + 1 : NULL;
+    }
+    for (size_t i = 0; i < count && status == TSR_OK; i++)
+        if (theirs[i][0])
+            status = lab_kernels_select(theirs[i], devices[i], &out[i]);
+    free(theirs[0]);
+    free(theirs[1]);
+    return status;
+}
+
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.kernel = "all", .device = "auto", .seed = 1};
+    settings set = {.kernels = "all", .device = "auto", .seed = 1};
     int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
@@ -346,12 +375,11 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_usage_error(self, "--quick and --full exclude each other");
     const char *devices[2];
     lab_kernel_list kernels[2] = {{NULL, 0}, {NULL, 0}};
-    size_t count = choose_devices(self, set.device, devices), found = 0;
-    for (size_t i = 0; i < count; i++)
-        found += lab_kernels_select(set.kernel, devices[i], &kernels[i]) == TSR_OK;
+    const size_t count = choose_devices(self, set.device, devices);
+    const tsr_status status = select_kernels(set.kernels, devices, count, kernels);
     session s = {.self = self, .set = &set, .name_width = (int)strlen("kernel")};
-    if (found == 0) {
-        code = cli_failure(self, "%s", tsr_last_error());
+    if (status != TSR_OK) {
+        code = cli_failure(self, "%s", status == TSR_OUT_OF_MEMORY ? "out of memory" : tsr_last_error());
     } else {
         s.stop = cli_interrupt_catch();
         s.progress = cli_progress_begin();

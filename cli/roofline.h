@@ -6,8 +6,6 @@
 
 #include "lab/roofpoint.h"
 
-enum { CLI_ROOF_POINTS = 128 };
-
 /* A kernel at a size. */
 typedef struct cli_roof_point {
     lab_roofpoint at;

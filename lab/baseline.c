@@ -9,15 +9,11 @@
 #define CHEAP_PRODUCTS 0x1p27 /* 512^3: some tenths of a second */
 #define ROUNDS         5
 
-static double products(lab_shape shape)
-{
-    return (double)shape.m * (double)shape.n * (double)shape.k;
-}
-
-/* Halves the largest side until the problem is cheap. */
+/* One problem of the batch; halves its largest side until it is cheap. */
 static lab_shape shrink(lab_shape shape)
 {
-    while (products(shape) > CHEAP_PRODUCTS) {
+    shape.batch = 1;
+    while (lab_shape_products(shape) > CHEAP_PRODUCTS) {
         int64_t *largest = &shape.m;
         if (shape.n > *largest)
             largest = &shape.n;
@@ -64,7 +60,7 @@ static double measure(sequential *s)
 lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab_shape shape)
 {
     const lab_shape small = shrink(shape);
-    lab_baseline baseline = {(double)NAN, products(small) < products(shape)};
+    lab_baseline baseline = {(double)NAN, lab_shape_products(small) < lab_shape_products(shape)};
     sequential s;
     if (tsr_context_create("cpu", NULL, &s.context) != TSR_OK)
         return baseline;
@@ -74,7 +70,7 @@ lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab
     s.desc.kernel = "cpu-sequential";
     baseline.ns = measure(&s);
     if (baseline.scaled)
-        baseline.ns *= products(shape) / products(small);
+        baseline.ns *= lab_shape_products(shape) / lab_shape_products(small);
     tsr_context_destroy(s.context);
     return baseline;
 }

@@ -162,6 +162,7 @@ tsr_gemm_desc lab_cell_desc(const lab_bench *bench, const lab_cell *cell)
     desc.compute = cell->compute;
     desc.a.trans = cell->trans_a ? TSR_T : TSR_N;
     desc.b.trans = cell->trans_b ? TSR_T : TSR_N;
+    lab_shape_set_batch(cell->shape.batch, &desc);
     if (cell->call) {
         desc.a.ld = cell->call->lda;
         desc.b.ld = cell->call->ldb;

@@ -43,6 +43,7 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     record.m = cell->shape.m;
     record.n = cell->shape.n;
     record.k = cell->shape.k;
+    record.batch = desc.batch_count;
 
     const double ns = lab_median(timing->round_ns, timing->rounds);
     const lab_roofline roofline = lab_roofline_of(&bench->device, &desc, 0);

@@ -30,12 +30,13 @@ static int find_kernel(const char *instance, tsr_kernel_info *info)
 static size_t size_of(lab_ladder *l, const lab_record *record)
 {
     for (size_t i = 0; i < l->size_count; i++)
-        if (l->sizes[i].m == record->m && l->sizes[i].n == record->n && l->sizes[i].k == record->k)
+        if (l->sizes[i].m == record->m && l->sizes[i].n == record->n && l->sizes[i].k == record->k &&
+            l->sizes[i].batch == record->batch)
             return i;
     if (l->size_count == LAB_LADDER_SIZES)
         return LAB_LADDER_SIZES;
     l->sequential_us[l->size_count] = (double)NAN;
-    l->sizes[l->size_count] = (lab_shape){record->m, record->n, record->k};
+    l->sizes[l->size_count] = (lab_shape){record->m, record->n, record->k, record->batch};
     return l->size_count++;
 }
 

@@ -18,6 +18,7 @@ const lab_field lab_fields[LAB_FIELD_COUNT] = {
     FIELD(WHOLE, m),
     FIELD(WHOLE, n),
     FIELD(WHOLE, k),
+    FIELD(WHOLE, batch),
     FIELD(NUMBER, time_us),
     FIELD(NUMBER, time_us_min),
     FIELD(NUMBER, spread),

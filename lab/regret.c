@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "lab/paper.h"
+#include "lab/shapes.h"
 
 #define ALLOCATED_ALIGN_BYTES 256
 
@@ -21,7 +22,7 @@ const lab_gpu_spec *lab_regret_gpu(const lab_record *record)
 
 static int is_same_problem(const lab_record *x, const lab_record *y)
 {
-    return x->m == y->m && x->n == y->n && x->k == y->k && strcmp(x->dtype, y->dtype) == 0 &&
+    return x->m == y->m && x->n == y->n && x->k == y->k && x->batch == y->batch && strcmp(x->dtype, y->dtype) == 0 &&
            strcmp(x->layout, y->layout) == 0 && strcmp(x->device, y->device) == 0;
 }
 
@@ -43,6 +44,7 @@ static tsr_status describe(const lab_record *record, tsr_gemm_desc *out)
         operands[i]->memory = TSR_DEVICE;
         operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
     }
+    lab_shape_set_batch(record->batch, out);
     out->a.trans = record->layout[0] == 't' ? TSR_T : TSR_N;
     out->b.trans = record->layout[1] == 't' ? TSR_T : TSR_N;
     return TSR_OK;

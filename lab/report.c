@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "lab/record_fields.h"
+#include "lab/shapes.h"
 
 lab_record lab_record_make(void)
 {
     const double nan = (double)NAN;
     lab_record record;
     memset(&record, 0, sizeof record);
+    record.batch = 1;
     record.time_us = record.time_us_min = record.spread = nan;
     record.gflops = record.gbps = record.peak_pct = nan;
     record.peer_time_us = record.peer_best_time_us = nan;
@@ -58,10 +60,7 @@ static void cell_dtype(const lab_record *r, char out[CELL_BYTES])
 
 static void cell_shape(const lab_record *r, char out[CELL_BYTES])
 {
-    if (r->m == r->n && r->n == r->k)
-        snprintf(out, CELL_BYTES, "%" PRId64, r->m);
-    else
-        snprintf(out, CELL_BYTES, "%" PRId64 "x%" PRId64 "x%" PRId64, r->m, r->n, r->k);
+    lab_shape_text((lab_shape){r->m, r->n, r->k, r->batch}, out, CELL_BYTES);
 }
 
 static void cell_time(const lab_record *r, char out[CELL_BYTES])

@@ -1,5 +1,6 @@
 #include "lab/shapes.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,38 @@
 #include "lab/random.h"
 
 #define ELEMENT_BYTES_MAX 8
+
+double lab_shape_products(lab_shape shape)
+{
+    return (double)shape.m * (double)shape.n * (double)shape.k * (double)(shape.batch > 1 ? shape.batch : 1);
+}
+
+void lab_shape_text(lab_shape shape, char *out, size_t out_bytes)
+{
+    char times[24] = "";
+    if (shape.batch > 1)
+        snprintf(times, sizeof times, " x%" PRId64, shape.batch);
+    if (shape.m == shape.n && shape.n == shape.k)
+        snprintf(out, out_bytes, "%" PRId64 "%s", shape.m, times);
+    else
+        snprintf(out, out_bytes, "%" PRId64 "x%" PRId64 "x%" PRId64 "%s", shape.m, shape.n, shape.k, times);
+}
+
+/* Elements of a matrix; sizes that overflow are refused by the library, whatever comes out here. */
+static int64_t elements(int64_t rows, int64_t columns)
+{
+    return (int64_t)((uint64_t)rows * (uint64_t)columns);
+}
+
+void lab_shape_set_batch(int64_t batch, tsr_gemm_desc *desc)
+{
+    if (batch <= 1)
+        return;
+    desc->batch_count = batch;
+    desc->a.batch_stride = elements(desc->m, desc->k);
+    desc->b.batch_stride = elements(desc->k, desc->n);
+    desc->c.batch_stride = desc->d.batch_stride = elements(desc->m, desc->n);
+}
 
 /* Where a number is being read: the text from `at` to `end`, and how messages name the place. */
 typedef struct text_cursor {
@@ -64,17 +97,30 @@ static tsr_status read_number(text_cursor *cursor, const char *what, int64_t *ou
     return TSR_OK;
 }
 
-static int bytes_fit(int64_t rows, int64_t columns)
+static int bytes_fit(int64_t rows, int64_t columns, int64_t batch)
 {
-    long long elements, bytes;
-    return tsr_mul_size(rows, columns, &elements) && tsr_mul_size(elements, ELEMENT_BYTES_MAX, &bytes);
+    long long elements, all, bytes;
+    return tsr_mul_size(rows, columns, &elements) && tsr_mul_size(elements, batch, &all) &&
+           tsr_mul_size(all, ELEMENT_BYTES_MAX, &bytes);
+}
+
+tsr_status lab_shape_check(const char *place, lab_shape shape)
+{
+    const int64_t batch = shape.batch;
+    if (batch < 1)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: BATCH = 0: must be at least 1", place);
+    if (!bytes_fit(shape.m, shape.k, batch) || !bytes_fit(shape.k, shape.n, batch) ||
+        !bytes_fit(shape.m, shape.n, batch))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: %lld %lld %lld: the bytes of an operand do not fit 63 bits", place,
+                        (long long)shape.m, (long long)shape.n, (long long)shape.k);
+    return TSR_OK;
 }
 
 static tsr_status add_shape(const char *place, lab_shape shape, lab_shapes *out)
 {
-    if (!bytes_fit(shape.m, shape.k) || !bytes_fit(shape.k, shape.n) || !bytes_fit(shape.m, shape.n))
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: %lld %lld %lld: the bytes of an operand do not fit 63 bits", place,
-                        (long long)shape.m, (long long)shape.n, (long long)shape.k);
+    const tsr_status status = lab_shape_check(place, shape);
+    if (status != TSR_OK)
+        return status;
     if (out->count == LAB_SHAPES_MAX)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s: more than %d shapes", place, LAB_SHAPES_MAX);
     if ((out->count & (out->count - 1)) == 0) { /* full: capacities are powers of two */
@@ -90,27 +136,28 @@ static tsr_status add_shape(const char *place, lab_shape shape, lab_shapes *out)
 /* One line without its newline. */
 static tsr_status parse_line(text_cursor *cursor, lab_shapes *out)
 {
-    static const char *const names[3] = {"M", "N", "K"};
-    int64_t sizes[3];
+    static const char *const names[4] = {"M", "N", "K", "BATCH"};
+    int64_t sizes[4] = {0, 0, 0, 1};
     const char *comment = memchr(cursor->at, '#', (size_t)(cursor->end - cursor->at));
     if (comment != NULL)
         cursor->end = comment;
     skip_blanks(cursor);
     if (cursor->at == cursor->end)
         return TSR_OK;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 || (i == 3 && cursor->at < cursor->end); i++) {
         tsr_status status = read_number(cursor, names[i], &sizes[i]);
         if (status != TSR_OK)
             return status;
         const char *after = cursor->at;
         skip_blanks(cursor);
-        if (cursor->at < cursor->end && (cursor->at == after || i == 2)) {
+        if (cursor->at < cursor->end && (cursor->at == after || i == 3)) {
             char word[24];
-            return tsr_fail(TSR_INVALID_ARGUMENT, "%s: \"%s\" after %s: a line holds three whole numbers, M N K",
-                            cursor->place, word_at(cursor, word), names[i]);
+            return tsr_fail(TSR_INVALID_ARGUMENT,
+                            "%s: \"%s\" after %s: a line holds whole numbers, M N K or M N K BATCH", cursor->place,
+                            word_at(cursor, word), names[i]);
         }
     }
-    lab_shape shape = {sizes[0], sizes[1], sizes[2]};
+    const lab_shape shape = {sizes[0], sizes[1], sizes[2], sizes[3]};
     return add_shape(cursor->place, shape, out);
 }
 
@@ -135,7 +182,8 @@ tsr_status lab_shapes_parse(const char *file_name, const char *text, size_t byte
         text = newline + 1;
     }
     if (out->count == 0)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%s: holds no shape; a line is three whole numbers, M N K", file_name);
+        return tsr_fail(TSR_INVALID_ARGUMENT,
+                        "%s: holds no shape; a line is three whole numbers, M N K, or four, M N K BATCH", file_name);
     return TSR_OK;
 }
 
@@ -159,7 +207,7 @@ static tsr_status parse_squares(text_cursor *cursor, lab_shapes *out)
         tsr_status status = read_number(cursor, "size", &size);
         if (status != TSR_OK)
             return status;
-        lab_shape shape = {size, size, size};
+        const lab_shape shape = {size, size, size, 1};
         status = add_shape(cursor->place, shape, out);
         if (status != TSR_OK || cursor->at == cursor->end)
             return status;
@@ -196,7 +244,7 @@ tsr_status lab_shapes_random(const char *option, int64_t count, uint64_t seed, l
     lab_random random = lab_random_make(seed, 0);
     memset(out, 0, sizeof *out);
     for (int64_t i = 0; i < count; i++) {
-        lab_shape shape;
+        lab_shape shape = {.batch = 1};
         shape.m = random_size(&random, i % 3 == 2);
         shape.n = random_size(&random, i % 3 == 2);
         shape.k = random_size(&random, i % 3 == 2);

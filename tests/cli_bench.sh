@@ -11,14 +11,14 @@ prints '^cpu: .* threads?; operands '
 # Exactly these fields, in this order, one object a line.
 expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --format json
 succeeds [ "$(wc -l <out)" = 4 ]
-fields="kernel device dtype layout m n k time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
+fields="kernel device dtype layout m n k batch time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
 fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date"
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":\n' | wc -c)" = "$(echo $fields | tr -d ' \n' | wc -c)" ]
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":' | tr '\n' ' ')" = "$fields " ]
-prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "time_us": [0-9]'
+prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "batch": 1, "time_us": [0-9]'
 
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format csv
-prints '^kernel,device,dtype,layout,m,n,k,time_us,.*,date,speedup,speedup_scaled,note$'
+prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,note$'
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format md
 prints '^\|---\|---\|---:'
 prints '^\| cpu_tiled_f32 \| f32 nn \| 16 \|'
@@ -112,10 +112,25 @@ regret_below 21-choice 37 1.04 1.16
 regret_below 22-regret 36 1.03 1.25
 # The worst, 1.726, is a time of 1424x240x2600 with K whole; the row cuts it now.
 regret_below 22-regret-2 36 1.055 1.73
-regret_below 21-suites 18 1.02 1.16
+regret_below 21-suites 17 1.02 1.16
+regret_below 22-fp32 11 1.02 1.06
+regret_below 22-regret-f32 28 1.09 1.71
+regret_below 22-batches 42 1.10 1.80
 expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
 prints '^no problem on a known GPU has two rows measured$'
 expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --random 3 --sizes 16
+
+# Batches: from the command line, from a file, in an old result.
+printf '8 8 8\n16 8 4 5\n' >batch.txt
+expect 0 "" $bench --shapes batch.txt --batch 3 --kernel cpu-tiled --rounds 3 --format json --out batch.json
+succeeds [ "$(grep -o '"m": [0-9]*, "n": [0-9]*, "k": [0-9]*, "batch": [0-9]*' batch.json | tr -dc '0-9 \n' | tr -s ' ')" = \
+    "$(printf ' 8 8 8 3\n 16 8 4 5')" ]
+"$tessera" bench --compare batch.json >out 2>err # faster or slower, as it comes
+prints '^cpu_tiled_f32 +f32 nn +8 x3 '
+prints '^cpu_tiled_f32 +f32 nn +16x8x4 x5 '
+expect 2 "tessera bench: --batch: 100000000 100000000 100000000: the bytes of an operand do not fit 63 bits" \
+    $bench --sizes 100000000 --batch 2147483647
+rm batch.txt batch.json
 expect 2 "*" $bench --random 0
 
 # Problems from a file; empty ones too.

@@ -50,7 +50,7 @@ prints '^tiled_f32_t16 +runs on GPUs'
 fits_terminal
 expect 0 "" "$tessera" route 512 256 128 --device cpu --dtype f64 --layout tt --format json
 is_json kernel device dtype layout m n k chosen applicable reason cost_ns bytes limiter
-prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "cpu", "dtype": "f64", "layout": "tt", "m": 512, "n": 256, "k": 128, "chosen": true'
+prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "cpu", "dtype": "f64", "layout": "tt", "m": 512, "n": 256, "k": 128, "batch": 1, "chosen": true'
 checks=$((checks + 1))
 [ "$(grep -c '"chosen": true' out)" = 1 ] || fail "not one kernel is chosen"
 # A GPU that need not be here: operands in its memory, aligned as allocators align them.

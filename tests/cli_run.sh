@@ -101,4 +101,12 @@ expect 0 "" run -o D.npy --device cpu -- --a.npy B.npy
 succeeds "$npy_tool" product A.npy B.npy D.npy
 expect 2 "tessera run: unknown option --a.npy" run -o D.npy --a.npy B.npy
 
+# verify takes kernels of several kinds of devices; each runs where it can.
+expect 0 "" "$tessera" verify --kernel naive,cpu_sequential_f32,naive_f32 --small --every 40
+prints '^cpu_sequential_f32 +cpu '
+prints '^naive_f32 +(emu|cuda:0) '
+prints '^3 of 3 kernels passed'
+expect 1 "tessera verify: kernel \"naive\": does not run on this device; this device has: cpu-sequential, cpu-tiled" \
+    "$tessera" verify --kernel cpu-tiled,naive --device cpu
+
 finish

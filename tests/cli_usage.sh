@@ -91,6 +91,9 @@ expect 2 "tessera verify: --quick and --full exclude each other" "$tessera" veri
 expect 2 "tessera verify: --seed needs a whole number of at least 0, not '-5'" "$tessera" verify --seed=-5
 expect 2 "tessera verify: --kernel needs the name of a kernel or all, not 'tild'; did you mean tiled?" \
     "$tessera" verify --kernel tild
+expect 2 "tessera verify: --kernel needs the name of a kernel or all, not 'tild'; did you mean tiled?" \
+    "$tessera" verify --kernel naive,tild
+expect 2 "tessera verify: --kernel needs a list without empty items, such as a,b" "$tessera" verify --kernel naive,
 expect 2 "tessera verify: unexpected argument 'tiled': usage is tessera verify [options]" "$tessera" verify tiled
 
 expect 2 "tessera doctor: unexpected argument 'python3': usage is tessera doctor [--python PYTHON] [--blas FILE]" "$tessera" doctor python3

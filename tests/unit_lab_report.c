@@ -107,13 +107,13 @@ static void json_line(void **state)
     (void)state;
     const lab_record r = sample();
     char *text = printed(write_record, &r);
-    assert_string_equal(text,
-                        "{\"kernel\": \"tiled_f32_t16\", \"device\": \"NVIDIA \\\"H200\\\"\", \"dtype\": \"f32\", "
-                        "\"layout\": \"nn\", \"m\": 1024, \"n\": 512, \"k\": 9007199254740991, \"time_us\": "
-                        "0.3333333333333333, \"time_us_min\": 0.25, \"spread\": 0.0123, \"gflops\": 1967.5, \"gbps\": "
-                        "null, \"peak_pct\": null, \"peer\": null, \"peer_time_us\": null, \"peer_best_time_us\": "
-                        "null, \"ratio\": null, \"ratio_lo\": null, \"ratio_hi\": null, \"ratio_best\": null, "
-                        "\"clock_mhz\": null, \"power_w\": null, \"commit\": null, \"date\": \"2026-11-21\"}\n");
+    assert_string_equal(
+        text, "{\"kernel\": \"tiled_f32_t16\", \"device\": \"NVIDIA \\\"H200\\\"\", \"dtype\": \"f32\", "
+              "\"layout\": \"nn\", \"m\": 1024, \"n\": 512, \"k\": 9007199254740991, \"batch\": 1, \"time_us\": "
+              "0.3333333333333333, \"time_us_min\": 0.25, \"spread\": 0.0123, \"gflops\": 1967.5, \"gbps\": "
+              "null, \"peak_pct\": null, \"peer\": null, \"peer_time_us\": null, \"peer_best_time_us\": "
+              "null, \"ratio\": null, \"ratio_lo\": null, \"ratio_hi\": null, \"ratio_best\": null, "
+              "\"clock_mhz\": null, \"power_w\": null, \"commit\": null, \"date\": \"2026-11-21\"}\n");
     lab_records back;
     assert_int_equal(lab_records_parse("x", text, strlen(text), &back), TSR_OK);
     assert_int_equal(back.count, 1);
@@ -245,11 +245,12 @@ static void csv(void **state)
     char *text = report_text(LAB_CSV, 1);
     assert_string_equal(
         text,
-        "kernel,device,dtype,layout,m,n,k,time_us,time_us_min,spread,gflops,gbps,peak_pct,peer,peer_time_us,peer_best_"
+        "kernel,device,dtype,layout,m,n,k,batch,time_us,time_us_min,spread,gflops,gbps,peak_pct,peer,peer_time_us,peer_"
+        "best_"
         "time_us,ratio,ratio_lo,ratio_hi,ratio_best,clock_mhz,power_w,commit,date,speedup,speedup_scaled,note\n"
-        "tiled_f32_t16,\"NVIDIA \"\"H200\"\"\",f32,nn,1024,512,9007199254740991,0.3333333333333333,0.25,0.0123,"
+        "tiled_f32_t16,\"NVIDIA \"\"H200\"\"\",f32,nn,1024,512,9007199254740991,1,0.3333333333333333,0.25,0.0123,"
         "1967.5,,,,,,,,,,,,,2026-11-21,,0,\n"
-        "tiled_f32_t16,\"NVIDIA \"\"H200\"\"\",f32,nn,64,64,64,1234567,0.25,0.0123,1967.5,,,,,,1.5,1.4,1.6,,,,,2026-"
+        "tiled_f32_t16,\"NVIDIA \"\"H200\"\"\",f32,nn,64,64,64,1,1234567,0.25,0.0123,1967.5,,,,,,1.5,1.4,1.6,,,,,2026-"
         "11-21,12.34,1,\"1 round, \"\"slow\"\"\"\n");
     free(text);
 }

@@ -28,9 +28,9 @@ static void good_files(void **state)
 {
     (void)state;
     lab_shapes s;
-    assert_int_equal(parse("# sizes\n\n1 2 3\n  4\t5  6 \r\n7 8 9# end\n#\n0 0 0", &s), TSR_OK);
+    assert_int_equal(parse("# sizes\n\n1 2 3\n  4\t5  6 12 \r\n7 8 9# end\n#\n0 0 0", &s), TSR_OK);
     assert_int_equal(s.count, 4);
-    const lab_shape want[] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {0, 0, 0}};
+    const lab_shape want[] = {{1, 2, 3, 1}, {4, 5, 6, 12}, {7, 8, 9, 1}, {0, 0, 0, 1}};
     assert_memory_equal(s.items, want, sizeof want);
     lab_shapes_free(&s);
     assert_int_equal(s.count, 0);
@@ -39,23 +39,48 @@ static void good_files(void **state)
     lab_shapes_free(&s);
 }
 
+static void batches(void **state)
+{
+    (void)state;
+    char text[32];
+    lab_shape_text((lab_shape){64, 64, 64, 8}, text, sizeof text);
+    assert_string_equal(text, "64 x8");
+    lab_shape_text((lab_shape){1, 2, 3, 1}, text, sizeof text);
+    assert_string_equal(text, "1x2x3");
+    assert_true(lab_shape_products((lab_shape){2, 3, 5, 7}) == 210);
+    assert_true(lab_shape_products((lab_shape){2, 3, 5, 0}) == 30);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 2, 3, 5);
+    lab_shape_set_batch(1, &desc);
+    assert_int_equal(desc.batch_count, 1);
+    assert_int_equal(desc.a.batch_stride, 0);
+    lab_shape_set_batch(7, &desc);
+    assert_int_equal(desc.batch_count, 7);
+    assert_int_equal(desc.a.batch_stride, 10);
+    assert_int_equal(desc.b.batch_stride, 15);
+    assert_int_equal(desc.c.batch_stride, 6);
+    assert_int_equal(desc.d.batch_stride, 6);
+}
+
 static void bad_files(void **state)
 {
     (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"", "f.txt: holds no shape; a line is three whole numbers, M N K"},
-        {"# nothing\n\n", "f.txt: holds no shape; a line is three whole numbers, M N K"},
+        {"", "f.txt: holds no shape; a line is three whole numbers, M N K, or four, M N K BATCH"},
+        {"# nothing\n\n", "f.txt: holds no shape; a line is three whole numbers, M N K, or four, M N K BATCH"},
         {"1 2 3\n\n4 5\n", "f.txt:3: K is missing"},
         {"1\n", "f.txt:1: N is missing"},
         {"1 2 # 3\n", "f.txt:1: K is missing"},
         {"1 2 -3\n", "f.txt:1: K = \"-3\": must be a whole number >= 0"},
         {"1 two 3\n", "f.txt:1: N = \"two\": must be a whole number >= 0"},
-        {"1 2 3 4\n", "f.txt:1: \"4\" after K: a line holds three whole numbers, M N K"},
-        {"1 2 3,\n", "f.txt:1: \",\" after K: a line holds three whole numbers, M N K"},
-        {"1 2.5 3\n", "f.txt:1: \".5\" after N: a line holds three whole numbers, M N K"},
-        {"1x2x3\n", "f.txt:1: \"x2x3\" after M: a line holds three whole numbers, M N K"},
+        {"1 2 3 4 5\n", "f.txt:1: \"5\" after BATCH: a line holds whole numbers, M N K or M N K BATCH"},
+        {"1 2 3 0\n", "f.txt:1: BATCH = 0: must be at least 1"},
+        {"1 2 3 x\n", "f.txt:1: BATCH = \"x\": must be a whole number >= 0"},
+        {"65536 65536 1 4294967296\n", "f.txt:1: 65536 65536 1: the bytes of an operand do not fit 63 bits"},
+        {"1 2 3,\n", "f.txt:1: \",\" after K: a line holds whole numbers, M N K or M N K BATCH"},
+        {"1 2.5 3\n", "f.txt:1: \".5\" after N: a line holds whole numbers, M N K or M N K BATCH"},
+        {"1x2x3\n", "f.txt:1: \"x2x3\" after M: a line holds whole numbers, M N K or M N K BATCH"},
         {"1 2 9223372036854775808\n", "f.txt:1: K = \"9223372036854775808\": does not fit 63 bits"},
         {"1 2 99999999999999999999999\n", "f.txt:1: K = \"99999999999999999999\": does not fit 63 bits"},
         {"4294967296 4294967296 1\n", "f.txt:1: 4294967296 4294967296 1: the bytes of an operand do not fit 63 bits"},
@@ -172,9 +197,9 @@ static void random_shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_files),    cmocka_unit_test(bad_files), cmocka_unit_test(zero_bytes),
-        cmocka_unit_test(bounds),        cmocka_unit_test(squares),   cmocka_unit_test(files),
-        cmocka_unit_test(random_shapes),
+        cmocka_unit_test(good_files), cmocka_unit_test(batches),       cmocka_unit_test(bad_files),
+        cmocka_unit_test(zero_bytes), cmocka_unit_test(bounds),        cmocka_unit_test(squares),
+        cmocka_unit_test(files),      cmocka_unit_test(random_shapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

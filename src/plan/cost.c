@@ -102,7 +102,18 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     if (per_sm < 1)
         per_sm = 1;
     const double slots = per_sm * device->cuda.sm_count;
+    const double thread_ns = 0.7; /* of a CTA's life that nothing covers; measured on batches of small problems */
     settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
+    out->ns += ctas / device->cuda.sm_count * threads * thread_ns;
+}
+
+double tsr_cost_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores)
+{
+    const double share = 0.72, first_steps = 64; /* of the memory's peak; of K, that a ring of stages holds */
+    const double ab = (double)tsr_dtype_bytes(p->a.dtype) * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
+    const double d = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const double first = p->k > 0 ? fmin(1, first_steps / (double)p->k) : 0;
+    return (double)p->batch * (first * ab + (stores ? d : 0)) / (share * device->memory_bytes_per_s) * 1e9;
 }
 
 /* Measured on an H200 (perf/LOG.md): two warps 0.45, four 0.85, eight 1. */
@@ -120,12 +131,13 @@ static void cost_regtile(const tsr_row *row, const tsr_problem *problem, const t
     const double fill_ns = 1000;         /* until the first tile is there */
     const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
     const double cycle_flops = 2 * 128.; /* of an SM */
-    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y, k = (double)problem->k;
+    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y;
+    const double k = ceil((double)problem->k / row->bk) * row->bk; /* what is missing of the last step is zeros */
     const double per_sm = ceil(count_ctas(row, problem) / sms), busy = tsr_cost_busy_share(per_sm * threads / 32);
     const double tiles = 2 * per_sm * row->bm * row->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
     settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
-    out->ns += fill_ns;
+    out->ns += fill_ns + tsr_cost_uncovered_ns(problem, device, 1);
 }
 
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
@@ -154,7 +166,7 @@ void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, c
     const double slabs = ((problem->a.trans == TSR_N ? row->bm : 0) + (problem->b.trans == TSR_T ? row->bn : 0)) / 32.;
     const double turning = 1 + slab_share * fmax(0, slabs - 4);
     settle_gpu(row, problem, device, busy > 0 ? turning * 2 * sms * values * (double)problem->k / busy : 0, out);
-    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns);
+    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_cost_uncovered_ns(problem, device, 0);
 }
 
 /* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
@@ -336,8 +348,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
 
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
  * way but what their threads load, element by element, and further CTAs of an SM wait beside. Then D, element by
- * element, as far as it reaches. Constants: measured on an H200, perf/LOG.md, but for how CTAs wait beside each other.
- */
+ * element, as far as it reaches. Constants: measured on an H200, perf/LOG.md. */
 void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double start_ns = 650, step_ns = 1430, beside_share = 0.25, one_ns = 50;
@@ -355,12 +366,14 @@ void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const ts
 void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double fill_ns = 5500, warp_values = 64 * 64, step = 64;
-    const double store_ns_per_value = output_is_whole(problem) ? 0.1 : 0.28;
+    /* Threads store what the copy engine cannot, and tiles that D does not fill. */
+    const int by_engine = output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
+    const double store_ns_per_value = by_engine ? 0.1 : 0.28;
     const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
     const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;
     const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;
     settle(out, tsr_launch_ns(row, device) + fill_ns,
-           flops / peak * 1e9 + values * store_ns_per_value +
+           flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
            fmax(input_ns(problem, device), output_ns(problem, device)),
            cached_bytes(row, problem, count_ctas(row, problem)));

@@ -7,6 +7,10 @@
 /* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. */
 double tsr_cost_busy_share(double warps);
 
+/* What no product covers where CTAs are not persistent and few fit an SM: the operands' part that comes before the
+ * first product and, if `stores`, D, which leaves after the last. That is all of the memory's time where K is short. */
+double tsr_cost_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores);
+
 /* A run whose CTAs are busy for work_ns, unless L2 or memory takes longer. */
 void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double work_ns,
                      tsr_cost *out);

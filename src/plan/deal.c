@@ -111,6 +111,7 @@ void tsr_cost_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr
 {
     const double fill_ns = 1000;
     tsr_cost_settle(row, problem, device, best_deal(row, problem, device).ns + fill_ns, out);
+    out->ns += tsr_cost_uncovered_ns(problem, device, 1);
 }
 
 int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
@@ -128,8 +129,6 @@ static double busiest_sm(const tsr_row *row, const tsr_device *device, double ti
 {
     const double sms = device->cuda.sm_count, ctas = tiles * parts;
     const double spread = floor(sms * 112 / 132), packed = floor(sms * 120 / 132) * row->sm_ctas;
-    if (parts == 1)
-        return ceil(tiles / sms);
     return ctas <= spread * 2 ? ceil(ctas / spread) : row->sm_ctas * ceil(ctas / packed);
 }
 
@@ -165,12 +164,13 @@ void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const ts
 
 void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 2500, alone_ns = 1000; /* the latter where the next grid does not begin early */
+    const double fill_ns = 1500, alone_ns = 2000; /* the latter where the next grid does not begin early */
     const long long short_steps = 16;
     double ns;
     const int parts = best_parts(row, problem, device, &ns);
     const int is_alone = divide_up(problem->k, row->bk) > short_steps * parts;
     tsr_cost_settle(row, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
+    out->ns += tsr_cost_uncovered_ns(problem, device, 1);
 }
 
 /* ---- thin ---- */
@@ -197,18 +197,25 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
                                             (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
 }
 
-/* B is read once for each tile row, from memory or, the second time, from L2. */
+/* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to
+ * do: measured on batches of small problems, perf/LOG.md. */
 void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 2000, handover_ns = 2500, reach = 0.8; /* of the memory's peak */
+    const double fill_ns = 400, handover_ns = 2500, reach = 0.88; /* of the memory's peak */
+    const double cta_ns = 1350, row_ns = 280;                     /* of a CTA's life */
+    const double step_ns = 8, step_row_ns = 4.2; /* one row of B for each row of the tile: a chain of loads */
     const double k = (double)problem->k, sms = device->cuda.sm_count;
     const double parts = (double)thin_parts(row, problem, device), ctas = (double)count_tiles(row, problem) * parts;
     const double steps = ceil(k / parts);
     const double per_sm = ceil(ctas / sms), held = fmin(per_sm, row->sm_ctas);
     const double flops_ns = 2.0 * row->bm * row->bn * steps * per_sm / sm_rate(row, device, held);
+    const double chain_ns = steps * (step_ns + step_row_ns * row->bm) * ceil(per_sm / fmax(1, held));
+    const double life_ns = per_sm * (cta_ns + row_ns * row->bm);
     const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / row->bm);
     const double bytes_ns = bytes / (reach * device->memory_bytes_per_s) * 1e9;
-    tsr_cost_settle(row, problem, device, fill_ns + (parts > 1 ? handover_ns : 0) + fmax(flops_ns, bytes_ns), out);
+    tsr_cost_settle(row, problem, device,
+                    fill_ns + (parts > 1 ? handover_ns : 0) + fmax(fmax(chain_ns, life_ns), fmax(flops_ns, bytes_ns)),
+                    out);
 }
 
 int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,

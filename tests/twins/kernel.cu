@@ -1,6 +1,6 @@
 /* The kernel of the instructions that TWIN_NAME names. */
 #if defined(TWIN_votes) || defined(TWIN_matches) || defined(TWIN_shuffles) || defined(TWIN_redux_1) || \
-    defined(TWIN_redux_2)
+    defined(TWIN_redux_2) || defined(TWIN_active)
 #include "twins/warp.cu"
 #elif defined(TWIN_bulk_copies) || defined(TWIN_bulk_send) || defined(TWIN_bulk_reduce) || \
     defined(TWIN_tma_reduce_integers) || defined(TWIN_tma_reduce_floats)

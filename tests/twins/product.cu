@@ -28,6 +28,21 @@
 #elif defined(TWIN_wgmma_e5m2)
 #define TSR_WGMMA_TYPES         "f32.e5m2.e5m2"
 #define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(TWIN_wgmma_e4m3_e5m2)
+#define TSR_WGMMA_TYPES         "f32.e4m3.e5m2"
+#define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(TWIN_wgmma_e5m2_e4m3)
+#define TSR_WGMMA_TYPES         "f32.e5m2.e4m3"
+#define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(TWIN_wgmma_e5m2_f16)
+#define TSR_WGMMA_TYPES         "f16.e5m2.e5m2"
+#define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(TWIN_wgmma_e4m3_e5m2_f16)
+#define TSR_WGMMA_TYPES         "f16.e4m3.e5m2"
+#define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(TWIN_wgmma_e5m2_e4m3_f16)
+#define TSR_WGMMA_TYPES         "f16.e5m2.e4m3"
+#define TSR_WGMMA_ELEMENT_BYTES 1
 #elif defined(TWIN_wgmma_s8) || defined(TWIN_register_s8)
 #define TSR_WGMMA_TYPES         "s32.s8.s8"
 #define TSR_WGMMA_ELEMENT_BYTES 1
@@ -41,8 +56,9 @@
     defined(TWIN_register_s8) || defined(TWIN_register_f16_f16) || defined(TWIN_register_e4m3_f16)
 #define REGISTER_A 1
 #endif
-#if defined(TWIN_mma_f16_f16) || defined(TWIN_wgmma_f16_f16) || defined(TWIN_wgmma_e4m3_f16) || \
-    defined(TWIN_register_f16_f16) || defined(TWIN_register_e4m3_f16)
+#if defined(TWIN_mma_f16_f16) || defined(TWIN_wgmma_f16_f16) || defined(TWIN_wgmma_e4m3_f16) ||          \
+    defined(TWIN_register_f16_f16) || defined(TWIN_register_e4m3_f16) || defined(TWIN_wgmma_e5m2_f16) || \
+    defined(TWIN_wgmma_e4m3_e5m2_f16) || defined(TWIN_wgmma_e5m2_e4m3_f16)
 #define TO_F16 1
 #endif
 

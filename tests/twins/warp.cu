@@ -18,7 +18,18 @@ TSR_DEVICE void ask(unsigned mask, const unsigned a[4], const unsigned c[4], uns
 #else
     (void)c;
 #endif
-#if defined(TWIN_votes)
+#if defined(TWIN_active)
+    d[0] = tsr_active_mask();
+    if (a[1] & 1)
+        d[1] = tsr_active_mask();
+    else
+        d[1] = ~tsr_active_mask();
+    tsr_warp_sync(mask);
+    d[2] = tsr_active_mask();
+    d[3] = 0;
+    for (unsigned i = 0; i < (a[3] & 3); i++)
+        d[3] = d[3] * 31 + tsr_active_mask();
+#elif defined(TWIN_votes)
     d[0] = (unsigned)tsr_vote_all(mask, (int)(a[0] & 3));
     d[1] = (unsigned)tsr_vote_any(mask, (int)a[1]);
     d[2] = (unsigned)tsr_vote_uniform(mask, (int)(a[2] & 1));
