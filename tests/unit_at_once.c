@@ -82,10 +82,17 @@ static void same_bits(void **state)
     static const double alphas[] = {1, -0.5, 0, NAN}, betas[] = {0, 1, -2, 0};
     tsr_context *context = *state;
     for (int round = 0; round < 3000; round++) {
+        const int is_long = round % 16 == 15; /* few elements of D, K in several blocks */
         const trial t = {.dtype = round & 1 ? TSR_F64 : TSR_F32,
-                         .m = random_int(0, round % 3 ? 20 : MOST),
-                         .n = random_int(0, round % 5 ? 36 : MOST),
-                         .k = random_int(0, round % 7 ? 20 : MOST),
+                         .m = random_int(0, is_long     ? 6
+                                            : round % 3 ? 20
+                                                        : MOST),
+                         .n = random_int(0, is_long     ? 6
+                                            : round % 5 ? 36
+                                                        : MOST),
+                         .k = random_int(0, is_long     ? 560
+                                            : round % 7 ? 20
+                                                        : MOST),
                          .pad = random_int(0, 3),
                          .trans_a = (tsr_trans)random_int(0, 1),
                          .trans_b = (tsr_trans)random_int(0, 1),

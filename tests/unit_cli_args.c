@@ -52,7 +52,7 @@ static const cli_option options[] = {
     {.name = "--kernel", .value = "NAME", .help = "kernel", .parse = cli_parse_kernel, AT(kernel)},
     {.name = "--device", .value = "D", .help = "device", .parse = cli_parse_device, AT(device)},
     {.name = "--kernels", .value = "NAME[,NAME]|all|auto", .help = "kernels", .parse = cli_parse_kernels, AT(kernels)},
-    {.name = "--kernel-or-all", .value = "NAME|all", .help = "kernel", .parse = cli_parse_kernel_or_all, AT(kernel)},
+    {.name = "--kernel-or-all", .value = "NAME|all", .help = "kernel", .parse = cli_parse_kernels_or_all, AT(kernel)},
     {0}};
 static const cli_command command = {"test", "a test", "IN SIZE -o FILE [options]", options, NULL, NULL};
 

@@ -281,10 +281,12 @@ static void test_tile_edges(void **state)
 /* Shapes that take each path through the blocks, K of several blocks among them. */
 static void test_blocks(void **state)
 {
-    static const int shapes[][3] = {{3, 40, 257},   {13, 33, 601},   {50, 40, 300},  {50, 530, 65},  {490, 33, 70},
-                                    {500, 521, 9},  {2, 4101, 5},    {1030, 2, 263}, {97, 101, 103}, {8, 8, 1025},
-                                    {2, 1100, 513}, {1100, 1030, 3}, {1, 2100, 260}, {2100, 1, 300}, {1, 3, 4001},
-                                    {7, 1030, 520}, {16, 3000, 181}, {23, 400, 1400}};
+    static const int shapes[][3] = {{3, 40, 257},    {13, 33, 601},   {50, 40, 300},   {50, 530, 65},  {490, 33, 70},
+                                    {500, 521, 9},   {2, 4101, 5},    {1030, 2, 263},  {97, 101, 103}, {8, 8, 1025},
+                                    {2, 1100, 513},  {1100, 1030, 3}, {1, 2100, 260},  {2100, 1, 300}, {1, 3, 4001},
+                                    {7, 1030, 520},  {16, 3000, 181}, {23, 400, 1400}, {1030, 7, 520}, {3000, 16, 181},
+                                    {400, 23, 1400}, {173, 2, 952},   {1100, 3, 513},  {9, 6, 700},    {700, 3, 400},
+                                    {131, 100, 65},  {37, 23, 90},    {35, 1, 40}};
     (void)state;
     tsr_device device = open_device();
     for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
@@ -312,7 +314,7 @@ static void test_blocks(void **state)
 /* NaN and infinities end up where the naive sum has them, and nowhere else. */
 static void test_special_values(void **state)
 {
-    enum { M = 29, N = 67, K = 41 };
+    enum { M = 45, N = 67, K = 41 };
     static const double values[] = {NAN, INFINITY, -INFINITY};
     static float a[M * K], b[K * N], want[M * N], have[M * N];
     (void)state;

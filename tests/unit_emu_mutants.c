@@ -30,6 +30,7 @@ typedef void kernel(const tsr_gemm_args args);
     X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)         \
     X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)  \
     X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)      \
+    X(thin_turned, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)   \
     X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
@@ -80,7 +81,7 @@ enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 static const struct shape {
     int m, n, k, batch, trans_a, trans_b;
 } shapes[] = {{65, 70, 141, 1, 0, 0},  {130, 33, 75, 2, 0, 1}, {64, 128, 128, 1, 1, 0}, {31, 66, 37, 1, 1, 1},
-              {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},  {3, 125, 72, 1, 1, 0}};
+              {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},  {3, 125, 72, 1, 1, 0},   {5, 125, 255, 1, 0, 1}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
 
 /* Kernels that cut K: into so many units of all tiles, or parts of each tile. */
@@ -99,6 +100,11 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed)
 {
     for (int i = 0; i < MOST; i++)
         tsr_store_element(dtype, array, i, (seed = seed * 1664525u + 1013904223u) >> 28 == 0 ? 2 : seed >> 31);
+}
+
+static int is_thin(const base *b)
+{
+    return b == &bases[BASE_thin] || b == &bases[BASE_thin_turned];
 }
 
 static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
@@ -125,7 +131,7 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
                            .trans_b = s->trans_b,
                            .workspace = &x->workspace,
                            .split = b == &bases[BASE_stream_k]    ? UNITS
-                                    : b == &bases[BASE_thin]      ? PARTS
+                                    : is_thin(b)                  ? PARTS
                                     : b == &bases[BASE_cluster_k] ? CLUSTER
                                                                   : 1};
 }
@@ -136,7 +142,7 @@ static tsr_grid grid_of(const base *b, const tsr_gemm_args *g)
 {
     const long long tiles = (g->m + b->bm - 1) / b->bm * ((g->n + b->bn - 1) / b->bn);
     return (tsr_grid){b == &bases[BASE_stream_k]    ? UNITS
-                      : b == &bases[BASE_thin]      ? tiles * g->batch * PARTS
+                      : is_thin(b)                  ? tiles * g->batch * PARTS
                       : b == &bases[BASE_cluster_k] ? tiles * g->batch * CLUSTER
                                                     : tiles,
                       1, 1};
@@ -154,7 +160,7 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .dtype_d = b->dtype_cd,
                              .grid = grid_of(b, g),
                              .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
-                             .is_dependent = b == &bases[BASE_thin] || b == &bases[BASE_cluster_k],
+                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k],
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,
@@ -192,8 +198,8 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
     for (int s = 0; s < SHAPES; s++)
         for (unsigned long long seed = 0; seed < SEEDS; seed++) {
             const tsr_gemm_args g = args_of(b, &shapes[s], x);
-            if (b == &bases[BASE_thin] && g.trans_b)
-                continue; /* it takes B as it is only */
+            if (is_thin(b) && g.trans_b != (b == &bases[BASE_thin_turned]))
+                continue; /* each form takes B in one way only */
             memset(x->workspace.counters, 0, sizeof x->workspace.counters);
             memset(x->d, 0x7f, sizeof x->d);
             if (run(b, function, name, &g, seed) != TSR_OK) {

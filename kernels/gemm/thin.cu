@@ -15,17 +15,27 @@
  *              |  ...                                |
  *           64 |  warp 0 again                       |            part 1: panels ...
  *
+ * TURNED = 1 is for a transposed B, whose rows are the columns of the product. A row is contiguous along K, so a line
+ * of 128 bytes is 32 steps of one column: 8 lanes read it, 16 bytes each. Each warp has 16 columns of its own and walks
+ * all of the part's K; four of the columns are a lane's, of whose sums it has every eighth quad of K. Eight lanes' sums
+ * are added by shuffles, in a fixed order.
+ *
+ *      TURNED         K: 0    4    8   ...  28 | 32 ...           lanes 0 to 7, 8 to 15, 16 to 23, 24 to 31 take the
+ *      column  0       lane 0 |  1 |  2 |...| 7 | lane 0          first, second, third, fourth column of each four
+ *              1       lane 8 |  9 | 10 |...|15 | lane 8
+ *
  *   name      tuned      meaning
  *   BM        1 4 8 16   rows of D
  *   BK        128        K of a panel of A, a multiple of 8 * DEPTH
- *   DEPTH     8 4        rows of B that a warp has on their way
+ *   DEPTH     8 4        quads of B that a lane has on their way
  *   CTAS      2          CTAs that an SM holds: bounds the registers
  *   ALIGNED   0 1        1: 16-byte loads of B
+ *   TURNED    0 1        1: B is transposed
  *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
  *   split     parts of K, from the plan (src/plan/deal.c); the grid is tiles x parts
  *
- * Assumes: B is not transposed. ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of
- * four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are 64-bit.
+ * Assumes: B is transposed if TURNED, else not. ALIGNED = 1 needs pointers, leading dimensions and batch strides that
+ * are multiples of four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are 64-bit.
  *
  * Bound by: memory, for BM up to 4; the multiply-add units and shared memory above.
  *
@@ -34,6 +44,7 @@
 #include "ptx/barrier.h"
 #include "ptx/grid.h"
 #include "ptx/vector.h"
+#include "ptx/warp.h"
 #include "tile/output.h"
 
 enum {
@@ -42,9 +53,105 @@ enum {
     BN = 128, /* columns of a CTA: four for each lane */
     PITCH = BK + 4,
     SUMS = BM * BN,
-    EACH = (SUMS + THREADS - 1) / THREADS,                       /* sums that a thread finishes */
-    SCRATCH = WARPS * SUMS > BM *PITCH ? WARPS *SUMS : BM *PITCH /* elements */
+    EACH = (SUMS + THREADS - 1) / THREADS, /* sums that a thread finishes */
+#if TURNED
+    ADDENDS = 1,       /* sums of an element that meet in shared memory */
+    BLOCK = 8 * DEPTH, /* of K, that a warp multiplies between loads */
+    STRIDE = BLOCK,    /* to the next of its blocks */
+#else
+    ADDENDS = WARPS,
+    BLOCK = DEPTH,
+    STRIDE = WARPS * DEPTH,
+#endif
+    SCRATCH = ADDENDS * SUMS > BM *PITCH ? ADDENDS *SUMS : BM *PITCH /* elements */
 };
+
+#if TURNED
+
+/* Column of a lane's quad j among the warp's 16, and its first step of K. */
+TSR_DEVICE int lane_col(int lane, int j)
+{
+    return lane / 8 + j % 4 * 4;
+}
+
+TSR_DEVICE int lane_k(int lane, int j)
+{
+    return lane % 8 * 4 + j / 4 * 32;
+}
+
+/* DEPTH quads of the warp's columns of B, of whose BLOCK steps `inside` (less than 1: none) are wanted; zeros for the
+ * others. `b` is the lane's first. The loads of a whole block start together. */
+TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, long long inside)
+{
+    if (inside >= BLOCK && lane_col(lane, 3) < cols) {
+        TSR_UNROLL
+        for (int j = 0; j < DEPTH; j++) {
+            const elem *const from = b + j % 4 * 4 * ldb + j / 4 * 32;
+#if ALIGNED
+            const tsr_f32x4 quad = tsr_load_f32x4(from);
+#endif
+            TSR_UNROLL
+            for (int l = 0; l < 4; l++)
+#if ALIGNED
+                to[j][l] = tsr_lane(quad, l);
+#else
+                to[j][l] = from[l];
+#endif
+        }
+        return;
+    }
+    TSR_UNROLL
+    for (int j = 0; j < DEPTH; j++) {
+        TSR_UNROLL
+        for (int l = 0; l < 4; l++)
+            to[j][l] =
+                lane_k(lane, j) + l < inside && lane_col(lane, j) < cols ? b[j % 4 * 4 * ldb + j / 4 * 32 + l] : 0;
+    }
+}
+
+/* BLOCK steps of K, from quads of B in registers and the panel of A in shared memory. */
+TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem quad[DEPTH][4], int lane)
+{
+    TSR_UNROLL
+    for (int j = 0; j < DEPTH; j += 4) {
+        TSR_UNROLL
+        for (int m = 0; m < BM; m++) {
+            const tsr_f32x4 a = tsr_load_f32x4(panel + m * PITCH + lane_k(lane, j));
+            TSR_UNROLL
+            for (int i = 0; i < 4; i++) {
+                TSR_UNROLL
+                for (int l = 0; l < 4; l++)
+                    sum[m][i] = tsr_fma(tsr_lane(a, l), quad[j + i][l], sum[m][i]);
+            }
+        }
+    }
+}
+
+/* The warp's sums to shared memory: of eight lanes, each of the first four stores one of the columns that they share.
+ */
+TSR_DEVICE void store_sums(elem *shared, elem sum[BM][4], int warp, int lane)
+{
+    TSR_UNROLL
+    for (int m = 0; m < BM; m++) {
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++) {
+            elem all = sum[m][j];
+            TSR_UNROLL
+            for (int step = 0; step < 3; step++)
+                all += tsr_f32_of_bits(tsr_shuffle_xor(TSR_ALL_LANES, tsr_bits_of_f32(all), 1u << step));
+            if (lane % 8 == j)
+                shared[m * BN + 16 * warp + lane_col(lane, j)] = all;
+        }
+    }
+}
+
+/* Column of an element of the scratch's rows. */
+TSR_DEVICE int scratch_col(int at)
+{
+    return at;
+}
+
+#else
 
 /* Column of a lane's sum number j: quads where rows of B are aligned, else neighbours for neighbouring lanes. */
 TSR_DEVICE int lane_col(int lane, int j)
@@ -54,7 +161,7 @@ TSR_DEVICE int lane_col(int lane, int j)
 
 /* DEPTH rows of B, of which `inside` (less than 1: none) are wanted; zeros for the others. The loads of a whole block
  * start together. */
-TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, long long inside)
+TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int lane, int cols, long long inside)
 {
     if (inside >= DEPTH && lane_col(lane, 3) < cols) {
         TSR_UNROLL
@@ -82,8 +189,9 @@ TSR_DEVICE void load_rows(elem to[DEPTH][4], const elem *b, long long ldb, int l
 }
 
 /* DEPTH steps of K, from rows of B in registers and the panel of A in shared memory. */
-TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem row[DEPTH][4])
+TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem row[DEPTH][4], int lane)
 {
+    (void)lane;
     TSR_UNROLL
     for (int k = 0; k < DEPTH; k += 4) {
         TSR_UNROLL
@@ -98,6 +206,26 @@ TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem row[DEPTH][4])
         }
     }
 }
+
+TSR_DEVICE void store_sums(elem *shared, elem sum[BM][4], int warp, int lane)
+{
+    TSR_UNROLL
+    for (int m = 0; m < BM; m++) {
+        tsr_f32x4 quad;
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(quad, j) = sum[m][j];
+        tsr_store_f32x4(shared + warp * SUMS + m * BN + 4 * lane, quad);
+    }
+}
+
+/* Column of an element of the scratch's rows: a lane's four are together there. */
+TSR_DEVICE int scratch_col(int at)
+{
+    return lane_col(at / 4, at % 4);
+}
+
+#endif
 
 TSR_KERNEL_CTAS(THREADS, CTAS)
 {
@@ -114,7 +242,14 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
               cols = args.n - col0 < BN ? (int)(args.n - col0) : BN;
     const long long panels = (args.k + BK - 1) / BK;
     const elem *const a = (const elem *)args.a + z * args.batch_a + row0 * (args.trans_a ? 1 : args.lda);
+#if TURNED
+    const elem *const b =
+        (const elem *)args.b + z * args.batch_b + (col0 + 16 * warp + lane_col(lane, 0)) * args.ldb + lane_k(lane, 0);
+    const int warp_cols = cols - 16 * warp, warp_k = 0;
+#else
     const elem *const b = (const elem *)args.b + z * args.batch_b + col0;
+    const int warp_cols = cols, warp_k = warp * DEPTH;
+#endif
     const long long step_m = args.trans_a ? 1 : args.lda, step_k = args.trans_a ? args.lda : 1;
 
     elem sum[BM][4];
@@ -126,9 +261,9 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     }
     const long long first = part * panels / parts, last = (part + 1) * panels / parts;
     const long long end = last * BK < args.k ? last * BK : args.k;
-    long long next = first * BK + warp * DEPTH; /* of B, this warp's next rows */
+    long long next = first * BK + warp_k; /* of K, this warp's next block */
     elem ahead[DEPTH][4];
-    load_rows(ahead, b + next * args.ldb, args.ldb, lane, cols, end - next);
+    load_block(ahead, b + next * (TURNED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
     TSR_ROLLED
     for (long long p = first; p < last; p++) {
         const long long k0 = p * BK;
@@ -141,28 +276,21 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         }
         tsr_barrier();
         TSR_ROLLED
-        for (int k = warp * DEPTH; k < BK; k += WARPS * DEPTH) {
-            elem row[DEPTH][4];
+        for (int k = warp_k; k < BK; k += STRIDE) {
+            elem now[DEPTH][4];
             TSR_UNROLL
             for (int i = 0; i < DEPTH * 4; i++)
-                row[i / 4][i % 4] = ahead[i / 4][i % 4];
-            next += WARPS * DEPTH;
-            load_rows(ahead, b + next * args.ldb, args.ldb, lane, cols, end - next);
-            multiply(sum, shared + k, row);
+                now[i / 4][i % 4] = ahead[i / 4][i % 4];
+            next += STRIDE;
+            load_block(ahead, b + next * (TURNED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
+            multiply(sum, shared + k, now, lane);
         }
     }
 
     tsr_grid_launch_dependents();
     /* The warps' sums, in their order. */
     tsr_barrier();
-    TSR_UNROLL
-    for (int m = 0; m < BM; m++) {
-        tsr_f32x4 quad;
-        TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            tsr_lane(quad, j) = sum[m][j];
-        tsr_store_f32x4(shared + warp * SUMS + m * BN + 4 * lane, quad);
-    }
+    store_sums(shared, sum, warp, lane);
     tsr_barrier();
     elem total[EACH];
     TSR_UNROLL
@@ -171,7 +299,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         total[i] = 0;
         if (at < SUMS) {
             TSR_UNROLL
-            for (int w = 0; w < WARPS; w++)
+            for (int w = 0; w < ADDENDS; w++)
                 total[i] += shared[w * SUMS + at];
         }
     }
@@ -205,7 +333,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     }
     TSR_UNROLL
     for (int i = 0; i < EACH; i++) {
-        const int at = thread + i * THREADS, row = at / BN, col = lane_col(at % BN / 4, at % 4);
+        const int at = thread + i * THREADS, row = at / BN, col = scratch_col(at % BN);
         if (at < SUMS && row < rows && col < cols)
             tsr_output(&args, z, row0 + row, col0 + col, total[i]);
     }

@@ -16,8 +16,32 @@ enum {
     PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
     CACHED_BYTES = 16 * 1024,   /* a D that stays in L1 beside the rest */
     TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
-    TURNED_ROWS = 64     /* with fewer it always does */
+    TURNED_ROWS = 64,    /* with fewer it always does */
+    FEWEST_CYCLES = 4,   /* of a step of a tile: one multiply-add waits for the one before */
+    TILE_CYCLES = 80     /* of a call of a tile, and of writing what it sums */
 };
+
+/* Columns at the end of D that would fill less than half of a vector, and for which there is a better way: where A is
+ * stored transposed, vectors down D's rows, in tiles that write D transposed; else tsr_narrow_run; 0 if that does not
+ * pay. Cycles are counted: tiles along rows take half a one for each row and step, those along columns `columns` * 3 /
+ * 2 for three vectors of rows, the others a fifth or, beyond four columns, three tenths for each row and step. */
+static inline int tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
+{
+    const int lanes = tiles->lanes, columns = (int)(g->n % lanes);
+    if (columns == 0 || columns > lanes / 2 || g->m < 2 * lanes || !tiles->narrow)
+        return 0;
+    const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
+    const long long tiles_down = (g->m + 3 * lanes - 1) / (3 * lanes);
+    const long long cycles =
+        g->trans_a ? tiles_down * (g->k * step + TILE_CYCLES) : g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
+    return cycles + TILE_CYCLES < g->m * g->k * 7 / 16 ? columns : 0;
+}
+
+/* All columns are such: no more of A than goes by is needed at once, and hardly anything of B and D. */
+static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
+{
+    return g->n < tiles->lanes && tail_columns(tiles, g) > 0;
+}
 
 static inline int fits_panels(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
@@ -27,16 +51,21 @@ static inline int fits_panels(const tsr_tiles *tiles, const tsr_gemm_args *g)
 int tsr_direct_fits(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
-    if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes || !fits_panels(job->tiles, g))
+    if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes)
         return 0;
-    return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS;
+    const int narrow = is_narrow(job->tiles, g);
+    if (!narrow && !fits_panels(job->tiles, g))
+        return 0;
+    return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS ||
+           (narrow && g->batch == 1);
 }
 
 /* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
  * turned, unless there is more of D to turn than of B. */
 static inline int is_turned(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
-    return g->trans_a && g->trans_b && tiles->turned && (g->m <= TURNED_ROWS || g->m <= TURNED_PER_STEP * g->k);
+    return g->trans_a && g->trans_b && tiles->turned && g->k <= tiles->kc &&
+           (g->m <= TURNED_ROWS || g->m <= TURNED_PER_STEP * g->k);
 }
 
 /* All but the addresses and n. */
@@ -62,6 +91,82 @@ static inline __attribute__((always_inline)) tsr_micro tile_of(const tsr_gemm_ar
     };
 }
 
+/* The operands of one problem. */
+typedef struct operands {
+    const char *a, *b, *c; /* c: NULL where beta is 0 */
+    char *d;
+} operands;
+
+/* Columns first .. N of D, `count` of them, as rows of tiles that write D transposed; A is stored transposed. */
+static void turned_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, const operands *o,
+                           int count)
+{
+    const long long first = g->n - count, ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
+    tsr_micro tile = {.a_row_bytes = g->trans_b ? ldb_bytes : bytes,
+                      .a_k_bytes = g->trans_b ? bytes : ldb_bytes,
+                      .b_k_bytes = g->lda * bytes,
+                      .d_row_bytes = g->ldd * bytes,
+                      .alpha = g->alpha};
+    for (long long i = 0; i < g->m; i += tile.n) {
+        tile.n = (int)(g->m - i < 3 * tiles->lanes ? g->m - i : 3 * tiles->lanes);
+        tile.beta = g->beta;
+        tile.c_row_bytes = g->ldc * bytes;
+        tile.d = o->d + i * tile.d_row_bytes + first * bytes;
+        tile.c = o->c ? o->c + i * tile.c_row_bytes + first * bytes : NULL;
+        for (long long p = 0; p < g->k; p += block) {
+            tile.k = g->k - p < block ? g->k - p : block;
+            tile.a = o->b + first * tile.a_row_bytes + p * tile.a_k_bytes;
+            tile.b = o->a + p * tile.b_k_bytes + i * bytes;
+            tsr_tile_of(tiles->turned, count, tile.n)(&tile);
+            tile.beta = 1;
+            tile.c = tile.d;
+            tile.c_row_bytes = tile.d_row_bytes;
+        }
+    }
+}
+
+/* The same where A is stored as it is. */
+static void narrow_columns(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                           const operands *o, int count)
+{
+    const int width = count > 4 ? 8 : 4;
+    const long long first = g->n - count, ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
+    _Alignas(64) char panel[TSR_MOST_STEPS(256) * TSR_NARROW_COLUMNS * 8];
+    tsr_micro tile = {.a_row_bytes = g->lda * bytes,
+                      .a_k_bytes = bytes,
+                      .b = panel,
+                      .b_k_bytes = width * bytes,
+                      .c = o->c ? o->c + first * bytes : NULL,
+                      .c_row_bytes = g->ldc * bytes,
+                      .d = o->d + first * bytes,
+                      .d_row_bytes = g->ldd * bytes,
+                      .alpha = g->alpha,
+                      .beta = g->beta,
+                      .n = count};
+    for (long long p = 0; p < g->k; p += block) {
+        tile.k = g->k - p < block ? g->k - p : block;
+        tile.a = o->a + p * bytes;
+        if (g->trans_b)
+            store->pack_columns(panel, width, count, tile.k, o->b + first * ldb_bytes + p * bytes, ldb_bytes);
+        else
+            store->pack_rows(panel, width, count, tile.k, o->b + p * ldb_bytes + first * bytes, ldb_bytes);
+        tiles->narrow(&tile, g->m);
+        tile.beta = 1;
+        tile.c = tile.d;
+        tile.c_row_bytes = tile.d_row_bytes;
+    }
+}
+
+static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const tsr_store *store,
+                                                   const tsr_gemm_args *g, long long bytes, const operands *o,
+                                                   int count)
+{
+    if (g->trans_a)
+        turned_columns(tiles, g, bytes, o, count);
+    else
+        narrow_columns(tiles, store, g, bytes, o, count);
+}
+
 static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                      long long z)
 {
@@ -70,6 +175,12 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
+    if (!turned) {
+        const int last = tail_columns(tiles, g);
+        if (last)
+            last_columns(tiles, store, g, bytes, &(operands){a, b, c, d}, last);
+        n -= last;
+    }
     tsr_micro tile = tile_of(g, bytes, turned);
     const long long ldb_bytes = tile.b_k_bytes;
     long long d_row = tile.d_row_bytes, c_row = tile.c_row_bytes, d_column = bytes, c_column = bytes;
@@ -144,7 +255,7 @@ static int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_
                  tsr_pool *pool, int threads)
 {
     const long long ops = 2 * g->m * g->n * g->k;
-    if (threads < 2 || ops < 2 * PART_OPS || !tsr_pool_is_ready(pool, threads))
+    if (threads < 2 || ops < 2 * PART_OPS || (ops <= MAX_OPS && !tsr_pool_is_ready(pool, threads)))
         return 0;
     shared s = {.tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= g->n};
     const long long most = ops / PART_OPS, parts = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
@@ -162,12 +273,27 @@ void tsr_direct(const tsr_job *job)
         multiply(job->tiles, job->store, job->args, job->element_bytes, z);
 }
 
+/* A tile with more steps than are summed at once, as nest.c cuts them. */
+static __attribute__((noinline)) void long_tile(tsr_micro_run *run, tsr_micro *tile, int kc)
+{
+    const long long k = tile->k, block = tsr_k_block(kc, k);
+    for (long long p = 0; p < k; p += block) {
+        tile->k = k - p < block ? k - p : block;
+        run(tile);
+        tile->a = (const char *)tile->a + block * tile->a_k_bytes;
+        tile->b = (const char *)tile->b + block * tile->b_k_bytes;
+        tile->beta = 1;
+        tile->c = tile->d;
+        tile->c_row_bytes = tile->d_row_bytes;
+    }
+}
+
 /* All of D in one tile; 0 if it does not fit one. */
 static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g,
                                                           long long bytes, const int turned)
 {
     const long long m = turned ? g->n : g->m, n = turned ? g->m : g->n;
-    if (n > 3 * tiles->lanes || g->k > tiles->kc)
+    if (n > 3 * tiles->lanes)
         return 0;
     const int columns = (int)n, vectors = tsr_vectors_of(tiles, n);
     if (m > tiles->rows[vectors - 1])
@@ -179,7 +305,11 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     tile.d = g->d;
     tile.n = columns;
     tile.fetch = 0;
-    tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1](&tile);
+    tsr_micro_run *const run = tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1];
+    if (g->k > tiles->kc)
+        long_tile(run, &tile, tiles->kc);
+    else
+        run(&tile);
     return 1;
 }
 
@@ -189,14 +319,16 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const int bytes = tsr_wide_bytes(dtype);
     memset(out, 0, sizeof *out);
-    if (dtype == TSR_BF16 || tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_b) != TSR_SHAPE_TILES)
+    const int one_row = args->m == 1 && args->n > 1 && !args->trans_b; /* which line.c would give one tile, too */
+    if (dtype == TSR_BF16 ||
+        (!one_row && tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b) != TSR_SHAPE_TILES))
         return;
     const int turned = args->trans_b && is_turned(tiles, args);
     if (args->trans_b && !turned)
         return;
     tiles = turned ? tiles->turned : tiles;
     const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
-    if (m > UNPACKED_ROWS || n > 3 * tiles->lanes || args->k > tiles->kc)
+    if (m > UNPACKED_ROWS || n > 3 * tiles->lanes || args->k > tiles->kc || (!turned && tail_columns(tiles, args)))
         return;
     out->micro = tile_of(args, bytes, turned);
     out->micro.n = (int)n;
@@ -215,7 +347,7 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
                     : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
-    if (!fits_panels(tiles, g) || 2 * g->m * g->n * g->k > MAX_OPS)
+    if ((!fits_panels(tiles, g) && !is_narrow(tiles, g)) || 2 * g->m * g->n * g->k > MAX_OPS)
         return 0;
     if (!share(tiles, store, g, element_bytes, &cpu->pool, device->threads))
         multiply(tiles, store, g, element_bytes, 0);

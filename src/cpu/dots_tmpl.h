@@ -11,6 +11,7 @@
 #define MOST_PANEL 6
 #define X_ROWS     4
 #define BLOCK      (4096 / (int)sizeof(T)) /* steps of K */
+#define X_BLOCK    (8 * BLOCK)             /* the same times rows of x, where those fill one set of sums */
 
 /* Where a panel's next block lies, or any: one line of each of `rows` rows is asked for in each step. */
 typedef struct NAME(next_lines) {
@@ -97,15 +98,18 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
 {
     const int fours = (d->rows + X_ROWS - 1) / X_ROWS, share = (count + fours - 1) / fours;
     const int64_t step = d->step_bytes, x_step = d->x_row_bytes;
-    for (int64_t p = 0; p < d->k; p += BLOCK) {
-        const int64_t k = d->k - p < BLOCK ? d->k - p : BLOCK;
+    const int once = d->rows <= X_ROWS; /* the matrix passes by once: loads alone keep enough of it on its way */
+    const int64_t block = once ? X_BLOCK / d->rows : BLOCK;
+    for (int64_t p = 0; p < d->k; p += block) {
+        const int64_t k = d->k - p < block ? d->k - p : block;
         const char *const part = matrix + p * (int)sizeof(T);
-        const char *const later = p + BLOCK < d->k ? part + BLOCK * (int)sizeof(T) : matrix + count * step;
+        const char *const later = p + block < d->k ? part + block * (int)sizeof(T) : matrix + count * step;
         const char *x = (const char *)d->x + p * (int)sizeof(T);
         T *at = sums;
         int asked = 0;
         for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * MOST_PANEL * LANES) {
-            const NAME(next_lines) next = {later + asked * step, step, count - asked < share ? count - asked : share};
+            const int ask = once ? 0 : count - asked < share ? count - asked : share;
+            const NAME(next_lines) next = {later + asked * step, step, ask};
             asked += next.rows;
             switch (d->rows - i) {
             case 1:
@@ -130,11 +134,14 @@ static void NAME(many_dots)(const tsr_many_dots *d)
     const char *matrix = d->matrix;
     char *out = d->sum;
     for (int64_t j = 0; j < d->count;) {
-        const int count = d->count - j < PANEL ? 1 : PANEL;
-        if (count == 1)
-            NAME(dots_panel)(d, matrix, sums, 1);
-        else
+        const int64_t left = d->count - j;
+        const int count = left >= PANEL ? PANEL : left >= 3 ? 3 : 1;
+        if (count == PANEL)
             NAME(dots_panel)(d, matrix, sums, PANEL);
+        else if (count == 3)
+            NAME(dots_panel)(d, matrix, sums, 3);
+        else
+            NAME(dots_panel)(d, matrix, sums, 1);
         for (int c = 0; c < count; c++, out += d->sum_row_bytes)
             for (int i = 0; i < d->rows; i++)
                 *(T *)(out + i * d->sum_step_bytes) = V_SUM(V_LOAD(sums + (i * MOST_PANEL + c) * LANES));
@@ -147,3 +154,4 @@ static void NAME(many_dots)(const tsr_many_dots *d)
 #undef MOST_PANEL
 #undef X_ROWS
 #undef BLOCK
+#undef X_BLOCK

@@ -78,6 +78,27 @@ static inline __attribute__((always_inline)) void f32_turned(__m256 out[8], cons
 #define TURNED(out, r, part)  f32_turned(out, r, part)
 #include "cpu/turned_tmpl.h"
 
+/* One of four: instructions take their constants as such only, not from a loop that is unrolled. */
+#define N_CHOOSE(s, a, b, c, d) ((s) == 0 ? (a) : (s) == 1 ? (b) : (s) == 2 ? (c) : (d))
+#define NARROW_ROWS             4
+#define N_ROW(v, r, p)          ((v) = _mm512_mask_broadcast_f32x4(v, (__mmask16)(15 << 4 * (r)), _mm_loadu_ps(p)))
+#define N_ONE(v, r, p)          ((v) = _mm512_mask_broadcastss_ps(v, (__mmask16)(1 << 4 * (r)), _mm_load_ss(p)))
+#define N_SPLAT(v, s)                                                                            \
+    N_CHOOSE(s, _mm512_permute_ps(v, 0), _mm512_permute_ps(v, 0x55), _mm512_permute_ps(v, 0xaa), \
+             _mm512_permute_ps(v, 0xff))
+#define N_REPEAT(p)       _mm512_broadcast_f32x4(_mm_load_ps(p))
+#define Q                 __m128
+#define Q_SET1(x)         _mm_set1_ps(x)
+#define Q_LOAD(p)         _mm_loadu_ps(p)
+#define Q_LOAD_MASK(m, p) _mm_maskz_loadu_ps((__mmask8)(m), p)
+#define Q_STORE(p, v)     _mm_storeu_ps(p, v)
+#define N_STORE(p, m, v, r)                                                                    \
+    _mm_mask_storeu_ps(p, (__mmask8)(m),                                                       \
+                       N_CHOOSE(r, _mm512_extractf32x4_ps(v, 0), _mm512_extractf32x4_ps(v, 1), \
+                                _mm512_extractf32x4_ps(v, 2), _mm512_extractf32x4_ps(v, 3)))
+#define Q_FMA(a, b, c) _mm_fmadd_ps(a, b, c)
+#include "cpu/narrow_tmpl.h"
+
 /* Two rounds inside the 128-bit lanes, two that move whole lanes. */
 static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 {
@@ -203,6 +224,23 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 #define TURNED(out, r, part)  memcpy(out, r, sizeof(out))
 #include "cpu/turned_tmpl.h"
 
+#define NARROW_ROWS    2
+#define N_ROW(v, r, p) ((v) = _mm512_mask_broadcast_f64x4(v, (__mmask8)(15 << 4 * (r)), _mm256_loadu_pd(p)))
+#define N_ONE(v, r, p) ((v) = _mm512_mask_broadcastsd_pd(v, (__mmask8)(1 << 4 * (r)), _mm_load_sd(p)))
+#define N_SPLAT(v, s)                                                                               \
+    N_CHOOSE(s, _mm512_permutex_pd(v, 0), _mm512_permutex_pd(v, 0x55), _mm512_permutex_pd(v, 0xaa), \
+             _mm512_permutex_pd(v, 0xff))
+#define N_REPEAT(p)       _mm512_broadcast_f64x4(_mm256_load_pd(p))
+#define Q                 __m256d
+#define Q_SET1(x)         _mm256_set1_pd(x)
+#define Q_LOAD(p)         _mm256_loadu_pd(p)
+#define Q_LOAD_MASK(m, p) _mm256_maskz_loadu_pd((__mmask8)(m), p)
+#define Q_STORE(p, v)     _mm256_storeu_pd(p, v)
+#define N_STORE(p, m, v, r) \
+    _mm256_mask_storeu_pd(p, (__mmask8)(m), (r) == 0 ? _mm512_extractf64x4_pd(v, 0) : _mm512_extractf64x4_pd(v, 1))
+#define Q_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
+#include "cpu/narrow_tmpl.h"
+
 #define TRANSPOSE(r) f64_transpose(r)
 
 #define S                     double
@@ -227,9 +265,16 @@ const tsr_isa tsr_isa_avx512 = {
             .kc = 256,
             .rows = {16, 12, 8},
             .width = f32_tiles,
-            .turned = &f32_turned_set},
-    .f64 =
-        {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles, .turned = &f64_turned_set},
+            .turned = &f32_turned_set,
+            .narrow = f32_narrow},
+    .f64 = {.mr = MR,
+            .nr = 16,
+            .lanes = 8,
+            .kc = 256,
+            .rows = {16, 12, 8},
+            .width = f64_tiles,
+            .turned = &f64_turned_set,
+            .narrow = f64_narrow},
     .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots),
               [TSR_F64] = TSR_STORE(f64, f64_many_dots),
               [TSR_F16] = TSR_STORE(f16, NULL),

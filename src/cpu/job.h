@@ -11,6 +11,7 @@ typedef struct tsr_job {
     const tsr_tiles *tiles;
     const tsr_store *store;
     tsr_device *device;
+    tsr_shape shape;
     const void *packed_a, *packed_b;
     int threads;
     int element_bytes; /* as stored */
@@ -47,12 +48,15 @@ tsr_status tsr_pairs_nest(const tsr_job *job);
 /* The same in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large, or its
  * elements too small. */
 int tsr_pairs_at_once(const tsr_job *job);
-/* A few steps of K and a D larger than the caches, M and N above 1: 1 if tsr_outer_run_all takes the job, which gives
- * the bits of tsr_nest. TSR_OUT_OF_MEMORY before anything is written. */
+/* A few steps of K and a D of long rows, or one larger than the caches, M and N above 1: 1 if tsr_outer_run_all takes
+ * the job, which gives the bits of tsr_nest. TSR_OUT_OF_MEMORY before anything is written. */
 int tsr_outer_fits(const tsr_job *job);
 tsr_status tsr_outer_run_all(const tsr_job *job);
 /* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_stream(const tsr_job *job);
+/* M or N is 1, K above 0, f32 or f64, one problem; `bytes` of an element: 1; 0, and nothing was done, if the matrix is
+ * so large that threads may be worth it. The bits of tsr_stream. */
+int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, long long bytes);
 /* tsr_stream in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
 int tsr_stream_at_once(const tsr_job *job);
 

@@ -33,6 +33,13 @@ typedef struct tsr_micro {
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
+/* Up to TSR_NARROW_COLUMNS columns of `rows` rows of D, at least TSR_NARROW_LEAST of them, from rows of A in which K
+ * runs along: a_k_bytes is an element's. B is packed, in rows of 4 or, beyond 4 columns, 8 elements. The bits of tiles.
+ */
+#define TSR_NARROW_COLUMNS 8
+#define TSR_NARROW_LEAST   4
+typedef void tsr_narrow_run(const tsr_micro *tile, int64_t rows);
+
 /* Ends a run of tsr_outer_run, or of tiles: what they wrote is seen before what is written next. */
 #if defined(__x86_64__)
 #define TSR_STREAMS      1 /* there are stores past the caches */
@@ -99,10 +106,10 @@ typedef void tsr_update_run(const tsr_update *update);
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
 
-/* Rows of a product of few steps: D[i][j] = alpha * sum over p < k of x[i * k + p] * b[p][j], j < n, written past the
- * caches where the processor can; b and x are of the compute type. */
+/* Rows of a product of few steps: D[i][j] = alpha * sum over p < k of x[i * k + p] * b[p][j], j < n; b and x are of the
+ * compute type. */
 #define TSR_OUTER_STEPS 8
-#define TSR_OUTER_ROWS  4 /* whose rows of D begin at the same place of a vector; else 1 */
+#define TSR_OUTER_ROWS  4 /* or 1; past the caches all must begin at the same place of a vector */
 
 typedef struct tsr_outer {
     void *d;
@@ -110,6 +117,7 @@ typedef struct tsr_outer {
     const void *const *b;
     const void *x;
     int rows, k;
+    int past_cache; /* D is written past the caches where the processor can */
     double alpha;
     int64_t n;
 } tsr_outer;
@@ -147,6 +155,7 @@ typedef struct tsr_tiles {
     int rows[TSR_TILE_VECTORS];      /* the highest tile of each width; rows[1] is mr */
     const tsr_tiles_of_width *width; /* by vectors - 1 */
     const struct tsr_tiles *turned;  /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
+    tsr_narrow_run *narrow;          /* NULL: none */
 } tsr_tiles;
 
 /* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements

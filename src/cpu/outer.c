@@ -1,5 +1,5 @@
-/* cpu-tiled where K is a few steps and D is larger than the caches: nearly all that moves is D, so its rows are written
- * from end to end, past the caches, each from the rows of B, which stay in L2. */
+/* cpu-tiled where K is a few steps: nearly all that moves is D, so its rows are written from end to end, each from the
+ * rows of B, which stay in L2; past the caches where D is larger than those. */
 #include "core/error.h"
 #include "cpu/job.h"
 
@@ -7,7 +7,11 @@ enum {
     ROWS = 32,
     TASK_BYTES = 1 << 20,
     WIDEST = 8,
-    FEWEST_STEPS = 2 /* where rows go one by one, or are narrowed: others are faster beyond */
+    FEWEST_STEPS = 2,         /* where rows go one by one, or are narrowed: others are faster beyond */
+    CACHED_STEPS = 6,         /* where D is in L3; in L2 tiles are faster */
+    TIMES_L2 = 2,             /* what L2 does not hold */
+    LEAST_COLUMNS = 64,       /* of rows worth going along */
+    TASK_RESULTS = 192 * 1024 /* elements of D that are worth waking a thread for */
 };
 
 typedef struct outer {
@@ -17,6 +21,7 @@ typedef struct outer {
     const void *b[TSR_OUTER_STEPS]; /* rows of B in the compute type, in the order of addition */
     long long rows;                 /* of a task */
     int in_step;                    /* rows of D begin at the same place of a vector */
+    int past_cache;                 /* or D is written past the caches, 16-bit elements to where they are anyway */
 } outer;
 
 static int rows_are_in_step(const tsr_job *job)
@@ -24,12 +29,21 @@ static int rows_are_in_step(const tsr_job *job)
     return job->args->ldd * job->element_bytes % (job->tiles->lanes * job->element_bytes) == 0;
 }
 
+static int is_past_caches(const tsr_gemm_args *g, long long element, const tsr_device *device)
+{
+    return (double)g->m * (double)g->n * (double)element > (double)device->l3_bytes;
+}
+
 int tsr_outer_fits(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
-    const int is_long = rows_are_in_step(job) && job->element_bytes == job->wide_bytes;
-    return g->k <= (is_long ? TSR_OUTER_STEPS : FEWEST_STEPS) && g->beta == 0 && !job->packed_a && !job->packed_b &&
-           (double)g->m * (double)g->n * job->element_bytes > (double)job->device->l3_bytes;
+    const int is_wide = job->element_bytes == job->wide_bytes;
+    if (job->packed_a || job->packed_b || g->beta != 0)
+        return 0;
+    if (is_past_caches(g, job->element_bytes, job->device))
+        return g->k <= (is_wide && rows_are_in_step(job) ? TSR_OUTER_STEPS : FEWEST_STEPS);
+    return is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
+           (double)g->m * (double)g->n * job->element_bytes > TIMES_L2 * (double)job->device->l2_bytes;
 }
 
 static void task(void *data, int64_t index, int slot)
@@ -39,6 +53,7 @@ static void task(void *data, int64_t index, int slot)
     const tsr_gemm_args *g = job->args;
     const long long element = job->element_bytes, wide = job->wide_bytes, lda_bytes = g->lda * element;
     const long long last = (index + 1) * o->rows < g->m ? (index + 1) * o->rows : g->m;
+    const int several = o->in_step || !o->past_cache;
     _Alignas(64) char x[ROWS * TSR_OUTER_STEPS * WIDEST];
     (void)slot;
     for (long long i = index * o->rows; i < last; i += ROWS) {
@@ -49,15 +64,21 @@ static void task(void *data, int64_t index, int slot)
             job->store->pack_rows(x, (int)g->k, (int)g->k, count, o->a + i * lda_bytes, lda_bytes);
         for (long long r = 0; r < count && job->swapped; r++)
             tsr_swap_steps((float *)(void *)x + r * g->k, 1, g->k);
-        tsr_outer rows = {.d_row_bytes = g->ldd * element, .b = o->b, .k = (int)g->k, .alpha = g->alpha, .n = g->n};
+        tsr_outer rows = {.d_row_bytes = g->ldd * element,
+                          .b = o->b,
+                          .k = (int)g->k,
+                          .past_cache = o->past_cache,
+                          .alpha = g->alpha,
+                          .n = g->n};
         for (long long r = 0; r < count; r += rows.rows) {
-            rows.rows = o->in_step && count - r >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : 1;
+            rows.rows = several && count - r >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : 1;
             rows.d = o->d + (i + r) * g->ldd * element;
             rows.x = x + r * g->k * wide;
             job->store->outer(&rows);
         }
     }
-    TSR_STREAM_END(); /* before another thread hears that the task is done */
+    if (o->past_cache)
+        TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
 tsr_status tsr_outer_run_all(const tsr_job *job)
@@ -69,11 +90,13 @@ tsr_status tsr_outer_run_all(const tsr_job *job)
     char *const b = tsr_scratch_take(&cpu->scratch, (size_t)(g->k * row_bytes));
     if (!b)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %lld bytes", (long long)g->k * row_bytes);
-    outer o = {.job = job, .in_step = rows_are_in_step(job)};
+    const int past_cache = is_past_caches(g, element, job->device);
+    outer o = {.job = job, .in_step = rows_are_in_step(job), .past_cache = past_cache};
     for (long long p = 0; p < g->k; p++)
         o.b[p] = b + (job->swapped && (p ^ 1) < g->k ? p ^ 1 : p) * row_bytes;
-    const long long fit = TASK_BYTES / (g->n * element) + 1, share = (g->m + job->threads - 1) / job->threads;
-    o.rows = fit < share ? fit : share;
+    const long long fit = (past_cache ? TASK_BYTES / element : TASK_RESULTS) / g->n + 1,
+                    share = (g->m + job->threads - 1) / job->threads;
+    o.rows = past_cache == (fit < share) ? fit : share; /* in the caches no less than what is worth a thread */
     const long long tasks = (g->m + o.rows - 1) / o.rows;
     for (long long z = 0; z < g->batch; z++) {
         const char *from = (const char *)g->b + z * g->batch_b * element;

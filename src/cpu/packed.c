@@ -21,8 +21,8 @@ static operand operand_of(const tsr_tiles *tiles, const tsr_problem *problem, ch
 
 static int is_tiles(const tsr_problem *problem)
 {
-    return tsr_shape_of(problem->a.dtype, problem->m, problem->n, problem->k, problem->b.trans == TSR_T) ==
-           TSR_SHAPE_TILES;
+    return tsr_shape_of(problem->a.dtype, problem->m, problem->n, problem->k, problem->a.trans == TSR_T,
+                        problem->b.trans == TSR_T) == TSR_SHAPE_TILES;
 }
 
 static long long copies(const operand *o, const tsr_problem *problem)

@@ -8,35 +8,44 @@
 
 typedef enum tsr_shape {
     TSR_SHAPE_TILES,  /* register tiles in cache blocks (direct.c, nest.c) */
-    TSR_SHAPE_ROWS,   /* few rows times a B that must come from memory (stream.c) */
-    TSR_SHAPE_COLUMN, /* N = 1: A times a column (stream.c) */
+    TSR_SHAPE_ROWS,   /* few rows of D: B is the large operand, read once (stream.c) */
+    TSR_SHAPE_COLUMNS /* few columns of D: A is */
 } tsr_shape;
 
 enum {
-    TSR_FEW_ROWS = 48,        /* at most */
+    TSR_FEW_ROWS = 48,        /* at most, or columns */
     TSR_FEW_ROWS_BF16 = 16,   /* more are faster in pairs, where the processor has them */
+    TSR_FEWEST_ROWS = 8,      /* at most, where the large operand may lie in a cache */
     TSR_LARGE_B = 512 * 1024, /* elements: more than an L2 holds, */
     TSR_LONG_ROW = 128,       /* in rows that are worth to be streams */
     TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
+    TSR_SUM_PER_ROW = 40,     /* in a cache, steps for each of the few rows: what turning the other operand costs, */
+    TSR_TURNED_PER_ROW = 64,  /* or where the few rows are to be turned; */
+    TSR_LEAST_SUM = 64,       /* at least */
     TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
 };
 
-static inline int tsr_is_few_rows(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
+/* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
+ * along that operand's rows as stored, and sums are vectors along K; with very few of them that pays in the caches too.
+ * `few_inner`: the same of the other operand. */
+static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner, int few_inner)
 {
-    if ((double)n * (double)k < TSR_LARGE_B || n < TSR_LONG_ROW)
+    const int is_large = (double)many * (double)k >= TSR_LARGE_B && many >= TSR_LONG_ROW;
+    if (!inner)
+        return is_large && few <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
+    if ((dtype != TSR_F32 && dtype != TSR_F64) || few > TSR_FEW_ROWS || k >= TSR_LONGEST_SUM)
         return 0;
-    if (trans_b)
-        return (dtype == TSR_F32 || dtype == TSR_F64) && m <= TSR_FEW_ROWS && k >= TSR_LONG_SUM && k < TSR_LONGEST_SUM;
-    return m <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
+    return (is_large && k >= TSR_LONG_SUM) || (few <= TSR_FEWEST_ROWS && k >= TSR_LEAST_SUM &&
+                                               k >= few * (few_inner ? TSR_SUM_PER_ROW : TSR_TURNED_PER_ROW));
 }
 
-static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
+static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
 {
     if (n == 1)
-        return TSR_SHAPE_COLUMN;
-    if (m == 1 || tsr_is_few_rows(dtype, m, n, k, trans_b))
+        return TSR_SHAPE_COLUMNS;
+    if (m == 1 || tsr_is_few(dtype, m, n, k, trans_b, !trans_a))
         return TSR_SHAPE_ROWS;
-    return TSR_SHAPE_TILES;
+    return tsr_is_few(dtype, n, m, k, !trans_a, trans_b) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
 }
 
 /* The tiles of a row's compute type. */

@@ -226,8 +226,18 @@ static inline __attribute__((always_inline)) void SNAME(few_rows)(const tsr_upda
     for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
         for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
             SNAME(few_group)(u, matrix, x + q, rows, steps, wide);
-    for (; p < u->k; p++, matrix += u->step_bytes, x++)
-        SNAME(few_group)(u, matrix, x, rows, 1, 1);
+    for (int n = u->k - p, q = 0; n > 0;) {
+        const int some = n >= 4 ? 4 : n >= 2 ? 2 : 1;
+        if (some == 4)
+            SNAME(few_group)(u, matrix, x + q, rows, 4, 1);
+        else if (some == 2)
+            SNAME(few_group)(u, matrix, x + q, rows, 2, 1);
+        else
+            SNAME(few_group)(u, matrix, x + q, rows, 1, 1);
+        n -= some;
+        q += some;
+        matrix += some * u->step_bytes;
+    }
 }
 
 /* Adds `steps` rows of the matrix, of which `wide` vectors are in registers, to n rows of sums. */
@@ -371,7 +381,7 @@ static void SNAME(finish)(void *d, const void *c, double alpha, double beta, con
 /* One vector of each row. */
 static inline __attribute__((always_inline)) void SNAME(outer_vectors)(const tsr_outer *o, char *d, const T *const *b,
                                                                        const int rows, const int k, int64_t j,
-                                                                       const int masked, const M some)
+                                                                       const int masked, const M some, const int past)
 {
     const V alpha = V_SET1((T)o->alpha);
     const T *const x = o->x;
@@ -391,15 +401,16 @@ static inline __attribute__((always_inline)) void SNAME(outer_vectors)(const tsr
         const V value = V_MUL(alpha, sum[i]);
         if (masked)
             S_STORE_MASK((S *)d + j, some, value);
-        else if (sizeof(S) == sizeof(T))
+        else if (sizeof(S) == sizeof(T) && past)
             V_STREAM((T *)(void *)d + j, value);
         else
             S_STORE((S *)d + j, value);
     }
 }
 
-/* Begins with the elements before the first whole vector of D that is aligned. */
-static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_outer *o, const int rows, const int k)
+/* Past the caches it begins with the elements before the first whole vector of D that is aligned. */
+static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_outer *o, const int rows, const int k,
+                                                                  const int past)
 {
     enum { BYTES = LANES * sizeof(S) };
     const T *b[TSR_OUTER_STEPS];
@@ -407,22 +418,27 @@ static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_oute
 #pragma GCC unroll 8
     for (int p = 0; p < k; p++)
         b[p] = o->b[p];
-    const int64_t before = (int64_t)((BYTES - (uintptr_t)d % BYTES) % BYTES / sizeof(S));
-    int64_t j = before < o->n ? before : o->n;
+    int64_t j = past ? (int64_t)((BYTES - (uintptr_t)d % BYTES) % BYTES / sizeof(S)) : 0;
+    j = j < o->n ? j : o->n;
     if (j > 0)
-        SNAME(outer_vectors)(o, d, b, rows, k, 0, 1, M_FIRST((int)j));
+        SNAME(outer_vectors)(o, d, b, rows, k, 0, 1, M_FIRST((int)j), past);
     for (; j + LANES <= o->n; j += LANES)
-        SNAME(outer_vectors)(o, d, b, rows, k, j, 0, M_FIRST(LANES));
+        SNAME(outer_vectors)(o, d, b, rows, k, j, 0, M_FIRST(LANES), past);
     if (j < o->n)
-        SNAME(outer_vectors)(o, d, b, rows, k, j, 1, M_FIRST((int)(o->n - j)));
+        SNAME(outer_vectors)(o, d, b, rows, k, j, 1, M_FIRST((int)(o->n - j)), past);
 }
 
 static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_outer *o, const int k)
 {
-    if (o->rows == 1)
-        SNAME(outer_of)(o, 1, k);
+    const int rows = o->rows == 1 ? 1 : TSR_OUTER_ROWS, past = o->past_cache || sizeof(S) != sizeof(T);
+    if (rows == 1 && past)
+        SNAME(outer_of)(o, 1, k, 1);
+    else if (past)
+        SNAME(outer_of)(o, TSR_OUTER_ROWS, k, 1);
+    else if (rows == 1)
+        SNAME(outer_of)(o, 1, k, 0);
     else
-        SNAME(outer_of)(o, TSR_OUTER_ROWS, k);
+        SNAME(outer_of)(o, TSR_OUTER_ROWS, k, 0);
 }
 
 static void SNAME(outer)(const tsr_outer *o)

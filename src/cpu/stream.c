@@ -1,9 +1,13 @@
-/* cpu-tiled where one operand is large, is used a few times at most, and must come from memory: M = 1, N = 1, or few
- * rows. That operand, the matrix, is read once, row by row as it is stored, several rows at once.
+/* cpu-tiled where D has few rows or few columns: one operand, the matrix, is large, is used a few times at most, and
+ * often must come from memory. It is read once, row by row as it is stored, several rows at once.
  *
- *   dots     K runs along its rows (N = 1, or B transposed): each result is a row times a vector, or few of them
+ *   dots     K runs along its rows (few columns, A as it is; few rows, B transposed): each result is a row times a
+ *            vector, or few of them
  *   updates  K runs down its rows: each row, times an element of each row of the other operand, is added to the sums,
  *            which stay in the cache
+ *
+ * Few columns are few rows of the transposed product, whose results are turned when they are written. `rows` below are
+ * the few rows, or columns; `results` are what each of them has.
  *
  * Results are cut into pieces that tasks share; an element's sum runs the same way in whatever piece it lies. */
 #include <string.h>
@@ -12,16 +16,18 @@
 #include "cpu/job.h"
 
 enum {
-    SUM_BYTES = 32 * 1024,   /* sums of one piece, on the stack */
-    MAX_PIECE = 4096,        /* results of one piece, at most */
-    PIECE_BYTES = 1024,      /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
-    K_STEPS = 64,            /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
-    PANELS = 48,             /* rows of the matrix that are whole panels of many_dots on each processor */
-    MOST_STEPS = 1 << 20,    /* of a call, where x lies ready */
-    TASK_BYTES = 256 * 1024, /* of the matrix, at least, for a task of its own */
-    LEAST_COLUMNS = 1024,    /* of a task that updates: rows are streams, short ones are read slowly, */
-    FEWEST_COLUMNS = 256,    /* but many threads together read faster than a few with long rows */
-    GATHER_ELEMS = 1024      /* of a strided vector that is copied to the stack rather than to scratch */
+    SUM_BYTES = 32 * 1024,      /* sums of one piece, on the stack */
+    MAX_PIECE = 4096,           /* results of one piece, at most */
+    PIECE_BYTES = 1024,         /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
+    K_STEPS = 64,               /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
+    PANELS = 48,                /* rows of the matrix that are whole panels of many_dots on each processor */
+    MOST_STEPS = 1 << 20,       /* of a call, where x lies ready */
+    TASK_BYTES = 256 * 1024,    /* of the matrix, at least, for a task of its own */
+    LEAST_COLUMNS = 1024,       /* of a task that updates: rows are streams, short ones are read slowly, */
+    FEWEST_COLUMNS = 256,       /* but many threads together read faster than a few with long rows */
+    COPY_BYTES = 32 * 1024,     /* of a copy of x on the stack */
+    IN_PLACE_BYTES = 16 * 1024, /* of an x whose rows leave each other in the cache wherever they lie */
+    GATHER_ELEMS = 1024         /* of a strided vector that is copied to the stack rather than to scratch */
 };
 
 typedef struct stream {
@@ -29,17 +35,19 @@ typedef struct stream {
     const char *matrix, *x, *c; /* of the first problem */
     char *d;
     long long matrix_batch, x_batch, c_batch, d_batch; /* bytes from problem to problem */
-    long long matrix_row, x_row, c_row, d_row;         /* bytes from row to row */
-    long long x_step, c_step, d_step;                  /* bytes from element to element */
+    long long matrix_row, x_row, c_row, d_row;         /* bytes from row to row, as stored */
+    long long x_step;                                  /* bytes from element to element */
     long long results, k;                              /* results of one row */
     int rows;
+    int by_columns; /* results of one row go down a column of D */
     int dots;
     long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
     long long sum_row;            /* bytes from row to row of a piece's sums */
     char *gathered;               /* contiguous copies of x, one for each slot; NULL: not needed */
-    char *groups;           /* x of each problem as tsr_update or tsr_many_dots wants it; NULL: made when needed */
+    const char *groups;     /* x of each problem as tsr_update or tsr_many_dots wants it; NULL: made when needed */
     long long groups_batch; /* bytes from problem to problem, */
     long long copy_row;     /* and for each row */
+    int in_place;           /* dots read x where it is */
 } stream;
 
 static void set_matrix(stream *s, const char *data, const void *packed, long long ld, long long batch)
@@ -66,9 +74,12 @@ static stream describe(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     const long long bytes = job->element_bytes;
     stream s = {.job = job, .k = g->k};
-    if (g->n == 1) {
+    s.c = g->c;
+    s.d = g->d;
+    s.by_columns = job->shape == TSR_SHAPE_COLUMNS;
+    if (s.by_columns) {
         s.results = g->m;
-        s.rows = 1;
+        s.rows = (int)g->n;
         s.dots = !g->trans_a;
         set_matrix(&s, g->a, job->packed_a, g->lda, g->batch_a);
         set_x(&s, g->b, job->packed_b, g->trans_b, g->ldb, g->batch_b);
@@ -79,12 +90,14 @@ static stream describe(const tsr_job *job)
         set_matrix(&s, g->b, job->packed_b, g->ldb, g->batch_b);
         set_x(&s, g->a, job->packed_a, !g->trans_a, g->lda, g->batch_a);
     }
-    s.c = g->c;
-    s.d = g->d;
     s.c_row = g->ldc * bytes;
     s.d_row = g->ldd * bytes;
-    s.c_step = g->n == 1 ? s.c_row : bytes;
-    s.d_step = g->n == 1 ? s.d_row : bytes;
+    s.in_place = s.dots && s.x_step == job->wide_bytes && s.rows * s.k * bytes <= IN_PLACE_BYTES;
+    if (s.in_place) {
+        s.groups = s.x;
+        s.groups_batch = s.x_batch;
+        s.copy_row = s.x_row;
+    }
     s.c_batch = g->batch_c * bytes;
     s.d_batch = g->batch_d * bytes;
     return s;
@@ -115,18 +128,23 @@ static void pack_x(const stream *s, const char *x, long long p, long long steps,
     }
 }
 
-static void write_back(const stream *s, char *d, const char *c, const void *sums, long long n)
+/* `sums` are as tsr_update leaves them, or, by columns, the sums of each result beside each other. */
+static void write_back(const stream *s, char *d, const char *c, const char *sums, long long n)
 {
     const tsr_gemm_args *g = s->job->args;
-    tsr_finish_run *finish = s->job->store->finish;
-    const char *sum = sums;
-    const long long bytes = s->job->element_bytes;
-    if (s->d_step == bytes && (!c || s->c_step == bytes)) {
-        finish(d, c, g->alpha, g->beta, sum, n);
+    tsr_finish_run *const finish = s->job->store->finish;
+    const long long row_bytes = s->rows * s->job->element_bytes, wide = s->job->wide_bytes;
+    if (!s->by_columns) {
+        for (int i = 0; i < s->rows; i++)
+            finish(d + i * s->d_row, c ? c + i * s->c_row : NULL, g->alpha, g->beta, sums + i * s->sum_row, n);
         return;
     }
-    for (long long i = 0; i < n; i++)
-        finish(d + i * s->d_step, c ? c + i * s->c_step : NULL, g->alpha, g->beta, sum + i * s->job->wide_bytes, 1);
+    if (s->d_row == row_bytes && (!c || s->c_row == row_bytes)) {
+        finish(d, c, g->alpha, g->beta, sums, n * s->rows);
+        return;
+    }
+    for (long long j = 0; j < n; j++)
+        finish(d + j * s->d_row, c ? c + j * s->c_row : NULL, g->alpha, g->beta, sums + j * s->rows * wide, s->rows);
 }
 
 /* `next`: the columns that are read after these. */
@@ -134,6 +152,8 @@ static void updates(const stream *s, const char *matrix, const char *next, const
                     char *sums, long long n)
 {
     _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
+    if (s->rows == 1 && s->x_step == s->job->wide_bytes && s->job->element_bytes == s->job->wide_bytes)
+        groups = x; /* one row is in groups as it is */
     for (int i = 0; i < s->rows; i++)
         memset(sums + i * s->sum_row, 0, (size_t)(n * s->job->wide_bytes));
     const long long most = groups ? MOST_STEPS : s->rows <= TSR_FEWER_ROWS ? 2 * K_STEPS : K_STEPS;
@@ -154,45 +174,65 @@ static void updates(const stream *s, const char *matrix, const char *next, const
     }
 }
 
+static void dots(const stream *s, const char *matrix, const char *x, const char *groups, char *sums, long long n)
+{
+    const tsr_job *job = s->job;
+    const long long wide = job->wide_bytes;
+    if (s->rows == 1) {
+        const tsr_dots one = {
+            .count = n, .k = s->k, .matrix = matrix, .step_bytes = s->matrix_row, .x = x, .sum = sums};
+        job->store->dots(&one);
+        return;
+    }
+    const tsr_many_dots many = {.count = n,
+                                .k = s->k,
+                                .matrix = matrix,
+                                .step_bytes = s->matrix_row,
+                                .rows = s->rows,
+                                .x = groups,
+                                .x_row_bytes = s->copy_row,
+                                .sum = sums,
+                                .sum_row_bytes = s->by_columns ? s->rows * wide : wide,
+                                .sum_step_bytes = s->by_columns ? wide : s->sum_row};
+    job->store->many_dots(&many);
+}
+
+/* The sums of each result beside each other. */
+static void turn(const stream *s, char *to, const char *sums, long long n)
+{
+    const tsr_dtype dtype = s->job->wide_bytes == 8 ? TSR_F64 : TSR_F32;
+    s->job->isa->store[dtype].pack_columns(to, s->rows, s->rows, n, sums, s->sum_row);
+}
+
 /* Results first .. last of one problem. */
 static void run_task(void *data, int64_t index, int slot)
 {
     const stream *s = data;
     const tsr_job *job = s->job;
-    const long long z = index / s->tasks, first = index % s->tasks * s->task;
+    const long long z = index / s->tasks, first = index % s->tasks * s->task, bytes = job->element_bytes;
     const long long last = first + s->task < s->results ? first + s->task : s->results;
+    const long long d_step = s->by_columns ? s->d_row : bytes, c_step = s->by_columns ? s->c_row : bytes;
     const char *x = s->x + z * s->x_batch, *matrix = s->matrix + z * s->matrix_batch;
+    const char *const groups = s->groups ? s->groups + z * s->groups_batch : NULL;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
     char *d = s->d + z * s->d_batch;
-    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], local[GATHER_ELEMS * 8];
-    if (s->dots && s->rows == 1 && s->x_step != job->element_bytes)
-        x = gather(s, x, s->gathered ? s->gathered + (size_t)slot * (size_t)s->k * (size_t)job->element_bytes : local);
+    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], turned[SUM_BYTES], local[GATHER_ELEMS * 8];
+    if (s->dots && s->rows == 1 && s->x_step != bytes)
+        x = gather(s, x, s->gathered ? s->gathered + (size_t)slot * (size_t)s->k * (size_t)bytes : local);
     for (long long j = first; j < last; j += s->piece) {
         const long long n = last - j < s->piece ? last - j : s->piece;
-        const char *part = matrix + j * (s->dots ? s->matrix_row : job->element_bytes);
-        if (s->dots && s->rows > 1) {
-            const tsr_many_dots dots = {.count = n,
-                                        .k = s->k,
-                                        .matrix = part,
-                                        .step_bytes = s->matrix_row,
-                                        .rows = s->rows,
-                                        .x = s->groups + z * s->groups_batch,
-                                        .x_row_bytes = s->copy_row,
-                                        .sum = sums,
-                                        .sum_row_bytes = job->wide_bytes,
-                                        .sum_step_bytes = s->sum_row};
-            job->store->many_dots(&dots);
-        } else if (s->dots) {
-            const tsr_dots dots = {
-                .count = n, .k = s->k, .matrix = part, .step_bytes = s->matrix_row, .x = x, .sum = sums};
-            job->store->dots(&dots);
+        const char *part = matrix + j * (s->dots ? s->matrix_row : bytes), *at = sums;
+        if (s->dots) {
+            dots(s, part, x, groups, sums, n);
         } else {
-            const char *next = j + s->piece < last ? part + s->piece * job->element_bytes : part;
-            updates(s, part, next, x, s->groups ? s->groups + z * s->groups_batch : NULL, sums, n);
+            const char *next = j + s->piece < last ? part + s->piece * bytes : part;
+            updates(s, part, next, x, groups, sums, n);
+            if (s->by_columns && s->rows > 1) {
+                turn(s, turned, sums, n);
+                at = turned;
+            }
         }
-        for (int i = 0; i < s->rows; i++)
-            write_back(s, d + i * s->d_row + j * s->d_step, c ? c + i * s->c_row + j * s->c_step : NULL,
-                       sums + i * s->sum_row, n);
+        write_back(s, d + j * d_step, c ? c + j * c_step : NULL, at, n);
     }
 }
 
@@ -228,16 +268,26 @@ static int cut(stream *s)
 
 /* x of every problem in groups, so that pieces need not make them again and again, or with K along its rows, which do
  * not lie where they push each other out of the cache. */
-static char *copy_x(stream *s, tsr_cpu_device *device)
+static int needs_copy(const stream *s)
+{
+    return s->rows > (s->dots ? 1 : TSR_FEWER_ROWS) && !s->in_place;
+}
+
+static long long plan_copy(stream *s)
 {
     const long long problems = s->x_batch ? s->job->args->batch : 1;
     s->copy_row = tsr_round_up(s->k * s->job->wide_bytes, 64) + (s->dots ? 64 : 0);
-    const long long wide = s->job->wide_bytes, bytes = s->rows * s->copy_row;
-    char *const copy = tsr_scratch_take(&device->scratch, (size_t)(problems * bytes));
-    s->groups_batch = s->x_batch ? bytes : 0;
-    for (long long z = 0; copy && z < problems; z++) {
+    s->groups_batch = s->x_batch ? s->rows * s->copy_row : 0;
+    return problems * s->rows * s->copy_row;
+}
+
+static void copy_x(stream *s, char *copy)
+{
+    const long long problems = s->x_batch ? s->job->args->batch : 1, wide = s->job->wide_bytes;
+    s->groups = copy;
+    for (long long z = 0; z < problems; z++) {
         const char *x = s->x + z * s->x_batch;
-        char *const to = copy + z * bytes;
+        char *const to = copy + z * s->groups_batch;
         if (!s->dots)
             pack_x(s, x, 0, s->k, to);
         else if (s->x_step != wide)
@@ -246,7 +296,6 @@ static char *copy_x(stream *s, tsr_cpu_device *device)
             for (long long i = 0; i < s->rows; i++)
                 memcpy(to + i * s->copy_row, x + i * s->x_row, (size_t)(s->k * wide));
     }
-    return copy;
 }
 
 tsr_status tsr_stream(const tsr_job *job)
@@ -254,10 +303,14 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
     const int slots = cut(&s);
-    if (s.rows > (s.dots ? 1 : TSR_FEWER_ROWS)) {
-        s.groups = copy_x(&s, device);
-        if (!s.groups)
-            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy A: %lld x %lld elements", (long long)s.rows, s.k);
+    char *copied = NULL;
+    if (needs_copy(&s)) {
+        char *const copy = tsr_scratch_take(&device->scratch, (size_t)plan_copy(&s));
+        if (!copy)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy %s: %lld x %lld elements", s.by_columns ? "B" : "A",
+                            (long long)s.rows, s.k);
+        copy_x(&s, copy);
+        copied = copy;
     }
     if (s.dots && s.rows == 1 && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
         s.gathered = tsr_scratch_take(&device->scratch, (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
@@ -267,8 +320,8 @@ tsr_status tsr_stream(const tsr_job *job)
     tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
     if (s.gathered)
         tsr_scratch_give(&device->scratch, s.gathered);
-    if (s.groups)
-        tsr_scratch_give(&device->scratch, s.groups);
+    if (copied)
+        tsr_scratch_give(&device->scratch, copied);
     return TSR_OK;
 }
 
@@ -276,10 +329,14 @@ int tsr_stream_at_once(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     stream s = describe(job);
+    _Alignas(64) char copy[COPY_BYTES];
     if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
-        (s.dots && (s.rows > 1 || (s.x_step != job->element_bytes && s.k > GATHER_ELEMS))))
+        (s.dots && s.rows == 1 && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) ||
+        (needs_copy(&s) && plan_copy(&s) > COPY_BYTES))
         return 0;
     cut(&s);
+    if (needs_copy(&s))
+        copy_x(&s, copy);
     for (long long i = 0; i < s.tasks * g->batch; i++)
         run_task(&s, i, 0);
     return 1;

@@ -29,7 +29,9 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
     const int wide_bytes = dtype == TSR_F64 ? 8 : 4, bytes = dtype == TSR_BF16 ? 2 : wide_bytes;
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const tsr_store *store = &cpu->isa->store[dtype];
-    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_b);
+    if ((args->m == 1 || args->n == 1) && dtype != TSR_BF16)
+        return tsr_line_at_once(tiles, store, args, bytes);
+    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
     if (shape == TSR_SHAPE_TILES && dtype != TSR_BF16)
         return tsr_direct_at_once(tiles, store, args, bytes, device);
     const tsr_job job = {
@@ -38,6 +40,7 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
         .tiles = tiles,
         .store = store,
         .device = device,
+        .shape = shape,
         .packed_a = NULL,
         .packed_b = NULL,
         .threads = 1,
@@ -62,6 +65,7 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
         .tiles = tsr_tiles_of(device->isa, dtype),
         .store = &device->isa->store[dtype],
         .device = call->device,
+        .shape = tsr_shape_of(dtype, g->m, g->n, g->k, g->trans_a, g->trans_b),
         .packed_a = call->packed_a,
         .packed_b = call->packed_b,
         .threads = call->threads,
@@ -78,7 +82,7 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
         scale(&job);
         return TSR_OK;
     }
-    if (tsr_shape_of(dtype, g->m, g->n, g->k, g->trans_b) != TSR_SHAPE_TILES)
+    if (job.shape != TSR_SHAPE_TILES)
         return tsr_stream(&job);
     if (tsr_outer_fits(&job))
         return tsr_outer_run_all(&job);

@@ -218,6 +218,17 @@ void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
                     out);
 }
 
+int tsr_thin_turned_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                               size_t reason_bytes)
+{
+    (void)device;
+    if (problem->b.trans == TSR_N) {
+        snprintf(reason, reason_bytes, "B is not transposed");
+        return 0;
+    }
+    return countable(row, problem, reason, reason_bytes);
+}
+
 int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                         size_t reason_bytes)
 {

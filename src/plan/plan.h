@@ -65,6 +65,8 @@ int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, cons
                             size_t reason_bytes);
 void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
 void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+int tsr_thin_turned_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
+                               size_t reason_bytes);
 int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                         size_t reason_bytes);
 

@@ -37,7 +37,8 @@ base(stream_k gemm/stream_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=3
      -DBAND=16 -DALIGNED=0)
 base(cluster_k gemm/cluster_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
-base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0)
+base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTURNED=0)
+base(thin_turned gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTURNED=1)
 
 set(file gemm/tiled.cu)
 rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
@@ -163,9 +164,9 @@ rung_mutant(thin_second_barrier thin ${file} "}
         TSR_ROLLED" "shared memory")
 rung_mutant(thin_sums_too_early thin ${file} "in their order. */
     tsr_barrier();" "in their order. */" "race")
-rung_mutant(thin_sums_unready thin ${file} "}
+rung_mutant(thin_sums_unready thin ${file} "warp, lane);
     tsr_barrier();
-    elem total" "}
+    elem total" "warp, lane);
     elem total" "shared memory")
 rung_mutant(thin_counter_relaxed thin ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
 rung_mutant(thin_sums_not_gathered thin ${file} "= total[i];
@@ -177,13 +178,22 @@ rung_mutant(thin_last_not_told thin ${file} "        }
 rung_mutant(thin_counter_stays thin ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
 rung_mutant(thin_last_is_first thin ${file} "if (*word != parts - 1)" "if (*word != 0)" "")
 rung_mutant(thin_panel_lost thin ${file} "p < last; p++" "p + 1 < last; p++" "")
-rung_mutant(thin_rows_stay thin ${file} "next += WARPS * DEPTH;" "" "")
+rung_mutant(thin_rows_stay thin ${file} "next += STRIDE;" "" "")
 rung_mutant(thin_end_of_part thin ${file} "end - next" "end - next + DEPTH" "")
 rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= DEPTH - 1 &&" "")
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
 rung_mutant(thin_grid_wait thin ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
+rung_mutant(thin_turned_four_lanes thin_turned ${file} "step < 3" "step < 2" "")
+rung_mutant(thin_turned_depth thin_turned ${file} "inside >= BLOCK &&" "inside >= BLOCK - 1 &&" "")
+rung_mutant(thin_turned_tail thin_turned ${file} "lane_k(lane, j) + l < inside" "lane_k(lane, j) + l <= inside" "")
+rung_mutant(thin_turned_last_column thin_turned ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
+rung_mutant(thin_turned_columns thin_turned ${file} "cols - 16 * warp, warp_k" "cols, warp_k" "")
+rung_mutant(thin_turned_second_line thin_turned ${file} "j / 4 * 32" "j / 4 * 16" "")
+rung_mutant(thin_turned_next thin_turned ${file} "next += STRIDE;" "" "")
+rung_mutant(thin_turned_sums_too_early thin_turned ${file} "in their order. */
+    tsr_barrier();" "in their order. */" "race")
 
 set(file gemm/cluster_k.cu)
 set(meet "tsr_cluster_arrive();

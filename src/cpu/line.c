@@ -1,0 +1,134 @@
+/* cpu-tiled for small products with one row or one column: what stream.c does, with its bits, without its plans. One
+ * operand is a matrix, the other a vector x; `results` are the elements of D. */
+#include <string.h>
+
+#include "cpu/job.h"
+
+enum {
+    MOST_BYTES = 512 * 1024, /* of the matrix: larger ones are worth waking threads for */
+    PIECE = 4096,            /* results at a time */
+    GATHER_ELEMS = 1024      /* of an x that is copied because its elements do not follow each other */
+};
+
+typedef struct line {
+    const char *matrix, *x, *c;
+    char *d;
+    long long row_bytes, x_step, c_step, d_step; /* bytes from row to row of the matrix, from element to element */
+    long long results;
+    int dots; /* K runs along the rows of the matrix */
+} line;
+
+static inline line describe(const tsr_gemm_args *g, long long bytes)
+{
+    if (g->n == 1)
+        return (line){.matrix = g->a,
+                      .x = g->b,
+                      .c = g->beta != 0 ? g->c : NULL,
+                      .d = g->d,
+                      .row_bytes = g->lda * bytes,
+                      .x_step = (g->trans_b ? 1 : g->ldb) * bytes,
+                      .c_step = g->ldc * bytes,
+                      .d_step = g->ldd * bytes,
+                      .results = g->m,
+                      .dots = !g->trans_a};
+    return (line){.matrix = g->b,
+                  .x = g->a,
+                  .c = g->beta != 0 ? g->c : NULL,
+                  .d = g->d,
+                  .row_bytes = g->ldb * bytes,
+                  .x_step = (g->trans_a ? g->lda : 1) * bytes,
+                  .c_step = bytes,
+                  .d_step = bytes,
+                  .results = g->n,
+                  .dots = g->trans_b};
+}
+
+static void gather(void *to, const line *l, long long k, long long bytes)
+{
+    for (long long p = 0; p < k; p++)
+        if (bytes == 8)
+            memcpy((char *)to + p * 8, l->x + p * l->x_step, 8);
+        else
+            memcpy((char *)to + p * 4, l->x + p * l->x_step, 4);
+}
+
+/* D as one tile of one row: K runs down the rows of the matrix, and results follow each other. */
+static void one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, const line *l)
+{
+    const int columns = (int)l->results;
+    const tsr_micro tile = {.k = g->k,
+                            .a = l->x,
+                            .a_row_bytes = 0,
+                            .a_k_bytes = l->x_step,
+                            .b = l->matrix,
+                            .b_k_bytes = l->row_bytes,
+                            .c = l->c,
+                            .c_row_bytes = 0,
+                            .d = l->d,
+                            .d_row_bytes = 0,
+                            .alpha = g->alpha,
+                            .beta = g->beta,
+                            .n = columns};
+    tsr_tile_of(tiles, 1, columns)(&tile);
+}
+
+static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l, long long j, const char *sums,
+                   long long n, long long bytes)
+{
+    char *const d = l->d + j * l->d_step;
+    const char *const c = l->c ? l->c + j * l->c_step : NULL;
+    if (l->d_step == bytes && (!c || l->c_step == bytes)) {
+        store->finish(d, c, g->alpha, g->beta, sums, n);
+        return;
+    }
+    for (long long i = 0; i < n; i++)
+        store->finish(d + i * l->d_step, c ? c + i * l->c_step : NULL, g->alpha, g->beta, sums + i * bytes, 1);
+}
+
+/* With sums in memory. */
+static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, const line *l,
+                                                long long bytes)
+{
+    _Alignas(64) char sums[PIECE * 8], copy[GATHER_ELEMS * 8];
+    const char *x = l->x;
+    if (l->x_step != bytes) {
+        gather(copy, l, g->k, bytes);
+        x = copy;
+    }
+    for (long long j = 0; j < l->results; j += PIECE) {
+        const long long n = l->results - j < PIECE ? l->results - j : PIECE;
+        const char *const part = l->matrix + j * (l->dots ? l->row_bytes : bytes);
+        if (l->dots) {
+            const tsr_dots dots = {
+                .count = n, .k = g->k, .matrix = part, .step_bytes = l->row_bytes, .x = x, .sum = sums};
+            store->dots(&dots);
+        } else {
+            const tsr_update update = {.count = n,
+                                       .rows = 1,
+                                       .k = (int)g->k,
+                                       .matrix = part,
+                                       .step_bytes = l->row_bytes,
+                                       .next = part,
+                                       .x = x,
+                                       .sum = sums,
+                                       .sum_step_bytes = 0};
+            memset(sums, 0, (size_t)(n * bytes));
+            store->update(&update);
+        }
+        finish(store, g, l, j, sums, n, bytes);
+    }
+}
+
+int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+{
+    const line l = describe(g, bytes);
+    if (!l.dots && l.results <= 3 * tiles->lanes && g->k <= tiles->kc && l.d_step == bytes &&
+        (!l.c || l.c_step == bytes)) {
+        one_tile(tiles, g, &l);
+        return 1;
+    }
+    if (l.results * g->k * bytes >= MOST_BYTES || (l.x_step != bytes && g->k > GATHER_ELEMS))
+        return 0;
+    in_pieces(store, g, &l, bytes);
+    return 1;
+}
