@@ -118,6 +118,19 @@ static double step_bytes(const tsr_problem *p, double rows, double columns, doub
            (rows * (lines_a <= 1 ? whole_share : lines_a) + columns * (lines_b <= 1 ? whole_share : lines_b));
 }
 
+/* As an H200's host launches. A device that launches slower, as the emulated one, adds the difference and orders rows
+ * alike. */
+static double gpu_launch_ns(const tsr_row *row)
+{
+    const tsr_device gpu = {.launch_ns = TSR_CUDA_LAUNCH_NS};
+    return tsr_launch_ns(row, &gpu);
+}
+
+static double slower_launch_ns(const tsr_row *row, const tsr_device *device)
+{
+    return tsr_launch_ns(row, device) - gpu_launch_ns(row);
+}
+
 static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill_ns, double work_ns, double memory_ns,
                    int sharpness, double after_ns)
 {
@@ -235,10 +248,11 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
     const double products_ns = w.steps * wgmma_step_ns(row, p, device, with_asking(latency_ns, asking));
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
-    settle(out, row->cluster_n > 1 ? along_n_ns : 0, tsr_launch_ns(row, device) + floor_ns,
+    settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
            CTA_NS * w.ctas + with_asking(fill_ns, asking),
            overlapped(STEP_SHARPNESS, w.waves * unit_ns(row, p, products_ns, stored_ns), l2_ns), memory_ns,
            MEMORY_SHARPNESS, stored_ns + value_ns * values + parts_ns(row, device, &w));
+    out->ns += slower_launch_ns(row, device);
     out->bytes = all_bytes;
 }
 
@@ -313,10 +327,10 @@ static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const 
 
 /* CTAs of a later wave begin when others have ended. */
 void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
-                           double launch_ns, tsr_cost *out)
+                           tsr_cost *out)
 {
     const double floor_ns = 1180, start_ns = 790, begin_ns = 2040, again = 0.22;
-    const double least_ns = launch_ns + floor_ns;
+    const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
     out->limiter = "launch";
@@ -348,5 +362,6 @@ void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_d
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
     const tsr_work work = tsr_row_work(row, p, device);
-    tsr_cost_skinny_dealt(row, p, device, &work, tsr_launch_ns(row, device), out);
+    tsr_cost_skinny_dealt(row, p, device, &work, out);
+    out->ns += slower_launch_ns(row, device);
 }
