@@ -1,5 +1,5 @@
 /* Several dot products with each row of a matrix that must come from memory, for one compute type and one instruction
- * set; included after micro_tmpl.h, with what that needs and V_SUM(v), the sum of the lanes in a fixed order.
+ * set; included after store_tmpl.h, with what that needs.
  *
  *   PANEL rows of the matrix x 4 rows of x are summed at once, a vector along K in each step: 10 loads for 24
  *   multiply-adds where there are 32 registers. K goes in blocks, so that the panel's part stays in L1 while all rows
@@ -128,6 +128,34 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
     }
 }
 
+/* The sums of the lanes, four at once. */
+static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many_dots *d, const T *sums, int count,
+                                                                  char *out)
+{
+    int c = 0, i = 0, left = count * d->rows;
+    for (; left >= 4; left -= 4) {
+        V v[4];
+        T sum[4];
+        char *to[4];
+#pragma GCC unroll 4
+        for (int u = 0; u < 4; u++) {
+            v[u] = V_LOAD(sums + (i * MOST_PANEL + c) * LANES);
+            to[u] = out + c * d->sum_row_bytes + i * d->sum_step_bytes;
+            i = ++c == count ? i + 1 : i;
+            c = c == count ? 0 : c;
+        }
+        V_SUM_4(sum, v);
+#pragma GCC unroll 4
+        for (int u = 0; u < 4; u++)
+            *(T *)to[u] = sum[u];
+    }
+    for (; left > 0; left--) {
+        *(T *)(out + c * d->sum_row_bytes + i * d->sum_step_bytes) = V_SUM(V_LOAD(sums + (i * MOST_PANEL + c) * LANES));
+        i = ++c == count ? i + 1 : i;
+        c = c == count ? 0 : c;
+    }
+}
+
 static void NAME(many_dots)(const tsr_many_dots *d)
 {
     _Alignas(64) T sums[TSR_DOTS_ROWS * MOST_PANEL * LANES];
@@ -142,9 +170,8 @@ static void NAME(many_dots)(const tsr_many_dots *d)
             NAME(dots_panel)(d, matrix, sums, 3);
         else
             NAME(dots_panel)(d, matrix, sums, 1);
-        for (int c = 0; c < count; c++, out += d->sum_row_bytes)
-            for (int i = 0; i < d->rows; i++)
-                *(T *)(out + i * d->sum_step_bytes) = V_SUM(V_LOAD(sums + (i * MOST_PANEL + c) * LANES));
+        NAME(dots_sums)(d, sums, count, out);
+        out += count * d->sum_row_bytes;
         matrix += count * d->step_bytes;
         j += count;
     }

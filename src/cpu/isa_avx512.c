@@ -13,6 +13,47 @@
  * register, and with 27 of 32 in use it then spills some. */
 #define M_FIRST(n) ((M)((1u << (unsigned)(n)) - 1u))
 
+/* The sum of the lanes, of one vector and of four, in the same order: halves, quarters, then lanes 0 + 2 and 1 + 3. */
+static inline __attribute__((always_inline)) __m128 fold_ps(__m512 v)
+{
+    const __m256 half =
+        _mm256_add_ps(_mm512_castps512_ps256(v), _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+static inline __attribute__((always_inline)) float sum_ps(__m512 v)
+{
+    const __m128 a = fold_ps(v), b = _mm_add_ps(a, _mm_movehl_ps(a, a));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+static inline __attribute__((always_inline)) void sum_4_ps(float *to, const __m512 v[4])
+{
+    const __m128 a = fold_ps(v[0]), b = fold_ps(v[1]), c = fold_ps(v[2]), d = fold_ps(v[3]);
+    const __m128 ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+    const __m128 cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+    _mm_storeu_ps(to, _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab)));
+}
+
+static inline __attribute__((always_inline)) __m128d fold_pd(__m512d v)
+{
+    const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd(v, 1));
+    return _mm_add_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+}
+
+static inline __attribute__((always_inline)) double sum_pd(__m512d v)
+{
+    const __m128d a = fold_pd(v);
+    return _mm_cvtsd_f64(_mm_add_sd(a, _mm_unpackhi_pd(a, a)));
+}
+
+static inline __attribute__((always_inline)) void sum_4_pd(double *to, const __m512d v[4])
+{
+    const __m128d a = fold_pd(v[0]), b = fold_pd(v[1]), c = fold_pd(v[2]), d = fold_pd(v[3]);
+    _mm_storeu_pd(to, _mm_add_pd(_mm_unpacklo_pd(a, b), _mm_unpackhi_pd(a, b)));
+    _mm_storeu_pd(to + 2, _mm_add_pd(_mm_unpacklo_pd(c, d), _mm_unpackhi_pd(c, d)));
+}
+
 /* ---- floats -------------------------------------------------------------------------------------------------------
  */
 
@@ -32,7 +73,8 @@
 #define V_MUL(a, b)           _mm512_mul_ps(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#define V_SUM(v)              _mm512_reduce_add_ps(v)
+#define V_SUM(v)              sum_ps(v)
+#define V_SUM_4(to, v)        sum_4_ps(to, v)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -190,7 +232,8 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_MUL(a, b)           _mm512_mul_pd(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#define V_SUM(v)              _mm512_reduce_add_pd(v)
+#define V_SUM(v)              sum_pd(v)
+#define V_SUM_4(to, v)        sum_4_pd(to, v)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])

@@ -16,4 +16,5 @@
 #undef V_FMA
 #undef V_ACCUMULATE
 #undef V_SUM
+#undef V_SUM_4
 #undef TRANSPOSE

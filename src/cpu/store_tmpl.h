@@ -6,8 +6,13 @@
  *   S_STORE(p, v) S_STORE_MASK(p, m, v)  and narrowed
  *   S_WIDEN(x)        one element
  *   TRANSPOSE(r)      LANES vectors as a square block, in place
- *   V_SUM(v), the sum of the lanes in a fixed order
+ *   V_SUM(v), the sum of the lanes in a fixed order; V_SUM_4(to, v) of four vectors, where that is faster
  */
+
+#ifndef V_SUM_4
+#define V_SUM_4(to, v) \
+    ((to)[0] = V_SUM((v)[0]), (to)[1] = V_SUM((v)[1]), (to)[2] = V_SUM((v)[2]), (to)[3] = V_SUM((v)[3]))
+#endif
 
 #define UPDATE_ROWS    4 /* rows of sums that are added to at once, each so many vectors wide */
 #define UPDATE_VECTORS (MR == 12 ? 2 : 1)
@@ -100,7 +105,7 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     }
 }
 
-/* `rows` dot products at once, each with four running vectors, always in the same order. */
+/* One dot product, or four at once, each with four running vectors, always in the same order. */
 static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dots *g, int64_t first, const int rows)
 {
     const char *matrix = (const char *)g->matrix + first * g->step_bytes;
@@ -137,9 +142,14 @@ static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dot
             acc[i][u] = V_FMA(S_LOAD_MASK(some, row), xv, acc[i][u]);
         }
     }
+    V one[4];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
-        ((T *)g->sum)[first + i] = V_SUM(V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3])));
+        one[i] = V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3]));
+    if (rows == 4)
+        V_SUM_4((T *)g->sum + first, one);
+    else
+        ((T *)g->sum)[first] = V_SUM(one[0]);
 }
 
 static void SNAME(dots)(const tsr_dots *g)
@@ -378,97 +388,7 @@ static void SNAME(finish)(void *d, const void *c, double alpha, double beta, con
     }
 }
 
-/* One vector of each row. */
-static inline __attribute__((always_inline)) void SNAME(outer_vectors)(const tsr_outer *o, char *d, const T *const *b,
-                                                                       const int rows, const int k, int64_t j,
-                                                                       const int masked, const M some, const int past)
-{
-    const V alpha = V_SET1((T)o->alpha);
-    const T *const x = o->x;
-    V sum[TSR_OUTER_ROWS];
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++)
-        sum[i] = V_ZERO();
-#pragma GCC unroll 8
-    for (int p = 0; p < k; p++) {
-        const V row = masked ? V_LOAD_MASK(some, b[p] + j) : V_LOAD(b[p] + j);
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++)
-            sum[i] = V_FMA(V_SET1(x[i * k + p]), row, sum[i]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++, d += o->d_row_bytes) {
-        const V value = V_MUL(alpha, sum[i]);
-        if (masked)
-            S_STORE_MASK((S *)d + j, some, value);
-        else if (sizeof(S) == sizeof(T) && past)
-            V_STREAM((T *)(void *)d + j, value);
-        else
-            S_STORE((S *)d + j, value);
-    }
-}
-
-/* Past the caches it begins with the elements before the first whole vector of D that is aligned. */
-static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_outer *o, const int rows, const int k,
-                                                                  const int past)
-{
-    enum { BYTES = LANES * sizeof(S) };
-    const T *b[TSR_OUTER_STEPS];
-    char *const d = o->d;
-#pragma GCC unroll 8
-    for (int p = 0; p < k; p++)
-        b[p] = o->b[p];
-    int64_t j = past ? (int64_t)((BYTES - (uintptr_t)d % BYTES) % BYTES / sizeof(S)) : 0;
-    j = j < o->n ? j : o->n;
-    if (j > 0)
-        SNAME(outer_vectors)(o, d, b, rows, k, 0, 1, M_FIRST((int)j), past);
-    for (; j + LANES <= o->n; j += LANES)
-        SNAME(outer_vectors)(o, d, b, rows, k, j, 0, M_FIRST(LANES), past);
-    if (j < o->n)
-        SNAME(outer_vectors)(o, d, b, rows, k, j, 1, M_FIRST((int)(o->n - j)), past);
-}
-
-static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_outer *o, const int k)
-{
-    const int rows = o->rows == 1 ? 1 : TSR_OUTER_ROWS, past = o->past_cache || sizeof(S) != sizeof(T);
-    if (rows == 1 && past)
-        SNAME(outer_of)(o, 1, k, 1);
-    else if (past)
-        SNAME(outer_of)(o, TSR_OUTER_ROWS, k, 1);
-    else if (rows == 1)
-        SNAME(outer_of)(o, 1, k, 0);
-    else
-        SNAME(outer_of)(o, TSR_OUTER_ROWS, k, 0);
-}
-
-static void SNAME(outer)(const tsr_outer *o)
-{
-    switch (o->k) {
-    case 1:
-        SNAME(outer_rows)(o, 1);
-        break;
-    case 2:
-        SNAME(outer_rows)(o, 2);
-        break;
-    case 3:
-        SNAME(outer_rows)(o, 3);
-        break;
-    case 4:
-        SNAME(outer_rows)(o, 4);
-        break;
-    case 5:
-        SNAME(outer_rows)(o, 5);
-        break;
-    case 6:
-        SNAME(outer_rows)(o, 6);
-        break;
-    case 7:
-        SNAME(outer_rows)(o, 7);
-        break;
-    default:
-        SNAME(outer_rows)(o, TSR_OUTER_STEPS);
-    }
-}
+#include "cpu/outer_tmpl.h"
 
 #undef UPDATE_ROWS
 #undef UPDATE_VECTORS
