@@ -181,6 +181,71 @@ static void k_is_cut_where_it_pays(void **state)
     }
 }
 
+/* A bf16 product of dense operands. */
+static double hopper_ns(const char *instance, long long m, long long n, long long k)
+{
+    const tsr_device device = h200();
+    const tsr_row *const row = find(instance);
+    tsr_problem problem = describe(&(measured){NULL, TSR_BF16, m, n, k, 0});
+    tsr_cost cost;
+    problem.a.ld = k;
+    problem.b.ld = problem.c.ld = problem.d.ld = n;
+    problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    row->cost(row, &problem, &device, &cost);
+    assert_true(isfinite(cost.ns) && cost.ns > 0 && cost.bytes >= 0);
+    return cost.ns;
+}
+
+/* What tells Hopper's rows apart, each in its direction as an H200 showed it (perf/LOG.md). */
+static void hopper_rows_differ_as_measured(void **state)
+{
+    (void)state;
+#define SKINNY(id) "wgmma_skinny_bf16_bf16_" id
+#define WGMMA(id)  "wgmma_bf16_bf16_" id
+    /* Boxes along N are 64 wide: for M > N narrow tiles have no longer ring. K is contiguous in A: there they have. */
+    assert_true(hopper_ns(SKINNY("64_g1"), 232, 48, 6896) < hopper_ns(SKINNY("16_g1"), 232, 48, 6896));
+    assert_true(hopper_ns(SKINNY("16_g1"), 8, 5192, 13504) < hopper_ns(SKINNY("64_g1"), 8, 5192, 13504));
+    /* Short rows of B, for which all CTAs ask: clusters along M ask half as often, */
+    assert_true(hopper_ns(WGMMA("p128x128_s6_c21"), 15824, 8, 1352) <
+                hopper_ns(WGMMA("p128x128_s6_c11"), 15824, 8, 1352));
+    /* and parts of K ask for other lines. */
+    assert_true(hopper_ns(SKINNY("16_g1"), 1336, 16, 1304) < hopper_ns(SKINNY("64_g1"), 1336, 16, 1304));
+    /* D's rows begin within lines, which tiles beside each other share. */
+    assert_true(hopper_ns(WGMMA("p64x128_s8_c12"), 4696, 7256, 8) < hopper_ns(WGMMA("p64x128_s8_c11"), 4696, 7256, 8));
+    /* D by threads: each row of a narrow tile ends within lines twice. */
+    assert_true(hopper_ns(WGMMA("p128x128_s6_c11"), 12152, 13506, 71) <
+                0.8 * hopper_ns(WGMMA("p64x64_s10_c11"), 12152, 13506, 71));
+    /* A tile that four CTAs share wins where K is long, not where D is large. Sums of many parts are no small thing. */
+    assert_true(hopper_ns(SKINNY("128_g2s4"), 144, 3480, 11960) <
+                hopper_ns(WGMMA("p128x128_s6_c21"), 144, 3480, 11960));
+    assert_true(hopper_ns(WGMMA("p128x192_s4_c21"), 144, 3480, 11960) <
+                hopper_ns(WGMMA("p128x128_s6_c21"), 144, 3480, 11960));
+    assert_true(hopper_ns(SKINNY("128_g2s4"), 8192, 8192, 8192) >
+                hopper_ns(WGMMA("p128x128_s6_c21"), 8192, 8192, 8192));
+    /* A second launch that adds pays where K is very long, as a tile that two CTAs share does. */
+    assert_true(hopper_ns(SKINNY("128_g1s2"), 128, 128, 65536) < hopper_ns(SKINNY("64_g1"), 128, 128, 65536));
+    assert_true(hopper_ns(SKINNY("128_g1s2"), 512, 512, 16384) < hopper_ns(WGMMA("p64x128_s8_c11"), 512, 512, 16384));
+    assert_true(hopper_ns(SKINNY("128_g1s2"), 256, 1024, 4096) > hopper_ns(SKINNY("64_g1"), 256, 1024, 4096));
+    /* One wave of many steps: half as high a tile takes half of a step, but not where lines are cut. */
+    assert_true(hopper_ns(WGMMA("p64x128_s8_c12"), 1024, 1024, 8192) <
+                hopper_ns(WGMMA("p128x128_s6_c11"), 1024, 1024, 8192));
+    /* Products of a few kB are a launch. */
+    assert_true(hopper_ns(SKINNY("16_g1"), 8, 8, 8) < 1.1 * hopper_ns(SKINNY("16_g1"), 1, 1, 1));
+    /* No K, and the largest extents that rows take. */
+    const long long most = 2147483647LL - 512;
+    for (size_t r = 0; r < tsr_row_count(); r++) {
+        const tsr_row *const row = tsr_row_at(r);
+        if (row->dtype_ab != TSR_BF16 || strncmp(row->name, "wgmma", 5) != 0)
+            continue;
+        hopper_ns(row->instance, 1, 1, 0);
+        hopper_ns(row->instance, most, 1, 1);
+        hopper_ns(row->instance, 1, most, most);
+        hopper_ns(row->instance, most, most, most);
+    }
+#undef SKINNY
+#undef WGMMA
+}
+
 /* Bits depend on which of the CPU's rows runs, so the choice must not depend on what its peaks were measured to be. */
 static void cpu_rows_never_tie(void **state)
 {
@@ -213,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_preferred_instance_is_fast),
                                        cmocka_unit_test(cost_grows_with_the_problem),
+                                       cmocka_unit_test(hopper_rows_differ_as_measured),
                                        cmocka_unit_test(k_is_cut_where_it_pays), cmocka_unit_test(cpu_rows_never_tie)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

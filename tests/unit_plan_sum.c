@@ -25,7 +25,7 @@ typedef struct shape {
 static const shape shapes[] = {
     {"wgmma_skinny_bf16_bf16_128_g1s2", 40, 70, 9000, 1, 0, 0, 0, 0},
     {"wgmma_skinny_bf16_bf16_128_g1s2", 129, 100, 6400, 1, 1, 1, 0, 2},
-    {"wgmma_skinny_bf16_bf16_64_g1", 70, 300, 4608, 2, 0, 1, 0, -1},
+    {"wgmma_skinny_bf16_bf16_64_g1", 60, 100, 24000, 2, 0, 1, 0, -1},
     {"wgmma_skinny_bf16_bf16_128_g2s4", 100, 64, 7001, 1, 1, 0, 3, 1},
     {"wgmma_skinny_bf16_f32_128_g1s2", 33, 50, 9000, 1, 0, 0, 0, 2},
 };
@@ -158,7 +158,8 @@ static void without_a_product(void **state)
     target.backend->close(&target.device);
 }
 
-/* Neither where there is no room for the sums, nor where K must stay whole. */
+/* Neither where there is no room for the sums, nor where K must stay whole, nor where a cluster is done sooner than a
+ * host launches twice. */
 static void only_where_it_may(void **state)
 {
     (void)state;
@@ -169,6 +170,11 @@ static void only_where_it_may(void **state)
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
     assert_false(tsr_plan_main(&plan)->work.leaves_sums);
     assert_int_equal(plan.step_count, 1);
+    const shape brief = {"wgmma_skinny_bf16_bf16_16_g1", 8, 8, 5456, 1, 0, 0, 0, 0};
+    const tsr_problem short_k = problem_of(&brief);
+    assert_int_equal(tsr_plan_build(&short_k, &target, 1, &plan), TSR_OK);
+    assert_false(tsr_plan_main(&plan)->work.leaves_sums);
+    assert_int_equal(tsr_plan_main(&plan)->work.split, 8);
     p.workspace_limit_bytes = 64 << 20;
     p.flags = TSR_BATCH_INVARIANT;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);

@@ -31,6 +31,7 @@ typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch" */
+    double early_ns; /* what asking for operands before the launch in front has ended saves: lost if that makes them */
 } tsr_cost;
 
 typedef struct tsr_row tsr_row;

@@ -255,7 +255,8 @@ static double beside_ns(double one_ns, double other_ns, double sharpness)
     return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
 }
 
-/* Hopper's tensor kernels. For each step along K a CTA takes the longest of three:
+/* What decides into how many parts `wgmma` cuts K; what its rows take beside others is another estimate (hopper.c).
+ * For each step along K a CTA takes the longest of three:
  *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
  *   - bringing the operands, at what one SM's copy engine takes;
  *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
@@ -325,21 +326,6 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     out->workspace_bytes = wgmma_workspace(row, problem, split);
 }
 
-void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-{
-    const double cluster_start_ns = 450, cluster = tsr_row_cluster(row);
-    const int split = wgmma_split(row, problem, device);
-    const double steps = ceil(ceil((double)problem->k / row->bk) / split);
-    const double bytes = wgmma_tiles(row, problem) * cluster * ceil((double)problem->k / row->bk) *
-                         wgmma_step_bytes(row, problem, row->bm, row->bn);
-    const double queue_ns = tsr_line_queue_ns(problem, row->bm, row->bn, row->cluster_m, row->cluster_n, steps);
-    const double work_ns = wgmma_ns(row, problem, device, split) + queue_ns;
-    const double memory_ns = input_ns(problem, device) + output_ns(problem, device);
-    settle(out, tsr_launch_ns(row, device) + (cluster > 1 ? cluster_start_ns : 0), work_ns, memory_ns, bytes);
-    const double memory_sharpness = 2.4;
-    out->ns += beside_ns(work_ns, memory_ns, memory_sharpness);
-}
-
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
  * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess that measurements replace.
  */
@@ -360,15 +346,29 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }
 
+/* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
+ * way but what their threads load, element by element, and further CTAs of an SM wait beside. Then D, element by
+ * element, as far as it reaches. Constants: measured on an H200, perf/LOG.md. */
+void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    const double start_ns = 650, step_ns = 1430, beside_share = 0.25, one_ns = 50;
+    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
+    const double values = fmin(row->bm, (double)problem->m) * fmin(row->bn, (double)problem->n);
+    settle(out, tsr_launch_ns(row, device) + start_ns,
+           step_ns * (double)problem->k / row->bk * (1 + beside_share * fmax(0, per_sm - 1)) +
+               per_sm * one_ns * values / (row->threads_x * row->threads_y),
+           input_ns(problem, device) + output_ns(problem, device),
+           cached_bytes(row, problem, count_ctas(row, problem)));
+}
+
 /* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
- * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG.md, but for that of storing,
- * which is wgmma's. */
+ * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG.md. */
 void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 1500, warp_values = 64 * 64, step = 64;
+    const double fill_ns = 5500, warp_values = 64 * 64, step = 64;
     /* Threads store what the copy engine cannot, and tiles that D does not fill. */
     const int by_engine = output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
-    const double store_ns_per_value = by_engine ? 0.044 : 0.13;
+    const double store_ns_per_value = by_engine ? 0.1 : 0.28;
     const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
     const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;
     const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;

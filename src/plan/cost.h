@@ -21,4 +21,11 @@ void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_d
 double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
                          double steps);
 
+/* CTAs of the row that an SM holds at once. */
+double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);
+
+/* What a product takes with a row of `wgmma_skinny` that is dealt out so, launched by an H200's host. See hopper.c. */
+void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                           const tsr_work *work, tsr_cost *out);
+
 #endif

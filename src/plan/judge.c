@@ -36,6 +36,28 @@ static int dtypes_fit(const tsr_row *row, const tsr_problem *p)
            p->d.dtype == row->dtype_cd && p->compute == row->compute;
 }
 
+static size_t append(char *text, size_t bytes, size_t at, const char *more)
+{
+    const size_t length = strnlen(more, bytes - at - 1);
+    memcpy(text + at, more, length);
+    return at + length;
+}
+
+/* Most rows are of other types, and each plan's choice asks them all: no printf. */
+static void say_types(const tsr_row *row, char *reason, size_t reason_bytes)
+{
+    const char *const dtype = tsr_dtype_name(row->dtype_ab);
+    size_t at = append(reason, reason_bytes, 0, "computes ");
+    at = append(reason, reason_bytes, at, dtype);
+    at = append(reason, reason_bytes, at, " x ");
+    at = append(reason, reason_bytes, at, dtype);
+    at = append(reason, reason_bytes, at, " -> ");
+    at = append(reason, reason_bytes, at, tsr_dtype_name(row->dtype_cd));
+    at = append(reason, reason_bytes, at, " in ");
+    at = append(reason, reason_bytes, at, tsr_compute_name(row->compute));
+    reason[at] = '\0';
+}
+
 /* Which operands must be copied to aligned rows first goes to *pads. */
 static int alignment_fits(const tsr_row *row, const tsr_problem *p, const tsr_target *target, unsigned *pads,
                           char *reason, size_t reason_bytes)
@@ -138,9 +160,10 @@ int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr
         return row->kind == TSR_ROW_CPU
                    ? refuse(reason, reason_bytes, "runs on the CPU; the context has no CPU device")
                    : refuse(reason, reason_bytes, "runs on GPUs and in the emulator; the context has neither");
-    if (!dtypes_fit(row, problem))
-        return refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
-                      tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
+    if (!dtypes_fit(row, problem)) {
+        say_types(row, reason, reason_bytes);
+        return 0;
+    }
     if (problem->flags & TSR_BATCH_INVARIANT && row->order == TSR_ORDER_ANY)
         return refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
     if (!target->backend->has_code(row, device, reason, reason_bytes))

@@ -76,12 +76,12 @@ static double elements_bytes(const tsr_problem *problem, char which)
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost)
 {
-    const double launch_ns = 3300, share = 0.59; /* of the memory's rate */
+    const double launch_ns = 2950, share = 0.75; /* of the memory's rate */
     double bytes = 0;
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
             bytes += elements_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
-    cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
+    cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9 + cost->early_ns;
     cost->bytes += bytes;
 }
 

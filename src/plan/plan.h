@@ -49,6 +49,7 @@ double tsr_lines_touched(const tsr_problem *problem, char which);
 #define TSR_LINES_POWER 0.8
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
+void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 

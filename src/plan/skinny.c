@@ -1,5 +1,5 @@
 /* How the memory-bound kernel deals out a problem: into how many parts K is cut, and how many of them form a cluster.
- * The same estimate orders its rows among the others. */
+ * What its rows take beside others is another estimate (hopper.c). */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,9 +8,7 @@
 
 enum {
     CTA_RESERVED_BYTES = 1024,
-    MIN_BLOCKS = 2,        /* steps along K of a CTA */
-    LATENCY_NS = 1200,     /* until a stage that was asked for is there: what orders rows */
-    BUSY_LATENCY_NS = 1550 /* where launches follow each other: what decides how K is cut */
+    MIN_BLOCKS = 2 /* steps along K of a CTA */
 };
 
 /* One way to deal out a problem: the parts of K that meet in a cluster, or those that a second launch adds up; one of
@@ -27,8 +25,7 @@ static double tiles_of(const tsr_row *row, const tsr_problem *p)
     return long_ * short_ * (double)p->batch;
 }
 
-/* CTAs of the row that an SM holds at once. */
-static double ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu)
+double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu)
 {
     const double by_smem = floor((double)gpu->smem_per_sm_bytes / (row->smem_bytes + CTA_RESERVED_BYTES));
     const double by_threads = floor((double)gpu->threads_per_sm / (row->threads_x * row->threads_y));
@@ -42,16 +39,21 @@ static double memory_rate(const tsr_cuda_limits *gpu)
     return usable * 2 * gpu->memory_clock_khz * 1e3 * gpu->memory_bus_bits / 8 * 1e-9;
 }
 
+/* Parts of lines cost less than whole ones: the other part is read next. */
+static double lines_cost(const tsr_problem *p, char which)
+{
+    return sqrt(sqrt(tsr_lines_touched(p, which)));
+}
+
 /* The longer operand from memory. */
 static double long_ns(const tsr_problem *p, const tsr_cuda_limits *gpu)
 {
     enum { ELEMENT_BYTES = 2 };
-    const double writing = 2;        /* costs more than reading */
-    const double lines_power = 0.25; /* parts of lines cost less than whole ones: the other part is read next */
-    const double long_bytes = ELEMENT_BYTES * (double)p->batch *
-                              ((double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), lines_power) +
-                               (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), lines_power) +
-                               writing * (double)p->m * (double)p->n);
+    const double writing = 2; /* costs more than reading */
+    const double long_bytes =
+        ELEMENT_BYTES * (double)p->batch *
+        ((double)p->m * (double)p->k * lines_cost(p, 'a') + (double)p->k * (double)p->n * lines_cost(p, 'b') +
+         writing * (double)p->m * (double)p->n);
     return long_bytes / memory_rate(gpu);
 }
 
@@ -64,9 +66,10 @@ static double short_tiles_more(const tsr_row *row, const tsr_problem *p)
 /* The longest of: bringing all bytes from memory; refilling each CTA's ring, a latency a time; each SM's bytes from L2;
  * multiplying; the steps of each CTA, one after the other. Then what it costs to add up.
  * Constants: measured on an H200, perf/LOG.md. */
-static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, double latency_ns)
+static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
 {
     enum { FLOPS_PER_CLOCK = 4096, LINE_BYTES = 128 };
+    const double latency_ns = 1550; /* until a stage is there, where launches follow each other */
     const double step_ns = 112, cluster_ns = 450, left_ns = 2000;
     const double wave_ns = 900; /* of CTAs that come when others have ended */
     const double clock_ghz = gpu->core_clock_khz * 1e-6, sms = gpu->sm_count;
@@ -74,7 +77,7 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     const double blocks = ceil(ceil((double)p->k / row->bk) / split);
     /* Clusters of 4 and more find no place on some SMs: 30 of 33 and 15 of 16 fit. */
     const double usable = d.cluster * row->cluster_n >= 4 ? 120. / 132 : 1;
-    const double resident = fmin(ctas, floor(sms * ctas_per_sm(row, gpu) * usable));
+    const double resident = fmin(ctas, floor(sms * tsr_ctas_per_sm(row, gpu) * usable));
     const double waves = floor(ctas / resident), late = ctas - waves * resident; /* whole ones; CTAs of the last one */
     const double busiest = ceil(ctas / sms);                                     /* CTAs of one SM, in the end */
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
@@ -106,28 +109,6 @@ static double work_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_l
     return slowest_ns + (waves - 1) * wave_ns + late_ns + reduce_ns + finish_ns;
 }
 
-/* What orders rows but does not decide how one deals out: storing, four neighbours in D at a time by each thread,
- * columns beyond D's among them; the longer operand once more for each further tile of the shorter side; rows beyond
- * A's, which fill the ring as if they came from memory; and waiting for lines that all ask for. Constants: measured on
- * an H200, perf/LOG.md. */
-static double beside_ns(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d)
-{
-    enum { CONSUMERS_OF_64 = 128 };
-    const double quad_ns = 90, again = 0.6;
-    const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
-    const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
-    const double steps = ceil(ceil((double)p->k / row->bk) / (d.cluster * d.left));
-    const double idle = p->m <= p->n ? (row->bm + row->bn) / (fmin((double)p->m, row->bm) + row->bn) - 1 : 0;
-    int bm, bn;
-    tsr_row_tile(row, p->m, p->n, &bm, &bn);
-    /* Few tiles and a long K: they come to an operand together, and a second launch stores. */
-    const double many_ns = d.left > 1 ? 0 : quad_ns * quads + again * short_tiles_more(row, p) * long_ns(p, gpu);
-    /* CTAs with deep stages leave no room on their SMs: the next launch finds some only beside few of them. */
-    const double alone_ns = 1000, ctas = tiles_of(row, p) * d.cluster * d.left;
-    const double alone = row->bk > 64 && 2 * ctas > gpu->sm_count ? alone_ns : 0;
-    return idle * long_ns(p, gpu) + many_ns + alone + tsr_line_queue_ns(p, bm, bn, 1, 1, steps);
-}
-
 static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
 {
     if (d.left <= 1)
@@ -150,7 +131,7 @@ static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
 static int most_left(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
 {
     const double usable = row->cluster_n >= 4 ? 120. / 132 : 1, blocks = ceil((double)p->k / row->bk);
-    const double fit = floor(floor(gpu->sm_count * ctas_per_sm(row, gpu) * usable) / tiles_of(row, p));
+    const double fit = floor(floor(gpu->sm_count * tsr_ctas_per_sm(row, gpu) * usable) / tiles_of(row, p));
     const double most = fmin(fit, floor(blocks / MIN_BLOCKS));
     return most >= 2 ? (int)ceil(blocks / ceil(blocks / most)) : 0;
 }
@@ -158,25 +139,45 @@ static int most_left(const tsr_row *row, const tsr_problem *p, const tsr_cuda_li
 static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, deal d, deal *best,
                       double *best_ns)
 {
-    const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d, BUSY_LATENCY_NS) : INFINITY;
+    const double ns = is_possible(row, p, d) ? work_ns(row, p, gpu, d) : INFINITY;
     if (ns < *best_ns) {
         *best = d;
         *best_ns = ns;
     }
 }
 
-static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu)
+static tsr_work dealt(const tsr_row *row, const tsr_problem *p, deal d)
 {
+    tsr_work work = {.split = d.cluster * d.left, .cluster = d.cluster * row->cluster_n, .leaves_sums = d.left > 1};
+    work.grid = (tsr_grid){(long long)tiles_of(row, p) * work.split, 1, 1};
+    work.workspace_bytes = workspace_of(row, p, d);
+    return work;
+}
+
+/* By the estimate that orders rows. */
+static double whole_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, deal d)
+{
+    const tsr_work work = dealt(row, p, d);
+    tsr_cost cost;
+    tsr_cost_skinny_dealt(row, p, device, &work, &cost);
+    return cost.ns;
+}
+
+static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const tsr_cuda_limits *const gpu = &device->cuda;
     deal best = {1, 1};
-    double best_ns = work_ns(row, p, gpu, best, BUSY_LATENCY_NS);
+    double best_ns = work_ns(row, p, gpu, best);
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
         return best;
     for (int cluster = 2; cluster <= row->parts; cluster *= 2)
         better_of(row, p, gpu, (deal){cluster, 1}, &best, &best_ns);
     const int left = most_left(row, p, gpu);
+    deal other = best;
     if (left > 1)
-        better_of(row, p, gpu, (deal){1, left}, &best, &best_ns);
-    return best;
+        better_of(row, p, gpu, (deal){1, left}, &other, &best_ns);
+    /* Two launches take a host as long as two small products. */
+    return other.left > 1 && whole_ns(row, p, device, other) < whole_ns(row, p, device, best) ? other : best;
 }
 
 /* Stages of two slices of 64 along K come by one request, which knows no end of K within a slice. */
@@ -195,23 +196,5 @@ void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
 {
     if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
         return;
-    const deal d = best_deal(row, problem, &device->cuda);
-    out->split = d.cluster * d.left;
-    out->cluster = d.cluster * row->cluster_n;
-    out->grid = (tsr_grid){(long long)tiles_of(row, problem) * out->split, 1, 1};
-    out->workspace_bytes = workspace_of(row, problem, d);
-    out->leaves_sums = d.left > 1;
-}
-
-void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-{
-    const double overlap_ns = 430; /* more than of other rows: two CTAs on an SM, that of the next launch beside */
-    out->bytes = 2.0 * (double)problem->batch *
-                 ((double)problem->m * (double)problem->k + (double)problem->k * (double)problem->n);
-    out->limiter = "memory";
-    out->ns = fmax(0, tsr_launch_ns(row, device) - overlap_ns);
-    if (problem->m > 0 && problem->n > 0 && problem->batch > 0) {
-        const deal d = best_deal(row, problem, &device->cuda);
-        out->ns += work_ns(row, problem, &device->cuda, d, LATENCY_NS) + beside_ns(row, problem, &device->cuda, d);
-    }
+    *out = dealt(row, problem, best_deal(row, problem, device));
 }
