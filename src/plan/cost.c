@@ -336,13 +336,17 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     const double busy = warps < 8 ? warps / 8 : 1;
     const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
     settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
+    /* Where memory takes nearly as long as products, they do not overlap perfectly. */
+    const double flops_ns = busy > 0 ? flops / busy / (peak_flops(row, device) * row->efficiency) * 1e9 : 0;
+    const double sharpness = 2, memory_ns = least_bytes(problem) / device->memory_bytes_per_s * 1e9;
+    out->ns += beside_ns(flops_ns, memory_ns, sharpness);
     /* The first tiles' arrival, and D by threads: each stores its values one by one, or in pairs where D is aligned, as
      * far as D reaches into the half of the tile that its warp has. Measured. */
-    const double fill_ns = 1500, one_ns = 70, pair_ns = 22;
+    const double fill_ns = 1500, one_ns = 70, pair_ns = 22, cta_ns = 800; /* the latter: a CTA's life among others */
     const double share = fmin(1, (double)problem->m * 2 / row->bm) * fmin(1, (double)problem->n * 2 / row->bn);
     const double values = share * row->bm * row->bn / (row->threads_x * row->threads_y);
     const double step = 64; /* of the other tensor kernels */
-    out->ns += fill_ns + per_sm * values * (row->align_elems > 1 ? pair_ns : one_ns) +
+    out->ns += fill_ns + fmax(per_sm * values * (row->align_elems > 1 ? pair_ns : one_ns), (per_sm - 1) * cta_ns) +
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
 }
 

@@ -206,7 +206,7 @@ static int stays_in_l2(const tsr_problem *p)
  * SM's way to L2 takes, for each row of a tile ends within lines twice. CTAs of a cluster meet for each tile. */
 static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_ns, double stored_ns)
 {
-    const double tile_ns = 900, meet_m_ns = 910, meet_n_ns = 340, path_value_ns = 0.092;
+    const double tile_ns = 700 + 0.05 * row->bm * row->bn, meet_m_ns = 910, meet_n_ns = 340, path_value_ns = 0.092;
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
     const double path_ns =
         output_is_whole(p) ? 0
@@ -230,10 +230,11 @@ static double parts_ns(const tsr_row *row, const tsr_device *device, const walk 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
     const double latency_ns = 730, along_n_ns = 530; /* clusters along N start later */
-    /* Small tiles ask for their first boxes before the grid in front has ended. */
-    const int asks_early = row->bm * row->bn <= 64 * 64;
-    const double early_ns = asks_early ? 600 : 0;
-    const double floor_ns = asks_early ? 1100 : 1530, fill_ns = 1270 - early_ns;
+    /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
+    const double asked_step_ns = 150, most_asked_ns = 600;
+    const double early_ns =
+        row->bm * row->bn <= 64 * 64 ? fmin(most_asked_ns, asked_step_ns * ceil((double)p->k / row->bk)) : 0;
+    const double floor_ns = 1530 - 0.7 * early_ns, fill_ns = 1270 - early_ns;
     /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
     const double kept_share = 0.5, other_share = 0.75;
