@@ -33,9 +33,9 @@ typedef struct tsr_micro {
 
 typedef void tsr_micro_run(const tsr_micro *tile);
 
-/* Up to TSR_NARROW_COLUMNS columns of `rows` rows of D, from rows of A in which K runs along: a_k_bytes is an element's.
- * B is packed, in rows of 4 or, beyond 4 columns, 8 elements. The bits of tiles. `rows` is at least two vectors' lanes:
- * the last block begins early, among rows that others have, where rows do not fill its vectors. */
+/* Up to TSR_NARROW_COLUMNS columns of `rows` rows of D, from rows of A in which K runs along: a_k_bytes is an
+ * element's. B is packed, in rows of 4 or, beyond 4 columns, 8 elements. The bits of tiles. `rows` is at least two
+ * vectors' lanes: the last block begins early, among rows that others have, where rows do not fill its vectors. */
 #define TSR_NARROW_COLUMNS 8
 typedef void tsr_narrow_run(const tsr_micro *tile, int64_t rows);
 
