@@ -294,7 +294,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     const double short_box = lies_along_k(p, s.shorter) ? row->bm : ceil(row->bm / 64.) * 64;
     const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
     const double short_rows = fmin(short_box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
-    const double slices = row->bk / LINE_ELEMS; /* boxes of an operand in a stage */
+    const double slices = (double)row->bk / LINE_ELEMS; /* boxes of an operand in a stage */
     s.stages = floor((row->smem_bytes - inbox_bytes) / (slices * LINE_BYTES * (row->bn + short_box)));
     s.step_bytes =
         slices * (p->m <= p->n ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
