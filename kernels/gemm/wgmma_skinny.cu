@@ -77,6 +77,7 @@ enum {
     LONG_BYTES = GROUPS * SLAB_BYTES,
     SHORT_K_BYTES = BN * 128 * DEEP,              /* contiguous along K: DEEP times rows of SPAN */
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
+    ROWS_STEP = 8 * SHARE,                        /* a box's rows: whole spans of the swizzle for each sharer */
     ASKED = 4,                                    /* boxes along K that are asked for early */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
@@ -104,6 +105,7 @@ typedef struct part {
     int whole;                    /* of these, those that K does not end within */
     int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
     int stages, stage_bytes;      /* of the ring */
+    int rows_short;               /* of a tile along the short side, BN at most */
     unsigned rank, size;          /* part of K within the cluster, and how many it has */
     unsigned sharer;              /* place among the cluster's SHARE tiles */
     int is_left;                  /* 1: K has more parts than the cluster, and another launch adds them up */
@@ -142,7 +144,6 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     const unsigned at_short = group % tiles_short, at_long = group / tiles_short % groups_long * SHARE + p.sharer;
     p.groups_long = (int)groups_long;
     p.tiles_short = (int)tiles_short;
-    p.short_at = (int)at_short * BN;
     p.long_at = (int)at_long * LONG;
     p.z = (int)(group / (tiles_short * groups_long));
 
@@ -157,6 +158,9 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
     p.short_is_mn = p.turned ? args->trans_a : !args->trans_b;
     p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
+    const unsigned rows = ((unsigned)short_side + tiles_short - 1) / tiles_short;
+    p.rows_short = p.short_is_mn ? BN : (int)((rows + ROWS_STEP - 1) / ROWS_STEP * ROWS_STEP);
+    p.short_at = (int)at_short * p.rows_short;
     p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
     return p;
 }
@@ -182,8 +186,12 @@ TSR_DEVICE void load_stage(const part *p, const sources *from, unsigned bar, uns
 {
     const unsigned sharers = ((1u << SHARE) - 1) << (p->rank * SHARE);
     tile_load_boxes(to, from->long_map, bar, long_is_mn, LONG, p->long_at, k, from->z_long, 1, 0, 0);
-    tile_load_boxes(to + LONG_BYTES, from->short_map, bar, short_is_mn, BN, p->short_at, k, from->z_short, SHARE,
-                    (int)p->sharer, sharers);
+    if (short_is_mn)
+        tile_load_boxes(to + LONG_BYTES, from->short_map, bar, 1, BN, p->short_at, k, from->z_short, SHARE,
+                        (int)p->sharer, sharers);
+    else
+        tile_load_boxes(to + LONG_BYTES, from->short_map, bar, 0, p->rows_short, p->short_at, k, from->z_short, SHARE,
+                        (int)p->sharer, sharers);
 }
 
 /* Before the grid in front has ended, the first steps are asked for: to L2, where that grid's writes arrive as well,
@@ -193,12 +201,16 @@ TSR_DEVICE void ask_early(const part *p, const sources *from)
 {
     if (p->count <= ASKED)
         return;
-    for (int i = p->short_at / BN; i < ASKED; i += p->tiles_short)
+    for (int i = p->short_at / p->rows_short; i < ASKED; i += p->tiles_short)
         tile_ask_boxes(from->long_map, p->long_is_mn, LONG, p->long_at, (p->first + i * p->step) * BK, from->z_long, 1,
                        0);
     for (int i = p->long_at / (LONG * SHARE); i < ASKED; i += p->groups_long)
-        tile_ask_boxes(from->short_map, p->short_is_mn, BN, p->short_at, (p->first + i * p->step) * BK, from->z_short,
-                       SHARE, (int)p->sharer);
+        if (p->short_is_mn)
+            tile_ask_boxes(from->short_map, 1, BN, p->short_at, (p->first + i * p->step) * BK, from->z_short, SHARE,
+                           (int)p->sharer);
+        else
+            tile_ask_boxes(from->short_map, 0, p->rows_short, p->short_at, (p->first + i * p->step) * BK, from->z_short,
+                           SHARE, (int)p->sharer);
 }
 
 /* Keeps the ring full. With AT_ONCE one lane alone is here, and how the operands lie is a constant. */
@@ -206,6 +218,7 @@ TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int sho
 {
     const int stages = short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
     const unsigned stage_bytes = LONG_BYTES + (short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
+    const unsigned box_bytes = LONG_BYTES + (short_is_mn ? SHORT_MN_BYTES : (unsigned)p->rows_short * 128 * DEEP);
     int k = p->first * BK;
     ring at = {0, 0};
     TSR_ROLLED
@@ -214,7 +227,7 @@ TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int sho
         const unsigned to = p->shared + (unsigned)at.stage * stage_bytes;
         tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
         if (AT_ONCE || tsr_elect()) {
-            tsr_mbarrier_arrive_expect(full, stage_bytes);
+            tsr_mbarrier_arrive_expect(full, box_bytes);
             load_stage(p, from, full, to, k, long_is_mn, short_is_mn);
         }
         ring_advance(&at, stages);
@@ -259,6 +272,23 @@ TSR_DEVICE void release(const part *p, int stage)
     }
 }
 
+/* Boxes are no higher than the short operand, as the copy engine takes far longer for rows that it makes up than for
+ * those it reads. What tensor cores read beyond is zero. It is written while the first boxes come. */
+TSR_DEVICE void clear_beyond(const part *p)
+{
+    enum { CHUNK = 8 };
+    const unsigned stages = (unsigned)(p->count < p->stages ? p->count : p->stages);
+    const unsigned chunks = (unsigned)(BN - p->rows_short) * (128 / CHUNK);
+    for (unsigned stage = 0; stage < stages; stage++) {
+        const unsigned at =
+            p->shared + stage * (unsigned)p->stage_bytes + LONG_BYTES + (unsigned)p->rows_short * 128 * DEEP;
+        for (unsigned i = threadIdx.x; i < chunks; i += CONSUMERS)
+            tsr_shared_store_f32x2(at + i * CHUNK, 0, 0);
+    }
+    tsr_fence_async_shared();
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+}
+
 /* The products of the stage at `at`, or of its first `steps` instructions along K. */
 TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int is_first, int long_is_mn,
                                int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
@@ -266,7 +296,7 @@ TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int
     const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16, box_steps = SPAN / BK_MMA;
-    const unsigned box_short = (short_is_mn ? BOX_BYTES : BN * 128) / 16;
+    const unsigned box_short = (short_is_mn ? BOX_BYTES : (unsigned)p->rows_short * 128) / 16;
     const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
     const unsigned long long a =
         tsr_wgmma_descriptor(stage + (unsigned)group * (long_is_mn ? SLAB_BYTES : BOX_BYTES), SLAB_BYTES);
@@ -338,13 +368,15 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
     const tile_share mine =
-        tile_share_of(args, p->shared, p->shared + (p->size > 1 ? INBOX_AT : 0), p->turned, p->short_at, p->long_at,
-                      p->z, p->rank, p->size, (int)threadIdx.x, CONSUMERS, row, column);
+        tile_share_of(args, p->shared, p->shared + (p->size > 1 ? INBOX_AT : 0), p->turned, p->short_at, p->rows_short,
+                      p->long_at, p->z, p->rank, p->size, (int)threadIdx.x, CONSUMERS, row, column);
     float sum[TSR_WGMMA_REGISTERS];
     if (p->count == 0)
         TSR_UNROLL
     for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
         sum[i] = 0;
+    if (!p->short_is_mn && p->rows_short < BN)
+        clear_beyond(p);
     tsr_grid_wait();
     if (p->long_is_mn && p->short_is_mn)
         multiply(p, group, 1, 1, sum);
@@ -360,7 +392,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
     if (p->size * SHARE > 1)
         tsr_cluster_arrive_relaxed();
     if (p->is_left)
-        tile_leave_to_next(args, p->tile * GROUPS + (unsigned)group, p->index, sum);
+        tile_leave_to_next(args, p->tile * GROUPS + (unsigned)group, p->rows_short, p->index, sum);
     else
         finish(p, &mine);
 }

@@ -61,17 +61,17 @@ typedef struct tile_share {
     float alpha, beta;
 } tile_share;
 
-/* Rank `rank` of `size` CTAs with an outbox and an inbox; the tile begins at `short_at` and `long_at`. `thread` of
- * `threads`; `row` and `column` are those of its first accumulator. */
+/* Rank `rank` of `size` CTAs with an outbox and an inbox; the tile begins at `short_at` and `long_at` and has
+ * `rows_short` of BN. `thread` of `threads`; `row` and `column` are those of its first accumulator. */
 TSR_DEVICE tile_share tile_share_of(const tsr_gemm_args *args, unsigned outbox, unsigned inbox, int turned,
-                                    int short_at, int long_at, int z, unsigned rank, unsigned size, int thread,
-                                    int threads, int row, int column)
+                                    int short_at, int rows_short, int long_at, int z, unsigned rank, unsigned size,
+                                    int thread, int threads, int row, int column)
 {
     const int halvings = tile_log2(size), rows = LONG >> halvings, first = (int)rank * rows;
     const long long m = turned ? short_at : long_at + first;
     const long long n = turned ? long_at + first : short_at;
     const long long rows_left = args->m - m, columns_left = args->n - n;
-    const int most_lines = turned ? BN : rows, width = turned ? rows : BN;
+    const int most_lines = turned ? rows_short : rows, width = turned ? rows : rows_short;
     const int quads = turned ? LONG_QUADS - halvings : SHORT_QUADS, mask = (1 << quads) - 1;
     tile_share mine;
     mine.slice_bytes = tile_slice_bytes(size);
@@ -143,14 +143,17 @@ TSR_DEVICE void tile_share_send(unsigned outbox, unsigned inbox, unsigned bar, u
 
 /* A warp group's sums of part `index` to the workspace, for a launch that adds all parts: 16 bytes of each lane side by
  * side, for each 8 columns, and the same of all parts next to each other. `group` counts the groups of all tiles. */
-TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, int index, const float *sum)
+TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, int rows_short, int index,
+                                   const float *sum)
 {
-    enum { EIGHTS = BN / 8, BLOCK = 128 }; /* floats of a warp's 8 columns */
-    const unsigned block = group * EIGHTS * 4 + threadIdx.x / 32 % 4;
+    enum { BLOCK = 128 }; /* floats of a warp's 8 columns */
+    const unsigned eights = (unsigned)rows_short / 8, block = group * eights * 4 + threadIdx.x / 32 % 4;
     float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
                 ((long long)block * args->split + index) * BLOCK + 4 * (threadIdx.x % 32);
     TSR_UNROLL
-    for (int i = 0; i < EIGHTS; i++) {
+    for (int i = 0; i < BN / 8; i++) {
+        if (i >= (int)eights)
+            break;
         tsr_f32x4 four = {0, 0, 0, 0};
         TSR_UNROLL
         for (int j = 0; j < 4; j++)

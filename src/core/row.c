@@ -9,6 +9,16 @@ void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn
     *bn = turned ? row->bm : row->bn;
 }
 
+int tsr_row_short_tile(const tsr_row *row, const tsr_gemm_args *args)
+{
+    const long long side = args->m <= args->n ? args->m : args->n, step = 8 * row->cluster_n;
+    const int is_along_k = args->m <= args->n ? !args->trans_a : args->trans_b;
+    if (!is_along_k || side == 0)
+        return row->bm;
+    const long long tiles = (side + row->bm - 1) / row->bm, rows = (side + tiles - 1) / tiles;
+    return (int)((rows + step - 1) / step * step);
+}
+
 int tsr_row_cluster(const tsr_row *row)
 {
     return row->cluster_m > 0 && row->cluster_n > 0 ? row->cluster_m * row->cluster_n : 1;

@@ -103,7 +103,7 @@ if(TARGET unit_emu_skinny)
   mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + rank * bytes, there" "inbox + to * bytes, there" "")
   mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(rank + i) & (size - 1), there" "(rank + i + 1) & (size - 1), there" "")
   mutant(own_slice_sent tile/wgmma_share.h "(unsigned)of == rank ? inbox : outbox" "outbox" "")
-  mutant(stage_too_small ${kernel} "(full, stage_bytes)" "(full, stage_bytes + 16)" "deadlock")
+  mutant(stage_too_small ${kernel} "(full, box_bytes)" "(full, box_bytes + 16)" "deadlock")
   # Tiles that share what they load.
   mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
         if (lane == 0)" "if (SHARE > 0) {
