@@ -21,7 +21,7 @@
 #define MUTANT_KERNEL(name) unit_emu_skinny_mutant_##name
 #include "tma_mutants.h"
 
-enum { BM = 16, BN = 64, RING_BYTES = 40960, STAGES = 4, SHORT = 10, LONG = 200, K = 616, BATCH = 2, PAD = 8 };
+enum { BM = 32, BN = 64, RING_BYTES = 49152, STAGES = 4, SHORT = 10, LONG = 200, K = 616, BATCH = 2, PAD = 8 };
 enum { SHARE = 2, PARTS = 4, INBOX_BYTES = BM * BN * 4 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 70, TILES = (LONG + BN - 1) / BN * BATCH };
 

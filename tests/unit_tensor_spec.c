@@ -70,6 +70,37 @@ static void maps_follow_layout_and_cluster(void **state)
     check(&specs[3], 0x4000, 512, 1000, 3, 1040, 1040000, 64, 64);
 }
 
+/* Tiles of rows that turn are equally high along the shorter side, if that operand lies along K. */
+static void boxes_are_no_higher_than_needed(void **state)
+{
+    (void)state;
+    static const struct {
+        int share;
+        long long m, n;
+        int trans_a, trans_b, rows;
+    } cases[] = {
+        {1, 1, 512, 0, 0, 8},     {1, 8, 512, 0, 1, 8},      {1, 9, 512, 0, 0, 16},    {2, 9, 512, 0, 0, 16},
+        {2, 17, 512, 0, 0, 32},   {4, 70, 512, 0, 0, 96},    {1, 128, 512, 0, 0, 128}, {1, 129, 512, 0, 0, 72},
+        {2, 129, 512, 0, 0, 80},  {1, 300, 1000, 0, 1, 104}, {1, 8, 512, 1, 1, 128},   {1, 1000, 24, 0, 1, 24},
+        {1, 1000, 24, 1, 0, 128}, {1, 40, 40, 0, 0, 40},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_row turns = {
+            .bm = 128, .bn = 64, .bk = 64, .cluster_m = 1, .cluster_n = cases[i].share, .turns = 1, .tma = 1};
+        tsr_gemm_args args = args_of(cases[i].trans_a, cases[i].trans_b);
+        tsr_tensor_spec specs[4];
+        args.m = cases[i].m;
+        args.n = cases[i].n;
+        args.lda = args.ldb = 1024;
+        tsr_row_tensor_specs(&turns, &args, TSR_BF16, TSR_BF16, specs);
+        const int turned = args.m > args.n, along_k = turned ? args.trans_b : !args.trans_a;
+        assert_int_equal(tsr_row_short_tile(&turns, &args), cases[i].rows);
+        assert_int_equal(specs[turned].box[1], (along_k ? cases[i].rows : 64) / cases[i].share);
+        assert_int_equal(specs[!turned].box[1], 64);
+        assert_int_equal(specs[!turned].box[0], 64);
+    }
+}
+
 static void what_is_not_read_has_no_map(void **state)
 {
     (void)state;
@@ -185,9 +216,9 @@ static void persistent_grids_are_whole_clusters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_follow_layout_and_cluster),       cmocka_unit_test(what_is_not_read_has_no_map),
-        cmocka_unit_test(outputs_that_do_not_suit_have_no_map), cmocka_unit_test(each_rule_of_the_driver_is_checked),
-        cmocka_unit_test(persistent_grids_are_whole_clusters),
+        cmocka_unit_test(maps_follow_layout_and_cluster),     cmocka_unit_test(boxes_are_no_higher_than_needed),
+        cmocka_unit_test(what_is_not_read_has_no_map),        cmocka_unit_test(outputs_that_do_not_suit_have_no_map),
+        cmocka_unit_test(each_rule_of_the_driver_is_checked), cmocka_unit_test(persistent_grids_are_whole_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

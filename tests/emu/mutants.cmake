@@ -95,9 +95,25 @@ if(TARGET unit_emu_skinny)
 }" "}" "")
   mutant(inbox_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);" "" "")
   mutant(inbox_expects_more ${kernel} "(p.size - 1) * tile_slice_bytes" "p.size * tile_slice_bytes" "deadlock")
-  mutant(outbox_fence_missing ${kernel} "tsr_fence_async_shared();" "" "with no fence.proxy.async")
-  mutant(outbox_not_whole ${kernel} "tsr_fence_async_shared();
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "tsr_fence_async_shared();" "race")
+  mutant(outbox_fence_missing ${kernel} "if (p->size > 1)
+        tsr_fence_async_shared();" "" "with no fence.proxy.async")
+  mutant(outbox_not_whole ${kernel} "        tsr_fence_async_shared();
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "        tsr_fence_async_shared();" "race")
+  # What lies beyond boxes that are lower than the tile.
+  mutant(beyond_not_cleared ${kernel} "        clear_beyond(p);" "        (void)clear_beyond;" "never written")
+  mutant(one_row_not_cleared ${kernel} "(unsigned)(BN - p->rows_short) * (128" "(unsigned)(BN - 1 - p->rows_short) * (128" "never written")
+  mutant(cleared_too_early ${kernel} "(unsigned)p->rows_short * 128 * DEEP;
+        for" "((unsigned)p->rows_short - 1) * 128 * DEEP;
+        for" "race")
+  mutant(one_stage_not_cleared ${kernel} "stage < stages" "stage + 1 < stages" "never written")
+  mutant(clearing_not_fenced ${kernel} "    }
+    tsr_fence_async_shared();
+    tsr_named_barrier" "    }
+    tsr_named_barrier" "with no fence.proxy.async")
+  mutant(clearing_not_awaited ${kernel} "    }
+    tsr_fence_async_shared();
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "    }
+    tsr_fence_async_shared();" "race")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (p->turned)" "if (p->turned)" "race")
   mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + rank * bytes, there" "inbox + to * bytes, there" "")
@@ -112,7 +128,7 @@ if(TARGET unit_emu_skinny)
         tsr_tma_load_multicast" "if (share > 2)
         tsr_tma_load_multicast" "deadlock")
   mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
-  tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=16 -DGROUPS=1 -DRING_BYTES=40960 -DCTAS=1 -DPARTS=4
+  tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1 -DPARTS=4
                   -DSHARE=2 -DDEEP=1 -DAT_ONCE=1)
 endif()
 
