@@ -229,6 +229,11 @@ static void hopper_rows_differ_as_measured(void **state)
     /* One wave of many steps: half as high a tile takes half of a step, but not where lines are cut. */
     assert_true(hopper_ns(WGMMA("p64x128_s8_c12"), 1024, 1024, 8192) <
                 hopper_ns(WGMMA("p128x128_s6_c11"), 1024, 1024, 8192));
+    /* Boxes are no higher than the shorter operand: one tile of 128 columns for 96 rows, K in two parts. */
+    assert_true(hopper_ns(SKINNY("128_g1"), 96, 4096, 14336) < hopper_ns(SKINNY("64_g1"), 96, 4096, 14336));
+    assert_true(hopper_ns(SKINNY("128_g1"), 96, 4096, 14336) < hopper_ns(SKINNY("128_g1s2"), 96, 4096, 14336));
+    /* A launch of 80 CTAs and the next one do not find room beside each other on 132 SMs, launches of 40 do. */
+    assert_true(hopper_ns(SKINNY("64_g2"), 48, 5120, 5120) < hopper_ns(SKINNY("64_g1"), 48, 5120, 5120));
     /* Products of a few kB are a launch. */
     assert_true(hopper_ns(SKINNY("16_g1"), 8, 8, 8) < 1.1 * hopper_ns(SKINNY("16_g1"), 1, 1, 1));
     /* No K, and the largest extents that rows take. */
@@ -244,6 +249,37 @@ static void hopper_rows_differ_as_measured(void **state)
     }
 #undef SKINNY
 #undef WGMMA
+}
+
+/* Into how many parts a cluster cuts K where B is transposed, as an H200 showed it (perf/LOG.md). */
+static void skinny_parts_are_as_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *instance;
+        long long m, n, k;
+        int parts;
+    } cases[] = {
+        {"wgmma_skinny_bf16_bf16_16_g1", 1, 4096, 4096, 2},    {"wgmma_skinny_bf16_bf16_32_g1d2", 24, 2112, 7168, 2},
+        {"wgmma_skinny_bf16_bf16_32_g1d2", 24, 8192, 8192, 1}, {"wgmma_skinny_bf16_bf16_64_g2", 48, 6144, 4096, 1},
+        {"wgmma_skinny_bf16_bf16_128_g1", 96, 4096, 4096, 2},  {"wgmma_skinny_bf16_bf16_128_g1", 96, 6144, 4096, 1},
+        {"wgmma_skinny_bf16_bf16_128_g1", 96, 4096, 14336, 2}, {"wgmma_skinny_bf16_bf16_16_g1", 8, 1024, 4096, 4},
+    };
+    const tsr_device device = h200();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_row *const row = find(cases[i].instance);
+        tsr_problem problem = describe(&(measured){NULL, TSR_BF16, cases[i].m, cases[i].n, cases[i].k, 0});
+        problem.b.trans = TSR_T;
+        problem.a.ld = problem.b.ld = problem.k;
+        problem.c.ld = problem.d.ld = problem.n;
+        problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+        const tsr_work work = tsr_row_work(row, &problem, &device);
+        if (work.split != cases[i].parts || work.cluster != cases[i].parts)
+            fail_msg("%s, %lld x %lld x %lld: %d parts, %d in a cluster", row->instance, problem.m, problem.n,
+                     problem.k, work.split, work.cluster);
+        problem.flags = TSR_BATCH_INVARIANT;
+        assert_int_equal(tsr_row_work(row, &problem, &device).split, 1);
+    }
 }
 
 /* Bits depend on which of the CPU's rows runs, so the choice must not depend on what its peaks were measured to be. */
@@ -276,9 +312,9 @@ static void cpu_rows_never_tie(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_preferred_instance_is_fast),
-                                       cmocka_unit_test(cost_grows_with_the_problem),
-                                       cmocka_unit_test(hopper_rows_differ_as_measured),
-                                       cmocka_unit_test(k_is_cut_where_it_pays), cmocka_unit_test(cpu_rows_never_tie)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_preferred_instance_is_fast), cmocka_unit_test(cost_grows_with_the_problem),
+        cmocka_unit_test(hopper_rows_differ_as_measured), cmocka_unit_test(skinny_parts_are_as_measured),
+        cmocka_unit_test(k_is_cut_where_it_pays),         cmocka_unit_test(cpu_rows_never_tie)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

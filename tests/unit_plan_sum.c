@@ -26,7 +26,7 @@ static const shape shapes[] = {
     {"wgmma_skinny_bf16_bf16_128_g1s2", 40, 70, 9000, 1, 0, 0, 0, 0},
     {"wgmma_skinny_bf16_bf16_128_g1s2", 129, 100, 6400, 1, 1, 1, 0, 2},
     {"wgmma_skinny_bf16_bf16_64_g1", 60, 100, 24000, 2, 0, 1, 0, -1},
-    {"wgmma_skinny_bf16_bf16_128_g2s4", 100, 64, 7001, 1, 1, 0, 3, 1},
+    {"wgmma_skinny_bf16_bf16_128_g1s2", 100, 64, 9001, 1, 1, 0, 3, 1},
     {"wgmma_skinny_bf16_f32_128_g1s2", 33, 50, 9000, 1, 0, 0, 0, 2},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };

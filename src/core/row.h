@@ -133,7 +133,7 @@ void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn
 /* Of a row that turns: what a tile has of the shorter side of D. Where that operand lies along K all tiles have equally
  * much, in steps of 8 for each CTA that shares its boxes, so that few of their rows lie beyond the operand: the copy
  * engine takes longer for such rows than for those that are there. Elsewhere bm. Kernels decide by the same rule. */
-int tsr_row_short_tile(const tsr_row *row, const tsr_gemm_args *args);
+int tsr_row_short_tile(const tsr_row *row, long long m, long long n, int trans_a, int trans_b);
 
 /* CTAs of a cluster, at least 1. */
 int tsr_row_cluster(const tsr_row *row);

@@ -23,8 +23,6 @@ enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
-    MEMORY_SHARPNESS = 1, /* of memory beside steps; */
-    PAGES_SHARPNESS = 2,  /* where pages of memory that CTAs share come evenly */
     STEP_SHARPNESS = 2, /* of a step's four limits, of groups that take turns, and of L2 for all SMs beside the steps */
     FLOOR_SHARPNESS = 4 /* of a launch's shortest time beside what it does */
 };
@@ -40,6 +38,13 @@ static double overlapped(int sharpness, double one, double other)
     for (int i = 0; i < sharpness; i++)
         root = sqrt(root);
     return longer * root;
+}
+
+/* The same for any q. */
+static double beside(double q, double one, double other)
+{
+    const double longer = fmax(one, other);
+    return longer > 0 ? longer * pow(1 + pow(fmax(fmin(one, other), 0) / longer, q), 1 / q) : 0;
 }
 
 static double longest_of(const double ns[4])
@@ -132,18 +137,16 @@ static double slower_launch_ns(const tsr_row *row, const tsr_device *device)
 }
 
 static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill_ns, double work_ns, double memory_ns,
-                   int sharpness, double after_ns)
+                   double sharpness, double after_ns)
 {
-    const double busy_ns = fill_ns + overlapped(sharpness, work_ns, memory_ns) + after_ns;
+    const double busy_ns = fill_ns + beside(sharpness, work_ns, memory_ns) + after_ns;
     out->ns = before_ns + overlapped(FLOOR_SHARPNESS, floor_ns, busy_ns);
     out->limiter = floor_ns > busy_ns ? "launch" : work_ns > memory_ns ? "compute" : "memory";
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK    93.
-#define L2_BYTES_PER_CLOCK        43.
-#define SKINNY_L2_BYTES_PER_CLOCK 81.
-#define SKINNY_LATENCY_NS         340. /* a stage's way from memory */
+#define ENGINE_BYTES_PER_CLOCK 93.
+#define L2_BYTES_PER_CLOCK     43.
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
 typedef struct walk {
@@ -255,22 +258,41 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
            CTA_NS * w.ctas + with_asking(fill_ns, asking),
-           overlapped(STEP_SHARPNESS, w.waves * unit_ns(row, p, products_ns, stored_ns), l2_ns), memory_ns,
-           MEMORY_SHARPNESS, stored_ns + value_ns * values + parts_ns(row, device, &w));
+           overlapped(STEP_SHARPNESS, w.waves * unit_ns(row, p, products_ns, stored_ns), l2_ns), memory_ns, 2,
+           stored_ns + value_ns * values + parts_ns(row, device, &w));
     out->ns += slower_launch_ns(row, device);
     out->bytes = all_bytes;
     out->early_ns = early_ns;
 }
 
-/* The shorter operand of a skinny row, and how the row's CTAs lie over the device. */
+/* How the CTAs of a skinny row lie over the device, and what a step of one is. */
 typedef struct spread {
-    char shorter, longer;             /* operands */
-    double ctas, parts, left, waves;  /* parts of K that meet in a cluster; that a second launch adds */
-    double resident;                  /* CTAs on the device at once */
-    double together;                  /* CTAs of an SM at once */
-    double steps, step_bytes, stages; /* along K of a CTA; of L2's lines in a step; of the ring */
-    double asking;                    /* CTAs that wait for lines that others wait for */
+    char shorter, longer;     /* operands */
+    int rows;                 /* of a tile along the shorter side */
+    double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
+    double resident, waves;   /* CTAs on the device at once */
+    double together;          /* CTAs of an SM at once */
+    double steps, stages;     /* along K of a CTA; of the ring */
+    double step_bytes;        /* of L2's lines in a step */
+    double shared_bytes;      /* that go in and out of shared memory in a step */
+    double asking;            /* CTAs that wait for lines that others wait for */
+    double short_tiles, long_tiles;
 } spread;
+
+/* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
+static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
+{
+    const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
+    const int is_along_k = lies_along_k(p, s->shorter);
+    const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
+    const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
+    const double short_rows = fmin(box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
+    const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
+    s->stages = floor((row->smem_bytes - inbox_bytes) / (slices * LINE_BYTES * (row->bn + ring_box)));
+    s->step_bytes =
+        slices * (p->m <= p->n ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
+    s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
+}
 
 static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
 {
@@ -281,33 +303,44 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
     spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work->grid.x};
     const int parts = work->cluster / row->cluster_n;
+    const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
+    s.rows = tsr_row_short_tile(row, p->m, p->n, p->a.trans == TSR_T, p->b.trans == TSR_T);
     s.parts = parts;
     s.left = work->leaves_sums ? work->split : 1;
     s.resident = floor(sms * per_sm * usable);
     s.waves = ceil(s.ctas / s.resident);
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
     s.steps = ceil(ceil((double)p->k / row->bk) / work->split);
-    const double together = fmin(s.ctas, s.resident) / work->split;
-    s.asking = askers(p, s.shorter, together, row->cluster_n) + askers(p, s.longer, together, 1);
-    /* Boxes along M or N are 64 wide at least, which the ring has to hold. */
-    const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
-    const double short_box = lies_along_k(p, s.shorter) ? row->bm : ceil(row->bm / 64.) * 64;
-    const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
-    const double short_rows = fmin(short_box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
-    const double slices = (double)row->bk / LINE_ELEMS; /* boxes of an operand in a stage */
-    s.stages = floor((row->smem_bytes - inbox_bytes) / (slices * LINE_BYTES * (row->bn + short_box)));
-    s.step_bytes =
-        slices * (p->m <= p->n ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
+    const double asking = fmin(s.ctas, s.resident) / work->split;
+    s.asking = askers(p, s.shorter, asking, row->cluster_n) + askers(p, s.longer, asking, 1);
+    s.short_tiles = ceil(shorter / row->bm);
+    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
+    find_step(row, p, &s);
     return s;
+}
+
+/* A stage's way from memory while all SMs read. */
+static double skinny_latency_ns(const spread *s)
+{
+    const double latency_ns = 1280;
+    return with_asking(latency_ns, s->asking);
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 92, multiply_share = 0.8, ghz = clock_ghz(device);
-    const double step[4] = {group_ns, with_asking(SKINNY_LATENCY_NS, s->asking) / s->stages,
-                            s->together * 2 * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share),
-                            s->together * s->step_bytes / (SKINNY_L2_BYTES_PER_CLOCK * ghz)};
-    return longest_of(step);
+    const double group_ns = 20, engine_bytes = 95, shared_bytes = 160, ghz = clock_ghz(device);
+    /* Large products wait for power. */
+    const double many_steps = 1000, multiply_share = s->waves * s->steps < many_steps ? 0.95 : 0.8;
+    const double multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share);
+    const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
+                            s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
+                            s->together * s->step_bytes / (engine_bytes * ghz)};
+    /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
+     * for themselves. */
+    const double long_skew = 1.3, part_skew = 1.1, narrow_share = 0.75, wide_share = 0.7;
+    const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
+    const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
+    return skew * apart * longest_of(step);
 }
 
 /* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory,
@@ -316,28 +349,61 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 13, quad_ns = 67, value_ns = 0.021, meet_ns = 1050;
-    const double leave_bytes_per_ns = 100, values = (double)row->bm * row->bn;
+    const double column_ns = 9.5, quad_ns = 48, value_ns = 0.021, meet_ns = 1190, rank_ns = 25;
+    const double leave_bytes_per_ns = 126, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
-    const double lines = p->m <= p->n ? fmin((double)p->m, row->bm) : row->bm; /* of 64 values, or columns of them */
+    const double lines = p->m <= p->n ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
-           (s->parts > 1 ? meet_ns : 0);
+           (s->parts > 1 ? meet_ns + rank_ns * (s->parts - 2) : 0);
 }
 
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 3200, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
-    return sum_launch_ns + 2 * 4. * row->bm * row->bn * s->ctas / (sums_share * memory_rate(device));
+    const double sum_launch_ns = 2600, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
+}
+
+/* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
+static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, char which)
+{
+    const double share = 0.95, parts_of_lines = 0.34;
+    const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
+    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
+           (which == (p->m <= p->n ? 'b' : 'a') ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
+}
+
+static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
+{
+    /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
+    const double again = 0.08, d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const double sms = device->cuda.sm_count;
+    /* Few clusters that cut K come to lie in some of the GPCs, and share what these get; few CTAs ask for less. */
+    const double few_share = 0.85, reach = s->parts >= 4 && s->ctas < 0.76 * sms ? few_share : 1;
+    const double idle = 0.15 * (1 - fmin(s->ctas, sms) / sms);
+    return (1 + idle) / reach *
+           (skinny_input_ns(p, device, s->longer) * (1 + again * (s->short_tiles - 1)) +
+            skinny_input_ns(p, device, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
+            d_bytes * (double)p->batch / memory_rate(device));
+}
+
+/* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
+ * and are not done when the others are. Worst if they are few; none are late if all fit, and equally late if none do.
+ */
+static double late_ns(const spread *s, double memory_ns)
+{
+    const double once_ns = 500, memory_share = 0.28, shared = 0.4; /* where tiles read the same operand */
+    const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
+    return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
 
 /* CTAs of a later wave begin when others have ended. */
 void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
                            tsr_cost *out)
 {
-    const double floor_ns = 1180, start_ns = 790, begin_ns = 2040, again = 0.22;
+    const double floor_ns = 1180, start_ns = 310, begin_ns = 2600, l2_bytes = 60;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
@@ -346,27 +412,15 @@ void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_d
         return;
     const spread s = spread_of(row, p, device, work);
     const double end_ns = skinny_end_ns(row, p, &s);
-    const double l2_ns =
-        s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
+    const double l2_ns = s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
-    /* Rows beyond A's fill the ring as if they came from memory. */
-    const double idle = p->m <= p->n ? (row->bm + row->bn) / (fmin((double)p->m, row->bm) + row->bn) - 1 : 0;
-    /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
-    const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
-    const double short_tiles = ceil(shorter / row->bm), long_tiles = ceil(longer / (row->bn * row->cluster_n));
-    const double memory_ns = input_ns(p, device, s.longer) * (1 + idle + again * (short_tiles - 1)) +
-                             input_ns(p, device, s.shorter) * (1 + again * fmin(1, long_tiles - 1)) +
-                             output_ns(p, device, 0);
-    /* CTAs with deep stages leave no room on their SMs: the next launch finds some only beside few of them. */
-    const double alone_ns = row->bk > LINE_ELEMS && 2 * s.ctas > device->cuda.sm_count ? 1000 : 0;
-    /* Few clusters that cut K come to lie in some of the GPCs, and share what these get. */
-    const double few_share = 0.8, reach = s.parts >= 4 && s.ctas < 0.76 * device->cuda.sm_count ? few_share : 1;
-    const int sharpness = lies_along_k(p, s.longer) ? MEMORY_SHARPNESS : PAGES_SHARPNESS;
+    const double memory_ns = skinny_memory_ns(p, device, &s);
+    const double sharpness = lies_along_k(p, s.longer) ? 2.56 : 2.9;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
-    const double launches = s.left > 1 ? 2 : 1;
-    settle(out, alone_ns, launches * least_ns,
-           start_ns + CTA_NS * fmin(s.ctas, s.resident) + with_asking(SKINNY_LATENCY_NS, s.asking),
-           overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns / reach, sharpness, end_ns + sum_ns);
+    const double second_ns = 1300; /* a launch that finds its operands just written */
+    settle(out, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
+           start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
+           sum_ns);
 }
 
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
