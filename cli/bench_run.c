@@ -193,8 +193,10 @@ static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline
  */
 static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_shape shape, const lab_logged_call *call)
 {
+    /* A GPU must not be kept waiting for a sequential CPU. */
+    const int brief = s->devices.count > 0 && s->devices.items[0].device.is_cuda;
     cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
-    lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape);
+    lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape, brief);
     int code = CLI_CONTINUE;
     for (size_t d = 0; d < s->devices.count && code == CLI_CONTINUE && !cli_interrupted(); d++) {
         lab_cell cell;

@@ -7,13 +7,14 @@
 #include "lab/stats.h"
 
 #define CHEAP_PRODUCTS 0x1p27 /* 512^3: some tenths of a second */
+#define BRIEF_PRODUCTS 0x1p22 /* some milliseconds */
 #define ROUNDS         5
 
 /* One problem of the batch; halves its largest side until it is cheap. */
-static lab_shape shrink(lab_shape shape)
+static lab_shape shrink(lab_shape shape, double products)
 {
     shape.batch = 1;
-    while (lab_shape_products(shape) > CHEAP_PRODUCTS) {
+    while (lab_shape_products(shape) > products) {
         int64_t *largest = &shape.m;
         if (shape.n > *largest)
             largest = &shape.n;
@@ -57,9 +58,9 @@ static double measure(sequential *s)
     return ns;
 }
 
-lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab_shape shape)
+lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab_shape shape, int brief)
 {
-    const lab_shape small = shrink(shape);
+    const lab_shape small = shrink(shape, brief ? BRIEF_PRODUCTS : CHEAP_PRODUCTS);
     lab_baseline baseline = {(double)NAN, lab_shape_products(small) < lab_shape_products(shape)};
     sequential s;
     if (tsr_context_create("cpu", NULL, &s.context) != TSR_OK)

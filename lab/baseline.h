@@ -9,7 +9,8 @@ typedef struct lab_baseline {
     int scaled; /* measured at a smaller size and scaled by 2 M N K */
 } lab_baseline;
 
-/* Measures it on this machine's CPU at sizes where it takes well under a second, elsewhere at smaller ones. */
-lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab_shape shape);
+/* Measures it on this machine's CPU at sizes where it takes well under a second, or, if `brief`, some milliseconds;
+ * elsewhere at smaller ones. */
+lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab_shape shape, int brief);
 
 #endif

@@ -9,6 +9,9 @@
 
 #define ALIGN_BYTES 256
 #define SETS_MAX    65536
+/* Numbers that are drawn; larger operands repeat them. A prime, so that no row of a matrix is another's copy in place.
+ */
+#define PERIOD_ELEMS 4194301
 
 /* One operand of a set. */
 typedef struct part {
@@ -91,6 +94,15 @@ static tsr_status allocate(lab_operands *operands, int64_t wanted)
     }
 }
 
+static void make_numbers(tsr_dtype dtype, unsigned char *to, int64_t elements, uint64_t seed)
+{
+    const size_t period_bytes = PERIOD_ELEMS * tsr_dtype_bytes(dtype),
+                 bytes = (size_t)elements * tsr_dtype_bytes(dtype);
+    lab_fill(LAB_FILL_NORMAL, 0.0, dtype, to, elements < PERIOD_ELEMS ? elements : PERIOD_ELEMS, seed);
+    for (size_t at = period_bytes; at < bytes; at += period_bytes)
+        memcpy(to + at, to, bytes - at < period_bytes ? bytes - at : period_bytes);
+}
+
 /* The numbers of a set, in host memory. */
 static tsr_status make_image(const part parts[3], int64_t set_bytes, uint64_t seed, unsigned char **out)
 {
@@ -100,7 +112,7 @@ static tsr_status make_image(const part parts[3], int64_t set_bytes, uint64_t se
     memset(image, 0, (size_t)set_bytes);
     *out = image;
     for (int i = 0; i < 3; i++) {
-        lab_fill(LAB_FILL_NORMAL, 0.0, parts[i].dtype, image, parts[i].elements, seed + (uint64_t)i);
+        make_numbers(parts[i].dtype, image, parts[i].elements, seed + (uint64_t)i);
         image += parts[i].bytes;
     }
     return TSR_OK;

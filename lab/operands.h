@@ -1,5 +1,5 @@
 /* Operands to measure with: sets of A, B and D that calls take in turn, so that each call finds what a cold cache or a
- * hot one would hold, as stated. Contents are normal random numbers. */
+ * hot one would hold, as stated. Contents are normal random numbers, which repeat after some four million. */
 #ifndef LAB_OPERANDS_H
 #define LAB_OPERANDS_H
 

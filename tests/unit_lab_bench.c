@@ -466,11 +466,12 @@ static void emulator_is_not_measured(void **state)
 static void baselines(void **state)
 {
     (void)state;
-    const lab_baseline small = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){64, 64, 64, 1});
+    const lab_baseline small = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){64, 64, 64, 1}, 0);
     assert_true(small.ns > 1e3 && small.ns < 1e9 && !small.scaled);
-    const lab_baseline tall = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64, 1});
+    const lab_baseline tall = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64, 1}, 0);
     assert_true(tall.scaled && tall.ns > 1e4 * small.ns);
-    assert_true(isnan(lab_baseline_measure(TSR_S8, 0, 0, (lab_shape){8, 8, 8, 1}).ns));
+    assert_true(lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){256, 256, 256, 1}, 1).scaled);
+    assert_true(isnan(lab_baseline_measure(TSR_S8, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns));
 }
 
 /* ---- devices and rooflines ---- */
