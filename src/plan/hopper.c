@@ -145,20 +145,23 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 #define SKINNY_L2_BYTES_PER_CLOCK 81.
 #define SKINNY_LATENCY_NS         340. /* a stage's way from memory */
 
-/* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
+/* Clusters of a `wgmma` row over the device: each walks `waves` tiles of `steps` along K, after `dealt` steps of parts
+ * of other tiles, of which each has up to `parts`. */
 typedef struct walk {
-    double tiles, split, steps, waves, ctas;
+    double tiles, steps, waves, ctas, dealt, parts;
 } walk;
 
-static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
 {
     const double cluster = tsr_row_cluster(row), fit = fmax(1, floor(device->cuda.sm_count / cluster));
-    walk w = {.split = tsr_row_work(row, p, device).split};
-    w.tiles = ceil((double)p->m / (row->bm * row->cluster_m)) * ceil((double)p->n / (row->bn * row->cluster_n)) *
-              (double)p->batch;
-    w.steps = ceil(ceil((double)p->k / row->bk) / w.split);
-    w.waves = ceil(w.tiles * w.split / fit);
-    w.ctas = fmin(w.tiles * w.split, fit) * cluster;
+    const double dealt = work->split - 1, clusters = dealt > 0 ? (double)work->grid.x / cluster : fit;
+    walk w = {.tiles = tsr_cluster_tiles(row, p), .steps = ceil((double)p->k / row->bk), .parts = 1};
+    w.waves = ceil((w.tiles - dealt) / clusters);
+    w.ctas = fmin(dealt > 0 ? clusters : w.tiles, clusters) * cluster;
+    if (dealt > 0) {
+        w.dealt = dealt * w.steps / clusters;
+        w.parts = ceil(w.steps / w.dealt) + (fmod(clusters, dealt) == 0 ? 0 : 1);
+    }
     return w;
 }
 
@@ -215,19 +218,19 @@ static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
 }
 
-/* Sums of parts of K go to memory and back, and the last part of each tile reads those of all. */
+/* Where parts of tiles come last, the sums of the others are read by the one that adds them. Before whole tiles that is
+ * hidden, but for what the SMs' ways to L2 take. */
 static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
 {
-    const double join_ns = 1220, sums_share = 0.73;
-    const double tile_bytes = 4. * row->bm * row->bn,
-                 all_bytes = tile_bytes * w->tiles * w->split * tsr_row_cluster(row);
-    if (w->split <= 1)
+    const double join_ns = 1220, hidden_ns = 500;
+    const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * clock_ghz(device));
+    if (w->dealt <= 0)
         return 0;
-    return join_ns + (1 + w->split) * tile_bytes / (L2_BYTES_PER_CLOCK * clock_ghz(device)) +
-           2 * all_bytes / (sums_share * memory_rate(device));
+    return w->waves > 0 ? hidden_ns : join_ns + w->parts * sums_ns;
 }
 
-void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
+                          tsr_cost *out)
 {
     const double latency_ns = 730, along_n_ns = 530; /* clusters along N start later */
     /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
@@ -240,26 +243,32 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
     const double kept_share = 0.5, other_share = 0.75;
     const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
     const double value_ns = 0.11, lone_ns = 0.025, thread_ns = 0.15;
-    const walk w = walk_of(row, p, device);
+    const walk w = walk_of(row, p, device, work);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double asking =
-        askers(p, 'a', w.ctas / w.split, row->cluster_n) + askers(p, 'b', w.ctas / w.split, row->cluster_m);
+        askers(p, 'a', w.ctas / w.parts, row->cluster_n) + askers(p, 'b', w.ctas / w.parts, row->cluster_m);
     const double all_bytes = (double)p->batch * ceil((double)p->k / row->bk) *
                              step_bytes(p, m * ceil(n / row->bn) / row->cluster_n,
                                         n * ceil(m / row->bm) / row->cluster_m, shared_lines_share);
     const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
     const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
                              (boxes_of(row) > 1 ? 0 : lone_ns * values);
-    const double products_ns = w.steps * wgmma_step_ns(row, p, device, with_asking(latency_ns, asking));
+    const double step_ns = wgmma_step_ns(row, p, device, with_asking(latency_ns, asking));
+    const double waves_ns = w.waves * unit_ns(row, p, w.steps * step_ns, stored_ns) + w.dealt * step_ns;
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
-           CTA_NS * w.ctas + with_asking(fill_ns, asking),
-           overlapped(STEP_SHARPNESS, w.waves * unit_ns(row, p, products_ns, stored_ns), l2_ns), memory_ns,
+           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns,
            MEMORY_SHARPNESS, stored_ns + value_ns * values + parts_ns(row, device, &w));
-    out->ns += slower_launch_ns(row, device);
     out->bytes = all_bytes;
     out->early_ns = early_ns;
+}
+
+void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+{
+    const tsr_work work = tsr_row_work(row, p, device);
+    tsr_cost_wgmma_dealt(row, p, device, &work, out);
+    out->ns += slower_launch_ns(row, device);
 }
 
 /* The shorter operand of a skinny row, and how the row's CTAs lie over the device. */
