@@ -66,18 +66,23 @@ TSR_DEVICE void tile_join_take(const tile_join *join, int part, int adds, int co
     }
 }
 
-/* 1 in all threads of the warp group that comes last: sum[] is then that of all parts. `count` is a constant, a
- * multiple of 4. */
+/* 1 in all threads of the warp group that comes last: sum[] is then that of all parts, part 0 plus part 1 plus part 2
+ * and so on. What is in registers is not read again where the order allows it: the first two may change places. `count`
+ * is a constant, a multiple of 4. */
 TSR_DEVICE int tile_joined(const tile_join *join, int count, float *sum)
 {
+    const int is_early = join->part <= 1; /* of the first two */
     if (join->part != 0 || !tile_join_is_last(join, 0)) {
         tile_join_leave(join, count, sum);
         if (!tile_join_is_last(join, 1))
             return 0;
-        tile_join_take(join, 0, 0, count, sum);
+        if (!is_early)
+            tile_join_take(join, 0, 0, count, sum);
     }
+    if (is_early)
+        tile_join_take(join, 1 - join->part, 1, count, sum);
     TSR_ROLLED
-    for (int part = 1; part < join->parts; part++)
+    for (int part = is_early ? 2 : 1; part < join->parts; part++)
         tile_join_take(join, part, 1, count, sum);
     if (join->thread == 0)
         tsr_store_release(join->counter, 0);

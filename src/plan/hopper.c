@@ -144,6 +144,7 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 #define L2_BYTES_PER_CLOCK        43.
 #define SKINNY_L2_BYTES_PER_CLOCK 81.
 #define SKINNY_LATENCY_NS         340. /* a stage's way from memory */
+#define IDLE_ROW_CLOCKS           4.   /* of the copy engine, for each row of a box that the matrix does not have */
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` tiles of `steps` along K, after `dealt` steps of parts
  * of other tiles, of which each has up to `parts`. */
@@ -178,8 +179,17 @@ static double boxes_of(const tsr_row *row)
     return floor((row->smem_bytes - stages * stage_bytes_of(row)) / (2 * SLAB_BYTES));
 }
 
-/* A step along K of a CTA; a stage takes stage_ns from memory. */
-static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
+/* Rows of the last tile's boxes that an operand does not have: none where boxes lie along M or N. */
+static double idle_rows(const tsr_row *row, const tsr_problem *p, char which)
+{
+    const double tile = which == 'a' ? row->bm : row->bn, rows = (double)(which == 'a' ? p->m : p->n);
+    const double share = which == 'a' ? row->cluster_n : row->cluster_m;
+    return lies_along_k(p, which) ? (ceil(rows / tile) * tile - rows) / share : 0;
+}
+
+/* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
+static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns,
+                            double idle)
 {
     const double group_ns = 170, line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
@@ -192,7 +202,8 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
     const double step[4] = {group_ns, (stage_ns + line_ns * lines) / floor(ring_bytes / stage_bytes),
                             2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share),
                             step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, engine_share) /
-                                (ENGINE_BYTES_PER_CLOCK * ghz)};
+                                    (ENGINE_BYTES_PER_CLOCK * ghz) +
+                                IDLE_ROW_CLOCKS * idle / ghz};
     const double skew = row->cluster_m > 1 ? 1.05 : 1; /* CTAs along M wait for each other's stages */
     return skew * longest_of(step);
 }
@@ -218,15 +229,25 @@ static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
 }
 
-/* Where parts of tiles come last, the sums of the others are read by the one that adds them. Before whole tiles that is
- * hidden, but for what the SMs' ways to L2 take. */
+/* A step along K of dealt tiles. CTAs that walk whole tiles ask for the same lines at the same time, and L2 answers
+ * many at once; those that begin anywhere along K do not. */
+static double dealt_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double step_ns)
+{
+    const double alone_bytes_per_clock = 31;
+    const double bytes =
+        step_bytes(p, fmin(row->bm, (double)p->m) / row->cluster_n, fmin(row->bn, (double)p->n) / row->cluster_m, 1);
+    return overlapped(STEP_SHARPNESS, step_ns, bytes / (alone_bytes_per_clock * clock_ghz(device)));
+}
+
+/* Parts of a tile meet: somebody leaves sums, is told of, and is read, as many loads at a time as there are registers
+ * left beside a thread's own sums. Before whole tiles part of that is hidden. */
 static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
 {
-    const double join_ns = 1220, hidden_ns = 500;
-    const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * clock_ghz(device));
-    if (w->dealt <= 0)
-        return 0;
-    return w->waves > 0 ? hidden_ns : join_ns + w->parts * sums_ns;
+    const double join_ns = 1760, latency_ns = 410, hidden_share = 1, registers = 240 - 20, threads = 128;
+    const double values = (double)row->bm * row->bn / threads, batches = values / (registers - values);
+    const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * clock_ghz(device)) + latency_ns * batches;
+    const double all_ns = join_ns + (w->parts - 1) * sums_ns;
+    return w->dealt <= 0 ? 0 : w->waves > 0 ? hidden_share * all_ns : all_ns;
 }
 
 void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
@@ -253,8 +274,13 @@ void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_de
     const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
     const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
                              (boxes_of(row) > 1 ? 0 : lone_ns * values);
-    const double step_ns = wgmma_step_ns(row, p, device, with_asking(latency_ns, asking));
-    const double waves_ns = w.waves * unit_ns(row, p, w.steps * step_ns, stored_ns) + w.dealt * step_ns;
+    const double stage_ns = with_asking(latency_ns, asking), idle_a = idle_rows(row, p, 'a'),
+                 idle_b = idle_rows(row, p, 'b');
+    const double step_ns =
+        wgmma_step_ns(row, p, device, stage_ns, (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0));
+    const double edge_ns = wgmma_step_ns(row, p, device, stage_ns, idle_a + idle_b) - step_ns;
+    const double waves_ns = w.waves * unit_ns(row, p, w.steps * step_ns, stored_ns) + w.steps * edge_ns +
+                            w.dealt * dealt_step_ns(row, p, device, step_ns);
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
