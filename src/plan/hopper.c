@@ -144,21 +144,25 @@ static void settle(tsr_cost *out, double before_ns, double floor_ns, double fill
 #define L2_BYTES_PER_CLOCK        43.
 #define SKINNY_L2_BYTES_PER_CLOCK 81.
 #define SKINNY_LATENCY_NS         340. /* a stage's way from memory */
+#define IDLE_ROW_CLOCKS           4.   /* of the copy engine, for each row of a box that the matrix does not have */
 
-/* Clusters of a `wgmma` row over the device: each walks `waves` units, a part of K of a tile each. */
+/* Clusters of a `wgmma` row over the device: each walks `waves` tiles of `steps` along K, after `dealt` steps of parts
+ * of other tiles, of which each has up to `parts`. */
 typedef struct walk {
-    double tiles, split, steps, waves, ctas;
+    double tiles, steps, waves, ctas, dealt, parts;
 } walk;
 
-static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
 {
     const double cluster = tsr_row_cluster(row), fit = fmax(1, floor(device->cuda.sm_count / cluster));
-    walk w = {.split = tsr_row_work(row, p, device).split};
-    w.tiles = ceil((double)p->m / (row->bm * row->cluster_m)) * ceil((double)p->n / (row->bn * row->cluster_n)) *
-              (double)p->batch;
-    w.steps = ceil(ceil((double)p->k / row->bk) / w.split);
-    w.waves = ceil(w.tiles * w.split / fit);
-    w.ctas = fmin(w.tiles * w.split, fit) * cluster;
+    const double dealt = work->split - 1, clusters = dealt > 0 ? (double)work->grid.x / cluster : fit;
+    walk w = {.tiles = tsr_cluster_tiles(row, p), .steps = ceil((double)p->k / row->bk), .parts = 1};
+    w.waves = ceil((w.tiles - dealt) / clusters);
+    w.ctas = fmin(dealt > 0 ? clusters : w.tiles, clusters) * cluster;
+    if (dealt > 0) {
+        w.dealt = dealt * w.steps / clusters;
+        w.parts = ceil(w.steps / w.dealt) + (fmod(clusters, dealt) == 0 ? 0 : 1);
+    }
     return w;
 }
 
@@ -175,8 +179,17 @@ static double boxes_of(const tsr_row *row)
     return floor((row->smem_bytes - stages * stage_bytes_of(row)) / (2 * SLAB_BYTES));
 }
 
-/* A step along K of a CTA; a stage takes stage_ns from memory. */
-static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns)
+/* Rows of the last tile's boxes that an operand does not have: none where boxes lie along M or N. */
+static double idle_rows(const tsr_row *row, const tsr_problem *p, char which)
+{
+    const double tile = which == 'a' ? row->bm : row->bn, rows = (double)(which == 'a' ? p->m : p->n);
+    const double share = which == 'a' ? row->cluster_n : row->cluster_m;
+    return lies_along_k(p, which) ? (ceil(rows / tile) * tile - rows) / share : 0;
+}
+
+/* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
+static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns,
+                            double idle)
 {
     const double group_ns = 170, line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
@@ -189,7 +202,8 @@ static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
     const double step[4] = {group_ns, (stage_ns + line_ns * lines) / floor(ring_bytes / stage_bytes),
                             2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share),
                             step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, engine_share) /
-                                (ENGINE_BYTES_PER_CLOCK * ghz)};
+                                    (ENGINE_BYTES_PER_CLOCK * ghz) +
+                                IDLE_ROW_CLOCKS * idle / ghz};
     const double skew = row->cluster_m > 1 ? 1.05 : 1; /* CTAs along M wait for each other's stages */
     return skew * longest_of(step);
 }
@@ -215,19 +229,29 @@ static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
 }
 
-/* Sums of parts of K go to memory and back, and the last part of each tile reads those of all. */
-static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
+/* A step along K of dealt tiles. CTAs that walk whole tiles ask for the same lines at the same time, and L2 answers
+ * many at once; those that begin anywhere along K do not. */
+static double dealt_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double step_ns)
 {
-    const double join_ns = 1220, sums_share = 0.73;
-    const double tile_bytes = 4. * row->bm * row->bn,
-                 all_bytes = tile_bytes * w->tiles * w->split * tsr_row_cluster(row);
-    if (w->split <= 1)
-        return 0;
-    return join_ns + (1 + w->split) * tile_bytes / (L2_BYTES_PER_CLOCK * clock_ghz(device)) +
-           2 * all_bytes / (sums_share * memory_rate(device));
+    const double alone_bytes_per_clock = 31;
+    const double bytes =
+        step_bytes(p, fmin(row->bm, (double)p->m) / row->cluster_n, fmin(row->bn, (double)p->n) / row->cluster_m, 1);
+    return overlapped(STEP_SHARPNESS, step_ns, bytes / (alone_bytes_per_clock * clock_ghz(device)));
 }
 
-void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+/* Parts of a tile meet: somebody leaves sums, is told of, and is read, as many loads at a time as there are registers
+ * left beside a thread's own sums. Before whole tiles part of that is hidden. */
+static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
+{
+    const double join_ns = 1760, latency_ns = 410, hidden_share = 1, registers = 240 - 20, threads = 128;
+    const double values = (double)row->bm * row->bn / threads, batches = values / (registers - values);
+    const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * clock_ghz(device)) + latency_ns * batches;
+    const double all_ns = join_ns + (w->parts - 1) * sums_ns;
+    return w->dealt <= 0 ? 0 : w->waves > 0 ? hidden_share * all_ns : all_ns;
+}
+
+void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
+                          tsr_cost *out)
 {
     const double latency_ns = 730, along_n_ns = 530; /* clusters along N start later */
     /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
@@ -240,26 +264,37 @@ void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *
     const double kept_share = 0.5, other_share = 0.75;
     const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
     const double value_ns = 0.11, lone_ns = 0.025, thread_ns = 0.15;
-    const walk w = walk_of(row, p, device);
+    const walk w = walk_of(row, p, device, work);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const double asking =
-        askers(p, 'a', w.ctas / w.split, row->cluster_n) + askers(p, 'b', w.ctas / w.split, row->cluster_m);
+        askers(p, 'a', w.ctas / w.parts, row->cluster_n) + askers(p, 'b', w.ctas / w.parts, row->cluster_m);
     const double all_bytes = (double)p->batch * ceil((double)p->k / row->bk) *
                              step_bytes(p, m * ceil(n / row->bn) / row->cluster_n,
                                         n * ceil(m / row->bm) / row->cluster_m, shared_lines_share);
     const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
     const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
                              (boxes_of(row) > 1 ? 0 : lone_ns * values);
-    const double products_ns = w.steps * wgmma_step_ns(row, p, device, with_asking(latency_ns, asking));
+    const double stage_ns = with_asking(latency_ns, asking), idle_a = idle_rows(row, p, 'a'),
+                 idle_b = idle_rows(row, p, 'b');
+    const double step_ns =
+        wgmma_step_ns(row, p, device, stage_ns, (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0));
+    const double edge_ns = wgmma_step_ns(row, p, device, stage_ns, idle_a + idle_b) - step_ns;
+    const double waves_ns = w.waves * unit_ns(row, p, w.steps * step_ns, stored_ns) + w.steps * edge_ns +
+                            w.dealt * dealt_step_ns(row, p, device, step_ns);
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
-           CTA_NS * w.ctas + with_asking(fill_ns, asking),
-           overlapped(STEP_SHARPNESS, w.waves * unit_ns(row, p, products_ns, stored_ns), l2_ns), memory_ns,
+           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns,
            MEMORY_SHARPNESS, stored_ns + value_ns * values + parts_ns(row, device, &w));
-    out->ns += slower_launch_ns(row, device);
     out->bytes = all_bytes;
     out->early_ns = early_ns;
+}
+
+void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+{
+    const tsr_work work = tsr_row_work(row, p, device);
+    tsr_cost_wgmma_dealt(row, p, device, &work, out);
+    out->ns += slower_launch_ns(row, device);
 }
 
 /* The shorter operand of a skinny row, and how the row's CTAs lie over the device. */
