@@ -20,14 +20,14 @@
 #include "tma_mutants.h"
 
 /* Two tiles of a cluster along M and two along N, more steps along K than stages, and a part of a step. */
-enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8, TILES = 8, MOST_SPLIT = 4 };
+enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8, TILES = 4, MOST_CLUSTERS = 7, SEEDS = 8 };
 
 typedef struct matrices {
     uint16_t a[M * K], b[K * N], c[M * LDD], d[M * LDD];
     float exact[M * N];
     struct {
         unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
-        float sums[TILES * MOST_SPLIT * BM * BN];
+        float sums[MOST_CLUSTERS * 2 * 2 * BM * BN]; /* two places, two CTAs of a cluster */
     } workspace;
 } matrices;
 
@@ -63,7 +63,7 @@ static matrices *make_matrices(void)
     return m;
 }
 
-static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int sm_count, int split)
+static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int clusters, int dealt)
 {
     memset(m->d, 0x55, sizeof m->d);
     const tsr_gemm_args args = {.a = m->a,
@@ -81,7 +81,7 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
                                 .alpha = 1,
                                 .beta = 1,
                                 .workspace = &m->workspace,
-                                .split = split};
+                                .split = 1 + dealt};
     tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
     tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
@@ -90,6 +90,7 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
         assert_null(tsr_tensor_spec_fault(&specs[i]));
         tsr_emu_encode(&specs[i], all[i]);
     }
+    const tsr_grid whole = tsr_row_grid(&row, &args, 2 * clusters), all_clusters = {2 * clusters, 1, 1};
     const tsr_emu_job job = {.name = "mutant",
                              .kernel_tma = kernel,
                              .maps = &maps,
@@ -99,12 +100,13 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
                              .dtype_b = TSR_BF16,
                              .dtype_c = TSR_BF16,
                              .dtype_d = TSR_BF16,
-                             .grid = tsr_row_grid(&row, &args, sm_count),
+                             .grid = dealt > 0 ? all_clusters : whole,
                              .threads_x = 384,
                              .threads_y = 1,
-                             .shared_bytes = STAGES * (BM + BN) * 128 + 2 * 8192 + 16 * STAGES + 24,
+                             .shared_bytes = STAGES * (BM + BN) * 128 + 2 * 8192 + 16 * STAGES + 72,
                              .workspace_bytes = sizeof m->workspace,
                              .seed = seed,
+                             .backwards = seed / 2 % 2, /* the last part of a tile may come first, or last */
                              .workers = 1};
     return tsr_emu_run(&job);
 }
@@ -125,11 +127,13 @@ static void the_kernel_is_right(void **state)
 {
     (void)state;
     matrices *m = make_matrices();
-    for (unsigned long long seed = 0; seed < 6; seed++)
-        for (int split = 1; split <= MOST_SPLIT; split++) {
-            const int sm_count = (seed + (unsigned)split) % 2 ? 2 : 132;
-            if (run(MUTANT_KERNEL(none), m, seed, sm_count, split) != TSR_OK)
-                fail_msg("seed %llu: %s", seed, tsr_last_error());
+    unsigned long long seed = 0;
+    for (int dealt = 0; dealt <= TILES; dealt++)
+        for (int clusters = 1; clusters <= MOST_CLUSTERS; clusters++, seed++) {
+            if (dealt == 1 && clusters == MOST_CLUSTERS)
+                continue; /* a tile has six steps along K */
+            if (run(MUTANT_KERNEL(none), m, seed, clusters, dealt) != TSR_OK)
+                fail_msg("%d tiles dealt to %d clusters: %s", dealt, clusters, tsr_last_error());
             assert_true(is_exact(m));
         }
     test_free(m);
@@ -143,16 +147,16 @@ static void every_mutant_is_caught(void **state)
     for (int i = 0; i < MUTANTS; i++) {
         int caught = 0;
         char message[600] = "no fault";
-        for (unsigned long long seed = 0; seed < 4; seed++) {
+        for (unsigned long long seed = 0; seed < SEEDS; seed++) {
             memset(&m->workspace, 0, sizeof m->workspace.counters); /* a fault leaves them anyhow */
-            const tsr_status status = run(mutants[i].kernel, m, seed, 2, 1 + seed % 2);
+            const tsr_status status = run(mutants[i].kernel, m, seed, 1 + seed % 4, seed % 2 ? 3 : 0);
             if (status != TSR_KERNEL_FAULT)
                 continue;
             if (!caught)
                 snprintf(message, sizeof message, "%s", tsr_last_error());
             caught += strstr(tsr_last_error(), mutants[i].says) != NULL;
         }
-        print_message("%s: %d of 4 seeds: %s\n", mutants[i].name, caught, message);
+        print_message("%s: %d of %d seeds: %s\n", mutants[i].name, caught, SEEDS, message);
         if (caught == 0)
             fail_msg("%s: expected \"%s\", got: %s", mutants[i].name, mutants[i].says, message);
     }

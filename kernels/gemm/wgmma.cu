@@ -21,8 +21,10 @@
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
  * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
- * Where tiles are too few for all SMs, K is cut into args.split parts, each part of a tile is walked as if it were a
- * tile, and the last one to be done adds up (tile/wgmma_join.h).
+ * Where the last wave of tiles would leave SMs idle, the steps along K of the walk's first args.split - 1 tiles are
+ * dealt out evenly over all clusters instead ("stream-K", Osama et al., PPoPP 2023): one takes the end of a tile, maybe
+ * whole ones, and the beginning of another. Parts of a tile are added up by whoever is last (tile/wgmma_join.h). They
+ * come first, so that one warp group leaves sums while the other multiplies.
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
@@ -52,6 +54,7 @@
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
+#include "tile/deal.h"
 #include "tile/order.h"
 #include "tile/wgmma_join.h"
 #include "tile/wgmma_output.h"
@@ -76,7 +79,8 @@ enum {
     EMPTY_AT = FULL_AT + 8 * STAGES,
     C_FULL_AT = EMPTY_AT + 8 * STAGES,
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
-    SMEM_BYTES = LAST_AT + 4 * CONSUMERS,
+    DEAL_AT = LAST_AT + 4 * CONSUMERS,
+    SMEM_BYTES = DEAL_AT + TILE_DEAL_BYTES,
 
     /* 64 x 64 x 64 take the tensor cores so little time that the producer's own instructions count. Elsewhere it asks
      * for a box when the copy engine has taken the one before: where all SMs ask, L2 serves that 1 to 3% faster. */
@@ -94,32 +98,7 @@ typedef struct walk {
     tile_order raster;
     unsigned shared;
     int rank_m, rank_n; /* the CTA's tile within the cluster's */
-    int k_blocks;
-    unsigned split, units; /* parts of K, parts of all tiles */
-    unsigned first, step;  /* of the cluster's walk over units */
 } walk;
-
-/* The blocks along K of a unit: a part of a tile, or all of it. */
-typedef struct span {
-    int first, count;
-} span;
-
-/* Divisions are slow, and most launches need none. */
-TSR_DEVICE unsigned tile_of(const walk *w, unsigned unit)
-{
-    return w->split == 1 ? unit : unit / w->split;
-}
-
-TSR_DEVICE span span_of(const walk *w, unsigned unit)
-{
-    span all = {0, w->k_blocks};
-    if (w->split > 1) {
-        const unsigned part = unit % w->split, blocks = (unsigned)w->k_blocks;
-        all.first = (int)(blocks * part / w->split); /* below 2^25 blocks, a few parts */
-        all.count = (int)(blocks * (part + 1) / w->split) - all.first;
-    }
-    return all;
-}
 
 /* One position in the ring of stages. */
 typedef struct ring {
@@ -146,14 +125,14 @@ TSR_DEVICE void ring_advance(ring *at)
 
 /* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
  * arrive as well, whoever is first. Tiles that share rows of A or columns of B ask for different blocks. */
-TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, span blocks, int m, int n,
-                          int za, int zb, int mn_major_a, int mn_major_b)
+TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, const tile_unit *u, int m,
+                          int n, int za, int zb, int mn_major_a, int mn_major_b)
 {
-    const int count = blocks.count < ASKED ? blocks.count : ASKED;
+    const int count = u->count < ASKED ? u->count : ASKED;
     for (int i = at->n; i < count; i += (int)w->raster.tiles_n)
-        tile_ask_boxes(&maps->a, mn_major_a, BM, m, (blocks.first + i) * BK, za, CLUSTER_N, w->rank_n);
+        tile_ask_boxes(&maps->a, mn_major_a, BM, m, (u->first + i) * BK, za, CLUSTER_N, w->rank_n);
     for (int i = at->m; i < count; i += (int)w->raster.tiles_m)
-        tile_ask_boxes(&maps->b, mn_major_b, BN, n, (blocks.first + i) * BK, zb, CLUSTER_M, w->rank_m);
+        tile_ask_boxes(&maps->b, mn_major_b, BN, n, (u->first + i) * BK, zb, CLUSTER_M, w->rank_m);
 }
 
 /* Keeps the ring full. With SHORT_STEPS one lane alone is here, and `mn_major_` are constants: no lane is elected in
@@ -172,19 +151,20 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
 
     /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
     const int stage_bytes = mn_major_b ? STAGE_BYTES : A_BYTES + BN * 128;
+    const unsigned deal = w->shared + DEAL_AT;
     ring at = {0, 0};
-    for (unsigned unit = w->first; unit < w->units; unit += w->step) {
-        const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
-        const span blocks = span_of(w, unit);
+    for (unsigned index = 0; tile_has_unit(deal, index); index++) {
+        const tile_unit u = tile_unit_of(deal, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
-        if (unit == w->first) {
+        if (index == 0) {
             if (SHORT_STEPS || tsr_elect())
-                ask_early(maps, w, &place, blocks, m, n, za, zb, mn_major_a, mn_major_b);
+                ask_early(maps, w, &place, &u, m, n, za, zb, mn_major_a, mn_major_b);
             tsr_grid_wait();
         }
         TSR_ROLLED
-        for (int block = blocks.first; block < blocks.first + blocks.count; block++) {
+        for (int block = u.first; block < u.first + u.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
             const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
@@ -280,20 +260,27 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int count, int pass_on, int ro
         release(w, previous);
 }
 
-/* A part's sums to the workspace; 1 if this was the last part, and `sum` the whole tile's. */
-TSR_DEVICE int join(const tsr_gemm_args *args, const walk *w, unsigned unit, int group, int thread,
+/* 1 if all parts of the tile are in `sum`; 0 if another part, which is not done yet, will add them up. A cluster has
+ * two places in the workspace: for the part of its first tile, unless that begins there, and for the beginning of its
+ * last. */
+TSR_DEVICE int join(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int thread,
                     float sum[MMAS][TSR_WGMMA_REGISTERS])
 {
-    const unsigned tile = (tile_of(w, unit) * CLUSTER + (unsigned)(w->rank_m * CLUSTER_N + w->rank_n));
-    const unsigned index = PINGPONG ? tile : tile * CONSUMERS + (unsigned)group;
-    const tile_join all = {.sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                                   (long long)index * w->split * (WM * BN),
-                           .counter = (unsigned *)args->workspace + index,
-                           .last_at = w->shared + LAST_AT + 4 * (unsigned)group,
+    enum { PLACE = WM * BN, PLACES = CLUSTER * (PINGPONG ? 1 : CONSUMERS) };
+    const unsigned rank = (unsigned)(w->rank_m * CLUSTER_N + w->rank_n);
+    const unsigned place = PINGPONG ? rank : rank * CONSUMERS + (unsigned)group;
+    const tile_parts parts = tile_parts_of(w->shared + DEAL_AT, tile);
+    float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                        ((long long)parts.cluster * (2 * PLACES) + place) * PLACE;
+    const tile_join all = {.beginning = sums + PLACES * PLACE,
+                           .others = sums,
+                           .stride = 2 * PLACES * PLACE,
+                           .counter = (unsigned *)args->workspace + tile * PLACES + place,
+                           .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
                            .barrier = 1 + (unsigned)group,
                            .thread = thread,
-                           .part = (int)(unit % w->split),
-                           .parts = (int)w->split};
+                           .part = parts.part,
+                           .parts = parts.parts};
     return tile_joined(&all, MMAS * TSR_WGMMA_REGISTERS, sum[0]);
 }
 
@@ -307,38 +294,38 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                         .group = group,
                         .thread = (int)threadIdx.x % 128};
     const int boxed = tile_output_is_boxed(args);
+    const unsigned deal = w->shared + DEAL_AT;
     ring at = {0, 0};
     float sum[MMAS][TSR_WGMMA_REGISTERS];
 
     tsr_grid_wait();
     if (PINGPONG && group == 1)
-        ring_skip(&at, span_of(w, w->first).count);
-    for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->units;
-         unit += PINGPONG ? 2 * w->step : w->step) {
-        const int pass_on = PINGPONG && unit + w->step < w->units ? 1 - group : -1;
-        const tile_place place = tile_order_place(&w->raster, tile_of(w, unit));
-        const int count = span_of(w, unit).count;
+        ring_skip(&at, tile_unit_of(deal, 0).count);
+    for (unsigned index = PINGPONG ? (unsigned)group : 0; tile_has_unit(deal, index); index += PINGPONG ? 2 : 1) {
+        const int pass_on = PINGPONG && tile_has_unit(deal, index + 1) ? 1 - group : -1;
+        const tile_unit u = tile_unit_of(deal, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM + row, n = (place.n * CLUSTER_N + w->rank_n) * BN;
-        if (count == 0)
+        if (u.count == 0)
             TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             TSR_UNROLL
         for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
             sum[i][j] = 0;
-        if (PINGPONG && unit != w->first)
+        if (PINGPONG && index > 0)
             tsr_named_barrier(ORDER + (unsigned)group, 256);
         /* A transposed is M-major, B not transposed is N-major. */
         if (args->trans_a && args->trans_b)
-            multiply(w, &at, count, pass_on, row, 1, 0, sum);
+            multiply(w, &at, u.count, pass_on, row, 1, 0, sum);
         else if (args->trans_a)
-            multiply(w, &at, count, pass_on, row, 1, 1, sum);
+            multiply(w, &at, u.count, pass_on, row, 1, 1, sum);
         else if (args->trans_b)
-            multiply(w, &at, count, pass_on, row, 0, 0, sum);
+            multiply(w, &at, u.count, pass_on, row, 0, 0, sum);
         else
-            multiply(w, &at, count, pass_on, row, 0, 1, sum);
+            multiply(w, &at, u.count, pass_on, row, 0, 1, sum);
         if (PINGPONG)
-            ring_skip(&at, span_of(w, unit + w->step).count);
-        if (w->split > 1 && !join(args, w, unit, group, boxes.thread, sum))
+            ring_skip(&at, tile_unit_of(deal, index + 1).count);
+        if (u.count < (int)tile_deal_word(deal, DEAL_K_BLOCKS) && !join(args, w, u.tile, group, boxes.thread, sum))
             continue;
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
@@ -359,15 +346,11 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
     walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN * CLUSTER_N),
               .shared = shared,
               .rank_m = rank / CLUSTER_N,
-              .rank_n = rank % CLUSTER_N,
-              .k_blocks = (int)((args.k + BK - 1) / BK),
-              .split = (unsigned)args.split,
-              .units = (unsigned)args.split,
-              .first = blockIdx.x / CLUSTER,
-              .step = gridDim.x / CLUSTER};
+              .rank_n = rank % CLUSTER_N};
 
-    w.units *= w.raster.total;
     if (threadIdx.x == 0) {
+        tile_deal_make(shared + DEAL_AT, w.raster.total, (unsigned)((args.k + BK - 1) / BK), (unsigned)args.split - 1,
+                       blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
         for (int i = 0; i < STAGES; i++) {
             tsr_mbarrier_init(shared + FULL_AT + 8 * (unsigned)i, 1);
             tsr_mbarrier_init(shared + EMPTY_AT + 8 * (unsigned)i, RELEASES * CLUSTER);

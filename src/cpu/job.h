@@ -60,6 +60,9 @@ int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
 /* tsr_stream in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
 int tsr_stream_at_once(const tsr_job *job);
 
+/* Operations of all problems, and what writing D takes. */
+double tsr_work_of(const tsr_gemm_args *g);
+
 /* D in regions of m x n, grid_m x grid_n of them. */
 typedef struct tsr_regions {
     long long m, n, grid_m, grid_n;

@@ -24,11 +24,9 @@ enum {
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024,    /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     MIN_TASK_OPS = 12 << 20, /* what is worth waking a thread for */
-    AWAKE_PART = 6,          /* of that, for one that is awake */
     AHEAD_BYTES = 512,       /* D asked for before, where K is so short that a tile is over before its lines come */
     LINE_BYTES = 64,
-    PART_OF_L3 = 3,      /* a D of such a part is not counted on to stay there */
-    OPS_OF_A_RESULT = 64 /* what writing an element of D to memory takes, in operations */
+    PART_OF_L3 = 3 /* a D of such a part is not counted on to stay there */
 };
 
 /* An operand as tiles read it. */
@@ -265,46 +263,6 @@ static void task(void *data, int64_t index, int slot)
         TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
-static double work_of(double m, double n, double k)
-{
-    return m * n * (2 * k + OPS_OF_A_RESULT);
-}
-
-/* Small tasks pack more often: only as small as so many threads need. */
-static double least_ops_of_task(const tsr_job *job, int threads, double ops_of_task)
-{
-    const tsr_gemm_args *g = job->args;
-    const double share = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch / threads;
-    tsr_cpu_device *device = job->device->impl;
-    if (threads < 2 || share >= ops_of_task || !tsr_pool_is_awake(&device->pool))
-        return ops_of_task;
-    return share > ops_of_task / AWAKE_PART ? share : ops_of_task / AWAKE_PART;
-}
-
-void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, double ops_of_task, tsr_regions *regions)
-{
-    const tsr_gemm_args *g = job->args;
-    tsr_regions *const n = regions;
-    ops_of_task = least_ops_of_task(job, threads, ops_of_task);
-    for (;;) {
-        n->grid_m = (g->m + n->m - 1) / n->m;
-        n->grid_n = (g->n + n->n - 1) / n->n;
-        const double ops = work_of((double)n->m, (double)n->n, (double)g->k);
-        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * ops_of_task)
-            break;
-        if (n->m >= n->n && n->m > tiles->mr)
-            n->m = (n->m + 1) / 2;
-        else if (n->n > tiles->nr)
-            n->n = (n->n + 1) / 2;
-        else
-            break;
-        n->m = tsr_round_up(n->m, tiles->mr);
-        n->n = tsr_round_up(n->n, tiles->nr);
-    }
-    n->m = tsr_round_up(n->m, tiles->mr);
-    n->n = tsr_round_up(n->n, tiles->nr);
-}
-
 static void cut(nest *n, int threads)
 {
     const tsr_gemm_args *g = n->job->args;
@@ -393,8 +351,7 @@ tsr_status tsr_nest(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
-    const double ops = work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch;
-    const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
+    const int threads = tsr_work_of(g) < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
     nest n = plan_nest(job, threads);
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);

@@ -19,7 +19,9 @@ enum {
     SUM_BYTES = 32 * 1024,      /* sums of one piece, on the stack */
     MAX_PIECE = 4096,           /* results of one piece, at most */
     PIECE_BYTES = 1024,         /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
-    K_STEPS = 64,               /* of x at a time, on the stack: TSR_FEW_ROWS x 64, or twice as many of fewer rows */
+    FEWER_PIECE_BYTES = 1280,   /* the same with fewer, */
+    STREAMED_ROWS = 8,          /* but for so few, whose rows are streams */
+    K_STEPS = 128,              /* of x at a time, on the stack: STREAMED_ROWS x 128 */
     PANELS = 48,                /* rows of the matrix that are whole panels of many_dots on each processor */
     MOST_STEPS = 1 << 20,       /* of a call, where x lies ready */
     TASK_BYTES = 256 * 1024,    /* of the matrix, at least, for a task of its own */
@@ -151,12 +153,12 @@ static void write_back(const stream *s, char *d, const char *c, const char *sums
 static void updates(const stream *s, const char *matrix, const char *next, const char *x, const char *groups,
                     char *sums, long long n)
 {
-    _Alignas(64) char x_block[TSR_FEW_ROWS * K_STEPS * 8];
+    _Alignas(64) char x_block[STREAMED_ROWS * K_STEPS * 8];
     if (s->rows == 1 && s->x_step == s->job->wide_bytes && s->job->element_bytes == s->job->wide_bytes)
         groups = x; /* one row is in groups as it is */
     for (int i = 0; i < s->rows; i++)
         memset(sums + i * s->sum_row, 0, (size_t)(n * s->job->wide_bytes));
-    const long long most = groups ? MOST_STEPS : s->rows <= TSR_FEWER_ROWS ? 2 * K_STEPS : K_STEPS;
+    const long long most = groups ? MOST_STEPS : K_STEPS;
     for (long long p = 0; p < s->k; p += most) {
         const long long steps = s->k - p < most ? s->k - p : most;
         const tsr_update update = {.count = n,
@@ -247,8 +249,10 @@ static int cut(stream *s)
     const long long unit = s->dots && s->rows > 1 ? PANELS : 64;
     s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / unit * unit;
     s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE / unit * unit;
-    if (!s->dots && s->rows > TSR_FEWER_ROWS && s->piece > PIECE_BYTES / job->wide_bytes)
-        s->piece = PIECE_BYTES / job->wide_bytes;
+    if (!s->dots && s->rows > STREAMED_ROWS) {
+        const int most = (s->rows > TSR_FEWER_ROWS ? PIECE_BYTES : FEWER_PIECE_BYTES) / job->wide_bytes;
+        s->piece = s->piece < most ? s->piece : most;
+    }
     s->sum_row = s->piece * job->wide_bytes + 64;
     s->task = s->results;
     if (slots > 1 && bytes > TASK_BYTES) {
@@ -270,7 +274,7 @@ static int cut(stream *s)
  * not lie where they push each other out of the cache. */
 static int needs_copy(const stream *s)
 {
-    return s->rows > (s->dots ? 1 : TSR_FEWER_ROWS) && !s->in_place;
+    return s->rows > (s->dots ? 1 : STREAMED_ROWS) && !s->in_place;
 }
 
 static long long plan_copy(stream *s)

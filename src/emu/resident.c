@@ -54,6 +54,8 @@ static int admit(emu_worker *worker)
         atomic_fetch_sub(&launch->n_resident, 1);
         return 0;
     }
+    if (launch->job->backwards)
+        number = launch->n_ctas - 1 - number;
     emu_cta *cta = slot_make(worker);
     if (cta && cta->watch && !tsr_emu_watch_begin(cta, number)) {
         cta->next = worker->free;

@@ -31,6 +31,7 @@ typedef struct tsr_emu_job {
     size_t shared_bytes;
     size_t workspace_bytes;  /* of args->workspace */
     unsigned long long seed; /* of the order in which threads run */
+    int backwards;           /* clusters start from the last one on: for kernels in which whoever is last goes on */
     int workers;             /* CPU threads, at least 1; the result does not depend on it */
     const tsr_allocator *allocator;
     tsr_emu_trace *trace;           /* NULL: none */

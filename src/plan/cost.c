@@ -229,23 +229,6 @@ double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_
            fmax(asks_for_line(problem, 'b', tile_n, along_m), asks_for_line(problem, 'a', tile_m, along_n));
 }
 
-/* Cluster tiles of D. */
-static double wgmma_tiles(const tsr_row *row, const tsr_problem *p)
-{
-    return ceil((double)p->m / (row->bm * row->cluster_m)) * ceil((double)p->n / (row->bn * row->cluster_n)) *
-           (double)p->batch;
-}
-
-/* What a CTA fetches from L2 in a step along K, in bytes: boxes of bm and bn rows or columns, as far as the matrix
- * reaches; CTAs of a cluster fetch shared parts once, and rows that do not begin with a line touch two of them for 128
- * bytes. */
-static double wgmma_step_bytes(const tsr_row *row, const tsr_problem *p, double bm, double bn)
-{
-    enum { LINE_BYTES = 128 };
-    return LINE_BYTES *
-           (bm / row->cluster_n * tsr_lines_touched(p, 'a') + bn / row->cluster_m * tsr_lines_touched(p, 'b'));
-}
-
 /* How much longer two things take together than the longer of them alone: where both are long, they do not overlap
  * perfectly. */
 static double beside_ns(double one_ns, double other_ns, double sharpness)
@@ -253,77 +236,6 @@ static double beside_ns(double one_ns, double other_ns, double sharpness)
     const double longer_ns = fmax(one_ns, other_ns);
     const double ratio = longer_ns > 0 ? fmin(one_ns, other_ns) / longer_ns : 0;
     return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
-}
-
-/* What decides into how many parts `wgmma` cuts K; what its rows take beside others is another estimate (hopper.c).
- * For each step along K a CTA takes the longest of three:
- *   - multiplying BM x BN x BK at 4096 FLOP a clock times the row's efficiency (power and pipeline bubbles);
- *   - bringing the operands, at what one SM's copy engine takes;
- *   - a latency, in which one warp group waits for a stage, multiplies and gives it back.
- * A persistent cluster walks `waves` units, each a part of K of a tile. Meanwhile L2 serves all SMs at a rate of its
- * own. Cooperative consumers stop multiplying while they store a tile, ping-pong consumers only for the last one. With
- * K split, the last part of each tile reads the sums of all. Constants: measured on an H200, perf/LOG.md. */
-static double wgmma_ns(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, int split)
-{
-    enum { FLOPS_PER_CLOCK = 4096 };
-    const double engine_bytes_per_clock = 85, l2_bytes_per_clock = 60; /* of an SM alone; of each where all ask */
-    const double store_ns_per_value = output_is_whole(problem) ? 0.06 : 0.13, join_ns = 5000, fill_ns = 750;
-    const double step_ns = row->bm > 64 ? 177 : 100; /* two instructions' rows, or one's */
-    const double clock_ghz = device->cuda.core_clock_khz * 1e-6, sms = device->cuda.sm_count;
-    const double values = (double)row->bm * row->bn;
-    const int clusters_fit = device->cuda.sm_count / tsr_row_cluster(row);
-    const double clusters = fmax(1, clusters_fit), m = (double)problem->m, n = (double)problem->n;
-    const double waves = ceil(wgmma_tiles(row, problem) * split / clusters);
-    const double all_steps = ceil((double)problem->k / row->bk), steps = ceil(all_steps / split);
-    const double multiply_ns = 2 * values * row->bk / (FLOPS_PER_CLOCK * clock_ghz * row->efficiency);
-    const double engine_ns =
-        wgmma_step_bytes(row, problem, fmin(row->bm, m), fmin(row->bn, n)) / (engine_bytes_per_clock * clock_ghz);
-    const double tiles_m = ceil(m / row->bm), tiles_n = ceil(n / row->bn);
-    const double l2_ns = wgmma_step_bytes(row, problem, m * tiles_n, n * tiles_m) * (double)problem->batch * all_steps /
-                         (sms * l2_bytes_per_clock * clock_ghz);
-    const double sums_ns = split > 1 ? join_ns + (1 + split) * 4 * values / (l2_bytes_per_clock * clock_ghz) : 0;
-    const double l2_sharpness = 8;
-    const double steps_ns = waves * steps * fmax(step_ns, fmax(multiply_ns, engine_ns));
-    return fill_ns + fmax(steps_ns, l2_ns) + beside_ns(steps_ns, l2_ns, l2_sharpness) +
-           (row->overlaps_stores ? 1 : waves) * store_ns_per_value * values + sums_ns;
-}
-
-static size_t wgmma_workspace(const tsr_row *row, const tsr_problem *p, int split)
-{
-    const double sums = wgmma_tiles(row, p) * tsr_row_cluster(row) * split * row->bm * row->bn;
-    return split > 1 ? TSR_WORKSPACE_COUNTER_BYTES + (size_t)sums * sizeof(float) : 0;
-}
-
-/* Into how many parts K is cut: as many as pay, each of a few steps at least. */
-static int wgmma_split(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
-{
-    enum { MOST_PARTS = 8, LEAST_STEPS = 4, COUNTERS_OF_A_TILE = 2 };
-    const double counters = wgmma_tiles(row, p) * tsr_row_cluster(row) * COUNTERS_OF_A_TILE;
-    int best = 1;
-    double best_ns = wgmma_ns(row, p, device, 1);
-    /* The number of parts depends on M, and with it the order of the sums. */
-    if ((p->flags & TSR_BATCH_INVARIANT) || counters * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES)
-        return 1;
-    for (int split = 2; split <= MOST_PARTS && p->k >= (long long)LEAST_STEPS * row->bk * split; split++) {
-        const double ns = wgmma_ns(row, p, device, split);
-        if (ns < best_ns && wgmma_workspace(row, p, split) <= p->workspace_limit_bytes) {
-            best = split;
-            best_ns = ns;
-        }
-    }
-    return best;
-}
-
-void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
-{
-    const int cluster = tsr_row_cluster(row), split = wgmma_split(row, problem, device);
-    const int fit = device->cuda.sm_count >= cluster ? device->cuda.sm_count / cluster : 1;
-    const double units = wgmma_tiles(row, problem) * split;
-    if (split == 1)
-        return;
-    out->split = split;
-    out->grid = (tsr_grid){(units < fit ? (long long)units : fit) * cluster, 1, 1};
-    out->workspace_bytes = wgmma_workspace(row, problem, split);
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor

@@ -69,10 +69,13 @@ if(TARGET unit_emu_hopper)
   mutant(last_store_wait_missing ${kernel} "tsr_tma_wait_read(0)" "(void)0" "ends before its bulk stores")
   set(join tile/wgmma_join.h)
   mutant(counter_not_awaited ${join} "tsr_add_acquire_release(join->counter, 1)" "tsr_add_relaxed(join->counter, 1)" "race")
-  mutant(sums_not_gathered ${join} "}
-    tsr_named_barrier(join->barrier, 128);" "}" "race")
-  mutant(last_not_told ${join} "== (unsigned)join->parts);
-    tsr_named_barrier(join->barrier, 128);" "== (unsigned)join->parts);" "")
+  mutant(others_not_awaited ${join} "tsr_load_acquire(join->counter)" "tsr_add_relaxed(join->counter, 0)" "race")
+  mutant(sums_not_gathered ${join}
+         "tsr_named_barrier(join->barrier, 128); /* the word of the time before has been read, sums have been written */" ""
+         "race")
+  mutant(last_not_told ${join} "    }
+    tsr_named_barrier(join->barrier, 128);" "    }" "")
+  mutant(beginning_not_left ${join} "join->part != 0 || !tile_join_is_last(join, 0)" "join->part != 0" "")
   tessera_mutants(
     unit_emu_hopper ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=1 -DBM=64 -DBN=64 -DSTAGES=4 -DCLUSTER_M=2 -DCLUSTER_N=1
     -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)

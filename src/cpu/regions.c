@@ -1,0 +1,51 @@
+/* How D is cut into regions, the tasks that threads share (nest.c, pairs.c). */
+#include "cpu/job.h"
+
+enum {
+    OPS_OF_A_RESULT = 64, /* what writing an element of D to memory takes, in operations */
+    AWAKE_PART = 6        /* of what is worth waking a thread for: for one that is awake */
+};
+
+static double work_of(double m, double n, double k)
+{
+    return m * n * (2 * k + OPS_OF_A_RESULT);
+}
+
+double tsr_work_of(const tsr_gemm_args *g)
+{
+    return work_of((double)g->m, (double)g->n, (double)g->k) * (double)g->batch;
+}
+
+/* Small tasks pack more often: only as small as so many threads need. */
+static double least_ops_of_task(const tsr_job *job, int threads, double ops_of_task)
+{
+    const double share = tsr_work_of(job->args) / threads;
+    tsr_cpu_device *device = job->device->impl;
+    if (threads < 2 || share >= ops_of_task || !tsr_pool_is_awake(&device->pool))
+        return ops_of_task;
+    return share > ops_of_task / AWAKE_PART ? share : ops_of_task / AWAKE_PART;
+}
+
+void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, double ops_of_task, tsr_regions *regions)
+{
+    const tsr_gemm_args *g = job->args;
+    tsr_regions *const n = regions;
+    ops_of_task = least_ops_of_task(job, threads, ops_of_task);
+    for (;;) {
+        n->grid_m = (g->m + n->m - 1) / n->m;
+        n->grid_n = (g->n + n->n - 1) / n->n;
+        const double ops = work_of((double)n->m, (double)n->n, (double)g->k);
+        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * ops_of_task)
+            break;
+        if (n->m >= n->n && n->m > tiles->mr)
+            n->m = (n->m + 1) / 2;
+        else if (n->n > tiles->nr)
+            n->n = (n->n + 1) / 2;
+        else
+            break;
+        n->m = tsr_round_up(n->m, tiles->mr);
+        n->n = tsr_round_up(n->n, tiles->nr);
+    }
+    n->m = tsr_round_up(n->m, tiles->mr);
+    n->n = tsr_round_up(n->n, tiles->nr);
+}

@@ -1,0 +1,178 @@
+/* What a product takes with a row of `wgmma_skinny`, by the parts that hopper.c names, however K is cut: the same
+ * estimate orders rows and decides how each cuts K (skinny.c). Where it differs:
+ *
+ *   - a step's limits count what tensor cores and the copy engine move in and out of shared memory;
+ *   - memory gives nearly the pins' rate, along K as along N;
+ *   - launches that find no room beside each other end late (late_ns).
+ *
+ * Constants: fitted to times of an H200 in both layouts, perf/LOG.md. */
+#include <math.h>
+
+#include "plan/cost.h"
+#include "plan/hopper.h"
+#include "plan/plan.h"
+
+/* How the CTAs of a skinny row lie over the device, and what a step of one is. */
+typedef struct spread {
+    char shorter, longer;     /* operands */
+    int rows;                 /* of a tile along the shorter side */
+    double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
+    double resident, waves;   /* CTAs on the device at once */
+    double together;          /* CTAs of an SM at once */
+    double steps, stages;     /* along K of a CTA; of the ring */
+    double step_bytes;        /* of L2's lines in a step */
+    double shared_bytes;      /* that go in and out of shared memory in a step */
+    double asking;            /* CTAs that wait for lines that others wait for */
+    double short_tiles, long_tiles;
+} spread;
+
+/* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
+static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
+{
+    const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
+    const int is_along_k = lies_along_k(p, s->shorter);
+    const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
+    const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
+    const double short_rows = fmin(box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
+    const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
+    s->stages = floor((row->smem_bytes - inbox_bytes) / (slices * LINE_BYTES * (row->bn + ring_box)));
+    s->step_bytes =
+        slices * (p->m <= p->n ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
+    s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
+}
+
+static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
+{
+    const double sms = device->cuda.sm_count, per_sm = tsr_ctas_per_sm(row, &device->cuda);
+    /* Clusters of 4 and more find no place on some SMs, and lie close together where two CTAs fit on one: seen from 60
+     * CTAs on. */
+    const int is_large = work->cluster >= 4;
+    const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
+    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work->grid.x};
+    const int parts = work->cluster / row->cluster_n;
+    const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
+    s.rows = tsr_row_short_tile(row, p->m, p->n, p->a.trans == TSR_T, p->b.trans == TSR_T);
+    s.parts = parts;
+    s.left = work->leaves_sums ? work->split : 1;
+    s.resident = floor(sms * per_sm * usable);
+    s.waves = ceil(s.ctas / s.resident);
+    s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
+    s.steps = ceil(ceil((double)p->k / row->bk) / work->split);
+    const double asking = fmin(s.ctas, s.resident) / work->split;
+    s.asking = askers(p, s.shorter, asking, row->cluster_n) + askers(p, s.longer, asking, 1);
+    s.short_tiles = ceil(shorter / row->bm);
+    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
+    find_step(row, p, &s);
+    return s;
+}
+
+/* A stage's way from memory while all SMs read. */
+static double skinny_latency_ns(const spread *s)
+{
+    const double latency_ns = 1280;
+    return with_asking(latency_ns, s->asking);
+}
+
+static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
+{
+    const double group_ns = 20, engine_bytes = 95, shared_bytes = 160, ghz = clock_ghz(device);
+    /* Large products wait for power. */
+    const double many_steps = 1000, multiply_share = s->waves * s->steps < many_steps ? 0.95 : 0.8;
+    const double multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share);
+    const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
+                            s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
+                            s->together * s->step_bytes / (engine_bytes * ghz)};
+    /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
+     * for themselves. */
+    const double long_skew = 1.3, part_skew = 1.1, narrow_share = 0.75, wide_share = 0.7;
+    const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
+    const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
+    return skew * apart * longest_of(step);
+}
+
+/* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory,
+ * clusters meet, and each rank stores its share of D, four neighbours at a time by each thread, those that D does not
+ * have among them; one by one where D takes no four at once. */
+static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
+{
+    enum { CONSUMERS_OF_64 = 128 };
+    const double column_ns = 9.5, quad_ns = 48, value_ns = 0.021, meet_ns = 1190, rank_ns = 25;
+    const double leave_bytes_per_ns = 126, values = (double)row->bm * row->bn;
+    if (s->left > 1)
+        return 4 * values / leave_bytes_per_ns;
+    const double lines = p->m <= p->n ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
+    const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
+    return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
+           (s->parts > 1 ? meet_ns + rank_ns * (s->parts - 2) : 0);
+}
+
+/* The second launch, which reads what all CTAs have left and makes D. */
+static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
+{
+    const double sum_launch_ns = 2600, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
+}
+
+/* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
+static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, char which)
+{
+    const double share = 0.95, parts_of_lines = 0.34;
+    const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
+    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
+           (which == (p->m <= p->n ? 'b' : 'a') ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
+}
+
+static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
+{
+    /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
+    const double again = 0.08, d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const double sms = device->cuda.sm_count;
+    /* Few clusters that cut K come to lie in some of the GPCs, and share what these get; few CTAs ask for less. */
+    const double few_share = 0.85, reach = s->parts >= 4 && s->ctas < 0.76 * sms ? few_share : 1;
+    const double idle = 0.15 * (1 - fmin(s->ctas, sms) / sms);
+    return (1 + idle) / reach *
+           (skinny_input_ns(p, device, s->longer) * (1 + again * (s->short_tiles - 1)) +
+            skinny_input_ns(p, device, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
+            d_bytes * (double)p->batch / memory_rate(device));
+}
+
+/* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
+ * and are not done when the others are. Worst if they are few; none are late if all fit, and equally late if none do.
+ */
+static double late_ns(const spread *s, double memory_ns)
+{
+    const double once_ns = 500, memory_share = 0.28, shared = 0.4; /* where tiles read the same operand */
+    const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
+    return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
+}
+
+/* CTAs of a later wave begin when others have ended. */
+void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
+                           tsr_cost *out)
+{
+    const double floor_ns = 1180, start_ns = 310, begin_ns = 2600, l2_bytes = 60;
+    const double least_ns = gpu_launch_ns(row) + floor_ns;
+    out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
+    out->ns = least_ns;
+    out->limiter = "launch";
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return;
+    const spread s = spread_of(row, p, device, work);
+    const double end_ns = skinny_end_ns(row, p, &s);
+    const double l2_ns = s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
+    const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
+    const double memory_ns = skinny_memory_ns(p, device, &s);
+    const double sharpness = lies_along_k(p, s.longer) ? 2.56 : 2.9;
+    const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
+    const double second_ns = 1300; /* a launch that finds its operands just written */
+    settle(out, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
+           start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
+           sum_ns);
+}
+
+void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
+{
+    const tsr_work work = tsr_row_work(row, p, device);
+    tsr_cost_skinny_dealt(row, p, device, &work, out);
+    out->ns += slower_launch_ns(row, device);
+}
