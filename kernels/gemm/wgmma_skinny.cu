@@ -21,6 +21,9 @@
  * SHARE tiles beside each other along the long side may be of one cluster, too; each loads a share of the short
  * operand's boxes and sends it to all (multicast), which pays where that operand is as large a load as the long one.
  *
+ * Where the short operand lies along K, tiles are equally high along the short side, in steps of 8 rows for each
+ * sharer, and so are its boxes: rows beyond an operand cost the copy engine four clocks more than rows that are there.
+ *
  * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), each part's sums go to the workspace as they lie in
  * registers, and a second launch adds them, by all SMs at once (kernels/aux/sum.cu). No CTA ever waits for one outside
  * its cluster.
