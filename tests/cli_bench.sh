@@ -111,21 +111,23 @@ regret_below() { # FILE JUDGED MEAN WORST
 }
 # Times up to 22-regret-7 (and 22-tiny, 22-batches) are of `wgmma` before its tiles of 64 x 64 asked for their first boxes early, 0.6 us or more
 # slower than they are: those tiles are chosen more often than these files like.
-regret_below 21-regret 34 1.04 1.26
-regret_below 21-regret-2 35 1.035 1.16
+# All of them are of rows of wgmma_skinny whose boxes were as high as the tile (up to 1.7 times slower for few rows), of its
+# old cuts of K, without 128_g1, and of `wgmma` before it dealt out its last tiles (2512x1184x3840, in 35 parts: 2.37).
+regret_below 21-regret 32 1.055 1.26
+regret_below 21-regret-2 30 1.035 1.16
 regret_below 21-regret-3 28 1.03 1.20
-regret_below 21-choice 26 1.05 1.38
-regret_below 22-regret 29 1.045 1.34
-regret_below 22-regret-2 30 1.045 1.26
+regret_below 21-choice 24 1.05 1.38
+regret_below 22-regret 29 1.06 1.54
+regret_below 22-regret-2 30 1.05 1.49
 regret_below 22-regret-3 28 1.03 1.22
-regret_below 22-regret-4 31 1.03 1.34
-regret_below 22-regret-5 84 1.03 1.22
-regret_below 22-regret-6 82 1.036 1.23
+regret_below 22-regret-4 31 1.05 1.34
+regret_below 22-regret-5 82 1.04 1.31
+regret_below 22-regret-6 80 1.06 2.38
 regret_below 22-regret-7 58 1.042 1.28
-regret_below 21-suites 13 1.04 1.40
-regret_below 22-suites 5 1.01 1.01
+regret_below 21-suites 12 1.04 1.40
+regret_below 22-suites 2 1.01 1.01
 regret_below 22-regret-8 40 1.025 1.31
-regret_below 22-suites-3 32 1.016 1.09
+regret_below 22-suites-3 27 1.035 1.14
 regret_below 22-tiny 17 1.03 1.26
 regret_below 22-fp32 11 1.02 1.06
 regret_below 22-regret-f32 28 1.09 1.71
