@@ -85,7 +85,7 @@ row() { # KERNEL M N K TIME
 {
     row wgmma_bf16_bf16_p128x128_s6_c21 4096 4096 4096 240
     row mma_bf16_128x128_a8 4096 4096 4096 200
-    row wgmma_bf16_bf16_p128x192_s4_c21 8192 8192 8192 1000
+    row wgmma_bf16_bf16_p128x128_s6_c21 8192 8192 8192 1000
     row mma_bf16_128x128_a8 8192 8192 8192 1500
     row mma_bf16_128x128_a8 1 4096 4096 30
     row mma_bf16_64x64_a8 1 4096 4096 20
@@ -93,7 +93,7 @@ row() { # KERNEL M N K TIME
 } >rows.json
 expect 0 "" $bench --from rows.json --format regret
 prints '^4096 x 4096 x 4096 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +240.00 +mma_bf16_128x128_a8 +200.00 +1.200$'
-prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x192_s4_c21 +1000.00 +1.000$'
+prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +1000.00 +1.000$'
 prints '^1 x 4096 x 4096 +bf16 nn +2 +wgmma_skinny_bf16_bf16_[0-9a-z_]+ +- +mma_bf16_64x64_a8 +20.00 +not measured$'
 prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
 rm rows.json

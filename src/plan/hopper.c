@@ -159,7 +159,7 @@ void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_de
     const double asked_step_ns = 150, most_asked_ns = 600;
     const double early_ns =
         row->bm * row->bn <= 64 * 64 ? fmin(most_asked_ns, asked_step_ns * ceil((double)p->k / row->bk)) : 0;
-    const double floor_ns = 1530 - 0.7 * early_ns, fill_ns = 1270 - early_ns;
+    const double floor_ns = 1530 - 0.7 * early_ns, fill_ns = 1200 - early_ns;
     /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
     const double kept_share = 0.5, other_share = 0.75;
