@@ -127,6 +127,7 @@ regret_below 22-regret-7 58 1.042 1.28
 regret_below 21-suites 12 1.04 1.40
 regret_below 22-suites 2 1.01 1.01
 regret_below 22-regret-8 40 1.025 1.31
+regret_below 22-regret-9 24 1.03 1.18
 regret_below 22-suites-3 27 1.035 1.14
 regret_below 22-tiny 17 1.03 1.26
 regret_below 22-fp32 11 1.02 1.06

@@ -141,14 +141,13 @@ static double dealt_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_
 }
 
 /* Parts of a tile meet: somebody leaves sums, is told of, and is read, as many loads at a time as there are registers
- * left beside a thread's own sums. Before whole tiles part of that is hidden. */
+ * left beside a thread's own sums. Whole tiles that follow hide none of it, as measured. */
 static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
 {
-    const double join_ns = 1760, latency_ns = 410, hidden_share = 1, registers = 240 - 20, threads = 128;
+    const double join_ns = 3000, latency_ns = 410, registers = 240 - 20, threads = 128;
     const double values = (double)row->bm * row->bn / threads, batches = values / (registers - values);
     const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * clock_ghz(device)) + latency_ns * batches;
-    const double all_ns = join_ns + (w->parts - 1) * sums_ns;
-    return w->dealt <= 0 ? 0 : w->waves > 0 ? hidden_share * all_ns : all_ns;
+    return w->dealt > 0 ? join_ns + (w->parts - 1) * sums_ns : 0;
 }
 
 void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
