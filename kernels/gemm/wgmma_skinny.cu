@@ -42,9 +42,9 @@
  * SHARE times a power of two, up to PARTS, that divides split, or of SHARE alone if split is not one of these; 8 CTAs
  * at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
  * to shared memory for BN = 128, where the short operand is read again by each cluster. Measured, H200, 2026-11-22,
- * bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 10.0 us, 1.32; 32 x 6144 x 4096 15.8 us,
- * 1.07; 64 x 4096 x 14336 30.8 us, 1.15; 64 x 2112 x 7168 11.1 us, 1.22; 128 x 14336 x 4096 33.3 us, 1.01; 128 x 128 x
- * 65536 12.7 us, 1.16. */
+ * bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 10.1 us, 1.32; 32 x 6144 x 4096 16.7 us,
+ * 1.03; 64 x 4096 x 14336 30.8 us, 1.15; 64 x 2112 x 7168 11.0 us, 1.25; 128 x 14336 x 4096 33.2 us, 1.01; 128 x 128 x
+ * 65536 13.0 us, 1.12. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)
