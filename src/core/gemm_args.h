@@ -14,7 +14,7 @@ typedef struct tsr_gemm_args {
     long long batch;
     double alpha, beta;   /* beta == 0: C is never read and may be NULL */
     int trans_a, trans_b; /* 1: A is stored K x M, B is stored N x K */
-    int split;            /* parts that K is cut into, by the row's work hook; 1 for most kernels */
+    int split; /* how K is cut, by the row's work hook: into so many parts, or as the kernel's file says; 1: not */
 } tsr_gemm_args;
 
 /* A workspace begins with 32-bit counters, 0 before the first run; each run leaves them 0. What follows (partial sums,

@@ -16,6 +16,7 @@
 #include "plan/cost.h"
 #include "plan/hopper.h"
 #include "plan/plan.h"
+
 /* An operand from memory. Pieces of rows along K are each in another page of memory. */
 static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
 {
@@ -50,16 +51,17 @@ static double output_ns(const tsr_problem *p, const tsr_device *device, int besi
 /* Clusters of a `wgmma` row over the device: each walks `waves` tiles of `steps` along K, after `dealt` steps of parts
  * of other tiles, of which each has up to `parts`. */
 typedef struct walk {
-    double tiles, steps, waves, ctas, dealt, parts;
+    double steps, waves, ctas, dealt, parts;
 } walk;
 
 static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
 {
     const double cluster = tsr_row_cluster(row), fit = fmax(1, floor(device->cuda.sm_count / cluster));
     const double dealt = work->split - 1, clusters = dealt > 0 ? (double)work->grid.x / cluster : fit;
-    walk w = {.tiles = tsr_cluster_tiles(row, p), .steps = ceil((double)p->k / row->bk), .parts = 1};
-    w.waves = ceil((w.tiles - dealt) / clusters);
-    w.ctas = fmin(dealt > 0 ? clusters : w.tiles, clusters) * cluster;
+    const double tiles = tsr_cluster_tiles(row, p);
+    walk w = {.steps = ceil((double)p->k / row->bk), .parts = 1};
+    w.waves = ceil((tiles - dealt) / clusters);
+    w.ctas = (dealt > 0 ? clusters : fmin(tiles, clusters)) * cluster;
     if (dealt > 0) {
         w.dealt = dealt * w.steps / clusters;
         w.parts = ceil(w.steps / w.dealt) + (fmod(clusters, dealt) == 0 ? 0 : 1);
@@ -154,15 +156,16 @@ void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_de
                           tsr_cost *out)
 {
     const double latency_ns = 730, along_n_ns = 530; /* clusters along N start later */
+    const double memory_sharpness = 2;
     /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
     const double asked_step_ns = 150, most_asked_ns = 600;
     const double early_ns =
         row->bm * row->bn <= 64 * 64 ? fmin(most_asked_ns, asked_step_ns * ceil((double)p->k / row->bk)) : 0;
     const double floor_ns = 1530 - 0.7 * early_ns, fill_ns = 1200 - early_ns;
-    /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
     const double kept_share = 0.5, other_share = 0.75;
     const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
+    /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
     const double value_ns = 0.11, lone_ns = 0.025, thread_ns = 0.15;
     const walk w = walk_of(row, p, device, work);
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
@@ -174,18 +177,19 @@ void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_de
     const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
     const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
                              (boxes_of(row) > 1 ? 0 : lone_ns * values);
-    const double stage_ns = with_asking(latency_ns, asking), idle_a = idle_rows(row, p, 'a'),
-                 idle_b = idle_rows(row, p, 'b');
-    const double step_ns =
-        wgmma_step_ns(row, p, device, stage_ns, (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0));
-    const double edge_ns = wgmma_step_ns(row, p, device, stage_ns, idle_a + idle_b) - step_ns;
+    const double stage_ns = with_asking(latency_ns, asking);
+    const double idle_a = idle_rows(row, p, 'a'), idle_b = idle_rows(row, p, 'b'); /* of the last tile, */
+    const double idle = (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0); /* and of all */
+    const double step_ns = wgmma_step_ns(row, p, device, stage_ns, idle);
+    const double edge_ns =
+        idle_a + idle_b > idle ? wgmma_step_ns(row, p, device, stage_ns, idle_a + idle_b) - step_ns : 0;
     const double waves_ns = w.waves * unit_ns(row, p, w.steps * step_ns, stored_ns) + w.steps * edge_ns +
                             w.dealt * dealt_step_ns(row, p, device, step_ns);
     const double memory_ns =
         input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
-           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns, 2,
-           stored_ns + value_ns * values + parts_ns(row, device, &w));
+           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns,
+           memory_sharpness, stored_ns + value_ns * values + parts_ns(row, device, &w));
     out->bytes = all_bytes;
     out->early_ns = early_ns;
 }

@@ -80,8 +80,8 @@ static inline double with_asking(double latency_ns, double asking)
 }
 
 /* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. In
- * `wgmma` pieces of 128 bytes that are whole lines come faster than that (`whole_is_less`), as the suites' shapes show;
- * in the skinny rows they do not. */
+ * `wgmma` pieces of 128 bytes that are whole lines cost a `whole_share` of that, as the suites' shapes show; in the
+ * skinny rows all of it. */
 static inline double step_bytes(const tsr_problem *p, double rows, double columns, double whole_share)
 {
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
