@@ -94,7 +94,7 @@ static void boxes_are_no_higher_than_needed(void **state)
         args.lda = args.ldb = 1024;
         tsr_row_tensor_specs(&turns, &args, TSR_BF16, TSR_BF16, specs);
         const int turned = args.m > args.n, along_k = turned ? args.trans_b : !args.trans_a;
-        assert_int_equal(tsr_row_short_tile(&turns, args.m, args.n, args.trans_a, args.trans_b), cases[i].rows);
+        assert_int_equal(tsr_row_short_tile(&turns, &args), cases[i].rows);
         assert_int_equal(specs[turned].box[1], (along_k ? cases[i].rows : 64) / cases[i].share);
         assert_int_equal(specs[!turned].box[1], 64);
         assert_int_equal(specs[!turned].box[0], 64);

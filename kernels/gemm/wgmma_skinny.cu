@@ -15,8 +15,8 @@
  *                        |          |          |
  *                   sums in shared memory of each CTA: 64 * GROUPS x BN floats, over the ring, which is empty by then
  *                        |          |          |
- *                   the copy engine sends rows r * 64 * GROUPS / size ... of them to rank r, which adds those of all
- *                   ranks, in the order of the ranks, and stores them to D (tile/wgmma_share.h)
+ *                   the copy engine sends rank r its share of the lines that they are of D, which adds those of all
+ *                   ranks, in the order of the ranks, and stores them (tile/wgmma_share.h)
  *
  * SHARE tiles beside each other along the long side may be of one cluster, too; each loads a share of the short
  * operand's boxes and sends it to all (multicast), which pays where that operand is as large a load as the long one.
@@ -31,15 +31,17 @@
  * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
  * what it brings would push out of L2 what this one still needs. Until this one ends it asks for its first boxes.
  *
- *   BN           columns of the short side: 16 to 128    GROUPS   warp groups, 64 rows of the long side each
+ *   BN           columns of the short side: 16 to 256    GROUPS   warp groups, 64 rows of the long side each
  *   RING_BYTES   of the ring of stages                   CTAS     on an SM at once
- *   SHARE        tiles of a cluster: 1, 2 or 4           PARTS    most parts of K in a cluster: 1, 2, 4 or 8
+ *   SHARE        tiles of a cluster: 1, 2 or 4           PARTS    most parts of K in a cluster: 1 to 8
  *   DEEP         1, or 2 where SHARE is 1: stages of     AT_ONCE  a stage's boxes are asked for at once (1), or each
  *                64 or 128 along K                                when the copy engine has taken the one before
+ *   WIDE         1: sums need more registers than a producer, which has a warp group of its own to give them away, and
+ *                as much shared memory as there is, so that those of other ranks come to where the ring was
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
  * K is a multiple of 64. The grid is tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of
- * SHARE times a power of two, up to PARTS, that divides split, or of SHARE alone if split is not one of these; 8 CTAs
+ * SHARE times split CTAs, up to PARTS parts but not 7, or of SHARE alone, if sums are left to another launch; 8 CTAs
  * at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
  * to shared memory for BN = 128, where the short operand is read again by each cluster. Measured, H200, 2026-11-22,
  * bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 10.1 us, 1.32; 32 x 6144 x 4096 16.7 us,
@@ -73,7 +75,7 @@ enum {
     BK_MMA = 16,      /* along K of one instruction */
     LONG = 64 * GROUPS,
     CONSUMERS = 128 * GROUPS,
-    THREADS = CONSUMERS + 32,
+    THREADS = CONSUMERS + (WIDE ? 128 : 32),
 
     BOX_BYTES = 128 * SPAN, /* 64 rows, SPAN along K, or 64 elements along M or N */
     SLAB_BYTES = 128 * BK,  /* an operand that is contiguous along M or N: 64 elements of these, BK along K */
@@ -91,10 +93,11 @@ enum {
 #include "tile/wgmma_share.h"
 
 enum {
-    INBOX_AT = RING_BYTES,
-    FULL_AT = INBOX_AT + INBOX_BYTES,          /* mbarriers: the copy engine has delivered a stage */
-    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,      /* all warps that read it are done with it */
-    INBOX_FULL_AT = EMPTY_AT + 8 * MOST_STAGES /* the slices of all other ranks have come */
+    INBOX_AT = WIDE ? TILE_BYTES : RING_BYTES,
+    FULL_AT = RING_BYTES + (WIDE ? 0 : INBOX_BYTES), /* mbarriers: the copy engine has delivered a stage */
+    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,            /* all warps that read it are done with it */
+    INBOX_FULL_AT = EMPTY_AT + 8 * MOST_STAGES,      /* the rank's lines of all others have come */
+    INBOXES_FREE_AT = INBOX_FULL_AT + 8              /* all other ranks' rings are empty */
 };
 
 /* A CTA's part of the work. */
@@ -110,6 +113,7 @@ typedef struct part {
     int stages, stage_bytes;      /* of the ring */
     int rows_short;               /* of a tile along the short side, BN at most */
     unsigned rank, size;          /* part of K within the cluster, and how many it has */
+    int lines, lines_each;        /* of the tile, as they lie in D; that a rank adds up */
     unsigned sharer;              /* place among the cluster's SHARE tiles */
     int is_left;                  /* 1: K has more parts than the cluster, and another launch adds them up */
     int index;                    /* of the part among all */
@@ -135,16 +139,20 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
 {
     part p;
     p.shared = tsr_shared_address(TSR_SHARED);
-    p.turned = args->m <= args->n;
+    p.turned = (args->m <= args->n) != (args->split < 0);
     p.rank = tsr_cluster_rank() / SHARE;
     p.sharer = tsr_cluster_rank() % SHARE;
     p.size = tsr_cluster_size() / SHARE;
-    const unsigned outers = (unsigned)args->split / p.size; /* clusters that share a tile */
+    const int split = args->split < 0 ? -args->split : args->split;
+    const unsigned outers = (unsigned)split / p.size; /* clusters that share a tile */
     const long long long_side = p.turned ? args->n : args->m, short_side = p.turned ? args->m : args->n;
     const unsigned groups_long = (unsigned)((long_side + SHARE * LONG - 1) / (SHARE * LONG));
     const unsigned tiles_short = (unsigned)((short_side + BN - 1) / BN);
     const unsigned cluster = blockIdx.x / (p.size * SHARE), group = cluster / outers, outer = cluster % outers;
-    const unsigned at_short = group % tiles_short, at_long = group / tiles_short % groups_long * SHARE + p.sharer;
+    /* Neighbours need the same part of the longer side's operand. */
+    const unsigned row_first = args->split < 0, in_problem = group % (tiles_short * groups_long);
+    const unsigned at_short = row_first ? in_problem / groups_long : in_problem % tiles_short;
+    const unsigned at_long = (row_first ? in_problem % groups_long : in_problem / tiles_short) * SHARE + p.sharer;
     p.groups_long = (int)groups_long;
     p.tiles_short = (int)tiles_short;
     p.long_at = (int)at_long * LONG;
@@ -152,10 +160,10 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
 
     const int blocks = (int)((args->k + BK - 1) / BK), index = (int)(outer * p.size + p.rank);
     p.first = p.index = index;
-    p.step = args->split;
-    p.count = index < blocks ? (blocks - index + args->split - 1) / args->split : 0;
+    p.step = split;
+    p.count = index < blocks ? (blocks - index + split - 1) / split : 0;
     const int has_half = DEEP > 1 && args->k / SPAN % DEEP != 0; /* the last block of K */
-    p.whole = has_half && index < blocks && (blocks - 1 - index) % args->split == 0 ? p.count - 1 : p.count;
+    p.whole = has_half && index < blocks && (blocks - 1 - index) % split == 0 ? p.count - 1 : p.count;
     p.is_left = outers > 1;
     p.tile = ((unsigned)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long;
     p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
@@ -164,6 +172,10 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     const unsigned rows = ((unsigned)short_side + tiles_short - 1) / tiles_short;
     p.rows_short = p.short_is_mn ? BN : (int)((rows + ROWS_STEP - 1) / ROWS_STEP * ROWS_STEP);
     p.short_at = (int)at_short * p.rows_short;
+    const long long lines_left = p.turned ? args->m - p.short_at : args->m - p.long_at;
+    const int most_lines = p.turned ? p.rows_short : LONG;
+    p.lines = lines_left < 0 ? 0 : lines_left < most_lines ? (int)lines_left : most_lines;
+    p.lines_each = tile_lines_each(p.lines, p.size);
     p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
     return p;
 }
@@ -340,7 +352,10 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
  * the ranks that add them up. */
 TSR_DEVICE void leave_sums(const part *p, const tile_share *mine, const float sum[TSR_WGMMA_REGISTERS])
 {
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32), lane = (int)threadIdx.x % 32;
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (WIDE && warp == 0 && lane < (int)p->size && lane != (int)p->rank)
+        tsr_mbarrier_arrive(p->shared + INBOXES_FREE_AT, (unsigned)lane * SHARE + p->sharer);
     if (p->turned)
         tile_share_leave(mine, 1, sum);
     else
@@ -349,30 +364,37 @@ TSR_DEVICE void leave_sums(const part *p, const tile_share *mine, const float su
         tsr_fence_async_shared();
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (p->size > 1) {
-        if (tsr_warp_uniform((int)threadIdx.x / 32) == 0 && tsr_elect())
-            tile_share_send(p->shared, p->shared + INBOX_AT, p->shared + INBOX_FULL_AT, p->rank, p->size, p->sharer,
-                            SHARE);
+        if (warp == 0 && tsr_elect()) {
+            if (WIDE)
+                tsr_mbarrier_wait(p->shared + INBOXES_FREE_AT, 0);
+            tile_share_send(mine, p->shared, p->shared + INBOX_AT, p->shared + INBOX_FULL_AT, p->rank, p->size,
+                            p->sharer, SHARE);
+        }
         tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);
     }
 }
 
-/* Adds the rank's share of the tile over the cluster, and stores it. */
+/* Adds the rank's lines of the tile over the cluster, and stores them. */
 TSR_DEVICE void finish(const part *p, const tile_share *mine)
 {
     float total[4];
     TSR_UNROLL_BY(4)
-    for (unsigned i = 0; mine->first + (int)i * mine->step < mine->lines; i++) {
-        tile_share_add(mine, i, CONSUMERS, p->size, total);
+    for (unsigned i = 0; mine->first + (int)i * mine->step < mine->end; i++) {
+        tile_share_add(mine, i, p->rank, p->size, total);
         tile_share_store(mine, i, total);
     }
 }
 
-TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
+TSR_DEVICE tile_share share_of(const tsr_gemm_args *args, const part *p)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
-    const tile_share mine =
-        tile_share_of(args, p->shared, p->shared + (p->size > 1 ? INBOX_AT : 0), p->turned, p->short_at, p->rows_short,
-                      p->long_at, p->z, p->rank, p->size, (int)threadIdx.x, CONSUMERS, row, column);
+    return tile_share_of(args, p->shared, p->shared + INBOX_AT, p->turned, p->short_at, p->rows_short, p->long_at, p->z,
+                         p->lines, p->lines_each, p->rank, row, column);
+}
+
+TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
+{
+    const tile_share mine = share_of(args, p);
     float sum[TSR_WGMMA_REGISTERS];
     if (p->count == 0)
         TSR_UNROLL
@@ -402,7 +424,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
 {
-    const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_producer = warp == 4 * GROUPS;
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_producer = warp >= 4 * GROUPS;
     const part p = part_of(&args);
 
     if (threadIdx.x == 0) {
@@ -411,9 +433,12 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
             tsr_mbarrier_init(p.shared + EMPTY_AT + 8 * (unsigned)i, 4 * GROUPS * SHARE);
         }
         tsr_mbarrier_init(p.shared + INBOX_FULL_AT, 1);
+        tsr_mbarrier_init(p.shared + INBOXES_FREE_AT, p.size > 1 ? p.size - 1 : 1);
         tsr_mbarrier_fence_init();
         if (p.size > 1)
-            tsr_mbarrier_arrive_expect(p.shared + INBOX_FULL_AT, (p.size - 1) * tile_slice_bytes(p.size));
+            tsr_mbarrier_arrive_expect(p.shared + INBOX_FULL_AT,
+                                       (p.size - 1) * (unsigned)tile_lines_of(p.lines, p.lines_each, p.rank) *
+                                           (p.turned ? LONG : BN) * 4);
     }
     if (p.size * SHARE > 1) {
         tsr_cluster_arrive_relaxed();
@@ -422,10 +447,15 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         tsr_barrier();
     }
     if (is_producer) {
-        produce(&args, &maps, &p);
+        if (WIDE)
+            tsr_registers_lower(40);
+        if (warp == 4 * GROUPS)
+            produce(&args, &maps, &p);
         if (p.size * SHARE > 1)
             tsr_cluster_arrive_relaxed();
     } else {
+        if (WIDE)
+            tsr_registers_raise(232);
         consume(&args, &p, warp / 4);
     }
     /* A CTA must outlive what it sends, and what is sent to it. */

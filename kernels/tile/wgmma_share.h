@@ -1,14 +1,16 @@
-/* Adding up a tile of which each CTA of a cluster has multiplied a part of K. Rows of the tile's longer side are shared
- * out over the ranks. Every CTA leaves its sums in its shared memory, one slice for each rank, and the copy engine
- * sends the slices to their ranks' inboxes, where their bytes count down at an mbarrier: no barrier of the cluster,
- * whose release would be a fence of the whole GPU, and no load that waits for another SM. Each rank then adds its slice
- * over all ranks, in their order, and stores it. For kernels whose tiles are LONG x BN, D's longer side first; `turned`
- * if that side is N; clusters of up to PARTS parts.
+/* Adding up a tile of which each CTA of a cluster has multiplied a part of K. Lines of the tile, as they lie in D, are
+ * shared out over the ranks. Every CTA leaves its sums in its shared memory, its outbox, and the copy engine sends each
+ * rank's lines to the inbox of that rank, where their bytes count down at an mbarrier: no barrier of the cluster, whose
+ * release would be a fence of the whole GPU, and no load that waits for another SM. Each rank then adds its lines over
+ * all ranks, in their order, and stores them. For kernels whose tiles are LONG x BN, D's longer side first, of
+ * CONSUMERS threads; `turned` if that side is N; clusters of up to PARTS parts. The inbox of a large tile lies where
+ * the ring was, behind the outbox (WIDE), and nobody may send before its owner has said that the ring is empty.
  *
- *     CTA 0               CTA 1               in a slice, sums lie as D does, so that four neighbours in D are one
- * load: outbox | - | 1 |    outbox | 0 | - |    lines of the rank's rows of the longer side if turned, else those rows
- * as \            /            lines of BN. Quads of a line are swapped, so that the 32 values that a warp inbox  | 0 |
- * . |    inbox  | . | 1 |    stores at once lie in different banks.
+ *     CTA 0               CTA 1               lines of LONG floats for each element of the shorter side if turned, else
+ *     outbox | 0 | 1 |    outbox | 0 | 1 |    of BN floats for each of the longer one. Quads of a line are swapped, so
+ *                 \_____________________      that the 32 values that a warp stores at once lie in different banks.
+ *           ________________/           \
+ *     inbox | 0 of 1  |   inbox  | 1 of 0 |
  *
  * All this is code that runs once, at ten cycles an instruction, with the tensor cores idle: what can be known before
  * is found before (tile_share_of), and the rest are few instructions. */
@@ -23,79 +25,85 @@
 #include "tile/wgmma_element.h"
 
 enum {
-    LONG_QUADS = LONG == 256   ? 6
-                 : LONG == 128 ? 5
-                               : 4, /* log2 of LONG / 4 and of BN / 4 */
-    SHORT_QUADS = BN == 128  ? 5
-                  : BN == 64 ? 4
-                  : BN == 32 ? 3
-                             : 2,
-    INBOX_BYTES = PARTS > 1 ? LONG *BN * 4 : 0 /* a slice of each rank, the own one included */
+    TURNED_QUADS = LONG / 4, /* of a line */
+    PLAIN_QUADS = BN / 4,
+    TURNED_STEP = CONSUMERS / TURNED_QUADS, /* lines that all threads take at once */
+    PLAIN_STEP = CONSUMERS / PLAIN_QUADS >= 32   ? 32
+                 : CONSUMERS / PLAIN_QUADS >= 16 ? 16
+                 : CONSUMERS / PLAIN_QUADS >= 8  ? 8
+                 : CONSUMERS / PLAIN_QUADS >= 4  ? 4
+                                                 : 2,
+    PLAIN_PERIOD = PLAIN_STEP < 4 ? PLAIN_STEP : 4, /* lines after which the keys repeat */
+    PLAIN_KEYS = PLAIN_QUADS < 8 ? PLAIN_QUADS - 1 : 7,
+    TILE_BYTES = LONG * BN * 4,
+    /* The rank's lines of all others. Clusters of 7, which would need more for 16 lines, do not occur. */
+    INBOX_BYTES = PARTS > 4   ? TILE_BYTES
+                  : PARTS > 1 ? TILE_BYTES / 4 * 3
+                              : 0
 };
 
-TSR_DEVICE int tile_log2(unsigned size)
+/* Of one of `size` ranks, if `lines` are shared out; the last ones may have fewer. */
+TSR_DEVICE int tile_lines_each(int lines, unsigned size)
 {
-    return size >= 8 ? 3 : size >= 4 ? 2 : size >= 2 ? 1 : 0;
+    return (int)(((unsigned)lines + size - 1) / size);
 }
 
-/* Of one of `size` ranks. */
-TSR_DEVICE unsigned tile_slice_bytes(unsigned size)
+TSR_DEVICE int tile_lines_of(int lines, int each, unsigned rank)
 {
-    return (unsigned)(LONG * BN * 4) >> tile_log2(size);
+    const int left = lines - (int)rank * each;
+    return left < 0 ? 0 : left < each ? left : each;
 }
 
-/* What a thread does with its CTA's sums, and what a rank adds up and stores: its rows of the longer side, as lines
- * that are contiguous in D, each of 4 << quads elements. A thread takes the same four elements of every `step`th line.
- */
+/* What a thread does with its CTA's sums, and what a rank adds up and stores: lines that are contiguous in D. A thread
+ * takes the same four elements of every `step`th line. */
 typedef struct tile_share {
     tile_element *d; /* the thread's first element */
     const tile_element *c;
     long long ldd, ldc;                          /* from one of its lines to the next */
     unsigned leave_at[2], leave_key, line_bytes; /* of the accumulators' two rows */
-    unsigned take_at;                            /* the thread's four elements of rank 0's slice in the inbox */
-    unsigned slice_bytes;
-    int first, lines, step; /* its first line, lines that D has */
-    int left;               /* elements from its first one to the end of the line in D */
-    int item;               /* its first four among all of the slice */
-    int is_plain;           /* D takes four elements at once, and nothing is added */
+    unsigned take_at, inbox_at; /* the thread's four elements of its own sums, and of the first slice */
+    unsigned slice_bytes;       /* of the rank's lines, from each of the others */
+    int first, end, step;       /* its first line, and the end of the rank's */
+    int lines, each;            /* of the tile, that D has; of a rank */
+    int left;                   /* elements from its first one to the end of the line in D */
+    int is_plain;               /* D takes four elements at once, and nothing is added */
     float alpha, beta;
 } tile_share;
 
 /* Rank `rank` of `size` CTAs with an outbox and an inbox; the tile begins at `short_at` and `long_at` and has
- * `rows_short` of BN. `thread` of `threads`; `row` and `column` are those of its first accumulator. */
+ * `rows_short` of BN, and `lines` that are in D. `row` and `column` are those of the thread's first accumulator. */
 TSR_DEVICE tile_share tile_share_of(const tsr_gemm_args *args, unsigned outbox, unsigned inbox, int turned,
-                                    int short_at, int rows_short, int long_at, int z, unsigned rank, unsigned size,
-                                    int thread, int threads, int row, int column)
+                                    int short_at, int rows_short, int long_at, int z, int lines, int each,
+                                    unsigned rank, int row, int column)
 {
-    const int halvings = tile_log2(size), rows = LONG >> halvings, first = (int)rank * rows;
-    const long long m = turned ? short_at : long_at + first;
-    const long long n = turned ? long_at + first : short_at;
-    const long long rows_left = args->m - m, columns_left = args->n - n;
-    const int most_lines = turned ? rows_short : rows, width = turned ? rows : rows_short;
-    const int quads = turned ? LONG_QUADS - halvings : SHORT_QUADS, mask = (1 << quads) - 1;
+    const int thread = (int)threadIdx.x, quads = turned ? TURNED_QUADS : PLAIN_QUADS;
+    const int in_step = turned ? thread / TURNED_QUADS : thread / PLAIN_QUADS, quad = thread - in_step * quads;
+    const long long m = turned ? short_at : long_at, n = turned ? long_at : short_at, columns_left = args->n - n;
+    const int width = turned ? LONG : rows_short, before = (int)rank * each;
     tile_share mine;
-    mine.slice_bytes = tile_slice_bytes(size);
-    mine.line_bytes = 16u << quads;
+    mine.lines = lines;
+    mine.each = each;
+    mine.step = turned ? TURNED_STEP : PLAIN_STEP;
+    mine.line_bytes = 16u * (unsigned)quads;
+    mine.slice_bytes = (unsigned)tile_lines_of(lines, each, rank) * mine.line_bytes;
+    mine.leave_key = (unsigned)(2 * (row & (PLAIN_PERIOD - 1)) & PLAIN_KEYS) * 16;
     TSR_UNROLL
     for (int h = 0; h < 2; h++) {
-        const int of = (row + 8 * h) >> (LONG_QUADS + 2 - halvings), in_slice = (row + 8 * h) & (rows - 1);
-        const unsigned slice = ((unsigned)of == rank ? inbox : outbox) + (unsigned)of * mine.slice_bytes;
-        const int quad = (in_slice >> 2) ^ (column & mask); /* turned: the key is column / 2 */
-        mine.leave_at[h] =
-            slice + (turned ? (unsigned)column * mine.line_bytes + (unsigned)quad * 16 + (unsigned)(in_slice & 3) * 4
-                            : (unsigned)in_slice * mine.line_bytes + (unsigned)(column & 6) * 4);
+        const int at = row + 8 * h; /* turned: the key is that of the column, which is the line */
+        mine.leave_at[h] = outbox + (turned ? (unsigned)column * mine.line_bytes + (unsigned)((at >> 2) ^ column) * 16 +
+                                                  (unsigned)(at & 3) * 4
+                                            : (unsigned)at * mine.line_bytes + (unsigned)(column & 6) * 4);
     }
-    mine.leave_key = (unsigned)(2 * (row & 3) & mask) * 16;
 
-    const int line = thread >> quads, quad = thread & mask, key = 2 * ((turned ? line >> 1 : line) & 3);
-    mine.item = thread;
-    mine.take_at = inbox + (unsigned)line * mine.line_bytes + (unsigned)(quad ^ (key & mask)) * 16;
-    mine.first = line;
-    mine.step = threads >> quads;
-    mine.lines = columns_left <= 0 ? 0 : rows_left < most_lines ? (int)rows_left : most_lines;
+    mine.first = before + in_step;
+    mine.end = columns_left <= 0 || in_step >= mine.step ? 0 : before + tile_lines_of(lines, each, rank);
+    const int key = turned ? mine.first & 6 : 2 * (mine.first & (PLAIN_PERIOD - 1)) & PLAIN_KEYS;
+    const unsigned in_line = (unsigned)(quad ^ key) * 16;
+    mine.take_at = outbox + (unsigned)mine.first * mine.line_bytes + in_line;
+    mine.inbox_at = inbox + (unsigned)in_step * mine.line_bytes + in_line;
     mine.left = (columns_left < width ? (int)columns_left : width) - 4 * quad;
-    mine.d = (tile_element *)args->d + z * args->batch_d + (m + line) * args->ldd + n + 4 * quad;
-    mine.c = (const tile_element *)args->c + z * args->batch_c + (m + line) * args->ldc + n + 4 * quad;
+    mine.d = (tile_element *)args->d + z * args->batch_d + (m + mine.first) * args->ldd + n + 4 * quad;
+    mine.c = (const tile_element *)args->c + z * args->batch_c + (m + mine.first) * args->ldc + n + 4 * quad;
     mine.ldd = mine.step * args->ldd;
     mine.ldc = mine.step * args->ldc;
     mine.alpha = tile_alpha(args);
@@ -108,7 +116,7 @@ TSR_DEVICE tile_share tile_share_of(const tsr_gemm_args *args, unsigned outbox, 
     return mine;
 }
 
-/* A thread's accumulators to the outbox, or the inbox where they are the own rank's. */
+/* A thread's accumulators to the outbox. */
 TSR_DEVICE void tile_share_leave(const tile_share *mine, int turned, const float *sum)
 {
     TSR_UNROLL
@@ -128,16 +136,20 @@ TSR_DEVICE void tile_share_leave(const tile_share *mine, int turned, const float
     }
 }
 
-/* One thread sends the slices of all other ranks to their inboxes. Rank r of the cluster's CTAs is `cta` + r * `step`;
- * `bar` counts an inbox's bytes. */
-TSR_DEVICE void tile_share_send(unsigned outbox, unsigned inbox, unsigned bar, unsigned rank, unsigned size,
-                                unsigned cta, unsigned step)
+/* One thread sends their lines to all other ranks. Rank r of the cluster's CTAs is `cta` + r * `step`; `bar` counts an
+ * inbox's bytes. In an inbox slices lie in the order of the ranks, without the own one. */
+TSR_DEVICE void tile_share_send(const tile_share *mine, unsigned outbox, unsigned inbox, unsigned bar, unsigned rank,
+                                unsigned size, unsigned cta, unsigned step)
 {
-    const unsigned bytes = tile_slice_bytes(size);
+    unsigned to = rank;
+    TSR_ROLLED
     for (unsigned i = 1; i < size; i++) {
-        const unsigned to = (rank + i) & (size - 1), there = cta + to * step;
-        tsr_bulk_send(tsr_cluster_map(inbox + rank * bytes, there), outbox + to * bytes, bytes,
-                      tsr_cluster_map(bar, there));
+        to = to + 1 == size ? 0 : to + 1;
+        const unsigned bytes = (unsigned)tile_lines_of(mine->lines, mine->each, to) * mine->line_bytes;
+        const unsigned there = cta + to * step, place = rank < to ? rank : rank - 1;
+        if (bytes != 0)
+            tsr_bulk_send(tsr_cluster_map(inbox + place * bytes, there),
+                          outbox + to * (unsigned)mine->each * mine->line_bytes, bytes, tsr_cluster_map(bar, there));
     }
 }
 
@@ -164,13 +176,16 @@ TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, in
 }
 
 /* The thread's four elements of its `i`th line, added over `size` ranks in their order. */
-TSR_DEVICE void tile_share_add(const tile_share *mine, unsigned i, unsigned threads, unsigned size, float total[4])
+TSR_DEVICE void tile_share_add(const tile_share *mine, unsigned i, unsigned rank, unsigned size, float total[4])
 {
-    const unsigned at = mine->take_at + i * threads * 16;
-    tsr_shared_load_f32x4(at, total);
-    for (unsigned rank = 1; rank < size; rank++) {
+    const unsigned on = i * (unsigned)mine->step * mine->line_bytes, own = mine->take_at + on;
+    unsigned other = mine->inbox_at + on;
+    tsr_shared_load_f32x4(rank == 0 ? own : other, total);
+    other += rank == 0 ? 0 : mine->slice_bytes;
+    for (unsigned r = 1; r < size; r++) {
         float more[4];
-        tsr_shared_load_f32x4(at + rank * mine->slice_bytes, more);
+        tsr_shared_load_f32x4(r == rank ? own : other, more);
+        other += r == rank ? 0 : mine->slice_bytes;
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
             total[j] += more[j];

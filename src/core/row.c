@@ -9,10 +9,16 @@ void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn
     *bn = turned ? row->bm : row->bn;
 }
 
-int tsr_row_short_tile(const tsr_row *row, long long m, long long n, int trans_a, int trans_b)
+int tsr_row_is_turned(long long m, long long n, int split)
 {
-    const long long side = m <= n ? m : n, step = 8 * row->cluster_n;
-    const int is_along_k = m <= n ? !trans_a : trans_b;
+    return (m <= n) != (split < 0);
+}
+
+int tsr_row_short_tile(const tsr_row *row, const tsr_gemm_args *args)
+{
+    const int turned = tsr_row_is_turned(args->m, args->n, args->split);
+    const long long side = turned ? args->m : args->n, step = 8 * row->cluster_n;
+    const int is_along_k = turned ? !args->trans_a : args->trans_b;
     if (!is_along_k || side == 0)
         return row->bm;
     const long long tiles = (side + row->bm - 1) / row->bm, rows = (side + tiles - 1) / tiles;

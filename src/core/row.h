@@ -85,6 +85,7 @@ struct tsr_row {
     int bm, bn, bk; /* tile of D that a CTA makes, and its step along K; 0: not tiled (CPU) */
     int threads_x, threads_y;
     int smem_bytes;           /* dynamic shared memory of a CTA */
+    int ring_bytes;           /* of these, for stages; rows whose cost asks for it say it, others 0 */
     int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters. Rows that turn: along the shorter
                                * and the longer side of D, and what `work` says comes on top */
@@ -130,10 +131,15 @@ tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_
 /* The tile along M and N, which depends on D's shape where the row `turns`. */
 void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn);
 
-/* Of a row that turns: what a tile has of the shorter side of D. Where that operand lies along K all tiles have equally
- * much, in steps of 8 for each CTA that shares its boxes, so that few of their rows lie beyond the operand: the copy
- * engine takes longer for such rows than for those that are there. Elsewhere bm. Kernels decide by the same rule. */
-int tsr_row_short_tile(const tsr_row *row, long long m, long long n, int trans_a, int trans_b);
+/* 1 if a row that turns computes D^T: the columns of its tiles (bm) lie along M. They lie along the shorter side of D,
+ * or, if `split` is negative, along the longer one. */
+int tsr_row_is_turned(long long m, long long n, int split);
+
+/* Of a row that turns: what a tile has of the side of D that its columns lie along. Where that operand lies along K all
+ * tiles have equally much, in steps of 8 for each CTA that shares its boxes, so that few of their rows lie beyond the
+ * operand: the copy engine takes longer for such rows than for those that are there. Elsewhere bm. Kernels decide by
+ * the same rule. */
+int tsr_row_short_tile(const tsr_row *row, const tsr_gemm_args *args);
 
 /* CTAs of a cluster, at least 1. */
 int tsr_row_cluster(const tsr_row *row);

@@ -78,10 +78,14 @@ void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype 
     int bm, bn;
     memset(specs, 0, 4 * sizeof *specs);
     tsr_row_tile(row, g->m, g->n, &bm, &bn);
-    const int turned = row->turns && g->m > g->n;
-    const int share_a = turned ? row->cluster_m : row->cluster_n, share_b = turned ? row->cluster_n : row->cluster_m;
-    if (row->turns)
-        *(turned ? &bn : &bm) = tsr_row_short_tile(row, g->m, g->n, g->trans_a, g->trans_b);
+    int share_a = row->cluster_n, share_b = row->cluster_m;
+    if (row->turns) {
+        const int columns = tsr_row_short_tile(row, g), turned = tsr_row_is_turned(g->m, g->n, g->split);
+        bm = turned ? columns : row->bn;
+        bn = turned ? row->bn : columns;
+        share_a = turned ? row->cluster_n : row->cluster_m;
+        share_b = turned ? row->cluster_m : row->cluster_n;
+    }
     if (g->k > 0) {
         specs[0] = make_input(row, g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, bm, share_a);
         specs[1] = make_input(row, g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, bn, share_b);

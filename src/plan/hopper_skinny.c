@@ -7,6 +7,7 @@
  *
  * Constants: fitted to times of an H200 in both layouts, perf/LOG.md. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "plan/cost.h"
 #include "plan/hopper.h"
@@ -14,8 +15,9 @@
 
 /* How the CTAs of a skinny row lie over the device, and what a step of one is. */
 typedef struct spread {
-    char shorter, longer;     /* operands */
+    char shorter, longer;     /* operands: of a tile's columns, and of its rows */
     int rows;                 /* of a tile along the shorter side */
+    int turned;               /* columns lie along M */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
     double resident, waves;   /* CTAs on the device at once */
     double together;          /* CTAs of an SM at once */
@@ -29,15 +31,14 @@ typedef struct spread {
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
 static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 {
-    const double inbox_bytes = row->parts > 1 ? 4. * row->bm * row->bn : 0;
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
-    const double long_rows = fmin(row->bn, (double)(p->m <= p->n ? p->n : p->m));
-    const double short_rows = fmin(box, (double)(p->m <= p->n ? p->m : p->n)) / row->cluster_n;
+    const double long_rows = fmin(row->bn, (double)(s->turned ? p->n : p->m));
+    const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
     const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
-    s->stages = floor((row->smem_bytes - inbox_bytes) / (slices * LINE_BYTES * (row->bn + ring_box)));
+    s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
     s->step_bytes =
-        slices * (p->m <= p->n ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
+        slices * (s->turned ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
 
@@ -48,17 +49,21 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
      * CTAs on. */
     const int is_large = work->cluster >= 4;
     const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
-    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work->grid.x};
+    const tsr_gemm_args args = {
+        .m = p->m, .n = p->n, .trans_a = p->a.trans == TSR_T, .trans_b = p->b.trans == TSR_T, .split = work->split};
+    const int turned = tsr_row_is_turned(p->m, p->n, work->split), split = abs(work->split);
+    spread s = {
+        .shorter = turned ? 'a' : 'b', .longer = turned ? 'b' : 'a', .turned = turned, .ctas = (double)work->grid.x};
     const int parts = work->cluster / row->cluster_n;
-    const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
-    s.rows = tsr_row_short_tile(row, p->m, p->n, p->a.trans == TSR_T, p->b.trans == TSR_T);
+    const double shorter = (double)(turned ? p->m : p->n), longer = (double)(turned ? p->n : p->m);
+    s.rows = tsr_row_short_tile(row, &args);
     s.parts = parts;
-    s.left = work->leaves_sums ? work->split : 1;
+    s.left = work->leaves_sums ? split : 1;
     s.resident = floor(sms * per_sm * usable);
     s.waves = ceil(s.ctas / s.resident);
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
-    s.steps = ceil(ceil((double)p->k / row->bk) / work->split);
-    const double asking = fmin(s.ctas, s.resident) / work->split;
+    s.steps = ceil(ceil((double)p->k / row->bk) / split);
+    const double asking = fmin(s.ctas, s.resident) / split;
     s.asking = askers(p, s.shorter, asking, row->cluster_n) + askers(p, s.longer, asking, 1);
     s.short_tiles = ceil(shorter / row->bm);
     s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
@@ -100,7 +105,7 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
     const double leave_bytes_per_ns = 126, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
-    const double lines = p->m <= p->n ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
+    const double lines = s->turned ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
            (s->parts > 1 ? meet_ns + rank_ns * (s->parts - 2) : 0);
@@ -114,12 +119,12 @@ static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const 
 }
 
 /* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
-static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, char which)
+static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
 {
     const double share = 0.95, parts_of_lines = 0.34;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
-           (which == (p->m <= p->n ? 'b' : 'a') ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
+           (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
 }
 
 static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
@@ -131,8 +136,8 @@ static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, c
     const double few_share = 0.85, reach = s->parts >= 4 && s->ctas < 0.76 * sms ? few_share : 1;
     const double idle = 0.15 * (1 - fmin(s->ctas, sms) / sms);
     return (1 + idle) / reach *
-           (skinny_input_ns(p, device, s->longer) * (1 + again * (s->short_tiles - 1)) +
-            skinny_input_ns(p, device, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
+           (skinny_input_ns(p, device, s, s->longer) * (1 + again * (s->short_tiles - 1)) +
+            skinny_input_ns(p, device, s, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
             d_bytes * (double)p->batch / memory_rate(device));
 }
 

@@ -15,14 +15,16 @@ enum {
  * the two is 1. */
 typedef struct deal {
     int cluster, left;
+    int across; /* 1: tiles' columns lie along the longer side of D */
 } deal;
 
 /* Along the longer side they come in groups that share what they load of the shorter operand. */
-static double tiles_of(const tsr_row *row, const tsr_problem *p)
+static double tiles_of(const tsr_row *row, const tsr_problem *p, int across)
 {
-    const double long_ = ceil((double)(p->m <= p->n ? p->n : p->m) / (row->bn * row->cluster_n)) * row->cluster_n;
-    const double short_ = ceil((double)(p->m <= p->n ? p->m : p->n) / row->bm);
-    return long_ * short_ * (double)p->batch;
+    const int turned = tsr_row_is_turned(p->m, p->n, across ? -1 : 1);
+    const double rows = ceil((double)(turned ? p->n : p->m) / (row->bn * row->cluster_n)) * row->cluster_n;
+    const double columns = ceil((double)(turned ? p->m : p->n) / row->bm);
+    return rows * columns * (double)p->batch;
 }
 
 double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu)
@@ -36,12 +38,13 @@ static size_t workspace_of(const tsr_row *row, const tsr_problem *p, deal d)
 {
     if (d.left <= 1)
         return 0;
-    return TSR_WORKSPACE_COUNTER_BYTES + (size_t)(tiles_of(row, p) * d.left) * (size_t)row->bm * (size_t)row->bn * 4;
+    return TSR_WORKSPACE_COUNTER_BYTES +
+           (size_t)(tiles_of(row, p, d.across) * d.left) * (size_t)row->bm * (size_t)row->bn * 4;
 }
 
 static int is_possible(const tsr_row *row, const tsr_problem *p, deal d)
 {
-    const double blocks = ceil((double)p->k / row->bk), tiles = tiles_of(row, p);
+    const double blocks = ceil((double)p->k / row->bk), tiles = tiles_of(row, p, d.across);
     if (d.cluster * d.left > 1 && blocks < MIN_BLOCKS * d.cluster * d.left)
         return 0;
     if (tiles * d.cluster * d.left > 2147483647.0)
@@ -57,15 +60,17 @@ static int most_left(const tsr_row *row, const tsr_problem *p, const tsr_cuda_li
     if (row->cluster_n >= 4)
         return 0;
     const double blocks = ceil((double)p->k / row->bk);
-    const double fit = floor(gpu->sm_count * tsr_ctas_per_sm(row, gpu) / tiles_of(row, p));
+    const double fit = floor(gpu->sm_count * tsr_ctas_per_sm(row, gpu) / tiles_of(row, p, 0));
     const double most = fmin(fit, floor(blocks / MIN_BLOCKS));
     return most >= 2 ? (int)ceil(blocks / ceil(blocks / most)) : 0;
 }
 
 static tsr_work dealt(const tsr_row *row, const tsr_problem *p, deal d)
 {
-    tsr_work work = {.split = d.cluster * d.left, .cluster = d.cluster * row->cluster_n, .leaves_sums = d.left > 1};
-    work.grid = (tsr_grid){(long long)tiles_of(row, p) * work.split, 1, 1};
+    const int parts = d.cluster * d.left;
+    tsr_work work = {
+        .split = d.across ? -parts : parts, .cluster = d.cluster * row->cluster_n, .leaves_sums = d.left > 1};
+    work.grid = (tsr_grid){(long long)tiles_of(row, p, d.across) * parts, 1, 1};
     work.workspace_bytes = workspace_of(row, p, d);
     return work;
 }
@@ -91,15 +96,16 @@ static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_device
 
 static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    deal best = {1, 1};
+    deal best = {1, 1, 0};
     double best_ns = ns_of(row, p, device, best);
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
         return best;
-    for (int cluster = 2; cluster <= row->parts; cluster *= 2)
-        better_of(row, p, device, (deal){cluster, 1}, &best, &best_ns);
+    for (int cluster = 2; cluster <= row->parts; cluster++)
+        if (cluster != 7) /* kernels/tile/wgmma_share.h */
+            better_of(row, p, device, (deal){cluster, 1, 0}, &best, &best_ns);
     const int left = most_left(row, p, &device->cuda);
     if (left > 1)
-        better_of(row, p, device, (deal){1, left}, &best, &best_ns);
+        better_of(row, p, device, (deal){1, left, 0}, &best, &best_ns);
     return best;
 }
 

@@ -33,7 +33,7 @@ tsr_gemm_args tsr_sum_args(const tsr_row *row, const tsr_gemm_args *args)
     sum.a = sum.b = NULL;
     sum.trans_a = sum.trans_b = 0;
     sum.lda = row->bn; /* rows that turn: along the longer side */
-    sum.ldb = tsr_row_short_tile(row, args->m, args->n, args->trans_a, args->trans_b);
+    sum.ldb = tsr_row_short_tile(row, args);
     sum.batch_a = divide_up(longer(args), (long long)row->bn * row->cluster_n) * row->cluster_n;
     sum.batch_b = ways_for(args->split);
     return sum;

@@ -97,7 +97,7 @@ if(TARGET unit_emu_skinny)
         tsr_cluster_wait();
 }" "}" "")
   mutant(inbox_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);" "" "")
-  mutant(inbox_expects_more ${kernel} "(p.size - 1) * tile_slice_bytes" "p.size * tile_slice_bytes" "deadlock")
+  mutant(inbox_expects_more ${kernel} "(p.size - 1) * (unsigned)tile_lines_of" "p.size * (unsigned)tile_lines_of" "deadlock")
   mutant(outbox_fence_missing ${kernel} "if (p->size > 1)
         tsr_fence_async_shared();" "" "with no fence.proxy.async")
   mutant(outbox_not_whole ${kernel} "        tsr_fence_async_shared();
@@ -118,10 +118,10 @@ if(TARGET unit_emu_skinny)
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "    }
     tsr_fence_async_shared();" "race")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (p->turned)" "if (p->turned)" "race")
-  mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + rank * bytes, there" "inbox + to * bytes, there" "")
-  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "(rank + i) & (size - 1), there" "(rank + i + 1) & (size - 1), there" "")
-  mutant(own_slice_sent tile/wgmma_share.h "(unsigned)of == rank ? inbox : outbox" "outbox" "")
+    if (WIDE" "if (WIDE" "race")
+  mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + place * bytes" "inbox + (place + 1) * bytes" "")
+  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "cta + to * step" "cta + rank * step" "")
+  mutant(own_lines_looked_for_in_the_inbox tile/wgmma_share.h "r == rank ? own : other, more" "other, more" "")
   mutant(stage_too_small ${kernel} "(full, box_bytes)" "(full, box_bytes + 16)" "deadlock")
   # Tiles that share what they load.
   mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
@@ -132,7 +132,17 @@ if(TARGET unit_emu_skinny)
         tsr_tma_load_multicast" "deadlock")
   mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1 -DPARTS=4
-                  -DSHARE=2 -DDEEP=1 -DAT_ONCE=1)
+                  -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
+endif()
+
+if(TARGET unit_emu_skinny_wide)
+  set(kernel gemm/wgmma_skinny.cu)
+  mutant(empty_rings_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOXES_FREE_AT, 0);" "(void)0;" "race")
+  mutant(empty_ring_not_told ${kernel} "tsr_mbarrier_arrive(p->shared + INBOXES_FREE_AT" "tsr_mbarrier_arrive(p->shared + EMPTY_AT" "deadlock")
+  mutant(told_too_early ${kernel} "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (WIDE" "    if (WIDE" "race")
+  tessera_mutants(unit_emu_skinny_wide ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
+                  -DPARTS=4 -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=1)
 endif()
 
 if(TARGET unit_emu_sum)
