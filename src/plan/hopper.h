@@ -22,11 +22,13 @@ enum {
 /* (one^q + other^q)^(1/q) */
 static inline double overlapped(int sharpness, double one, double other)
 {
-    const double longer = fmax(one, other);
-    double power = longer > 0 ? fmax(fmin(one, other), 0) / longer : 0;
+    const double longer = one > other ? one : other, shorter = one > other ? other : one;
+    double power = longer > 0 && shorter > 0 ? shorter / longer : 0;
     for (int i = 0; i < sharpness; i++)
         power *= power;
     double root = 1 + power;
+    if (root == 1)
+        return longer;
     for (int i = 0; i < sharpness; i++)
         root = sqrt(root);
     return longer * root;
@@ -35,8 +37,8 @@ static inline double overlapped(int sharpness, double one, double other)
 /* The same for any q. */
 static inline double overlapped_by(double q, double one, double other)
 {
-    const double longer = fmax(one, other);
-    return longer > 0 ? longer * pow(1 + pow(fmax(fmin(one, other), 0) / longer, q), 1 / q) : 0;
+    const double longer = one > other ? one : other, shorter = one > other ? other : one;
+    return longer > 0 ? longer * pow(1 + pow(shorter > 0 ? shorter / longer : 0, q), 1 / q) : 0;
 }
 
 static inline double longest_of(const double ns[4])
@@ -61,15 +63,25 @@ static inline int lies_along_k(const tsr_problem *p, char which)
     return (which == 'a') == (tsr_problem_operand(p, which)->trans == TSR_N);
 }
 
-/* How many further CTAs wait for each line of an operand whose rows lie along M or N and are shorter than a line: all
- * of `ctas` walk along the same part of K together, and ask for a line once for each of its rows. `sharers` CTAs ask
- * once. */
-static inline double askers(const tsr_problem *p, char which, double ctas, double sharers)
+/* Of an operand: how many CTAs ask for it once, how many further rows each of its lines has, and how much of a line K
+ * covers. */
+typedef struct tsr_asks {
+    double sharers, further, covered;
+} tsr_asks;
+
+static inline tsr_asks asks_of(const tsr_problem *p, char which, double sharers)
 {
     const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld);
-    if (lies_along_k(p, which))
-        return 0;
-    return ctas / sharers * fmax(0, LINE_ELEMS / ld - 1) * fmin(1, (double)p->k / LINE_ELEMS);
+    return (tsr_asks){.sharers = sharers,
+                      .further = lies_along_k(p, which) ? 0 : fmax(0, LINE_ELEMS / ld - 1),
+                      .covered = fmin(1, (double)p->k / LINE_ELEMS)};
+}
+
+/* How many further CTAs wait for each line of an operand whose rows lie along M or N and are shorter than a line: all
+ * of `ctas` walk along the same part of K together, and ask for a line once for each of its rows. */
+static inline double asking_of(const tsr_asks *asks, double ctas)
+{
+    return asks->further > 0 ? ctas / asks->sharers * asks->further * asks->covered : 0;
 }
 
 /* A stage's way from memory where `asking` CTAs wait for the same lines. */
@@ -93,8 +105,7 @@ static inline double step_bytes(const tsr_problem *p, double rows, double column
  * alike. */
 static inline double gpu_launch_ns(const tsr_row *row)
 {
-    const tsr_device gpu = {.launch_ns = TSR_CUDA_LAUNCH_NS};
-    return tsr_launch_ns(row, &gpu);
+    return tsr_launch_ns_of(row, TSR_CUDA_LAUNCH_NS);
 }
 
 static inline double slower_launch_ns(const tsr_row *row, const tsr_device *device)
@@ -109,5 +120,31 @@ static inline void settle(tsr_cost *out, double before_ns, double floor_ns, doub
     out->ns = before_ns + overlapped(FLOOR_SHARPNESS, floor_ns, busy_ns);
     out->limiter = floor_ns > busy_ns ? "launch" : work_ns > memory_ns ? "compute" : "memory";
 }
+
+/* ---- the two estimates ---- */
+
+/* What a product takes with a row of `wgmma`, as far as it does not depend on how that is dealt out. */
+typedef struct tsr_wgmma {
+    const tsr_row *row;
+    double ghz;
+    double cluster, fit;                     /* CTAs of a cluster; clusters on the device at once */
+    double tiles, steps;                     /* of clusters; of a tile along K */
+    double step_bytes, stages;               /* of L2's lines in a step; of the ring */
+    double lines_ns, multiply_ns, engine_ns; /* of a step: on the way, on the tensor cores, in the copy engine */
+    double idle, edge_idle;                  /* rows that boxes have and operands not, of all tiles and of the last */
+    double all_bytes, l2_ns, memory_ns;      /* of all tiles' lines; of each operand once */
+    double stored_ns, path_ns;               /* of a tile's values: by threads; on the SM's way to L2 */
+    double early_ns;                         /* as in tsr_cost */
+    tsr_asks asks_a, asks_b;
+    double asking, step_ns, edge_ns; /* of the deal asked for last: CTAs that wait; a step; the last tile's, more */
+} tsr_wgmma;
+
+void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
+/* What it takes dealt out so, launched by an H200's host. See hopper.c. */
+void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, tsr_cost *out);
+
+/* The same with a row of `wgmma_skinny`, dealt out in each of `count` ways. */
+void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                           const tsr_work *works, int count, tsr_cost *out);
 
 #endif

@@ -24,6 +24,8 @@ typedef struct spread {
     double shared_bytes;      /* that go in and out of shared memory in a step */
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
+    double per_sm, operands_ns; /* CTAs for which an SM has room; A, B and D from and to memory */
+    tsr_asks asks_shorter, asks_longer;
 } spread;
 
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
@@ -41,17 +43,18 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
 
-static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
+/* `uncut`: what does not depend on how K is cut. */
+static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
+                        const tsr_work *work)
 {
-    const double sms = device->cuda.sm_count, per_sm = tsr_ctas_per_sm(row, &device->cuda);
+    const double sms = device->cuda.sm_count, per_sm = uncut->per_sm;
     /* Clusters of 4 and more find no place on some SMs, and lie close together where two CTAs fit on one: seen from 60
      * CTAs on. */
     const int is_large = work->cluster >= 4;
     const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
-    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a', .ctas = (double)work->grid.x};
+    spread s = *uncut;
     const int parts = work->cluster / row->cluster_n;
-    const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
-    s.rows = tsr_row_short_tile(row, p->m, p->n, p->a.trans == TSR_T, p->b.trans == TSR_T);
+    s.ctas = (double)work->grid.x;
     s.parts = parts;
     s.left = work->leaves_sums ? work->split : 1;
     s.resident = floor(sms * per_sm * usable);
@@ -59,10 +62,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
     s.steps = ceil(ceil((double)p->k / row->bk) / work->split);
     const double asking = fmin(s.ctas, s.resident) / work->split;
-    s.asking = askers(p, s.shorter, asking, row->cluster_n) + askers(p, s.longer, asking, 1);
-    s.short_tiles = ceil(shorter / row->bm);
-    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
-    find_step(row, p, &s);
+    s.asking = asking_of(&s.asks_shorter, asking) + asking_of(&s.asks_longer, asking);
     return s;
 }
 
@@ -122,18 +122,22 @@ static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, ch
            (which == (p->m <= p->n ? 'b' : 'a') ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
 }
 
-static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
+static double operands_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
 {
     /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
     const double again = 0.08, d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    return skinny_input_ns(p, device, s->longer) * (1 + again * (s->short_tiles - 1)) +
+           skinny_input_ns(p, device, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
+           d_bytes * (double)p->batch / memory_rate(device);
+}
+
+static double skinny_memory_ns(const tsr_device *device, const spread *s)
+{
     const double sms = device->cuda.sm_count;
     /* Few clusters that cut K come to lie in some of the GPCs, and share what these get; few CTAs ask for less. */
     const double few_share = 0.85, reach = s->parts >= 4 && s->ctas < 0.76 * sms ? few_share : 1;
     const double idle = 0.15 * (1 - fmin(s->ctas, sms) / sms);
-    return (1 + idle) / reach *
-           (skinny_input_ns(p, device, s->longer) * (1 + again * (s->short_tiles - 1)) +
-            skinny_input_ns(p, device, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
-            d_bytes * (double)p->batch / memory_rate(device));
+    return (1 + idle) / reach * s->operands_ns;
 }
 
 /* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
@@ -146,9 +150,24 @@ static double late_ns(const spread *s, double memory_ns)
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
 
+static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    const double shorter = fmin((double)p->m, (double)p->n), longer = fmax((double)p->m, (double)p->n);
+    spread s = {.shorter = p->m <= p->n ? 'a' : 'b', .longer = p->m <= p->n ? 'b' : 'a'};
+    s.rows = tsr_row_short_tile(row, p->m, p->n, p->a.trans == TSR_T, p->b.trans == TSR_T);
+    s.per_sm = tsr_ctas_per_sm(row, &device->cuda);
+    s.short_tiles = ceil(shorter / row->bm);
+    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
+    s.asks_shorter = asks_of(p, s.shorter, row->cluster_n);
+    s.asks_longer = asks_of(p, s.longer, 1);
+    s.operands_ns = operands_ns(p, device, &s);
+    find_step(row, p, &s);
+    return s;
+}
+
 /* CTAs of a later wave begin when others have ended. */
-void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
-                           tsr_cost *out)
+static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
+                       const tsr_work *work, tsr_cost *out)
 {
     const double floor_ns = 1180, start_ns = 310, begin_ns = 2600, l2_bytes = 60;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
@@ -157,11 +176,11 @@ void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_d
     out->limiter = "launch";
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return;
-    const spread s = spread_of(row, p, device, work);
+    const spread s = spread_of(row, p, device, uncut, work);
     const double end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns = s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
-    const double memory_ns = skinny_memory_ns(p, device, &s);
+    const double memory_ns = skinny_memory_ns(device, &s);
     const double sharpness = lies_along_k(p, s.longer) ? 2.56 : 2.9;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double second_ns = 1300; /* a launch that finds its operands just written */
@@ -170,9 +189,18 @@ void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_d
            sum_ns);
 }
 
+void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *works,
+                           int count, tsr_cost *out)
+{
+    const spread uncut = uncut_of(row, p, device);
+    for (int i = 0; i < count; i++) {
+        out[i] = (tsr_cost){0};
+        cost_dealt(row, p, device, &uncut, &works[i], &out[i]);
+    }
+}
+
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const tsr_work work = tsr_row_work(row, p, device);
-    tsr_cost_skinny_dealt(row, p, device, &work, out);
-    out->ns += slower_launch_ns(row, device);
+    tsr_work work;
+    tsr_work_skinny(row, p, device, &work, out);
 }

@@ -4,11 +4,13 @@
 #include <stdio.h>
 
 #include "plan/cost.h"
+#include "plan/hopper.h"
 #include "plan/plan.h"
 
 enum {
     CTA_RESERVED_BYTES = 1024,
-    MIN_BLOCKS = 2 /* steps along K of a CTA */
+    MIN_BLOCKS = 2, /* steps along K of a CTA */
+    MOST_WAYS = 9   /* to deal out a problem: clusters of 1 to 8, and a second launch */
 };
 
 /* One way to deal out a problem: the parts of K that meet in a cluster, or those that a second launch adds up; one of
@@ -70,37 +72,20 @@ static tsr_work dealt(const tsr_row *row, const tsr_problem *p, deal d)
     return work;
 }
 
-/* By the estimate that orders rows. */
-static double ns_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, deal d)
+/* All ways that are possible; K whole is always the first. */
+static int find_ways(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_work ways[MOST_WAYS])
 {
-    const tsr_work work = dealt(row, p, d);
-    tsr_cost cost;
-    tsr_cost_skinny_dealt(row, p, device, &work, &cost);
-    return cost.ns;
-}
-
-static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, deal d, deal *best,
-                      double *best_ns)
-{
-    const double ns = is_possible(row, p, d) ? ns_of(row, p, device, d) : INFINITY;
-    if (ns < *best_ns) {
-        *best = d;
-        *best_ns = ns;
-    }
-}
-
-static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
-{
-    deal best = {1, 1};
-    double best_ns = ns_of(row, p, device, best);
+    int count = 0;
+    ways[count++] = dealt(row, p, (deal){1, 1});
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
-        return best;
+        return count;
     for (int cluster = 2; cluster <= row->parts; cluster *= 2)
-        better_of(row, p, device, (deal){cluster, 1}, &best, &best_ns);
+        if (is_possible(row, p, (deal){cluster, 1}))
+            ways[count++] = dealt(row, p, (deal){cluster, 1});
     const int left = most_left(row, p, &device->cuda);
-    if (left > 1)
-        better_of(row, p, device, (deal){1, left}, &best, &best_ns);
-    return best;
+    if (left > 1 && is_possible(row, p, (deal){1, left}))
+        ways[count++] = dealt(row, p, (deal){1, left});
+    return count;
 }
 
 /* Stages of two slices of 64 along K come by one request, which knows no end of K within a slice. */
@@ -115,9 +100,22 @@ int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const 
     return 0;
 }
 
-void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+/* By the estimate that orders rows. */
+void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                     tsr_cost *cost)
 {
-    if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
-        return;
-    *out = dealt(row, problem, best_deal(row, problem, device));
+    tsr_work ways[MOST_WAYS];
+    tsr_cost costs[MOST_WAYS];
+    const int is_empty = problem->m == 0 || problem->n == 0 || problem->batch == 0;
+    const int count = is_empty ? 1 : find_ways(row, problem, device, ways);
+    int best = 0;
+    if (is_empty)
+        ways[0] = (tsr_work){.split = 1};
+    tsr_cost_skinny_dealt(row, problem, device, ways, count, costs);
+    for (int i = 1; i < count; i++)
+        if (costs[i].ns < costs[best].ns)
+            best = i;
+    *out = ways[best];
+    *cost = costs[best];
+    cost->ns += slower_launch_ns(row, device);
 }
