@@ -196,7 +196,7 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     find_steps_ns(t, 0);
 }
 
-void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, tsr_cost *out)
+void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out)
 {
     const double along_n_ns = 530; /* clusters along N start later */
     const double memory_sharpness = 2, value_ns = 0.11;
@@ -208,7 +208,7 @@ void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, tsr_cost *out)
         find_steps_ns(t, asking);
     const double waves_ns = w.waves * unit_ns(t, t->steps * t->step_ns) + t->steps * t->edge_ns +
                             (w.dealt > 0 ? w.dealt * dealt_step_ns(t, t->step_ns) : 0);
-    settle(out, t->row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(t->row) + floor_ns,
+    settle(out, best_ns, t->row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(t->row) + floor_ns,
            CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, t->l2_ns), t->memory_ns,
            memory_sharpness, t->stored_ns + value_ns * values + (w.dealt > 0 ? parts_ns(t, &w) : 0));
     out->bytes = t->all_bytes;

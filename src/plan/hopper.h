@@ -113,9 +113,16 @@ static inline double slower_launch_ns(const tsr_row *row, const tsr_device *devi
     return tsr_launch_ns(row, device) - gpu_launch_ns(row);
 }
 
-static inline void settle(tsr_cost *out, double before_ns, double floor_ns, double fill_ns, double work_ns,
-                          double memory_ns, double sharpness, double after_ns)
+/* *out where that is less than best_ns, another way's; otherwise INFINITY, found out sooner. */
+static inline void settle(tsr_cost *out, double best_ns, double before_ns, double floor_ns, double fill_ns,
+                          double work_ns, double memory_ns, double sharpness, double after_ns)
 {
+    const double least_busy_ns = fill_ns + (work_ns > memory_ns ? work_ns : memory_ns) + after_ns;
+    const double rounding = 1e-9; /* more than that of all that follows */
+    if (before_ns + (floor_ns > least_busy_ns ? floor_ns : least_busy_ns) > best_ns * (1 + rounding)) {
+        out->ns = INFINITY;
+        return;
+    }
     const double busy_ns = fill_ns + overlapped_by(sharpness, work_ns, memory_ns) + after_ns;
     out->ns = before_ns + overlapped(FLOOR_SHARPNESS, floor_ns, busy_ns);
     out->limiter = floor_ns > busy_ns ? "launch" : work_ns > memory_ns ? "compute" : "memory";
@@ -140,11 +147,12 @@ typedef struct tsr_wgmma {
 } tsr_wgmma;
 
 void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
-/* What it takes dealt out so, launched by an H200's host. See hopper.c. */
-void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, tsr_cost *out);
+/* What it takes dealt out so, launched by an H200's host, if that is less than best_ns. See hopper.c. */
+void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out);
 
-/* The same with a row of `wgmma_skinny`, dealt out in each of `count` ways. */
-void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                           const tsr_work *works, int count, tsr_cost *out);
+/* The same with a row of `wgmma_skinny`, dealt out in that one of `count` ways which takes least, the first of equals.
+ * Returns its index. */
+int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                          const tsr_work *ways, int count, tsr_cost *out);
 
 #endif

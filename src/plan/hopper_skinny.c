@@ -167,7 +167,7 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 
 /* CTAs of a later wave begin when others have ended. */
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
-                       const tsr_work *work, tsr_cost *out)
+                       const tsr_work *work, double best_ns, tsr_cost *out)
 {
     const double floor_ns = 1180, start_ns = 310, begin_ns = 2600, l2_bytes = 60;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
@@ -184,19 +184,25 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double sharpness = lies_along_k(p, s.longer) ? 2.56 : 2.9;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double second_ns = 1300; /* a launch that finds its operands just written */
-    settle(out, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
+    settle(out, best_ns, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
            start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
            sum_ns);
 }
 
-void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *works,
-                           int count, tsr_cost *out)
+int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *works,
+                          int count, tsr_cost *out)
 {
     const spread uncut = uncut_of(row, p, device);
+    int best = 0;
     for (int i = 0; i < count; i++) {
-        out[i] = (tsr_cost){0};
-        cost_dealt(row, p, device, &uncut, &works[i], &out[i]);
+        tsr_cost cost = {0};
+        cost_dealt(row, p, device, &uncut, &works[i], i > 0 ? out->ns : INFINITY, &cost);
+        if (i == 0 || cost.ns < out->ns) {
+            best = i;
+            *out = cost;
+        }
     }
+    return best;
 }
 
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)

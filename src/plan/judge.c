@@ -39,20 +39,25 @@ static int dtypes_fit(const tsr_row *row, const tsr_problem *p)
            p->d.dtype == row->dtype_cd && p->compute == row->compute;
 }
 
+/* A problem on a target, and what all rows ask of these. */
+typedef struct question {
+    const tsr_problem *problem;
+    tsr_problem given; /* as the device sees it */
+    tsr_target *target;
+    int can_pad; /* A and B could be copied to aligned rows */
+} question;
+
 /* Which operands must be copied to aligned rows first goes to *pads. */
-static int alignment_fits(const tsr_row *row, const tsr_problem *p, const tsr_target *target, unsigned *pads,
-                          char *reason, size_t reason_bytes)
+static int alignment_fits(const question *q, const tsr_row *row, unsigned *pads, char *reason, size_t reason_bytes)
 {
-    char why[64];
+    const tsr_problem *const p = &q->given;
     *pads = 0;
     for (int i = 0; i < 4; i++) {
         const char which = "abcd"[i];
         const long long bytes = tsr_row_align_bytes(row, p, which);
         if (tsr_operand_is_aligned(p, which, bytes))
             continue;
-        const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(p->a.dtype));
-        if (which > 'b' || row->kind != TSR_ROW_CUDA || !pad || p->m > MOST_COORDINATE || p->n > MOST_COORDINATE ||
-            p->k > MOST_COORDINATE || !target->backend->has_code(pad, &target->device, why, sizeof why))
+        if (which > 'b' || row->kind != TSR_ROW_CUDA || !q->can_pad)
             return refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", which - 'a' + 'A', bytes);
         *pads |= 1u << i;
     }
@@ -130,13 +135,6 @@ int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_d
     return 1;
 }
 
-/* One row on one target, and all that it asks again and again. */
-typedef struct question {
-    const tsr_problem *problem;
-    tsr_problem given; /* as the device sees it */
-    tsr_target *target;
-} question;
-
 /* The checks that rows share, before anything is computed. */
 static int may_apply(const question *q, const tsr_row *row, char *reason, size_t reason_bytes)
 {
@@ -207,8 +205,7 @@ static int judge_row(const question *q, const tsr_row *row, tsr_choice *choice, 
     memset(choice, 0, sizeof *choice);
     choice->row = row;
     choice->target = q->target;
-    if (!may_apply(q, row, reason, reason_bytes) ||
-        !alignment_fits(row, &q->given, q->target, &choice->pads, reason, reason_bytes))
+    if (!may_apply(q, row, reason, reason_bytes) || !alignment_fits(q, row, &choice->pads, reason, reason_bytes))
         return 0;
     if (choice->pads)
         padded = tsr_padded_problem(&q->given, choice->pads);
@@ -248,13 +245,23 @@ static int compare(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row ? 1 : a->target < b->target ? -1 : a->target > b->target;
 }
 
+static int can_pad(const tsr_problem *p, const tsr_target *target)
+{
+    const tsr_row *const pad = tsr_pad_row(tsr_dtype_bytes(p->a.dtype));
+    return pad && p->m <= MOST_COORDINATE && p->n <= MOST_COORDINATE && p->k <= MOST_COORDINATE &&
+           target->backend->has_code(pad, &target->device, NULL, 0);
+}
+
 /* One for each target; how many there are. */
 static size_t ask(const tsr_problem *problem, tsr_target *targets, size_t target_count,
                   question questions[TSR_MAX_TARGETS])
 {
     const size_t count = target_count < TSR_MAX_TARGETS ? target_count : TSR_MAX_TARGETS;
     for (size_t i = 0; i < count; i++)
-        questions[i] = (question){problem, tsr_device_problem(problem, &targets[i].device), &targets[i]};
+        questions[i] = (question){.problem = problem,
+                                  .given = tsr_device_problem(problem, &targets[i].device),
+                                  .target = &targets[i],
+                                  .can_pad = can_pad(problem, &targets[i])};
     return count;
 }
 
@@ -268,10 +275,12 @@ static tsr_order order_for(const tsr_problem *problem, tsr_target *targets, size
     tsr_choice choice;
     one_row.m = 1;
     const size_t asked = ask(&one_row, targets, target_count, questions);
-    for (size_t i = 0; i < tsr_row_count(); i++)
+    for (size_t i = 0; i < tsr_row_count(); i++) {
+        const tsr_row *const row = tsr_row_at(i);
         for (size_t t = 0; t < asked; t++)
-            if (tsr_row_at(i)->order > best && judge_row(&questions[t], tsr_row_at(i), &choice, NULL, 0))
-                best = tsr_row_at(i)->order;
+            if (row->order > best && dtypes_fit(row, problem) && judge_row(&questions[t], row, &choice, NULL, 0))
+                best = row->order;
+    }
     return best;
 }
 
@@ -315,11 +324,13 @@ size_t tsr_judge_applicable(const tsr_problem *problem, tsr_target *targets, siz
     question questions[TSR_MAX_TARGETS];
     const size_t asked = ask(problem, targets, target_count, questions);
     size_t count = 0;
-    for (size_t i = 0; i < tsr_row_count(); i++)
+    for (size_t i = 0; i < tsr_row_count(); i++) {
+        const tsr_row *const row = tsr_row_at(i);
+        if (!dtypes_fit(row, problem) || (keeps_order && row->order != order))
+            continue;
         for (size_t t = 0; t < asked && count < capacity; t++)
-            if ((!keeps_order || tsr_row_at(i)->order == order) &&
-                judge_row(&questions[t], tsr_row_at(i), &out[count], NULL, 0))
-                count++;
+            count += (size_t)judge_row(&questions[t], row, &out[count], NULL, 0);
+    }
     return count;
 }
 

@@ -24,8 +24,8 @@ int tsr_operand_is_aligned(const tsr_problem *problem, char which, long long ali
 {
     const tsr_operand *operand = tsr_problem_operand(problem, which);
     const long long element = (long long)tsr_dtype_bytes(operand->dtype);
-    return operand->align_bytes % align_bytes == 0 && operand->ld * element % align_bytes == 0 &&
-           operand->batch_stride * element % align_bytes == 0;
+    const long long all = operand->align_bytes | operand->ld * element | operand->batch_stride * element;
+    return (all & (align_bytes - 1)) == 0;
 }
 
 tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads)

@@ -104,18 +104,9 @@ int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const 
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
                      tsr_cost *cost)
 {
-    tsr_work ways[MOST_WAYS];
-    tsr_cost costs[MOST_WAYS];
+    tsr_work ways[MOST_WAYS] = {{.split = 1}};
     const int is_empty = problem->m == 0 || problem->n == 0 || problem->batch == 0;
     const int count = is_empty ? 1 : find_ways(row, problem, device, ways);
-    int best = 0;
-    if (is_empty)
-        ways[0] = (tsr_work){.split = 1};
-    tsr_cost_skinny_dealt(row, problem, device, ways, count, costs);
-    for (int i = 1; i < count; i++)
-        if (costs[i].ns < costs[best].ns)
-            best = i;
-    *out = ways[best];
-    *cost = costs[best];
+    *out = ways[tsr_cost_skinny_dealt(row, problem, device, ways, count, cost)];
     cost->ns += slower_launch_ns(row, device);
 }

@@ -46,7 +46,7 @@ static void consider(search *s, double dealt, double clusters)
         dealt * t->cluster * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES ||
         work.workspace_bytes > s->problem->workspace_limit_bytes)
         return;
-    tsr_cost_wgmma_dealt(&s->estimate, &work, &cost);
+    tsr_cost_wgmma_dealt(&s->estimate, &work, s->cost.ns, &cost);
     if (cost.ns < s->cost.ns) {
         s->best = work;
         s->cost = cost;
@@ -58,7 +58,7 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
 {
     search s = {.problem = problem, .best = {.split = 1}};
     tsr_wgmma_begin(&s.estimate, row, problem, device);
-    tsr_cost_wgmma_dealt(&s.estimate, &s.best, &s.cost);
+    tsr_cost_wgmma_dealt(&s.estimate, &s.best, INFINITY, &s.cost);
     const double tiles = s.estimate.tiles, fit = s.estimate.fit, over = fmod(tiles, fit);
     /* How K is cut depends on M, and with it the order of the sums. */
     if (over != 0 && !(problem->flags & TSR_BATCH_INVARIANT)) {
