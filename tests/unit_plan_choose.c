@@ -181,8 +181,9 @@ static void what_is_found_is_priced_alike(void **state)
 static void nothing_better_is_left_out(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2000; i++) {
-        const double work_ns = 100. * (i % 40), memory_ns = 70. * (i / 40), before_ns = i % 3 * 500., after_ns = i % 7;
+    for (int i = 0; i < 50 * 50; i++) {
+        const int row = i / 50, column = i % 50;
+        const double work_ns = 100. * column, memory_ns = 70. * row, before_ns = i % 3 * 500., after_ns = i % 7;
         tsr_cost all = {0}, some = {0};
         settle(&all, INFINITY, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
         settle(&some, all.ns, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
