@@ -44,7 +44,9 @@ typedef struct question {
     const tsr_problem *problem;
     tsr_problem given; /* as the device sees it */
     tsr_target *target;
-    int can_pad; /* A and B could be copied to aligned rows */
+    long long alignment[4]; /* of its operands */
+    int can_pad;            /* A and B could be copied to aligned rows */
+    int is_copied;          /* 1: operands lie on a GPU's host */
 } question;
 
 /* Which operands must be copied to aligned rows first goes to *pads. */
@@ -55,7 +57,7 @@ static int alignment_fits(const question *q, const tsr_row *row, unsigned *pads,
     for (int i = 0; i < 4; i++) {
         const char which = "abcd"[i];
         const long long bytes = tsr_row_align_bytes(row, p, which);
-        if (tsr_operand_is_aligned(p, which, bytes))
+        if (q->alignment[i] >= bytes)
             continue;
         if (which > 'b' || row->kind != TSR_ROW_CUDA || !q->can_pad)
             return refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", which - 'a' + 'A', bytes);
@@ -228,7 +230,7 @@ static int judge_row(const question *q, const tsr_row *row, tsr_choice *choice, 
         add_cost(choice, &cost, 1);
         choice->cost.limiter = cost.limiter;
     }
-    choice->transfer_ns = tsr_transfer_ns(q->problem, device, choice->cost.ns);
+    choice->transfer_ns = q->is_copied ? tsr_transfer_ns(q->problem, device, choice->cost.ns) : 0;
     choice->applicable = 1;
     return 1;
 }
@@ -252,16 +254,24 @@ static int can_pad(const tsr_problem *p, const tsr_target *target)
            target->backend->has_code(pad, &target->device, NULL, 0);
 }
 
+static question question_of(const tsr_problem *problem, tsr_target *target)
+{
+    question q = {.problem = problem, .given = tsr_device_problem(problem, &target->device), .target = target};
+    q.can_pad = can_pad(problem, target);
+    for (int i = 0; i < 4; i++) {
+        q.alignment[i] = tsr_operand_alignment(&q.given, "abcd"[i]);
+        q.is_copied |= tsr_operand_staged(problem, &target->device, "abcd"[i]);
+    }
+    return q;
+}
+
 /* One for each target; how many there are. */
-static size_t ask(const tsr_problem *problem, tsr_target *targets, size_t target_count,
-                  question questions[TSR_MAX_TARGETS])
+static size_t questions_of(const tsr_problem *problem, tsr_target *targets, size_t target_count,
+                           question questions[TSR_MAX_TARGETS])
 {
     const size_t count = target_count < TSR_MAX_TARGETS ? target_count : TSR_MAX_TARGETS;
     for (size_t i = 0; i < count; i++)
-        questions[i] = (question){.problem = problem,
-                                  .given = tsr_device_problem(problem, &targets[i].device),
-                                  .target = &targets[i],
-                                  .can_pad = can_pad(problem, &targets[i])};
+        questions[i] = question_of(problem, &targets[i]);
     return count;
 }
 
@@ -274,7 +284,7 @@ static tsr_order order_for(const tsr_problem *problem, tsr_target *targets, size
     question questions[TSR_MAX_TARGETS];
     tsr_choice choice;
     one_row.m = 1;
-    const size_t asked = ask(&one_row, targets, target_count, questions);
+    const size_t asked = questions_of(&one_row, targets, target_count, questions);
     for (size_t i = 0; i < tsr_row_count(); i++) {
         const tsr_row *const row = tsr_row_at(i);
         for (size_t t = 0; t < asked; t++)
@@ -295,7 +305,7 @@ static void keep_to(tsr_order order, tsr_choice *choices, size_t count)
 size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out, size_t capacity)
 {
     question questions[TSR_MAX_TARGETS];
-    const size_t asked = ask(problem, targets, target_count, questions);
+    const size_t asked = questions_of(problem, targets, target_count, questions);
     size_t count = 0;
     for (size_t i = 0; i < tsr_row_count(); i++) {
         const tsr_row *row = tsr_row_at(i);
@@ -322,7 +332,7 @@ size_t tsr_judge_applicable(const tsr_problem *problem, tsr_target *targets, siz
     const int keeps_order = (problem->flags & TSR_BATCH_INVARIANT) != 0;
     const tsr_order order = keeps_order ? order_for(problem, targets, target_count) : TSR_ORDER_ANY;
     question questions[TSR_MAX_TARGETS];
-    const size_t asked = ask(problem, targets, target_count, questions);
+    const size_t asked = questions_of(problem, targets, target_count, questions);
     size_t count = 0;
     for (size_t i = 0; i < tsr_row_count(); i++) {
         const tsr_row *const row = tsr_row_at(i);
