@@ -189,14 +189,14 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
            sum_ns);
 }
 
-int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *works,
+int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *ways,
                           int count, tsr_cost *out)
 {
     const spread uncut = uncut_of(row, p, device);
     int best = 0;
     for (int i = 0; i < count; i++) {
         tsr_cost cost = {0};
-        cost_dealt(row, p, device, &uncut, &works[i], i > 0 ? out->ns : INFINITY, &cost);
+        cost_dealt(row, p, device, &uncut, &ways[i], i > 0 ? out->ns : INFINITY, &cost);
         if (i == 0 || cost.ns < out->ns) {
             best = i;
             *out = cost;

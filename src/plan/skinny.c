@@ -1,5 +1,6 @@
 /* How the memory-bound kernel deals out a problem: into how many parts K is cut, and how many of them form a cluster,
  * by the estimate that orders rows (hopper.c). */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -72,20 +73,35 @@ static tsr_work dealt(const tsr_row *row, const tsr_problem *p, deal d)
     return work;
 }
 
-/* All ways that are possible; K whole is always the first. */
-static int find_ways(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_work ways[MOST_WAYS])
+/* The ways to choose from. */
+typedef struct ways {
+    tsr_work all[MOST_WAYS];
+    int count;
+} ways;
+
+static void add_way(const tsr_row *row, const tsr_problem *p, deal d, ways *to)
 {
-    int count = 0;
-    ways[count++] = dealt(row, p, (deal){1, 1});
+    if (!is_possible(row, p, d))
+        return;
+    assert(to->count < MOST_WAYS);
+    to->all[to->count++] = dealt(row, p, d);
+}
+
+/* K whole is always the first. */
+static ways find_ways(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    ways found = {.all = {{.split = 1}}, .count = 1};
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return found;
+    found.all[0] = dealt(row, p, (deal){1, 1});
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
-        return count;
+        return found;
     for (int cluster = 2; cluster <= row->parts; cluster *= 2)
-        if (is_possible(row, p, (deal){cluster, 1}))
-            ways[count++] = dealt(row, p, (deal){cluster, 1});
+        add_way(row, p, (deal){cluster, 1}, &found);
     const int left = most_left(row, p, &device->cuda);
-    if (left > 1 && is_possible(row, p, (deal){1, left}))
-        ways[count++] = dealt(row, p, (deal){1, left});
-    return count;
+    if (left > 1)
+        add_way(row, p, (deal){1, left}, &found);
+    return found;
 }
 
 /* Stages of two slices of 64 along K come by one request, which knows no end of K within a slice. */
@@ -104,9 +120,7 @@ int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const 
 void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
                      tsr_cost *cost)
 {
-    tsr_work ways[MOST_WAYS] = {{.split = 1}};
-    const int is_empty = problem->m == 0 || problem->n == 0 || problem->batch == 0;
-    const int count = is_empty ? 1 : find_ways(row, problem, device, ways);
-    *out = ways[tsr_cost_skinny_dealt(row, problem, device, ways, count, cost)];
+    const ways found = find_ways(row, problem, device);
+    *out = found.all[tsr_cost_skinny_dealt(row, problem, device, found.all, found.count, cost)];
     cost->ns += slower_launch_ns(row, device);
 }
