@@ -15,20 +15,6 @@ void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, l
     *columns = transposed ? r : c;
 }
 
-const tsr_operand *tsr_problem_operand(const tsr_problem *problem, char which)
-{
-    switch (which) {
-    case 'a':
-        return &problem->a;
-    case 'b':
-        return &problem->b;
-    case 'c':
-        return &problem->c;
-    default:
-        return &problem->d;
-    }
-}
-
 long long tsr_operand_bytes(const tsr_problem *problem, char which)
 {
     long long rows, columns;

@@ -19,7 +19,10 @@ typedef struct tsr_problem {
 void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, long long *columns);
 
 /* The operand "abcd" of a problem. */
-const tsr_operand *tsr_problem_operand(const tsr_problem *problem, char which);
+static inline const tsr_operand *tsr_problem_operand(const tsr_problem *problem, char which)
+{
+    return which == 'a' ? &problem->a : which == 'b' ? &problem->b : which == 'c' ? &problem->c : &problem->d;
+}
 
 /* 1 if A, B, C or D lies in host memory. */
 int tsr_any_operand_on_host(const tsr_problem *problem);

@@ -51,10 +51,22 @@ tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_coun
     return (tsr_grid){tiles_m * tiles_n, 1, z};
 }
 
+void tsr_row_price(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *work,
+                   tsr_cost *cost)
+{
+    *work = (tsr_work){.split = 1};
+    *cost = (tsr_cost){0};
+    if (row->work)
+        row->work(row, problem, device, work, cost);
+    else
+        row->cost(row, problem, device, cost);
+}
+
 tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device)
 {
     tsr_work work = {.split = 1};
+    tsr_cost unused;
     if (row->work)
-        row->work(row, problem, device, &work);
+        row->work(row, problem, device, &work, &unused);
     return work;
 }

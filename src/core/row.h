@@ -111,8 +111,10 @@ struct tsr_row {
     void (*cost)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
     double efficiency; /* fraction of the compute peak that large problems reach; read by the cost functions */
 
-    /* CUDA: for kernels that cut K or keep partial sums. NULL: split 1, the grid of tsr_row_grid, no workspace. */
-    void (*work)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
+    /* CUDA: for kernels that cut K or keep partial sums. NULL: split 1, the grid of tsr_row_grid, no workspace. Which
+     * cut it is depends on what each takes, so that `cost` gets the same as from the hook of that name. */
+    void (*work)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                 tsr_cost *cost);
 
     tsr_cpu_run *run; /* CPU rows */
     tsr_cpu_at_once *at_once;
@@ -125,7 +127,12 @@ struct tsr_row {
  * `sm_count` SMs, all along x. */
 tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_count);
 
-/* The row's work hook, or what stands for it. */
+/* What a run takes and, from the same search, how it is dealt out: the row's work hook, or its cost hook and what
+ * stands for the other. */
+void tsr_row_price(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *work,
+                   tsr_cost *cost);
+
+/* How it is dealt out, alone. */
 tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
 
 /* The tile along M and N, which depends on D's shape where the row `turns`. */

@@ -31,10 +31,15 @@ static double least_bytes(const tsr_problem *p)
            (ab * ((double)p->m * (double)p->k + (double)p->k * (double)p->n) + cd * (double)p->m * (double)p->n);
 }
 
-double tsr_launch_ns(const tsr_row *row, const tsr_device *device)
+double tsr_launch_ns_of(const tsr_row *row, double launch_ns)
 {
     const double overlap_ns = 2500; /* measured: launches that follow each other in a stream */
-    return row->starts_early && device->launch_ns > overlap_ns ? device->launch_ns - overlap_ns : device->launch_ns;
+    return row->starts_early && launch_ns > overlap_ns ? launch_ns - overlap_ns : launch_ns;
+}
+
+double tsr_launch_ns(const tsr_row *row, const tsr_device *device)
+{
+    return tsr_launch_ns_of(row, device->launch_ns);
 }
 
 static void settle(tsr_cost *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
@@ -189,9 +194,8 @@ double tsr_lines_touched(const tsr_problem *p, char which)
 {
     enum { LINE_BYTES = 128 };
     const tsr_operand *operand = tsr_problem_operand(p, which);
-    long long ld_bytes = operand->ld * (long long)tsr_dtype_bytes(operand->dtype), step = LINE_BYTES;
-    while (ld_bytes % step != 0) /* the greatest power of two that divides both */
-        step /= 2;
+    const long long ld_bytes = operand->ld * (long long)tsr_dtype_bytes(operand->dtype), both = ld_bytes | LINE_BYTES;
+    const long long step = both & -both; /* the greatest power of two that divides both */
     return 2 - (double)step / LINE_BYTES;
 }
 

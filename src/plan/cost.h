@@ -21,18 +21,13 @@ void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_d
 double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
                          double steps);
 
+/* The fixed cost of a launch of the row, less what overlaps with the launch before, where the device's is launch_ns. */
+double tsr_launch_ns_of(const tsr_row *row, double launch_ns);
+
 /* CTAs of the row that an SM holds at once. */
 double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);
 
 /* Clusters' tiles of D, of all problems of a batch. */
 double tsr_cluster_tiles(const tsr_row *row, const tsr_problem *problem);
-
-/* What a product takes with a row of `wgmma` that is dealt out so, launched by an H200's host. See hopper.c. */
-void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                          const tsr_work *work, tsr_cost *out);
-
-/* The same with a row of `wgmma_skinny`. */
-void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                           const tsr_work *work, tsr_cost *out);
 
 #endif

@@ -95,8 +95,10 @@ static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device
     return best;
 }
 
-void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                       tsr_cost *cost)
 {
+    const double fill_ns = 1000;
     const long long tiles = count_tiles(row, problem);
     const deal d = best_deal(row, problem, device);
     /* Without a deal: one unit, whose share is one whole tile. */
@@ -105,13 +107,14 @@ void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr
     out->workspace_bytes = d.units == 0 ? 0
                                         : TSR_WORKSPACE_COUNTER_BYTES + (size_t)(d.units + d.dealt) * (size_t)row->bm *
                                                                             (size_t)row->bn * sizeof(float);
+    tsr_cost_settle(row, problem, device, d.ns + fill_ns, cost);
+    cost->ns += tsr_cost_uncovered_ns(problem, device, 1);
 }
 
 void tsr_cost_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double fill_ns = 1000;
-    tsr_cost_settle(row, problem, device, best_deal(row, problem, device).ns + fill_ns, out);
-    out->ns += tsr_cost_uncovered_ns(problem, device, 1);
+    tsr_work work;
+    tsr_work_stream_k(row, problem, device, &work, out);
 }
 
 int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
@@ -154,23 +157,24 @@ static int best_parts(const tsr_row *row, const tsr_problem *p, const tsr_device
     return best;
 }
 
-void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
-{
-    double ns;
-    out->split = best_parts(row, problem, device, &ns);
-    out->cluster = out->split;
-    out->grid = (tsr_grid){count_tiles(row, problem) * out->split, 1, 1};
-}
-
-void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                        tsr_cost *cost)
 {
     const double fill_ns = 1500, alone_ns = 2000; /* the latter where the next grid does not begin early */
     const long long short_steps = 16;
     double ns;
     const int parts = best_parts(row, problem, device, &ns);
     const int is_alone = divide_up(problem->k, row->bk) > short_steps * parts;
-    tsr_cost_settle(row, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
-    out->ns += tsr_cost_uncovered_ns(problem, device, 1);
+    out->split = out->cluster = parts;
+    out->grid = (tsr_grid){count_tiles(row, problem) * parts, 1, 1};
+    tsr_cost_settle(row, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), cost);
+    cost->ns += tsr_cost_uncovered_ns(problem, device, 1);
+}
+
+void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+{
+    tsr_work work;
+    tsr_work_cluster_k(row, problem, device, &work, out);
 }
 
 /* ---- thin ---- */
@@ -187,7 +191,8 @@ static long long thin_parts(const tsr_row *row, const tsr_problem *p, const tsr_
     return parts < 1 ? 1 : parts < MAX_PARTS ? parts : MAX_PARTS;
 }
 
-void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                   tsr_cost *cost)
 {
     const long long tiles = count_tiles(row, problem), parts = thin_parts(row, problem, device);
     out->split = (int)parts;
@@ -195,6 +200,7 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     out->workspace_bytes = parts == 1 ? 0
                                       : TSR_WORKSPACE_COUNTER_BYTES +
                                             (size_t)(tiles * parts) * (size_t)row->bm * (size_t)row->bn * sizeof(float);
+    tsr_cost_thin(row, problem, device, cost);
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to

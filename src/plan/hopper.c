@@ -46,25 +46,21 @@ static double output_ns(const tsr_problem *p, const tsr_device *device, int besi
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
 #define ENGINE_BYTES_PER_CLOCK 93.
 #define L2_BYTES_PER_CLOCK     43.
-#define IDLE_ROW_CLOCKS        4. /* of the copy engine, for each row of a box that the matrix does not have */
 
-/* Clusters of a `wgmma` row over the device: each walks `waves` tiles of `steps` along K, after `dealt` steps of parts
- * of other tiles, of which each has up to `parts`. */
+/* Clusters of a `wgmma` row over the device: each walks `waves` tiles, after `dealt` steps of parts of other tiles, of
+ * which each has up to `parts`. */
 typedef struct walk {
-    double steps, waves, ctas, dealt, parts;
+    double waves, ctas, dealt, parts;
 } walk;
 
-static walk walk_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
+static walk walk_of(const tsr_wgmma *t, const tsr_work *work)
 {
-    const double cluster = tsr_row_cluster(row), fit = fmax(1, floor(device->cuda.sm_count / cluster));
-    const double dealt = work->split - 1, clusters = dealt > 0 ? (double)work->grid.x / cluster : fit;
-    const double tiles = tsr_cluster_tiles(row, p);
-    walk w = {.steps = ceil((double)p->k / row->bk), .parts = 1};
-    w.waves = ceil((tiles - dealt) / clusters);
-    w.ctas = (dealt > 0 ? clusters : fmin(tiles, clusters)) * cluster;
+    const double dealt = work->split - 1, clusters = dealt > 0 ? (double)work->grid.x / t->cluster : t->fit;
+    walk w = {.waves = ceil((t->tiles - dealt) / clusters), .parts = 1};
+    w.ctas = (dealt > 0 ? clusters : fmin(t->tiles, clusters)) * t->cluster;
     if (dealt > 0) {
-        w.dealt = dealt * w.steps / clusters;
-        w.parts = ceil(w.steps / w.dealt) + (fmod(clusters, dealt) == 0 ? 0 : 1);
+        w.dealt = dealt * t->steps / clusters;
+        w.parts = ceil(t->steps / w.dealt) + (fmod(clusters, dealt) == 0 ? 0 : 1);
     }
     return w;
 }
@@ -90,24 +86,30 @@ static double idle_rows(const tsr_row *row, const tsr_problem *p, char which)
     return lies_along_k(p, which) ? (ceil(rows / tile) * tile - rows) / share : 0;
 }
 
-/* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
-static double wgmma_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double stage_ns,
-                            double idle)
+/* The limits of a step along K of a CTA, but for those that depend on how many others there are. */
+static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    const double group_ns = 170, line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
+    const double line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
     const double narrow_share = 1.3, wide_share = 1.2;
     const double rate_share = row->bm > 64 ? wide_share : narrow_share;
-    const double stage_bytes = stage_bytes_of(row);
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
-    const double rows = fmin(row->bm, (double)p->m), columns = fmin(row->bn, (double)p->n);
-    const double lines = step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, 1) / LINE_BYTES;
-    const double step[4] = {group_ns, (stage_ns + line_ns * lines) / floor(ring_bytes / stage_bytes),
-                            2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share),
-                            step_bytes(p, rows / row->cluster_n, columns / row->cluster_m, engine_share) /
-                                    (ENGINE_BYTES_PER_CLOCK * ghz) +
-                                IDLE_ROW_CLOCKS * idle / ghz};
-    const double skew = row->cluster_m > 1 ? 1.05 : 1; /* CTAs along M wait for each other's stages */
+    const double rows = fmin(row->bm, (double)p->m) / row->cluster_n;
+    const double columns = fmin(row->bn, (double)p->n) / row->cluster_m;
+    t->step_bytes = step_bytes(p, rows, columns, 1);
+    t->lines_ns = line_ns * (t->step_bytes / LINE_BYTES);
+    t->stages = floor(ring_bytes / stage_bytes_of(row));
+    t->multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share);
+    t->engine_ns = step_bytes(p, rows, columns, engine_share) / (ENGINE_BYTES_PER_CLOCK * ghz);
+}
+
+/* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
+static double wgmma_step_ns(const tsr_wgmma *t, double stage_ns, double idle)
+{
+    const double group_ns = 170;
+    const double step[4] = {group_ns, (stage_ns + t->lines_ns) / t->stages, t->multiply_ns,
+                            t->engine_ns + IDLE_ROW_CLOCKS * idle / t->ghz};
+    const double skew = t->row->cluster_m > 1 ? 1.05 : 1; /* CTAs along M wait for each other's stages */
     return skew * longest_of(step);
 }
 
@@ -121,82 +123,99 @@ static int stays_in_l2(const tsr_problem *p)
 /* What the groups of a CTA take for a part of K of a tile, one after the other. They take turns: one stores what the
  * other multiplies after, so that it takes its products' time, or half of its life; or, where threads store D, what the
  * SM's way to L2 takes, for each row of a tile ends within lines twice. CTAs of a cluster meet for each tile. */
-static double unit_ns(const tsr_row *row, const tsr_problem *p, double products_ns, double stored_ns)
+static double unit_ns(const tsr_wgmma *t, double products_ns)
 {
-    const double tile_ns = 700 + 0.05 * row->bm * row->bn, meet_m_ns = 910, meet_n_ns = 340, path_value_ns = 0.092;
+    const tsr_row *const row = t->row;
+    const double tile_ns = 700 + 0.05 * row->bm * row->bn, meet_m_ns = 910, meet_n_ns = 340;
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
-    const double path_ns =
-        output_is_whole(p) ? 0
-                           : path_value_ns * fmin(row->bm, (double)p->m) * (fmin(row->bn, (double)p->n) + LINE_ELEMS);
-    const double life_ns = products_ns + stored_ns + tile_ns + meet_ns;
-    return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, path_ns));
+    const double life_ns = products_ns + t->stored_ns + tile_ns + meet_ns;
+    return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, t->path_ns));
 }
 
 /* A step along K of dealt tiles. CTAs that walk whole tiles ask for the same lines at the same time, and L2 answers
  * many at once; those that begin anywhere along K do not. */
-static double dealt_step_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double step_ns)
+static double dealt_step_ns(const tsr_wgmma *t, double step_ns)
 {
     const double alone_bytes_per_clock = 31;
-    const double bytes =
-        step_bytes(p, fmin(row->bm, (double)p->m) / row->cluster_n, fmin(row->bn, (double)p->n) / row->cluster_m, 1);
-    return overlapped(STEP_SHARPNESS, step_ns, bytes / (alone_bytes_per_clock * clock_ghz(device)));
+    return overlapped(STEP_SHARPNESS, step_ns, t->step_bytes / (alone_bytes_per_clock * t->ghz));
 }
 
 /* Parts of a tile meet: somebody leaves sums, is told of, and is read, as many loads at a time as there are registers
  * left beside a thread's own sums. Whole tiles that follow hide none of it, as measured. */
-static double parts_ns(const tsr_row *row, const tsr_device *device, const walk *w)
+static double parts_ns(const tsr_wgmma *t, const walk *w)
 {
     const double join_ns = 3000, latency_ns = 410, registers = 240 - 20, threads = 128;
+    const tsr_row *const row = t->row;
     const double values = (double)row->bm * row->bn / threads, batches = values / (registers - values);
-    const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * clock_ghz(device)) + latency_ns * batches;
-    return w->dealt > 0 ? join_ns + (w->parts - 1) * sums_ns : 0;
+    const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * t->ghz) + latency_ns * batches;
+    return join_ns + (w->parts - 1) * sums_ns;
 }
 
-void tsr_cost_wgmma_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
-                          tsr_cost *out)
+/* What each step along K takes as long as so many CTAs ask for the same lines; of the last tile, as long more. */
+static void find_steps_ns(tsr_wgmma *t, double asking)
 {
-    const double latency_ns = 730, along_n_ns = 530; /* clusters along N start later */
-    const double memory_sharpness = 2;
+    const double latency_ns = 730, stage_ns = with_asking(latency_ns, asking);
+    t->asking = asking;
+    t->step_ns = wgmma_step_ns(t, stage_ns, t->idle);
+    t->edge_ns = t->edge_idle > t->idle ? wgmma_step_ns(t, stage_ns, t->edge_idle) - t->step_ns : 0;
+}
+
+void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
     /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
     const double asked_step_ns = 150, most_asked_ns = 600;
-    const double early_ns =
-        row->bm * row->bn <= 64 * 64 ? fmin(most_asked_ns, asked_step_ns * ceil((double)p->k / row->bk)) : 0;
-    const double floor_ns = 1530 - 0.7 * early_ns, fill_ns = 1200 - early_ns;
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
     const double kept_share = 0.5, other_share = 0.75;
     const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
-    /* Of a tile's values: leaving it by boxes; with one buffer for those; by threads, as far as D reaches. */
-    const double value_ns = 0.11, lone_ns = 0.025, thread_ns = 0.15;
-    const walk w = walk_of(row, p, device, work);
+    /* Of a tile's values: leaving it with one buffer for boxes; by threads, as far as D reaches. */
+    const double lone_ns = 0.025, thread_ns = 0.15, path_value_ns = 0.092;
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
-    const double asking =
-        askers(p, 'a', w.ctas / w.parts, row->cluster_n) + askers(p, 'b', w.ctas / w.parts, row->cluster_m);
-    const double all_bytes = (double)p->batch * ceil((double)p->k / row->bk) *
-                             step_bytes(p, m * ceil(n / row->bn) / row->cluster_n,
-                                        n * ceil(m / row->bm) / row->cluster_m, shared_lines_share);
-    const double l2_ns = all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * clock_ghz(device));
-    const double stored_ns = (output_is_whole(p) ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) +
-                             (boxes_of(row) > 1 ? 0 : lone_ns * values);
-    const double stage_ns = with_asking(latency_ns, asking);
+    const int is_whole = output_is_whole(p);
+    t->row = row;
+    t->ghz = clock_ghz(device);
+    t->cluster = tsr_row_cluster(row);
+    t->fit = fmax(1, floor(device->cuda.sm_count / t->cluster));
+    t->tiles = tsr_cluster_tiles(row, p);
+    t->steps = ceil((double)p->k / row->bk);
+    t->asks_a = asks_of(p, 'a', row->cluster_n);
+    t->asks_b = asks_of(p, 'b', row->cluster_m);
+    find_step(t, row, p, device);
+    t->all_bytes = (double)p->batch * t->steps *
+                   step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m,
+                              shared_lines_share);
+    t->l2_ns = t->all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * t->ghz);
+    t->stored_ns =
+        (is_whole ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) + (boxes_of(row) > 1 ? 0 : lone_ns * values);
+    t->path_ns = is_whole ? 0 : path_value_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
+    t->memory_ns = input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
     const double idle_a = idle_rows(row, p, 'a'), idle_b = idle_rows(row, p, 'b'); /* of the last tile, */
-    const double idle = (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0); /* and of all */
-    const double step_ns = wgmma_step_ns(row, p, device, stage_ns, idle);
-    const double edge_ns =
-        idle_a + idle_b > idle ? wgmma_step_ns(row, p, device, stage_ns, idle_a + idle_b) - step_ns : 0;
-    const double waves_ns = w.waves * unit_ns(row, p, w.steps * step_ns, stored_ns) + w.steps * edge_ns +
-                            w.dealt * dealt_step_ns(row, p, device, step_ns);
-    const double memory_ns =
-        input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
-    settle(out, row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(row) + floor_ns,
-           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, l2_ns), memory_ns,
-           memory_sharpness, stored_ns + value_ns * values + parts_ns(row, device, &w));
-    out->bytes = all_bytes;
-    out->early_ns = early_ns;
+    t->edge_idle = idle_a + idle_b;
+    t->idle = (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0); /* and of all */
+    t->early_ns = row->bm * row->bn <= 64 * 64 ? fmin(most_asked_ns, asked_step_ns * t->steps) : 0;
+    find_steps_ns(t, 0);
+}
+
+void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out)
+{
+    const double along_n_ns = 530; /* clusters along N start later */
+    const double memory_sharpness = 2, value_ns = 0.11;
+    const double floor_ns = 1530 - 0.7 * t->early_ns, fill_ns = 1200 - t->early_ns;
+    const walk w = walk_of(t, work);
+    const double values = (double)t->row->bm * t->row->bn;
+    const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);
+    if (asking != t->asking)
+        find_steps_ns(t, asking);
+    const double waves_ns = w.waves * unit_ns(t, t->steps * t->step_ns) + t->steps * t->edge_ns +
+                            (w.dealt > 0 ? w.dealt * dealt_step_ns(t, t->step_ns) : 0);
+    settle(out, best_ns, t->row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(t->row) + floor_ns,
+           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, t->l2_ns), t->memory_ns,
+           memory_sharpness, t->stored_ns + value_ns * values + (w.dealt > 0 ? parts_ns(t, &w) : 0));
+    out->bytes = t->all_bytes;
+    out->early_ns = t->early_ns;
 }
 
 void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const tsr_work work = tsr_row_work(row, p, device);
-    tsr_cost_wgmma_dealt(row, p, device, &work, out);
-    out->ns += slower_launch_ns(row, device);
+    tsr_work work;
+    tsr_work_wgmma(row, p, device, &work, out);
 }

@@ -17,15 +17,18 @@
 typedef struct spread {
     char shorter, longer;     /* operands: of a tile's columns, and of its rows */
     int rows;                 /* of a tile along the shorter side */
-    int turned;               /* columns lie along M */
+    int turned, across;       /* columns lie along M; along the longer side of D */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
     double resident, waves;   /* CTAs on the device at once */
     double together;          /* CTAs of an SM at once */
     double steps, stages;     /* along K of a CTA; of the ring */
     double step_bytes;        /* of L2's lines in a step */
     double shared_bytes;      /* that go in and out of shared memory in a step */
+    double idle_rows;         /* of the boxes of a tile's rows */
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
+    double per_sm, operands_ns; /* CTAs for which an SM has room; A, B and D from and to memory */
+    tsr_asks asks_shorter, asks_longer;
 } spread;
 
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
@@ -39,24 +42,24 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
     s->step_bytes =
         slices * (s->turned ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
+    s->idle_rows = lies_along_k(p, s->longer) ? row->bn - long_rows : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
 
-static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work)
+/* `uncut`: what does not depend on how K is cut. */
+static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
+                        const tsr_work *work)
 {
-    const double sms = device->cuda.sm_count, per_sm = tsr_ctas_per_sm(row, &device->cuda);
-    /* Clusters of 4 and more find no place on some SMs, and lie close together where two CTAs fit on one: seen from 60
-     * CTAs on. */
-    const int is_large = work->cluster >= 4;
-    const double usable = is_large ? 120. / 132 : 1, spread_over = is_large ? 60. / 132 : 1;
-    const tsr_gemm_args args = {
-        .m = p->m, .n = p->n, .trans_a = p->a.trans == TSR_T, .trans_b = p->b.trans == TSR_T, .split = work->split};
-    const int turned = tsr_row_is_turned(p->m, p->n, work->split), split = abs(work->split);
-    spread s = {
-        .shorter = turned ? 'a' : 'b', .longer = turned ? 'b' : 'a', .turned = turned, .ctas = (double)work->grid.x};
-    const int parts = work->cluster / row->cluster_n;
-    const double shorter = (double)(turned ? p->m : p->n), longer = (double)(turned ? p->n : p->m);
-    s.rows = tsr_row_short_tile(row, &args);
+    /* Clusters of one CTA an SM that an H200 holds, as its driver tells. */
+    enum { SMS = 132, MOST_CLUSTER = 8 };
+    static const double clusters[MOST_CLUSTER + 1] = {0, SMS, 66, 39, 30, 22, 17, 15, 15};
+    const double sms = device->cuda.sm_count, per_sm = uncut->per_sm;
+    /* Those of 4 and more lie close together where two CTAs fit on an SM: seen from 60 CTAs on. */
+    const int size = work->cluster;
+    const double usable = clusters[size] * size / SMS, spread_over = size >= 4 ? 60. / SMS : 1;
+    spread s = *uncut;
+    const int parts = work->cluster / row->cluster_n, split = abs(work->split);
+    s.ctas = (double)work->grid.x;
     s.parts = parts;
     s.left = work->leaves_sums ? split : 1;
     s.resident = floor(sms * per_sm * usable);
@@ -64,35 +67,36 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
     s.steps = ceil(ceil((double)p->k / row->bk) / split);
     const double asking = fmin(s.ctas, s.resident) / split;
-    s.asking = askers(p, s.shorter, asking, row->cluster_n) + askers(p, s.longer, asking, 1);
-    s.short_tiles = ceil(shorter / row->bm);
-    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
-    find_step(row, p, &s);
+    s.asking = asking_of(&s.asks_shorter, asking) + asking_of(&s.asks_longer, asking);
     return s;
 }
 
 /* A stage's way from memory while all SMs read. */
 static double skinny_latency_ns(const spread *s)
 {
-    const double latency_ns = 1280;
+    const double latency_ns = 1025;
     return with_asking(latency_ns, s->asking);
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 20, engine_bytes = 95, shared_bytes = 160, ghz = clock_ghz(device);
-    /* Large products wait for power. */
-    const double many_steps = 1000, multiply_share = s->waves * s->steps < many_steps ? 0.95 : 0.8;
+    const double group_ns = 20, engine_bytes = 85, shared_bytes = 200, ghz = clock_ghz(device);
+    /* Two groups wait for the same stages. Large products wait for power. */
+    const double many_steps = 1000, alone_share = 1, two_share = 0.84, long_share = 0.8;
+    const double multiply_share = row->bn <= LINE_ELEMS              ? alone_share
+                                  : s->waves * s->steps < many_steps ? two_share
+                                                                     : long_share;
     const double multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share);
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
-                            s->together * s->step_bytes / (engine_bytes * ghz)};
+                            s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves. */
-    const double long_skew = 1.3, part_skew = 1.1, narrow_share = 0.75, wide_share = 0.7;
+    const double long_skew = 1.22, part_skew = 1.1, narrow_share = 0.75, wide_share = 0.78;
+    const double across_skew = 1.03; /* many tiles side by side ask for the same rows */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
-    return skew * apart * longest_of(step);
+    return skew * (s->across ? across_skew : 1) * apart * longest_of(step);
 }
 
 /* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory,
@@ -101,44 +105,47 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 9.5, quad_ns = 48, value_ns = 0.021, meet_ns = 1190, rank_ns = 25;
-    const double leave_bytes_per_ns = 126, values = (double)row->bm * row->bn;
+    const double column_ns = 10, quad_ns = 49, value_ns = 0.021, meet_ns = 1300, rank_ns = 80;
+    const double leave_bytes_per_ns = 126, sent_byte_ns = 0.01, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
     const double lines = s->turned ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
-           (s->parts > 1 ? meet_ns + rank_ns * (s->parts - 2) : 0);
+           (s->parts > 1 ? meet_ns + rank_ns * (s->parts - 2) + sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
+                         : 0);
 }
 
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2600, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 2100, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
 static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
 {
-    const double share = 0.95, parts_of_lines = 0.34;
+    const double share = 0.885, parts_of_lines = 0.36;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
            (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
 }
 
-static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
+static double operands_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
 {
     /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
-    const double again = 0.08, d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const double again = 0.058, d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    return skinny_input_ns(p, device, s, s->longer) * (1 + again * (s->short_tiles - 1)) +
+           skinny_input_ns(p, device, s, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
+           d_bytes * (double)p->batch / memory_rate(device);
+}
+
+static double skinny_memory_ns(const tsr_device *device, const spread *s)
+{
     const double sms = device->cuda.sm_count;
-    /* Few clusters that cut K come to lie in some of the GPCs, and share what these get; few CTAs ask for less. */
-    const double few_share = 0.85, reach = s->parts >= 4 && s->ctas < 0.76 * sms ? few_share : 1;
-    const double idle = 0.15 * (1 - fmin(s->ctas, sms) / sms);
-    return (1 + idle) / reach *
-           (skinny_input_ns(p, device, s, s->longer) * (1 + again * (s->short_tiles - 1)) +
-            skinny_input_ns(p, device, s, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
-            d_bytes * (double)p->batch / memory_rate(device));
+    const double idle = 0.14 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    return (1 + idle) * s->operands_ns;
 }
 
 /* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
@@ -146,38 +153,73 @@ static double skinny_memory_ns(const tsr_problem *p, const tsr_device *device, c
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 500, memory_share = 0.28, shared = 0.4; /* where tiles read the same operand */
+    const double once_ns = 500, memory_share = 0.25, shared = 0.37; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
 
-/* CTAs of a later wave begin when others have ended. */
-void tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *work,
-                           tsr_cost *out)
+static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, int split)
 {
-    const double floor_ns = 1180, start_ns = 310, begin_ns = 2600, l2_bytes = 60;
+    const int turned = tsr_row_is_turned(p->m, p->n, split);
+    const tsr_gemm_args args = {
+        .m = p->m, .n = p->n, .trans_a = p->a.trans == TSR_T, .trans_b = p->b.trans == TSR_T, .split = split};
+    const double shorter = (double)(turned ? p->m : p->n), longer = (double)(turned ? p->n : p->m);
+    spread s = {.shorter = turned ? 'a' : 'b', .longer = turned ? 'b' : 'a', .turned = turned, .across = split < 0};
+    s.rows = tsr_row_short_tile(row, &args);
+    s.per_sm = tsr_ctas_per_sm(row, &device->cuda);
+    s.short_tiles = ceil(shorter / row->bm);
+    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
+    s.asks_shorter = asks_of(p, s.shorter, row->cluster_n);
+    s.asks_longer = asks_of(p, s.longer, 1);
+    s.operands_ns = operands_ns(p, device, &s);
+    find_step(row, p, &s);
+    return s;
+}
+
+/* CTAs of a later wave begin when others have ended. */
+static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
+                       const tsr_work *work, double best_ns, tsr_cost *out)
+{
+    const double floor_ns = 1160, start_ns = 640, begin_ns = 2800, l2_bytes = 72;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
     out->limiter = "launch";
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return;
-    const spread s = spread_of(row, p, device, work);
+    const spread s = spread_of(row, p, device, uncut, work);
     const double end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns = s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
-    const double memory_ns = skinny_memory_ns(p, device, &s);
-    const double sharpness = lies_along_k(p, s.longer) ? 2.56 : 2.9;
+    const double memory_ns = skinny_memory_ns(device, &s);
+    const double sharpness = lies_along_k(p, s.longer) ? 2.9 : 3.25;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double second_ns = 1300; /* a launch that finds its operands just written */
-    settle(out, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
+    settle(out, best_ns, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
            start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
            sum_ns);
 }
 
+int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *ways,
+                          int count, tsr_cost *out)
+{
+    spread uncut = uncut_of(row, p, device, ways[0].split);
+    int best = 0;
+    for (int i = 0; i < count; i++) {
+        tsr_cost cost = {0};
+        if (i > 0 && (ways[i].split < 0) != (ways[i - 1].split < 0))
+            uncut = uncut_of(row, p, device, ways[i].split);
+        cost_dealt(row, p, device, &uncut, &ways[i], i > 0 ? out->ns : INFINITY, &cost);
+        if (i == 0 || cost.ns < out->ns) {
+            best = i;
+            *out = cost;
+        }
+    }
+    return best;
+}
+
 void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
 {
-    const tsr_work work = tsr_row_work(row, p, device);
-    tsr_cost_skinny_dealt(row, p, device, &work, out);
-    out->ns += slower_launch_ns(row, device);
+    tsr_work work;
+    tsr_work_skinny(row, p, device, &work, out);
 }

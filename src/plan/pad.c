@@ -20,12 +20,17 @@ long long tsr_row_align_bytes(const tsr_row *row, const tsr_problem *problem, ch
     return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;
 }
 
-int tsr_operand_is_aligned(const tsr_problem *problem, char which, long long align_bytes)
+long long tsr_operand_alignment(const tsr_problem *problem, char which)
 {
     const tsr_operand *operand = tsr_problem_operand(problem, which);
     const long long element = (long long)tsr_dtype_bytes(operand->dtype);
-    return operand->align_bytes % align_bytes == 0 && operand->ld * element % align_bytes == 0 &&
-           operand->batch_stride * element % align_bytes == 0;
+    const long long all = operand->align_bytes | operand->ld * element | operand->batch_stride * element;
+    return all & -all;
+}
+
+int tsr_operand_is_aligned(const tsr_problem *problem, char which, long long align_bytes)
+{
+    return tsr_operand_alignment(problem, which) >= align_bytes;
 }
 
 tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads)

@@ -10,9 +10,12 @@ enum { TSR_PAD_A = 1, TSR_PAD_B = 2 };
 /* The row that pads operands of so many bytes an element, NULL if there is none. */
 const tsr_row *tsr_pad_row(size_t element_bytes);
 
-/* What a row demands of the base, leading dimension and batch stride of an operand ("abcd"), in bytes. */
+/* What a row demands of the base, leading dimension and batch stride of an operand ("abcd"), in bytes: a power of two.
+ */
 long long tsr_row_align_bytes(const tsr_row *row, const tsr_problem *problem, char which);
-/* 1 if the operand keeps it. */
+/* The power of two that an operand keeps there. */
+long long tsr_operand_alignment(const tsr_problem *problem, char which);
+/* 1 if it keeps that much. */
 int tsr_operand_is_aligned(const tsr_problem *problem, char which, long long align_bytes);
 
 /* The problem with the operands of `pads` replaced by their copies: new leading dimensions, batch strides, alignment.

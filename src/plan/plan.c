@@ -59,9 +59,9 @@ static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *
                     nearest->row->instance, nearest->reason);
 }
 
-tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, unsigned pads, const tsr_device *device)
+tsr_workspace tsr_work_workspace(const tsr_work *work, const tsr_problem *padded, unsigned pads)
 {
-    tsr_workspace workspace = {.main_bytes = tsr_row_work(row, padded, device).workspace_bytes};
+    tsr_workspace workspace = {.main_bytes = work->workspace_bytes};
     /* Counters come first even if only another plan that shares the workspace needs them. */
     size_t at = workspace.main_bytes;
     if (pads && at < TSR_WORKSPACE_COUNTER_BYTES)
@@ -93,7 +93,7 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
                              size_t limit_bytes)
 {
     const tsr_problem whole = tsr_padded_problem(given, pads);
-    if (!pads || given->batch != 1 || tsr_row_workspace(row, &whole, pads, device).total_bytes <= limit_bytes)
+    if (!pads || given->batch != 1)
         return (tsr_slices){0};
     /* The larger copy is cut: B by columns of D, A by rows. */
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
@@ -103,9 +103,10 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
     for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
         slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
         const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
-        if (tsr_row_work(row, &padded, device).workspace_bytes > 0)
+        const tsr_work work = tsr_row_work(row, &padded, device);
+        if (work.workspace_bytes > 0)
             break; /* it would need some beside the copies */
-        if (tsr_row_workspace(row, &padded, pads, device).total_bytes <= limit_bytes)
+        if (tsr_work_workspace(&work, &padded, pads).total_bytes <= limit_bytes)
             return slices;
     }
     return (tsr_slices){0};
@@ -134,6 +135,12 @@ static long long last_slice_at(const tsr_planned *plan)
     return width > 0 ? (extent - 1) / width * width : 0;
 }
 
+static tsr_problem padded_slice_at(const tsr_planned *plan, long long at)
+{
+    const tsr_problem slice = tsr_slice_of(&plan->device_problem, plan->slices, at);
+    return tsr_padded_problem(&slice, plan->pads);
+}
+
 static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
 {
     const tsr_device *device = &choice->target->device;
@@ -147,22 +154,35 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     out->device_problem = tsr_device_problem(&out->problem, device);
     out->slices = choice->slices;
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
-    const tsr_problem slice = tsr_slice_of(&out->device_problem, out->slices, 0);
-    const tsr_problem padded_slice = tsr_padded_problem(&slice, out->pads);
-    out->workspace = tsr_row_workspace(choice->row, &padded_slice, out->pads, device);
+    tsr_problem padded_slice = out->padded_problem;
+    tsr_work work = choice->work;
+    out->last_work = work;
+    if (out->slices.width > 0) {
+        padded_slice = padded_slice_at(out, 0);
+        work = tsr_row_work(choice->row, &padded_slice, device);
+        const tsr_problem padded_last = padded_slice_at(out, last_slice_at(out));
+        out->last_work = tsr_row_work(choice->row, &padded_last, device);
+    }
+    out->workspace = tsr_work_workspace(&work, &padded_slice, out->pads);
     out->workspace_bytes = out->workspace.total_bytes;
     if (out->pads) {
         const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype));
         status = add_step(out, TSR_STEP_PAD, pad, (tsr_work){.split = 1});
     }
     if (status == TSR_OK)
-        status = add_step(out, TSR_STEP_MAIN, choice->row, tsr_row_work(choice->row, &padded_slice, device));
+        status = add_step(out, TSR_STEP_MAIN, choice->row, work);
     if (status == TSR_OK && tsr_plan_main(out)->work.leaves_sums)
         status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), (tsr_work){.split = 1});
-    const tsr_problem last = tsr_slice_of(&out->device_problem, out->slices, last_slice_at(out));
-    const tsr_problem padded_last = tsr_padded_problem(&last, out->pads);
-    out->last_work = tsr_row_work(choice->row, &padded_last, device);
     return status;
+}
+
+static tsr_choice *best_of(tsr_choice *choices, size_t count)
+{
+    tsr_choice *best = choices;
+    for (size_t i = 1; i < count; i++)
+        if (tsr_comes_before(&choices[i], best))
+            best = &choices[i];
+    return best;
 }
 
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out)
@@ -171,12 +191,18 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     tsr_choice *choices = malloc(capacity * sizeof *choices);
     if (!choices)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose among %zu kernels", capacity);
-    const size_t count = tsr_judge(problem, targets, target_count, choices, capacity);
-    tsr_status status = count == 0 || !choices[0].applicable ? nothing_applies(problem, choices, count) : TSR_INTERNAL;
+    size_t left = tsr_judge_applicable(problem, targets, target_count, choices, capacity);
+    tsr_status status = TSR_INTERNAL;
+    if (left == 0)
+        status = nothing_applies(problem, choices, tsr_judge(problem, targets, target_count, choices, capacity));
     /* Where code cannot be loaded (a GPU out of memory, or dead), the next best kernel takes its place, unless one was
      * asked for by name. */
-    for (size_t i = 0; i < count && choices[i].applicable && status != TSR_OK && (i == 0 || !problem->kernel); i++)
-        status = build_with(&choices[i], problem, out);
+    while (left > 0 && status != TSR_OK) {
+        tsr_choice *const best = best_of(choices, left);
+        status = build_with(best, problem, out);
+        *best = choices[--left];
+        left = problem->kernel ? 0 : left;
+    }
     free(choices);
     return status;
 }

@@ -24,11 +24,6 @@ int tsr_row_exists(const char *kernel);
 
 /* ---- who applies, at what cost ---- */
 
-/* The checks that all rows share, then the row's own. 0 with the reason if it cannot run the problem there. *pads gets
- * the operands that must be copied to aligned rows first (plan/pad.h). */
-int tsr_row_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_target *target, unsigned *pads,
-                       char *reason, size_t reason_bytes);
-
 /* For rows' `applicable`: neither A nor B is transposed. */
 int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                      size_t reason_bytes);
@@ -53,17 +48,22 @@ void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const ts
 void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 
-/* Hooks that deal out work; see cost.c and skinny.c. */
-void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
-void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
+/* Hooks that deal out work; see wgmma.c and skinny.c. */
+void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                    tsr_cost *cost);
+void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                     tsr_cost *cost);
 /* For rows' `work`, and what that costs: see deal.c. */
-void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
+void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                       tsr_cost *cost);
 void tsr_cost_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
+void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                        tsr_cost *cost);
 void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                             size_t reason_bytes);
-void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out);
+void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                   tsr_cost *cost);
 void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
 int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
                           size_t reason_bytes);
@@ -88,13 +88,19 @@ typedef struct tsr_choice {
     char reason[120];
     tsr_cost cost;      /* if applicable; copies included */
     double transfer_ns; /* copying host operands of a GPU there and back */
+    tsr_work work;      /* of the whole product: not where it is sliced */
 } tsr_choice;
 
-/* Judges each row on each target of its kind; at most `capacity` choices, sorted: applicable ones first, by cost; then
- * the others in table order. Returns how many there are in all. The number never exceeds
- * tsr_row_count() * TSR_MAX_TARGETS. */
+/* Judges each row on each target of its kind: the checks that all rows share, then the row's own. At most `capacity`
+ * choices, sorted: applicable ones first, by cost; then the others in table order. Returns how many there are in all.
+ * The number never exceeds tsr_row_count() * TSR_MAX_TARGETS. */
 size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
                  size_t capacity);
+/* The applicable ones alone, in no order and without the others' reasons. */
+size_t tsr_judge_applicable(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
+                            size_t capacity);
+/* 1 if `one` is to be preferred: the order of tsr_judge. */
+int tsr_comes_before(const tsr_choice *one, const tsr_choice *other);
 
 /* ---- the problem as the device sees it ---- */
 
@@ -115,15 +121,15 @@ typedef struct tsr_workspace {
     size_t total_bytes;
 } tsr_workspace;
 
-/* The widest slices with which the copies of A and B fit into limit_bytes; width 0 if they fit whole, or not at all.
- * Batches are never sliced. `given`: the problem before padding. */
+/* The widest slices with which the copies of A and B fit into limit_bytes, where they do not fit whole; width 0 if
+ * nothing does. Batches are never sliced. `given`: the problem before padding. */
 tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
                              size_t limit_bytes);
 /* The problem of a slice that begins at row or column `at`. */
 tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at);
 
-/* `padded` is the problem as the row will see it. */
-tsr_workspace tsr_row_workspace(const tsr_row *row, const tsr_problem *padded, unsigned pads, const tsr_device *device);
+/* `padded` is the problem as the row will see it, `work` how that is dealt out. */
+tsr_workspace tsr_work_workspace(const tsr_work *work, const tsr_problem *padded, unsigned pads);
 
 /* One launch of a plan. */
 typedef struct tsr_step {

@@ -1,14 +1,18 @@
 /* How the memory-bound kernel deals out a problem: into how many parts K is cut, and how many of them form a cluster,
  * by the estimate that orders rows (hopper.c). */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "plan/cost.h"
+#include "plan/hopper.h"
 #include "plan/plan.h"
 
 enum {
     CTA_RESERVED_BYTES = 1024,
-    MIN_BLOCKS = 2 /* steps along K of a CTA */
+    MIN_BLOCKS = 2, /* steps along K of a CTA */
+    MOST_WAYS = 16  /* to deal out a problem: clusters of 1 to 8 but 7, either way round, and a second launch */
 };
 
 /* One way to deal out a problem: the parts of K that meet in a cluster, or those that a second launch adds up; one of
@@ -75,38 +79,53 @@ static tsr_work dealt(const tsr_row *row, const tsr_problem *p, deal d)
     return work;
 }
 
-/* By the estimate that orders rows. */
-static double ns_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, deal d)
+/* The ways to choose from. */
+typedef struct ways {
+    tsr_work all[MOST_WAYS];
+    int count;
+} ways;
+
+static void add_way(const tsr_row *row, const tsr_problem *p, deal d, ways *to)
 {
-    const tsr_work work = dealt(row, p, d);
-    tsr_cost cost;
-    tsr_cost_skinny_dealt(row, p, device, &work, &cost);
-    return cost.ns;
+    if (!is_possible(row, p, d))
+        return;
+    assert(to->count < MOST_WAYS);
+    to->all[to->count++] = dealt(row, p, d);
 }
 
-static void better_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, deal d, deal *best,
-                      double *best_ns)
+/* Tiles' columns lie along the shorter side of D, so that few of them are idle. Along the longer one they fill the last
+ * wave better, if they may have any height, and so many rows of the shorter side that not half of a tile is idle. */
+static int may_lie_across(const tsr_row *row, const tsr_problem *p)
 {
-    const double ns = is_possible(row, p, d) ? ns_of(row, p, device, d) : INFINITY;
-    if (ns < *best_ns) {
-        *best = d;
-        *best_ns = ns;
-    }
+    const int along_k = p->m <= p->n ? p->b.trans == TSR_T : p->a.trans == TSR_N;
+    return along_k && 2 * (p->m <= p->n ? p->m : p->n) > row->bn;
 }
 
-static deal best_deal(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+static void add_clusters(const tsr_row *row, const tsr_problem *p, int across, ways *to)
 {
-    deal best = {1, 1, 0};
-    double best_ns = ns_of(row, p, device, best);
     if (p->flags & TSR_BATCH_INVARIANT) /* how K is cut depends on M, and with it the order of the sums */
-        return best;
+        return;
     for (int cluster = 2; cluster <= row->parts; cluster++)
         if (cluster != 7) /* kernels/tile/wgmma_share.h */
-            better_of(row, p, device, (deal){cluster, 1, 0}, &best, &best_ns);
-    const int left = most_left(row, p, &device->cuda);
+            add_way(row, p, (deal){cluster, 1, across}, to);
+}
+
+/* K whole is always the first. */
+static ways find_ways(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
+{
+    ways found = {.all = {{.split = 1}}, .count = 1};
+    if (p->m == 0 || p->n == 0 || p->batch == 0)
+        return found;
+    found.all[0] = dealt(row, p, (deal){1, 1, 0});
+    add_clusters(row, p, 0, &found);
+    const int left = p->flags & TSR_BATCH_INVARIANT ? 0 : most_left(row, p, &device->cuda);
     if (left > 1)
-        better_of(row, p, device, (deal){1, left, 0}, &best, &best_ns);
-    return best;
+        add_way(row, p, (deal){1, left, 0}, &found);
+    if (may_lie_across(row, p)) {
+        add_way(row, p, (deal){1, 1, 1}, &found);
+        add_clusters(row, p, 1, &found);
+    }
+    return found;
 }
 
 /* Stages of two slices of 64 along K come by one request, which knows no end of K within a slice. */
@@ -121,9 +140,11 @@ int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const 
     return 0;
 }
 
-void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+/* By the estimate that orders rows. */
+void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                     tsr_cost *cost)
 {
-    if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
-        return;
-    *out = dealt(row, problem, best_deal(row, problem, device));
+    const ways found = find_ways(row, problem, device);
+    *out = found.all[tsr_cost_skinny_dealt(row, problem, device, found.all, found.count, cost)];
+    cost->ns += slower_launch_ns(row, device);
 }

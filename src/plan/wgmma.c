@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "plan/cost.h"
+#include "plan/hopper.h"
 #include "plan/plan.h"
 
 enum {
@@ -26,48 +27,48 @@ static size_t workspace_of(const tsr_row *row, double clusters)
 
 /* The estimate that chooses, and what it has found so far. */
 typedef struct search {
-    const tsr_row *row;
+    tsr_wgmma estimate;
     const tsr_problem *problem;
-    const tsr_device *device;
     tsr_work best;
-    double best_ns;
+    tsr_cost cost;
 } search;
 
-/* `dealt` tiles over `clusters`, or none. */
+/* `dealt` tiles over `clusters`. */
 static void consider(search *s, double dealt, double clusters)
 {
-    const double blocks = dealt * ceil((double)s->problem->k / s->row->bk), cluster = tsr_row_cluster(s->row);
-    tsr_work work = {.split = 1 + (int)dealt};
-    tsr_cost cost;
-    if (dealt > 0) {
-        work.grid = (tsr_grid){(long long)(clusters * cluster), 1, 1};
-        work.workspace_bytes = workspace_of(s->row, clusters);
-        if (blocks < LEAST_STEPS * clusters || blocks > 2147483647.0 ||
-            dealt * cluster * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES ||
-            work.workspace_bytes > s->problem->workspace_limit_bytes)
-            return;
-    }
-    tsr_cost_wgmma_dealt(s->row, s->problem, s->device, &work, &cost);
-    if (cost.ns < s->best_ns) {
+    const tsr_wgmma *const t = &s->estimate;
+    const double blocks = dealt * t->steps;
+    const tsr_work work = {.split = 1 + (int)dealt,
+                           .grid = {(long long)(clusters * t->cluster), 1, 1},
+                           .workspace_bytes = workspace_of(t->row, clusters)};
+    tsr_cost cost = {0};
+    if (blocks < LEAST_STEPS * clusters || blocks > 2147483647.0 ||
+        dealt * t->cluster * sizeof(unsigned) > TSR_WORKSPACE_COUNTER_BYTES ||
+        work.workspace_bytes > s->problem->workspace_limit_bytes)
+        return;
+    tsr_cost_wgmma_dealt(&s->estimate, &work, s->cost.ns, &cost);
+    if (cost.ns < s->cost.ns) {
         s->best = work;
-        s->best_ns = cost.ns;
+        s->cost = cost;
     }
 }
 
-void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out)
+void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
+                    tsr_cost *cost)
 {
-    const double tiles = tsr_cluster_tiles(row, problem), sms = device->cuda.sm_count;
-    const double fit = fmax(1, floor(sms / tsr_row_cluster(row))), over = fmod(tiles, fit);
-    search s = {row, problem, device, {.split = 1}, INFINITY};
+    search s = {.problem = problem, .best = {.split = 1}};
+    tsr_wgmma_begin(&s.estimate, row, problem, device);
+    tsr_cost_wgmma_dealt(&s.estimate, &s.best, INFINITY, &s.cost);
+    const double tiles = s.estimate.tiles, fit = s.estimate.fit, over = fmod(tiles, fit);
     /* How K is cut depends on M, and with it the order of the sums. */
-    if (over == 0 || (problem->flags & TSR_BATCH_INVARIANT))
-        return;
-    consider(&s, 0, fit);
-    consider(&s, over, fit);
-    if (tiles > fit)
-        consider(&s, over + fit, fit);
-    for (int parts = 2; parts <= MOST_PARTS && tiles * parts <= fit; parts++)
-        consider(&s, tiles, tiles * parts);
-    if (s.best.split > 1)
-        *out = s.best;
+    if (over != 0 && !(problem->flags & TSR_BATCH_INVARIANT)) {
+        consider(&s, over, fit);
+        if (tiles > fit)
+            consider(&s, over + fit, fit);
+        for (int parts = 2; parts <= MOST_PARTS && tiles * parts <= fit; parts++)
+            consider(&s, tiles, tiles * parts);
+    }
+    *out = s.best;
+    *cost = s.cost;
+    cost->ns += slower_launch_ns(row, device);
 }

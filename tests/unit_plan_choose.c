@@ -1,0 +1,204 @@
+/* Choosing a kernel is quick because of what it leaves out: reasons, ways to cut K that are no better for certain,
+ * terms that are known. None of that may change the choice, or what it is expected to take. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/backend.h"
+#include "plan/hopper.h"
+#include "plan/plan.h"
+
+static int has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+{
+    (void)row, (void)device, (void)reason, (void)reason_bytes;
+    return 1;
+}
+
+/* A row that cannot be loaded. */
+static const tsr_row *missing;
+
+static tsr_status load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+{
+    (void)device;
+    *out = NULL;
+    return row == missing ? TSR_UNSUPPORTED : TSR_OK;
+}
+
+static const tsr_backend backend = {.has_code = has_code, .load = load};
+
+static tsr_target h200(void)
+{
+    return (tsr_target){.backend = &backend,
+                        .device = {.kind = TSR_DEVICE_CUDA,
+                                   .cuda = {.arch = 90,
+                                            .sm_count = 132,
+                                            .core_clock_khz = 1980000,
+                                            .memory_clock_khz = 3201000,
+                                            .memory_bus_bits = 6144,
+                                            .threads_per_block = 1024,
+                                            .threads_per_sm = 2048,
+                                            .blocks_per_sm = 32,
+                                            .smem_per_block_bytes = 227 << 10,
+                                            .smem_per_sm_bytes = 228 << 10},
+                                   .peak_flops_f32 = 66.9e12,
+                                   .peak_flops_f64 = 33.5e12,
+                                   .peak_flops_tensor16 = 1070e12,
+                                   .peak_flops_tf32 = 535e12,
+                                   .memory_bytes_per_s = 4.9e12,
+                                   .launch_ns = TSR_CUDA_LAUNCH_NS}};
+}
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (uint32_t)(((uint64_t)(*state >> 8) * below) >> 24);
+}
+
+static long long draw_extent(uint32_t *state)
+{
+    const long long extent = 1 + draw(state, 2u << draw(state, 14));
+    return draw(state, 3) ? (extent + 7) / 8 * 8 : extent;
+}
+
+static tsr_problem draw_problem(uint32_t *state)
+{
+    static const size_t limits[] = {0, 1 << 20, TSR_WORKSPACE_LIMIT_BYTES, TSR_WORKSPACE_LIMIT_BYTES};
+    tsr_problem p = {.m = draw_extent(state), .n = draw_extent(state), .k = draw_extent(state), .batch = 1};
+    p.compute = TSR_COMPUTE_F32;
+    p.workspace_limit_bytes = limits[draw(state, 4)];
+    p.flags = draw(state, 5) == 0 ? TSR_BATCH_INVARIANT : 0;
+    p.a = p.b = p.c = p.d = (tsr_operand){.dtype = TSR_BF16, .memory = TSR_DEVICE, .align_bytes = 256};
+    p.a.trans = draw(state, 2) ? TSR_T : TSR_N;
+    p.b.trans = draw(state, 2) ? TSR_T : TSR_N;
+    p.a.ld = (p.a.trans == TSR_T ? p.m : p.k) + (draw(state, 4) ? 0 : draw(state, 50));
+    p.b.ld = (p.b.trans == TSR_T ? p.k : p.n) + (draw(state, 4) ? 0 : draw(state, 50));
+    p.c.ld = p.d.ld = p.n;
+    return p;
+}
+
+static void assert_same_work(const tsr_work *one, const tsr_work *other)
+{
+    assert_int_equal(one->split, other->split);
+    assert_int_equal(one->grid.x, other->grid.x);
+    assert_int_equal(one->cluster, other->cluster);
+    assert_int_equal(one->workspace_bytes, other->workspace_bytes);
+    assert_int_equal(one->leaves_sums, other->leaves_sums);
+}
+
+static void plans_take_what_is_listed_first(void **state)
+{
+    enum { PROBLEMS = 600 };
+    (void)state;
+    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
+    tsr_choice *const all = malloc(room * sizeof *all), *const applicable = malloc(room * sizeof *applicable);
+    tsr_target target = h200();
+    uint32_t seed = 5;
+    int chosen = 0, sliced = 0, padded = 0, cut = 0;
+    assert_true(all && applicable);
+    for (int i = 0; i < PROBLEMS; i++) {
+        const tsr_problem p = draw_problem(&seed);
+        const size_t count = tsr_judge(&p, &target, 1, all, room);
+        const size_t few = tsr_judge_applicable(&p, &target, 1, applicable, room);
+        tsr_planned plan;
+        assert_true(few <= count);
+        for (size_t c = 0; c < count; c++)
+            assert_int_equal(all[c].applicable, c < few);
+        for (size_t c = 1; c < few; c++)
+            assert_true(tsr_comes_before(&all[c - 1], &all[c]) && !tsr_comes_before(&all[c], &all[c - 1]));
+        for (size_t c = 0; c < few; c++) {
+            size_t at = 0;
+            while (at < few && all[at].row != applicable[c].row)
+                at++;
+            assert_true(at < few && all[at].cost.ns == applicable[c].cost.ns);
+            assert_same_work(&all[at].work, &applicable[c].work);
+        }
+        missing = NULL;
+        assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), few > 0 ? TSR_OK : TSR_UNSUPPORTED);
+        if (few == 0)
+            continue;
+        chosen++;
+        assert_ptr_equal(tsr_plan_main(&plan)->row, all[0].row);
+        if (plan.slices.width == 0)
+            assert_same_work(&tsr_plan_main(&plan)->work, &all[0].work);
+        sliced += plan.slices.width > 0;
+        padded += plan.pads != 0;
+        cut += plan.last_work.split > 1;
+        /* The second takes the place of a first that cannot be loaded. */
+        missing = all[0].row;
+        assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), few > 1 ? TSR_OK : TSR_UNSUPPORTED);
+        if (few > 1)
+            assert_ptr_equal(tsr_plan_main(&plan)->row, all[1].row);
+    }
+    assert_true(chosen > PROBLEMS * 3 / 4 && sliced > 5 && padded > 50 && cut > 50);
+    free(all);
+    free(applicable);
+}
+
+/* How a search found it is of no account: an estimate of its own says the same to the last bit. */
+static void what_is_found_is_priced_alike(void **state)
+{
+    enum { PROBLEMS = 1500 };
+    (void)state;
+    const tsr_target target = h200();
+    const tsr_device *const device = &target.device;
+    uint32_t seed = 7;
+    int cut = 0;
+    for (int i = 0; i < PROBLEMS; i++) {
+        const tsr_problem p = draw_problem(&seed);
+        for (size_t r = 0; r < tsr_row_count(); r++) {
+            const tsr_row *const row = tsr_row_at(r);
+            const int is_skinny = strcmp(row->name, "wgmma_skinny") == 0;
+            tsr_work work;
+            tsr_cost found, alone, by_hook = {0};
+            if (row->dtype_ab != TSR_BF16 || row->dtype_cd != TSR_BF16 || strncmp(row->name, "wgmma", 5) != 0)
+                continue;
+            tsr_row_price(row, &p, device, &work, &found);
+            row->cost(row, &p, device, &by_hook);
+            assert_true(found.ns == by_hook.ns && found.bytes == by_hook.bytes);
+            if (is_skinny) {
+                tsr_cost_skinny_dealt(row, &p, device, &work, 1, &alone);
+            } else {
+                tsr_wgmma estimate;
+                tsr_wgmma_begin(&estimate, row, &p, device);
+                tsr_cost_wgmma_dealt(&estimate, &work, INFINITY, &alone);
+            }
+            if (!(isfinite(found.ns) && found.ns == alone.ns + slower_launch_ns(row, device)))
+                fail_msg("%s, %lld x %lld x %lld in %d parts: %.17g, alone %.17g", row->instance, p.m, p.n, p.k,
+                         work.split, found.ns, alone.ns);
+            cut += work.split > 1;
+        }
+    }
+    assert_true(cut > 1000);
+}
+
+/* A way that is left out early is one that takes longer. */
+static void nothing_better_is_left_out(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50 * 50; i++) {
+        const int row = i / 50, column = i % 50;
+        const double work_ns = 100. * column, memory_ns = 70. * row, before_ns = i % 3 * 500., after_ns = i % 7;
+        tsr_cost all = {0}, some = {0};
+        settle(&all, INFINITY, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        settle(&some, all.ns, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        assert_true(some.ns == all.ns);
+        settle(&some, all.ns * 0.99, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        assert_true(some.ns == all.ns || some.ns == INFINITY);
+        settle(&some, 2000, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        assert_true(some.ns == INFINITY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_take_what_is_listed_first),
+                                       cmocka_unit_test(what_is_found_is_priced_alike),
+                                       cmocka_unit_test(nothing_better_is_left_out)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
