@@ -174,7 +174,7 @@ static void only_where_it_may(void **state)
     const tsr_problem short_k = problem_of(&brief);
     assert_int_equal(tsr_plan_build(&short_k, &target, 1, &plan), TSR_OK);
     assert_false(tsr_plan_main(&plan)->work.leaves_sums);
-    assert_int_equal(tsr_plan_main(&plan)->work.split, 8);
+    assert_true(tsr_plan_main(&plan)->work.split >= 4);
     p.workspace_limit_bytes = 64 << 20;
     p.flags = TSR_BATCH_INVARIANT;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);

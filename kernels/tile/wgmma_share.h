@@ -36,7 +36,7 @@ enum {
     PLAIN_PERIOD = PLAIN_STEP < 4 ? PLAIN_STEP : 4, /* lines after which the keys repeat */
     PLAIN_KEYS = PLAIN_QUADS < 8 ? PLAIN_QUADS - 1 : 7,
     TILE_BYTES = LONG * BN * 4,
-    /* The rank's lines of all others. Clusters of 7, which would need more for 16 lines, do not occur. */
+    /* The rank's lines of all others. Clusters of 7, which would need more for 16 lines, are not asked for. */
     INBOX_BYTES = PARTS > 4   ? TILE_BYTES
                   : PARTS > 1 ? TILE_BYTES / 4 * 3
                               : 0

@@ -20,7 +20,7 @@
 /* An operand from memory. Pieces of rows along K are each in another page of memory. */
 static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
 {
-    const double along_k_share = 0.8, along_mn_share = 0.87;
+    const double along_k_share = 0.87, along_mn_share = 0.9;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / ((lies_along_k(p, which) ? along_k_share : along_mn_share) * memory_rate(device));
 }
@@ -45,7 +45,7 @@ static double output_ns(const tsr_problem *p, const tsr_device *device, int besi
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
 #define ENGINE_BYTES_PER_CLOCK 93.
-#define L2_BYTES_PER_CLOCK     43.
+#define L2_BYTES_PER_CLOCK     40.7
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` tiles, after `dealt` steps of parts of other tiles, of
  * which each has up to `parts`. */
@@ -91,7 +91,7 @@ static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, co
 {
     const double line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
-    const double narrow_share = 1.3, wide_share = 1.2;
+    const double narrow_share = 1.195, wide_share = 1.185;
     const double rate_share = row->bm > 64 ? wide_share : narrow_share;
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m) / row->cluster_n;
@@ -106,10 +106,11 @@ static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, co
 /* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
 static double wgmma_step_ns(const tsr_wgmma *t, double stage_ns, double idle)
 {
-    const double group_ns = 170;
+    const double low_ns = 118, high_ns = 174; /* one instruction for each 64 rows of the tile */
+    const double group_ns = t->row->bm > 64 ? high_ns : low_ns;
     const double step[4] = {group_ns, (stage_ns + t->lines_ns) / t->stages, t->multiply_ns,
                             t->engine_ns + IDLE_ROW_CLOCKS * idle / t->ghz};
-    const double skew = t->row->cluster_m > 1 ? 1.05 : 1; /* CTAs along M wait for each other's stages */
+    const double skew = t->row->cluster_m > 1 ? 1.077 : 1; /* CTAs along M wait for each other's stages */
     return skew * longest_of(step);
 }
 
@@ -154,7 +155,7 @@ static double parts_ns(const tsr_wgmma *t, const walk *w)
 /* What each step along K takes as long as so many CTAs ask for the same lines; of the last tile, as long more. */
 static void find_steps_ns(tsr_wgmma *t, double asking)
 {
-    const double latency_ns = 730, stage_ns = with_asking(latency_ns, asking);
+    const double latency_ns = 700, stage_ns = with_asking(latency_ns, asking);
     t->asking = asking;
     t->step_ns = wgmma_step_ns(t, stage_ns, t->idle);
     t->edge_ns = t->edge_idle > t->idle ? wgmma_step_ns(t, stage_ns, t->edge_idle) - t->step_ns : 0;
@@ -165,7 +166,7 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
     const double asked_step_ns = 150, most_asked_ns = 600;
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
-    const double kept_share = 0.5, other_share = 0.75;
+    const double kept_share = 0.5, other_share = 0.77;
     const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
     /* Of a tile's values: leaving it with one buffer for boxes; by threads, as far as D reaches. */
     const double lone_ns = 0.025, thread_ns = 0.15, path_value_ns = 0.092;
@@ -198,8 +199,8 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
 void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out)
 {
     const double along_n_ns = 530; /* clusters along N start later */
-    const double memory_sharpness = 2, value_ns = 0.11;
-    const double floor_ns = 1530 - 0.7 * t->early_ns, fill_ns = 1200 - t->early_ns;
+    const double memory_sharpness = 2, value_ns = 0.06;
+    const double floor_ns = 1530 - 0.7 * t->early_ns, fill_ns = 1217 - t->early_ns;
     const walk w = walk_of(t, work);
     const double values = (double)t->row->bm * t->row->bn;
     const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);

@@ -27,7 +27,8 @@ typedef struct spread {
     double idle_rows;         /* of the boxes of a tile's rows */
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
-    double per_sm, operands_ns; /* CTAs for which an SM has room; A, B and D from and to memory */
+    double per_sm;                /* CTAs for which an SM has room */
+    double operands_ns, again_ns; /* of reading once and storing D; of one more reading by each further tile */
     tsr_asks asks_shorter, asks_longer;
 } spread;
 
@@ -74,29 +75,32 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 /* A stage's way from memory while all SMs read. */
 static double skinny_latency_ns(const spread *s)
 {
-    const double latency_ns = 1025;
+    const double latency_ns = 943;
     return with_asking(latency_ns, s->asking);
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 20, engine_bytes = 85, shared_bytes = 200, ghz = clock_ghz(device);
-    /* Two groups wait for the same stages. Large products wait for power. */
-    const double many_steps = 1000, alone_share = 1, two_share = 0.84, long_share = 0.8;
-    const double multiply_share = row->bn <= LINE_ELEMS              ? alone_share
-                                  : s->waves * s->steps < many_steps ? two_share
-                                                                     : long_share;
-    const double multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * multiply_share);
+    const double group_ns = 20, engine_bytes = 85.5, shared_bytes = 173, ghz = clock_ghz(device);
+    /* Two groups wait for the same stages. What multiplies for long waits for power. */
+    const double alone_share = 1, two_share = 0.93, long_share = 0.634, power_ns = 62000;
+    const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
+    const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
+    const double short_share = row->bn > LINE_ELEMS ? two_share : alone_share;
+    const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
                             s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves. */
-    const double long_skew = 1.22, part_skew = 1.1, narrow_share = 0.75, wide_share = 0.78;
+    const double one_skew = 1.25, two_skew = 1.08, part_skew = 1.15; /* of groups */
+    const double narrow_share = 0.74, wide_share = 0.81;
     const double across_skew = 1.03; /* many tiles side by side ask for the same rows */
+    const double meet_skew = 1.05;   /* CTAs that meet wait for the last one */
+    const double long_skew = row->bn > LINE_ELEMS ? two_skew : one_skew;
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
-    return skew * (s->across ? across_skew : 1) * apart * longest_of(step);
+    return skew * (s->across ? across_skew : 1) * (s->parts > 1 ? meet_skew : 1) * apart * longest_of(step);
 }
 
 /* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory,
@@ -105,8 +109,8 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 10, quad_ns = 49, value_ns = 0.021, meet_ns = 1300, rank_ns = 80;
-    const double leave_bytes_per_ns = 126, sent_byte_ns = 0.01, values = (double)row->bm * row->bn;
+    const double column_ns = 10, quad_ns = 50, value_ns = 0.021, meet_ns = 1460, rank_ns = 130;
+    const double leave_bytes_per_ns = 126, sent_byte_ns = 0.014, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
     const double lines = s->turned ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
@@ -119,33 +123,35 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2100, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 2000, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
 static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
 {
-    const double share = 0.885, parts_of_lines = 0.36;
+    const double share = 0.94, parts_of_lines = 0.375;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
            (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
 }
 
-static double operands_ns(const tsr_problem *p, const tsr_device *device, const spread *s)
+/* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
+static void find_operands(const tsr_problem *p, const tsr_device *device, spread *s)
 {
-    /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
-    const double again = 0.058, d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
-    return skinny_input_ns(p, device, s, s->longer) * (1 + again * (s->short_tiles - 1)) +
-           skinny_input_ns(p, device, s, s->shorter) * (1 + again * fmin(1, s->long_tiles - 1)) +
-           d_bytes * (double)p->batch / memory_rate(device);
+    const double d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const double longer_ns = skinny_input_ns(p, device, s, s->longer);
+    const double shorter_ns = skinny_input_ns(p, device, s, s->shorter);
+    s->operands_ns = longer_ns + shorter_ns + d_bytes * (double)p->batch / memory_rate(device);
+    s->again_ns = longer_ns * (s->short_tiles - 1) + shorter_ns * fmin(1, s->long_tiles - 1);
 }
 
 static double skinny_memory_ns(const tsr_device *device, const spread *s)
 {
-    const double sms = device->cuda.sm_count;
-    const double idle = 0.14 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
-    return (1 + idle) * s->operands_ns;
+    /* Parts for a second launch are many, and drift apart. */
+    const double sms = device->cuda.sm_count, near_again = 0.058, apart_again = 0.25;
+    const double idle = 0.135 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
 /* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
@@ -153,7 +159,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 500, memory_share = 0.25, shared = 0.37; /* where tiles read the same operand */
+    const double once_ns = 490, memory_share = 0.215, shared = 0.36; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
@@ -171,7 +177,7 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
     s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
     s.asks_shorter = asks_of(p, s.shorter, row->cluster_n);
     s.asks_longer = asks_of(p, s.longer, 1);
-    s.operands_ns = operands_ns(p, device, &s);
+    find_operands(p, device, &s);
     find_step(row, p, &s);
     return s;
 }
@@ -180,7 +186,7 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
                        const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double floor_ns = 1160, start_ns = 640, begin_ns = 2800, l2_bytes = 72;
+    const double floor_ns = 1140, start_ns = 957, begin_ns = 2930, l2_bytes = 75;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
@@ -192,7 +198,7 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double l2_ns = s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(device, &s);
-    const double sharpness = lies_along_k(p, s.longer) ? 2.9 : 3.25;
+    const double sharpness = lies_along_k(p, s.longer) ? 3.15 : 3.5;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double second_ns = 1300; /* a launch that finds its operands just written */
     settle(out, best_ns, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,

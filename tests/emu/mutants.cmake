@@ -120,7 +120,7 @@ if(TARGET unit_emu_skinny)
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (WIDE" "if (WIDE" "race")
   mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + place * bytes" "inbox + (place + 1) * bytes" "")
-  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "cta + to * step" "cta + rank * step" "")
+  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "cta + to * step" "cta + to * step + 1" "")
   mutant(own_lines_looked_for_in_the_inbox tile/wgmma_share.h "r == rank ? own : other, more" "other, more" "")
   mutant(stage_too_small ${kernel} "(full, box_bytes)" "(full, box_bytes + 16)" "deadlock")
   # Tiles that share what they load.
