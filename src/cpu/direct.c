@@ -9,7 +9,8 @@
 enum {
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,
-    FEW_STEPS = TSR_OUTER_STEPS,
+    FEW_STEPS = 16,
+    FEW_TURNED_ROWS = 16,
     MAX_OPS = 24 << 20,    /* what one thread does in about 100 us: longer ones are worth waking threads for */
     PART_OPS = 2 << 20,    /* of a part for a thread that is awake: about 8 us */
     UNPACKED_ROWS = 48,    /* with so many rows a B whose lines push each other out of the cache is copied */
@@ -171,6 +172,15 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
         narrow_columns(tiles, store, g, bytes, o, count);
 }
 
+/* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
+ * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
+static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
+{
+    if (g->k <= TSR_OUTER_STEPS)
+        return !turned || g->m >= FEW_TURNED_ROWS;
+    return g->k <= FEW_STEPS && !g->trans_b && g->m * g->n * bytes > CACHED_BYTES && g->n > 3 * tiles->lanes;
+}
+
 /* A product of a few steps of K; 0 if B would have to be turned and does not fit the stack. */
 static int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long bytes, const operands *o)
 {
@@ -206,8 +216,7 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
-    if ((g->k <= FEW_STEPS || (g->k <= 16 && g->m * g->n * bytes > CACHED_BYTES && g->n > 48)) && !c &&
-        few_steps(store, g, bytes, &(operands){a, b, c, d}))
+    if (!c && goes_along_rows(tiles, g, bytes, turned) && few_steps(store, g, bytes, &(operands){a, b, c, d}))
         return;
     if (!turned) {
         const int last = tail_columns(tiles, g);

@@ -188,8 +188,8 @@ static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_ou
             SNAME(outer_column)(o, a, d, whole, rows, k, 2, inner, M_FIRST(rest > 2 * LANES ? LANES : rest - LANES));
         if (rest > 2 * LANES || (rest > 0 && rest <= LANES))
             SNAME(outer_column)
-            (o, a, d, rest > LANES ? whole + 2 * LANES : whole, rows, k, 1, inner,
-             M_FIRST(rest > LANES ? rest - 2 * LANES : rest));
+        (o, a, d, rest > LANES ? whole + 2 * LANES : whole, rows, k, 1, inner,
+         M_FIRST(rest > LANES ? rest - 2 * LANES : rest));
         a += rows * o->a_row_bytes;
         d += rows * o->d_row_bytes;
         left -= rows;

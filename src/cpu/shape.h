@@ -22,7 +22,8 @@ enum {
     TSR_SUM_PER_ROW = 40,     /* in a cache, steps for each of the few rows: what turning the other operand costs, */
     TSR_TURNED_PER_ROW = 64,  /* or where the few rows are to be turned; */
     TSR_FEW_RESULTS = 512,
-    TSR_LEAST_SUM = 64,       /* at least */
+    TSR_LEAST_SUM = 64,       /* at least, */
+    TSR_LEAST_BOTH = 17,      /* or where neither is to be turned; */
     TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
 };
 
@@ -65,11 +66,16 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
         return TSR_SHAPE_COLUMNS;
     if (m == 1)
         return TSR_SHAPE_ROWS;
-    if (n < m && n < TSR_FEW_ROWS && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1))
+    const int both_inner = !trans_a && trans_b;
+    if (k < (both_inner ? TSR_LEAST_BOTH : TSR_LEAST_SUM) && m < TSR_LARGE_B / TSR_LEAST_SUM &&
+        n < TSR_LARGE_B / TSR_LEAST_SUM)
+        return TSR_SHAPE_TILES; /* small products should not wait for more */
+    const int columns_first = n < m;
+    if (columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1))
         return TSR_SHAPE_COLUMNS;
     if (tsr_is_few(dtype, m, n, k, trans_b, !trans_a, 0))
         return TSR_SHAPE_ROWS;
-    return tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
+    return !columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
 }
 
 /* The tiles of a row's compute type. */
@@ -119,8 +125,10 @@ static inline void tsr_swap_steps(float *panel, int width, long long steps)
 
 static inline long long tsr_k_block(int kc, long long k)
 {
+    if (k < TSR_MOST_STEPS(kc)) /* small products should not wait for divisions */
+        return k;
     const long long parts = (k + kc / 2) / kc;
-    return parts <= 1 ? k : tsr_round_up((k + parts - 1) / parts, 8);
+    return tsr_round_up((k + parts - 1) / parts, 8);
 }
 
 /* Prepared operands, all in the compute type: for tiles, K in blocks of tsr_k_block, each block all its panels of mr
