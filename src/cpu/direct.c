@@ -208,8 +208,8 @@ static int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long b
     return 1;
 }
 
-static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
-                     long long z)
+static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                           long long z)
 {
     const int turned = is_turned(tiles, g), trans_b = g->trans_b && !turned;
     const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
@@ -225,9 +225,7 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
         n -= last;
     }
     tsr_micro tile = tile_of(g, bytes, turned);
-    const long long ldb_bytes = tile.b_k_bytes, c_row_bytes = tile.c_row_bytes;
-    const long long block = tsr_k_block(tiles->kc, g->k);
-    const long long b_step = trans_b ? bytes : ldb_bytes, b_column = trans_b ? ldb_bytes : bytes;
+    const long long ldb_bytes = tile.b_k_bytes;
     long long d_row = tile.d_row_bytes, c_row = tile.c_row_bytes, d_column = bytes, c_column = bytes;
     if (turned) {
         const char *const swap = a;
@@ -242,35 +240,45 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     }
     const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % CONFLICT_BYTES == 0);
     _Alignas(64) char panel[PANEL_BYTES];
-    for (long long j = 0; j < n; j += tile.n) {
-        const int columns = tsr_panel_columns(tiles, n - j), width = tsr_vectors_of(tiles, columns) * tiles->lanes;
-        for (long long p = 0; p < g->k; p += block) {
-            const long long steps = g->k - p < block ? g->k - p : block;
-            const char *const from = b + p * b_step + j * b_column;
-            tile.k = steps;
-            tile.n = columns;
-            tile.a = a + p * tile.a_k_bytes;
-            tile.b = copied ? panel : from;
-            tile.d = d + j * d_column;
-            if (p > 0) {
-                tile.beta = 1;
-                tile.c = tile.d;
-                tile.c_row_bytes = tile.d_row_bytes;
-            } else {
-                tile.beta = g->beta;
-                tile.c = c ? c + j * c_column : NULL;
-                tile.c_row_bytes = c_row_bytes;
-            }
-            if (copied) {
-                tile.b_k_bytes = width * bytes;
-                if (trans_b)
-                    store->pack_columns(panel, width, columns, steps, from, ldb_bytes);
-                else
-                    store->pack_rows(panel, width, columns, steps, from, ldb_bytes);
-            }
-            const tsr_cut cut = tsr_cut_rows(tiles, columns, steps, m);
-            tsr_cut_run(&cut, &tile, d_row, p > 0 ? d_row : c_row);
+    for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
+        tile.n = tsr_panel_columns(tiles, n - j);
+        tile.a = a;
+        tile.b = copied ? panel : b + across;
+        tile.c = c ? c + j * c_column : NULL;
+        tile.d = d + j * d_column;
+        if (copied) {
+            const int width = tsr_vectors_of(tiles, tile.n) * tiles->lanes;
+            tile.b_k_bytes = width * bytes;
+            if (trans_b)
+                store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
+            else
+                store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
         }
+        const tsr_cut cut = tsr_cut_rows(tiles, tile.n, g->k, m);
+        tsr_cut_run(&cut, &tile, d_row, c_row);
+    }
+}
+
+/* All steps of K, as many at a time as nest.c sums. */
+static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                     long long z)
+{
+    const long long block = tsr_k_block(tiles->kc, g->k);
+    if (block == g->k) {
+        multiply_block(tiles, store, g, bytes, z);
+        return;
+    }
+    const char *const a = g->a, *const b = g->b;
+    tsr_gemm_args part = *g;
+    for (long long p = 0; p < g->k; p += block) {
+        part.k = g->k - p < block ? g->k - p : block;
+        part.a = a + p * (g->trans_a ? g->lda : 1) * bytes;
+        part.b = b + p * (g->trans_b ? 1 : g->ldb) * bytes;
+        multiply_block(tiles, store, &part, bytes, z);
+        part.beta = 1;
+        part.c = g->d;
+        part.ldc = g->ldd;
+        part.batch_c = g->batch_d;
     }
 }
 
