@@ -7,6 +7,10 @@
 #include "cpu/tile.h"
 
 enum {
+    SURE_ROWS = 480,
+    SURE_COLUMNS = 512,
+    SURE_STEPS = 256,
+    MAX_WORK = 24 << 20,       /* what nest.c shares */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,
     FEW_STEPS = 16,
@@ -45,9 +49,14 @@ static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
     return g->n < tiles->lanes && tail_columns(tiles, g) > 0;
 }
 
-static inline int fits_caches(const tsr_gemm_args *g, long long bytes)
+/* `threads`: that could share the product. One that is worth waking them for is left to nest.c, but for such as are
+ * done before they wake. */
+static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threads)
 {
-    return g->m * g->k * bytes <= MAX_BYTES && g->n * g->k * bytes <= MAX_BYTES && g->m * g->n <= MAX_RESULTS;
+    if (g->m <= SURE_ROWS && g->n <= SURE_COLUMNS && g->k <= SURE_STEPS)
+        return 1;
+    return g->m * g->k * bytes <= MAX_BYTES && g->n * g->k * bytes <= MAX_BYTES && g->m * g->n <= MAX_RESULTS &&
+           (threads == 1 || tsr_work_of(g) < MAX_WORK);
 }
 
 int tsr_direct_fits(const tsr_job *job)
@@ -56,7 +65,7 @@ int tsr_direct_fits(const tsr_job *job)
     if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes)
         return 0;
     const int narrow = is_narrow(job->tiles, g);
-    if (!narrow && !fits_caches(g, job->element_bytes))
+    if (!narrow && !fits_caches(g, job->element_bytes, job->threads))
         return 0;
     return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS ||
            (narrow && g->batch == 1);
@@ -413,7 +422,7 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
                     : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
-    if ((!fits_caches(g, element_bytes) && !is_narrow(tiles, g)) || 2 * g->m * g->n * g->k > MAX_OPS)
+    if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) || 2 * g->m * g->n * g->k > MAX_OPS)
         return 0;
     if (!share(tiles, store, g, element_bytes, &cpu->pool, device->threads))
         multiply(tiles, store, g, element_bytes, 0);

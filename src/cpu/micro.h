@@ -106,8 +106,8 @@ typedef void tsr_update_run(const tsr_update *update);
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
 
 /* A product of few steps: D[i][j] = alpha * sum over p < k of A[i][p] * B[p][j], j < n; A and B are of the compute
- * type. Either a_k_bytes or a_row_bytes is an element's. */
-#define TSR_OUTER_STEPS 8
+ * type. Either a_k_bytes or a_row_bytes is an element's. The bits of tiles. */
+#define TSR_OUTER_STEPS 8 /* more only where elements are not widened, and D not past the caches */
 #define TSR_OUTER_ROWS  4 /* at once */
 
 typedef struct tsr_outer {

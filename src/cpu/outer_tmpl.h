@@ -3,9 +3,10 @@
  *
  *   four rows of D, three vectors at a time from left to right: K loads for each vector of B and K broadcasts for each
  *   row of A; nothing is set up for a block of D but its sums. */
-#define OUTER_VECTORS 3
+#define OUTER_VECTORS  3
+#define ROWS_OF_A_TURN 32 /* before what is left of them beside whole vectors: they are still in a cache */
 
-/* Step p of them; p = -1: a and b are those of this step, which is not the first. */
+/* One step of a block of D, step p; p = -1: a and b are those of this step, which is not the first. */
 static inline __attribute__((always_inline)) void SNAME(outer_step)(const tsr_outer *o, const char *a, const char *b,
                                                                     V (*sum)[OUTER_VECTORS], const int p,
                                                                     const int rows, const int vectors, const int inner,
@@ -160,28 +161,21 @@ static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_ou
     const char *a = o->a;
     char *d = o->d;
     const int64_t whole = past || !k ? o->n : o->n - o->n % (OUTER_VECTORS * LANES);
-    const int64_t most = whole ? 32 : o->rows;
+    const int64_t most = whole ? ROWS_OF_A_TURN : o->rows;
     for (int64_t left = o->rows; left > 0;) {
         const int64_t rows = left < most ? left : most;
         const char *ai = a;
         char *di = d;
-        for (int64_t i = 0; whole && i < rows;) {
-            if (rows - i >= TSR_OUTER_ROWS && !o->one_by_one) {
+        for (int64_t i = 0, take = 1; whole && i < rows; i += take) {
+            take = o->one_by_one ? 1 : rows - i >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : !past && rows - i >= 2 ? 2 : 1;
+            if (take == TSR_OUTER_ROWS)
                 SNAME(outer_some)(o, ai, di, TSR_OUTER_ROWS, k, inner, past);
-                ai += TSR_OUTER_ROWS * o->a_row_bytes;
-                di += TSR_OUTER_ROWS * o->d_row_bytes;
-                i += TSR_OUTER_ROWS;
-            } else if (!past && rows - i >= 2) {
+            else if (!past && take == 2)
                 SNAME(outer_some)(o, ai, di, 2, k, inner, past);
-                ai += 2 * o->a_row_bytes;
-                di += 2 * o->d_row_bytes;
-                i += 2;
-            } else {
+            else
                 SNAME(outer_some)(o, ai, di, 1, k, inner, past);
-                ai += o->a_row_bytes;
-                di += o->d_row_bytes;
-                i++;
-            }
+            ai += take * o->a_row_bytes;
+            di += take * o->d_row_bytes;
         }
         const int rest = (int)(o->n - whole);
         if (rest > LANES)
@@ -196,19 +190,22 @@ static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_ou
     }
 }
 
-/* The functions of the table: past the caches, or with K along the rows of A, or down its columns; for each K. */
-#define OUTER_K(k)                                                               \
-    static void SNAME(outer_past_##k)(const tsr_outer *o)                        \
-    {                                                                            \
-        SNAME(outer_rows)(o, k, 1, 1);                                           \
-    }                                                                            \
-    static void SNAME(outer_along_##k)(const tsr_outer *o)                       \
-    {                                                                            \
-        SNAME(outer_rows)(o, k, 1, sizeof(S) != sizeof(T));                      \
-    }                                                                            \
-    static void SNAME(outer_down_##k)(const tsr_outer *o)                        \
-    {                                                                            \
-        SNAME(outer_rows)(o, k, sizeof(S) != sizeof(T), sizeof(S) != sizeof(T)); \
+/* The functions of the table: past the caches, as 16-bit elements always are, or with K along the rows of A, or down
+ * its columns; for each K. */
+#define OUTER_K(k)                                         \
+    static void SNAME(outer_past_##k)(const tsr_outer *o)  \
+    {                                                      \
+        SNAME(outer_rows)(o, k, 1, 1);                     \
+    }                                                      \
+    static void SNAME(outer_along_##k)(const tsr_outer *o) \
+    {                                                      \
+        if (sizeof(S) == sizeof(T))                        \
+            SNAME(outer_rows)(o, k, 1, 0);                 \
+    }                                                      \
+    static void SNAME(outer_down_##k)(const tsr_outer *o)  \
+    {                                                      \
+        if (sizeof(S) == sizeof(T))                        \
+            SNAME(outer_rows)(o, k, 0, 0);                 \
     }
 #define OUTER_ALL(F)   F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8)
 #define OUTER_PAST(k)  SNAME(outer_past_##k),
@@ -216,24 +213,21 @@ static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_ou
 #define OUTER_DOWN(k)  SNAME(outer_down_##k),
 
 OUTER_ALL(OUTER_K)
-static void SNAME(outer_along_0)(const tsr_outer *o)
+
+static void SNAME(outer_more)(const tsr_outer *o)
 {
-    SNAME(outer_rows)(o, 0, 1, 0);
-}
-static void SNAME(outer_down_0)(const tsr_outer *o)
-{
-    SNAME(outer_rows)(o, 0, 0, 0);
+    if (sizeof(S) == sizeof(T) && o->a_k_bytes == sizeof(T))
+        SNAME(outer_rows)(o, 0, 1, 0);
+    else if (sizeof(S) == sizeof(T))
+        SNAME(outer_rows)(o, 0, 0, 0);
 }
 
 static void SNAME(outer)(const tsr_outer *o)
 {
     static tsr_outer_run *const run[3][TSR_OUTER_STEPS] = {
         {OUTER_ALL(OUTER_PAST)}, {OUTER_ALL(OUTER_ALONG)}, {OUTER_ALL(OUTER_DOWN)}};
-    if (sizeof(S) == sizeof(T) && o->k > TSR_OUTER_STEPS) {
-        if (o->a_k_bytes == sizeof(T))
-            SNAME(outer_along_0)(o);
-        else
-            SNAME(outer_down_0)(o);
+    if (o->k > TSR_OUTER_STEPS) {
+        SNAME(outer_more)(o);
         return;
     }
     const int is_past = sizeof(S) != sizeof(T) || o->past_cache;
@@ -241,6 +235,7 @@ static void SNAME(outer)(const tsr_outer *o)
 }
 
 #undef OUTER_VECTORS
+#undef ROWS_OF_A_TURN
 #undef OUTER_K
 #undef OUTER_ALL
 #undef OUTER_PAST

@@ -21,7 +21,7 @@ enum {
     TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
     TSR_SUM_PER_ROW = 40,     /* in a cache, steps for each of the few rows: what turning the other operand costs, */
     TSR_TURNED_PER_ROW = 64,  /* or where the few rows are to be turned; */
-    TSR_FEW_RESULTS = 512,
+    TSR_FEW_RESULTS = 512,    /* of each of the few, where sums are priced beside tiles; */
     TSR_LEAST_SUM = 64,       /* at least, */
     TSR_LEAST_BOTH = 17,      /* or where neither is to be turned; */
     TSR_LONGEST_SUM = 1 << 30 /* that an int counts */

@@ -205,6 +205,8 @@ static void SNAME(dots)(const tsr_dots *g)
         SNAME(some_dots)(g, i, 1);
 }
 
+#undef SHORT_SUM
+
 #include "cpu/update_tmpl.h"
 
 static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)
