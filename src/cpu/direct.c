@@ -185,6 +185,8 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
  * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
 static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
 {
+    if (g->m <= tiles->rows[0] && g->n <= 3 * tiles->lanes)
+        return 0; /* a tile or two */
     if (g->k <= TSR_OUTER_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS;
     return g->k <= FEW_STEPS && !g->trans_b && g->m * g->n * bytes > CACHED_BYTES && g->n > 3 * tiles->lanes;
