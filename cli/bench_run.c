@@ -273,14 +273,13 @@ static void describe(session *s)
         const lab_bench *bench = &s->devices.items[d];
         const int64_t bytes = lab_device_cache_bytes(&bench->device);
         cli_bytes_text(cache, (double)bytes);
-        if (bench->device.is_cuda)
-            snprintf(text, sizeof text, "%s: %s; operands rotate through twice its %s of cache", bench->device.id,
-                     bench->label, cache);
-        else
-            snprintf(
-                text, sizeof text,
-                "%s: %s; operands above a quarter of its %s of cache rotate through twice as much, others stay hot",
-                bench->device.id, bench->label, cache);
+        snprintf(text, sizeof text, "%s: %s", bench->device.id, bench->label);
+        lab_report_note(&s->report, text);
+        snprintf(text, sizeof text,
+                 bench->device.is_cuda
+                     ? "%s: operands rotate through twice its %s of cache"
+                     : "%s: operands above a quarter of its %s of cache rotate through twice as much, others stay hot",
+                 bench->device.id, cache);
         lab_report_note(&s->report, text);
         for (size_t p = 0; p < bench->peer_count; p++) {
             snprintf(text, sizeof text, "%s: beside %s", bench->device.id, bench->peers[p].version);

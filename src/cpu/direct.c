@@ -7,14 +7,20 @@
 #include "cpu/tile.h"
 
 enum {
-    MAX_ROWS = 480,
-    MAX_COLUMNS = 512,
-    MAX_OPS = 24 << 20,         /* what one thread does in about 100 us: longer ones are worth waking threads for */
-    PART_OPS = 2 << 20,         /* of a part for a thread that is awake: about 8 us */
-    UNPACKED_ROWS = 48,         /* with so many rows a B whose lines push each other out of the cache is copied */
-    CONFLICT_BYTES = 2048,      /* namely one whose rows lie a multiple of this apart */
-    PANEL_BYTES = 256 * 48 * 4, /* of the largest panel: kc * 3 vectors */
-    CACHED_BYTES = 16 * 1024,   /* a D that stays in L1 beside the rest */
+    SURE_ROWS = 480,
+    SURE_COLUMNS = 512,
+    SURE_STEPS = 256,
+    MAX_WORK = 24 << 20,       /* what nest.c shares */
+    MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
+    MAX_RESULTS = 480 * 1024,
+    FEW_STEPS = 16,
+    FEW_TURNED_ROWS = 16,
+    MAX_OPS = 24 << 20,    /* what one thread does in about 100 us: longer ones are worth waking threads for */
+    PART_OPS = 2 << 20,    /* of a part for a thread that is awake: about 8 us */
+    UNPACKED_ROWS = 48,    /* with so many rows a B whose lines push each other out of the cache is copied */
+    CONFLICT_BYTES = 2048, /* namely one whose rows lie a multiple of this apart */
+    PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
+    CACHED_BYTES = 16 * 1024,                   /* a D that stays in L1 beside the rest */
     TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
     TURNED_ROWS = 64,    /* with fewer it always does */
     FEWEST_CYCLES = 4,   /* of a step of a tile: one multiply-add waits for the one before */
@@ -28,13 +34,13 @@ enum {
 static inline int tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
     const int lanes = tiles->lanes, columns = (int)(g->n % lanes);
-    if (columns == 0 || columns > lanes / 2 || g->m < 2 * lanes || !tiles->narrow)
+    if (columns == 0 || (columns > lanes / 2 && !g->trans_a) || g->m < 2 * lanes || !tiles->narrow)
         return 0;
     const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
     const long long tiles_down = (g->m + 3 * lanes - 1) / (3 * lanes);
     const long long cycles =
         g->trans_a ? tiles_down * (g->k * step + TILE_CYCLES) : g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
-    return cycles + TILE_CYCLES < g->m * g->k * 7 / 16 ? columns : 0;
+    return cycles + TILE_CYCLES < g->m * g->k * (g->n == columns ? 10 : 7) / 16 ? columns : 0;
 }
 
 /* All columns are such: no more of A than goes by is needed at once, and hardly anything of B and D. */
@@ -43,9 +49,14 @@ static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
     return g->n < tiles->lanes && tail_columns(tiles, g) > 0;
 }
 
-static inline int fits_panels(const tsr_tiles *tiles, const tsr_gemm_args *g)
+/* `threads`: that could share the product. One that is worth waking them for is left to nest.c, but for such as are
+ * done before they wake. */
+static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threads)
 {
-    return g->m <= MAX_ROWS && g->n <= MAX_COLUMNS && g->k <= tiles->kc;
+    if (g->m <= SURE_ROWS && g->n <= SURE_COLUMNS && g->k <= SURE_STEPS)
+        return 1;
+    return g->m * g->k * bytes <= MAX_BYTES && g->n * g->k * bytes <= MAX_BYTES && g->m * g->n <= MAX_RESULTS &&
+           (threads == 1 || tsr_work_of(g) < MAX_WORK);
 }
 
 int tsr_direct_fits(const tsr_job *job)
@@ -54,7 +65,7 @@ int tsr_direct_fits(const tsr_job *job)
     if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes)
         return 0;
     const int narrow = is_narrow(job->tiles, g);
-    if (!narrow && !fits_panels(job->tiles, g))
+    if (!narrow && !fits_caches(g, job->element_bytes, job->threads))
         return 0;
     return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS ||
            (narrow && g->batch == 1);
@@ -97,11 +108,11 @@ typedef struct operands {
     char *d;
 } operands;
 
-/* Columns first .. N of D, `count` of them, as rows of tiles that write D transposed; A is stored transposed. */
+/* `count` columns of D from the first, as rows of tiles that write D transposed; A is stored transposed. */
 static void turned_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, const operands *o,
-                           int count)
+                           long long first, int count)
 {
-    const long long first = g->n - count, ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
+    const long long ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
     tsr_micro tile = {.a_row_bytes = g->trans_b ? ldb_bytes : bytes,
                       .a_k_bytes = g->trans_b ? bytes : ldb_bytes,
                       .b_k_bytes = g->lda * bytes,
@@ -161,20 +172,63 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
                                                    const tsr_gemm_args *g, long long bytes, const operands *o,
                                                    int count)
 {
-    if (g->trans_a)
-        turned_columns(tiles, g, bytes, o, count);
+    if (g->trans_a && count > tiles->turned->rows[2]) {
+        turned_columns(tiles, g, bytes, o, g->n - count, count - count / 2);
+        turned_columns(tiles, g, bytes, o, g->n - count / 2, count / 2);
+    } else if (g->trans_a)
+        turned_columns(tiles, g, bytes, o, g->n - count, count);
     else
         narrow_columns(tiles, store, g, bytes, o, count);
 }
 
-static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
-                     long long z)
+/* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
+ * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
+static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
+{
+    if (g->m <= tiles->rows[0] && g->n <= 3 * tiles->lanes)
+        return 0; /* a tile or two */
+    if (g->k <= TSR_OUTER_STEPS)
+        return !turned || g->m >= FEW_TURNED_ROWS;
+    return g->k <= FEW_STEPS && !g->trans_b && g->m * g->n * bytes > CACHED_BYTES && g->n > 3 * tiles->lanes;
+}
+
+/* A product of a few steps of K; 0 if B would have to be turned and does not fit the stack. */
+static int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long bytes, const operands *o)
+{
+    _Alignas(64) char panel[PANEL_BYTES];
+    tsr_outer outer = {.rows = g->m,
+                       .n = g->n,
+                       .k = (int)g->k,
+                       .ahead_bytes = g->m * g->n * bytes > CACHED_BYTES ? tsr_outer_ahead(g->ldd * bytes) : 0,
+                       .alpha = g->alpha,
+                       .a = o->a,
+                       .a_row_bytes = (g->trans_a ? 1 : g->lda) * bytes,
+                       .a_k_bytes = (g->trans_a ? g->lda : 1) * bytes,
+                       .b = o->b,
+                       .b_k_bytes = g->ldb * bytes,
+                       .d = o->d,
+                       .d_row_bytes = g->ldd * bytes};
+    if (g->trans_b) {
+        if (g->n * g->k * bytes > PANEL_BYTES)
+            return 0;
+        store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
+        outer.b = panel;
+        outer.b_k_bytes = g->n * bytes;
+    }
+    store->outer(&outer);
+    return 1;
+}
+
+static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                           long long z)
 {
     const int turned = is_turned(tiles, g), trans_b = g->trans_b && !turned;
     const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
+    if (!c && goes_along_rows(tiles, g, bytes, turned) && few_steps(store, g, bytes, &(operands){a, b, c, d}))
+        return;
     if (!turned) {
         const int last = tail_columns(tiles, g);
         if (last)
@@ -213,6 +267,29 @@ static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
         }
         const tsr_cut cut = tsr_cut_rows(tiles, tile.n, g->k, m);
         tsr_cut_run(&cut, &tile, d_row, c_row);
+    }
+}
+
+/* All steps of K, as many at a time as nest.c sums. */
+static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                     long long z)
+{
+    const long long block = tsr_k_block(tiles->kc, g->k);
+    if (block == g->k) {
+        multiply_block(tiles, store, g, bytes, z);
+        return;
+    }
+    const char *const a = g->a, *const b = g->b;
+    tsr_gemm_args part = *g;
+    for (long long p = 0; p < g->k; p += block) {
+        part.k = g->k - p < block ? g->k - p : block;
+        part.a = a + p * (g->trans_a ? g->lda : 1) * bytes;
+        part.b = b + p * (g->trans_b ? 1 : g->ldb) * bytes;
+        multiply_block(tiles, store, &part, bytes, z);
+        part.beta = 1;
+        part.c = g->d;
+        part.ldc = g->ldd;
+        part.batch_c = g->batch_d;
     }
 }
 
@@ -347,7 +424,7 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
                     : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
-    if ((!fits_panels(tiles, g) && !is_narrow(tiles, g)) || 2 * g->m * g->n * g->k > MAX_OPS)
+    if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) || 2 * g->m * g->n * g->k > MAX_OPS)
         return 0;
     if (!share(tiles, store, g, element_bytes, &cpu->pool, device->threads))
         multiply(tiles, store, g, element_bytes, 0);

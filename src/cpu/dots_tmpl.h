@@ -11,7 +11,8 @@
 #define MOST_PANEL 6
 #define X_ROWS     4
 #define BLOCK      (4096 / (int)sizeof(T)) /* steps of K */
-#define X_BLOCK    (8 * BLOCK)             /* the same times rows of x, where those fill one set of sums */
+#define NEAR_BYTES (512 * 1024)
+#define X_BLOCK    (8 * BLOCK) /* the same times rows of x, where those fill one set of sums */
 
 /* Where a panel's next block lies, or any: one line of each of `rows` rows is asked for in each step. */
 typedef struct NAME(next_lines) {
@@ -65,7 +66,7 @@ static inline __attribute__((always_inline)) void NAME(dots_block)(T *sums, cons
     for (int i = 0; i < n; i++) {
 #pragma GCC unroll 6
         for (int j = 0; j < count; j++)
-            acc[i][j] = first ? V_ZERO() : V_LOAD(sums + (i * MOST_PANEL + j) * LANES);
+            acc[i][j] = first ? V_ZERO() : V_LOAD(sums + (i * count + j) * LANES);
     }
     int64_t p = 0;
     for (; p + LANES <= k; p += LANES, ahead += LANES * (int)sizeof(T)) {
@@ -79,7 +80,7 @@ static inline __attribute__((always_inline)) void NAME(dots_block)(T *sums, cons
     for (int i = 0; i < n; i++)
 #pragma GCC unroll 6
         for (int j = 0; j < count; j++)
-            V_STORE(sums + (i * MOST_PANEL + j) * LANES, acc[i][j]);
+            V_STORE(sums + (i * count + j) * LANES, acc[i][j]);
 }
 
 static inline __attribute__((always_inline)) void NAME(dots_rows)(T *sums, const char *matrix, int64_t step,
@@ -99,6 +100,7 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
     const int fours = (d->rows + X_ROWS - 1) / X_ROWS, share = (count + fours - 1) / fours;
     const int64_t step = d->step_bytes, x_step = d->x_row_bytes;
     const int once = d->rows <= X_ROWS; /* the matrix passes by once: loads alone keep enough of it on its way */
+    const int is_near = d->count * step <= NEAR_BYTES; /* the matrix is in L2, where requests would bring it */
     const int64_t block = once ? X_BLOCK / d->rows : BLOCK;
     for (int64_t p = 0; p < d->k; p += block) {
         const int64_t k = d->k - p < block ? d->k - p : block;
@@ -107,8 +109,8 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
         const char *x = (const char *)d->x + p * (int)sizeof(T);
         T *at = sums;
         int asked = 0;
-        for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * MOST_PANEL * LANES) {
-            const int ask = once ? 0 : count - asked < share ? count - asked : share;
+        for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * count * LANES) {
+            const int ask = once || is_near ? 0 : count - asked < share ? count - asked : share;
             const NAME(next_lines) next = {later + asked * step, step, ask};
             asked += next.rows;
             switch (d->rows - i) {
@@ -128,32 +130,28 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
     }
 }
 
-/* The sums of the lanes, four at once. */
-static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many_dots *d, const T *sums, int count,
-                                                                  char *out)
+/* The sums of the lanes, as many at once as there are lanes, or four. */
+static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many_dots *d, const T *sums,
+                                                                  const int count, char *out)
 {
-    int c = 0, i = 0, left = count * d->rows;
-    for (; left >= 4; left -= 4) {
-        V v[4];
-        T sum[4];
-        char *to[4];
-#pragma GCC unroll 4
-        for (int u = 0; u < 4; u++) {
-            v[u] = V_LOAD(sums + (i * MOST_PANEL + c) * LANES);
-            to[u] = out + c * d->sum_row_bytes + i * d->sum_step_bytes;
-            i = ++c == count ? i + 1 : i;
-            c = c == count ? 0 : c;
-        }
-        V_SUM_4(sum, v);
-#pragma GCC unroll 4
-        for (int u = 0; u < 4; u++)
-            *(T *)to[u] = sum[u];
+    T flat[TSR_DOTS_ROWS * MOST_PANEL];
+    const int all = count * d->rows;
+    int s = 0;
+#ifdef V_SUM_LANES
+    for (; s + LANES <= all; s += LANES)
+        V_SUM_LANES(flat + s, sums + s * LANES);
+#endif
+    for (; s + 4 <= all; s += 4) {
+        const T *const at = sums + s * LANES;
+        const V v[4] = {V_LOAD(at), V_LOAD(at + LANES), V_LOAD(at + 2 * LANES), V_LOAD(at + 3 * LANES)};
+        V_SUM_4(flat + s, v);
     }
-    for (; left > 0; left--) {
-        *(T *)(out + c * d->sum_row_bytes + i * d->sum_step_bytes) = V_SUM(V_LOAD(sums + (i * MOST_PANEL + c) * LANES));
-        i = ++c == count ? i + 1 : i;
-        c = c == count ? 0 : c;
-    }
+    for (; s < all; s++)
+        flat[s] = V_SUM(V_LOAD(sums + s * LANES));
+    for (int i = 0; i < d->rows; i++, out += d->sum_step_bytes)
+#pragma GCC unroll 6
+        for (int c = 0; c < count; c++)
+            *(T *)(void *)(out + c * d->sum_row_bytes) = flat[i * count + c];
 }
 
 static void NAME(many_dots)(const tsr_many_dots *d)
@@ -162,15 +160,28 @@ static void NAME(many_dots)(const tsr_many_dots *d)
     const char *matrix = d->matrix;
     char *out = d->sum;
     for (int64_t j = 0; j < d->count;) {
-        const int64_t left = d->count - j;
-        const int count = left >= PANEL ? PANEL : left >= 3 ? 3 : 1;
-        if (count == PANEL)
+        int64_t left = d->count - j;
+        if (left < PANEL && d->count >= PANEL) { /* the last panel begins early, among rows that others have */
+            const int64_t again = PANEL - left;
+            j -= again;
+            left = PANEL;
+            out -= again * d->sum_row_bytes;
+            matrix -= again * d->step_bytes;
+        }
+        const int count = left >= PANEL ? PANEL : left >= 3 ? 3 : (int)left;
+        if (count == PANEL) {
             NAME(dots_panel)(d, matrix, sums, PANEL);
-        else if (count == 3)
+            NAME(dots_sums)(d, sums, PANEL, out);
+        } else if (count == 3) {
             NAME(dots_panel)(d, matrix, sums, 3);
-        else
+            NAME(dots_sums)(d, sums, 3, out);
+        } else if (count == 2) {
+            NAME(dots_panel)(d, matrix, sums, 2);
+            NAME(dots_sums)(d, sums, 2, out);
+        } else {
             NAME(dots_panel)(d, matrix, sums, 1);
-        NAME(dots_sums)(d, sums, count, out);
+            NAME(dots_sums)(d, sums, 1, out);
+        }
         out += count * d->sum_row_bytes;
         matrix += count * d->step_bytes;
         j += count;
@@ -182,3 +193,4 @@ static void NAME(many_dots)(const tsr_many_dots *d)
 #undef X_ROWS
 #undef BLOCK
 #undef X_BLOCK
+#undef NEAR_BYTES

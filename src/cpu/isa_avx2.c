@@ -43,6 +43,7 @@ static inline void store_16_bits(uint16_t *to, int n, __m128i v)
 
 #define T                     float
 #define NAME(x)               f32_##x
+#define OUTER_UNROLLED        4
 #define LANES                 8
 #define V                     __m256
 #define V_ZERO()              _mm256_setzero_ps()

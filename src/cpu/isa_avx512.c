@@ -35,6 +35,27 @@ static inline __attribute__((always_inline)) void sum_4_ps(float *to, const __m5
     _mm_storeu_ps(to, _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab)));
 }
 
+/* The same of sixteen: each step adds what lies half as far apart and leaves half as many vectors. Sum i is taken from
+ * where the steps leave it at lane i. */
+static inline __attribute__((always_inline)) void sum_lanes_ps(float *to, const float *from)
+{
+    static const unsigned char place[16] = {0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15};
+    __m512 v[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        v[place[i]] = _mm512_loadu_ps(from + i * 16);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[i], v[i + 8], 0x44), _mm512_shuffle_f32x4(v[i], v[i + 8], 0xee));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[i], v[i + 4], 0x88), _mm512_shuffle_f32x4(v[i], v[i + 4], 0xdd));
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+        v[i] = _mm512_add_ps(_mm512_shuffle_ps(v[i], v[i + 2], 0x44), _mm512_shuffle_ps(v[i], v[i + 2], 0xee));
+    _mm512_storeu_ps(to, _mm512_add_ps(_mm512_shuffle_ps(v[0], v[1], 0x88), _mm512_shuffle_ps(v[0], v[1], 0xdd)));
+}
+
 static inline __attribute__((always_inline)) __m128d fold_pd(__m512d v)
 {
     const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd(v, 1));
@@ -54,11 +75,28 @@ static inline __attribute__((always_inline)) void sum_4_pd(double *to, const __m
     _mm_storeu_pd(to + 2, _mm_add_pd(_mm_unpacklo_pd(c, d), _mm_unpackhi_pd(c, d)));
 }
 
+static inline __attribute__((always_inline)) void sum_lanes_pd(double *to, const double *from)
+{
+    static const unsigned char place[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+    __m512d v[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        v[place[i]] = _mm512_loadu_pd(from + i * 8);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        v[i] = _mm512_add_pd(_mm512_shuffle_f64x2(v[i], v[i + 4], 0x44), _mm512_shuffle_f64x2(v[i], v[i + 4], 0xee));
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+        v[i] = _mm512_add_pd(_mm512_shuffle_f64x2(v[i], v[i + 2], 0x88), _mm512_shuffle_f64x2(v[i], v[i + 2], 0xdd));
+    _mm512_storeu_pd(to, _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1])));
+}
+
 /* ---- floats -------------------------------------------------------------------------------------------------------
  */
 
 #define T                     float
 #define NAME(x)               f32_##x
+#define OUTER_UNROLLED        8
 #define LANES                 16
 #define V                     __m512
 #define M                     __mmask16
@@ -75,6 +113,7 @@ static inline __attribute__((always_inline)) void sum_4_pd(double *to, const __m
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              sum_ps(v)
 #define V_SUM_4(to, v)        sum_4_ps(to, v)
+#define V_SUM_LANES(to, from) sum_lanes_ps(to, from)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -128,16 +167,16 @@ static inline __attribute__((always_inline)) void f32_turned(__m256 out[8], cons
 #define N_SPLAT(v, s)                                                                            \
     N_CHOOSE(s, _mm512_permute_ps(v, 0), _mm512_permute_ps(v, 0x55), _mm512_permute_ps(v, 0xaa), \
              _mm512_permute_ps(v, 0xff))
-#define N_REPEAT(p)       _mm512_broadcast_f32x4(_mm_load_ps(p))
-#define Q                 __m128
-#define Q_SET1(x)         _mm_set1_ps(x)
-#define Q_LOAD(p)         _mm_loadu_ps(p)
-#define Q_LOAD_MASK(m, p) _mm_maskz_loadu_ps((__mmask8)(m), p)
-#define Q_STORE(p, v)     _mm_storeu_ps(p, v)
-#define N_STORE(p, m, v, r)                                                                    \
-    _mm_mask_storeu_ps(p, (__mmask8)(m),                                                       \
-                       N_CHOOSE(r, _mm512_extractf32x4_ps(v, 0), _mm512_extractf32x4_ps(v, 1), \
-                                _mm512_extractf32x4_ps(v, 2), _mm512_extractf32x4_ps(v, 3)))
+#define N_REPEAT(p)           _mm512_broadcast_f32x4(_mm_load_ps(p))
+#define Q                     __m128
+#define Q_SET1(x)             _mm_set1_ps(x)
+#define Q_LOAD(p)             _mm_loadu_ps(p)
+#define Q_LOAD_MASK(m, p)     _mm_maskz_loadu_ps((__mmask8)(m), p)
+#define Q_STORE(p, v)         _mm_storeu_ps(p, v)
+#define Q_STORE_MASK(p, m, v) _mm_mask_storeu_ps(p, (__mmask8)(m), v)
+#define N_PART(v, r)                                                                                      \
+    N_CHOOSE(r, _mm512_extractf32x4_ps(v, 0), _mm512_extractf32x4_ps(v, 1), _mm512_extractf32x4_ps(v, 2), \
+             _mm512_extractf32x4_ps(v, 3))
 #define Q_FMA(a, b, c) _mm_fmadd_ps(a, b, c)
 #include "cpu/narrow_tmpl.h"
 
@@ -234,6 +273,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              sum_pd(v)
 #define V_SUM_4(to, v)        sum_4_pd(to, v)
+#define V_SUM_LANES(to, from) sum_lanes_pd(to, from)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
@@ -273,15 +313,15 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 #define N_SPLAT(v, s)                                                                               \
     N_CHOOSE(s, _mm512_permutex_pd(v, 0), _mm512_permutex_pd(v, 0x55), _mm512_permutex_pd(v, 0xaa), \
              _mm512_permutex_pd(v, 0xff))
-#define N_REPEAT(p)       _mm512_broadcast_f64x4(_mm256_load_pd(p))
-#define Q                 __m256d
-#define Q_SET1(x)         _mm256_set1_pd(x)
-#define Q_LOAD(p)         _mm256_loadu_pd(p)
-#define Q_LOAD_MASK(m, p) _mm256_maskz_loadu_pd((__mmask8)(m), p)
-#define Q_STORE(p, v)     _mm256_storeu_pd(p, v)
-#define N_STORE(p, m, v, r) \
-    _mm256_mask_storeu_pd(p, (__mmask8)(m), (r) == 0 ? _mm512_extractf64x4_pd(v, 0) : _mm512_extractf64x4_pd(v, 1))
-#define Q_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
+#define N_REPEAT(p)           _mm512_broadcast_f64x4(_mm256_load_pd(p))
+#define Q                     __m256d
+#define Q_SET1(x)             _mm256_set1_pd(x)
+#define Q_LOAD(p)             _mm256_loadu_pd(p)
+#define Q_LOAD_MASK(m, p)     _mm256_maskz_loadu_pd((__mmask8)(m), p)
+#define Q_STORE(p, v)         _mm256_storeu_pd(p, v)
+#define Q_STORE_MASK(p, m, v) _mm256_mask_storeu_pd(p, (__mmask8)(m), v)
+#define N_PART(v, r)          ((r) == 0 ? _mm512_extractf64x4_pd(v, 0) : _mm512_extractf64x4_pd(v, 1))
+#define Q_FMA(a, b, c)        _mm256_fmadd_pd(a, b, c)
 #include "cpu/narrow_tmpl.h"
 
 #define TRANSPOSE(r) f64_transpose(r)

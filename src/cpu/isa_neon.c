@@ -17,6 +17,7 @@
 
 #define T                     float
 #define NAME(x)               f32_##x
+#define OUTER_UNROLLED        4
 #define LANES                 4
 #define V                     float32x4_t
 #define V_ZERO()              vdupq_n_f32(0)

@@ -18,6 +18,7 @@ typedef float f32_vector __attribute__((vector_size(16)));
 
 #define T                     float
 #define NAME(x)               f32_##x
+#define OUTER_UNROLLED        0
 #define LANES                 4
 #define V                     f32_vector
 #define V_ZERO()              ((V){0})

@@ -13,9 +13,10 @@ enum {
 typedef struct line {
     const char *matrix, *x, *c;
     char *d;
-    long long row_bytes, x_step, c_step, d_step; /* bytes from row to row of the matrix, from element to element */
+    long long row_bytes, step; /* bytes from row to row of the matrix, and, dots, from element to element */
+    long long x_step, c_step, d_step;
     long long results;
-    int dots; /* K runs along the rows of the matrix */
+    int dots; /* K runs along the rows of the matrix, or it is one vector */
 } line;
 
 static inline line describe(const tsr_gemm_args *g, long long bytes)
@@ -26,16 +27,18 @@ static inline line describe(const tsr_gemm_args *g, long long bytes)
                       .c = g->beta != 0 ? g->c : NULL,
                       .d = g->d,
                       .row_bytes = g->lda * bytes,
+                      .step = (g->trans_a ? g->lda : 1) * bytes,
                       .x_step = (g->trans_b ? 1 : g->ldb) * bytes,
                       .c_step = g->ldc * bytes,
                       .d_step = g->ldd * bytes,
                       .results = g->m,
-                      .dots = !g->trans_a};
+                      .dots = !g->trans_a || g->m == 1};
     return (line){.matrix = g->b,
                   .x = g->a,
                   .c = g->beta != 0 ? g->c : NULL,
                   .d = g->d,
                   .row_bytes = g->ldb * bytes,
+                  .step = bytes,
                   .x_step = (g->trans_a ? g->lda : 1) * bytes,
                   .c_step = bytes,
                   .d_step = bytes,
@@ -43,13 +46,13 @@ static inline line describe(const tsr_gemm_args *g, long long bytes)
                   .dots = g->trans_b};
 }
 
-static void gather(void *to, const line *l, long long k, long long bytes)
+static void gather(char *to, const char *from, long long step, long long k, long long bytes)
 {
     for (long long p = 0; p < k; p++)
         if (bytes == 8)
-            memcpy((char *)to + p * 8, l->x + p * l->x_step, 8);
+            memcpy(to + p * 8, from + p * step, 8);
         else
-            memcpy((char *)to + p * 4, l->x + p * l->x_step, 4);
+            memcpy(to + p * 4, from + p * step, 4);
 }
 
 /* D as one tile of one row: K runs down the rows of the matrix, and results follow each other. */
@@ -72,6 +75,23 @@ static void one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, const line 
     tsr_tile_of(tiles, 1, columns)(&tile);
 }
 
+/* The same with few steps, however many results. */
+static void few_steps(const tsr_store *store, const tsr_gemm_args *g, const line *l, long long bytes)
+{
+    const tsr_outer outer = {.rows = 1,
+                             .n = l->results,
+                             .k = (int)g->k,
+                             .alpha = g->alpha,
+                             .a = l->x,
+                             .a_row_bytes = bytes,
+                             .a_k_bytes = l->x_step,
+                             .b = l->matrix,
+                             .b_k_bytes = l->row_bytes,
+                             .d = l->d,
+                             .d_row_bytes = 0};
+    store->outer(&outer);
+}
+
 static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l, long long j, const char *sums,
                    long long n, long long bytes)
 {
@@ -89,15 +109,19 @@ static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l
 static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, const line *l,
                                                 long long bytes)
 {
-    _Alignas(64) char sums[PIECE * 8], copy[GATHER_ELEMS * 8];
-    const char *x = l->x;
+    _Alignas(64) char sums[PIECE * 8], copy[GATHER_ELEMS * 8], row[GATHER_ELEMS * 8];
+    const char *x = l->x, *matrix = l->matrix;
     if (l->x_step != bytes) {
-        gather(copy, l, g->k, bytes);
+        gather(copy, x, l->x_step, g->k, bytes);
         x = copy;
+    }
+    if (l->dots && l->step != bytes) {
+        gather(row, matrix, l->step, g->k, bytes);
+        matrix = row;
     }
     for (long long j = 0; j < l->results; j += PIECE) {
         const long long n = l->results - j < PIECE ? l->results - j : PIECE;
-        const char *const part = l->matrix + j * (l->dots ? l->row_bytes : bytes);
+        const char *const part = matrix + j * (l->dots ? l->row_bytes : bytes);
         if (l->dots) {
             const tsr_dots dots = {
                 .count = n, .k = g->k, .matrix = part, .step_bytes = l->row_bytes, .x = x, .sum = sums};
@@ -127,7 +151,12 @@ int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
         one_tile(tiles, g, &l);
         return 1;
     }
-    if (l.results * g->k * bytes >= MOST_BYTES || (l.x_step != bytes && g->k > GATHER_ELEMS))
+    if (!l.dots && g->k <= TSR_OUTER_STEPS && !l.c && l.d_step == bytes && l.results * g->k * bytes < MOST_BYTES) {
+        few_steps(store, g, &l, bytes);
+        return 1;
+    }
+    if (l.results * g->k * bytes >= MOST_BYTES ||
+        ((l.x_step != bytes || (l.dots && l.step != bytes)) && g->k > GATHER_ELEMS))
         return 0;
     in_pieces(store, g, &l, bytes);
     return 1;

@@ -105,21 +105,31 @@ typedef void tsr_update_run(const tsr_update *update);
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
 
-/* Rows of a product of few steps: D[i][j] = alpha * sum over p < k of x[i * k + p] * b[p][j], j < n; b and x are of the
- * compute type. */
-#define TSR_OUTER_STEPS 8
-#define TSR_OUTER_ROWS  4 /* or 1; past the caches all must begin at the same place of a vector */
+/* A product of few steps: D[i][j] = alpha * sum over p < k of A[i][p] * B[p][j], j < n; A and B are of the compute
+ * type. Either a_k_bytes or a_row_bytes is an element's. The bits of tiles. */
+#define TSR_OUTER_STEPS 8 /* more only where elements are not widened, and D not past the caches */
+#define TSR_OUTER_ROWS  4 /* at once */
 
 typedef struct tsr_outer {
+    int64_t rows, n;
+    int k;
+    int past_cache;      /* D is written past the caches where the processor can; a_k_bytes is an element's then */
+    int one_by_one;      /* because rows of D do not begin at the same place of a vector, past the caches */
+    int64_t ahead_bytes; /* 0, or D is not in L1: fetch its lines so far ahead */
+    double alpha;
+    const void *a;
+    int64_t a_row_bytes, a_k_bytes;
+    const void *b;
+    int64_t b_k_bytes;
     void *d;
     int64_t d_row_bytes;
-    const void *const *b;
-    const void *x;
-    int rows, k;
-    int past_cache; /* D is written past the caches where the processor can */
-    double alpha;
-    int64_t n;
 } tsr_outer;
+
+/* How far, where a row of D has so many bytes: to the next four, or within long ones. */
+static inline int64_t tsr_outer_ahead(int64_t row_bytes)
+{
+    return row_bytes <= 2048 ? TSR_OUTER_ROWS * row_bytes : 512;
+}
 
 typedef void tsr_outer_run(const tsr_outer *rows);
 

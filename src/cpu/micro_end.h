@@ -17,4 +17,5 @@
 #undef V_ACCUMULATE
 #undef V_SUM
 #undef V_SUM_4
+#undef V_SUM_LANES
 #undef TRANSPOSE

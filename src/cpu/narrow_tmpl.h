@@ -1,9 +1,13 @@
 /* A few columns of D where K runs along A's rows as stored: tiles whose vectors are columns would be nearly empty, and
  * need a load for each element of A. Here a vector holds NARROW_ROWS rows x 4 columns of D. Included after
- * micro_tmpl.h, with what that needs and NARROW_ROWS         rows of a vector, in groups of four lanes N_ROW(v, r, p)
- * four elements at p for row r of v; N_ONE(v, r, p) only the first of them, zeros else N_SPLAT(v, s)       each row's
- * element s, for all of its lanes N_REPEAT(p)         four elements at p, for each row N_STORE(p, m, v, r) row r of v
- *   Q                   a row of such a vector; Q_SET1(x) Q_LOAD(p) Q_LOAD_MASK(m, p) Q_STORE(p, v) Q_FMA(a, b, c)
+ * micro_tmpl.h, with what that needs and
+ *   NARROW_ROWS         rows of a vector, in groups of four lanes
+ *   N_ROW(v, r, p)      four elements at p for row r of v; N_ONE(v, r, p) only the first of them, zeros else
+ *   N_SPLAT(v, s)       each row's element s, for all of its lanes
+ *   N_REPEAT(p)         four elements at p, for each row
+ *   N_PART(v, r)        row r of v
+ *   Q                   such a row; Q_SET1(x) Q_LOAD(p) Q_LOAD_MASK(m, p) Q_STORE(p, v) Q_STORE_MASK(p, m, v) Q_FMA(a,
+ * b, c)
  *
  *   four steps of K:   A: rows i .. i + 3, p .. p + 3      one vector, by a load for each row
  *                      step s: [a0s x 4][a1s x 4][a2s x 4][a3s x 4] * [b s0 .. s3] four times
@@ -96,8 +100,12 @@ NAME(narrow_write)(const tsr_micro *t, V (*acc)[NARROW_GROUPS], int64_t i, int s
         for (int r = 0; r < NARROW_ROWS; r++, d += t->d_row_bytes)
             if (q > 0 || r >= skip)
 #pragma GCC unroll 2
-                for (int g = 0; g < groups; g++)
-                    N_STORE((T *)(void *)d + 4 * g, g == groups - 1 ? last : 15, acc[q][g], r);
+                for (int g = 0; g < groups; g++) {
+                    Q part = N_PART(acc[q][g], r);
+                    /* of its own: one instruction that extracts and stores would fault where masked lanes do */
+                    __asm__("" : "+v"(part));
+                    Q_STORE_MASK((T *)(void *)d + 4 * g, (M)(g == groups - 1 ? last : 15), part);
+                }
 }
 
 /* `quads` vectors of rows from row i on, of which the first `skip` rows are not written. */
@@ -191,5 +199,6 @@ static void NAME(narrow)(const tsr_micro *t, int64_t rows)
 #undef Q_LOAD
 #undef Q_LOAD_MASK
 #undef Q_STORE
-#undef N_STORE
+#undef Q_STORE_MASK
+#undef N_PART
 #undef Q_FMA

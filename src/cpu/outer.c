@@ -8,8 +8,7 @@ enum {
     TASK_BYTES = 1 << 20,
     WIDEST = 8,
     FEWEST_STEPS = 2,         /* where rows go one by one, or are narrowed: others are faster beyond */
-    CACHED_STEPS = 6,         /* where D is in L3; in L2 tiles are faster */
-    TIMES_L2 = 2,             /* what L2 does not hold */
+    CACHED_STEPS = 8,         /* where D is in L3; direct.c does the same in L2 */
     LEAST_COLUMNS = 64,       /* of rows worth going along */
     TASK_RESULTS = 192 * 1024 /* elements of D that are worth waking a thread for */
 };
@@ -18,10 +17,11 @@ typedef struct outer {
     const tsr_job *job;
     const char *a; /* of this problem of the batch */
     char *d;
-    const void *b[TSR_OUTER_STEPS]; /* rows of B in the compute type, in the order of addition */
-    long long rows;                 /* of a task */
-    int in_step;                    /* rows of D begin at the same place of a vector */
-    int past_cache;                 /* or D is written past the caches, 16-bit elements to where they are anyway */
+    const char *b; /* in the compute type, steps in the order of addition */
+    long long b_row_bytes;
+    long long rows; /* of a task */
+    int in_step;    /* rows of D begin at the same place of a vector */
+    int past_cache; /* or D is written past the caches, 16-bit elements to where they are anyway */
 } outer;
 
 static int rows_are_in_step(const tsr_job *job)
@@ -43,7 +43,7 @@ int tsr_outer_fits(const tsr_job *job)
     if (is_past_caches(g, job->element_bytes, job->device))
         return g->k <= (is_wide && rows_are_in_step(job) ? TSR_OUTER_STEPS : FEWEST_STEPS);
     return is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
-           (double)g->m * (double)g->n * job->element_bytes > TIMES_L2 * (double)job->device->l2_bytes;
+           (double)g->m * (double)g->n * job->element_bytes > (double)job->device->l2_bytes;
 }
 
 static void task(void *data, int64_t index, int slot)
@@ -53,7 +53,6 @@ static void task(void *data, int64_t index, int slot)
     const tsr_gemm_args *g = job->args;
     const long long element = job->element_bytes, wide = job->wide_bytes, lda_bytes = g->lda * element;
     const long long last = (index + 1) * o->rows < g->m ? (index + 1) * o->rows : g->m;
-    const int several = o->in_step || !o->past_cache;
     _Alignas(64) char x[ROWS * TSR_OUTER_STEPS * WIDEST];
     (void)slot;
     for (long long i = index * o->rows; i < last; i += ROWS) {
@@ -64,18 +63,21 @@ static void task(void *data, int64_t index, int slot)
             job->store->pack_rows(x, (int)g->k, (int)g->k, count, o->a + i * lda_bytes, lda_bytes);
         for (long long r = 0; r < count && job->swapped; r++)
             tsr_swap_steps((float *)(void *)x + r * g->k, 1, g->k);
-        tsr_outer rows = {.d_row_bytes = g->ldd * element,
-                          .b = o->b,
-                          .k = (int)g->k,
-                          .past_cache = o->past_cache,
-                          .alpha = g->alpha,
-                          .n = g->n};
-        for (long long r = 0; r < count; r += rows.rows) {
-            rows.rows = several && count - r >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : 1;
-            rows.d = o->d + (i + r) * g->ldd * element;
-            rows.x = x + r * g->k * wide;
-            job->store->outer(&rows);
-        }
+        const tsr_outer rows = {.rows = count,
+                                .n = g->n,
+                                .k = (int)g->k,
+                                .past_cache = o->past_cache,
+                                .one_by_one = o->past_cache && !o->in_step,
+                                .ahead_bytes = o->past_cache ? 0 : tsr_outer_ahead(g->ldd * element),
+                                .alpha = g->alpha,
+                                .a = x,
+                                .a_row_bytes = g->k * wide,
+                                .a_k_bytes = wide,
+                                .b = o->b,
+                                .b_k_bytes = o->b_row_bytes,
+                                .d = o->d + i * g->ldd * element,
+                                .d_row_bytes = g->ldd * element};
+        job->store->outer(&rows);
     }
     if (o->past_cache)
         TSR_STREAM_END(); /* before another thread hears that the task is done */
@@ -91,9 +93,8 @@ tsr_status tsr_outer_run_all(const tsr_job *job)
     if (!b)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %lld bytes", (long long)g->k * row_bytes);
     const int past_cache = is_past_caches(g, element, job->device);
-    outer o = {.job = job, .in_step = rows_are_in_step(job), .past_cache = past_cache};
-    for (long long p = 0; p < g->k; p++)
-        o.b[p] = b + (job->swapped && (p ^ 1) < g->k ? p ^ 1 : p) * row_bytes;
+    outer o = {
+        .job = job, .b = b, .b_row_bytes = row_bytes, .in_step = rows_are_in_step(job), .past_cache = past_cache};
     const long long fit = (past_cache ? TASK_BYTES / element : TASK_RESULTS) / g->n + 1,
                     share = (g->m + job->threads - 1) / job->threads;
     o.rows = past_cache == (fit < share) ? fit : share; /* in the caches no less than what is worth a thread */
@@ -104,6 +105,8 @@ tsr_status tsr_outer_run_all(const tsr_job *job)
             job->store->pack_columns(b, width, (int)g->n, g->k, from, g->ldb * element);
         else
             job->store->pack_rows(b, width, (int)g->n, g->k, from, g->ldb * element);
+        if (job->swapped)
+            tsr_swap_steps((float *)(void *)b, width, g->k);
         o.a = (const char *)g->a + z * g->batch_a * element;
         o.d = (char *)g->d + z * g->batch_d * element;
         tsr_pool_run(&cpu->pool, job->threads < tasks ? job->threads : (int)tasks, tasks, task, &o);

@@ -1,94 +1,223 @@
-/* Rows of a product of few steps (tsr_outer_run), for one stored type and one instruction set; a part of store_tmpl.h,
- * with what that needs and V_STREAM(p, v), a store past the caches. */
+/* Products of few steps (tsr_outer_run), for one stored type and one instruction set; a part of store_tmpl.h, with what
+ * that needs and V_STREAM(p, v), a store past the caches, and OUTER_UNROLLED, the highest K with code of its own.
+ *
+ *   four rows of D, three vectors at a time from left to right: K loads for each vector of B and K broadcasts for each
+ *   row of A; nothing is set up for a block of D but its sums. */
+#define OUTER_VECTORS  3
+#define ROWS_OF_A_TURN 32 /* before what is left of them beside whole vectors: they are still in a cache */
 
-/* One vector of each row. */
-static inline __attribute__((always_inline)) void SNAME(outer_vectors)(const tsr_outer *o, char *d, const T *const *b,
-                                                                       const int rows, const int k, int64_t j,
-                                                                       const int masked, const M some, const int past)
+/* One step of a block of D, step p; p = -1: a and b are those of this step, which is not the first. */
+static inline __attribute__((always_inline)) void SNAME(outer_step)(const tsr_outer *o, const char *a, const char *b,
+                                                                    V (*sum)[OUTER_VECTORS], const int p,
+                                                                    const int rows, const int vectors, const int inner,
+                                                                    const int masked, const M some)
+{
+    V row[OUTER_VECTORS];
+    if (p > 0)
+        a += p * (inner ? (int)sizeof(T) : o->a_k_bytes);
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++) {
+        const T *at = (const T *)(const void *)b + v * LANES;
+        row[v] = masked && v == vectors - 1 ? V_LOAD_MASK(some, at) : V_LOAD(at);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+        const V x = V_SET1(*(const T *)(const void *)(a + i * (inner ? o->a_row_bytes : (int)sizeof(T))));
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = V_FMA(x, row[v], p == 0 ? V_ZERO() : sum[i][v]);
+    }
+}
+
+/* `vectors` vectors of each of `rows` rows. */
+static inline __attribute__((always_inline)) void SNAME(outer_block)(const tsr_outer *o, const char *a, char *d,
+                                                                     int64_t j, const int rows, const int k,
+                                                                     const int vectors, const int inner,
+                                                                     const int masked, const M some, const int past)
 {
     const V alpha = V_SET1((T)o->alpha);
-    const T *const x = o->x;
-    V sum[TSR_OUTER_ROWS];
+    const char *b = (const char *)o->b + j * (int)sizeof(T);
+    V sum[TSR_OUTER_ROWS][OUTER_VECTORS];
+    if (vectors == OUTER_VECTORS && !past && rows == TSR_OUTER_ROWS && o->ahead_bytes) {
+        const char *ahead = d + j * (int)sizeof(S) + o->ahead_bytes;
 #pragma GCC unroll 4
-    for (int i = 0; i < rows; i++)
-        sum[i] = V_ZERO();
+        for (int i = 0; i < rows; i++, ahead += o->d_row_bytes)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                FETCH_TO_WRITE(ahead + v * LANES * (int)sizeof(S));
+    }
+    if (k) {
 #pragma GCC unroll 8
-    for (int p = 0; p < k; p++) {
-        const V row = masked ? V_LOAD_MASK(some, b[p] + j) : V_LOAD(b[p] + j);
+        for (int p = 0; p < k; p++, b += o->b_k_bytes)
+            SNAME(outer_step)(o, a, b, sum, p, rows, vectors, inner, masked, some);
+    } else {
+        SNAME(outer_step)(o, a, b, sum, 0, rows, vectors, inner, masked, some);
+#pragma GCC unroll 1
+        for (int p = 1; p < o->k; p++) {
+            a += inner ? (int)sizeof(T) : o->a_k_bytes;
+            b += o->b_k_bytes;
+            SNAME(outer_step)(o, a, b, sum, -1, rows, vectors, inner, masked, some);
+        }
+    }
+    if (o->alpha != 1)
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
-            sum[i] = V_FMA(V_SET1(x[i * k + p]), row, sum[i]);
-    }
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = V_MUL(alpha, sum[i][v]);
 #pragma GCC unroll 4
-    for (int i = 0; i < rows; i++, d += o->d_row_bytes) {
-        const V value = V_MUL(alpha, sum[i]);
-        if (masked)
-            S_STORE_MASK((S *)d + j, some, value);
-        else if (sizeof(S) == sizeof(T) && past)
-            V_STREAM((T *)(void *)d + j, value);
-        else
-            S_STORE((S *)d + j, value);
-    }
+    for (int i = 0; i < rows; i++, d += o->d_row_bytes)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++) {
+            S *at = (S *)(void *)d + j + v * LANES;
+            const V value = sum[i][v];
+            if (masked && v == vectors - 1)
+                S_STORE_MASK(at, some, value);
+            else if (sizeof(S) == sizeof(T) && past)
+                V_STREAM((T *)(void *)at, value);
+            else
+                S_STORE(at, value);
+        }
 }
 
 /* Past the caches it begins with the elements before the first whole vector of D that is aligned. */
-static inline __attribute__((always_inline)) void SNAME(outer_of)(const tsr_outer *o, const int rows, const int k,
-                                                                  const int past)
+static inline __attribute__((always_inline)) void SNAME(outer_some)(const tsr_outer *o, const char *a, char *d,
+                                                                    const int rows, const int k, const int inner,
+                                                                    const int past)
 {
     enum { BYTES = LANES * sizeof(S) };
-    const T *b[TSR_OUTER_STEPS];
-    char *const d = o->d;
-#pragma GCC unroll 8
-    for (int p = 0; p < k; p++)
-        b[p] = o->b[p];
     int64_t j = past ? (int64_t)((BYTES - (uintptr_t)d % BYTES) % BYTES / sizeof(S)) : 0;
     j = j < o->n ? j : o->n;
     if (j > 0)
-        SNAME(outer_vectors)(o, d, b, rows, k, 0, 1, M_FIRST((int)j), past);
-    for (; j + LANES <= o->n; j += LANES)
-        SNAME(outer_vectors)(o, d, b, rows, k, j, 0, M_FIRST(LANES), past);
-    if (j < o->n)
-        SNAME(outer_vectors)(o, d, b, rows, k, j, 1, M_FIRST((int)(o->n - j)), past);
+        SNAME(outer_block)(o, a, d, 0, rows, k, 1, inner, 1, M_FIRST((int)j), past);
+    for (; j + OUTER_VECTORS * LANES <= o->n; j += OUTER_VECTORS * LANES)
+        SNAME(outer_block)(o, a, d, j, rows, k, OUTER_VECTORS, inner, 0, M_FIRST(LANES), past);
+    for (; (past || !k) && j < o->n; j += LANES)
+        SNAME(outer_block)(o, a, d, j, rows, k, 1, inner, 1, M_FIRST((int)(o->n - j < LANES ? o->n - j : LANES)), past);
 }
 
-static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_outer *o, const int k)
+/* Some rows of one vector or two from column j on. */
+static inline __attribute__((always_inline)) void SNAME(outer_part)(const char *a, int64_t a_row, int64_t a_step,
+                                                                    char *d, int64_t d_row, V (*b)[2], const V alpha,
+                                                                    const int rows, const int k, const int vectors,
+                                                                    const int inner, const M some)
 {
-    const int rows = o->rows == 1 ? 1 : TSR_OUTER_ROWS, past = o->past_cache || sizeof(S) != sizeof(T);
-    if (rows == 1 && past)
-        SNAME(outer_of)(o, 1, k, 1);
-    else if (past)
-        SNAME(outer_of)(o, TSR_OUTER_ROWS, k, 1);
-    else if (rows == 1)
-        SNAME(outer_of)(o, 1, k, 0);
-    else
-        SNAME(outer_of)(o, TSR_OUTER_ROWS, k, 0);
+    V sum[TSR_OUTER_ROWS][2];
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) {
+            const int64_t row = !inner ? i * (int)sizeof(T) : i == 3 ? 2 * a_row + a_row : i * a_row;
+            const V x = V_SET1(*(const T *)(const void *)(a + row + (inner ? p * (int)sizeof(T) : 0)));
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++)
+                sum[i][v] = V_FMA(x, b[p][v], p == 0 ? V_ZERO() : sum[i][v]);
+        }
+        if (!inner) {
+            a += a_step;
+            __asm__("" : "+r"(a));
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+        S *const at = (S *)(void *)d;
+        if (vectors == 2)
+            S_STORE(at, V_MUL(alpha, sum[i][0]));
+        S_STORE_MASK(at + (vectors - 1) * LANES, some, V_MUL(alpha, sum[i][vectors - 1]));
+        d += d_row;
+        __asm__("" : "+r"(d));
+    }
 }
+
+/* All rows of them; B stays in registers. */
+static inline __attribute__((always_inline)) void SNAME(outer_column)(const tsr_outer *o, const char *a, char *d,
+                                                                      int64_t j, int64_t rows, const int k,
+                                                                      const int vectors, const int inner, const M some)
+{
+    const V alpha = V_SET1((T)o->alpha);
+    const int64_t a_row = o->a_row_bytes, a_step = o->a_k_bytes, d_row = o->d_row_bytes;
+    V b[TSR_OUTER_STEPS][2];
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++) {
+        const T *from = (const T *)(const void *)((const char *)o->b + p * o->b_k_bytes) + j;
+        if (vectors == 2)
+            b[p][0] = V_LOAD(from);
+        b[p][vectors - 1] = V_LOAD_MASK(some, from + (vectors - 1) * LANES);
+    }
+    d += j * (int)sizeof(S);
+    for (; rows >= TSR_OUTER_ROWS; rows -= TSR_OUTER_ROWS) {
+        SNAME(outer_part)(a, a_row, a_step, d, d_row, b, alpha, TSR_OUTER_ROWS, k, vectors, inner, some);
+        a += TSR_OUTER_ROWS * a_row;
+        d += TSR_OUTER_ROWS * d_row;
+    }
+    for (; rows > 0; rows--, a += a_row, d += d_row)
+        SNAME(outer_part)(a, a_row, a_step, d, d_row, b, alpha, 1, k, vectors, inner, some);
+}
+
+static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_outer *outer, const int k,
+                                                                    const int inner, const int past)
+{
+    const tsr_outer copy = *outer, *const o = &copy; /* which the compiler knows that storing D does not change */
+    const char *a = o->a;
+    char *d = o->d;
+    const int64_t whole = past || !k ? o->n : o->n - o->n % (OUTER_VECTORS * LANES);
+    const int64_t most = whole ? ROWS_OF_A_TURN : o->rows;
+    for (int64_t left = o->rows; left > 0;) {
+        const int64_t rows = left < most ? left : most;
+        const char *ai = a;
+        char *di = d;
+        for (int64_t i = 0, take = 1; whole && i < rows; i += take) {
+            take = o->one_by_one ? 1 : rows - i >= TSR_OUTER_ROWS ? TSR_OUTER_ROWS : !past && rows - i >= 2 ? 2 : 1;
+            if (take == TSR_OUTER_ROWS)
+                SNAME(outer_some)(o, ai, di, TSR_OUTER_ROWS, k, inner, past);
+            else if (!past && take == 2)
+                SNAME(outer_some)(o, ai, di, 2, k, inner, past);
+            else
+                SNAME(outer_some)(o, ai, di, 1, k, inner, past);
+            ai += take * o->a_row_bytes;
+            di += take * o->d_row_bytes;
+        }
+        const int rest = (int)(o->n - whole);
+        if (rest > LANES)
+            SNAME(outer_column)(o, a, d, whole, rows, k, 2, inner, M_FIRST(rest > 2 * LANES ? LANES : rest - LANES));
+        if (rest > 2 * LANES || (rest > 0 && rest <= LANES))
+            SNAME(outer_column)
+        (o, a, d, rest > LANES ? whole + 2 * LANES : whole, rows, k, 1, inner,
+         M_FIRST(rest > LANES ? rest - 2 * LANES : rest));
+        a += rows * o->a_row_bytes;
+        d += rows * o->d_row_bytes;
+        left -= rows;
+    }
+}
+
+/* With K along the rows of A, a function for each K up to OUTER_UNROLLED; else K is a loop: past the caches, where
+ * memory is waited for, down the columns of A, and for any other K. All of these for all K would be 0.8 MB of code. */
+#define OUTER_K(k)                                         \
+    static void SNAME(outer_along_##k)(const tsr_outer *o) \
+    {                                                      \
+        if (sizeof(S) == sizeof(T) && k <= OUTER_UNROLLED) \
+            SNAME(outer_rows)(o, k, 1, 0);                 \
+    }
+#define OUTER_ALL(F)   F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8)
+#define OUTER_ALONG(k) SNAME(outer_along_##k),
+
+OUTER_ALL(OUTER_K)
 
 static void SNAME(outer)(const tsr_outer *o)
 {
-    switch (o->k) {
-    case 1:
-        SNAME(outer_rows)(o, 1);
-        break;
-    case 2:
-        SNAME(outer_rows)(o, 2);
-        break;
-    case 3:
-        SNAME(outer_rows)(o, 3);
-        break;
-    case 4:
-        SNAME(outer_rows)(o, 4);
-        break;
-    case 5:
-        SNAME(outer_rows)(o, 5);
-        break;
-    case 6:
-        SNAME(outer_rows)(o, 6);
-        break;
-    case 7:
-        SNAME(outer_rows)(o, 7);
-        break;
-    default:
-        SNAME(outer_rows)(o, TSR_OUTER_STEPS);
-    }
+    static tsr_outer_run *const run[TSR_OUTER_STEPS] = {OUTER_ALL(OUTER_ALONG)};
+    if (sizeof(S) != sizeof(T) || o->past_cache)
+        SNAME(outer_rows)(o, 0, 1, 1);
+    else if (o->k > 1 && o->a_k_bytes != sizeof(T))
+        SNAME(outer_rows)(o, 0, 0, 0);
+    else if (OUTER_UNROLLED > 0 && o->k <= OUTER_UNROLLED)
+        run[o->k - 1](o);
+    else
+        SNAME(outer_rows)(o, 0, 1, 0);
 }
+
+#undef OUTER_VECTORS
+#undef ROWS_OF_A_TURN
+#undef OUTER_K
+#undef OUTER_ALL
+#undef OUTER_ALONG

@@ -21,20 +21,41 @@ enum {
     TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
     TSR_SUM_PER_ROW = 40,     /* in a cache, steps for each of the few rows: what turning the other operand costs, */
     TSR_TURNED_PER_ROW = 64,  /* or where the few rows are to be turned; */
-    TSR_LEAST_SUM = 64,       /* at least */
+    TSR_FEW_RESULTS = 512,    /* of each of the few, where sums are priced beside tiles; */
+    TSR_LEAST_SUM = 64,       /* at least, */
+    TSR_LEAST_BOTH = 17,      /* or where neither is to be turned; */
     TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
 };
+
+/* Both operands have K along their rows: tiles would turn B, block by block, then take half a cycle for each
+ * multiply-add of a vector, or less where D is narrow; sums along K take as much for each vector of K, and a few to add
+ * up its lanes. 1 if the latter are clearly less. */
+static inline int tsr_dots_pay(int lanes, long long few, long long many, long long k, int by_columns)
+{
+    const long long m = by_columns ? many : few, n = by_columns ? few : many;
+    const long long k_vectors = (k + lanes - 1) / lanes, n_vectors = (n + lanes - 1) / lanes;
+    const double turn = (double)(n_vectors * k_vectors) * (lanes == 16 ? 75 : 35);
+    const double step = m >= 2 * lanes && n <= lanes / 2 ? (n <= 4 ? 0.2 : 0.3)
+                        : n_vectors == 1                 ? 0.7
+                                                         : 0.55 * (double)n_vectors;
+    const double tiles = turn + (double)(m * k) * step;
+    const double dots = 60 + (double)(m * n) * (3 + 0.6 * (double)k_vectors);
+    return 1.2 * dots < tiles;
+}
 
 /* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
  * along that operand's rows as stored, and sums are vectors along K; with very few of them that pays in the caches too.
  * `few_inner`: the same of the other operand. */
-static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner, int few_inner)
+static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner, int few_inner,
+                             int by_columns)
 {
     const int is_large = (double)many * (double)k >= TSR_LARGE_B && many >= TSR_LONG_ROW;
     if (!inner)
         return is_large && few <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
     if ((dtype != TSR_F32 && dtype != TSR_F64) || few > TSR_FEW_ROWS || k >= TSR_LONGEST_SUM)
         return 0;
+    if (few_inner && many <= TSR_FEW_RESULTS && tsr_dots_pay(dtype == TSR_F64 ? 8 : 16, few, many, k, by_columns))
+        return 1;
     return (is_large && k >= TSR_LONG_SUM) || (few <= TSR_FEWEST_ROWS && k >= TSR_LEAST_SUM &&
                                                k >= few * (few_inner ? TSR_SUM_PER_ROW : TSR_TURNED_PER_ROW));
 }
@@ -43,9 +64,18 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
 {
     if (n == 1)
         return TSR_SHAPE_COLUMNS;
-    if (m == 1 || tsr_is_few(dtype, m, n, k, trans_b, !trans_a))
+    if (m == 1)
         return TSR_SHAPE_ROWS;
-    return tsr_is_few(dtype, n, m, k, !trans_a, trans_b) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
+    const int both_inner = !trans_a && trans_b;
+    if (k < (both_inner ? TSR_LEAST_BOTH : TSR_LEAST_SUM) && m < TSR_LARGE_B / TSR_LEAST_SUM &&
+        n < TSR_LARGE_B / TSR_LEAST_SUM)
+        return TSR_SHAPE_TILES; /* small products should not wait for more */
+    const int columns_first = n < m;
+    if (columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1))
+        return TSR_SHAPE_COLUMNS;
+    if (tsr_is_few(dtype, m, n, k, trans_b, !trans_a, 0))
+        return TSR_SHAPE_ROWS;
+    return !columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
 }
 
 /* The tiles of a row's compute type. */
@@ -95,8 +125,10 @@ static inline void tsr_swap_steps(float *panel, int width, long long steps)
 
 static inline long long tsr_k_block(int kc, long long k)
 {
+    if (k < TSR_MOST_STEPS(kc)) /* small products should not wait for divisions */
+        return k;
     const long long parts = (k + kc / 2) / kc;
-    return parts <= 1 ? k : tsr_round_up((k + parts - 1) / parts, 8);
+    return tsr_round_up((k + parts - 1) / parts, 8);
 }
 
 /* Prepared operands, all in the compute type: for tiles, K in blocks of tsr_k_block, each block all its panels of mr

@@ -149,14 +149,63 @@ static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dot
         ((T *)g->sum)[first] = V_SUM(one[0]);
 }
 
+/* Sums so short that adding up lanes would take longer: one element after the other. */
+#define SHORT_SUM 8
+
+static inline __attribute__((always_inline)) void SNAME(short_dots)(const tsr_dots *g, const int k)
+{
+    const char *row = g->matrix;
+    T x[SHORT_SUM], *const out = g->sum;
+#pragma GCC unroll 8
+    for (int p = 0; p < k; p++)
+        x[p] = S_WIDEN(((const S *)g->x)[p]);
+    for (int64_t i = 0; i < g->count; i++, row += g->step_bytes) {
+        T sum = 0;
+#pragma GCC unroll 8
+        for (int p = 0; p < k; p++)
+            sum += S_WIDEN(((const S *)(const void *)row)[p]) * x[p];
+        out[i] = sum;
+    }
+}
+
 static void SNAME(dots)(const tsr_dots *g)
 {
     int64_t i = 0;
+    switch (g->k) {
+    case 1:
+        SNAME(short_dots)(g, 1);
+        return;
+    case 2:
+        SNAME(short_dots)(g, 2);
+        return;
+    case 3:
+        SNAME(short_dots)(g, 3);
+        return;
+    case 4:
+        SNAME(short_dots)(g, 4);
+        return;
+    case 5:
+        SNAME(short_dots)(g, 5);
+        return;
+    case 6:
+        SNAME(short_dots)(g, 6);
+        return;
+    case 7:
+        SNAME(short_dots)(g, 7);
+        return;
+    case SHORT_SUM:
+        SNAME(short_dots)(g, SHORT_SUM);
+        return;
+    default:
+        break;
+    }
     for (; i + 4 <= g->count; i += 4)
         SNAME(some_dots)(g, i, 4);
     for (; i < g->count; i++)
         SNAME(some_dots)(g, i, 1);
 }
+
+#undef SHORT_SUM
 
 #include "cpu/update_tmpl.h"
 

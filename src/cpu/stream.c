@@ -16,20 +16,23 @@
 #include "cpu/job.h"
 
 enum {
-    SUM_BYTES = 32 * 1024,      /* sums of one piece, on the stack */
-    MAX_PIECE = 4096,           /* results of one piece, at most */
-    PIECE_BYTES = 1024,         /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
-    FEWER_PIECE_BYTES = 1280,   /* the same with fewer, */
-    STREAMED_ROWS = 8,          /* but for so few, whose rows are streams */
-    K_STEPS = 128,              /* of x at a time, on the stack: STREAMED_ROWS x 128 */
-    PANELS = 48,                /* rows of the matrix that are whole panels of many_dots on each processor */
-    MOST_STEPS = 1 << 20,       /* of a call, where x lies ready */
-    TASK_BYTES = 256 * 1024,    /* of the matrix, at least, for a task of its own */
-    LEAST_COLUMNS = 1024,       /* of a task that updates: rows are streams, short ones are read slowly, */
-    FEWEST_COLUMNS = 256,       /* but many threads together read faster than a few with long rows */
-    COPY_BYTES = 32 * 1024,     /* of a copy of x on the stack */
-    IN_PLACE_BYTES = 16 * 1024, /* of an x whose rows leave each other in the cache wherever they lie */
-    GATHER_ELEMS = 1024         /* of a strided vector that is copied to the stack rather than to scratch */
+    SUM_BYTES = 32 * 1024,          /* sums of one piece, on the stack */
+    MAX_PIECE = 4096,               /* results of one piece, at most */
+    PIECE_BYTES = 1024,             /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
+    FEWER_PIECE_BYTES = 1280,       /* the same with fewer, */
+    STREAMED_ROWS = 8,              /* but for so few, whose rows are streams */
+    K_STEPS = 128,                  /* of x at a time, on the stack: STREAMED_ROWS x 128 */
+    PANELS = 48,                    /* rows of the matrix that are whole panels of many_dots on each processor */
+    MOST_STEPS = 1 << 20,           /* of a call, where x lies ready */
+    TASK_BYTES = 256 * 1024,        /* of the matrix, at least, for a task of its own */
+    LEAST_COLUMNS = 1024,           /* of a task that updates: rows are streams, short ones are read slowly, */
+    FEWEST_COLUMNS = 256,           /* but many threads together read faster than a few with long rows */
+    COPY_BYTES = 64 * 1024,         /* of a copy of x on the stack */
+    IN_PLACE_BYTES = 16 * 1024,     /* of an x whose rows leave each other in the cache wherever they lie */
+    IN_ONE_PLACE_BYTES = 64 * 1024, /* or close to each other, */
+    CONFLICT_BYTES = 2048,          /* but not a multiple of this apart, */
+    APART_BYTES = 128,              /* or little more */
+    GATHER_ELEMS = 1024             /* of a strided vector that is copied to the stack rather than to scratch */
 };
 
 typedef struct stream {
@@ -43,6 +46,7 @@ typedef struct stream {
     int rows;
     int by_columns; /* results of one row go down a column of D */
     int dots;
+    long long matrix_step; /* dots: bytes from element to element; not an element's where the matrix is one vector */
     long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
     long long sum_row;            /* bytes from row to row of a piece's sums */
     char *gathered;               /* contiguous copies of x, one for each slot; NULL: not needed */
@@ -71,6 +75,13 @@ static void set_x(stream *s, const char *data, const void *packed, int inner, lo
     s->x_batch = (packed && batch ? s->rows * s->k : batch) * bytes;
 }
 
+/* Rows of x leave each other in the cache, where they lie. */
+static int lies_well(long long rows, long long k, long long row_bytes, long long bytes)
+{
+    return rows * k * bytes <= IN_PLACE_BYTES ||
+           (rows * row_bytes <= IN_ONE_PLACE_BYTES && row_bytes % CONFLICT_BYTES >= APART_BYTES);
+}
+
 static stream describe(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
@@ -82,19 +93,21 @@ static stream describe(const tsr_job *job)
     if (s.by_columns) {
         s.results = g->m;
         s.rows = (int)g->n;
-        s.dots = !g->trans_a;
+        s.dots = !g->trans_a || g->m == 1;
+        s.matrix_step = (g->trans_a && !job->packed_a ? g->lda : 1) * bytes;
         set_matrix(&s, g->a, job->packed_a, g->lda, g->batch_a);
         set_x(&s, g->b, job->packed_b, g->trans_b, g->ldb, g->batch_b);
     } else {
         s.results = g->n;
         s.rows = (int)g->m;
         s.dots = g->trans_b;
+        s.matrix_step = bytes;
         set_matrix(&s, g->b, job->packed_b, g->ldb, g->batch_b);
         set_x(&s, g->a, job->packed_a, !g->trans_a, g->lda, g->batch_a);
     }
     s.c_row = g->ldc * bytes;
     s.d_row = g->ldd * bytes;
-    s.in_place = s.dots && s.x_step == job->wide_bytes && s.rows * s.k * bytes <= IN_PLACE_BYTES;
+    s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.x_row, bytes);
     if (s.in_place) {
         s.groups = s.x;
         s.groups_batch = s.x_batch;
@@ -105,14 +118,21 @@ static stream describe(const tsr_job *job)
     return s;
 }
 
-/* Copies x to where its elements follow each other. */
-static const char *gather(const stream *s, const char *x, char *to)
+/* Copies K elements to where they follow each other. */
+static const char *gather(const stream *s, const char *from, long long step, char *to)
 {
     const int bytes = s->job->element_bytes;
     for (long long p = 0; p < s->k; p++)
         for (int byte = 0; byte < bytes; byte++)
-            to[p * bytes + byte] = x[p * s->x_step + byte];
+            to[p * bytes + byte] = from[p * step + byte];
     return to;
+}
+
+/* One row's operands are copied if their elements do not follow each other. */
+static int gathers(const stream *s)
+{
+    const long long bytes = s->job->element_bytes;
+    return s->dots && s->rows == 1 && (s->x_step != bytes || s->matrix_step != bytes);
 }
 
 /* Widens steps p .. p + steps of x into groups, as tsr_update wants them. */
@@ -218,9 +238,14 @@ static void run_task(void *data, int64_t index, int slot)
     const char *const groups = s->groups ? s->groups + z * s->groups_batch : NULL;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
     char *d = s->d + z * s->d_batch;
-    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], turned[SUM_BYTES], local[GATHER_ELEMS * 8];
-    if (s->dots && s->rows == 1 && s->x_step != bytes)
-        x = gather(s, x, s->gathered ? s->gathered + (size_t)slot * (size_t)s->k * (size_t)bytes : local);
+    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], turned[SUM_BYTES], local[2 * GATHER_ELEMS * 8];
+    if (gathers(s)) {
+        char *const to = s->gathered ? s->gathered + 2 * (size_t)slot * (size_t)s->k * (size_t)bytes : local;
+        if (s->x_step != bytes)
+            x = gather(s, x, s->x_step, to);
+        if (s->matrix_step != bytes)
+            matrix = gather(s, matrix, s->matrix_step, to + s->k * bytes);
+    }
     for (long long j = first; j < last; j += s->piece) {
         const long long n = last - j < s->piece ? last - j : s->piece;
         const char *part = matrix + j * (s->dots ? s->matrix_row : bytes), *at = sums;
@@ -316,8 +341,8 @@ tsr_status tsr_stream(const tsr_job *job)
         copy_x(&s, copy);
         copied = copy;
     }
-    if (s.dots && s.rows == 1 && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) {
-        s.gathered = tsr_scratch_take(&device->scratch, (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
+    if (gathers(&s) && s.k > GATHER_ELEMS) {
+        s.gathered = tsr_scratch_take(&device->scratch, 2 * (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
         if (!s.gathered)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy a vector of K = %lld elements", s.k);
     }
@@ -329,14 +354,35 @@ tsr_status tsr_stream(const tsr_job *job)
     return TSR_OK;
 }
 
+int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, long long bytes)
+{
+    const int by_columns = shape == TSR_SHAPE_COLUMNS;
+    const long long rows = by_columns ? g->n : g->m, results = by_columns ? g->m : g->n;
+    const long long x_row = (by_columns ? g->ldb : g->lda) * bytes;
+    if (g->trans_a || !g->trans_b || g->alpha != 1 || g->beta != 0 || rows == 1 ||
+        !lies_well(rows, g->k, x_row, bytes) || results * g->k * bytes >= 2 * TASK_BYTES)
+        return 0;
+    const tsr_many_dots many = {.count = results,
+                                .k = g->k,
+                                .matrix = by_columns ? g->a : g->b,
+                                .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
+                                .rows = (int)rows,
+                                .x = by_columns ? g->b : g->a,
+                                .x_row_bytes = x_row,
+                                .sum = g->d,
+                                .sum_row_bytes = by_columns ? g->ldd * bytes : bytes,
+                                .sum_step_bytes = by_columns ? bytes : g->ldd * bytes};
+    store->many_dots(&many);
+    return 1;
+}
+
 int tsr_stream_at_once(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     stream s = describe(job);
     _Alignas(64) char copy[COPY_BYTES];
     if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
-        (s.dots && s.rows == 1 && s.x_step != job->element_bytes && s.k > GATHER_ELEMS) ||
-        (needs_copy(&s) && plan_copy(&s) > COPY_BYTES))
+        (gathers(&s) && s.k > GATHER_ELEMS) || (needs_copy(&s) && plan_copy(&s) > COPY_BYTES))
         return 0;
     cut(&s);
     if (needs_copy(&s))

@@ -93,9 +93,8 @@ static inline double with_asking(double latency_ns, double asking)
     return latency_ns + ask_ns * asking;
 }
 
-/* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. In
- * `wgmma` pieces of 128 bytes that are whole lines cost a `whole_share` of that, as the suites' shapes show; in the
- * skinny rows all of it. */
+/* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. Pieces
+ * of 128 bytes that are whole lines cost a `whole_share` of that, as the suites' shapes show. */
 static inline double step_bytes(const tsr_problem *p, double rows, double columns, double whole_share)
 {
     const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');

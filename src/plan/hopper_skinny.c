@@ -23,6 +23,7 @@ typedef struct spread {
     double together;          /* CTAs of an SM at once */
     double steps, stages;     /* along K of a CTA; of the ring */
     double step_bytes;        /* of L2's lines in a step */
+    double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
     double shared_bytes;      /* that go in and out of shared memory in a step */
     double idle_rows;         /* of the boxes of a tile's rows */
     double asking;            /* CTAs that wait for lines that others wait for */
@@ -35,14 +36,16 @@ typedef struct spread {
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
 static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 {
+    const double whole_share = 0.55; /* of L2's time for a line that is not cut */
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
     const double long_rows = fmin(row->bn, (double)(s->turned ? p->n : p->m));
     const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
     const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
-    s->step_bytes =
-        slices * (s->turned ? step_bytes(p, short_rows, long_rows, 1) : step_bytes(p, long_rows, short_rows, 1));
+    const double rows_a = s->turned ? short_rows : long_rows, rows_b = s->turned ? long_rows : short_rows;
+    s->step_bytes = slices * step_bytes(p, rows_a, rows_b, 1);
+    s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, whole_share);
     s->idle_rows = lies_along_k(p, s->longer) ? row->bn - long_rows : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
@@ -123,7 +126,7 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2000, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 2600, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
@@ -186,7 +189,7 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
                        const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double floor_ns = 1140, start_ns = 957, begin_ns = 2930, l2_bytes = 75;
+    const double floor_ns = 1090, start_ns = 957, begin_ns = 2930, l2_bytes = 41;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
@@ -195,12 +198,12 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
         return;
     const spread s = spread_of(row, p, device, uncut, work);
     const double end_ns = skinny_end_ns(row, p, &s);
-    const double l2_ns = s.ctas * s.steps * s.step_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
+    const double l2_ns = s.ctas * s.steps * s.l2_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(device, &s);
     const double sharpness = lies_along_k(p, s.longer) ? 3.15 : 3.5;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
-    const double second_ns = 1300; /* a launch that finds its operands just written */
+    const double second_ns = 2000; /* a launch that finds its operands just written */
     settle(out, best_ns, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
            start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
            sum_ns);
