@@ -6,7 +6,8 @@ bench="$tessera bench --device cpu --rounds 5"
 expect 0 "" $bench --sizes 16,48 --format table
 prints '^cpu_tiled_f32 +f32 nn +16 +[0-9.]+ us +[0-9.]+% +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+x$'
 prints '^cpu_sequential_f32 +f32 nn +48 .* 1.00x$'
-prints '^cpu: .* threads?; operands '
+prints '^cpu: .* threads?$'
+prints '^cpu: operands above a quarter of its '
 
 # Exactly these fields, in this order, one object a line.
 expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --format json
@@ -85,7 +86,7 @@ row() { # KERNEL M N K TIME
 {
     row wgmma_bf16_bf16_p128x128_s6_c21 4096 4096 4096 240
     row mma_bf16_128x128_a8 4096 4096 4096 200
-    row wgmma_bf16_bf16_p128x128_s6_c21 8192 8192 8192 1000
+    row wgmma_bf16_bf16_p128x192_s4_c21 8192 8192 8192 1000
     row mma_bf16_128x128_a8 8192 8192 8192 1500
     row mma_bf16_128x128_a8 1 4096 4096 30
     row mma_bf16_64x64_a8 1 4096 4096 20
@@ -93,7 +94,7 @@ row() { # KERNEL M N K TIME
 } >rows.json
 expect 0 "" $bench --from rows.json --format regret
 prints '^4096 x 4096 x 4096 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +240.00 +mma_bf16_128x128_a8 +200.00 +1.200$'
-prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +1000.00 +1.000$'
+prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x192_s4_c21 +1000.00 +1.000$'
 prints '^1 x 4096 x 4096 +bf16 nn +2 +wgmma_skinny_bf16_bf16_[0-9a-z_]+ +- +mma_bf16_64x64_a8 +20.00 +not measured$'
 prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
 rm rows.json
@@ -116,6 +117,7 @@ regret_below 22-tiny 17 1.03 1.26
 regret_below 22-fp32 11 1.02 1.06
 regret_below 22-regret-f32 28 1.09 1.71
 regret_below 22-regret-f32-2 33 1.05 1.37
+regret_below 22-regret-11 36 1.05 1.29
 regret_below 22-batches 39 1.04 1.34
 expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
 prints '^no problem on a known GPU has two rows measured$'
