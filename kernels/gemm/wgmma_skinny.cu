@@ -1,4 +1,5 @@
-/* wgmma_skinny: D = alpha * op(A) * op(B) + beta * C where M or N is small, or D has few tiles and K is long.
+/* wgmma_skinny: D = alpha * op(A) * op(B) + beta * C where M or N is small, D has few tiles and K is long, or D is one
+ * wave of tiles.
  *
  * New against wgmma: such problems are bound by memory, so all SMs must read at once and each must have many bytes
  * under way. Tiles alone are too few for that; K is cut into parts as well. CTAs that work on parts of one tile form a
@@ -6,7 +7,9 @@
  *
  * The longer side of D is wgmma's M (64 rows for each warp group), the shorter one its N, so that a small M wastes no
  * rows: for M <= N the kernel computes D^T = op(B)^T op(A)^T, which only means reading the operands under each other's
- * names. Tensor cores take either from shared memory along either of its dimensions.
+ * names. Tensor cores take either from shared memory along either of its dimensions. "Long" and "short" below are these
+ * two. With a negative split they change places: BN columns of any height lie along the longer side, so that
+ * 64 x 5120 is 128 tiles of 64 x 40, not 80 of 64 x 64.
  *
  *     long side          K, cut into `split` parts
  *     64 * GROUPS   +----------+----------+----------+--     each part: a CTA; one warp, the producer, keeps a ring of
@@ -40,13 +43,14 @@
  *                as much shared memory as there is, so that those of other ranks come to where the ring was
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
- * K is a multiple of 64. The grid is tiles * split CTAs, tiles rounded up to whole groups of SHARE, in clusters of
- * SHARE times split CTAs, up to PARTS parts but not 7, or of SHARE alone, if sums are left to another launch; 8 CTAs
+ * K is a multiple of 64. The grid is tiles * |split| CTAs, tiles rounded up to whole groups of SHARE, in clusters of
+ * SHARE times |split| CTAs, up to PARTS parts but not 7, or of SHARE alone, if sums are left to another launch; 8 CTAs
  * at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
- * to shared memory for BN = 128, where the short operand is read again by each cluster. Measured, H200, 2026-11-22,
- * bf16, against cuBLASLt's first choice, launches in a stream: 1 x 4096 x 4096 10.1 us, 1.32; 32 x 6144 x 4096 16.7 us,
- * 1.03; 64 x 4096 x 14336 30.8 us, 1.15; 64 x 2112 x 7168 11.0 us, 1.25; 128 x 14336 x 4096 33.2 us, 1.01; 128 x 128 x
- * 65536 13.0 us, 1.12. */
+ * to shared memory for BN = 128, where the short operand is read again by each cluster; by the tensor cores' clock from
+ * BN = 128 and two groups on. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first choice, launches in a stream:
+ * 1 x 4096 x 4096 10.1 us, 1.31; 32 x 6144 x 4096 15.7 us, 1.07; 64 x 4096 x 14336 30.9 us, 1.14; 64 x 2112 x 7168
+ * 11.2 us, 1.21; 128 x 14336 x 4096 33.3 us, 1.01; 128 x 128 x 65536 13.0 us, 1.12; B transposed: 64 x 5120 x 5120
+ * 17.5 us, 0.99; 512 x 5120 x 5120 43.8 us, 1.02. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)

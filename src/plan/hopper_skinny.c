@@ -96,7 +96,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
                             s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves. */
-    const double one_skew = 1.25, two_skew = 1.08, part_skew = 1.15; /* of groups */
+    const double one_skew = 1.32, two_skew = 1.08, part_skew = 1.15; /* of groups */
     const double narrow_share = 0.74, wide_share = 0.81;
     const double across_skew = 1.03; /* many tiles side by side ask for the same rows */
     const double meet_skew = 1.05;   /* CTAs that meet wait for the last one */
