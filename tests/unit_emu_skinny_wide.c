@@ -1,4 +1,10 @@
-/* The same with the inbox in the ring, and a warp group for the producer. */
+/* The inbox in the ring, a warp group for the producer. */
 #define WIDE                1
 #define MUTANT_KERNEL(name) unit_emu_skinny_wide_mutant_##name
-#include "unit_emu_skinny.c"
+
+#include "emu_skinny.h"
+
+int main(void)
+{
+    return run_skinny_tests();
+}

@@ -2,12 +2,12 @@
  * shared out over the ranks. Every CTA leaves its sums in its shared memory, its outbox, and the copy engine sends each
  * rank's lines to the inbox of that rank, where their bytes count down at an mbarrier: no barrier of the cluster, whose
  * release would be a fence of the whole GPU, and no load that waits for another SM. Each rank then adds its lines over
- * all ranks, in their order, and stores them. For kernels whose tiles are LONG x BN, D's longer side first, of
- * CONSUMERS threads; `turned` if that side is N; clusters of up to PARTS parts. The inbox of a large tile lies where
+ * all ranks, in their order, and stores them. For kernels whose tiles are LONG x BN, of CONSUMERS
+ * threads; `turned` if LONG lies along N; clusters of up to PARTS parts. The inbox of a large tile lies where
  * the ring was, behind the outbox (WIDE), and nobody may send before its owner has said that the ring is empty.
  *
- *     CTA 0               CTA 1               lines of LONG floats for each element of the shorter side if turned, else
- *     outbox | 0 | 1 |    outbox | 0 | 1 |    of BN floats for each of the longer one. Quads of a line are swapped, so
+ *     CTA 0               CTA 1               BN lines of LONG floats if turned, else LONG lines of BN floats, as they
+ *     outbox | 0 | 1 |    outbox | 0 | 1 |    lie in D. Quads of a line are swapped, so
  *                 \_____________________      that the 32 values that a warp stores at once lie in different banks.
  *           ________________/           \
  *     inbox | 0 of 1  |   inbox  | 1 of 0 |
@@ -70,8 +70,9 @@ typedef struct tile_share {
     float alpha, beta;
 } tile_share;
 
-/* Rank `rank` of `size` CTAs with an outbox and an inbox; the tile begins at `short_at` and `long_at` and has
- * `rows_short` of BN, and `lines` that are in D. `row` and `column` are those of the thread's first accumulator. */
+/* Rank `rank` of CTAs with an outbox and an inbox, of which each adds up `each` lines or what is left of them; the tile
+ * begins at `short_at` and `long_at` and has `rows_short` of BN, and `lines` that are in D. `row` and `column` are
+ * those of the thread's first accumulator. */
 TSR_DEVICE tile_share tile_share_of(const tsr_gemm_args *args, unsigned outbox, unsigned inbox, int turned,
                                     int short_at, int rows_short, int long_at, int z, int lines, int each,
                                     unsigned rank, int row, int column)

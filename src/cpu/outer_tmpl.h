@@ -59,12 +59,13 @@ static inline __attribute__((always_inline)) void SNAME(outer_block)(const tsr_o
             SNAME(outer_step)(o, a, b, sum, -1, rows, vectors, inner, masked, some);
         }
     }
-    if (o->alpha != 1)
+    if (o->alpha != 1) {
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
                 sum[i][v] = V_MUL(alpha, sum[i][v]);
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++, d += o->d_row_bytes)
 #pragma GCC unroll 3

@@ -200,7 +200,7 @@ void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, ts
 {
     const double along_n_ns = 530; /* clusters along N start later */
     const double memory_sharpness = 2, value_ns = 0.06;
-    const double floor_ns = 1530 - 0.7 * t->early_ns, fill_ns = 1217 - t->early_ns;
+    const double floor_ns = 1490 - 0.7 * t->early_ns, fill_ns = 1217 - t->early_ns;
     const walk w = walk_of(t, work);
     const double values = (double)t->row->bm * t->row->bn;
     const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);

@@ -85,7 +85,8 @@ static double skinny_latency_ns(const spread *s)
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
     const double group_ns = 20, engine_bytes = 85.5, shared_bytes = 173, ghz = clock_ghz(device);
-    /* Two groups wait for the same stages. What multiplies for long waits for power. */
+    /* Two groups wait for the same stages, and take more power: beside other work, the clock that they get is lower.
+     * All that multiplies for long waits for power. */
     const double alone_share = 1, two_share = 0.82, long_share = 0.634, power_ns = 62000;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
