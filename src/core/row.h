@@ -61,7 +61,7 @@ typedef struct tsr_grid {
 
 /* How one problem is dealt out over the device. */
 typedef struct tsr_work {
-    int split;              /* gemm_args.split, at least 1 */
+    int split;              /* gemm_args.split; 1: K is whole */
     tsr_grid grid;          /* x == 0: that of tsr_row_grid */
     int cluster;            /* CTAs along x that form a cluster; 0: the row's */
     size_t workspace_bytes; /* 0: none; otherwise counters included (TSR_WORKSPACE_COUNTER_BYTES) */
@@ -91,7 +91,8 @@ struct tsr_row {
                                * and the longer side of D, and what `work` says comes on top */
     int parts;                /* CTAs of a cluster that may each take a part of K of one tile; 0: none do */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
-    int turns;                /* 1: bm is for the shorter side of D and bn for the longer one; C and D need no maps */
+    int turns;                /* 1: bm is for the shorter side of D and bn for the longer one, or the other way round
+                               * where `split` is negative; C and D need no maps */
     int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
                                * that it may be launched while the grid before it runs */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */

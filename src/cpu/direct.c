@@ -7,18 +7,17 @@
 #include "cpu/tile.h"
 
 enum {
-    SURE_ROWS = 480,
+    SURE_ROWS = 480, /* products up to these are small, whatever else */
     SURE_COLUMNS = 512,
     SURE_STEPS = 256,
-    MAX_WORK = 24 << 20,       /* what nest.c shares */
+    MAX_WORK = 24 << 20,       /* from which nest.c shares: twice its least task */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
-    MAX_RESULTS = 480 * 1024,
-    FEW_STEPS = 16,
-    FEW_TURNED_ROWS = 16,
-    MAX_OPS = 24 << 20,    /* what one thread does in about 100 us: longer ones are worth waking threads for */
-    PART_OPS = 2 << 20,    /* of a part for a thread that is awake: about 8 us */
-    UNPACKED_ROWS = 48,    /* with so many rows a B whose lines push each other out of the cache is copied */
-    CONFLICT_BYTES = 2048, /* namely one whose rows lie a multiple of this apart */
+    MAX_RESULTS = 480 * 1024,  /* elements of D */
+    FEW_STEPS = 16,            /* of K, with which tiles wait for D's lines */
+    FEW_TURNED_ROWS = 16,      /* of D, with fewer of which turned tiles are as fast */
+    MAX_OPS = 24 << 20,        /* what one thread does in about 100 us: longer ones are worth waking threads for */
+    PART_OPS = 2 << 20,        /* of a part for a thread that is awake: about 8 us */
+    UNPACKED_ROWS = 48,        /* with so many rows a B whose lines push each other out of the cache is copied */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
     CACHED_BYTES = 16 * 1024,                   /* a D that stays in L1 beside the rest */
     TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
@@ -249,7 +248,7 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
         d_row = c_row = bytes;
         tiles = tiles->turned;
     }
-    const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % CONFLICT_BYTES == 0);
+    const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % TSR_CONFLICT_BYTES == 0);
     _Alignas(64) char panel[PANEL_BYTES];
     for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
         tile.n = tsr_panel_columns(tiles, n - j);

@@ -16,8 +16,8 @@ enum {
     LEAST_MC = 96,
     MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
-    ALIASED_A_COLUMNS = 256, /* where A's rows lie a multiple of ALIAS_BYTES apart: its lines share sets of the cache */
-    ALIAS_BYTES = 2048,
+    ALIASED_A_COLUMNS =
+        256, /* where A's rows lie a multiple of TSR_CONFLICT_BYTES apart: its lines share sets of the cache */
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
@@ -313,7 +313,7 @@ static void choose(nest *n)
     const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
     n->mc = rows_of_block(n, rows);
     n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS &&
-                  !(g->trans_a && g->lda * job->element_bytes % ALIAS_BYTES == 0 && columns > ALIASED_A_COLUMNS);
+                  !(g->trans_a && g->lda * job->element_bytes % TSR_CONFLICT_BYTES == 0 && columns > ALIASED_A_COLUMNS);
     if (job->packed_b)
         n->b = B_PACKED;
     else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)

@@ -13,18 +13,19 @@ typedef enum tsr_shape {
 } tsr_shape;
 
 enum {
-    TSR_FEW_ROWS = 48,        /* at most, or columns */
-    TSR_FEW_ROWS_BF16 = 16,   /* more are faster in pairs, where the processor has them */
-    TSR_FEWEST_ROWS = 8,      /* at most, where the large operand may lie in a cache */
-    TSR_LARGE_B = 512 * 1024, /* elements: more than an L2 holds, */
-    TSR_LONG_ROW = 128,       /* in rows that are worth to be streams */
-    TSR_LONG_SUM = 512,       /* steps of K with which adding up lanes at the end is little */
-    TSR_SUM_PER_ROW = 40,     /* in a cache, steps for each of the few rows: what turning the other operand costs, */
-    TSR_TURNED_PER_ROW = 64,  /* or where the few rows are to be turned; */
-    TSR_FEW_RESULTS = 512,    /* of each of the few, where sums are priced beside tiles; */
-    TSR_LEAST_SUM = 64,       /* at least, */
-    TSR_LEAST_BOTH = 17,      /* or where neither is to be turned; */
-    TSR_LONGEST_SUM = 1 << 30 /* that an int counts */
+    TSR_FEW_ROWS = 48,         /* at most, or columns */
+    TSR_FEW_ROWS_BF16 = 16,    /* more are faster in pairs, where the processor has them */
+    TSR_FEWEST_ROWS = 8,       /* at most, where the large operand may lie in a cache */
+    TSR_LARGE_B = 512 * 1024,  /* elements: more than an L2 holds, */
+    TSR_LONG_ROW = 128,        /* in rows that are worth to be streams */
+    TSR_LONG_SUM = 512,        /* steps of K with which adding up lanes at the end is little */
+    TSR_SUM_PER_ROW = 40,      /* in a cache, steps for each of the few rows: what turning the other operand costs, */
+    TSR_TURNED_PER_ROW = 64,   /* or where the few rows are to be turned; */
+    TSR_FEW_RESULTS = 512,     /* of each of the few, where sums are priced beside tiles; */
+    TSR_LEAST_SUM = 64,        /* at least, */
+    TSR_LEAST_BOTH = 17,       /* or where neither is to be turned; */
+    TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
+    TSR_CONFLICT_BYTES = 2048  /* rows that lie a multiple of this apart push each other's lines out of L1 */
 };
 
 /* Both operands have K along their rows: tiles would turn B, block by block, then take half a cycle for each

@@ -30,8 +30,7 @@ enum {
     COPY_BYTES = 64 * 1024,         /* of a copy of x on the stack */
     IN_PLACE_BYTES = 16 * 1024,     /* of an x whose rows leave each other in the cache wherever they lie */
     IN_ONE_PLACE_BYTES = 64 * 1024, /* or close to each other, */
-    CONFLICT_BYTES = 2048,          /* but not a multiple of this apart, */
-    APART_BYTES = 128,              /* or little more */
+    APART_BYTES = 128,              /* but by so much more, at least, than a multiple of TSR_CONFLICT_BYTES */
     GATHER_ELEMS = 1024             /* of a strided vector that is copied to the stack rather than to scratch */
 };
 
@@ -79,7 +78,7 @@ static void set_x(stream *s, const char *data, const void *packed, int inner, lo
 static int lies_well(long long rows, long long k, long long row_bytes, long long bytes)
 {
     return rows * k * bytes <= IN_PLACE_BYTES ||
-           (rows * row_bytes <= IN_ONE_PLACE_BYTES && row_bytes % CONFLICT_BYTES >= APART_BYTES);
+           (rows * row_bytes <= IN_ONE_PLACE_BYTES && row_bytes % TSR_CONFLICT_BYTES >= APART_BYTES);
 }
 
 static stream describe(const tsr_job *job)
