@@ -1,7 +1,7 @@
 /* The memory-bound Hopper kernel with K cut into parts: sums of a cluster through shared memory; of more parts than
  * that through the workspace, where a second launch adds them. Inputs are small integers, so results must be exact.
- * Mutants (emu/mutants.cmake) must be caught. For tests that say whether the kernel's tiles are WIDE, and name its
- * mutants (MUTANT_KERNEL). */
+ * Mutants (emu/mutants.cmake) must be caught. For tests that say whether the kernel's tiles are WIDE and may leave
+ * WHOLE, and name its mutants (MUTANT_KERNEL). */
 #ifndef TSR_TESTS_EMU_SKINNY_H
 #define TSR_TESTS_EMU_SKINNY_H
 
@@ -24,7 +24,17 @@
 
 #include "tma_mutants.h"
 
-enum { BM = 32, BN = 64, RING_BYTES = 49152, STAGES = 4, SHORT = 10, LONG = 200, K = 616, BATCH = 2, PAD = 8 };
+enum {
+    BM = WHOLE ? 64 : 32,
+    BN = 64,
+    RING_BYTES = 49152,
+    STAGES = RING_BYTES / (128 * (BM + BN)),
+    SHORT = 10,
+    LONG = 200,
+    K = 616,
+    BATCH = 2,
+    PAD = 8
+};
 enum { SHARE = 2, PARTS = 4, INBOX_BYTES = BM * BN * 3 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 70, TILES = (LONG + BN - 1) / BN * BATCH };
 
@@ -76,7 +86,8 @@ static matrices *make_matrices(void)
 
 static tsr_gemm_args args_of(const problem *p, matrices *m)
 {
-    const int lda = tight(p->trans_a ? p->m : K), ldb = tight(p->trans_b ? K : p->n), ldd = p->n + 3;
+    const int lda = tight(p->trans_a ? p->m : K), ldb = tight(p->trans_b ? K : p->n),
+              ldd = WHOLE ? tight(p->n + 3) : p->n + 3;
     return (tsr_gemm_args){.a = m->a,
                            .b = m->b,
                            .c = p->beta != 0 ? m->c : NULL,
@@ -253,7 +264,7 @@ static void every_mutant_is_caught(void **state)
         int caught = 0;
         char message[600] = "no fault";
         for (unsigned long long seed = 0; seed < 4; seed++) {
-            const problem p = {.m = SHORT, .n = LONG, .cluster = 2, .outers = 1};
+            const problem p = {.m = SHORT, .n = LONG, .cluster = WHOLE ? 1 : 2, .outers = 1};
             matrices *m = make_matrices();
             if (run(mutants[i].kernel, &p, m, seed) == TSR_KERNEL_FAULT) {
                 if (!caught)

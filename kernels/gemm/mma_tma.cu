@@ -47,6 +47,7 @@
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "tile/order.h"
+#include "tile/ring.h"
 #include "tile/tensor_fragment.h"
 #include "tile/tensor_lines.h"
 
@@ -78,20 +79,6 @@ typedef struct walk {
     int k_blocks;
     unsigned first, step; /* of the CTA's walk over tiles */
 } walk;
-
-/* One position in the ring of stages. */
-typedef struct ring {
-    unsigned stage, parity;
-} ring;
-
-TSR_DEVICE void ring_advance(ring *at)
-{
-    at->stage++;
-    if (at->stage == STAGES) {
-        at->stage = 0;
-        at->parity ^= 1;
-    }
-}
 
 /* Where the block STAGES - 1 after this one goes: to the stage of the one before. */
 TSR_DEVICE ring ring_refill(const ring *at)
@@ -170,7 +157,7 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, const tsr_tensor_maps *maps,
         TSR_ROLLED
         for (int block = 0; block < STAGES && block < blocks; block++) {
             load_block(args, maps, w, &to, place, block);
-            ring_advance(&to);
+            ring_advance(&to, STAGES);
         }
     }
     tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
@@ -190,7 +177,7 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, const tsr_tensor_maps *maps,
                     tsr_warp_sync(TSR_ALL_LANES);
                     if (lane == 0)
                         tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);
-                    ring_advance(at);
+                    ring_advance(at, STAGES);
                     from = at->stage * STAGE_BYTES;
                     if (t + 1 < blocks)
                         tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
@@ -243,7 +230,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const tile_place place = tile_order_place(&raster, unit);
         for (int block = 0; block < w->k_blocks; block++) {
             load_block(args, maps, w, &at, &place, block);
-            ring_advance(&at);
+            ring_advance(&at, STAGES);
         }
     }
 }

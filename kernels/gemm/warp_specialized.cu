@@ -52,6 +52,7 @@
 #include "tile/fragment.h"
 #include "tile/output.h"
 #include "tile/raster.h"
+#include "tile/ring.h"
 
 enum {
     WARPS_N = BN / WN,
@@ -85,20 +86,6 @@ typedef struct walk {
     int turn_a, turn_b;
 } walk;
 
-/* One position in the ring of stages. */
-typedef struct ring {
-    unsigned stage, parity;
-} ring;
-
-TSR_DEVICE void ring_advance(ring *at)
-{
-    at->stage++;
-    if (at->stage == STAGES) {
-        at->stage = 0;
-        at->parity ^= 1;
-    }
-}
-
 /* Rows of op(A), or columns of op(B), from `mn` on and BK of K into a stage: as rows of k in one box, or as it will be
  * read, a box a slab. */
 TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned bar, int k_contiguous, int rows, int mn,
@@ -128,7 +115,7 @@ TSR_DEVICE void produce(const walk *w, const tsr_tensor_maps *maps, ring *at, in
             load_operand(to + A_BYTES, &maps->b, bars + (w->turn_b ? RAW_AT : FULL_AT), w->turn_b, BN, w->n,
                          (int)t * BK, zb);
         }
-        ring_advance(at);
+        ring_advance(at, STAGES);
     }
 }
 
@@ -169,7 +156,7 @@ TSR_DEVICE void turn(const walk *w, ring *at, int *next)
             tsr_mbarrier_arrive_here(bars + FULL_AT);
         }
         *next -= slabs;
-        ring_advance(at);
+        ring_advance(at, STAGES);
     }
 }
 
@@ -228,7 +215,7 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int thread_m, int thread_n, fl
                     tsr_warp_sync(TSR_ALL_LANES);
                     if (lane == 0)
                         tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);
-                    ring_advance(at);
+                    ring_advance(at, STAGES);
                     a = from_a + at->stage * (STAGE_BYTES / 4);
                     b = from_b + at->stage * (STAGE_BYTES / 4);
                     if (t + 1 < rounds)

@@ -56,6 +56,7 @@
 #include "ptx/wgmma.h"
 #include "tile/deal.h"
 #include "tile/order.h"
+#include "tile/ring.h"
 #include "tile/wgmma_join.h"
 #include "tile/wgmma_output.h"
 #include "tile/wgmma_rows.h"
@@ -88,7 +89,8 @@ enum {
     ASKED = SHORT_STEPS ? 16 : 4, /* blocks along K that are asked for early */
 
     /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn. The output uses 1 + g. */
-    ORDER = 1 + CONSUMERS
+    ORDER = 1 + CONSUMERS,
+    START = ORDER + CONSUMERS
 };
 
 #include "tile/wgmma_boxes.h"
@@ -100,27 +102,12 @@ typedef struct walk {
     int rank_m, rank_n; /* the CTA's tile within the cluster's */
 } walk;
 
-/* One position in the ring of stages. */
-typedef struct ring {
-    int stage;
-    unsigned parity;
-} ring;
-
 /* Past the blocks of a tile that another warp group takes. */
 TSR_DEVICE void ring_skip(ring *at, int blocks)
 {
-    const int stage = at->stage + blocks;
+    const unsigned stage = at->stage + (unsigned)blocks;
     at->stage = stage % STAGES;
-    at->parity ^= (unsigned)(stage / STAGES) & 1;
-}
-
-TSR_DEVICE void ring_advance(ring *at)
-{
-    at->stage++;
-    if (at->stage == STAGES) {
-        at->stage = 0;
-        at->parity ^= 1;
-    }
+    at->parity ^= stage / STAGES & 1;
 }
 
 /* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
@@ -165,16 +152,16 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
         }
         TSR_ROLLED
         for (int block = u.first; block < u.first + u.count; block++) {
-            const unsigned full = w->shared + FULL_AT + 8 * (unsigned)at.stage;
-            const unsigned to = w->shared + (unsigned)at.stage * STAGE_BYTES;
-            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
+            const unsigned full = w->shared + FULL_AT + 8 * at.stage;
+            const unsigned to = w->shared + at.stage * STAGE_BYTES;
+            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             if (SHORT_STEPS || tsr_elect()) {
                 tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
                 tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
                 tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m,
                                 mask_b);
             }
-            ring_advance(&at);
+            ring_advance(&at, STAGES);
         }
     }
 }
@@ -202,14 +189,14 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 }
 
 /* A warp is done with a stage: lane r tells CTA r of the cluster, because that one may send into this CTA's stage. */
-TSR_DEVICE void release(const walk *w, int stage)
+TSR_DEVICE void release(const walk *w, unsigned stage)
 {
     const int lane = (int)threadIdx.x % 32;
     if (CLUSTER == 1) {
         if (lane == 0)
-            tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * (unsigned)stage);
+            tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * stage);
     } else if (lane < CLUSTER) {
-        tsr_mbarrier_arrive(w->shared + EMPTY_AT + 8 * (unsigned)stage, (unsigned)lane);
+        tsr_mbarrier_arrive(w->shared + EMPTY_AT + 8 * stage, (unsigned)lane);
     }
 }
 
@@ -218,16 +205,16 @@ TSR_DEVICE void release(const walk *w, int stage)
 TSR_DEVICE void multiply(const walk *w, ring *at, int count, int pass_on, int row, int mn_major_a, int mn_major_b,
                          float sum[MMAS][TSR_WGMMA_REGISTERS])
 {
-    int previous = 0;
+    unsigned previous = 0;
     for (int block = 0; block < count; block++) {
-        const unsigned stage = w->shared + (unsigned)at->stage * STAGE_BYTES;
+        const unsigned stage = w->shared + at->stage * STAGE_BYTES;
         /* 64 rows of A are SLAB_BYTES in either layout. */
         const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)row / 64 * SLAB_BYTES, SLAB_BYTES);
         const unsigned long long b = tsr_wgmma_descriptor(stage + A_BYTES, SLAB_BYTES);
         const unsigned step_a = mn_major_a ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
         const unsigned step_b = mn_major_b ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
 
-        tsr_mbarrier_wait(w->shared + FULL_AT + 8 * (unsigned)at->stage, at->parity);
+        tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             tsr_wgmma_hold(sum[i]);
@@ -245,7 +232,7 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int count, int pass_on, int ro
         if (block > 0)
             release(w, previous);
         previous = at->stage;
-        ring_advance(at);
+        ring_advance(at, STAGES);
     }
     if (PINGPONG && pass_on >= 0)
         tsr_named_barrier_arrive(ORDER + (unsigned)pass_on, 256);
@@ -338,6 +325,33 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */
 }
 
+/* One lane. */
+TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
+{
+    tile_deal_make(w->shared + DEAL_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), (unsigned)args->split - 1,
+                   blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
+    for (unsigned i = 0; i < STAGES; i++) {
+        tsr_mbarrier_init(w->shared + FULL_AT + 8 * i, 1);
+        tsr_mbarrier_init(w->shared + EMPTY_AT + 8 * i, RELEASES * CLUSTER);
+    }
+    for (unsigned i = 0; i < CONSUMERS; i++)
+        tsr_mbarrier_init(w->shared + C_FULL_AT + 8 * i, 1);
+    tsr_mbarrier_fence_init();
+}
+
+/* All warps have come, of all CTAs of the cluster. Where boxes go to one CTA alone, producers need not wait for it. */
+TSR_DEVICE void begin(int is_producer)
+{
+    if (CLUSTER > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    } else if (is_producer) {
+        tsr_named_barrier_arrive(START, THREADS);
+    } else {
+        tsr_named_barrier(START, THREADS);
+    }
+}
+
 TSR_KERNEL_TMA(THREADS, CLUSTER)
 {
     const unsigned shared = tsr_shared_address(TSR_SHARED);
@@ -348,29 +362,18 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
               .rank_m = rank / CLUSTER_N,
               .rank_n = rank % CLUSTER_N};
 
-    if (threadIdx.x == 0) {
-        tile_deal_make(shared + DEAL_AT, w.raster.total, (unsigned)((args.k + BK - 1) / BK), (unsigned)args.split - 1,
-                       blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
-        for (int i = 0; i < STAGES; i++) {
-            tsr_mbarrier_init(shared + FULL_AT + 8 * (unsigned)i, 1);
-            tsr_mbarrier_init(shared + EMPTY_AT + 8 * (unsigned)i, RELEASES * CLUSTER);
-        }
-        for (int i = 0; i < CONSUMERS; i++)
-            tsr_mbarrier_init(shared + C_FULL_AT + 8 * (unsigned)i, 1);
-        tsr_mbarrier_fence_init();
-    }
     tsr_grid_launch_dependents();
-    if (CLUSTER > 1) {
-        tsr_cluster_arrive();
-        tsr_cluster_wait();
-    } else {
-        tsr_barrier();
-    }
     if (group == CONSUMERS) {
+        const int is_first = tsr_warp_uniform((int)threadIdx.x / 32) == 4 * CONSUMERS;
+        if (is_first && tsr_elect())
+            make_barriers(&args, &w);
+        tsr_warp_sync(TSR_ALL_LANES);
+        begin(1);
         tsr_registers_lower(PRODUCER_REGISTERS);
-        if (tsr_warp_uniform((int)threadIdx.x / 32) == 4 * CONSUMERS)
+        if (is_first)
             produce(&args, &maps, &w);
     } else {
+        begin(0);
         tsr_registers_raise(CONSUMER_REGISTERS);
         consume(&args, &maps, &w, group);
     }

@@ -90,11 +90,14 @@ enum {
     ASKED = 4,                                    /* boxes along K that are asked for early */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
-    ALL_CONSUMERS = 1 /* named barrier */
+    ALL_CONSUMERS = 1, /* named barriers */
+    START = 2
 };
 
+#include "tile/ring.h"
 #include "tile/wgmma_boxes.h"
 #include "tile/wgmma_share.h"
+#include "tile/wgmma_whole.h"
 
 enum {
     INBOX_AT = WIDE ? TILE_BYTES : RING_BYTES,
@@ -104,85 +107,7 @@ enum {
     INBOXES_FREE_AT = INBOX_FULL_AT + 8              /* all other ranks' rings are empty */
 };
 
-/* A CTA's part of the work. */
-typedef struct part {
-    unsigned shared;
-    int turned;                   /* 1: the long side is N, and D is computed transposed */
-    int long_at, short_at;        /* of its tile */
-    int groups_long, tiles_short; /* of tiles along the two sides */
-    int z;                        /* problem of the batch */
-    int first, step, count;       /* blocks of BK along K */
-    int whole;                    /* of these, those that K does not end within */
-    int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
-    int stages, stage_bytes;      /* of the ring */
-    int rows_short;               /* of a tile along the short side, BN at most */
-    unsigned rank, size;          /* part of K within the cluster, and how many it has */
-    int lines, lines_each;        /* of the tile, as they lie in D; that a rank adds up */
-    unsigned sharer;              /* place among the cluster's SHARE tiles */
-    int is_left;                  /* 1: K has more parts than the cluster, and another launch adds them up */
-    int index;                    /* of the part among all */
-    unsigned tile;                /* along the longer side first, then the shorter one, then the batch */
-} part;
-
-/* One position in the ring of stages. */
-typedef struct ring {
-    int stage;
-    unsigned parity;
-} ring;
-
-TSR_DEVICE void ring_advance(ring *at, int stages)
-{
-    at->stage++;
-    if (at->stage == stages) {
-        at->stage = 0;
-        at->parity ^= 1;
-    }
-}
-
-TSR_DEVICE part part_of(const tsr_gemm_args *args)
-{
-    part p;
-    p.shared = tsr_shared_address(TSR_SHARED);
-    p.turned = (args->m <= args->n) != (args->split < 0);
-    p.rank = tsr_cluster_rank() / SHARE;
-    p.sharer = tsr_cluster_rank() % SHARE;
-    p.size = tsr_cluster_size() / SHARE;
-    const int split = args->split < 0 ? -args->split : args->split;
-    const unsigned outers = (unsigned)split / p.size; /* clusters that share a tile */
-    const long long long_side = p.turned ? args->n : args->m, short_side = p.turned ? args->m : args->n;
-    const unsigned groups_long = (unsigned)((long_side + SHARE * LONG - 1) / (SHARE * LONG));
-    const unsigned tiles_short = (unsigned)((short_side + BN - 1) / BN);
-    const unsigned cluster = blockIdx.x / (p.size * SHARE), group = cluster / outers, outer = cluster % outers;
-    /* Neighbours need the same part of the longer side's operand. */
-    const unsigned row_first = args->split < 0, in_problem = group % (tiles_short * groups_long);
-    const unsigned at_short = row_first ? in_problem / groups_long : in_problem % tiles_short;
-    const unsigned at_long = (row_first ? in_problem % groups_long : in_problem / tiles_short) * SHARE + p.sharer;
-    p.groups_long = (int)groups_long;
-    p.tiles_short = (int)tiles_short;
-    p.long_at = (int)at_long * LONG;
-    p.z = (int)(group / (tiles_short * groups_long));
-
-    const int blocks = (int)((args->k + BK - 1) / BK), index = (int)(outer * p.size + p.rank);
-    p.first = p.index = index;
-    p.step = split;
-    p.count = index < blocks ? (blocks - index + split - 1) / split : 0;
-    const int has_half = DEEP > 1 && args->k / SPAN % DEEP != 0; /* the last block of K */
-    p.whole = has_half && index < blocks && (blocks - 1 - index) % split == 0 ? p.count - 1 : p.count;
-    p.is_left = outers > 1;
-    p.tile = ((unsigned)p.z * tiles_short + at_short) * (groups_long * SHARE) + at_long;
-    p.long_is_mn = p.turned ? !args->trans_b : args->trans_a;
-    p.short_is_mn = p.turned ? args->trans_a : !args->trans_b;
-    p.stage_bytes = LONG_BYTES + (p.short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
-    const unsigned rows = ((unsigned)short_side + tiles_short - 1) / tiles_short;
-    p.rows_short = p.short_is_mn ? BN : (int)((rows + ROWS_STEP - 1) / ROWS_STEP * ROWS_STEP);
-    p.short_at = (int)at_short * p.rows_short;
-    const long long lines_left = p.turned ? args->m - p.short_at : args->m - p.long_at;
-    const int most_lines = p.turned ? p.rows_short : LONG;
-    p.lines = lines_left < 0 ? 0 : lines_left < most_lines ? (int)lines_left : most_lines;
-    p.lines_each = tile_lines_each(p.lines, p.size);
-    p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
-    return p;
-}
+#include "tile/skinny_part.h"
 
 /* The operands' tensor maps, and the problem of the batch that each is read at. */
 typedef struct sources {
@@ -242,14 +167,14 @@ TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int sho
     ring at = {0, 0};
     TSR_ROLLED
     for (int block = 0; block < p->count; block++, k += p->step * BK) {
-        const unsigned full = p->shared + FULL_AT + 8 * (unsigned)at.stage;
-        const unsigned to = p->shared + (unsigned)at.stage * stage_bytes;
-        tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);
+        const unsigned full = p->shared + FULL_AT + 8 * at.stage;
+        const unsigned to = p->shared + at.stage * stage_bytes;
+        tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
         if (AT_ONCE || tsr_elect()) {
             tsr_mbarrier_arrive_expect(full, box_bytes);
             load_stage(p, from, full, to, k, long_is_mn, short_is_mn);
         }
-        ring_advance(&at, stages);
+        ring_advance(&at, (unsigned)stages);
     }
 }
 
@@ -258,12 +183,9 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 {
     const int is_elected = tsr_elect();
     const sources from = sources_of(args, maps, p);
-    if (is_elected) {
-        tsr_tma_prefetch_map(from.long_map);
-        tsr_tma_prefetch_map(from.short_map);
-        if (CTAS == 1) /* others stand beside the grid in front, early, and would take from it what it still needs */
-            ask_early(p, &from);
-    }
+    if (is_elected &&
+        CTAS == 1) /* others stand beside the grid in front, early, and would take from it what it needs */
+        ask_early(p, &from);
     tsr_grid_wait();
     if (!AT_ONCE)
         fill(p, &from, p->long_is_mn, p->short_is_mn);
@@ -280,14 +202,14 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 }
 
 /* A warp is done with a stage: lane r tells sharer r, who may send into it. */
-TSR_DEVICE void release(const part *p, int stage)
+TSR_DEVICE void release(const part *p, unsigned stage)
 {
     const unsigned lane = threadIdx.x % 32;
     if (SHARE == 1) {
         if (lane == 0)
-            tsr_mbarrier_arrive_here(p->shared + EMPTY_AT + 8 * (unsigned)stage);
+            tsr_mbarrier_arrive_here(p->shared + EMPTY_AT + 8 * stage);
     } else if (lane < SHARE) {
-        tsr_mbarrier_arrive(p->shared + EMPTY_AT + 8 * (unsigned)stage, p->rank * SHARE + lane);
+        tsr_mbarrier_arrive(p->shared + EMPTY_AT + 8 * stage, p->rank * SHARE + lane);
     }
 }
 
@@ -316,11 +238,11 @@ TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int
     const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
     const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16, box_steps = SPAN / BK_MMA;
     const unsigned box_short = (short_is_mn ? BOX_BYTES : (unsigned)p->rows_short * 128) / 16;
-    const unsigned stage = p->shared + (unsigned)(at.stage * p->stage_bytes);
+    const unsigned stage = p->shared + at.stage * (unsigned)p->stage_bytes;
     const unsigned long long a =
         tsr_wgmma_descriptor(stage + (unsigned)group * (long_is_mn ? SLAB_BYTES : BOX_BYTES), SLAB_BYTES);
     const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
-    tsr_mbarrier_wait(p->shared + FULL_AT + 8 * (unsigned)at.stage, at.parity);
+    tsr_mbarrier_wait(p->shared + FULL_AT + 8 * at.stage, at.parity);
     tsr_wgmma_hold(sum);
     tsr_wgmma_fence();
     TSR_UNROLL
@@ -336,14 +258,14 @@ TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int
 TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
 {
     ring at = {0, 0};
-    int previous = 0;
+    unsigned previous = 0;
     for (int block = 0; block < p->whole; block++) {
         multiply_stage(p, at, group, BK / BK_MMA, block == 0, long_is_mn, short_is_mn, sum);
         tsr_wgmma_wait(1);
         if (block > 0)
             release(p, previous);
         previous = at.stage;
-        ring_advance(&at, p->stages);
+        ring_advance(&at, (unsigned)p->stages);
     }
     if (DEEP > 1 && p->whole < p->count)
         multiply_stage(p, at, group, SPAN / BK_MMA, p->whole == 0, long_is_mn, short_is_mn, sum);
@@ -415,49 +337,43 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
-    if (!p->is_left)
+    const int is_whole = p->size == 1 && !p->is_left && tile_whole_is_possible(args);
+    if (!p->is_left && !is_whole)
         leave_sums(p, &mine, sum);
     /* Whatever others send or tell this CTA has come. */
     if (p->size * SHARE > 1)
         tsr_cluster_arrive_relaxed();
     if (p->is_left)
         tile_leave_to_next(args, p->tile * GROUPS + (unsigned)group, p->rows_short, p->index, sum);
+    else if (is_whole)
+        tile_whole_output(args, p->shared, p->turned, p->short_at, p->rows_short, p->long_at, p->z, p->lines, sum);
     else
         finish(p, &mine);
 }
 
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
 {
-    const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_producer = warp >= 4 * GROUPS;
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_asking = warp == 4 * GROUPS && tsr_elect();
+    if (is_asking) { /* first of all: this takes as long as what follows */
+        tsr_tma_prefetch_map(&maps.a);
+        tsr_tma_prefetch_map(&maps.b);
+    }
     const part p = part_of(&args);
-
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < MOST_STAGES; i++) {
-            tsr_mbarrier_init(p.shared + FULL_AT + 8 * (unsigned)i, 1);
-            tsr_mbarrier_init(p.shared + EMPTY_AT + 8 * (unsigned)i, 4 * GROUPS * SHARE);
-        }
-        tsr_mbarrier_init(p.shared + INBOX_FULL_AT, 1);
-        tsr_mbarrier_init(p.shared + INBOXES_FREE_AT, p.size > 1 ? p.size - 1 : 1);
-        tsr_mbarrier_fence_init();
-        if (p.size > 1)
-            tsr_mbarrier_arrive_expect(p.shared + INBOX_FULL_AT,
-                                       (p.size - 1) * (unsigned)tile_lines_of(p.lines, p.lines_each, p.rank) *
-                                           (p.turned ? LONG : BN) * 4);
-    }
-    if (p.size * SHARE > 1) {
-        tsr_cluster_arrive_relaxed();
-        tsr_cluster_wait();
-    } else {
-        tsr_barrier();
-    }
-    if (is_producer) {
+    if (warp >= 4 * GROUPS) {
+        if (is_asking)
+            make_barriers(&p);
+        tsr_warp_sync(TSR_ALL_LANES);
+        begin(&p, 1);
         if (WIDE)
             tsr_registers_lower(40);
         if (warp == 4 * GROUPS)
             produce(&args, &maps, &p);
+        if (p.size > 1 && SHARE == 1)
+            tsr_cluster_wait();
         if (p.size * SHARE > 1)
             tsr_cluster_arrive_relaxed();
     } else {
+        begin(&p, 0);
         if (WIDE)
             tsr_registers_raise(232);
         consume(&args, &p, warp / 4);

@@ -8,7 +8,7 @@
 #ifndef TSR_TILE_ORDER_H
 #define TSR_TILE_ORDER_H
 
-#include "ptx/language.h"
+#include "tile/quotient.h"
 
 typedef struct tile_order {
     unsigned tiles_m, tiles_n, tiles; /* of one problem */
@@ -33,14 +33,15 @@ TSR_DEVICE tile_order tile_order_of(const tsr_gemm_args *args, int bm, int bn)
 /* Where the tile of this index lies. */
 TSR_DEVICE tile_place tile_order_place(const tile_order *raster, unsigned index)
 {
-    const unsigned z = index / raster->tiles, in_problem = index % raster->tiles;
+    const unsigned z = index < raster->tiles ? 0 : index / raster->tiles, in_problem = index - z * raster->tiles;
     const unsigned group_tiles = RASTER * raster->tiles_n;
-    const unsigned group = in_problem / group_tiles, in_group = in_problem % group_tiles;
-    const unsigned first = group * RASTER, left = raster->tiles_m - first;
-    const unsigned rows = left < RASTER ? left : RASTER;
+    const unsigned group = in_problem < group_tiles ? 0 : in_problem / group_tiles;
+    const unsigned in_group = in_problem - group * group_tiles, first = group * RASTER;
+    const unsigned left = raster->tiles_m - first, rows = left < RASTER ? left : RASTER;
+    const unsigned column = tile_quotient(in_group, rows);
     tile_place place;
-    place.m = (int)(first + in_group % rows);
-    place.n = (int)(in_group / rows);
+    place.m = (int)(first + in_group - column * rows);
+    place.n = (int)column;
     place.z = (int)z;
     return place;
 }

@@ -22,6 +22,7 @@
 #include "ptx/shared.h"
 #include "ptx/shared_vector.h"
 #include "ptx/vector.h"
+#include "tile/quotient.h"
 #include "tile/wgmma_element.h"
 
 enum {
@@ -45,7 +46,7 @@ enum {
 /* Of one of `size` ranks, if `lines` are shared out; the last ones may have fewer. */
 TSR_DEVICE int tile_lines_each(int lines, unsigned size)
 {
-    return (int)(((unsigned)lines + size - 1) / size);
+    return (int)tile_quotient((unsigned)lines + size - 1, size);
 }
 
 TSR_DEVICE int tile_lines_of(int lines, int each, unsigned rank)

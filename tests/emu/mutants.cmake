@@ -45,13 +45,13 @@ endfunction()
 if(TARGET unit_emu_hopper)
   set(kernel gemm/wgmma.cu)
   set(output tile/wgmma_output.h)
-  mutant(full_wait_missing ${kernel} "tsr_mbarrier_wait(w->shared + FULL_AT + 8 * (unsigned)at->stage, at->parity);" "" "")
+  mutant(full_wait_missing ${kernel} "tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);" "" "")
   mutant(empty_wait_missing ${kernel}
-         "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * (unsigned)at.stage, at.parity ^ 1);" "" "")
+         "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);" "" "")
   mutant(too_few_arrivals ${kernel} "RELEASES * CLUSTER)" "RELEASES * CLUSTER / 2)" "")
   mutant(too_many_arrivals ${kernel} "RELEASES * CLUSTER)" "RELEASES * CLUSTER + 1)" "deadlock")
-  mutant(stale_phase ${kernel} "at->parity ^= 1" "at->parity ^= 0" "")
-  mutant(stale_phase_of_skip ${kernel} "at->parity ^= (unsigned)(stage / STAGES) & 1" "at->parity ^= 0" "")
+  mutant(stale_phase tile/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(stale_phase_of_skip ${kernel} "at->parity ^= stage / STAGES & 1" "at->parity ^= 0" "")
   mutant(wgmma_wait_late ${kernel} "tsr_wgmma_wait(1)" "tsr_wgmma_wait(2)" "race")
   mutant(wgmma_wait_missing ${kernel} "tsr_wgmma_wait(0)" "(void)0" "")
   mutant(wgmma_fence_missing ${kernel} "tsr_wgmma_fence()" "(void)0" "with no wgmma.fence before")
@@ -84,20 +84,13 @@ endif()
 if(TARGET unit_emu_skinny)
   set(kernel gemm/wgmma_skinny.cu)
   # What CTAs of a cluster send each other.
-  mutant(first_cluster_barrier_missing ${kernel} "    if (p.size * SHARE > 1) {
-        tsr_cluster_arrive_relaxed();
-        tsr_cluster_wait();
-    } else {
-        tsr_barrier();
-    }" "    tsr_barrier();
-    if (p.size * SHARE > 1 && warp < 0) {
-        tsr_cluster_arrive_relaxed();
-    }" "")
+  mutant(first_cluster_barrier_missing tile/skinny_part.h "    if (p->size * SHARE > 1) {" "    if (p->size * SHARE > 1000) {" "")
+  mutant(sharers_not_awaited tile/skinny_part.h "!is_producer || SHARE > 1" "!is_producer" "")
   mutant(last_cluster_barrier_missing ${kernel} "    if (p.size * SHARE > 1)
         tsr_cluster_wait();
 }" "}" "")
   mutant(inbox_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);" "" "")
-  mutant(inbox_expects_more ${kernel} "(p.size - 1) * (unsigned)tile_lines_of" "p.size * (unsigned)tile_lines_of" "deadlock")
+  mutant(inbox_expects_more tile/skinny_part.h "(p->size - 1) * (unsigned)tile_lines_of" "p->size * (unsigned)tile_lines_of" "deadlock")
   mutant(outbox_fence_missing ${kernel} "if (p->size > 1)
         tsr_fence_async_shared();" "" "with no fence.proxy.async")
   mutant(outbox_not_whole ${kernel} "        tsr_fence_async_shared();
@@ -130,7 +123,7 @@ if(TARGET unit_emu_skinny)
   mutant(sent_to_itself_alone tile/wgmma_boxes.h "if (share > 1)
         tsr_tma_load_multicast" "if (share > 2)
         tsr_tma_load_multicast" "deadlock")
-  mutant(empty_counts_one_sharer ${kernel} "4 * GROUPS * SHARE" "4 * GROUPS" "")
+  mutant(empty_counts_one_sharer tile/skinny_part.h "4 * GROUPS * SHARE" "4 * GROUPS" "")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1 -DPARTS=4
                   -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
@@ -143,6 +136,22 @@ if(TARGET unit_emu_skinny_wide)
     if (WIDE" "    if (WIDE" "race")
   tessera_mutants(unit_emu_skinny_wide ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
                   -DPARTS=4 -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=1)
+endif()
+
+if(TARGET unit_emu_skinny_whole)
+  set(kernel gemm/wgmma_skinny.cu)
+  mutant(ring_not_empty tile/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (turned)
+        tile_whole_leave" "    if (turned)
+        tile_whole_leave" "race")
+  mutant(lines_not_awaited tile/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (turned)
+        tile_whole_store" "    if (turned)
+        tile_whole_store" "race")
+  mutant(lines_beyond tile/wgmma_whole.h "all = (unsigned)lines * chunks" "all = (unsigned)(lines + 1) * chunks" "")
+  mutant(lines_overlap tile/wgmma_whole.h "WHOLE_CHUNK * ((turned ? LONG : BN) / 8 + 1)" "WHOLE_CHUNK * ((turned ? LONG : BN) / 8 - 1)" "race")
+  tessera_mutants(unit_emu_skinny_whole ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=64 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
+                  -DPARTS=4 -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
 
 if(TARGET unit_emu_sum)
@@ -178,7 +187,7 @@ if(TARGET unit_emu_specialized)
   mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity ^ 1);" "" "")
   mutant(empty_parity ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity ^ 1)" "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity)"
          "deadlock")
-  mutant(parity_stays ${kernel} "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(parity_stays tile/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
   mutant(releases_halfway ${kernel} "                if (DEPTH == BK || (t + 1) % parts == 0) {
                     /* All of this stage has been read. */
                     tsr_warp_sync(TSR_ALL_LANES);
@@ -261,7 +270,7 @@ if(TARGET unit_emu_mma_tma)
   mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1);" "" "")
   mutant(empty_parity ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1)" "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity)"
          "deadlock")
-  mutant(parity_stays ${kernel} "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(parity_stays tile/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
   mutant(refill_parity ${kernel} "at->parity ^ (unsigned)!wraps" "at->parity ^ (unsigned)wraps" "")
   mutant(refills_this_stage ${kernel} "wraps ? STAGES - 1 : at->stage - 1" "at->stage" "")
   mutant(refills_too_early ${kernel} "t > 0 && t + STAGES - 1 < blocks" "t + STAGES - 1 < blocks" "")
