@@ -138,8 +138,13 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
     const int all = count * d->rows;
     int s = 0;
 #ifdef V_SUM_LANES
-    for (; s + LANES <= all; s += LANES)
-        V_SUM_LANES(flat + s, sums + s * LANES);
+    for (; s + LANES <= all; s += LANES) {
+        V v[LANES];
+#pragma GCC unroll 16
+        for (int l = 0; l < LANES; l++)
+            v[l] = V_LOAD(sums + (s + l) * LANES);
+        V_STORE(flat + s, V_SUM_LANES(v));
+    }
 #endif
     for (; s + 4 <= all; s += 4) {
         const T *const at = sums + s * LANES;
@@ -154,8 +159,101 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
             *(T *)(void *)(out + c * d->sum_row_bytes) = flat[i * count + c];
 }
 
+#ifdef V_SUM_LANES
+/* The matrix lies in a cache, and all steps of K are taken at once: a few rows of it times a few of x, NEAR_SUMS sums
+ * that stay in registers until their lanes are added up there. Rows that do not exist are the last one again. The bits
+ * are those of panels. */
+#define NEAR_SUMS 16
+#define NEAR_ROWS 8 /* of the matrix, with two of x */
+
+static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const char *const *row, const char *const *x,
+                                                                  int64_t at, const int r, const int c,
+                                                                  const int masked, const M some)
+{
+    V xv[X_ROWS];
+#pragma GCC unroll 4
+    for (int j = 0; j < c; j++)
+        xv[j] = masked ? V_LOAD_MASK(some, (const T *)(x[j] + at)) : V_LOAD((const T *)(x[j] + at));
+#pragma GCC unroll 8
+    for (int i = 0; i < r; i++) {
+        const V mv = masked ? V_LOAD_MASK(some, (const T *)(row[i] + at)) : V_LOAD((const T *)(row[i] + at));
+#pragma GCC unroll 4
+        for (int j = 0; j < c; j++)
+            V_ACCUMULATE(acc[i * c + j], mv, xv[j]);
+    }
+}
+
+/* Rows `first` and on of the matrix, of x from `other` on, r and c of them, or as many as there are. */
+static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many_dots *d, int64_t first, int other,
+                                                                  const int r, const int c)
+{
+    const int rows = d->count - first < r ? (int)(d->count - first) : r;
+    const char *row[NEAR_ROWS], *x[X_ROWS];
+    V acc[NEAR_SUMS];
+    T flat[NEAR_SUMS];
+    row[0] = (const char *)d->matrix + first * d->step_bytes;
+    x[0] = (const char *)d->x + other * d->x_row_bytes;
+#pragma GCC unroll 8
+    for (int i = 1; i < r; i++)
+        row[i] = row[i - 1] + (i < rows ? d->step_bytes : 0);
+#pragma GCC unroll 4
+    for (int j = 1; j < c; j++)
+        x[j] = x[j - 1] + d->x_row_bytes;
+#pragma GCC unroll 16
+    for (int i = 0; i < NEAR_SUMS; i++)
+        acc[i] = V_ZERO();
+    const int64_t whole = d->k / LANES * (LANES * (int64_t)sizeof(T));
+    int64_t at = 0;
+    for (; at < whole; at += LANES * (int)sizeof(T))
+        NAME(near_step)(acc, row, x, at, r, c, 0, M_FIRST(LANES));
+    if (d->k % LANES)
+        NAME(near_step)(acc, row, x, at, r, c, 1, M_FIRST((int)(d->k % LANES)));
+#pragma GCC unroll 2
+    for (int s = 0; s < r * c; s += LANES)
+        V_STORE(flat + s, V_SUM_LANES(acc + s));
+    char *out = (char *)d->sum + first * d->sum_row_bytes + other * d->sum_step_bytes;
+    for (int i = 0; i < rows; i++, out += d->sum_row_bytes)
+#pragma GCC unroll 4
+        for (int j = 0; j < c; j++)
+            *(T *)(void *)(out + j * d->sum_step_bytes) = flat[i * c + j];
+}
+
+static inline __attribute__((always_inline)) void NAME(near_rows)(const tsr_many_dots *d, int other, const int r,
+                                                                  const int c)
+{
+    for (int64_t i = 0; i < d->count; i += r)
+        NAME(near_tile)(d, i, other, r, c);
+}
+
+static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
+{
+    const int groups = (d->rows + X_ROWS - 1) / X_ROWS;
+    for (int g = 0, other = 0; g < groups; g++) {
+        const int c = (d->rows - other + groups - g - 1) / (groups - g);
+        if (c == 4)
+            NAME(near_rows)(d, other, 4, 4);
+        else if (c == 3)
+            NAME(near_rows)(d, other, 5, 3);
+        else if (d->count <= 4)
+            NAME(near_rows)(d, other, 4, 2);
+        else
+            NAME(near_rows)(d, other, NEAR_ROWS, 2);
+        other += c;
+    }
+}
+
+#undef NEAR_SUMS
+#undef NEAR_ROWS
+#endif
+
 static void NAME(many_dots)(const tsr_many_dots *d)
 {
+#ifdef V_SUM_LANES
+    if (d->rows > 1 && d->count * d->step_bytes <= NEAR_BYTES) {
+        NAME(near_dots)(d);
+        return;
+    }
+#endif
     _Alignas(64) T sums[TSR_DOTS_ROWS * MOST_PANEL * LANES];
     const char *matrix = d->matrix;
     char *out = d->sum;

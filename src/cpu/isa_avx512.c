@@ -37,13 +37,13 @@ static inline __attribute__((always_inline)) void sum_4_ps(float *to, const __m5
 
 /* The same of sixteen: each step adds what lies half as far apart and leaves half as many vectors. Sum i is taken from
  * where the steps leave it at lane i. */
-static inline __attribute__((always_inline)) void sum_lanes_ps(float *to, const float *from)
+static inline __attribute__((always_inline)) __m512 sum_lanes_ps(const __m512 from[16])
 {
     static const unsigned char place[16] = {0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15};
     __m512 v[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
-        v[place[i]] = _mm512_loadu_ps(from + i * 16);
+        v[place[i]] = from[i];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[i], v[i + 8], 0x44), _mm512_shuffle_f32x4(v[i], v[i + 8], 0xee));
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void sum_lanes_ps(float *to, const 
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         v[i] = _mm512_add_ps(_mm512_shuffle_ps(v[i], v[i + 2], 0x44), _mm512_shuffle_ps(v[i], v[i + 2], 0xee));
-    _mm512_storeu_ps(to, _mm512_add_ps(_mm512_shuffle_ps(v[0], v[1], 0x88), _mm512_shuffle_ps(v[0], v[1], 0xdd)));
+    return _mm512_add_ps(_mm512_shuffle_ps(v[0], v[1], 0x88), _mm512_shuffle_ps(v[0], v[1], 0xdd));
 }
 
 static inline __attribute__((always_inline)) __m128d fold_pd(__m512d v)
@@ -75,20 +75,20 @@ static inline __attribute__((always_inline)) void sum_4_pd(double *to, const __m
     _mm_storeu_pd(to + 2, _mm_add_pd(_mm_unpacklo_pd(c, d), _mm_unpackhi_pd(c, d)));
 }
 
-static inline __attribute__((always_inline)) void sum_lanes_pd(double *to, const double *from)
+static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d from[8])
 {
     static const unsigned char place[8] = {0, 1, 4, 5, 2, 3, 6, 7};
     __m512d v[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
-        v[place[i]] = _mm512_loadu_pd(from + i * 8);
+        v[place[i]] = from[i];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         v[i] = _mm512_add_pd(_mm512_shuffle_f64x2(v[i], v[i + 4], 0x44), _mm512_shuffle_f64x2(v[i], v[i + 4], 0xee));
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         v[i] = _mm512_add_pd(_mm512_shuffle_f64x2(v[i], v[i + 2], 0x88), _mm512_shuffle_f64x2(v[i], v[i + 2], 0xdd));
-    _mm512_storeu_pd(to, _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1])));
+    return _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1]));
 }
 
 /* ---- floats -------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void sum_lanes_pd(double *to, const
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              sum_ps(v)
 #define V_SUM_4(to, v)        sum_4_ps(to, v)
-#define V_SUM_LANES(to, from) sum_lanes_ps(to, from)
+#define V_SUM_LANES(v)        sum_lanes_ps(v)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -273,7 +273,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              sum_pd(v)
 #define V_SUM_4(to, v)        sum_4_pd(to, v)
-#define V_SUM_LANES(to, from) sum_lanes_pd(to, from)
+#define V_SUM_LANES(v)        sum_lanes_pd(v)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
