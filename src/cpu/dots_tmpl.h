@@ -163,8 +163,9 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
 /* The matrix lies in a cache, and all steps of K are taken at once: a few rows of it times a few of x, NEAR_SUMS sums
  * that stay in registers until their lanes are added up there. Rows that do not exist are the last one again. The bits
  * are those of panels. */
-#define NEAR_SUMS 16
-#define NEAR_ROWS 8 /* of the matrix, with two of x */
+#define NEAR_SUMS  16
+#define NEAR_ROWS  8                        /* of the matrix, with two of x */
+#define NEAR_STEPS (8192 / (int)sizeof(T)) /* of rows of which four are left in L1 by as many of the matrix */
 
 static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const char *const *row, const char *const *x,
                                                                   int64_t at, const int r, const int c,
@@ -227,29 +228,28 @@ static inline __attribute__((always_inline)) void NAME(near_rows)(const tsr_many
 
 static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
 {
-    const int groups = (d->rows + X_ROWS - 1) / X_ROWS;
-    for (int g = 0, other = 0; g < groups; g++) {
-        const int c = (d->rows - other + groups - g - 1) / (groups - g);
-        if (c == 4)
+    int other = 0;
+    for (int left = d->rows; left > 0; left = d->rows - other) /* never one alone: 4 + 3 + 2, 3 + 2 */
+        if (left == 4 || left > 6) {
             NAME(near_rows)(d, other, 4, 4);
-        else if (c == 3)
+            other += 4;
+        } else if (left != 2) {
             NAME(near_rows)(d, other, 5, 3);
-        else if (d->count <= 4)
-            NAME(near_rows)(d, other, 4, 2);
-        else
-            NAME(near_rows)(d, other, NEAR_ROWS, 2);
-        other += c;
-    }
+            other += 3;
+        } else {
+            if (d->count <= 4)
+                NAME(near_rows)(d, other, 4, 2);
+            else
+                NAME(near_rows)(d, other, NEAR_ROWS, 2);
+            other += 2;
+        }
 }
-
-#undef NEAR_SUMS
-#undef NEAR_ROWS
 #endif
 
 static void NAME(many_dots)(const tsr_many_dots *d)
 {
 #ifdef V_SUM_LANES
-    if (d->rows > 1 && d->count * d->step_bytes <= NEAR_BYTES) {
+    if (d->rows > 1 && d->rows <= TSR_NEAR_ROWS && d->k <= NEAR_STEPS && d->count * d->step_bytes <= NEAR_BYTES) {
         NAME(near_dots)(d);
         return;
     }
@@ -286,6 +286,9 @@ static void NAME(many_dots)(const tsr_many_dots *d)
     }
 }
 
+#undef NEAR_SUMS
+#undef NEAR_ROWS
+#undef NEAR_STEPS
 #undef PANEL
 #undef MOST_PANEL
 #undef X_ROWS

@@ -28,6 +28,7 @@ enum {
     LEAST_COLUMNS = 1024,           /* of a task that updates: rows are streams, short ones are read slowly, */
     FEWEST_COLUMNS = 256,           /* but many threads together read faster than a few with long rows */
     COPY_BYTES = 64 * 1024,         /* of a copy of x on the stack */
+    SCALAR_ROWS = 4,                /* of such a copy that are turned element by element */
     IN_PLACE_BYTES = 16 * 1024,     /* of an x whose rows leave each other in the cache wherever they lie */
     IN_ONE_PLACE_BYTES = 64 * 1024, /* or close to each other, */
     APART_BYTES = 128,              /* but by so much more, at least, than a multiple of TSR_CONFLICT_BYTES */
@@ -353,21 +354,44 @@ tsr_status tsr_stream(const tsr_job *job)
     return TSR_OK;
 }
 
+/* Columns become rows: to(i, p) = from(p, i). */
+static void turn_x(const tsr_store *store, char *to, long long to_row, long long rows, const char *from,
+                   long long from_row, long long k, long long bytes)
+{
+    if (rows > SCALAR_ROWS) {
+        store->pack_columns(to, (int)(to_row / bytes), (int)k, rows, from, from_row);
+        return;
+    }
+    for (long long i = 0; i < rows; i++, to += to_row, from += bytes)
+        if (bytes == 8)
+            for (long long p = 0; p < k; p++)
+                memcpy(to + p * 8, from + p * from_row, 8);
+        else
+            for (long long p = 0; p < k; p++)
+                memcpy(to + p * 4, from + p * from_row, 4);
+}
+
 int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, long long bytes)
 {
     const int by_columns = shape == TSR_SHAPE_COLUMNS;
+    const int inner = by_columns ? !g->trans_a : g->trans_b, x_inner = by_columns ? g->trans_b : !g->trans_a;
     const long long rows = by_columns ? g->n : g->m, results = by_columns ? g->m : g->n;
-    const long long x_row = (by_columns ? g->ldb : g->lda) * bytes;
-    if (g->trans_a || !g->trans_b || g->alpha != 1 || g->beta != 0 || rows == 1 ||
-        !lies_well(rows, g->k, x_row, bytes) || results * g->k * bytes >= 2 * TASK_BYTES)
+    const long long x_row = (by_columns ? g->ldb : g->lda) * bytes, copy_row = tsr_round_up(g->k * bytes, 64) + 64;
+    _Alignas(64) char copy[COPY_BYTES];
+    if (!inner || g->alpha != 1 || g->beta != 0 || rows == 1 ||
+        (x_inner ? !lies_well(rows, g->k, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
+        results * g->k * bytes >= 2 * TASK_BYTES)
         return 0;
+    const char *const x = by_columns ? g->b : g->a;
+    if (!x_inner)
+        turn_x(store, copy, copy_row, rows, x, x_row, g->k, bytes);
     const tsr_many_dots many = {.count = results,
                                 .k = g->k,
                                 .matrix = by_columns ? g->a : g->b,
                                 .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
                                 .rows = (int)rows,
-                                .x = by_columns ? g->b : g->a,
-                                .x_row_bytes = x_row,
+                                .x = x_inner ? x : copy,
+                                .x_row_bytes = x_inner ? x_row : copy_row,
                                 .sum = g->d,
                                 .sum_row_bytes = by_columns ? g->ldd * bytes : bytes,
                                 .sum_step_bytes = by_columns ? bytes : g->ldd * bytes};
