@@ -143,8 +143,32 @@ static __attribute__((noinline)) void in_pieces(const tsr_store *store, const ts
     }
 }
 
+/* Sums along K that are D's elements, K along both operands. Values here, not a `line`: the processor waits where it
+ * reads two numbers at once that were written one by one. */
+static inline int plain_dots(const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+{
+    const int by_columns = g->n == 1;
+    const long long results = by_columns ? g->m : g->n, ld = by_columns ? g->lda : g->ldb;
+    const int inner = by_columns ? !g->trans_a || g->lda == 1 : g->trans_b;
+    const int x_inner = by_columns ? g->trans_b || g->ldb == 1 : !g->trans_a || g->lda == 1;
+    const int d_inner = !by_columns || g->ldd == 1 || results == 1;
+    if (!inner || !x_inner || !d_inner || (by_columns && g->trans_a && results > 1) || g->alpha != 1 || g->beta != 0 ||
+        results * g->k * bytes >= MOST_BYTES)
+        return 0;
+    const tsr_dots dots = {.count = results,
+                           .k = g->k,
+                           .matrix = by_columns ? g->a : g->b,
+                           .step_bytes = ld * bytes,
+                           .x = by_columns ? g->b : g->a,
+                           .sum = g->d};
+    store->dots(&dots);
+    return 1;
+}
+
 int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
 {
+    if (plain_dots(store, g, bytes))
+        return 1;
     const line l = describe(g, bytes);
     if (!l.dots && l.results <= 3 * tiles->lanes && g->k <= tiles->kc && l.d_step == bytes &&
         (!l.c || l.c_step == bytes)) {
