@@ -24,8 +24,14 @@ static inline __attribute__((always_inline)) void SNAME(outer_step)(const tsr_ou
     for (int i = 0; i < rows; i++) {
         const V x = V_SET1(*(const T *)(const void *)(a + i * (inner ? o->a_row_bytes : (int)sizeof(T))));
 #pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++)
-            sum[i][v] = V_FMA(x, row[v], p == 0 ? V_ZERO() : sum[i][v]);
+        for (int v = 0; v < vectors; v++) {
+            if (p == 0)
+                sum[i][v] = V_ZERO();
+            if (rows < TSR_OUTER_ROWS)
+                V_ACCUMULATE(sum[i][v], x, row[v]); /* of registers: of two rows each would load B again */
+            else
+                sum[i][v] = V_FMA(x, row[v], sum[i][v]);
+        }
     }
 }
 
