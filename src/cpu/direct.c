@@ -13,7 +13,8 @@ enum {
     MAX_WORK = 24 << 20,       /* from which nest.c shares: twice its least task */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
-    FEW_STEPS = 16,            /* of K, with which tiles wait for D's lines */
+    FEW_STEPS = 12,            /* of K, with which tiles wait for D's lines, */
+    NEAR_BYTES = 24 * 1024,    /* of D, but for those that are in L1 anyway */
     FEW_TURNED_ROWS = 16,      /* of D, with fewer of which turned tiles are as fast */
     MAX_OPS = 24 << 20,        /* what one thread does in about 100 us: longer ones are worth waking threads for */
     PART_OPS = 2 << 20,        /* of a part for a thread that is awake: about 8 us */
@@ -184,11 +185,15 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
  * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
 static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
 {
-    if (g->m <= tiles->rows[0] && g->n <= 3 * tiles->lanes)
-        return 0; /* a tile or two */
+    const long long d_bytes = g->m * g->n * bytes;
+    if (g->n <= 3 * tiles->lanes &&
+        (g->m <= tiles->rows[0] || /* a tile or two */
+         (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
+        return 0;
     if (g->k <= TSR_OUTER_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS;
-    return g->k <= FEW_STEPS && !g->trans_b && g->m * g->n * bytes > CACHED_BYTES && g->n > 3 * tiles->lanes;
+    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes &&
+           g->m > tiles->rows[2];
 }
 
 /* A product of a few steps of K; 0 if B would have to be turned and does not fit the stack. */
@@ -251,7 +256,7 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
     const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % TSR_CONFLICT_BYTES == 0);
     _Alignas(64) char panel[PANEL_BYTES];
     for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
-        tile.n = tsr_panel_columns(tiles, n - j);
+        tile.n = tsr_panel_columns(tiles, m, n - j);
         tile.a = a;
         tile.b = copied ? panel : b + across;
         tile.c = c ? c + j * c_column : NULL;
