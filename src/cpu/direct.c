@@ -143,7 +143,9 @@ static void narrow_columns(const tsr_tiles *tiles, const tsr_store *store, const
     const int width = count > 4 ? 8 : 4;
     const long long first = g->n - count, ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
     _Alignas(64) char panel[TSR_MOST_STEPS(256) * TSR_NARROW_COLUMNS * 8];
-    tsr_micro tile = {.a_row_bytes = g->lda * bytes,
+    tsr_micro tile = {.k = 0,
+                      .a = NULL,
+                      .a_row_bytes = g->lda * bytes,
                       .a_k_bytes = bytes,
                       .b = panel,
                       .b_k_bytes = width * bytes,
@@ -153,7 +155,10 @@ static void narrow_columns(const tsr_tiles *tiles, const tsr_store *store, const
                       .d_row_bytes = g->ldd * bytes,
                       .alpha = g->alpha,
                       .beta = g->beta,
-                      .n = count};
+                      .n = count,
+                      .fetch = 0,
+                      .ahead_bytes = 0,
+                      .past_cache = 0};
     for (long long p = 0; p < g->k; p += block) {
         tile.k = g->k - p < block ? g->k - p : block;
         tile.a = o->a + p * bytes;

@@ -71,7 +71,10 @@ static void one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, const line 
                             .d_row_bytes = 0,
                             .alpha = g->alpha,
                             .beta = g->beta,
-                            .n = columns};
+                            .n = columns,
+                            .fetch = 0, /* every field: the compiler fills the rest in a way that starts slowly */
+                            .ahead_bytes = 0,
+                            .past_cache = 0};
     tsr_tile_of(tiles, 1, columns)(&tile);
 }
 
@@ -81,6 +84,9 @@ static void few_steps(const tsr_store *store, const tsr_gemm_args *g, const line
     const tsr_outer outer = {.rows = 1,
                              .n = l->results,
                              .k = (int)g->k,
+                             .past_cache = 0,
+                             .one_by_one = 0,
+                             .ahead_bytes = 0,
                              .alpha = g->alpha,
                              .a = l->x,
                              .a_row_bytes = bytes,
@@ -106,9 +112,9 @@ static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l
 }
 
 /* With sums in memory. */
-static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, const line *l,
-                                                long long bytes)
+static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, long long bytes)
 {
+    const line described = describe(g, bytes), *const l = &described;
     _Alignas(64) char sums[PIECE * 8], copy[GATHER_ELEMS * 8], row[GATHER_ELEMS * 8];
     const char *x = l->x, *matrix = l->matrix;
     if (l->x_step != bytes) {
@@ -182,6 +188,6 @@ int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     if (l.results * g->k * bytes >= MOST_BYTES ||
         ((l.x_step != bytes || (l.dots && l.step != bytes)) && g->k > GATHER_ELEMS))
         return 0;
-    in_pieces(store, g, &l, bytes);
+    in_pieces(store, g, bytes); /* which describes it again: nobody asks for the address of l, so it is registers */
     return 1;
 }

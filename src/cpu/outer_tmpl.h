@@ -27,8 +27,8 @@ static inline __attribute__((always_inline)) void SNAME(outer_step)(const tsr_ou
         for (int v = 0; v < vectors; v++) {
             if (p == 0)
                 sum[i][v] = V_ZERO();
-            if (rows < TSR_OUTER_ROWS)
-                V_ACCUMULATE(sum[i][v], x, row[v]); /* of registers: of two rows each would load B again */
+            if (rows == 2)
+                V_ACCUMULATE(sum[i][v], x, row[v]); /* of registers, or both rows would load B */
             else
                 sum[i][v] = V_FMA(x, row[v], sum[i][v]);
         }
