@@ -56,6 +56,19 @@ static inline __attribute__((always_inline)) __m512 sum_lanes_ps(const __m512 fr
     return _mm512_add_ps(_mm512_shuffle_ps(v[0], v[1], 0x88), _mm512_shuffle_ps(v[0], v[1], 0xdd));
 }
 
+/* Elements that lie `step` bytes apart, from p on; only those that `some` names are read. */
+static inline __attribute__((always_inline)) __m512 gather_ps(__mmask16 some, const void *p, int step)
+{
+    const __m512i each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), some, _mm512_mullo_epi32(each, _mm512_set1_epi32(step)), p, 1);
+}
+
+static inline __attribute__((always_inline)) __m512d gather_pd(__mmask8 some, const void *p, int step)
+{
+    const __m256i each = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), some, _mm256_mullo_epi32(each, _mm256_set1_epi32(step)), p, 1);
+}
+
 static inline __attribute__((always_inline)) __m128d fold_pd(__m512d v)
 {
     const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd(v, 1));
@@ -114,6 +127,7 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 #define V_SUM(v)              sum_ps(v)
 #define V_SUM_4(to, v)        sum_4_ps(to, v)
 #define V_SUM_LANES(v)        sum_lanes_ps(v)
+#define V_GATHER(m, p, step)  gather_ps(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -250,6 +264,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
+#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
@@ -274,6 +289,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_SUM(v)              sum_pd(v)
 #define V_SUM_4(to, v)        sum_4_pd(to, v)
 #define V_SUM_LANES(v)        sum_lanes_pd(v)
+#define V_GATHER(m, p, step)  gather_pd(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
@@ -338,6 +354,7 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
+#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
 
 const tsr_isa tsr_isa_avx512 = {
@@ -358,9 +375,9 @@ const tsr_isa tsr_isa_avx512 = {
             .width = f64_tiles,
             .turned = &f64_turned_set,
             .narrow = f64_narrow},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots),
-              [TSR_F16] = TSR_STORE(f16, NULL),
-              [TSR_BF16] = TSR_STORE(bf16, NULL)},
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin),
+              [TSR_F16] = TSR_STORE(f16, NULL, NULL),
+              [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
     .pairs = &tsr_pairs_avx512bf16,
 };

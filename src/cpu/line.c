@@ -171,9 +171,12 @@ static inline int plain_dots(const tsr_store *store, const tsr_gemm_args *g, lon
     return 1;
 }
 
-int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, tsr_dtype dtype)
 {
-    if (plain_dots(store, g, bytes))
+    const long long bytes = tsr_wide_bytes(dtype);
+    if (plain_dots(store, g, bytes) ||
+        (g->k >= 2 * TSR_LEAST_THIN &&
+         tsr_thin_at_once(store, g, g->n == 1 ? TSR_SHAPE_COLUMNS : TSR_SHAPE_ROWS, dtype)))
         return 1;
     const line l = describe(g, bytes);
     if (!l.dots && l.results <= 3 * tiles->lanes && g->k <= tiles->kc && l.d_step == bytes &&

@@ -18,4 +18,5 @@
 #undef V_SUM
 #undef V_SUM_4
 #undef V_SUM_LANES
+#undef V_GATHER
 #undef TRANSPOSE

@@ -22,6 +22,7 @@ enum {
                                /* if rows are as few as TSR_NEAR_ROWS; */
     TSR_LEAST_SUM = 9,         /* steps of K with which they are, */
     TSR_SUM_PER_ROW = 4,       /* and for each of the few; */
+    TSR_LEAST_THIN = 32,       /* for each chain of multiply-adds, and one more, where chains are worth adding up */
     TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
     TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
@@ -38,7 +39,8 @@ static inline int tsr_dots_pay(int lanes, long long few, long long many, long lo
     const double few_vectors = (double)((few + lanes - 1) / lanes), many_vectors = (double)((many + lanes - 1) / lanes);
     const double f = (double)few, m = (double)many, steps = (double)k;
     const double sum = few <= TSR_NEAR_ROWS ? 1.8 + 0.77 * vectors : 3.6 + 0.6 * vectors;
-    const double dots = 80 + f * m * sum + (few_inner ? 0 : 0.9 * f * steps);
+    const double turn_few = few <= 4 ? 0.7 * f * steps : few_vectors * vectors * turn;
+    const double dots = 80 + f * m * sum + (few_inner ? 0 : turn_few);
     if (few_inner && !by_columns)
         return dots < 20 + many_vectors * (vectors * turn + steps * (1.5 + 0.33 * f) + 3 * f);
     const int is_narrow = by_columns && few <= 4 && many >= 2 * lanes && lanes == 16;
@@ -64,6 +66,16 @@ static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, lon
     return is_large && k >= TSR_LONG_SUM;
 }
 
+/* 1 if `few` rows (columns) of D of `many` elements, K down the rows of the operand with `many`, are so few vectors that
+ * each needs several chains of multiply-adds (tsr_thin). */
+static inline int tsr_is_thin(tsr_dtype dtype, long long few, long long many, long long k)
+{
+    if (k < 2 * TSR_LEAST_THIN || few > TSR_THIN_VECTORS || (dtype != TSR_F32 && dtype != TSR_F64))
+        return 0;
+    const long long vectors = (many + (dtype == TSR_F64 ? 7 : 15)) / (dtype == TSR_F64 ? 8 : 16);
+    return few * vectors <= TSR_THIN_VECTORS && k >= (1 + few * vectors) * TSR_LEAST_THIN;
+}
+
 static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
 {
     if (n == 1)
@@ -73,6 +85,13 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
     const long long fewer = m < n ? m : n, more = m < n ? n : m;
     if ((k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM && more < TSR_SMALL_LENGTH)
         return TSR_SHAPE_TILES; /* small products should not wait for more */
+    if (fewer <= TSR_THIN_VECTORS && more <= 32) {
+        const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k), by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
+        if (by_columns && (!by_rows || n < m))
+            return TSR_SHAPE_COLUMNS;
+        if (by_rows)
+            return TSR_SHAPE_ROWS;
+    }
     const int columns_first = n < m;
     if (columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1))
         return TSR_SHAPE_COLUMNS;

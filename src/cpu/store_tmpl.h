@@ -86,10 +86,33 @@ static inline __attribute__((always_inline)) void SNAME(pack_strip)(T *out, int 
         SNAME(pack_block)(out, width, columns, rows, k - p, in, step_bytes);
 }
 
+#ifdef V_GATHER
+#define GATHERED 4 /* steps, up to which elements are gathered one by one rather than squares of them turned */
+
+static void SNAME(pack_gathered)(T *out, int width, int n, int64_t k, const char *in, int step_bytes)
+{
+    for (int64_t p = 0; p < k; p++, out += width, in += sizeof(T)) {
+        const char *at = in;
+        for (int j = 0; j < n; j += LANES, at += LANES * (int64_t)step_bytes) {
+            const M some = M_FIRST(n - j < LANES ? n - j : LANES);
+            const M written = M_FIRST(width - j < LANES ? width - j : LANES);
+            V_STORE_MASK(out + j, written, V_GATHER(some, at, step_bytes));
+        }
+    }
+}
+#endif
+
 static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
 {
     enum { TAIL = MR % LANES }; /* of a panel of A; rows are never 0 */
     T *out = to;
+#ifdef V_GATHER
+    if (sizeof(S) == sizeof(T) && k <= GATHERED && step_bytes <= INT32_MAX / LANES) {
+        SNAME(pack_gathered)(out, width, n, k, from, (int)step_bytes);
+        return;
+    }
+#undef GATHERED
+#endif
     const char *in = from;
     for (int j = 0; j < n; j += LANES, out += LANES, in += LANES * step_bytes) {
         const int columns = width - j < LANES ? width - j : LANES, rows = n - j < LANES ? n - j : LANES;
