@@ -19,19 +19,15 @@ static inline __attribute__((always_inline)) void SNAME(outer_step)(const tsr_ou
     for (int v = 0; v < vectors; v++) {
         const T *at = (const T *)(const void *)b + v * LANES;
         row[v] = masked && v == vectors - 1 ? V_LOAD_MASK(some, at) : V_LOAD(at);
+        if (rows > 1)
+            V_KEEP(row[v]);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
         const V x = V_SET1(*(const T *)(const void *)(a + i * (inner ? o->a_row_bytes : (int)sizeof(T))));
 #pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++) {
-            if (p == 0)
-                sum[i][v] = V_ZERO();
-            if (rows == 2)
-                V_ACCUMULATE(sum[i][v], x, row[v]); /* of registers, or both rows would load B */
-            else
-                sum[i][v] = V_FMA(x, row[v], sum[i][v]);
-        }
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = V_FMA(x, row[v], p == 0 ? V_ZERO() : sum[i][v]);
     }
 }
 
