@@ -192,13 +192,12 @@ static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g
 {
     const long long d_bytes = g->m * g->n * bytes;
     if (g->n <= 3 * tiles->lanes &&
-        (g->m <= tiles->rows[0] || /* a tile or two */
+        (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
          (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
         return 0;
     if (g->k <= TSR_OUTER_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS;
-    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes &&
-           g->m > tiles->rows[2];
+    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];
 }
 
 /* A product of a few steps of K; 0 if B would have to be turned and does not fit the stack. */

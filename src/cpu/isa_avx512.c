@@ -265,8 +265,8 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
-#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
+#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -356,8 +356,8 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
-#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
+#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_avx512 = {
     .name = "avx512",

@@ -134,8 +134,8 @@ static inline uint16x4_t bf16_narrow(float32x4_t v)
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
-#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
+#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -192,8 +192,8 @@ static inline void f64_transpose(float64x2_t r[LANES])
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
-#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
+#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_neon = {
     .name = "neon",

@@ -130,8 +130,8 @@ static inline void bf16_store(uint16_t *to, int n, V v)
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
-#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
+#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -198,8 +198,8 @@ static inline void f64_transpose(V r[LANES])
 #include "cpu/store_end.h"
 
 #include "cpu/dots_tmpl.h"
-#include "cpu/thin_tmpl.h"
 #include "cpu/micro_end.h"
+#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_plain = {
     .name = "plain",

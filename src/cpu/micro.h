@@ -165,10 +165,10 @@ typedef struct tsr_store {
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix, many_dots, thin) \
-    { \
+#define TSR_STORE(prefix, many_dots, thin)                                                                           \
+    {                                                                                                                \
         prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, thin, prefix##_update, prefix##_finish, \
-            prefix##_outer \
+            prefix##_outer                                                                                           \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */

@@ -66,8 +66,8 @@ static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, lon
     return is_large && k >= TSR_LONG_SUM;
 }
 
-/* 1 if `few` rows (columns) of D of `many` elements, K down the rows of the operand with `many`, are so few vectors that
- * each needs several chains of multiply-adds (tsr_thin). */
+/* 1 if `few` rows (columns) of D of `many` elements, K down the rows of the operand with `many`, are so few vectors
+ * that each needs several chains of multiply-adds (tsr_thin). */
 static inline int tsr_is_thin(tsr_dtype dtype, long long few, long long many, long long k)
 {
     if (k < 2 * TSR_LEAST_THIN || few > TSR_THIN_VECTORS || (dtype != TSR_F32 && dtype != TSR_F64))
@@ -86,7 +86,8 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
     if ((k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM && more < TSR_SMALL_LENGTH)
         return TSR_SHAPE_TILES; /* small products should not wait for more */
     if (fewer <= TSR_THIN_VECTORS && more <= 32) {
-        const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k), by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
+        const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k),
+                  by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
         if (by_columns && (!by_rows || n < m))
             return TSR_SHAPE_COLUMNS;
         if (by_rows)

@@ -327,8 +327,8 @@ static void copy_x(stream *s, char *copy)
 }
 
 /* All of D; `thin` lacks where the sums go. `c` is NULL where beta is 0. */
-static void thin_product(const tsr_store *store, const tsr_gemm_args *g, tsr_thin *thin, int by_columns, long long bytes,
-                         const char *c, char *d)
+static void thin_product(const tsr_store *store, const tsr_gemm_args *g, tsr_thin *thin, int by_columns,
+                         long long bytes, const char *c, char *d)
 {
     enum { ROW = TSR_THIN_VECTORS * 64 };
     _Alignas(64) char sums[TSR_THIN_VECTORS * ROW], turned[TSR_THIN_VECTORS * 8];

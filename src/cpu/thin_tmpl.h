@@ -2,9 +2,8 @@
  * what that needs. */
 
 /* One step of K. */
-static inline __attribute__((always_inline)) void NAME(thin_step)(V *acc, const char *matrix, const char *x,
-                                                                  int64_t x_row, const int rows, const int wide,
-                                                                  const M some)
+static inline __attribute__((always_inline)) void
+NAME(thin_step)(V *acc, const char *matrix, const char *x, int64_t x_row, const int rows, const int wide, const M some)
 {
     V row[TSR_THIN_VECTORS];
 #pragma GCC unroll 4
