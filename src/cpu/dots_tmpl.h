@@ -316,3 +316,5 @@ static void NAME(many_dots)(const tsr_many_dots *d)
 #undef BLOCK
 #undef X_BLOCK
 #undef NEAR_BYTES
+
+#include "cpu/thin_tmpl.h"

@@ -145,7 +145,6 @@ static inline __m128i bf16_narrow(__m256 v)
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -198,7 +197,6 @@ static inline __attribute__((always_inline)) void f64_transpose(__m256d r[4])
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_avx2 = {
     .name = "avx2",

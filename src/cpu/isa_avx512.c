@@ -266,7 +266,6 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -357,7 +356,6 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_avx512 = {
     .name = "avx512",

@@ -135,7 +135,6 @@ static inline uint16x4_t bf16_narrow(float32x4_t v)
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -193,7 +192,6 @@ static inline void f64_transpose(float64x2_t r[LANES])
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_neon = {
     .name = "neon",

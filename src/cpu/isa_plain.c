@@ -131,7 +131,6 @@ static inline void bf16_store(uint16_t *to, int n, V v)
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -199,7 +198,6 @@ static inline void f64_transpose(V r[LANES])
 
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
-#include "cpu/thin_tmpl.h"
 
 const tsr_isa tsr_isa_plain = {
     .name = "plain",

@@ -1,5 +1,4 @@
-/* A few sums of many steps (tsr_thin) for one compute type and one instruction set; included after store_tmpl.h, with
- * what that needs. */
+/* A few sums of many steps (tsr_thin) for one compute type and one instruction set; a part of dots_tmpl.h. */
 
 /* One step of K. */
 static inline __attribute__((always_inline)) void
