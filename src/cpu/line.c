@@ -19,6 +19,12 @@ typedef struct line {
     int dots; /* K runs along the rows of the matrix, or it is one vector */
 } line;
 
+/* The matrix is one column, whose elements follow each other as those of a row do. */
+static inline int is_row(long long k, long long ld)
+{
+    return k == 1 && ld == 1;
+}
+
 static inline line describe(const tsr_gemm_args *g, long long bytes)
 {
     if (g->n == 1)
@@ -32,7 +38,7 @@ static inline line describe(const tsr_gemm_args *g, long long bytes)
                       .c_step = g->ldc * bytes,
                       .d_step = g->ldd * bytes,
                       .results = g->m,
-                      .dots = !g->trans_a || g->m == 1};
+                      .dots = (!g->trans_a || g->m == 1) && !is_row(g->k, g->lda)};
     return (line){.matrix = g->b,
                   .x = g->a,
                   .c = g->beta != 0 ? g->c : NULL,
@@ -43,7 +49,7 @@ static inline line describe(const tsr_gemm_args *g, long long bytes)
                   .c_step = bytes,
                   .d_step = bytes,
                   .results = g->n,
-                  .dots = g->trans_b};
+                  .dots = g->trans_b && !is_row(g->k, g->ldb)};
 }
 
 static void gather(char *to, const char *from, long long step, long long k, long long bytes)
@@ -158,8 +164,8 @@ static inline int plain_dots(const tsr_store *store, const tsr_gemm_args *g, lon
     const int inner = by_columns ? !g->trans_a || g->lda == 1 : g->trans_b;
     const int x_inner = by_columns ? g->trans_b || g->ldb == 1 : !g->trans_a || g->lda == 1;
     const int d_inner = !by_columns || g->ldd == 1 || results == 1;
-    if (!inner || !x_inner || !d_inner || (by_columns && g->trans_a && results > 1) || g->alpha != 1 || g->beta != 0 ||
-        results * g->k * bytes >= MOST_BYTES)
+    if (is_row(g->k, ld) || !inner || !x_inner || !d_inner || (by_columns && g->trans_a && results > 1) ||
+        g->alpha != 1 || g->beta != 0 || results * g->k * bytes >= MOST_BYTES)
         return 0;
     const tsr_dots dots = {.count = results,
                            .k = g->k,

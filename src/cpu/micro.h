@@ -69,7 +69,7 @@ typedef void tsr_dots_run(const tsr_dots *dots);
 /* The same with several x, of the compute type as the matrix is: sum(i, r) = sum over p of matrix(i, p) * x(r, p), x(r,
  * p) at x + r * x_row_bytes, the sums at sum + i * sum_row_bytes + r * sum_step_bytes. */
 #define TSR_DOTS_ROWS 48 /* x, at most */
-#define TSR_NEAR_ROWS 16 /* with so few, sums of a matrix in a cache stay in registers */
+#define TSR_NEAR_ROWS 8  /* with so few, sums of a matrix in a cache stay in registers */
 
 typedef struct tsr_many_dots {
     int64_t count, k;

@@ -31,22 +31,26 @@ enum {
 
 /* Cycles, roughly, of the two ways to multiply in the caches where K runs along the rows of the operand with `many`:
  * sums along K, a vector of K in each step, whose lanes are added up; and tiles, for which that operand is turned block
- * by block, or the few are, or nothing (A by columns of D: vectors are few columns; A and B both turned: D is).
- * `few_inner`: K runs along the other operand's rows too. 1 if the sums are the faster way. */
+ * by block, or the few are, or nothing (A by columns of D: vectors are few columns; A and B both turned: D is, if K is
+ * short). `few_inner`: K runs along the other operand's rows too. 1 if the sums are the faster way. */
 static inline int tsr_dots_pay(int lanes, long long few, long long many, long long k, int few_inner, int by_columns)
 {
+    enum { GATHERED = 4, MOST_TURNED_STEPS = 256 };
     const double vectors = (double)((k + lanes - 1) / lanes), turn = lanes == 16 ? 75 : 35;
     const double few_vectors = (double)((few + lanes - 1) / lanes), many_vectors = (double)((many + lanes - 1) / lanes);
     const double f = (double)few, m = (double)many, steps = (double)k;
-    const double sum = few <= TSR_NEAR_ROWS ? 1.8 + 0.77 * vectors : 3.6 + 0.6 * vectors;
-    const double turn_few = few <= 4 ? 0.7 * f * steps : few_vectors * vectors * turn;
-    const double dots = 80 + f * m * sum + (few_inner ? 0 : turn_few);
+    const double sum = few <= TSR_NEAR_ROWS ? 1.8 + 0.77 * vectors : 3.6 + 0.72 * vectors;
+    const double turn_few = few <= GATHERED ? 0.7 * f * steps : few_vectors * vectors * turn;
+    const double turn_many = many_vectors * vectors * turn;
+    const double dots = 80 + f * m * sum + (few_inner ? 0 : 60 + turn_few);
     if (few_inner && !by_columns)
-        return dots < 20 + many_vectors * (vectors * turn + steps * (1.5 + 0.33 * f) + 3 * f);
+        return dots < 20 + turn_many + many_vectors * (steps * (1.5 + (few <= 8 ? 0.33 : 0.5) * f) + 3 * f);
     const int is_narrow = by_columns && few <= 4 && many >= 2 * lanes && lanes == 16;
     const double step = m * (is_narrow ? 0.4 : 0.57 * few_vectors);
-    return dots < 40 + steps * (step < 4 ? 4 : step) + m * few_vectors * (by_columns ? 2 : 4.5) +
-                      (few_inner ? few_vectors * vectors * turn : 0);
+    const double turned = few_inner                              ? few_vectors * vectors * turn
+                          : !by_columns && k > MOST_TURNED_STEPS ? turn_many
+                                                                 : 0;
+    return dots < 40 + steps * (step < 4 ? 4 : step) + m * few_vectors * (by_columns ? 2 : 4.5) + turned;
 }
 
 /* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
