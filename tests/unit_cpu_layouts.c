@@ -165,6 +165,48 @@ static void parts(tsr_device *device, tsr_dtype dtype)
         }
 }
 
+/* Sums along K of few rows or columns: the same whether the other operand lies in a cache or its rows lie far apart. */
+static void sums(tsr_device *device, tsr_dtype dtype)
+{
+    enum { WIDE = 4400, MOST_ROWS = 60 };
+    const size_t element = dtype == TSR_F64 ? 8 : 4;
+    char *const apart = calloc((size_t)MOST_ROWS * WIDE, element);
+    assert_non_null(apart);
+    for (int round = 0; round < 60; round++) {
+        const long long few = random_int(2, 9), many = random_int(31, MOST_ROWS), k = random_int(17, 1200);
+        const int by_columns = random_int(0, 1);
+        tsr_gemm_args g = {.m = by_columns ? many : few, .n = by_columns ? few : many, .k = k, .batch = 1, .alpha = 1};
+        g.ldc = g.ldd = g.n;
+        fill(dtype, a, g.m * k);
+        fill(dtype, b_turned, g.n * k);
+        product(device, dtype, &g, 2, plain);
+        const char *const near = by_columns ? (const char *)a : (const char *)b_turned;
+        for (long long i = 0; i < many; i++)
+            memcpy(apart + (size_t)i * WIDE * element, near + (size_t)(i * k) * element, (size_t)k * element);
+        if (by_columns) {
+            g.a = apart;
+            g.lda = WIDE;
+        } else {
+            g.b = apart;
+            g.ldb = WIDE;
+        }
+        g.d = other;
+        const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+        const tsr_cpu_call call = {.args = &g, .threads = 1, .device = device};
+        assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        assert_memory_equal(other, plain, (size_t)(g.m * g.n) * element);
+        if (tsr_cpu_tiled_at_once(&row, device, &g))
+            assert_memory_equal(other, plain, (size_t)(g.m * g.n) * element);
+    }
+    free(apart);
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    for_each_isa(sums);
+}
+
 static void test_small(void **state)
 {
     (void)state;
@@ -194,10 +236,8 @@ static void test_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_larger),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_small), cmocka_unit_test(test_larger), cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_parts), cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@ enum {
     MAX_WORK = 24 << 20,       /* from which nest.c shares: twice its least task */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
-    FEW_STEPS = 16,            /* of K, with which tiles wait for D's lines */
+    FEW_STEPS = 12,            /* of K, with which tiles wait for D's lines, */
+    NEAR_BYTES = 24 * 1024,    /* of D, but for those that are in L1 anyway */
     FEW_TURNED_ROWS = 16,      /* of D, with fewer of which turned tiles are as fast */
     MAX_OPS = 24 << 20,        /* what one thread does in about 100 us: longer ones are worth waking threads for */
     PART_OPS = 2 << 20,        /* of a part for a thread that is awake: about 8 us */
@@ -142,7 +143,9 @@ static void narrow_columns(const tsr_tiles *tiles, const tsr_store *store, const
     const int width = count > 4 ? 8 : 4;
     const long long first = g->n - count, ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
     _Alignas(64) char panel[TSR_MOST_STEPS(256) * TSR_NARROW_COLUMNS * 8];
-    tsr_micro tile = {.a_row_bytes = g->lda * bytes,
+    tsr_micro tile = {.k = 0,
+                      .a = NULL,
+                      .a_row_bytes = g->lda * bytes,
                       .a_k_bytes = bytes,
                       .b = panel,
                       .b_k_bytes = width * bytes,
@@ -152,7 +155,10 @@ static void narrow_columns(const tsr_tiles *tiles, const tsr_store *store, const
                       .d_row_bytes = g->ldd * bytes,
                       .alpha = g->alpha,
                       .beta = g->beta,
-                      .n = count};
+                      .n = count,
+                      .fetch = 0,
+                      .ahead_bytes = 0,
+                      .past_cache = 0};
     for (long long p = 0; p < g->k; p += block) {
         tile.k = g->k - p < block ? g->k - p : block;
         tile.a = o->a + p * bytes;
@@ -184,11 +190,14 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
  * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
 static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
 {
-    if (g->m <= tiles->rows[0] && g->n <= 3 * tiles->lanes)
-        return 0; /* a tile or two */
+    const long long d_bytes = g->m * g->n * bytes;
+    if (g->n <= 3 * tiles->lanes &&
+        (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
+         (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
+        return 0;
     if (g->k <= TSR_OUTER_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS;
-    return g->k <= FEW_STEPS && !g->trans_b && g->m * g->n * bytes > CACHED_BYTES && g->n > 3 * tiles->lanes;
+    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];
 }
 
 /* A product of a few steps of K; 0 if B would have to be turned and does not fit the stack. */
@@ -251,7 +260,7 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
     const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % TSR_CONFLICT_BYTES == 0);
     _Alignas(64) char panel[PANEL_BYTES];
     for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
-        tile.n = tsr_panel_columns(tiles, n - j);
+        tile.n = tsr_panel_columns(tiles, m, n - j);
         tile.a = a;
         tile.b = copied ? panel : b + across;
         tile.c = c ? c + j * c_column : NULL;
@@ -395,7 +404,8 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const int bytes = tsr_wide_bytes(dtype);
     memset(out, 0, sizeof *out);
-    const int one_row = args->m == 1 && args->n > 1 && !args->trans_b; /* which line.c would give one tile, too */
+    const int one_row = args->m == 1 && args->n > 1 && !args->trans_b && /* which line.c would give one tile, too */
+                        !tsr_is_thin(dtype, 1, args->n, args->k);
     if (dtype == TSR_BF16 ||
         (!one_row && tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b) != TSR_SHAPE_TILES))
         return;

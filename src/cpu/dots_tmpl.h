@@ -138,8 +138,13 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
     const int all = count * d->rows;
     int s = 0;
 #ifdef V_SUM_LANES
-    for (; s + LANES <= all; s += LANES)
-        V_SUM_LANES(flat + s, sums + s * LANES);
+    for (; s + LANES <= all; s += LANES) {
+        V v[LANES];
+#pragma GCC unroll 16
+        for (int l = 0; l < LANES; l++)
+            v[l] = V_LOAD(sums + (s + l) * LANES);
+        V_STORE(flat + s, V_SUM_LANES(v));
+    }
 #endif
     for (; s + 4 <= all; s += 4) {
         const T *const at = sums + s * LANES;
@@ -154,8 +159,122 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
             *(T *)(void *)(out + c * d->sum_row_bytes) = flat[i * count + c];
 }
 
+#ifdef V_SUM_LANES
+/* The matrix lies in a cache, and all steps of K are taken at once: a few rows of it times a few of x, NEAR_SUMS sums
+ * that stay in registers until their lanes are added up there. Rows that do not exist are the last one again. The bits
+ * are those of panels. */
+#define NEAR_SUMS  16
+#define NEAR_ROWS  8                       /* of the matrix, with two of x */
+#define NEAR_STEPS (8192 / (int)sizeof(T)) /* of rows of which four are left in L1 by as many of the matrix */
+
+static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const char *const *row, const char *const *x,
+                                                                  int64_t at, const int r, const int c,
+                                                                  const int masked, const M some)
+{
+    V xv[X_ROWS];
+#pragma GCC unroll 4
+    for (int j = 0; j < c; j++)
+        xv[j] = masked ? V_LOAD_MASK(some, (const T *)(x[j] + at)) : V_LOAD((const T *)(x[j] + at));
+#pragma GCC unroll 8
+    for (int i = 0; i < r; i++) {
+        const V mv = masked ? V_LOAD_MASK(some, (const T *)(row[i] + at)) : V_LOAD((const T *)(row[i] + at));
+#pragma GCC unroll 4
+        for (int j = 0; j < c; j++)
+            V_ACCUMULATE(acc[i * c + j], mv, xv[j]);
+    }
+}
+
+/* Rows `first` and on of the matrix, of x from `other` on, r and c of them, or as many as there are. */
+static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many_dots *d, int64_t first, int other,
+                                                                  const int r, const int c)
+{
+    const int rows = d->count - first < r ? (int)(d->count - first) : r;
+    const char *row[NEAR_ROWS], *x[X_ROWS];
+    V acc[NEAR_SUMS];
+    T flat[NEAR_SUMS];
+    row[0] = (const char *)d->matrix + first * d->step_bytes;
+    x[0] = (const char *)d->x + other * d->x_row_bytes;
+#pragma GCC unroll 8
+    for (int i = 1; i < r; i++)
+        row[i] = row[i - 1] + (i < rows ? d->step_bytes : 0);
+#pragma GCC unroll 4
+    for (int j = 1; j < c; j++)
+        x[j] = x[j - 1] + d->x_row_bytes;
+#pragma GCC unroll 16
+    for (int i = 0; i < NEAR_SUMS; i++)
+        acc[i] = V_ZERO();
+    const int64_t whole = d->k / LANES * (LANES * (int64_t)sizeof(T));
+    int64_t at = 0;
+    for (; at < whole; at += LANES * (int)sizeof(T))
+        NAME(near_step)(acc, row, x, at, r, c, 0, M_FIRST(LANES));
+    if (d->k % LANES)
+        NAME(near_step)(acc, row, x, at, r, c, 1, M_FIRST((int)(d->k % LANES)));
+#pragma GCC unroll 2
+    for (int s = 0; s < r * c; s += LANES)
+        V_STORE(flat + s, V_SUM_LANES(acc + s));
+    char *out = (char *)d->sum + first * d->sum_row_bytes + other * d->sum_step_bytes;
+    for (int i = 0; i < rows; i++, out += d->sum_row_bytes)
+#pragma GCC unroll 4
+        for (int j = 0; j < c; j++)
+            *(T *)(void *)(out + j * d->sum_step_bytes) = flat[i * c + j];
+}
+
+static inline __attribute__((always_inline)) void NAME(near_rows)(const tsr_many_dots *d, int other, const int r,
+                                                                  const int c)
+{
+    for (int64_t i = 0; i < d->count; i += r)
+        NAME(near_tile)(d, i, other, r, c);
+}
+
+static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
+{
+    int other = 0;
+    for (int left = d->rows; left > 0; left = d->rows - other) /* never one alone: 4 + 3 + 2, 3 + 2 */
+        if (left == 4 || left > 6) {
+            NAME(near_rows)(d, other, 4, 4);
+            other += 4;
+        } else if (left != 2) {
+            NAME(near_rows)(d, other, 5, 3);
+            other += 3;
+        } else {
+            if (d->count <= 4)
+                NAME(near_rows)(d, other, 4, 2);
+            else
+                NAME(near_rows)(d, other, NEAR_ROWS, 2);
+            other += 2;
+        }
+}
+#endif
+
+#ifdef V_SUM_LANES
+/* 1 if that is faster than panels: both in half cycles, a multiply-add each, or a bit more where there are more loads
+ * for it. Where rows are no multiple of a tile's height, some are summed for nothing. */
+static int NAME(is_near)(const tsr_many_dots *d)
+{
+    enum { TILE = 70, PANEL_SUM = 7, PANEL_CALL = 80 };
+    if (d->rows == 1 || d->rows > TSR_NEAR_ROWS || d->k > NEAR_STEPS || d->count * d->step_bytes > NEAR_BYTES)
+        return 0;
+    const int vectors = (int)d->k / LANES + 1, count = (int)d->count;
+    int near = 0;
+    for (int left = d->rows; left > 0;) {
+        const int c = left == 4 || left > 6 ? 4 : left == 2 ? 2 : 3;
+        const int r = c == 4 || (c == 2 && count <= 4) ? 4 : c == 2 ? NEAR_ROWS : 5;
+        near += (count + r - 1) / r * (r * c * vectors * 5 / 4 + TILE);
+        left -= c;
+    }
+    const int panels = (count + PANEL - 1) / PANEL, sums = PANEL * d->rows;
+    return near < panels * (sums * vectors + sums * PANEL_SUM + PANEL_CALL);
+}
+#endif
+
 static void NAME(many_dots)(const tsr_many_dots *d)
 {
+#ifdef V_SUM_LANES
+    if (NAME(is_near)(d)) {
+        NAME(near_dots)(d);
+        return;
+    }
+#endif
     _Alignas(64) T sums[TSR_DOTS_ROWS * MOST_PANEL * LANES];
     const char *matrix = d->matrix;
     char *out = d->sum;
@@ -188,9 +307,14 @@ static void NAME(many_dots)(const tsr_many_dots *d)
     }
 }
 
+#undef NEAR_SUMS
+#undef NEAR_ROWS
+#undef NEAR_STEPS
 #undef PANEL
 #undef MOST_PANEL
 #undef X_ROWS
 #undef BLOCK
 #undef X_BLOCK
 #undef NEAR_BYTES
+
+#include "cpu/thin_tmpl.h"

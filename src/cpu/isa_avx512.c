@@ -37,13 +37,13 @@ static inline __attribute__((always_inline)) void sum_4_ps(float *to, const __m5
 
 /* The same of sixteen: each step adds what lies half as far apart and leaves half as many vectors. Sum i is taken from
  * where the steps leave it at lane i. */
-static inline __attribute__((always_inline)) void sum_lanes_ps(float *to, const float *from)
+static inline __attribute__((always_inline)) __m512 sum_lanes_ps(const __m512 from[16])
 {
     static const unsigned char place[16] = {0, 2, 1, 3, 8, 10, 9, 11, 4, 6, 5, 7, 12, 14, 13, 15};
     __m512 v[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
-        v[place[i]] = _mm512_loadu_ps(from + i * 16);
+        v[place[i]] = from[i];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(v[i], v[i + 8], 0x44), _mm512_shuffle_f32x4(v[i], v[i + 8], 0xee));
@@ -53,7 +53,20 @@ static inline __attribute__((always_inline)) void sum_lanes_ps(float *to, const 
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         v[i] = _mm512_add_ps(_mm512_shuffle_ps(v[i], v[i + 2], 0x44), _mm512_shuffle_ps(v[i], v[i + 2], 0xee));
-    _mm512_storeu_ps(to, _mm512_add_ps(_mm512_shuffle_ps(v[0], v[1], 0x88), _mm512_shuffle_ps(v[0], v[1], 0xdd)));
+    return _mm512_add_ps(_mm512_shuffle_ps(v[0], v[1], 0x88), _mm512_shuffle_ps(v[0], v[1], 0xdd));
+}
+
+/* Elements that lie `step` bytes apart, from p on; only those that `some` names are read. */
+static inline __attribute__((always_inline)) __m512 gather_ps(__mmask16 some, const void *p, int step)
+{
+    const __m512i each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), some, _mm512_mullo_epi32(each, _mm512_set1_epi32(step)), p, 1);
+}
+
+static inline __attribute__((always_inline)) __m512d gather_pd(__mmask8 some, const void *p, int step)
+{
+    const __m256i each = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), some, _mm256_mullo_epi32(each, _mm256_set1_epi32(step)), p, 1);
 }
 
 static inline __attribute__((always_inline)) __m128d fold_pd(__m512d v)
@@ -75,20 +88,20 @@ static inline __attribute__((always_inline)) void sum_4_pd(double *to, const __m
     _mm_storeu_pd(to + 2, _mm_add_pd(_mm_unpacklo_pd(c, d), _mm_unpackhi_pd(c, d)));
 }
 
-static inline __attribute__((always_inline)) void sum_lanes_pd(double *to, const double *from)
+static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d from[8])
 {
     static const unsigned char place[8] = {0, 1, 4, 5, 2, 3, 6, 7};
     __m512d v[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
-        v[place[i]] = _mm512_loadu_pd(from + i * 8);
+        v[place[i]] = from[i];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         v[i] = _mm512_add_pd(_mm512_shuffle_f64x2(v[i], v[i + 4], 0x44), _mm512_shuffle_f64x2(v[i], v[i + 4], 0xee));
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         v[i] = _mm512_add_pd(_mm512_shuffle_f64x2(v[i], v[i + 2], 0x88), _mm512_shuffle_f64x2(v[i], v[i + 2], 0xdd));
-    _mm512_storeu_pd(to, _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1])));
+    return _mm512_add_pd(_mm512_unpacklo_pd(v[0], v[1]), _mm512_unpackhi_pd(v[0], v[1]));
 }
 
 /* ---- floats -------------------------------------------------------------------------------------------------------
@@ -110,10 +123,12 @@ static inline __attribute__((always_inline)) void sum_lanes_pd(double *to, const
 #define V_ADD(a, b)           _mm512_add_ps(a, b)
 #define V_MUL(a, b)           _mm512_mul_ps(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
+#define V_KEEP(v)             __asm__("" : "+v"(v))
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              sum_ps(v)
 #define V_SUM_4(to, v)        sum_4_ps(to, v)
-#define V_SUM_LANES(to, from) sum_lanes_ps(to, from)
+#define V_SUM_LANES(v)        sum_lanes_ps(v)
+#define V_GATHER(m, p, step)  gather_ps(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -270,10 +285,12 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_ADD(a, b)           _mm512_add_pd(a, b)
 #define V_MUL(a, b)           _mm512_mul_pd(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define V_KEEP(v)             __asm__("" : "+v"(v))
 #define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
 #define V_SUM(v)              sum_pd(v)
 #define V_SUM_4(to, v)        sum_4_pd(to, v)
-#define V_SUM_LANES(to, from) sum_lanes_pd(to, from)
+#define V_SUM_LANES(v)        sum_lanes_pd(v)
+#define V_GATHER(m, p, step)  gather_pd(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
@@ -358,9 +375,9 @@ const tsr_isa tsr_isa_avx512 = {
             .width = f64_tiles,
             .turned = &f64_turned_set,
             .narrow = f64_narrow},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots),
-              [TSR_F16] = TSR_STORE(f16, NULL),
-              [TSR_BF16] = TSR_STORE(bf16, NULL)},
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin),
+              [TSR_F16] = TSR_STORE(f16, NULL, NULL),
+              [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
     .pairs = &tsr_pairs_avx512bf16,
 };

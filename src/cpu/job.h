@@ -54,12 +54,14 @@ int tsr_outer_fits(const tsr_job *job);
 tsr_status tsr_outer_run_all(const tsr_job *job);
 /* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_stream(const tsr_job *job);
-/* M or N is 1, K above 0, f32 or f64, one problem; `bytes` of an element: 1; 0, and nothing was done, if the matrix is
+/* M or N is 1, K above 0, f32 or f64, one problem: 1; 0, and nothing was done, if the matrix is
  * so large that threads may be worth it. The bits of tsr_stream. */
-int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, long long bytes);
+int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, tsr_dtype dtype);
 /* The same for a few rows or columns, K along both operands as stored, alpha 1 and beta 0: sums are D's elements. 1; 0,
  * and nothing was done, if it is something else, or too large for one thread. */
 int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *args, tsr_shape shape, long long bytes);
+/* The same for what tsr_is_thin, whatever the factors. */
+int tsr_thin_at_once(const tsr_store *store, const tsr_gemm_args *args, tsr_shape shape, tsr_dtype dtype);
 /* tsr_stream in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
 int tsr_stream_at_once(const tsr_job *job);
 

@@ -19,6 +19,12 @@ typedef struct line {
     int dots; /* K runs along the rows of the matrix, or it is one vector */
 } line;
 
+/* The matrix is one column, whose elements follow each other as those of a row do. */
+static inline int is_row(long long k, long long ld)
+{
+    return k == 1 && ld == 1;
+}
+
 static inline line describe(const tsr_gemm_args *g, long long bytes)
 {
     if (g->n == 1)
@@ -32,7 +38,7 @@ static inline line describe(const tsr_gemm_args *g, long long bytes)
                       .c_step = g->ldc * bytes,
                       .d_step = g->ldd * bytes,
                       .results = g->m,
-                      .dots = !g->trans_a || g->m == 1};
+                      .dots = (!g->trans_a || g->m == 1) && !is_row(g->k, g->lda)};
     return (line){.matrix = g->b,
                   .x = g->a,
                   .c = g->beta != 0 ? g->c : NULL,
@@ -43,7 +49,7 @@ static inline line describe(const tsr_gemm_args *g, long long bytes)
                   .c_step = bytes,
                   .d_step = bytes,
                   .results = g->n,
-                  .dots = g->trans_b};
+                  .dots = g->trans_b && !is_row(g->k, g->ldb)};
 }
 
 static void gather(char *to, const char *from, long long step, long long k, long long bytes)
@@ -71,7 +77,10 @@ static void one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, const line 
                             .d_row_bytes = 0,
                             .alpha = g->alpha,
                             .beta = g->beta,
-                            .n = columns};
+                            .n = columns,
+                            .fetch = 0, /* every field: the compiler fills the rest in a way that starts slowly */
+                            .ahead_bytes = 0,
+                            .past_cache = 0};
     tsr_tile_of(tiles, 1, columns)(&tile);
 }
 
@@ -81,6 +90,9 @@ static void few_steps(const tsr_store *store, const tsr_gemm_args *g, const line
     const tsr_outer outer = {.rows = 1,
                              .n = l->results,
                              .k = (int)g->k,
+                             .past_cache = 0,
+                             .one_by_one = 0,
+                             .ahead_bytes = 0,
                              .alpha = g->alpha,
                              .a = l->x,
                              .a_row_bytes = bytes,
@@ -106,9 +118,9 @@ static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l
 }
 
 /* With sums in memory. */
-static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, const line *l,
-                                                long long bytes)
+static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, long long bytes)
 {
+    const line described = describe(g, bytes), *const l = &described;
     _Alignas(64) char sums[PIECE * 8], copy[GATHER_ELEMS * 8], row[GATHER_ELEMS * 8];
     const char *x = l->x, *matrix = l->matrix;
     if (l->x_step != bytes) {
@@ -143,8 +155,35 @@ static __attribute__((noinline)) void in_pieces(const tsr_store *store, const ts
     }
 }
 
-int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+/* Sums along K that are D's elements, K along both operands. Values here, not a `line`: the processor waits where it
+ * reads two numbers at once that were written one by one. */
+static inline int plain_dots(const tsr_store *store, const tsr_gemm_args *g, long long bytes)
 {
+    const int by_columns = g->n == 1;
+    const long long results = by_columns ? g->m : g->n, ld = by_columns ? g->lda : g->ldb;
+    const int inner = by_columns ? !g->trans_a || g->lda == 1 : g->trans_b;
+    const int x_inner = by_columns ? g->trans_b || g->ldb == 1 : !g->trans_a || g->lda == 1;
+    const int d_inner = !by_columns || g->ldd == 1 || results == 1;
+    if (is_row(g->k, ld) || !inner || !x_inner || !d_inner || (by_columns && g->trans_a && results > 1) ||
+        g->alpha != 1 || g->beta != 0 || results * g->k * bytes >= MOST_BYTES)
+        return 0;
+    const tsr_dots dots = {.count = results,
+                           .k = g->k,
+                           .matrix = by_columns ? g->a : g->b,
+                           .step_bytes = ld * bytes,
+                           .x = by_columns ? g->b : g->a,
+                           .sum = g->d};
+    store->dots(&dots);
+    return 1;
+}
+
+int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, tsr_dtype dtype)
+{
+    const long long bytes = tsr_wide_bytes(dtype);
+    if (plain_dots(store, g, bytes) ||
+        (g->k >= 2 * TSR_LEAST_THIN &&
+         tsr_thin_at_once(store, g, g->n == 1 ? TSR_SHAPE_COLUMNS : TSR_SHAPE_ROWS, dtype)))
+        return 1;
     const line l = describe(g, bytes);
     if (!l.dots && l.results <= 3 * tiles->lanes && g->k <= tiles->kc && l.d_step == bytes &&
         (!l.c || l.c_step == bytes)) {
@@ -158,6 +197,6 @@ int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
     if (l.results * g->k * bytes >= MOST_BYTES ||
         ((l.x_step != bytes || (l.dots && l.step != bytes)) && g->k > GATHER_ELEMS))
         return 0;
-    in_pieces(store, g, &l, bytes);
+    in_pieces(store, g, bytes); /* which describes it again: nobody asks for the address of l, so it is registers */
     return 1;
 }

@@ -69,6 +69,7 @@ typedef void tsr_dots_run(const tsr_dots *dots);
 /* The same with several x, of the compute type as the matrix is: sum(i, r) = sum over p of matrix(i, p) * x(r, p), x(r,
  * p) at x + r * x_row_bytes, the sums at sum + i * sum_row_bytes + r * sum_step_bytes. */
 #define TSR_DOTS_ROWS 48 /* x, at most */
+#define TSR_NEAR_ROWS 8  /* with so few, sums of a matrix in a cache stay in registers */
 
 typedef struct tsr_many_dots {
     int64_t count, k;
@@ -101,6 +102,25 @@ typedef struct tsr_update {
 #define TSR_FEWER_ROWS 16 /* with more, arithmetic is the limit, not reading the matrix; `next` is for those */
 
 typedef void tsr_update_run(const tsr_update *update);
+
+/* sum(i, j) = sum over p of x(i, p) * matrix(p, j), j < count, for so few i and j (tsr_is_thin) that one chain of
+ * multiply-adds for each would wait for itself: each vector of sums has several chains, which are added up every
+ * TSR_THIN_STEPS steps. Rows of the matrix follow at step_bytes; elements are not widened. */
+#define TSR_THIN_STEPS   128
+#define TSR_THIN_VECTORS 4 /* of sums, at most, of 64 bytes */
+
+typedef struct tsr_thin {
+    int64_t count, k;
+    int rows;
+    const void *matrix;
+    int64_t step_bytes;
+    const void *x;
+    int64_t x_row_bytes, x_step_bytes; /* from x(i, p) to x(i + 1, p), to x(i, p + 1) */
+    void *sum;
+    int64_t sum_row_bytes;
+} tsr_thin;
+
+typedef void tsr_thin_run(const tsr_thin *thin);
 
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
@@ -138,16 +158,17 @@ typedef struct tsr_store {
     tsr_pack_run *pack_rows, *pack_columns;
     tsr_dots_run *dots;
     tsr_many_dots_run *many_dots; /* NULL where elements are widened */
+    tsr_thin_run *thin;           /* the same */
     tsr_update_run *update;
     tsr_finish_run *finish;
     tsr_outer_run *outer;
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix, many_dots)                                                                           \
-    {                                                                                                          \
-        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, prefix##_update, prefix##_finish, \
-            prefix##_outer                                                                                     \
+#define TSR_STORE(prefix, many_dots, thin)                                                                           \
+    {                                                                                                                \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, thin, prefix##_update, prefix##_finish, \
+            prefix##_outer                                                                                           \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */

@@ -15,7 +15,9 @@
 #undef V_MUL
 #undef V_FMA
 #undef V_ACCUMULATE
+#undef V_KEEP
 #undef V_SUM
 #undef V_SUM_4
 #undef V_SUM_LANES
+#undef V_GATHER
 #undef TRANSPOSE

@@ -8,6 +8,7 @@
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
  *   V_ADD(a, b) V_MUL(a, b) V_FMA(a, b, c), the last a * b + c; V_MULADD where a step is something else (pairs of bf16)
  *   V_ACCUMULATE(sum, a, b)   sum += a * b as V_FMA does it; defined where the compiler would not keep sums in place
+ *   V_KEEP(v)       v stays in a register; defined where the compiler would load it again for each row that needs it
  *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
  *
  *               B: row p, two vectors
@@ -19,6 +20,9 @@
 
 #ifndef V_MULADD
 #define V_MULADD V_FMA
+#endif
+#ifndef V_KEEP
+#define V_KEEP(v) ((void)0)
 #endif
 #ifndef V_ACCUMULATE
 #define V_ACCUMULATE(sum, a, b) ((sum) = V_FMA(a, b, sum))
@@ -49,6 +53,8 @@ static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place)
     for (int v = 0; v < nv; v++) {
         const T *b = (const T *)at->b + v * LANES;
         bv[v] = masked && v == nv - 1 ? V_LOAD_MASK(mask, b) : V_LOAD(b);
+        if (mr > 1)
+            V_KEEP(bv[v]);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++) {

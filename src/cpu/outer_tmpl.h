@@ -19,6 +19,8 @@ static inline __attribute__((always_inline)) void SNAME(outer_step)(const tsr_ou
     for (int v = 0; v < vectors; v++) {
         const T *at = (const T *)(const void *)b + v * LANES;
         row[v] = masked && v == vectors - 1 ? V_LOAD_MASK(some, at) : V_LOAD(at);
+        if (rows > 1)
+            V_KEEP(row[v]);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {

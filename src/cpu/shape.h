@@ -15,33 +15,44 @@ typedef enum tsr_shape {
 enum {
     TSR_FEW_ROWS = 48,         /* at most, or columns */
     TSR_FEW_ROWS_BF16 = 16,    /* more are faster in pairs, where the processor has them */
-    TSR_FEWEST_ROWS = 8,       /* at most, where the large operand may lie in a cache */
     TSR_LARGE_B = 512 * 1024,  /* elements: more than an L2 holds, */
     TSR_LONG_ROW = 128,        /* in rows that are worth to be streams */
     TSR_LONG_SUM = 512,        /* steps of K with which adding up lanes at the end is little */
-    TSR_SUM_PER_ROW = 40,      /* in a cache, steps for each of the few rows: what turning the other operand costs, */
-    TSR_TURNED_PER_ROW = 64,   /* or where the few rows are to be turned; */
-    TSR_FEW_RESULTS = 512,     /* of each of the few, where sums are priced beside tiles; */
-    TSR_LEAST_SUM = 64,        /* at least, */
-    TSR_LEAST_BOTH = 17,       /* or where neither is to be turned; */
+    TSR_FEW_RESULTS = 512,     /* of each row or column, where sums in a cache are priced beside tiles, or any number */
+                               /* if rows are as few as TSR_NEAR_ROWS; */
+    TSR_LEAST_SUM = 9,         /* steps of K with which they are, */
+    TSR_SUM_PER_ROW = 4,       /* and for each of the few; */
+    TSR_LEAST_THIN = 32,       /* for each chain of multiply-adds, and one more, where chains are worth adding up */
+    TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
+    TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
     TSR_CONFLICT_BYTES = 2048  /* rows that lie a multiple of this apart push each other's lines out of L1 */
 };
 
-/* Both operands have K along their rows: tiles would turn B, block by block, then take half a cycle for each
- * multiply-add of a vector, or less where D is narrow; sums along K take as much for each vector of K, and a few to add
- * up its lanes. 1 if the latter are clearly less. */
-static inline int tsr_dots_pay(int lanes, long long few, long long many, long long k, int by_columns)
+/* Cycles, roughly, of the two ways to multiply in the caches where K runs along the rows of the operand with `many`:
+ * sums along K, a vector of K in each step, whose lanes are added up; and tiles, for which that operand is turned block
+ * by block, or the few are, or nothing (A by columns of D: vectors are few columns; A and B both turned: D is, if K is
+ * short). `few_inner`: K runs along the other operand's rows too. 1 if the sums are the faster way. */
+static inline int tsr_dots_pay(int lanes, long long few, long long many, long long k, int few_inner, int by_columns)
 {
-    const long long m = by_columns ? many : few, n = by_columns ? few : many;
-    const long long k_vectors = (k + lanes - 1) / lanes, n_vectors = (n + lanes - 1) / lanes;
-    const double turn = (double)(n_vectors * k_vectors) * (lanes == 16 ? 75 : 35);
-    const double step = m >= 2 * lanes && n <= lanes / 2 ? (n <= 4 ? 0.2 : 0.3)
-                        : n_vectors == 1                 ? 0.7
-                                                         : 0.55 * (double)n_vectors;
-    const double tiles = turn + (double)(m * k) * step;
-    const double dots = 60 + (double)(m * n) * (3 + 0.6 * (double)k_vectors);
-    return 1.2 * dots < tiles;
+    enum { GATHERED = 4, MOST_TURNED_STEPS = 256 };
+    const long long k_count = (k + lanes - 1) / lanes, few_count = (few + lanes - 1) / lanes,
+                    many_count = (many + lanes - 1) / lanes;
+    const double vectors = (double)k_count, few_vectors = (double)few_count, many_vectors = (double)many_count;
+    const double turn = lanes == 16 ? 75 : 35;
+    const double f = (double)few, m = (double)many, steps = (double)k;
+    const double sum = few <= TSR_NEAR_ROWS ? 1.8 + 0.77 * vectors : 3.6 + 0.72 * vectors;
+    const double turn_few = few <= GATHERED ? 0.7 * f * steps : few_vectors * vectors * turn;
+    const double turn_many = many_vectors * vectors * turn;
+    const double dots = 80 + f * m * sum + (few_inner ? 0 : 60 + turn_few);
+    if (few_inner && !by_columns)
+        return dots < 20 + turn_many + many_vectors * (steps * (1.5 + (few <= 8 ? 0.33 : 0.5) * f) + 3 * f);
+    const int is_narrow = by_columns && few <= 4 && many >= 2 * lanes && lanes == 16;
+    const double step = m * (is_narrow ? 0.4 : 0.57 * few_vectors);
+    const double turned = few_inner                              ? few_vectors * vectors * turn
+                          : !by_columns && k > MOST_TURNED_STEPS ? turn_many
+                                                                 : 0;
+    return dots < 40 + steps * (step < 4 ? 4 : step) + m * few_vectors * (by_columns ? 2 : 4.5) + turned;
 }
 
 /* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
@@ -55,10 +66,20 @@ static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, lon
         return is_large && few <= (dtype == TSR_BF16 ? TSR_FEW_ROWS_BF16 : TSR_FEW_ROWS);
     if ((dtype != TSR_F32 && dtype != TSR_F64) || few > TSR_FEW_ROWS || k >= TSR_LONGEST_SUM)
         return 0;
-    if (few_inner && many <= TSR_FEW_RESULTS && tsr_dots_pay(dtype == TSR_F64 ? 8 : 16, few, many, k, by_columns))
+    if (k >= few * TSR_SUM_PER_ROW && (few <= TSR_NEAR_ROWS || (few_inner && many <= TSR_FEW_RESULTS)) &&
+        tsr_dots_pay(dtype == TSR_F64 ? 8 : 16, few, many, k, few_inner, by_columns))
         return 1;
-    return (is_large && k >= TSR_LONG_SUM) || (few <= TSR_FEWEST_ROWS && k >= TSR_LEAST_SUM &&
-                                               k >= few * (few_inner ? TSR_SUM_PER_ROW : TSR_TURNED_PER_ROW));
+    return is_large && k >= TSR_LONG_SUM;
+}
+
+/* 1 if `few` rows (columns) of D of `many` elements, K down the rows of the operand with `many`, are so few vectors
+ * that each needs several chains of multiply-adds (tsr_thin). */
+static inline int tsr_is_thin(tsr_dtype dtype, long long few, long long many, long long k)
+{
+    if (k < 2 * TSR_LEAST_THIN || few > TSR_THIN_VECTORS || (dtype != TSR_F32 && dtype != TSR_F64))
+        return 0;
+    const long long vectors = (many + (dtype == TSR_F64 ? 7 : 15)) / (dtype == TSR_F64 ? 8 : 16);
+    return few * vectors <= TSR_THIN_VECTORS && k >= (1 + few * vectors) * TSR_LEAST_THIN;
 }
 
 static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
@@ -67,10 +88,17 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
         return TSR_SHAPE_COLUMNS;
     if (m == 1)
         return TSR_SHAPE_ROWS;
-    const int both_inner = !trans_a && trans_b;
-    if (k < (both_inner ? TSR_LEAST_BOTH : TSR_LEAST_SUM) && m < TSR_LARGE_B / TSR_LEAST_SUM &&
-        n < TSR_LARGE_B / TSR_LEAST_SUM)
+    const long long fewer = m < n ? m : n, more = m < n ? n : m;
+    if ((k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM && more < TSR_SMALL_LENGTH)
         return TSR_SHAPE_TILES; /* small products should not wait for more */
+    if (fewer <= TSR_THIN_VECTORS && more <= 32) {
+        const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k),
+                  by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
+        if (by_columns && (!by_rows || n < m))
+            return TSR_SHAPE_COLUMNS;
+        if (by_rows)
+            return TSR_SHAPE_ROWS;
+    }
     const int columns_first = n < m;
     if (columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1))
         return TSR_SHAPE_COLUMNS;

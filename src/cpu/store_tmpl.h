@@ -86,10 +86,33 @@ static inline __attribute__((always_inline)) void SNAME(pack_strip)(T *out, int 
         SNAME(pack_block)(out, width, columns, rows, k - p, in, step_bytes);
 }
 
+#ifdef V_GATHER
+#define GATHERED 4 /* steps, up to which elements are gathered one by one rather than squares of them turned */
+
+static void SNAME(pack_gathered)(T *out, int width, int n, int64_t k, const char *in, int step_bytes)
+{
+    for (int64_t p = 0; p < k; p++, out += width, in += sizeof(T)) {
+        const char *at = in;
+        for (int j = 0; j < n; j += LANES, at += LANES * (int64_t)step_bytes) {
+            const M some = M_FIRST(n - j < LANES ? n - j : LANES);
+            const M written = M_FIRST(width - j < LANES ? width - j : LANES);
+            V_STORE_MASK(out + j, written, V_GATHER(some, at, step_bytes));
+        }
+    }
+}
+#endif
+
 static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
 {
     enum { TAIL = MR % LANES }; /* of a panel of A; rows are never 0 */
     T *out = to;
+#ifdef V_GATHER
+    if (sizeof(S) == sizeof(T) && k <= GATHERED && step_bytes <= INT32_MAX / LANES) {
+        SNAME(pack_gathered)(out, width, n, k, from, (int)step_bytes);
+        return;
+    }
+#undef GATHERED
+#endif
     const char *in = from;
     for (int j = 0; j < n; j += LANES, out += LANES, in += LANES * step_bytes) {
         const int columns = width - j < LANES ? width - j : LANES, rows = n - j < LANES ? n - j : LANES;
@@ -102,11 +125,10 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     }
 }
 
-/* One dot product, or four at once, each with four running vectors, always in the same order. */
-static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dots *g, int64_t first, const int rows)
+/* `rows` dot products, each with four running vectors, always in the same order, but for the sums of their lanes. */
+static inline __attribute__((always_inline)) void SNAME(dot_vectors)(V *one, const char *matrix, int64_t step_bytes,
+                                                                     const S *x, int64_t k, const int rows)
 {
-    const char *matrix = (const char *)g->matrix + first * g->step_bytes;
-    const S *x = g->x;
     V acc[4][4];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
@@ -114,14 +136,14 @@ static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dot
         for (int u = 0; u < 4; u++)
             acc[i][u] = V_ZERO();
     int64_t p = 0;
-    for (; p + 4 * LANES <= g->k; p += 4 * LANES) {
+    for (; p + 4 * LANES <= k; p += 4 * LANES) {
         V xv[4];
 #pragma GCC unroll 4
         for (int u = 0; u < 4; u++)
             xv[u] = S_LOAD(x + p + u * LANES);
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
-            const S *row = (const S *)(matrix + i * g->step_bytes) + p;
+            const S *row = (const S *)(matrix + i * step_bytes) + p;
 #pragma GCC unroll 4
             for (int u = 0; u < 4; u++)
                 acc[i][u] = V_FMA(S_LOAD(row + u * LANES), xv[u], acc[i][u]);
@@ -129,24 +151,19 @@ static inline __attribute__((always_inline)) void SNAME(some_dots)(const tsr_dot
     }
 #pragma GCC unroll 4
     for (int u = 0; u < 4; u++, p += LANES) {
-        if (p >= g->k)
+        if (p >= k)
             break;
-        const M some = M_FIRST((int)(g->k - p < LANES ? g->k - p : LANES));
+        const M some = M_FIRST((int)(k - p < LANES ? k - p : LANES));
         const V xv = S_LOAD_MASK(some, x + p);
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
-            const S *row = (const S *)(matrix + i * g->step_bytes) + p;
+            const S *row = (const S *)(matrix + i * step_bytes) + p;
             acc[i][u] = V_FMA(S_LOAD_MASK(some, row), xv, acc[i][u]);
         }
     }
-    V one[4];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
         one[i] = V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3]));
-    if (rows == 4)
-        V_SUM_4((T *)g->sum + first, one);
-    else
-        ((T *)g->sum)[first] = V_SUM(one[0]);
 }
 
 /* Sums so short that adding up lanes would take longer: one element after the other. */
@@ -167,6 +184,22 @@ static inline __attribute__((always_inline)) void SNAME(short_dots)(const tsr_do
         out[i] = sum;
     }
 }
+
+#ifdef V_SUM_LANES
+/* As many at once as a vector has lanes; how many of `g` that were. */
+static __attribute__((noinline)) int64_t SNAME(most_dots)(const tsr_dots *g)
+{
+    const char *matrix = g->matrix;
+    int64_t i = 0;
+    V one[LANES];
+    for (; i + LANES <= g->count; i += LANES) {
+        for (int r = 0; r < LANES; r += 4, matrix += 4 * g->step_bytes)
+            SNAME(dot_vectors)(one + r, matrix, g->step_bytes, g->x, g->k, 4);
+        V_STORE((T *)g->sum + i, V_SUM_LANES(one));
+    }
+    return i;
+}
+#endif
 
 static void SNAME(dots)(const tsr_dots *g)
 {
@@ -199,10 +232,21 @@ static void SNAME(dots)(const tsr_dots *g)
     default:
         break;
     }
-    for (; i + 4 <= g->count; i += 4)
-        SNAME(some_dots)(g, i, 4);
-    for (; i < g->count; i++)
-        SNAME(some_dots)(g, i, 1);
+#ifdef V_SUM_LANES
+    if (g->count >= LANES)
+        i = SNAME(most_dots)(g);
+#endif
+    const char *matrix = (const char *)g->matrix + i * g->step_bytes;
+    T *const sum = g->sum;
+    V one[4];
+    for (; i + 4 <= g->count; i += 4, matrix += 4 * g->step_bytes) {
+        SNAME(dot_vectors)(one, matrix, g->step_bytes, g->x, g->k, 4);
+        V_SUM_4(sum + i, one);
+    }
+    for (; i < g->count; i++, matrix += g->step_bytes) {
+        SNAME(dot_vectors)(one, matrix, g->step_bytes, g->x, g->k, 1);
+        sum[i] = V_SUM(one[0]);
+    }
 }
 
 #undef SHORT_SUM

@@ -326,10 +326,91 @@ static void copy_x(stream *s, char *copy)
     }
 }
 
+/* All of D; `thin` lacks where the sums go. `c` is NULL where beta is 0. */
+static void thin_product(const tsr_store *store, const tsr_gemm_args *g, tsr_thin *thin, int by_columns,
+                         long long bytes, const char *c, char *d)
+{
+    enum { ROW = TSR_THIN_VECTORS * 64 };
+    _Alignas(64) char sums[TSR_THIN_VECTORS * ROW], turned[TSR_THIN_VECTORS * 8];
+    const long long ldc_bytes = g->ldc * bytes, ldd_bytes = g->ldd * bytes;
+    if (!by_columns && !c && g->alpha == 1) {
+        thin->sum = d;
+        thin->sum_row_bytes = ldd_bytes;
+        store->thin(thin);
+        return;
+    }
+    thin->sum = sums;
+    thin->sum_row_bytes = ROW;
+    store->thin(thin);
+    if (!by_columns) {
+        for (int i = 0; i < thin->rows; i++)
+            store->finish(d + i * ldd_bytes, c ? c + i * ldc_bytes : NULL, g->alpha, g->beta, sums + (size_t)i * ROW,
+                          thin->count);
+        return;
+    }
+    const int plain = !c && g->alpha == 1;
+    for (long long j = 0; j < thin->count; j++) {
+        char *const row = plain ? d + j * ldd_bytes : turned;
+        for (int i = 0; i < thin->rows; i++)
+            if (bytes == 8)
+                memcpy(row + i * 8, sums + (size_t)i * ROW + j * 8, 8);
+            else
+                memcpy(row + i * 4, sums + (size_t)i * ROW + j * 4, 4);
+        if (!plain)
+            store->finish(d + j * ldd_bytes, c ? c + j * ldc_bytes : NULL, g->alpha, g->beta, turned, thin->rows);
+    }
+}
+
+int tsr_thin_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, tsr_dtype dtype)
+{
+    const int by_columns = shape == TSR_SHAPE_COLUMNS, x_inner = by_columns ? g->trans_b : !g->trans_a;
+    const long long bytes = tsr_wide_bytes(dtype), few = by_columns ? g->n : g->m, many = by_columns ? g->m : g->n;
+    if ((by_columns ? !g->trans_a || g->m == 1 : g->trans_b) || !tsr_is_thin(dtype, few, many, g->k))
+        return 0;
+    const long long x_ld = (by_columns ? g->ldb : g->lda) * bytes;
+    tsr_thin thin = {.count = many,
+                     .k = g->k,
+                     .rows = (int)few,
+                     .matrix = by_columns ? g->a : g->b,
+                     .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
+                     .x = by_columns ? g->b : g->a,
+                     .x_row_bytes = x_inner ? x_ld : bytes,
+                     .x_step_bytes = x_inner ? bytes : x_ld,
+                     .sum = NULL,
+                     .sum_row_bytes = 0};
+    thin_product(store, g, &thin, by_columns, bytes, g->beta != 0 ? g->c : NULL, g->d);
+    return 1;
+}
+
+/* 1 if the job was of a few vectors of sums, and is done. */
+static int run_thin(const stream *s)
+{
+    const tsr_job *job = s->job;
+    const tsr_gemm_args *g = job->args;
+    const tsr_dtype dtype = job->element_bytes == 8 ? TSR_F64 : TSR_F32;
+    if (s->dots || !job->store->thin || !tsr_is_thin(dtype, s->rows, s->results, s->k))
+        return 0;
+    for (long long z = 0; z < g->batch; z++) {
+        tsr_thin thin = {.count = s->results,
+                         .k = s->k,
+                         .rows = s->rows,
+                         .matrix = s->matrix + z * s->matrix_batch,
+                         .step_bytes = s->matrix_row,
+                         .x = s->x + z * s->x_batch,
+                         .x_row_bytes = s->x_row,
+                         .x_step_bytes = s->x_step};
+        thin_product(job->store, g, &thin, s->by_columns, job->element_bytes,
+                     g->beta != 0 ? s->c + z * s->c_batch : NULL, s->d + z * s->d_batch);
+    }
+    return 1;
+}
+
 tsr_status tsr_stream(const tsr_job *job)
 {
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
+    if (run_thin(&s))
+        return TSR_OK;
     const int slots = cut(&s);
     char *copied = NULL;
     if (needs_copy(&s)) {
@@ -356,18 +437,24 @@ tsr_status tsr_stream(const tsr_job *job)
 int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, long long bytes)
 {
     const int by_columns = shape == TSR_SHAPE_COLUMNS;
+    const int inner = by_columns ? !g->trans_a : g->trans_b, x_inner = by_columns ? g->trans_b : !g->trans_a;
     const long long rows = by_columns ? g->n : g->m, results = by_columns ? g->m : g->n;
-    const long long x_row = (by_columns ? g->ldb : g->lda) * bytes;
-    if (g->trans_a || !g->trans_b || g->alpha != 1 || g->beta != 0 || rows == 1 ||
-        !lies_well(rows, g->k, x_row, bytes) || results * g->k * bytes >= 2 * TASK_BYTES)
+    const long long x_row = (by_columns ? g->ldb : g->lda) * bytes, copy_row = tsr_round_up(g->k * bytes, 64) + 64;
+    _Alignas(64) char copy[COPY_BYTES];
+    if (!inner || g->alpha != 1 || g->beta != 0 || rows == 1 ||
+        (x_inner ? !lies_well(rows, g->k, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
+        results * g->k * bytes >= 2 * TASK_BYTES)
         return 0;
+    const char *const x = by_columns ? g->b : g->a;
+    if (!x_inner)
+        store->pack_columns(copy, (int)(copy_row / bytes), (int)g->k, rows, x, x_row);
     const tsr_many_dots many = {.count = results,
                                 .k = g->k,
                                 .matrix = by_columns ? g->a : g->b,
                                 .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
                                 .rows = (int)rows,
-                                .x = by_columns ? g->b : g->a,
-                                .x_row_bytes = x_row,
+                                .x = x_inner ? x : copy,
+                                .x_row_bytes = x_inner ? x_row : copy_row,
                                 .sum = g->d,
                                 .sum_row_bytes = by_columns ? g->ldd * bytes : bytes,
                                 .sum_step_bytes = by_columns ? bytes : g->ldd * bytes};
@@ -380,6 +467,8 @@ int tsr_stream_at_once(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     stream s = describe(job);
     _Alignas(64) char copy[COPY_BYTES];
+    if (run_thin(&s))
+        return 1;
     if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
         (gathers(&s) && s.k > GATHER_ELEMS) || (needs_copy(&s) && plan_copy(&s) > COPY_BYTES))
         return 0;

@@ -28,10 +28,13 @@ static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long lon
         .run = {run[least - 1], higher ? run[least] : NULL}, .count = (int)count, .least = least, .higher = higher};
 }
 
-/* Columns of the next panel: two vectors, three where they are the last; one alone keeps the loads too busy. */
-static inline int tsr_panel_columns(const tsr_tiles *tiles, long long left)
+/* Columns of the next panel of m rows: two vectors, three where they are the last or rows are few, but not if that
+ * would leave one alone, which keeps the loads too busy. */
+static inline int tsr_panel_columns(const tsr_tiles *tiles, long long m, long long left)
 {
-    return (int)(left <= 3 * tiles->lanes ? left : tiles->nr);
+    return (int)(left <= 3 * tiles->lanes                        ? left
+                 : m <= tiles->rows[2] && left > 2LL * tiles->nr ? 3 * tiles->lanes
+                                                                 : tiles->nr);
 }
 
 /* Runs the tiles; `tile` is the first one. Where the next row's part of D and C is. */

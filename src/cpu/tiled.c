@@ -30,11 +30,12 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
     const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
     const tsr_store *store = &cpu->isa->store[dtype];
     if ((args->m == 1 || args->n == 1) && dtype != TSR_BF16)
-        return tsr_line_at_once(tiles, store, args, bytes);
+        return tsr_line_at_once(tiles, store, args, dtype);
     const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
     if (shape == TSR_SHAPE_TILES && dtype != TSR_BF16)
         return tsr_direct_at_once(tiles, store, args, bytes, device);
-    if (dtype != TSR_BF16 && tsr_dots_at_once(store, args, shape, bytes))
+    if (dtype != TSR_BF16 &&
+        (tsr_dots_at_once(store, args, shape, bytes) || tsr_thin_at_once(store, args, shape, dtype)))
         return 1;
     const tsr_job job = {
         .args = args,

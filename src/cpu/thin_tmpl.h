@@ -1,0 +1,107 @@
+/* A few sums of many steps (tsr_thin) for one compute type and one instruction set; a part of dots_tmpl.h. */
+
+/* One step of K. */
+static inline __attribute__((always_inline)) void
+NAME(thin_step)(V *acc, const char *matrix, const char *x, int64_t x_row, const int rows, const int wide, const M some)
+{
+    V row[TSR_THIN_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < wide; v++) {
+        const T *at = (const T *)(const void *)matrix + v * LANES;
+        row[v] = v == wide - 1 ? V_LOAD_MASK(some, at) : V_LOAD(at);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+        const V xv = V_SET1(*(const T *)(const void *)(x + i * x_row));
+#pragma GCC unroll 4
+        for (int v = 0; v < wide; v++)
+            acc[i * wide + v] = V_FMA(xv, row[v], acc[i * wide + v]);
+    }
+}
+
+/* `rows` of x, `wide` vectors of columns, of which the last is used as far as there are columns. */
+static inline __attribute__((always_inline)) void NAME(thin_sums)(const tsr_thin *t, const int rows, const int wide)
+{
+    enum { MOST_CHAINS = 8 };
+    const int chains = rows * wide == 1 ? MOST_CHAINS : rows * wide == 2 ? 4 : 2, sums = rows * wide;
+    const M some = M_FIRST((int)t->count - (wide - 1) * LANES);
+    const int64_t step = t->step_bytes, x_step = t->x_step_bytes, x_row = t->x_row_bytes;
+    const char *matrix = t->matrix, *x = t->x;
+    V sum[TSR_THIN_VECTORS];
+#pragma GCC unroll 4
+    for (int i = 0; i < sums; i++)
+        sum[i] = V_ZERO();
+    for (int64_t p = 0; p < t->k; p += TSR_THIN_STEPS) {
+        V acc[MOST_CHAINS][TSR_THIN_VECTORS];
+        int64_t left = t->k - p < TSR_THIN_STEPS ? t->k - p : TSR_THIN_STEPS;
+#pragma GCC unroll 8
+        for (int c = 0; c < chains; c++)
+#pragma GCC unroll 4
+            for (int i = 0; i < sums; i++)
+                acc[c][i] = V_ZERO();
+        for (; left >= chains; left -= chains)
+#pragma GCC unroll 8
+            for (int c = 0; c < chains; c++, matrix += step, x += x_step)
+                NAME(thin_step)(acc[c], matrix, x, x_row, rows, wide, some);
+        for (; left > 0; left--, matrix += step, x += x_step)
+            NAME(thin_step)(acc[0], matrix, x, x_row, rows, wide, some);
+#pragma GCC unroll 3
+        for (int half = chains / 2; half > 0; half /= 2)
+#pragma GCC unroll 4
+            for (int c = 0; c < half; c++)
+#pragma GCC unroll 4
+                for (int i = 0; i < sums; i++)
+                    acc[c][i] = V_ADD(acc[c][i], acc[c + half][i]);
+#pragma GCC unroll 4
+        for (int i = 0; i < sums; i++)
+            sum[i] = V_ADD(sum[i], acc[0][i]);
+    }
+    char *to = t->sum;
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++, to += t->sum_row_bytes)
+#pragma GCC unroll 4
+        for (int v = 0; v < wide; v++) {
+            T *const at = (T *)(void *)to + v * LANES;
+            if (v == wide - 1)
+                V_STORE_MASK(at, some, sum[i * wide + v]);
+            else
+                V_STORE(at, sum[i * wide + v]);
+        }
+}
+
+/* As many columns at a time as are TSR_THIN_VECTORS of sums: all where vectors have 64 bytes. */
+static void NAME(thin)(const tsr_thin *t)
+{
+    tsr_thin part = *t;
+    const int most = TSR_THIN_VECTORS / t->rows * LANES;
+    for (int64_t j = 0; j < t->count; j += most) {
+        part.count = t->count - j < most ? t->count - j : most;
+        part.matrix = (const T *)t->matrix + j;
+        part.sum = (T *)t->sum + j;
+        switch (t->rows * 4 + (int)((part.count + LANES - 1) / LANES)) {
+        case 4 + 1:
+            NAME(thin_sums)(&part, 1, 1);
+            break;
+        case 4 + 2:
+            NAME(thin_sums)(&part, 1, 2);
+            break;
+        case 4 + 3:
+            NAME(thin_sums)(&part, 1, 3);
+            break;
+        case 4 + 4:
+            NAME(thin_sums)(&part, 1, 4);
+            break;
+        case 8 + 1:
+            NAME(thin_sums)(&part, 2, 1);
+            break;
+        case 8 + 2:
+            NAME(thin_sums)(&part, 2, 2);
+            break;
+        case 12 + 1:
+            NAME(thin_sums)(&part, 3, 1);
+            break;
+        default:
+            NAME(thin_sums)(&part, 4, 1);
+        }
+    }
+}
