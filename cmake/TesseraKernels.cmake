@@ -44,7 +44,7 @@ if(TESSERA_EMU)
   find_program(TESSERA_OBJCOPY objcopy REQUIRED)
 endif()
 # -g1: lines for the emulator's messages, and nothing of variables, which would be half of the library.
-set(TESSERA_EMU_FLAGS -x c -std=gnu11 -O1 -g1 -fPIC -fsanitize=thread -fno-inline-small-functions -ffp-contract=off
+set(TESSERA_EMU_FLAGS -x c -std=gnu11 -O1 -g1 -fno-asynchronous-unwind-tables -fPIC -fsanitize=thread -fno-inline-small-functions -ffp-contract=off
                       -fvisibility=hidden -Wall -Wextra -Wno-unused-function -Wno-psabi -DTSR_EMU=1)
 
 # The table of rows, read by the host compiler at configure time.

@@ -89,18 +89,19 @@ static double idle_rows(const tsr_row *row, const tsr_problem *p, char which)
 /* The limits of a step along K of a CTA, but for those that depend on how many others there are. */
 static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    const double line_ns = 3, engine_share = 0.5, ghz = clock_ghz(device);
+    const double line_ns = 3, ghz = clock_ghz(device);
+    const tsr_line_shares engine_shares = {0.5, 0.67, 1.23};
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
     const double narrow_share = 1.195, wide_share = 1.185;
     const double rate_share = row->bm > 64 ? wide_share : narrow_share;
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m) / row->cluster_n;
     const double columns = fmin(row->bn, (double)p->n) / row->cluster_m;
-    t->step_bytes = step_bytes(p, rows, columns, 1);
+    t->step_bytes = step_bytes(p, rows, columns, ALL_LINES);
     t->lines_ns = line_ns * (t->step_bytes / LINE_BYTES);
     t->stages = floor(ring_bytes / stage_bytes_of(row));
     t->multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share);
-    t->engine_ns = step_bytes(p, rows, columns, engine_share) / (ENGINE_BYTES_PER_CLOCK * ghz);
+    t->engine_ns = step_bytes(p, rows, columns, engine_shares) / (ENGINE_BYTES_PER_CLOCK * ghz);
 }
 
 /* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
@@ -166,8 +167,8 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
     const double asked_step_ns = 150, most_asked_ns = 600;
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
-    const double kept_share = 0.5, other_share = 0.77;
-    const double shared_lines_share = stays_in_l2(p) ? kept_share : other_share;
+    const double kept_share = 0.5, other_share = 0.77, by_sectors = 0.71, within_sectors = 0.97;
+    const tsr_line_shares l2_shares = {stays_in_l2(p) ? kept_share : other_share, by_sectors, within_sectors};
     /* Of a tile's values: leaving it with one buffer for boxes; by threads, as far as D reaches. */
     const double lone_ns = 0.025, thread_ns = 0.15, path_value_ns = 0.092;
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
@@ -181,9 +182,9 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     t->asks_a = asks_of(p, 'a', row->cluster_n);
     t->asks_b = asks_of(p, 'b', row->cluster_m);
     find_step(t, row, p, device);
-    t->all_bytes = (double)p->batch * t->steps *
-                   step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m,
-                              shared_lines_share);
+    t->all_bytes =
+        (double)p->batch * t->steps *
+        step_bytes(p, m * ceil(n / row->bn) / row->cluster_n, n * ceil(m / row->bm) / row->cluster_m, l2_shares);
     t->l2_ns = t->all_bytes / (device->cuda.sm_count * L2_BYTES_PER_CLOCK * t->ghz);
     t->stored_ns =
         (is_whole ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) + (boxes_of(row) > 1 ? 0 : lone_ns * values);
@@ -200,7 +201,7 @@ void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, ts
 {
     const double along_n_ns = 530; /* clusters along N start later */
     const double memory_sharpness = 2, value_ns = 0.06;
-    const double floor_ns = 1490 - 0.7 * t->early_ns, fill_ns = 1217 - t->early_ns;
+    const double floor_ns = 1270 - 0.7 * t->early_ns, fill_ns = 1240 - t->early_ns;
     const walk w = walk_of(t, work);
     const double values = (double)t->row->bm * t->row->bn;
     const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);

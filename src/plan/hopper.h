@@ -93,14 +93,30 @@ static inline double with_asking(double latency_ns, double asking)
     return latency_ns + ask_ns * asking;
 }
 
-/* What boxes of `rows` of A and `columns` of B cost L2 in a step along K, in bytes: the lines that they touch. Pieces
- * of 128 bytes that are whole lines cost a `whole_share` of that, as the suites' shapes show. */
-static inline double step_bytes(const tsr_problem *p, double rows, double columns, double whole_share)
+/* What 128 bytes cost of the lines that they touch: one where rows begin with lines; else two, mostly, and less where
+ * rows begin with a sector of 32 bytes than where they begin within. */
+typedef struct tsr_line_shares {
+    double whole, by_sectors, within_sectors;
+} tsr_line_shares;
+
+/* Of a piece of 128 bytes of an operand, in lines. */
+static inline double lines_of(const tsr_problem *p, char which, tsr_line_shares shares)
 {
-    const double lines_a = tsr_lines_touched(p, 'a'), lines_b = tsr_lines_touched(p, 'b');
-    return LINE_BYTES *
-           (rows * (lines_a <= 1 ? whole_share : lines_a) + columns * (lines_b <= 1 ? whole_share : lines_b));
+    enum { SECTOR_BYTES = 32 };
+    const double lines = tsr_lines_touched(p, which);
+    if (lines <= 1)
+        return shares.whole;
+    const int by_sectors = tsr_problem_operand(p, which)->ld * ELEMENT_BYTES % SECTOR_BYTES == 0;
+    return lines * (by_sectors ? shares.by_sectors : shares.within_sectors);
 }
+
+/* What boxes of `rows` of A and `columns` of B cost in a step along K, in bytes. */
+static inline double step_bytes(const tsr_problem *p, double rows, double columns, tsr_line_shares shares)
+{
+    return LINE_BYTES * (rows * lines_of(p, 'a', shares) + columns * lines_of(p, 'b', shares));
+}
+
+#define ALL_LINES ((tsr_line_shares){1, 1, 1})
 
 /* As an H200's host launches. A device that launches slower, as the emulated one, adds the difference and orders rows
  * alike. */

@@ -36,7 +36,7 @@ typedef struct spread {
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
 static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 {
-    const double whole_share = 0.55; /* of L2's time for a line that is not cut */
+    const tsr_line_shares engine_shares = {1, 0.88, 1.25}, l2_shares = {0.55, 0.81, 0.99};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
     const double long_rows = fmin(row->bn, (double)(s->turned ? p->n : p->m));
@@ -44,8 +44,8 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
     const double rows_a = s->turned ? short_rows : long_rows, rows_b = s->turned ? long_rows : short_rows;
-    s->step_bytes = slices * step_bytes(p, rows_a, rows_b, 1);
-    s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, whole_share);
+    s->step_bytes = slices * step_bytes(p, rows_a, rows_b, engine_shares);
+    s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, l2_shares);
     s->idle_rows = lies_along_k(p, s->longer) ? row->bn - long_rows : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
@@ -78,16 +78,16 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 /* A stage's way from memory while all SMs read. */
 static double skinny_latency_ns(const spread *s)
 {
-    const double latency_ns = 943;
+    const double latency_ns = 1080;
     return with_asking(latency_ns, s->asking);
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 20, engine_bytes = 85.5, shared_bytes = 173, ghz = clock_ghz(device);
+    const double group_ns = 20, engine_bytes = 103, shared_bytes = 164, ghz = clock_ghz(device);
     /* Two groups wait for the same stages, and take more power: beside other work, the clock that they get is lower.
      * All that multiplies for long waits for power. */
-    const double alone_share = 1, two_share = 0.82, long_share = 0.634, power_ns = 62000;
+    const double alone_share = 0.9, two_share = 0.84, long_share = 0.634, power_ns = 62000;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
     const double short_share = row->bn > LINE_ELEMS ? two_share : alone_share;
@@ -97,14 +97,23 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
                             s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves. */
-    const double one_skew = 1.32, two_skew = 1.08, part_skew = 1.15; /* of groups */
-    const double narrow_share = 0.74, wide_share = 0.81;
-    const double across_skew = 1.03; /* many tiles side by side ask for the same rows */
-    const double meet_skew = 1.05;   /* CTAs that meet wait for the last one */
+    const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
+    const double narrow_share = 0.9, wide_share = 0.83;
+    const double across_skew = 1.08; /* many tiles side by side ask for the same rows */
+    const double meet_skew = 1.28;   /* CTAs that meet wait for the last one */
     const double long_skew = row->bn > LINE_ELEMS ? two_skew : one_skew;
+    const double deep_skew = 1.12; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
-    return skew * (s->across ? across_skew : 1) * (s->parts > 1 ? meet_skew : 1) * apart * longest_of(step);
+    return skew * (s->across ? across_skew : 1) * (s->parts > 1 ? meet_skew : 1) *
+           (row->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
+}
+
+/* 1 if whole tiles may go to D 16 bytes at a time (kernels/tile/wgmma_whole.h). */
+static int leaves_by_chunks(const tsr_problem *p)
+{
+    enum { CHUNK_ELEMS = 8 };
+    return tsr_dtype_bytes(p->d.dtype) == ELEMENT_BYTES && p->d.ld % CHUNK_ELEMS == 0;
 }
 
 /* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory,
@@ -113,8 +122,9 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CONSUMERS_OF_64 = 128 };
-    const double column_ns = 10, quad_ns = 50, value_ns = 0.021, meet_ns = 1460, rank_ns = 130;
-    const double leave_bytes_per_ns = 126, sent_byte_ns = 0.014, values = (double)row->bm * row->bn;
+    const int leaves_whole = s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p);
+    const double column_ns = 8.9, quad_ns = leaves_whole ? 47 : 62, value_ns = 0.021, meet_ns = 566, rank_ns = 79;
+    const double leave_bytes_per_ns = 126, sent_byte_ns = 0.013, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
     const double lines = s->turned ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
@@ -127,14 +137,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2600, sums_share = 1.1; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 2500, sums_share = 0.73; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
 static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
 {
-    const double share = 0.94, parts_of_lines = 0.375;
+    const double share = 0.96, parts_of_lines = 0.34;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
            (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
@@ -143,18 +153,21 @@ static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, co
 /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
 static void find_operands(const tsr_problem *p, const tsr_device *device, spread *s)
 {
-    const double d_bytes = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const double whole_share = 0.9, cut_share = 0.6; /* of the memory's rate: D's rows begin with lines, or within */
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    const double d_share = p->d.ld * element % LINE_BYTES == 0 ? whole_share : cut_share;
+    const double d_bytes = (double)element * (double)p->m * (double)p->n;
     const double longer_ns = skinny_input_ns(p, device, s, s->longer);
     const double shorter_ns = skinny_input_ns(p, device, s, s->shorter);
-    s->operands_ns = longer_ns + shorter_ns + d_bytes * (double)p->batch / memory_rate(device);
+    s->operands_ns = longer_ns + shorter_ns + d_bytes * (double)p->batch / (d_share * memory_rate(device));
     s->again_ns = longer_ns * (s->short_tiles - 1) + shorter_ns * fmin(1, s->long_tiles - 1);
 }
 
 static double skinny_memory_ns(const tsr_device *device, const spread *s)
 {
     /* Parts for a second launch are many, and drift apart. */
-    const double sms = device->cuda.sm_count, near_again = 0.058, apart_again = 0.25;
-    const double idle = 0.135 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    const double sms = device->cuda.sm_count, near_again = 0.058, apart_again = 0.26;
+    const double idle = 0.13 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
     return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
@@ -163,7 +176,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 490, memory_share = 0.215, shared = 0.36; /* where tiles read the same operand */
+    const double once_ns = 500, memory_share = 0.18, shared = 0.38; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
@@ -190,7 +203,7 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
                        const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double floor_ns = 1090, start_ns = 957, begin_ns = 2930, l2_bytes = 41;
+    const double floor_ns = 823, start_ns = 790, begin_ns = 3060, l2_bytes = 44.3;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
@@ -202,9 +215,9 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double l2_ns = s.ctas * s.steps * s.l2_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(device, &s);
-    const double sharpness = lies_along_k(p, s.longer) ? 3.15 : 3.5;
+    const double sharpness = lies_along_k(p, s.longer) ? 3.1 : 3.4;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
-    const double second_ns = 2000; /* a launch that finds its operands just written */
+    const double second_ns = 800; /* a launch that finds its operands just written */
     settle(out, best_ns, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
            start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
            sum_ns);
