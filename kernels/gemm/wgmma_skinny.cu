@@ -31,6 +31,9 @@
  * registers, and a second launch adds them, by all SMs at once (kernels/aux/sum.cu). No CTA ever waits for one outside
  * its cluster.
  *
+ * A tile whose K is not cut leaves by another, shorter way where D takes 16 bytes at once (tile/wgmma_whole.h). Where
+ * tiles share nothing the producer asks for its boxes before it has met anybody, CTAs of its cluster included.
+ *
  * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
  * what it brings would push out of L2 what this one still needs. Until this one ends it asks for its first boxes.
  *
@@ -48,9 +51,9 @@
  * at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
  * to shared memory for BN = 128, where the short operand is read again by each cluster; by the tensor cores' clock from
  * BN = 128 and two groups on. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first choice, launches in a stream:
- * 1 x 4096 x 4096 10.1 us, 1.31; 32 x 6144 x 4096 15.7 us, 1.07; 64 x 4096 x 14336 30.9 us, 1.14; 64 x 2112 x 7168
- * 11.2 us, 1.21; 128 x 14336 x 4096 33.3 us, 1.01; 128 x 128 x 65536 13.0 us, 1.12; B transposed: 64 x 5120 x 5120
- * 17.5 us, 0.99; 512 x 5120 x 5120 43.8 us, 1.02. */
+ * 1 x 4096 x 4096 9.9 us, 1.34; 32 x 6144 x 4096 15.9 us, 1.06; 64 x 4096 x 14336 30.7 us, 1.15; 64 x 2112 x 7168
+ * 11.5 us, 1.18; 128 x 14336 x 4096 32.2 us, 1.04; 128 x 128 x 65536 13.1 us, 1.12; B transposed: 64 x 5120 x 5120
+ * 17.4 us, 1.01; 512 x 5120 x 5120 42.2 us, 1.08. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)
