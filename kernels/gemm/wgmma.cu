@@ -325,7 +325,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */
 }
 
-/* One lane. */
+/* By one lane, before its warp and others begin. */
 TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
 {
     tile_deal_make(w->shared + DEAL_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), (unsigned)args->split - 1,

@@ -186,8 +186,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 {
     const int is_elected = tsr_elect();
     const sources from = sources_of(args, maps, p);
-    if (is_elected &&
-        CTAS == 1) /* others stand beside the grid in front, early, and would take from it what it needs */
+    /* Where several stand on an SM they are early, and would take from the grid in front what it still needs. */
+    if (is_elected && CTAS == 1)
         ask_early(p, &from);
     tsr_grid_wait();
     if (!AT_ONCE)
@@ -357,7 +357,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_asking = warp == 4 * GROUPS && tsr_elect();
-    if (is_asking) { /* first of all: this takes as long as what follows */
+    if (is_asking) { /* they come while the part is found out */
         tsr_tma_prefetch_map(&maps.a);
         tsr_tma_prefetch_map(&maps.b);
     }

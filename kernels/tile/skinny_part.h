@@ -1,5 +1,5 @@
-/* Which tile, and which part of K of it, a CTA of `wgmma_skinny` has. For kernels that name the constants of that file.
- */
+/* Which tile, and which part of K of it, a CTA of `wgmma_skinny` has, and how its warps begin. For a kernel that names
+ * the constants of that file. */
 #ifndef TSR_TILE_SKINNY_PART_H
 #define TSR_TILE_SKINNY_PART_H
 
@@ -80,7 +80,7 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     return p;
 }
 
-/* One lane. */
+/* By one lane, before its warp and others begin. */
 TSR_DEVICE void make_barriers(const part *p)
 {
     for (unsigned i = 0; i < MOST_STAGES; i++) {

@@ -102,7 +102,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double across_skew = 1.08; /* many tiles side by side ask for the same rows */
     const double meet_skew = 1.28;   /* CTAs that meet wait for the last one */
     const double long_skew = row->bn > LINE_ELEMS ? two_skew : one_skew;
-    const double deep_skew = 1.12; /* two boxes wide, few stages */
+    const double deep_skew = s->parts > 1 ? 1.12 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
     return skew * (s->across ? across_skew : 1) * (s->parts > 1 ? meet_skew : 1) *
