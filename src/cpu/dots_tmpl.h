@@ -244,9 +244,7 @@ static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
             other += 2;
         }
 }
-#endif
 
-#ifdef V_SUM_LANES
 /* 1 if that is faster than panels: both in half cycles, a multiply-add each, or a bit more where there are more loads
  * for it. Where rows are no multiple of a tile's height, some are summed for nothing. */
 static int NAME(is_near)(const tsr_many_dots *d)

@@ -16,8 +16,7 @@ enum {
     LEAST_MC = 96,
     MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
-    ALIASED_A_COLUMNS =
-        256, /* where A's rows lie a multiple of TSR_CONFLICT_BYTES apart: its lines share sets of the cache */
+    ALIASED_A_COLUMNS = 256, /* where A's rows lie a multiple of TSR_CONFLICT_BYTES apart */
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,

@@ -35,14 +35,14 @@ enum {
  * short). `few_inner`: K runs along the other operand's rows too. 1 if the sums are the faster way. */
 static inline int tsr_dots_pay(int lanes, long long few, long long many, long long k, int few_inner, int by_columns)
 {
-    enum { GATHERED = 4, MOST_TURNED_STEPS = 256 };
+    enum { MOST_TURNED_STEPS = 256 };
     const long long k_count = (k + lanes - 1) / lanes, few_count = (few + lanes - 1) / lanes,
                     many_count = (many + lanes - 1) / lanes;
     const double vectors = (double)k_count, few_vectors = (double)few_count, many_vectors = (double)many_count;
     const double turn = lanes == 16 ? 75 : 35;
     const double f = (double)few, m = (double)many, steps = (double)k;
     const double sum = few <= TSR_NEAR_ROWS ? 1.8 + 0.77 * vectors : 3.6 + 0.72 * vectors;
-    const double turn_few = few <= GATHERED ? 0.7 * f * steps : few_vectors * vectors * turn;
+    const double turn_few = few <= TSR_GATHERED ? 0.7 * f * steps : few_vectors * vectors * turn;
     const double turn_many = many_vectors * vectors * turn;
     const double dots = 80 + f * m * sum + (few_inner ? 0 : 60 + turn_few);
     if (few_inner && !by_columns)

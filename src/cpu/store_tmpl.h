@@ -87,8 +87,6 @@ static inline __attribute__((always_inline)) void SNAME(pack_strip)(T *out, int 
 }
 
 #ifdef V_GATHER
-#define GATHERED 4 /* steps, up to which elements are gathered one by one rather than squares of them turned */
-
 static void SNAME(pack_gathered)(T *out, int width, int n, int64_t k, const char *in, int step_bytes)
 {
     for (int64_t p = 0; p < k; p++, out += width, in += sizeof(T)) {
@@ -107,11 +105,10 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     enum { TAIL = MR % LANES }; /* of a panel of A; rows are never 0 */
     T *out = to;
 #ifdef V_GATHER
-    if (sizeof(S) == sizeof(T) && k <= GATHERED && step_bytes <= INT32_MAX / LANES) {
+    if (sizeof(S) == sizeof(T) && k <= TSR_GATHERED && step_bytes <= INT32_MAX / LANES) {
         SNAME(pack_gathered)(out, width, n, k, from, (int)step_bytes);
         return;
     }
-#undef GATHERED
 #endif
     const char *in = from;
     for (int j = 0; j < n; j += LANES, out += LANES, in += LANES * step_bytes) {
