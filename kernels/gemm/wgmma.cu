@@ -88,7 +88,8 @@ enum {
     SHORT_STEPS = BM * BN <= 64 * 64,
     ASKED = SHORT_STEPS ? 16 : 4, /* blocks along K that are asked for early */
 
-    /* Named barriers of ping-pong: ORDER + g is where warp group g waits for its turn. The output uses 1 + g. */
+    /* Named barriers. Ping-pong: ORDER + g is where warp group g waits for its turn. START: where the consumers wait
+     * for the mbarriers. The output uses 1 + g. */
     ORDER = 1 + CONSUMERS,
     START = ORDER + CONSUMERS
 };
