@@ -54,8 +54,8 @@ typedef void tsr_narrow_run(const tsr_micro *tile, int64_t rows);
  * at from + j * step_bytes. */
 typedef void tsr_pack_run(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
 
-#define TSR_GATHERED 4 /* k, up to which pack_columns gathers elements rather than turn squares of them, where it can \
-                        */
+/* k up to which pack_columns gathers elements, where it can, rather than turn squares of them. */
+#define TSR_GATHERED 4
 
 /* `count` dot products, in the compute type: sum[i] = sum over p of matrix(i, p) * x[p], row i at
  * matrix + i * step_bytes; x is contiguous, of the stored type. */
