@@ -33,14 +33,21 @@ enum {
  * 2 for three vectors of rows, the others a fifth or, beyond four columns, three tenths for each row and step. */
 static inline int tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
-    const int lanes = tiles->lanes, columns = (int)(g->n % lanes);
+    const int lanes = tiles->lanes, columns = (int)(g->n & (lanes - 1)); /* lanes: a power of two */
     if (columns == 0 || (columns > lanes / 2 && !g->trans_a) || g->m < 2 * lanes || !tiles->narrow)
         return 0;
-    const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
-    const long long tiles_down = (g->m + 3 * lanes - 1) / (3 * lanes);
-    const long long cycles =
-        g->trans_a ? tiles_down * (g->k * step + TILE_CYCLES) : g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
-    return cycles + TILE_CYCLES < g->m * g->k * (g->n == columns ? 10 : 7) / 16 ? columns : 0;
+    const int alone = g->n == columns;
+    if (g->trans_a) {
+        const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
+        const long long write = columns > tiles->turned->rows[2]          ? 2 * TILE_CYCLES
+                                : columns <= 4 && alone && g->ldd == g->n ? 20 + 3 * columns * columns
+                                                                          : TILE_CYCLES;
+        const long long tiles_down = ((g->m + 3 * lanes - 1) >> __builtin_ctz((unsigned)lanes)) / 3;
+        const long long cycles = tiles_down * (g->k * step + write);
+        return cycles + TILE_CYCLES / 2 < g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16 ? columns : 0;
+    }
+    const long long cycles = g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
+    return cycles + TILE_CYCLES < g->m * g->k * (alone ? 10 : 7) / 16 ? columns : 0;
 }
 
 /* All columns are such: no more of A than goes by is needed at once, and hardly anything of B and D. */

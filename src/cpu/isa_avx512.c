@@ -164,14 +164,26 @@ static inline __attribute__((always_inline)) void f32_turned(__m256 out[8], cons
     }
 }
 
-#define H                     __m256
-#define H_SET1(x)             _mm256_set1_ps(x)
-#define H_LOAD_MASK(m, p)     _mm256_maskz_loadu_ps((__mmask8)(m), p)
-#define H_STORE(p, v)         _mm256_storeu_ps(p, v)
-#define H_STORE_MASK(p, m, v) _mm256_mask_storeu_ps(p, (__mmask8)(m), v)
-#define H_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
-#define TURN(r)               f32_turn(r)
-#define TURNED(out, r, part)  f32_turned(out, r, part)
+static inline __attribute__((always_inline)) __m512i f32_places(const int o, const int c)
+{
+    const int p = 16 * o;
+    return _mm512_setr_epi32(p / c, (p + 1) / c, (p + 2) / c, (p + 3) / c, (p + 4) / c, (p + 5) / c, (p + 6) / c,
+                             (p + 7) / c, (p + 8) / c, (p + 9) / c, (p + 10) / c, (p + 11) / c, (p + 12) / c,
+                             (p + 13) / c, (p + 14) / c, (p + 15) / c);
+}
+
+#define H                           __m256
+#define H_SET1(x)                   _mm256_set1_ps(x)
+#define H_LOAD_MASK(m, p)           _mm256_maskz_loadu_ps((__mmask8)(m), p)
+#define H_STORE(p, v)               _mm256_storeu_ps(p, v)
+#define H_STORE_MASK(p, m, v)       _mm256_mask_storeu_ps(p, (__mmask8)(m), v)
+#define H_FMA(a, b, c)              _mm256_fmadd_ps(a, b, c)
+#define TURN(r)                     f32_turn(r)
+#define TURNED(out, r, part)        f32_turned(out, r, part)
+#define PLACES                      __m512i
+#define PLACES_OF(o, c)             f32_places(o, c)
+#define V_PERMUTE(p, v)             _mm512_permutexvar_ps(p, v)
+#define V_PERMUTE_INTO(to, m, p, v) _mm512_mask_permutexvar_ps(to, m, p, v)
 #include "cpu/turned_tmpl.h"
 
 /* One of four: instructions take their constants as such only, not from a loop that is unrolled. */
@@ -314,14 +326,25 @@ static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
     }
 }
 
-#define H                     __m512d
-#define H_SET1(x)             _mm512_set1_pd(x)
-#define H_LOAD_MASK(m, p)     _mm512_maskz_loadu_pd(m, p)
-#define H_STORE(p, v)         _mm512_storeu_pd(p, v)
-#define H_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
-#define H_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
-#define TURN(r)               f64_transpose(r)
-#define TURNED(out, r, part)  memcpy(out, r, sizeof(out))
+static inline __attribute__((always_inline)) __m512i f64_places(const int o, const int c)
+{
+    const int p = 8 * o;
+    return _mm512_setr_epi64(p / c, (p + 1) / c, (p + 2) / c, (p + 3) / c, (p + 4) / c, (p + 5) / c, (p + 6) / c,
+                             (p + 7) / c);
+}
+
+#define H                           __m512d
+#define H_SET1(x)                   _mm512_set1_pd(x)
+#define H_LOAD_MASK(m, p)           _mm512_maskz_loadu_pd(m, p)
+#define H_STORE(p, v)               _mm512_storeu_pd(p, v)
+#define H_STORE_MASK(p, m, v)       _mm512_mask_storeu_pd(p, m, v)
+#define H_FMA(a, b, c)              _mm512_fmadd_pd(a, b, c)
+#define TURN(r)                     f64_transpose(r)
+#define TURNED(out, r, part)        memcpy(out, r, sizeof(out))
+#define PLACES                      __m512i
+#define PLACES_OF(o, c)             f64_places(o, c)
+#define V_PERMUTE(p, v)             _mm512_permutexvar_pd(p, v)
+#define V_PERMUTE_INTO(to, m, p, v) _mm512_mask_permutexvar_pd(to, m, p, v)
 #include "cpu/turned_tmpl.h"
 
 #define NARROW_ROWS    2

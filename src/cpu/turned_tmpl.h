@@ -5,7 +5,21 @@
  *   H_SET1(x) H_LOAD_MASK(m, p) H_STORE(p, v) H_STORE_MASK(p, m, v) H_FMA(a, b, c)
  *   TURN(r)         begins to transpose 8 vectors, in place
  *   TURNED(out, r, part)   ends it for lanes 8 * part .. 8 * part + 7: out[l] holds lane 8 * part + l of all 8
+ *   PLACES, PLACES_OF(o, c)    (o * LANES + e) / c for each lane e, as the next two want it
+ *   V_PERMUTE(p, v) V_PERMUTE_INTO(to, m, p, v)    lanes p of v; those that m names, the others are those of `to`
  */
+
+#define TIGHT_ROWS 5 /* of sums, at most, that permuting is faster for */
+
+/* Each `step`-th lane from `first` on. */
+static inline __attribute__((always_inline)) M NAME(each_of)(const int step, const int first)
+{
+    unsigned lanes = 0;
+#pragma GCC unroll 16
+    for (int e = 0; e < LANES; e++)
+        lanes |= (unsigned)(e % step == first) << e;
+    return (M)lanes;
+}
 
 /* Vector v of rows g .. g + rows - 1, which lie in `columns` of its lanes. */
 static inline __attribute__((always_inline)) void NAME(write_turned)(const V *acc, char *d, int64_t d_row_bytes,
@@ -36,6 +50,28 @@ static inline __attribute__((always_inline)) void NAME(write_turned)(const V *ac
     }
 }
 
+/* The same where all of D's rows are these few elements and follow each other: whole vectors of D, each of a
+ * permutation of every row of sums. Stores of single rows would cross a line nearly each time. */
+static inline __attribute__((always_inline)) void NAME(write_tight)(const V *acc, T *d, const int nv, const int v,
+                                                                    const int rows, const int columns)
+{
+#pragma GCC unroll 8
+    for (int o = 0; o < rows; o++) {
+        const int left = columns * rows - o * LANES, skew = rows - o * LANES % rows;
+        if (left <= 0)
+            return;
+        const PLACES places = PLACES_OF(o, rows);
+        V out = V_PERMUTE(places, acc[v]);
+#pragma GCC unroll 8
+        for (int i = 1; i < rows; i++)
+            out = V_PERMUTE_INTO(out, NAME(each_of)(rows, (i + skew) % rows), places, acc[i * nv + v]);
+        if (left >= LANES)
+            V_STORE(d + o * LANES, out);
+        else
+            V_STORE_MASK(d + o * LANES, M_FIRST(left), out);
+    }
+}
+
 #define KEPT 16 /* elements of a row of sums that wait for C */
 
 static __attribute__((noinline)) void NAME(add_c)(const tsr_micro *t, const T *sums, int rows)
@@ -62,6 +98,13 @@ static inline __attribute__((always_inline)) void NAME(turned_tile)(const tsr_mi
 #pragma GCC unroll 24
         for (int i = 0; i < mr * nv; i++)
             acc[i] = V_MUL(alpha, acc[i]);
+    }
+    if (mr > 1 && mr <= TIGHT_ROWS && !has_c && t->d_row_bytes == mr * (int)sizeof(T)) {
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++)
+            NAME(write_tight)
+        (acc, (T *)t->d + v * LANES * mr, nv, v, mr, masked && v == nv - 1 ? last : LANES);
+        return;
     }
     char *const d = has_c ? (char *)kept : t->d;
     const int64_t d_row_bytes = has_c ? KEPT * (int64_t)sizeof(T) : t->d_row_bytes;
@@ -112,3 +155,8 @@ static const tsr_tiles NAME(turned_set) = {
 #undef H_FMA
 #undef TURN
 #undef TURNED
+#undef TIGHT_ROWS
+#undef PLACES
+#undef PLACES_OF
+#undef V_PERMUTE
+#undef V_PERMUTE_INTO
