@@ -161,7 +161,7 @@ static __attribute__((noinline)) int run_tiles(const tsr_quick_plan *quick, cons
     g.d = args->d;
     g.alpha = args->alpha.value;
     g.beta = args->beta.value;
-    return quick->row->at_once(quick->row, quick->device, &g);
+    return quick->row->at_once(quick->row, quick->device, &g, quick->tile.known);
 }
 
 int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args)

@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) int tsr_run_at_once(const tsr_row *
 {
     const unsigned long long sizes = tsr_difference(g->m, 1) | tsr_difference(g->n, 1) | tsr_difference(g->k, 1);
     return sizes < TSR_MOST && g->alpha != 0 && tsr_is_valid_at_once(g, row->dtype_ab == TSR_F64 ? 8 : 4) &&
-           row->at_once(row, device, g);
+           row->at_once(row, device, g, 0);
 }
 
 /* 1 if the product was valid and small, and is done; 0 if the long way must be taken. Nothing was written then. `args`

@@ -413,8 +413,9 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     memset(out, 0, sizeof *out);
     const int one_row = args->m == 1 && args->n > 1 && !args->trans_b && /* which line.c would give one tile, too */
                         !tsr_is_thin(dtype, 1, args->n, args->k);
-    if (dtype == TSR_BF16 ||
-        (!one_row && tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b) != TSR_SHAPE_TILES))
+    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
+    out->known = 1 + (int)shape;
+    if (dtype == TSR_BF16 || (!one_row && shape != TSR_SHAPE_TILES))
         return;
     const int turned = args->trans_b && is_turned(tiles, args);
     if (args->trans_b && !turned)

@@ -209,10 +209,19 @@ static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many
         NAME(near_step)(acc, row, x, at, r, c, 0, M_FIRST(LANES));
     if (d->k % LANES)
         NAME(near_step)(acc, row, x, at, r, c, 1, M_FIRST((int)(d->k % LANES)));
+    char *out = (char *)d->sum + first * d->sum_row_bytes + other * d->sum_step_bytes;
+    if (d->sum_step_bytes == (int)sizeof(T) && d->sum_row_bytes == c * (int)sizeof(T)) { /* as they are here */
+#pragma GCC unroll 2
+        for (int s = 0; s < r * c; s += LANES) {
+            const int left = rows * c - s;
+            V_STORE_MASK((T *)(void *)out + s, M_FIRST(left < 0 ? 0 : left < LANES ? left : LANES),
+                         V_SUM_LANES(acc + s));
+        }
+        return;
+    }
 #pragma GCC unroll 2
     for (int s = 0; s < r * c; s += LANES)
         V_STORE(flat + s, V_SUM_LANES(acc + s));
-    char *out = (char *)d->sum + first * d->sum_row_bytes + other * d->sum_step_bytes;
     for (int i = 0; i < rows; i++, out += d->sum_row_bytes)
 #pragma GCC unroll 4
         for (int j = 0; j < c; j++)

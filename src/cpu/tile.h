@@ -53,6 +53,7 @@ static inline void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_ne
 typedef struct tsr_cpu_tile {
     tsr_cut cut;            /* count 0: D needs more than that, or is done by code of its own */
     tsr_micro micro;        /* without pointers and factors */
+    int known;              /* 1 + the tsr_shape of the product; 0: nothing was made */
     int turned;             /* the tiles take B for A and A for B */
     int64_t d_next, c_next; /* bytes from a tile's row to the next one's part of D and C */
 } tsr_cpu_tile;
