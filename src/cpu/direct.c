@@ -14,6 +14,7 @@ enum {
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
     FEW_STEPS = 12,            /* of K, with which tiles wait for D's lines, */
+    FEWEST_STEPS = 4,          /* with more a column or two of tiles is as fast as rows, */
     NEAR_BYTES = 24 * 1024,    /* of D, but for those that are in L1 anyway */
     FEW_TURNED_ROWS = 16,      /* of D, with fewer of which turned tiles are as fast */
     MAX_OPS = 24 << 20,        /* what one thread does in about 100 us: longer ones are worth waking threads for */
@@ -202,6 +203,9 @@ static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g
         (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
          (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
         return 0;
+    if (!turned && g->k > FEWEST_STEPS && g->n > 3 * tiles->lanes && g->n <= 5 * tiles->lanes + tiles->lanes / 4 &&
+        d_bytes <= CACHED_BYTES)
+        return 0; /* two columns of tiles */
     if (g->k <= TSR_OUTER_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS;
     return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];

@@ -214,7 +214,10 @@ static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many
 #pragma GCC unroll 2
         for (int s = 0; s < r * c; s += LANES) {
             const int left = rows * c - s;
-            V_STORE_MASK((T *)(void *)out + s, M_FIRST(left < 0 ? 0 : left < LANES ? left : LANES),
+            V_STORE_MASK((T *)(void *)out + s,
+                         M_FIRST(left < 0       ? 0
+                                 : left < LANES ? left
+                                                : LANES),
                          V_SUM_LANES(acc + s));
         }
         return;

@@ -31,8 +31,8 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
     const tsr_store *store = &cpu->isa->store[dtype];
     if ((args->m == 1 || args->n == 1) && dtype != TSR_BF16)
         return tsr_line_at_once(tiles, store, args, dtype);
-    const tsr_shape shape = known ? (tsr_shape)(known - 1)
-                                  : tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
+    const tsr_shape shape =
+        known ? (tsr_shape)(known - 1) : tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
     if (shape == TSR_SHAPE_TILES && dtype != TSR_BF16)
         return tsr_direct_at_once(tiles, store, args, bytes, device);
     if (dtype != TSR_BF16 &&
