@@ -163,9 +163,10 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
 /* The matrix lies in a cache, and all steps of K are taken at once: a few rows of it times a few of x, NEAR_SUMS sums
  * that stay in registers until their lanes are added up there. Rows that do not exist are the last one again. The bits
  * are those of panels. */
-#define NEAR_SUMS  16
-#define NEAR_ROWS  8                       /* of the matrix, with two of x */
-#define NEAR_STEPS (8192 / (int)sizeof(T)) /* of rows of which four are left in L1 by as many of the matrix */
+#define NEAR_SUMS   16
+#define NEAR_ROWS   8                       /* of the matrix, with two of x */
+#define NEAR_MATRIX (3 * NEAR_BYTES)        /* beyond L2 panels are as fast */
+#define NEAR_STEPS  (8192 / (int)sizeof(T)) /* of rows of which four are left in L1 by as many of the matrix */
 
 static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const char *const *row, const char *const *x,
                                                                   int64_t at, const int r, const int c,
@@ -262,7 +263,7 @@ static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
 static int NAME(is_near)(const tsr_many_dots *d)
 {
     enum { TILE = 70, PANEL_SUM = 7, PANEL_CALL = 80 };
-    if (d->rows == 1 || d->rows > TSR_NEAR_ROWS || d->k > NEAR_STEPS || d->count * d->step_bytes > NEAR_BYTES)
+    if (d->rows == 1 || d->rows > TSR_NEAR_ROWS || d->k > NEAR_STEPS || d->count * d->step_bytes > NEAR_MATRIX)
         return 0;
     const int vectors = (int)d->k / LANES + 1, count = (int)d->count;
     int near = 0;
@@ -319,6 +320,7 @@ static void NAME(many_dots)(const tsr_many_dots *d)
 
 #undef NEAR_SUMS
 #undef NEAR_ROWS
+#undef NEAR_MATRIX
 #undef NEAR_STEPS
 #undef PANEL
 #undef MOST_PANEL
