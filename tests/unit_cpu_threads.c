@@ -192,10 +192,10 @@ static void test_pool_wakes_for_bursts(void **state)
     for (int round = 0; round < 50; round++) {
         tsr_pool pool;
         tsr_pool_init(&pool);
-        assert_int_equal(tsr_pool_is_ready(&pool, 1), 0);
+        assert_int_equal(tsr_pool_is_ready(&pool, 1, 1), 0);
         int ready = 0;
         for (int tries = 0; tries < 100000000 && !ready; tries++)
-            ready = tsr_pool_is_ready(&pool, 2);
+            ready = tsr_pool_is_ready(&pool, 2, round % 2);
         assert_true(ready);
         for (int job = 0; job < round; job++) {
             atomic_int done[3] = {0, 0, 0};

@@ -17,9 +17,14 @@ enum {
     FEWEST_STEPS = 4,          /* with more a column or two of tiles is as fast as rows, */
     NEAR_BYTES = 24 * 1024,    /* of D, but for those that are in L1 anyway */
     FEW_TURNED_ROWS = 16,      /* of D, with fewer of which turned tiles are as fast */
-    MAX_OPS = 24 << 20,        /* what one thread does in about 100 us: longer ones are worth waking threads for */
-    PART_OPS = 2 << 20,        /* of a part for a thread that is awake: about 8 us */
-    UNPACKED_ROWS = 48,        /* with so many rows a B whose lines push each other out of the cache is copied */
+    MAX_OPS = 64 << 20,        /* longer ones are left to nest.c, where there are threads */
+    ALONE_OPS = 24 << 20,      /* what one thread does in 100 to 200 us: longer ones are worth waking threads for */
+    FEW_THREADS = 4,
+    PART_OPS = 2 << 20,   /* for each thread that is awake: about 16 us, */
+    CLAIM_OPS = 1 << 20,  /* of a part, which whoever is free takes next, */
+    MOST_CLAIMS = 4,      /* parts for each thread */
+    WAKE_WORK = 56 << 20, /* operations times an element's bytes: about 100 us, see tsr_pool_is_ready */
+    UNPACKED_ROWS = 48,   /* with so many rows a B whose lines push each other out of the cache is copied */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
     CACHED_BYTES = 16 * 1024,                   /* a D that stays in L1 beside the rest */
     TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
@@ -67,6 +72,13 @@ static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threa
            (threads == 1 || tsr_work_of(g) < MAX_WORK);
 }
 
+/* Where threads share what is not packed. With both operands transposed packing is faster, for many threads it may be,
+ * and problems of a batch are not shared here. */
+static inline long long most_ops(const tsr_gemm_args *g, int threads)
+{
+    return (g->trans_a && g->trans_b) || g->batch > 1 || threads > FEW_THREADS ? ALONE_OPS : MAX_OPS;
+}
+
 int tsr_direct_fits(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
@@ -75,7 +87,8 @@ int tsr_direct_fits(const tsr_job *job)
     const int narrow = is_narrow(job->tiles, g);
     if (!narrow && !fits_caches(g, job->element_bytes, job->threads))
         return 0;
-    return job->threads == 1 || 2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= MAX_OPS ||
+    return job->threads == 1 ||
+           2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= (double)most_ops(g, job->threads) ||
            (narrow && g->batch == 1);
 }
 
@@ -346,17 +359,22 @@ static void part(void *data, int64_t index, int slot)
     multiply(s->tiles, s->store, &g, bytes, 0);
 }
 
-/* 1 if threads that happen to be awake did the product; 0, and nothing was done, if it is too small or none is. */
+/* 1 if threads that happen to be awake, or could be woken for it, did the product; 0, and nothing was done, if it is
+ * too small or there are none. */
 static int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                  tsr_pool *pool, int threads)
 {
     const long long ops = 2 * g->m * g->n * g->k;
-    if (threads < 2 || ops < 2 * PART_OPS || (ops <= MAX_OPS && !tsr_pool_is_ready(pool, threads)))
+    if (threads < 2 || ops < 2 * PART_OPS ||
+        (ops <= ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= WAKE_WORK)))
         return 0;
-    shared s = {.tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= g->n};
-    const long long most = ops / PART_OPS, parts = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
-    s.step = tsr_round_up((length + parts - 1) / parts, tiles->nr);
-    tsr_pool_run(pool, (int)parts, (length + s.step - 1) / s.step, part, &s);
+    /* Each part of rows would turn B again. */
+    shared s = {
+        .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
+    const long long most = ops / PART_OPS, slots = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
+    const long long claims = ops / CLAIM_OPS, parts = claims < MOST_CLAIMS * slots ? claims : MOST_CLAIMS * slots;
+    s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? tiles->mr : tiles->nr);
+    tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);
     return 1;
 }
 
@@ -445,7 +463,8 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
                     : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
-    if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) || 2 * g->m * g->n * g->k > MAX_OPS)
+    if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) ||
+        2 * g->m * g->n * g->k > most_ops(g, device->threads))
         return 0;
     if (!share(tiles, store, g, element_bytes, &cpu->pool, device->threads))
         multiply(tiles, store, g, element_bytes, 0);

@@ -37,8 +37,8 @@ struct tsr_crew {
     atomic_uint posted;  /* jobs so far */
     atomic_int workers;  /* threads started */
     atomic_int caller;   /* processor of the last caller; -1: not known */
-    /* tsr_pool_is_ready: how often it was asked, when it looked at the clock, when it woke workers, and how long it
-     * does not do so again */
+    /* tsr_pool_is_ready: how often it was asked, when it looked at the clock, when it woke workers, or let them be
+     * woken, and how long it does not do so again */
     atomic_uint asked;
     _Atomic int64_t asked_ns, roused_ns, pause_ns;
 
@@ -132,6 +132,7 @@ static int sleep_until_woken(tsr_crew *crew)
     atomic_fetch_sub(&crew->sleeping, 1);
     const int stop = crew->stop;
     pthread_mutex_unlock(&crew->lock);
+    step_aside(crew);
     return !stop;
 }
 
@@ -232,6 +233,13 @@ static void wait_for_workers(tsr_crew *crew)
     pthread_mutex_unlock(&crew->lock);
 }
 
+/* The next attempt to wake workers is not made so soon, after one that came to nothing. */
+static void pause_longer(tsr_crew *crew)
+{
+    const int64_t twice = 2 * atomic_load(&crew->pause_ns);
+    atomic_store(&crew->pause_ns, twice < MOST_ROUSE_NS ? twice : MOST_ROUSE_NS);
+}
+
 static void work_together(tsr_crew *crew, job *j, int helpers)
 {
     atomic_store(&crew->caller, sched_getcpu());
@@ -241,14 +249,18 @@ static void work_together(tsr_crew *crew, job *j, int helpers)
         pthread_mutex_unlock(&crew->lock);
     }
     const int workers = atomic_load(&crew->workers);
+    const int wanted = helpers < workers ? helpers : workers;
     atomic_store(&crew->job, j);
-    atomic_store(&crew->wanted, helpers < workers ? helpers : workers);
+    atomic_store(&crew->wanted, wanted);
     atomic_fetch_add(&crew->posted, 1);
     wake(crew);
 
     work(j, 0);
 
-    atomic_store(&crew->wanted, 0);
+    if (atomic_exchange(&crew->wanted, 0) < wanted)
+        atomic_store(&crew->pause_ns, ROUSE_NS);
+    else
+        pause_longer(crew);
     wait_for_workers(crew);
 }
 
@@ -289,11 +301,12 @@ int tsr_pool_is_awake(tsr_pool *pool)
     return crew && atomic_load(&crew->awake) > 0;
 }
 
-int tsr_pool_is_ready(tsr_pool *pool, int slots)
+int tsr_pool_is_ready(tsr_pool *pool, int slots, int long_enough)
 {
     tsr_crew *crew = slots > 1 ? atomic_load(&pool->crew) : NULL;
     /* Asking the system for the process or the time takes longer than a question may: not each time. */
-    if (slots < 2 || (crew && atomic_load(&crew->awake) == 0 && atomic_fetch_add(&crew->asked, 1) % ASKED != 0))
+    if (slots < 2 ||
+        (!long_enough && crew && atomic_load(&crew->awake) == 0 && atomic_fetch_add(&crew->asked, 1) % ASKED != 0))
         return 0;
     crew = own_crew(pool);
     if (!crew)
@@ -303,13 +316,16 @@ int tsr_pool_is_ready(tsr_pool *pool, int slots)
             atomic_store(&crew->pause_ns, ROUSE_NS);
         return 1;
     }
-    const int64_t now_ns = now_in_ns(), pause_ns = atomic_load(&crew->pause_ns);
+    const int64_t now_ns = now_in_ns();
     const int64_t since_ns = now_ns - atomic_exchange(&crew->asked_ns, now_ns);
-    if (since_ns > BURST_NS || now_ns - atomic_load(&crew->roused_ns) < pause_ns || atomic_load(&crew->busy))
+    if (since_ns > BURST_NS || atomic_load(&crew->busy) ||
+        now_ns - atomic_load(&crew->roused_ns) < atomic_load(&crew->pause_ns))
         return 0;
-    atomic_store(&crew->caller, sched_getcpu());
     atomic_store(&crew->roused_ns, now_ns);
-    atomic_store(&crew->pause_ns, 2 * pause_ns < MOST_ROUSE_NS ? 2 * pause_ns : MOST_ROUSE_NS);
+    if (long_enough)
+        return 1;
+    atomic_store(&crew->caller, sched_getcpu());
+    pause_longer(crew);
     pthread_mutex_lock(&crew->lock);
     hire(crew, slots - 1);
     pthread_cond_broadcast(&crew->wake); /* they find no job and look for the next */
