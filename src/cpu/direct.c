@@ -216,8 +216,8 @@ static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g
         (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
          (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
         return 0;
-    if (!turned && g->k > FEWEST_STEPS && g->n > 3 * tiles->lanes && g->n <= 5 * tiles->lanes + tiles->lanes / 4 &&
-        d_bytes <= CACHED_BYTES)
+    if (!turned && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
+        g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= CACHED_BYTES)
         return 0; /* two columns of tiles */
     if (g->k <= TSR_OUTER_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS;
