@@ -372,8 +372,8 @@ static int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_
     shared s = {
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
     const long long most = ops / PART_OPS, slots = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
-    const long long claims = ops / CLAIM_OPS, parts = claims < MOST_CLAIMS * slots ? claims : MOST_CLAIMS * slots;
-    s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? tiles->mr : tiles->nr);
+    const long long claims = ops / CLAIM_OPS / slots, parts = (claims < MOST_CLAIMS ? claims : MOST_CLAIMS) * slots;
+    s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->lanes);
     tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);
     return 1;
 }
