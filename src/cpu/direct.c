@@ -45,9 +45,11 @@ static inline int tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
     const int alone = g->n == columns;
     if (g->trans_a) {
         const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
-        const long long write = columns > tiles->turned->rows[2]          ? 2 * TILE_CYCLES
-                                : columns <= 4 && alone && g->ldd == g->n ? 20 + 3 * columns * columns
-                                                                          : TILE_CYCLES;
+        long long write = TILE_CYCLES;
+        if (alone && columns > tiles->turned->rows[2])
+            write = 2 * TILE_CYCLES; /* of two tiles */
+        else if (alone && columns <= 4 && g->ldd == g->n)
+            write = 20 + 3 * columns * columns; /* whole vectors of D */
         const long long tiles_down = ((g->m + 3 * lanes - 1) >> __builtin_ctz((unsigned)lanes)) / 3;
         const long long cycles = tiles_down * (g->k * step + write);
         return cycles + TILE_CYCLES / 2 < g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16 ? columns : 0;
