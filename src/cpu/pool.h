@@ -27,9 +27,10 @@ void tsr_pool_destroy(tsr_pool *pool);
 /* Runs tasks 0 .. count - 1 in up to `slots` threads, the caller's among them, and returns when all are done. */
 void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data);
 
-/* For short jobs: 1 if tsr_pool_run is worth while for up to `slots` threads: some worker is awake, or the job takes so
- * `long_enough`, some 100 us, that one that is woken for it will still find work. Those that lately came too late are
- * not woken for a while. If not, but calls follow each other closely, wakes them for the next one. */
+/* For short jobs: 1 if tsr_pool_run is worth while for up to `slots` threads: some worker is awake or, where calls
+ * follow each other closely, the job takes so `long_enough`, some 100 us, that one that is woken for it still finds
+ * work. Those that lately came too late are not woken for a while. If not, but calls follow each other closely, wakes
+ * them for the next one. */
 int tsr_pool_is_ready(tsr_pool *pool, int slots, int long_enough);
 
 /* For jobs that are run by threads anyway: 1 if some worker is awake, so that smaller tasks are worth a thread. */
