@@ -99,14 +99,17 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
      * for themselves. */
     const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
     const double narrow_share = 0.9, wide_share = 0.83;
-    const double across_skew = 1.08; /* many tiles side by side ask for the same rows */
-    const double meet_skew = 1.28;   /* CTAs that meet wait for the last one */
+    /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. CTAs that meet
+     * wait for the last one, wide tiles less, unless their columns lie across. */
+    const double across_one_skew = 1.08, meet_skew = 1.28, meet_wide_skew = 1.16;
+    const int has_two = row->bn > LINE_ELEMS, is_wide = has_two && row->bm >= 2 * LINE_ELEMS && !s->across;
     const double long_skew = row->bn > LINE_ELEMS ? two_skew : one_skew;
     const double deep_skew = s->parts > 1 ? 1.12 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
-    return skew * (s->across ? across_skew : 1) * (s->parts > 1 ? meet_skew : 1) *
-           (row->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
+    return skew * (s->across && !has_two ? across_one_skew : 1) *
+           (s->parts > 1 ? is_wide ? meet_wide_skew : meet_skew : 1) * (row->bk > LINE_ELEMS ? deep_skew : 1) * apart *
+           longest_of(step);
 }
 
 /* 1 if whole tiles may go to D 16 bytes at a time (kernels/tile/wgmma_whole.h). */
