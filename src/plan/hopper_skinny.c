@@ -3,7 +3,7 @@
  *
  *   - a step's limits count what tensor cores and the copy engine move in and out of shared memory;
  *   - memory gives nearly the pins' rate, along K as along N;
- *   - launches that find no room beside each other end late (late_ns).
+ *   - launches that find no room beside each other end late (late_ns); those that find some lie unevenly (paired_ns).
  *
  * Constants: fitted to times of an H200 in both layouts, perf/LOG.md. */
 #include <math.h>
@@ -98,7 +98,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves. */
     const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
-    const double narrow_share = 0.9, wide_share = 0.83;
+    const double narrow_share = 0.925, wide_share = 0.83;
     /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. CTAs that meet
      * wait for the last one, wide tiles less, unless their columns lie across. */
     const double across_one_skew = 1.08, meet_skew = 1.28, meet_wide_skew = 1.16;
@@ -170,7 +170,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
 {
     /* Parts for a second launch are many, and drift apart. */
     const double sms = device->cuda.sm_count, near_again = 0.058, apart_again = 0.26;
-    const double idle = 0.13 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    const double idle = 0.097 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
     return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
@@ -179,9 +179,19 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 500, memory_share = 0.18, shared = 0.38; /* where tiles read the same operand */
+    const double once_ns = 28, memory_share = 0.31, shared = 0.17; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
+}
+
+/* Where two CTAs fit on an SM, those of a launch that comes while the one in front is there take what room there is, so
+ * that some SMs have two of them and others one: worst with as many as there are SMs, not with half or twice as many.
+ */
+static double paired_ns(const spread *s, double sms, double memory_ns)
+{
+    const double once_ns = 230, memory_share = 0.163;
+    const double paired = s->per_sm > 1 ? 1 - fabs(s->ctas - sms) / (s->ctas < sms ? sms / 2 : sms) : 0;
+    return paired <= 0 ? 0 : paired * (once_ns + memory_share * memory_ns);
 }
 
 static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, int split)
@@ -206,7 +216,7 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
                        const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double floor_ns = 823, start_ns = 790, begin_ns = 3060, l2_bytes = 44.3;
+    const double floor_ns = 823, start_ns = 790, begin_ns = 3180, l2_bytes = 44.3;
     const double least_ns = gpu_launch_ns(row) + floor_ns;
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->ns = least_ns;
@@ -221,9 +231,9 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double sharpness = lies_along_k(p, s.longer) ? 3.1 : 3.4;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double second_ns = 800; /* a launch that finds its operands just written */
-    settle(out, best_ns, late_ns(&s, memory_ns), s.left > 1 ? 2 * least_ns + second_ns : least_ns,
-           start_ns + skinny_latency_ns(&s), overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness,
-           sum_ns);
+    const double apart_ns = late_ns(&s, memory_ns) + paired_ns(&s, device->cuda.sm_count, memory_ns);
+    settle(out, best_ns, apart_ns, s.left > 1 ? 2 * least_ns + second_ns : least_ns, start_ns + skinny_latency_ns(&s),
+           overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness, sum_ns);
 }
 
 int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *ways,

@@ -94,13 +94,11 @@ static void add_way(const tsr_row *row, const tsr_problem *p, deal d, ways *to)
 }
 
 /* Tiles' columns lie along the shorter side of D, so that few of them are idle. Along the longer one they fill the last
- * wave better, if they may have any height: 32 x 5120 is 128 tiles of 64 x 40. Rows of a tile that the shorter side
- * does not have cost one group little, where memory is waited for anyway; with two not half of them may be idle. */
+ * wave better, if they may have any height, and so many rows of the shorter side that not half of a tile is idle. */
 static int may_lie_across(const tsr_row *row, const tsr_problem *p)
 {
-    enum { ONE_GROUP = 64 };
     const int along_k = p->m <= p->n ? p->b.trans == TSR_T : p->a.trans == TSR_N;
-    return along_k && (row->bn <= ONE_GROUP || 2 * (p->m <= p->n ? p->m : p->n) > row->bn);
+    return along_k && 2 * (p->m <= p->n ? p->m : p->n) > row->bn;
 }
 
 static void add_clusters(const tsr_row *row, const tsr_problem *p, int across, ways *to)
