@@ -96,7 +96,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
                             s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
-     * for themselves. */
+     * for themselves, which a short ring does not use. */
     const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
     const double narrow_share = 0.925, wide_share = 0.83;
     /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. CTAs that meet
@@ -106,7 +106,8 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double long_skew = row->bn > LINE_ELEMS ? two_skew : one_skew;
     const double deep_skew = s->parts > 1 ? 1.12 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
-    const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : row->bn > LINE_ELEMS ? wide_share : narrow_share;
+    const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
+    const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : apart_share;
     return skew * (s->across && !has_two ? across_one_skew : 1) *
            (s->parts > 1 ? is_wide ? meet_wide_skew : meet_skew : 1) * (row->bk > LINE_ELEMS ? deep_skew : 1) * apart *
            longest_of(step);
@@ -179,7 +180,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 28, memory_share = 0.31, shared = 0.17; /* where tiles read the same operand */
+    const double once_ns = 500, memory_share = 0.25, shared = 0.38; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
@@ -189,9 +190,9 @@ static double late_ns(const spread *s, double memory_ns)
  */
 static double paired_ns(const spread *s, double sms, double memory_ns)
 {
-    const double once_ns = 230, memory_share = 0.163;
+    const double memory_share = 0.19;
     const double paired = s->per_sm > 1 ? 1 - fabs(s->ctas - sms) / (s->ctas < sms ? sms / 2 : sms) : 0;
-    return paired <= 0 ? 0 : paired * (once_ns + memory_share * memory_ns);
+    return fmax(0, paired) * memory_share * memory_ns;
 }
 
 static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, int split)
