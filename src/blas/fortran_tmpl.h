@@ -1,8 +1,6 @@
-/* One Fortran entry, compiled once for each exported name. Parameters, all but REAL, INT, DTYPE and ONE_LINE undefined
- * at the end:
- *     REAL, DTYPE   the element type
+/* One Fortran entry, compiled once for each exported name. Parameters, all but REAL and INT undefined at the end:
+ *     REAL          the element type
  *     INT           Fortran's INTEGER
- *     ONE_LINE      tsr_sgemm or tsr_dgemm
  *     ENTRY         the symbol
  *     ROUTINE       what the error handler is told: "SGEMM "
  *     XERBLA        the error handler, called through the PLT, so that the program's own wins */
@@ -28,30 +26,7 @@ void ENTRY(const char *trans_a, const char *trans_b, const INT *m, const INT *n,
         return;
     }
     /* Column-major is the transposed problem: A and B, M and N change places. */
-    if (!tsr_blas_observed()) {
-        if (tsr_blas_nothing(*m, *n, *k, (double)*alpha, (double)*beta) ||
-            ONE_LINE((tsr_trans)op_b, (tsr_trans)op_a, *n, *m, *k, *alpha, b, *ldb, a, *lda, *beta, c, *ldc) == TSR_OK)
-            return;
-    }
-    const tsr_blas_call call = {
-        .name = TSR_QUOTE(ENTRY),
-        .dtype = DTYPE,
-        .trans_a = (tsr_trans)op_b,
-        .trans_b = (tsr_trans)op_a,
-        .m = *n,
-        .n = *m,
-        .k = *k,
-        .a = b,
-        .b = a,
-        .c = c,
-        .lda = *ldb,
-        .ldb = *lda,
-        .ldc = *ldc,
-        .alpha = (double)*alpha,
-        .beta = (double)*beta,
-        .batch = 1,
-    };
-    tsr_blas_run(&call);
+    run(TSR_QUOTE(ENTRY), (tsr_trans)op_b, (tsr_trans)op_a, *n, *m, *k, *alpha, b, *ldb, a, *lda, *beta, c, *ldc);
 }
 
 #undef ENTRY

@@ -15,6 +15,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int log_fd = -1;
 static atomic_int known; /* 0: the environment was not read yet; 1: no log; 2: log */
+atomic_int tsr_blas_log_is_off;
 
 /* `word` among the words of `list`, which commas separate. */
 static int has_word(const char *list, const char *word)
@@ -39,6 +40,7 @@ static void open_log(void)
             tsr_blas_tell(&told, "TESSERA_LOG_FILE = %s cannot be written; calls are not logged", path);
     }
     atomic_store_explicit(&known, log_fd >= 0 ? 2 : 1, memory_order_release);
+    atomic_store_explicit(&tsr_blas_log_is_off, log_fd < 0, memory_order_relaxed);
 }
 
 int tsr_blas_log_calls(void)

@@ -57,8 +57,7 @@ static int is_about_arguments(tsr_status status)
     return status == TSR_INVALID_ARGUMENT;
 }
 
-/* 1: there is no default context, and will be none: TESSERA_DEVICE names no device that is here. */
-static atomic_int no_default;
+atomic_int tsr_blas_no_default;
 
 /* What no later attempt mends. */
 static int is_about_device(tsr_status status)
@@ -83,10 +82,10 @@ static tsr_status run_library(const tsr_blas_call *call, const char **how)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     tsr_context *context = NULL;
-    if (!atomic_load(&no_default)) {
+    if (!atomic_load(&tsr_blas_no_default)) {
         tsr_status status = tsr_default_context(&context);
         if (status != TSR_OK && is_about_device(status))
-            atomic_store(&no_default, 1);
+            atomic_store(&tsr_blas_no_default, 1);
         else if (status == TSR_OK && ((status = run_default(context, call)) == TSR_OK || is_about_arguments(status)))
             return status;
         tsr_blas_tell(&told, "%s: %s; using the CPU", tsr_status_text(status), tsr_last_error());
@@ -130,11 +129,6 @@ static void run_batch(const tsr_blas_call *call, const char **how)
         one.c = (void *)moved(call, call->c, i * call->stride_c);
         run_one(&one, how);
     }
-}
-
-int tsr_blas_observed(void)
-{
-    return tsr_blas_log_calls() || atomic_load_explicit(&no_default, memory_order_relaxed);
 }
 
 void tsr_blas_run(const tsr_blas_call *call)

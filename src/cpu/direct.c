@@ -226,13 +226,14 @@ static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g
     return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];
 }
 
-/* A product of a few steps of K; 0 if B would have to be turned and does not fit the stack. */
-static int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long bytes, const operands *o)
+static inline __attribute__((always_inline)) tsr_outer outer_of(const tsr_gemm_args *g, long long bytes,
+                                                                const operands *o)
 {
-    _Alignas(64) char panel[PANEL_BYTES];
-    tsr_outer outer = {.rows = g->m,
+    return (tsr_outer){.rows = g->m,
                        .n = g->n,
                        .k = (int)g->k,
+                       .past_cache = 0,
+                       .one_by_one = 0,
                        .ahead_bytes = g->m * g->n * bytes > CACHED_BYTES ? tsr_outer_ahead(g->ldd * bytes) : 0,
                        .alpha = g->alpha,
                        .a = o->a,
@@ -242,15 +243,80 @@ static int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long b
                        .b_k_bytes = g->ldb * bytes,
                        .d = o->d,
                        .d_row_bytes = g->ldd * bytes};
+}
+
+/* A product of a few steps of K whose B is turned first. */
+static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                                                       const operands *o)
+{
+    _Alignas(64) char panel[PANEL_BYTES];
+    tsr_outer outer = outer_of(g, bytes, o);
+    store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
+    outer.b = panel;
+    outer.b_k_bytes = g->n * bytes;
+    store->outer(&outer);
+}
+
+/* 0 if B would have to be turned and does not fit the stack. */
+static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long bytes, const operands *o)
+{
     if (g->trans_b) {
         if (g->n * g->k * bytes > PANEL_BYTES)
             return 0;
-        store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
-        outer.b = panel;
-        outer.b_k_bytes = g->n * bytes;
+        few_steps_turned(store, g, bytes, o);
+    } else {
+        const tsr_outer outer = outer_of(g, bytes, o);
+        store->outer(&outer);
     }
-    store->outer(&outer);
     return 1;
+}
+
+/* From a row, or a column, of a tile to the next one, in bytes. */
+typedef struct strides {
+    long long d_row, d_column, c_row, c_column;
+} strides;
+
+/* m x n elements of D, as many columns at a time as a tile has; `tile` is the first one but for its columns. */
+static inline __attribute__((always_inline)) void run_panels(const tsr_tiles *tiles, tsr_micro *tile, const strides *s,
+                                                             long long m, long long n, long long bytes)
+{
+    const char *const a = tile->a, *b = tile->b, *c = tile->c;
+    char *d = tile->d;
+    for (long long j = 0; j < n; j += tile->n) {
+        tile->n = tsr_panel_columns(tiles, m, n - j);
+        tile->a = a;
+        tile->b = b + j * bytes;
+        tile->c = c ? c + j * s->c_column : NULL;
+        tile->d = d + j * s->d_column;
+        const tsr_cut cut = tsr_cut_rows(tiles, tile->n, tile->k, m);
+        tsr_cut_run(&cut, tile, s->d_row, s->c_row);
+    }
+}
+
+/* The same where B is copied first, and turned if need be. */
+static inline __attribute__((always_inline)) void run_copied_panels(const tsr_tiles *tiles, const tsr_store *store,
+                                                                    tsr_micro *tile, const strides *s, long long m,
+                                                                    long long n, long long bytes, int trans_b)
+{
+    _Alignas(64) char panel[PANEL_BYTES];
+    const long long ldb_bytes = tile->b_k_bytes;
+    const char *const a = tile->a, *b = tile->b, *c = tile->c;
+    char *d = tile->d;
+    for (long long j = 0; j < n; j += tile->n) {
+        tile->n = tsr_panel_columns(tiles, m, n - j);
+        const int width = tsr_vectors_of(tiles, tile->n) * tiles->lanes;
+        if (trans_b)
+            store->pack_columns(panel, width, tile->n, tile->k, b + j * ldb_bytes, ldb_bytes);
+        else
+            store->pack_rows(panel, width, tile->n, tile->k, b + j * bytes, ldb_bytes);
+        tile->a = a;
+        tile->b = panel;
+        tile->b_k_bytes = width * bytes;
+        tile->c = c ? c + j * s->c_column : NULL;
+        tile->d = d + j * s->d_column;
+        const tsr_cut cut = tsr_cut_rows(tiles, tile->n, tile->k, m);
+        tsr_cut_run(&cut, tile, s->d_row, s->c_row);
+    }
 }
 
 static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
@@ -268,40 +334,25 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
         if (last)
             last_columns(tiles, store, g, bytes, &(operands){a, b, c, d}, last);
         n -= last;
+        if (n == 0)
+            return;
     }
     tsr_micro tile = tile_of(g, bytes, turned);
-    const long long ldb_bytes = tile.b_k_bytes;
-    long long d_row = tile.d_row_bytes, c_row = tile.c_row_bytes, d_column = bytes, c_column = bytes;
+    tile.a = turned ? b : a;
+    tile.b = turned ? a : b;
+    tile.c = c;
+    tile.d = d;
+    strides s = {.d_row = tile.d_row_bytes, .d_column = bytes, .c_row = tile.c_row_bytes, .c_column = bytes};
     if (turned) {
-        const char *const swap = a;
-        a = b;
-        b = swap;
         m = g->n;
         n = g->m;
-        d_column = d_row;
-        c_column = c_row;
-        d_row = c_row = bytes;
+        s = (strides){.d_row = bytes, .d_column = tile.d_row_bytes, .c_row = bytes, .c_column = tile.c_row_bytes};
         tiles = tiles->turned;
     }
-    const int copied = trans_b || (m > UNPACKED_ROWS && ldb_bytes % TSR_CONFLICT_BYTES == 0);
-    _Alignas(64) char panel[PANEL_BYTES];
-    for (long long j = 0, across = 0; j < n; j += tile.n, across = j * bytes) {
-        tile.n = tsr_panel_columns(tiles, m, n - j);
-        tile.a = a;
-        tile.b = copied ? panel : b + across;
-        tile.c = c ? c + j * c_column : NULL;
-        tile.d = d + j * d_column;
-        if (copied) {
-            const int width = tsr_vectors_of(tiles, tile.n) * tiles->lanes;
-            tile.b_k_bytes = width * bytes;
-            if (trans_b)
-                store->pack_columns(panel, width, tile.n, g->k, b + j * ldb_bytes, ldb_bytes);
-            else
-                store->pack_rows(panel, width, tile.n, g->k, b + across, ldb_bytes);
-        }
-        const tsr_cut cut = tsr_cut_rows(tiles, tile.n, g->k, m);
-        tsr_cut_run(&cut, &tile, d_row, c_row);
-    }
+    if (trans_b || (m > UNPACKED_ROWS && tile.b_k_bytes % TSR_CONFLICT_BYTES == 0))
+        run_copied_panels(tiles, store, &tile, &s, m, n, bytes, trans_b);
+    else
+        run_panels(tiles, &tile, &s, m, n, bytes);
 }
 
 /* All steps of K, as many at a time as nest.c sums. */
@@ -363,12 +414,11 @@ static void part(void *data, int64_t index, int slot)
 
 /* 1 if threads that happen to be awake, or could be woken for it, did the product; 0, and nothing was done, if it is
  * too small or there are none. */
-static int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
-                 tsr_pool *pool, int threads)
+static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g,
+                                                long long bytes, tsr_pool *pool, int threads)
 {
     const long long ops = 2 * g->m * g->n * g->k;
-    if (threads < 2 || ops < 2 * PART_OPS ||
-        (ops <= ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= WAKE_WORK)))
+    if (ops <= ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= WAKE_WORK))
         return 0;
     /* Each part of rows would turn B again. */
     shared s = {
@@ -378,6 +428,12 @@ static int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_
     s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->lanes);
     tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);
     return 1;
+}
+
+static inline int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
+                        tsr_pool *pool, int threads)
+{
+    return threads > 1 && 2 * g->m * g->n * g->k >= 2 * PART_OPS && share_some(tiles, store, g, bytes, pool, threads);
 }
 
 void tsr_direct(const tsr_job *job)
@@ -429,6 +485,12 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     return 1;
 }
 
+const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype)
+{
+    const tsr_cpu_device *cpu = device->impl;
+    return tsr_tiles_of(cpu->isa, dtype);
+}
+
 void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
 {
     const tsr_cpu_device *cpu = device->impl;
@@ -444,25 +506,109 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     const int turned = args->trans_b && is_turned(tiles, args);
     if (args->trans_b && !turned)
         return;
+    const int along = goes_along_rows(tiles, args, bytes, turned);
     tiles = turned ? tiles->turned : tiles;
     const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
-    if (m > UNPACKED_ROWS || n > 3 * tiles->lanes || args->k > tiles->kc || (!turned && tail_columns(tiles, args)))
+    if (m > UNPACKED_ROWS || args->k > tiles->kc || (!turned && tail_columns(tiles, args)))
         return;
     out->micro = tile_of(args, bytes, turned);
-    out->micro.n = (int)n;
-    out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
-    if (out->cut.count == 1)
-        out->micro.fetch = 0;
     out->turned = turned;
     out->d_next = turned ? bytes : out->micro.d_row_bytes;
     out->c_next = turned ? bytes : out->micro.c_row_bytes;
+    if (n <= 3 * tiles->lanes) {
+        out->micro.n = (int)n;
+        out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
+        if (out->cut.count == 1)
+            out->micro.fetch = 0;
+        return;
+    }
+    if (n > SURE_COLUMNS || 2 * m * n * args->k >= 2 * PART_OPS) /* which others may share */
+        return;
+    if (along && turned)
+        return;
+    if (along) {
+        out->outer = outer_of(args, bytes, &(operands){NULL, NULL, NULL, NULL});
+        out->run_outer = cpu->isa->store[dtype].outer;
+    }
+    out->b_across = bytes;
+    out->d_across = turned ? out->micro.d_row_bytes : bytes;
+    out->c_across = turned ? out->micro.c_row_bytes : bytes;
+    tsr_panels *panels = out->panels;
+    for (long long j = 0; j < n; j += panels->columns) {
+        const int columns = tsr_panel_columns(tiles, m, n - j);
+        if (panels->count && panels->columns != columns)
+            panels++;
+        if (!panels->count++)
+            panels->cut = tsr_cut_rows(tiles, columns, args->k, m);
+        panels->columns = columns;
+    }
+}
+
+int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
+                       double beta)
+{
+    if (tile->run_outer && beta == 0) {
+        tsr_outer outer = tile->outer;
+        outer.a = a;
+        outer.b = b;
+        outer.d = d;
+        outer.alpha = alpha;
+        tile->run_outer(&outer);
+        return 1;
+    }
+    if (tile->panels[0].count == 0)
+        return 0;
+    /* Fields one by one: the processor waits where it copies at once what was just written so. */
+    tsr_micro at = tile->micro;
+    const char *const rows = tile->turned ? b : a, *columns = tile->turned ? a : b, *old = beta != 0 ? c : NULL;
+    char *to = d;
+    at.alpha = alpha;
+    at.beta = beta;
+    for (const tsr_panels *panels = tile->panels; panels < tile->panels + TSR_PANEL_KINDS; panels++)
+        for (int i = 0; i < panels->count; i++) {
+            at.n = panels->columns;
+            at.a = rows;
+            at.b = columns;
+            at.c = old;
+            at.d = to;
+            tsr_cut_run(&panels->cut, &at, tile->d_next, tile->c_next);
+            columns += panels->columns * tile->b_across;
+            to += panels->columns * tile->d_across;
+            old = old ? old + panels->columns * tile->c_across : NULL;
+        }
+    return 1;
+}
+
+/* What tsr_cpu_tile does for a plan, B as stored; 0: something else is the way, or others may share it. */
+static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *tiles, const tsr_store *store,
+                                                            const tsr_gemm_args *g, long long bytes)
+{
+    if (g->m > UNPACKED_ROWS || g->n > SURE_COLUMNS || g->k > SURE_STEPS || 2 * g->m * g->n * g->k >= 2 * PART_OPS)
+        return 0;
+    if (g->beta == 0 && goes_along_rows(tiles, g, bytes, 0))
+        return few_steps(store, g, bytes, &(operands){g->a, g->b, NULL, g->d});
+    if (g->k > tiles->kc || tail_columns(tiles, g))
+        return 0;
+    tsr_micro tile = tile_of(g, bytes, 0);
+    tile.a = g->a;
+    tile.b = g->b;
+    tile.c = g->beta != 0 ? g->c : NULL;
+    tile.d = g->d;
+    run_panels(tiles, &tile, &(strides){tile.d_row_bytes, bytes, tile.c_row_bytes, bytes}, g->m, g->n, bytes);
+    return 1;
+}
+
+int tsr_cpu_panels_at_once(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args)
+{
+    const tsr_cpu_device *cpu = device->impl;
+    return few_panels(tsr_tiles_of(cpu->isa, dtype), &cpu->isa->store[dtype], args, tsr_wide_bytes(dtype));
 }
 
 int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
                        tsr_device *device)
 {
     tsr_cpu_device *cpu = device->impl;
-    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0)
+    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
                     : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
     if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) ||

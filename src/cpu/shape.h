@@ -4,7 +4,7 @@
 #define TSR_CPU_SHAPE_H
 
 #include "core/row.h"
-#include "cpu/micro.h"
+#include "cpu/tile.h"
 
 typedef enum tsr_shape {
     TSR_SHAPE_TILES,  /* register tiles in cache blocks (direct.c, nest.c) */
@@ -19,12 +19,8 @@ enum {
     TSR_LONG_ROW = 128,        /* in rows that are worth to be streams */
     TSR_LONG_SUM = 512,        /* steps of K with which adding up lanes at the end is little */
     TSR_FEW_RESULTS = 512,     /* of each row or column, where sums in a cache are priced beside tiles, or any number */
-                               /* if rows are as few as TSR_NEAR_ROWS; */
-    TSR_LEAST_SUM = 9,         /* steps of K with which they are, */
-    TSR_SUM_PER_ROW = 4,       /* and for each of the few; */
-    TSR_LEAST_THIN = 32,       /* for each chain of multiply-adds, and one more, where chains are worth adding up */
-    TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
-    TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
+                               /* if rows are as few as TSR_NEAR_ROWS */
+    TSR_SMALL_LENGTH = 4096,   /* so large, with less than TSR_SMALL_SUM steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
     TSR_CONFLICT_BYTES = 2048  /* rows that lie a multiple of this apart push each other's lines out of L1 */
 };
@@ -89,7 +85,7 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
     if (m == 1)
         return TSR_SHAPE_ROWS;
     const long long fewer = m < n ? m : n, more = m < n ? n : m;
-    if ((k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM && more < TSR_SMALL_LENGTH)
+    if (tsr_is_few_steps(fewer, k) && more < TSR_SMALL_LENGTH)
         return TSR_SHAPE_TILES; /* small products should not wait for more */
     if (fewer <= TSR_THIN_VECTORS && more <= 32) {
         const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k),

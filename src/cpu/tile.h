@@ -14,6 +14,20 @@ typedef struct tsr_cut {
 
 #define TSR_SHORT_K 64 /* with so few steps lower tiles, which the processor overlaps better */
 
+enum {
+    TSR_LEAST_SUM = 9,   /* steps of K with which sums in a cache are priced beside tiles, */
+    TSR_SUM_PER_ROW = 4, /* and for each of the few rows; */
+    TSR_SMALL_SUM = 128, /* with less steps an operand is no large one */
+    TSR_LEAST_THIN = 32  /* for each chain of multiply-adds, and one more, where chains are worth adding up */
+};
+
+/* K so short beside the smaller of M and N that tiles are the way, however operands are stored, unless there are
+ * thousands of the other. */
+static inline int tsr_is_few_steps(long long fewer, long long k)
+{
+    return (k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM;
+}
+
 /* How M rows of a panel of columns are cut into tiles. */
 static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long long k, long long m)
 {
@@ -50,22 +64,58 @@ static inline void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_ne
     }
 }
 
+/* The tile that is all of D where B is not transposed, if no other way comes into question (tsr_shape_of, direct.c,
+ * line.c); NULL: there is none. M, N and K are above 0. */
+static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
+{
+    if (n < 2 || m > TSR_TILE_ROWS || n > (int64_t)TSR_TILE_VECTORS * tiles->lanes ||
+        (m == 1 ? k >= 2 * TSR_LEAST_THIN : !tsr_is_few_steps(m < n ? m : n, k)))
+        return NULL;
+    const int vectors = tsr_vectors_of(tiles, n);
+    return m <= tiles->rows[vectors - 1] ? tsr_tile_of(tiles, m, n) : NULL;
+}
+
+/* Panels of so many columns, side by side. */
+typedef struct tsr_panels {
+    tsr_cut cut;
+    int columns, count;
+} tsr_panels;
+
+#define TSR_PANEL_KINDS 3 /* of tsr_panel_columns: three vectors, two, and the rest */
+
 typedef struct tsr_cpu_tile {
-    tsr_cut cut;            /* count 0: D needs more than that, or is done by code of its own */
-    tsr_micro micro;        /* without pointers and factors */
-    int known;              /* 1 + the tsr_shape of the product; 0: nothing was made */
-    int turned;             /* the tiles take B for A and A for B */
-    int64_t d_next, c_next; /* bytes from a tile's row to the next one's part of D and C */
+    tsr_cut cut;                          /* count 0: D needs more than a column of tiles: `panels` */
+    tsr_panels panels[TSR_PANEL_KINDS];   /* first.count 0: D is done by code of its own */
+    tsr_micro micro;                      /* without pointers and factors */
+    int known;                            /* 1 + the tsr_shape of the product; 0: nothing was made */
+    int turned;                           /* the tiles take B for A and A for B */
+    int64_t d_next, c_next;               /* bytes from a tile's row to the next one's part of D and C */
+    int64_t b_across, d_across, c_across; /* from a column to the next one */
+    tsr_outer outer;                      /* without pointers and factors, for beta = 0; */
+    tsr_outer_run *run_outer;             /* NULL: tiles are the way */
 } tsr_cpu_tile;
+
+/* The tiles of f32 or f64, with the instruction set that the device has now. */
+const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype);
 
 /* For M, N and K above 0, one problem, whatever pointers and factors (bf16 has no such tiles: count 0); with the
  * instruction set that the device has now. */
 void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out);
 
-/* cut.count is not 0, alpha is not 0; with beta = 0 C is not read. */
-static inline void tsr_cpu_tile_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d,
-                                    double alpha, double beta)
+/* What is not one column of tiles; 0, and nothing was done: code of its own is the way. */
+int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
+                       double beta);
+
+/* One valid product, M and N above 1 and few steps of K, B not transposed; 0, and nothing was done: it has too many
+ * tiles. */
+int tsr_cpu_panels_at_once(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args);
+
+/* The same for all; alpha is not 0; with beta = 0 C is not read. */
+static inline int tsr_cpu_tile_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d,
+                                   double alpha, double beta)
 {
+    if (tile->cut.count == 0)
+        return tsr_cpu_panels_run(tile, a, b, c, d, alpha, beta);
     tsr_micro micro = tile->micro;
     micro.a = tile->turned ? b : a;
     micro.b = tile->turned ? a : b;
@@ -77,6 +127,7 @@ static inline void tsr_cpu_tile_run(const tsr_cpu_tile *tile, const void *a, con
         tile->cut.run[0](&micro);
     else
         tsr_cut_run(&tile->cut, &micro, tile->d_next, tile->c_next);
+    return 1;
 }
 
 #endif
