@@ -509,7 +509,8 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     const int along = goes_along_rows(tiles, args, bytes, turned);
     tiles = turned ? tiles->turned : tiles;
     const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
-    if (m > UNPACKED_ROWS || args->k > tiles->kc || (!turned && tail_columns(tiles, args)))
+    if (m > UNPACKED_ROWS || args->k > tiles->kc || (!turned && tail_columns(tiles, args)) ||
+        (one_row && !tsr_is_tiled_row(tiles, n, args->k)))
         return;
     out->micro = tile_of(args, bytes, turned);
     out->turned = turned;

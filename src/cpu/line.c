@@ -61,27 +61,36 @@ static void gather(char *to, const char *from, long long step, long long k, long
             memcpy(to + p * 4, from + p * step, 4);
 }
 
-/* D as one tile of one row: K runs down the rows of the matrix, and results follow each other. */
-static void one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g, const line *l)
+/* D as tiles of one row: K runs down the rows of the matrix, and results follow each other. */
+static void row_of_tiles(const tsr_tiles *tiles, const tsr_gemm_args *g, const line *l, long long bytes)
 {
-    const int columns = (int)l->results;
-    const tsr_micro tile = {.k = g->k,
-                            .a = l->x,
-                            .a_row_bytes = 0,
-                            .a_k_bytes = l->x_step,
-                            .b = l->matrix,
-                            .b_k_bytes = l->row_bytes,
-                            .c = l->c,
-                            .c_row_bytes = 0,
-                            .d = l->d,
-                            .d_row_bytes = 0,
-                            .alpha = g->alpha,
-                            .beta = g->beta,
-                            .n = columns,
-                            .fetch = 0, /* every field: the compiler fills the rest in a way that starts slowly */
-                            .ahead_bytes = 0,
-                            .past_cache = 0};
+    const long long widest = 3LL * tiles->lanes;
+    int columns = (int)(l->results < widest ? l->results : widest);
+    tsr_micro tile = {.k = g->k,
+                      .a = l->x,
+                      .a_row_bytes = 0,
+                      .a_k_bytes = l->x_step,
+                      .b = l->matrix,
+                      .b_k_bytes = l->row_bytes,
+                      .c = l->c,
+                      .c_row_bytes = 0,
+                      .d = l->d,
+                      .d_row_bytes = 0,
+                      .alpha = g->alpha,
+                      .beta = g->beta,
+                      .n = columns,
+                      .fetch = 0, /* every field: the compiler fills the rest in a way that starts slowly */
+                      .ahead_bytes = 0,
+                      .past_cache = 0};
     tsr_tile_of(tiles, 1, columns)(&tile);
+    for (long long j = columns; j < l->results; j += columns) {
+        columns = (int)(l->results - j < widest ? l->results - j : widest);
+        tile.n = columns;
+        tile.b = l->matrix + j * bytes;
+        tile.c = l->c ? l->c + j * bytes : NULL;
+        tile.d = l->d + j * bytes;
+        tsr_tile_of(tiles, 1, columns)(&tile);
+    }
 }
 
 /* The same with few steps, however many results. */
@@ -185,9 +194,8 @@ int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_g
          tsr_thin_at_once(store, g, g->n == 1 ? TSR_SHAPE_COLUMNS : TSR_SHAPE_ROWS, dtype)))
         return 1;
     const line l = describe(g, bytes);
-    if (!l.dots && l.results <= 3 * tiles->lanes && g->k <= tiles->kc && l.d_step == bytes &&
-        (!l.c || l.c_step == bytes)) {
-        one_tile(tiles, g, &l);
+    if (!l.dots && tsr_is_tiled_row(tiles, l.results, g->k) && l.d_step == bytes && (!l.c || l.c_step == bytes)) {
+        row_of_tiles(tiles, g, &l, bytes);
         return 1;
     }
     if (!l.dots && g->k <= TSR_OUTER_STEPS && !l.c && l.d_step == bytes && l.results * g->k * bytes < MOST_BYTES) {

@@ -64,6 +64,15 @@ static inline void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_ne
     }
 }
 
+/* One row of D, K down the rows of the matrix: 1 if tiles are the way, one after the other. Each waits for its own
+ * chains of multiply-adds, so only few of few steps. */
+static inline int tsr_is_tiled_row(const tsr_tiles *tiles, int64_t n, int64_t k)
+{
+    enum { MOST_VECTORS = 14, MOST_STEPS = 24 };
+    return n <= (int64_t)TSR_TILE_VECTORS * tiles->lanes ? k <= tiles->kc
+                                                         : n <= (int64_t)MOST_VECTORS * tiles->lanes && k <= MOST_STEPS;
+}
+
 /* The tile that is all of D where B is not transposed, if no other way comes into question (tsr_shape_of, direct.c,
  * line.c); NULL: there is none. M, N and K are above 0. */
 static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
