@@ -295,7 +295,9 @@ static void test_blocks(void **state)
         if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
             continue;
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-            for (int bits = 0; bits < 16; bits++) {
+            for (int bits = 0; bits < 32; bits++) {
+                if (bits >= 16 && (double)shapes[s][0] * shapes[s][1] * shapes[s][2] > 3e5)
+                    break; /* the large ones once, without C or with it */
                 const problem p = {.dtype = dtypes[bits & 3],
                                    .m = shapes[s][0],
                                    .n = shapes[s][1],
@@ -304,9 +306,37 @@ static void test_blocks(void **state)
                                    .trans_a = bits >> 2 & 1,
                                    .trans_b = bits >> 3 & 1,
                                    .alpha = 1,
-                                   .beta = bits & 1 ? 0.5 : 0,
+                                   .beta = (bits >> 4 ^ bits) & 1 ? 0.5 : 0,
                                    .pad = (int)s % 3,
                                    .threads = 1 + bits % 3};
+                check(&device, tsr_cpu_tiled, &p, (*isa)->name);
+            }
+    }
+    tsr_cpu_backend.close(&device);
+}
+
+/* Rows of D of a few elements that follow each other, which some tiles write as whole vectors. */
+static void test_tight_rows(void **state)
+{
+    static const int rows[] = {2, 15, 32, 47, 83}, steps[] = {2, 7, 40};
+    (void)state;
+    tsr_device device = open_device();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++) {
+        if (tsr_cpu_force_isa(&device, (*isa)->name) != TSR_OK)
+            continue;
+        for (int at = 0; at < 5 * 3 * 5; at++)
+            for (int bits = 0; bits < 16; bits++) {
+                const problem p = {.dtype = bits & 1 ? TSR_F64 : TSR_F32,
+                                   .m = rows[at % 5],
+                                   .n = 2 + at / 5 % 5,
+                                   .k = steps[at / 25],
+                                   .batch = 1,
+                                   .trans_a = bits >> 1 & 1,
+                                   .trans_b = bits >> 2 & 1,
+                                   .alpha = bits & 8 ? -2 : 1,
+                                   .beta = 0,
+                                   .pad = 0,
+                                   .threads = 1};
                 check(&device, tsr_cpu_tiled, &p, (*isa)->name);
             }
     }
@@ -643,12 +673,12 @@ static void test_unknown_isa(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential),       cmocka_unit_test(test_factors),
-        cmocka_unit_test(test_tile_edges),       cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_special_values),   cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_fences),           cmocka_unit_test(test_narrowing),
-        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_streamed_tiles),
-        cmocka_unit_test(test_unknown_isa),
+        cmocka_unit_test(test_sequential),     cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_tile_edges),     cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_tight_rows),     cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_pairs),          cmocka_unit_test(test_fences),
+        cmocka_unit_test(test_narrowing),      cmocka_unit_test(test_streamed_results),
+        cmocka_unit_test(test_streamed_tiles), cmocka_unit_test(test_unknown_isa),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,8 +246,10 @@ static void hopper_rows_differ_as_measured(void **state)
     /* Short rows of B, for which all CTAs ask: clusters along M ask half as often, */
     assert_true(hopper_ns(WGMMA("p128x128_s6_c21"), 15824, 8, 1352) <
                 hopper_ns(WGMMA("p128x128_s6_c11"), 15824, 8, 1352));
-    /* and parts of K ask for other lines: 16 columns are no slower than 64, or the difference is noise. */
-    assert_true(hopper_ns(SKINNY("16_g1"), 1336, 16, 1304) < 1.05 * hopper_ns(SKINNY("64_g1"), 1336, 16, 1304));
+    /* and parts of K ask for other lines: 16 columns took 0.96 of the time of 64. */
+    const double narrow_over_wide =
+        hopper_ns(SKINNY("16_g1"), 1336, 16, 1304) / hopper_ns(SKINNY("64_g1"), 1336, 16, 1304);
+    assert_true(narrow_over_wide > 0.85 && narrow_over_wide < 1.05);
     /* D's rows begin within lines, which tiles beside each other share. */
     assert_true(hopper_ns(WGMMA("p64x128_s8_c12"), 4696, 7256, 8) < hopper_ns(WGMMA("p64x128_s8_c11"), 4696, 7256, 8));
     /* D by threads: each row of a narrow tile ends within lines twice. */

@@ -14,6 +14,51 @@ void tsr_at_once_open(tsr_context *context)
             context->tiles[i] = tsr_cpu_tiles(&context->targets[0].device, (tsr_dtype)i);
 }
 
+int tsr_more_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
+                     double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
+                     int64_t ldc, void *d, int64_t ldd)
+{
+    const tsr_row *const row = context->at_once[dtype];
+    tsr_device *const device = &context->targets[0].device;
+    const tsr_shape shape = tsr_shape_of(dtype, m, n, k, trans_a, trans_b);
+    const int is_short_row = m == 1 && n > 1 && k < 2 * TSR_LEAST_THIN && !trans_b; /* line.c would take that tile */
+    tsr_micro_run *const tile = shape == TSR_SHAPE_TILES || is_short_row
+                                    ? tsr_tile_for(context->tiles[dtype], trans_a, trans_b, m, n, k)
+                                    : NULL;
+    if (tile) {
+        tsr_tile_at_once(tile, dtype == TSR_F64 ? 8 : 4, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
+                         d, ldd);
+        return 1;
+    }
+    /* Every member is named: the compiler would clear the rest by a slow instruction. */
+    const tsr_gemm_args args = {
+        .a = a,
+        .b = b,
+        .c = c,
+        .d = d,
+        .workspace = NULL,
+        .m = m,
+        .n = n,
+        .k = k,
+        .lda = lda,
+        .ldb = ldb,
+        .ldc = ldc,
+        .ldd = ldd,
+        .batch_a = 0,
+        .batch_b = 0,
+        .batch_c = 0,
+        .batch_d = 0,
+        .batch = 1,
+        .alpha = alpha,
+        .beta = beta,
+        .trans_a = trans_a,
+        .trans_b = trans_b,
+        .split = 1,
+    };
+    return (shape == TSR_SHAPE_TILES && !trans_b && tsr_cpu_panels_at_once(device, dtype, &args)) ||
+           row->at_once(row, device, &args, 1 + (int)shape);
+}
+
 /* Nothing but operands and factors. One test after that of the size, which says what may be read: what is asked for in
  * no call need not be told apart. */
 static inline int is_plain_run(const tsr_run_args *args)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "api/context.h"
+#include "cpu/shape.h"
 
 /* Finds the context's rows for it; called once, when its devices are open. */
 void tsr_at_once_open(tsr_context *context);
@@ -85,6 +86,20 @@ static inline __attribute__((always_inline)) void tsr_tile_at_once(tsr_micro_run
     tile(&micro);
 }
 
+/* The tile for a product that tiles are the way for, if it is one; NULL: it is not. */
+static inline tsr_micro_run *tsr_tile_for(const tsr_tiles *tiles, int trans_a, int trans_b, int64_t m, int64_t n,
+                                          int64_t k)
+{
+    if (!trans_b)
+        return tsr_only_tile(tiles, m, n, k);
+    return trans_a && tiles->turned ? tsr_only_tile(tiles->turned, n, m, k) : NULL;
+}
+
+/* What is valid, but not that simple. As tsr_at_once. */
+int tsr_more_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
+                     double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
+                     int64_t ldc, void *d, int64_t ldd);
+
 /* 1 if the product was valid and small, and is done; 0 if the long way must be taken. Nothing was written then. What it
  * is given need not be validated, but for transposes; one problem, f32 or f64. */
 static inline __attribute__((always_inline)) int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a,
@@ -93,51 +108,20 @@ static inline __attribute__((always_inline)) int tsr_at_once(tsr_context *contex
                                                              double beta, const void *c, int64_t ldc, void *d,
                                                              int64_t ldd)
 {
-    const tsr_row *const row = context->at_once[dtype];
-    tsr_device *const device = &context->targets[0].device;
     const long long element = dtype == TSR_F64 ? 8 : 4;
     const unsigned long long sizes = tsr_difference(m, 1) | tsr_difference(n, 1) | tsr_difference(k, 1);
-    if (!row || sizes >= TSR_MOST || alpha == 0 ||
+    if (!context->at_once[dtype] || sizes >= TSR_MOST || alpha == 0 ||
         (context->gpu_beside && 2.0 * (double)m * (double)n * (double)k > TSR_OPS_BESIDE_GPU) ||
         !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc, d, ldd))
         return 0;
-    const tsr_tiles *const tiles = context->tiles[dtype];
-    tsr_micro_run *const tile = !trans_b                            ? tsr_only_tile(tiles, m, n, k)
-                                : trans_a && tiles->turned && n > 1 ? tsr_only_tile(tiles->turned, n, m, k)
-                                                                    : NULL;
+    const int64_t fewer = m < n ? m : n, more = m < n ? n : m;
+    const int is_short = fewer > 1 && tsr_is_short(fewer, more, k);
+    tsr_micro_run *const tile = is_short ? tsr_tile_for(context->tiles[dtype], trans_a, trans_b, m, n, k) : NULL;
     if (tile) {
         tsr_tile_at_once(tile, element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
         return 1;
     }
-    /* Every member is named: the compiler would clear the rest by a slow instruction. */
-    const tsr_gemm_args args = {
-        .a = a,
-        .b = b,
-        .c = c,
-        .d = d,
-        .workspace = NULL,
-        .m = m,
-        .n = n,
-        .k = k,
-        .lda = lda,
-        .ldb = ldb,
-        .ldc = ldc,
-        .ldd = ldd,
-        .batch_a = 0,
-        .batch_b = 0,
-        .batch_c = 0,
-        .batch_d = 0,
-        .batch = 1,
-        .alpha = alpha,
-        .beta = beta,
-        .trans_a = trans_a,
-        .trans_b = trans_b,
-        .split = 1,
-    };
-    const int64_t fewer = m < n ? m : n;
-    if (!trans_b && fewer > 1 && tsr_is_few_steps(fewer, k) && tsr_cpu_panels_at_once(device, dtype, &args))
-        return 1;
-    return row->at_once(row, device, &args, 0);
+    return tsr_more_at_once(context, dtype, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
 }
 
 /* The same for a descriptor and run arguments; neither pointer is NULL. */

@@ -16,8 +16,8 @@ typedef struct tsr_cpu_device {
     tsr_scratch scratch;
 } tsr_cpu_device;
 
-/* Makes the device run the instruction set of that name from now on, for tests and comparisons; no call may be running.
- * It widens bf16; with "+pairs" after the name it does not.
+/* Makes the device run the instruction set of that name from now on, for tests and comparisons; no call may be running,
+ * and no plan or context may be there, which keep tiles. It widens bf16; with "+pairs" after the name it does not.
  * TSR_UNSUPPORTED if this build or processor lacks it. */
 tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name);
 

@@ -1,5 +1,5 @@
 /* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no
- * lock taken, unless there are threads awake to share the larger ones with; B is copied to the stack, a panel at a
+ * lock taken, unless the larger ones are shared with threads; B is copied to the stack, a panel at a
  * time, where it is transposed or read often. */
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum {
     SURE_ROWS = 480, /* products up to these are small, whatever else */
     SURE_COLUMNS = 512,
     SURE_STEPS = 256,
-    MAX_WORK = 24 << 20,       /* from which nest.c shares: twice its least task */
+    MAX_WORK = 24 << 20,       /* from which nest.c shares what does not fit these: twice its least task */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
     FEW_STEPS = 12,            /* of K, with which tiles wait for D's lines, */
@@ -64,8 +64,7 @@ static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
     return g->n < tiles->lanes && tail_columns(tiles, g) > 0;
 }
 
-/* `threads`: that could share the product. One that is worth waking them for is left to nest.c, but for such as are
- * done before they wake. */
+/* `threads`: that could share the product. */
 static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threads)
 {
     if (g->m <= SURE_ROWS && g->n <= SURE_COLUMNS && g->k <= SURE_STEPS)
@@ -425,7 +424,8 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
     const long long most = ops / PART_OPS, slots = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
     const long long claims = ops / CLAIM_OPS / slots, parts = (claims < MOST_CLAIMS ? claims : MOST_CLAIMS) * slots;
-    s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->lanes);
+    /* Rows are cut anew in each part; columns of less than a tile's width keep the loads too busy. */
+    s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->nr);
     tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);
     return 1;
 }
@@ -488,13 +488,13 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
 const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype)
 {
     const tsr_cpu_device *cpu = device->impl;
-    return tsr_tiles_of(cpu->isa, dtype);
+    return tsr_isa_tiles(cpu->isa, dtype);
 }
 
 void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
 {
     const tsr_cpu_device *cpu = device->impl;
-    const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
+    const tsr_tiles *tiles = tsr_isa_tiles(cpu->isa, dtype);
     const int bytes = tsr_wide_bytes(dtype);
     memset(out, 0, sizeof *out);
     const int one_row = args->m == 1 && args->n > 1 && !args->trans_b && /* which line.c would give one tile, too */
@@ -602,7 +602,7 @@ static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *til
 int tsr_cpu_panels_at_once(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args)
 {
     const tsr_cpu_device *cpu = device->impl;
-    return few_panels(tsr_tiles_of(cpu->isa, dtype), &cpu->isa->store[dtype], args, tsr_wide_bytes(dtype));
+    return few_panels(tsr_isa_tiles(cpu->isa, dtype), &cpu->isa->store[dtype], args, tsr_wide_bytes(dtype));
 }
 
 int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,

@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
     const int fours = (d->rows + X_ROWS - 1) / X_ROWS, share = (count + fours - 1) / fours;
     const int64_t step = d->step_bytes, x_step = d->x_row_bytes;
     const int once = d->rows <= X_ROWS; /* the matrix passes by once: loads alone keep enough of it on its way */
-    const int is_near = d->count * step <= NEAR_BYTES; /* the matrix is in L2, where requests would bring it */
+    const int stays_in_l2 = d->count * step <= NEAR_BYTES; /* the matrix is in L2, where requests would bring it */
     const int64_t block = once ? X_BLOCK / d->rows : BLOCK;
     for (int64_t p = 0; p < d->k; p += block) {
         const int64_t k = d->k - p < block ? d->k - p : block;
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
         T *at = sums;
         int asked = 0;
         for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * count * LANES) {
-            const int ask = once || is_near ? 0 : count - asked < share ? count - asked : share;
+            const int ask = once || stays_in_l2 ? 0 : count - asked < share ? count - asked : share;
             const NAME(next_lines) next = {later + asked * step, step, ask};
             asked += next.rows;
             switch (d->rows - i) {
@@ -165,7 +165,7 @@ static inline __attribute__((always_inline)) void NAME(dots_sums)(const tsr_many
  * are those of panels. */
 #define NEAR_SUMS   16
 #define NEAR_ROWS   8                       /* of the matrix, with two of x */
-#define NEAR_MATRIX (3 * NEAR_BYTES)        /* beyond L2 panels are as fast */
+#define NEAR_MATRIX (3 * NEAR_BYTES)        /* beyond panels are as fast, with an L2 of 2 MiB */
 #define NEAR_STEPS  (8192 / (int)sizeof(T)) /* of rows of which four are left in L1 by as many of the matrix */
 
 static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const char *const *row, const char *const *x,

@@ -33,7 +33,7 @@ static inline int tsr_is_mostly_results(const tsr_job *job, long long kc)
  */
 int tsr_direct_fits(const tsr_job *job);
 void tsr_direct(const tsr_job *job);
-/* The same for one problem that is not worth waking threads for: 1; 0, and nothing was done, if it is not one. */
+/* The same for one problem that needs no memory: 1; 0, and nothing was done, if it is not one. */
 int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args,
                        long long element_bytes, tsr_device *device);
 /* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */

@@ -46,7 +46,7 @@ static size_t bytes_of_one(const tsr_problem *problem, tsr_dtype dtype, const op
 
 size_t tsr_packed_bytes(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which)
 {
-    const operand o = operand_of(tsr_tiles_of(isa, dtype), problem, which);
+    const operand o = operand_of(tsr_isa_tiles(isa, dtype), problem, which);
     const size_t bytes = times((size_t)copies(&o, problem), bytes_of_one(problem, dtype, &o));
     return bytes ? bytes : 1; /* 0 would say that there is no packed form; no elements need no memory */
 }
@@ -83,7 +83,7 @@ static void pack_tight(tsr_dtype dtype, const operand *o, long long k, const cha
 void tsr_pack_operand(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which, const void *data,
                       void *packed)
 {
-    const operand o = operand_of(tsr_tiles_of(isa, dtype), problem, which);
+    const operand o = operand_of(tsr_isa_tiles(isa, dtype), problem, which);
     const size_t one_bytes = bytes_of_one(problem, dtype, &o);
     if (one_bytes == 0)
         return;

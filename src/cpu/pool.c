@@ -10,7 +10,7 @@
 enum {
     MAX_WORKERS = 1023,
     LOOKS = 1000,           /* of a thread that expects news, before it sleeps: 100 to 200 us */
-    ASKED = 8,              /* so many questions are one look at the clock */
+    ASKED = 8,              /* so many questions about short products are one look at the clock */
     BURST_NS = 1600000,     /* in which they come where calls follow each other */
     ROUSE_NS = 100000,      /* between two attempts to wake workers for what follows; */
     MOST_ROUSE_NS = 4000000 /* twice as long after each that came to nothing, up to this */
@@ -304,7 +304,7 @@ int tsr_pool_is_awake(tsr_pool *pool)
 int tsr_pool_is_ready(tsr_pool *pool, int slots, int long_enough)
 {
     tsr_crew *crew = slots > 1 ? atomic_load(&pool->crew) : NULL;
-    /* Asking the system for the process or the time takes longer than a question may: not each time. */
+    /* Asking the system for the process or the time takes longer than a short product may wait: not each time. */
     if (slots < 2 ||
         (!long_enough && crew && atomic_load(&crew->awake) == 0 && atomic_fetch_add(&crew->asked, 1) % ASKED != 0))
         return 0;

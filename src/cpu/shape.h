@@ -19,8 +19,12 @@ enum {
     TSR_LONG_ROW = 128,        /* in rows that are worth to be streams */
     TSR_LONG_SUM = 512,        /* steps of K with which adding up lanes at the end is little */
     TSR_FEW_RESULTS = 512,     /* of each row or column, where sums in a cache are priced beside tiles, or any number */
-                               /* if rows are as few as TSR_NEAR_ROWS */
-    TSR_SMALL_LENGTH = 4096,   /* so large, with less than TSR_SMALL_SUM steps of K, an operand is no large one; */
+                               /* if rows are as few as TSR_NEAR_ROWS; */
+    TSR_LEAST_SUM = 9,         /* steps of K with which they are, */
+    TSR_SUM_PER_ROW = 4,       /* and for each of the few; */
+    TSR_LEAST_THIN = 32,       /* for each chain of multiply-adds, and one more, where chains are worth adding up */
+    TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
+    TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
     TSR_CONFLICT_BYTES = 2048  /* rows that lie a multiple of this apart push each other's lines out of L1 */
 };
@@ -78,6 +82,13 @@ static inline int tsr_is_thin(tsr_dtype dtype, long long few, long long many, lo
     return few * vectors <= TSR_THIN_VECTORS && k >= (1 + few * vectors) * TSR_LEAST_THIN;
 }
 
+/* M, N above 1. Steps of K so few beside the smaller of them that no other way is asked for: small products should not
+ * wait for more. */
+static inline int tsr_is_short(long long fewer, long long more, long long k)
+{
+    return (k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM && more < TSR_SMALL_LENGTH;
+}
+
 static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
 {
     if (n == 1)
@@ -85,8 +96,8 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
     if (m == 1)
         return TSR_SHAPE_ROWS;
     const long long fewer = m < n ? m : n, more = m < n ? n : m;
-    if (tsr_is_few_steps(fewer, k) && more < TSR_SMALL_LENGTH)
-        return TSR_SHAPE_TILES; /* small products should not wait for more */
+    if (tsr_is_short(fewer, more, k))
+        return TSR_SHAPE_TILES;
     if (fewer <= TSR_THIN_VECTORS && more <= 32) {
         const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k),
                   by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
@@ -104,7 +115,7 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
 }
 
 /* The tiles of a row's compute type. */
-static inline const tsr_tiles *tsr_tiles_of(const tsr_isa *isa, tsr_dtype dtype)
+static inline const tsr_tiles *tsr_isa_tiles(const tsr_isa *isa, tsr_dtype dtype)
 {
     return dtype == TSR_F64 ? &isa->f64 : &isa->f32;
 }
@@ -123,7 +134,7 @@ static inline long long tsr_round_up(long long value, long long unit)
 /* Steps of K that are about right between two write-backs. `pairs`: the processor multiplies pairs of bf16. */
 static inline int tsr_kc_of(const tsr_isa *isa, int pairs, tsr_dtype dtype)
 {
-    return dtype == TSR_BF16 && pairs ? TSR_PAIRS_KC : tsr_tiles_of(isa, dtype)->kc;
+    return dtype == TSR_BF16 && pairs ? TSR_PAIRS_KC : tsr_isa_tiles(isa, dtype)->kc;
 }
 
 /* 1 if of each two steps of K the later is added first: bf16, with an instruction set that has processors which

@@ -14,20 +14,6 @@ typedef struct tsr_cut {
 
 #define TSR_SHORT_K 64 /* with so few steps lower tiles, which the processor overlaps better */
 
-enum {
-    TSR_LEAST_SUM = 9,   /* steps of K with which sums in a cache are priced beside tiles, */
-    TSR_SUM_PER_ROW = 4, /* and for each of the few rows; */
-    TSR_SMALL_SUM = 128, /* with less steps an operand is no large one */
-    TSR_LEAST_THIN = 32  /* for each chain of multiply-adds, and one more, where chains are worth adding up */
-};
-
-/* K so short beside the smaller of M and N that tiles are the way, however operands are stored, unless there are
- * thousands of the other. */
-static inline int tsr_is_few_steps(long long fewer, long long k)
-{
-    return (k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM;
-}
-
 /* How M rows of a panel of columns are cut into tiles. */
 static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long long k, long long m)
 {
@@ -73,15 +59,12 @@ static inline int tsr_is_tiled_row(const tsr_tiles *tiles, int64_t n, int64_t k)
                                                          : n <= (int64_t)MOST_VECTORS * tiles->lanes && k <= MOST_STEPS;
 }
 
-/* The tile that is all of D where B is not transposed, if no other way comes into question (tsr_shape_of, direct.c,
- * line.c); NULL: there is none. M, N and K are above 0. */
+/* The tile that is all of an m x n D, all steps of K at once; NULL: there is none. M, N and K are above 0. */
 static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
 {
-    if (n < 2 || m > TSR_TILE_ROWS || n > (int64_t)TSR_TILE_VECTORS * tiles->lanes ||
-        (m == 1 ? k >= 2 * TSR_LEAST_THIN : !tsr_is_few_steps(m < n ? m : n, k)))
+    if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes || k > tiles->kc)
         return NULL;
-    const int vectors = tsr_vectors_of(tiles, n);
-    return m <= tiles->rows[vectors - 1] ? tsr_tile_of(tiles, m, n) : NULL;
+    return m <= tiles->rows[tsr_vectors_of(tiles, n) - 1] ? tsr_tile_of(tiles, m, n) : NULL;
 }
 
 /* Panels of so many columns, side by side. */
@@ -115,8 +98,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
 int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
                        double beta);
 
-/* One valid product, M and N above 1 and few steps of K, B not transposed; 0, and nothing was done: it has too many
- * tiles. */
+/* One valid product of TSR_SHAPE_TILES, B not transposed; 0, and nothing was done: it has too many tiles. */
 int tsr_cpu_panels_at_once(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args);
 
 /* The same for all; alpha is not 0; with beta = 0 C is not read. */

@@ -27,7 +27,7 @@ int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm
     const tsr_cpu_device *cpu = device->impl;
     const tsr_dtype dtype = row->dtype_ab;
     const int wide_bytes = dtype == TSR_F64 ? 8 : 4, bytes = dtype == TSR_BF16 ? 2 : wide_bytes;
-    const tsr_tiles *tiles = tsr_tiles_of(cpu->isa, dtype);
+    const tsr_tiles *tiles = tsr_isa_tiles(cpu->isa, dtype);
     const tsr_store *store = &cpu->isa->store[dtype];
     if ((args->m == 1 || args->n == 1) && dtype != TSR_BF16)
         return tsr_line_at_once(tiles, store, args, dtype);
@@ -66,7 +66,7 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
     const tsr_job job = {
         .args = g,
         .isa = device->isa,
-        .tiles = tsr_tiles_of(device->isa, dtype),
+        .tiles = tsr_isa_tiles(device->isa, dtype),
         .store = &device->isa->store[dtype],
         .device = call->device,
         .shape = tsr_shape_of(dtype, g->m, g->n, g->k, g->trans_a, g->trans_b),

@@ -90,7 +90,8 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double alone_share = 0.9, two_share = 0.84, long_share = 0.634, power_ns = 62000;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
-    const double short_share = row->bn > LINE_ELEMS ? two_share : alone_share;
+    const int has_two = row->bn > LINE_ELEMS;
+    const double short_share = has_two ? two_share : alone_share;
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
@@ -102,8 +103,8 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. CTAs that meet
      * wait for the last one, wide tiles less, unless their columns lie across. */
     const double across_one_skew = 1.08, meet_skew = 1.28, meet_wide_skew = 1.16;
-    const int has_two = row->bn > LINE_ELEMS, is_wide = has_two && row->bm >= 2 * LINE_ELEMS && !s->across;
-    const double long_skew = row->bn > LINE_ELEMS ? two_skew : one_skew;
+    const int is_wide = has_two && row->bm >= 2 * LINE_ELEMS && !s->across;
+    const double long_skew = has_two ? two_skew : one_skew;
     const double deep_skew = s->parts > 1 ? 1.12 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
