@@ -45,9 +45,9 @@ typedef struct tsr_cpu_call {
 } tsr_cpu_call;
 typedef tsr_status tsr_cpu_run(const tsr_row *row, const tsr_cpu_call *call);
 
-/* Runs one product at once, with threads that may help but asking for no memory, if it is small: 1. 0: it is not, and nothing
- * was written. Arguments are valid, M, N and K above 0, alpha not 0, batch 1. The bits are those of `run`. `known`:
- * what tsr_cpu_tile_make found out about the sizes, 0: nothing. */
+/* Runs one product at once, with threads that may help but asking for no memory, if it is small: 1. 0: it is not, and
+ * nothing was written. Arguments are valid, M, N and K above 0, alpha not 0, batch 1. The bits are those of `run`.
+ * `known`: what tsr_cpu_tile_make found out about the sizes, 0: nothing. */
 typedef int tsr_cpu_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm_args *args, int known);
 
 /* Prepared operands of a CPU row, which = 'a' or 'b'. Bytes are 0 where the row has no packed form. */
