@@ -14,21 +14,40 @@ void tsr_at_once_open(tsr_context *context)
             context->tiles[i] = tsr_cpu_tiles(&context->targets[0].device, (tsr_dtype)i);
 }
 
-int tsr_more_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
-                     double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
-                     int64_t ldc, void *d, int64_t ldd)
+/* The tiles of a product that tiles are the way for, if they are one column; count 0: they are not. */
+static inline tsr_cut tiles_of(const tsr_tiles *tiles, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k)
+{
+    if (!trans_b)
+        return tsr_only_tiles(tiles, m, n, k);
+    if (trans_a && tiles->turned)
+        return tsr_only_tiles(tiles->turned, n, m, k);
+    return (tsr_cut){.run = {NULL, NULL}, .count = 0, .least = 0, .higher = 0};
+}
+
+int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
+                double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
+                int64_t ldc, void *d, int64_t ldd)
 {
     const tsr_row *const row = context->at_once[dtype];
     tsr_device *const device = &context->targets[0].device;
-    const tsr_shape shape = tsr_shape_of(dtype, m, n, k, trans_a, trans_b);
+    const long long element = dtype == TSR_F64 ? 8 : 4;
+    const unsigned long long sizes = tsr_difference(m, 1) | tsr_difference(n, 1) | tsr_difference(k, 1);
+    if (!row || sizes >= TSR_MOST || alpha == 0 ||
+        (context->gpu_beside && 2.0 * (double)m * (double)n * (double)k > TSR_OPS_BESIDE_GPU) ||
+        !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc, d, ldd))
+        return 0;
+    const int64_t fewer = m < n ? m : n, more = m < n ? n : m;
+    const tsr_shape shape =
+        fewer > 1 && tsr_is_short(fewer, more, k) ? TSR_SHAPE_TILES : tsr_shape_of(dtype, m, n, k, trans_a, trans_b);
     const int is_short_row = m == 1 && n > 1 && k < 2 * TSR_LEAST_THIN && !trans_b; /* line.c would take that tile */
-    tsr_micro_run *const tile = shape == TSR_SHAPE_TILES || is_short_row
-                                    ? tsr_tile_for(context->tiles[dtype], trans_a, trans_b, m, n, k)
-                                    : NULL;
-    if (tile) {
-        tsr_tile_at_once(tile, dtype == TSR_F64 ? 8 : 4, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
-                         d, ldd);
-        return 1;
+    if (shape == TSR_SHAPE_TILES || is_short_row) {
+        const tsr_cut cut = tiles_of(context->tiles[dtype], trans_a, trans_b, m, n, k);
+        tsr_micro micro =
+            tsr_micro_at_once(element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
+        if (cut.count) {
+            tsr_cut_run(&cut, &micro, (trans_b ? 1 : ldd) * element, (trans_b ? 1 : ldc) * element);
+            return 1;
+        }
     }
     /* Every member is named: the compiler would clear the rest by a slow instruction. */
     const tsr_gemm_args args = {

@@ -58,71 +58,62 @@ static inline __attribute__((always_inline)) int tsr_is_valid_at_once(long long 
            tsr_apart(b, tsr_span(b_rows, b_columns, ldb, element), d, d_bytes);
 }
 
-/* D as one tile, all that is asked of it in registers still. Both operands transposed: D^T = B^T * A^T, by tiles that
+/* What a column of tiles is told, whose first is this one. Both operands transposed: D^T = B^T * A^T, by tiles that
  * write D transposed. */
-static inline __attribute__((always_inline)) void tsr_tile_at_once(tsr_micro_run *tile, long long element, int trans_a,
-                                                                   int trans_b, int64_t m, int64_t n, int64_t k,
-                                                                   double alpha, const void *a, int64_t lda,
-                                                                   const void *b, int64_t ldb, double beta,
-                                                                   const void *c, int64_t ldc, void *d, int64_t ldd)
+static inline __attribute__((always_inline)) tsr_micro tsr_micro_at_once(long long element, int trans_a, int trans_b,
+                                                                         int64_t m, int64_t n, int64_t k, double alpha,
+                                                                         const void *a, int64_t lda, const void *b,
+                                                                         int64_t ldb, double beta, const void *c,
+                                                                         int64_t ldc, void *d, int64_t ldd)
 {
     const int64_t a_row = trans_b ? ldb : trans_a ? 1 : lda, a_step = trans_a && !trans_b ? lda : 1;
-    const tsr_micro micro = {.k = k,
-                             .a = trans_b ? b : a,
-                             .a_row_bytes = a_row * element,
-                             .a_k_bytes = a_step * element,
-                             .b = trans_b ? a : b,
-                             .b_k_bytes = (trans_b ? lda : ldb) * element,
-                             .c = c,
-                             .c_row_bytes = ldc * element,
-                             .d = d,
-                             .d_row_bytes = ldd * element,
-                             .alpha = alpha,
-                             .beta = beta,
-                             .n = (int)(trans_b ? m : n),
-                             .fetch = 0,
-                             .ahead_bytes = 0,
-                             .past_cache = 0};
-    tile(&micro);
+    return (tsr_micro){.k = k,
+                       .a = trans_b ? b : a,
+                       .a_row_bytes = a_row * element,
+                       .a_k_bytes = a_step * element,
+                       .b = trans_b ? a : b,
+                       .b_k_bytes = (trans_b ? lda : ldb) * element,
+                       .c = c,
+                       .c_row_bytes = ldc * element,
+                       .d = d,
+                       .d_row_bytes = ldd * element,
+                       .alpha = alpha,
+                       .beta = beta,
+                       .n = (int)(trans_b ? m : n),
+                       .fetch = 0,
+                       .ahead_bytes = 0,
+                       .past_cache = 0};
 }
 
-/* The tile for a product that tiles are the way for, if it is one; NULL: it is not. */
-static inline tsr_micro_run *tsr_tile_for(const tsr_tiles *tiles, int trans_a, int trans_b, int64_t m, int64_t n,
-                                          int64_t k)
+/* 1 if D was one tile of a valid product with few steps of K, and is done, D being C; 0, and nothing was written: it is
+ * something else. What it is given need not be validated, but for transposes; f32 or f64. All in registers: the
+ * smallest products take little longer than the tile. */
+static inline __attribute__((always_inline)) int tsr_tile_at_once(const tsr_context *context, tsr_dtype dtype,
+                                                                  int trans_a, int trans_b, int64_t m, int64_t n,
+                                                                  int64_t k, double alpha, const void *a, int64_t lda,
+                                                                  const void *b, int64_t ldb, double beta, void *d,
+                                                                  int64_t ldd)
 {
-    if (!trans_b)
-        return tsr_only_tile(tiles, m, n, k);
-    return trans_a && tiles->turned ? tsr_only_tile(tiles->turned, n, m, k) : NULL;
+    const tsr_tiles *const tiles = context->tiles[dtype];
+    const int64_t element = dtype == TSR_F64 ? 8 : 4, fewer = m < n ? m : n, more = m < n ? n : m;
+    if (!tiles || trans_b > trans_a || fewer < 2 || k < 1 || !tsr_is_short(fewer, more, k) || alpha == 0)
+        return 0;
+    tsr_micro_run *const tile = !trans_b        ? tsr_only_tile(tiles, m, n)
+                                : tiles->turned ? tsr_only_tile(tiles->turned, n, m)
+                                                : NULL;
+    if (!tile || !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, d, ldd, d, ldd))
+        return 0;
+    const tsr_micro micro =
+        tsr_micro_at_once(element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd, d, ldd);
+    tile(&micro);
+    return 1;
 }
-
-/* What is valid, but not that simple. As tsr_at_once. */
-int tsr_more_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
-                     double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
-                     int64_t ldc, void *d, int64_t ldd);
 
 /* 1 if the product was valid and small, and is done; 0 if the long way must be taken. Nothing was written then. What it
  * is given need not be validated, but for transposes; one problem, f32 or f64. */
-static inline __attribute__((always_inline)) int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a,
-                                                             int trans_b, int64_t m, int64_t n, int64_t k, double alpha,
-                                                             const void *a, int64_t lda, const void *b, int64_t ldb,
-                                                             double beta, const void *c, int64_t ldc, void *d,
-                                                             int64_t ldd)
-{
-    const long long element = dtype == TSR_F64 ? 8 : 4;
-    const unsigned long long sizes = tsr_difference(m, 1) | tsr_difference(n, 1) | tsr_difference(k, 1);
-    if (!context->at_once[dtype] || sizes >= TSR_MOST || alpha == 0 ||
-        (context->gpu_beside && 2.0 * (double)m * (double)n * (double)k > TSR_OPS_BESIDE_GPU) ||
-        !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc, d, ldd))
-        return 0;
-    const int64_t fewer = m < n ? m : n, more = m < n ? n : m;
-    const int is_short = fewer > 1 && tsr_is_short(fewer, more, k);
-    tsr_micro_run *const tile = is_short ? tsr_tile_for(context->tiles[dtype], trans_a, trans_b, m, n, k) : NULL;
-    if (tile) {
-        tsr_tile_at_once(tile, element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
-        return 1;
-    }
-    return tsr_more_at_once(context, dtype, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
-}
+int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
+                double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
+                int64_t ldc, void *d, int64_t ldd);
 
 /* The same for a descriptor and run arguments; neither pointer is NULL. */
 int tsr_desc_at_once(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args);

@@ -84,28 +84,56 @@ static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans
     return status == TSR_OK ? tsr_gemm(context, &desc, &args) : status;
 }
 
+static int is_plain(const tsr_context *context, tsr_trans trans_a, tsr_trans trans_b)
+{
+    return context && (unsigned)trans_a <= TSR_T && (unsigned)trans_b <= TSR_T;
+}
+
 /* The short way if it can be gone, see at_once.h. */
-static inline __attribute__((always_inline)) tsr_status call(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b,
-                                                             int64_t m, int64_t n, int64_t k, double alpha,
-                                                             const void *a, int64_t lda, const void *b, int64_t ldb,
-                                                             double beta, void *c, int64_t ldc)
+static inline tsr_status call(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k,
+                              double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta,
+                              void *c, int64_t ldc)
 {
     tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
-    if (context && (unsigned)trans_a <= TSR_T && (unsigned)trans_b <= TSR_T &&
-        tsr_at_once(context, dtype, trans_a == TSR_T, trans_b == TSR_T, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, c,
-                    ldc))
+    if (is_plain(context, trans_a, trans_b) && tsr_at_once(context, dtype, trans_a == TSR_T, trans_b == TSR_T, m, n, k,
+                                                           alpha, a, lda, b, ldb, beta, c, ldc, c, ldc))
         return TSR_OK;
     return run(dtype, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* These two take what their callers were given where it lies. */
+static __attribute__((noinline)) tsr_status more_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n,
+                                                       int64_t k, float alpha, const float *a, int64_t lda,
+                                                       const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    return call(TSR_F32, trans_a, trans_b, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
+}
+
+static __attribute__((noinline)) tsr_status more_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n,
+                                                       int64_t k, double alpha, const double *a, int64_t lda,
+                                                       const double *b, int64_t ldb, double beta, double *c,
+                                                       int64_t ldc)
+{
+    return call(TSR_F64, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                      int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    return call(TSR_F32, trans_a, trans_b, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
+    const tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
+    if (is_plain(context, trans_a, trans_b) &&
+        tsr_tile_at_once(context, TSR_F32, trans_a == TSR_T, trans_b == TSR_T, m, n, k, (double)alpha, a, lda, b, ldb,
+                         (double)beta, c, ldc))
+        return TSR_OK;
+    return more_sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                      const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
 {
-    return call(TSR_F64, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    const tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
+    if (is_plain(context, trans_a, trans_b) && tsr_tile_at_once(context, TSR_F64, trans_a == TSR_T, trans_b == TSR_T, m,
+                                                                n, k, alpha, a, lda, b, ldb, beta, c, ldc))
+        return TSR_OK;
+    return more_dgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }

@@ -59,12 +59,23 @@ static inline int tsr_is_tiled_row(const tsr_tiles *tiles, int64_t n, int64_t k)
                                                          : n <= (int64_t)MOST_VECTORS * tiles->lanes && k <= MOST_STEPS;
 }
 
-/* The tile that is all of an m x n D, all steps of K at once; NULL: there is none. M, N and K are above 0. */
-static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
+/* The tile that is all of an m x n D; NULL: there is none. */
+static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, int64_t n)
 {
-    if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes || k > tiles->kc)
+    if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes)
         return NULL;
     return m <= tiles->rows[tsr_vectors_of(tiles, n) - 1] ? tsr_tile_of(tiles, m, n) : NULL;
+}
+
+/* The tiles of an m x n D that is one column of them, all steps of K at once; count 0: it is not, or other ways are
+ * faster for its last columns. M, N and K are above 0. */
+static inline tsr_cut tsr_only_tiles(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
+{
+    enum { MOST_ROWS = 48 };
+    if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes || k > tiles->kc || m > MOST_ROWS ||
+        (m >= 2 * tiles->lanes && (n & (tiles->lanes - 1)) != 0))
+        return (tsr_cut){.run = {NULL, NULL}, .count = 0, .least = 0, .higher = 0};
+    return tsr_cut_rows(tiles, (int)n, k, m);
 }
 
 /* Panels of so many columns, side by side. */
