@@ -39,12 +39,11 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
     const int64_t fewer = m < n ? m : n, more = m < n ? n : m;
     const tsr_shape shape =
         fewer > 1 && tsr_is_short(fewer, more, k) ? TSR_SHAPE_TILES : tsr_shape_of(dtype, m, n, k, trans_a, trans_b);
-    const int is_short_row = m == 1 && n > 1 && k < 2 * TSR_LEAST_THIN && !trans_b; /* line.c would take that tile */
-    if (shape == TSR_SHAPE_TILES || is_short_row) {
+    if (shape == TSR_SHAPE_TILES || tsr_is_plain_row(dtype, m, n, k, trans_b)) {
         const tsr_cut cut = tiles_of(context->tiles[dtype], trans_a, trans_b, m, n, k);
-        tsr_micro micro =
-            tsr_micro_at_once(element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
         if (cut.count) {
+            tsr_micro micro = tsr_micro_of(element, trans_a, trans_b, k, alpha, a, lda, b, ldb, beta, c, ldc, d, ldd);
+            micro.n = (int)(trans_b ? m : n);
             tsr_cut_run(&cut, &micro, (trans_b ? 1 : ldd) * element, (trans_b ? 1 : ldc) * element);
             return 1;
         }
@@ -74,8 +73,7 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
         .trans_b = trans_b,
         .split = 1,
     };
-    return (shape == TSR_SHAPE_TILES && !trans_b && tsr_cpu_panels_at_once(device, dtype, &args)) ||
-           row->at_once(row, device, &args, 1 + (int)shape);
+    return row->at_once(row, device, &args, 1 + (int)shape);
 }
 
 /* Nothing but operands and factors. One test after that of the size, which says what may be read: what is asked for in

@@ -58,33 +58,6 @@ static inline __attribute__((always_inline)) int tsr_is_valid_at_once(long long 
            tsr_apart(b, tsr_span(b_rows, b_columns, ldb, element), d, d_bytes);
 }
 
-/* What a column of tiles is told, whose first is this one. Both operands transposed: D^T = B^T * A^T, by tiles that
- * write D transposed. */
-static inline __attribute__((always_inline)) tsr_micro tsr_micro_at_once(long long element, int trans_a, int trans_b,
-                                                                         int64_t m, int64_t n, int64_t k, double alpha,
-                                                                         const void *a, int64_t lda, const void *b,
-                                                                         int64_t ldb, double beta, const void *c,
-                                                                         int64_t ldc, void *d, int64_t ldd)
-{
-    const int64_t a_row = trans_b ? ldb : trans_a ? 1 : lda, a_step = trans_a && !trans_b ? lda : 1;
-    return (tsr_micro){.k = k,
-                       .a = trans_b ? b : a,
-                       .a_row_bytes = a_row * element,
-                       .a_k_bytes = a_step * element,
-                       .b = trans_b ? a : b,
-                       .b_k_bytes = (trans_b ? lda : ldb) * element,
-                       .c = c,
-                       .c_row_bytes = ldc * element,
-                       .d = d,
-                       .d_row_bytes = ldd * element,
-                       .alpha = alpha,
-                       .beta = beta,
-                       .n = (int)(trans_b ? m : n),
-                       .fetch = 0,
-                       .ahead_bytes = 0,
-                       .past_cache = 0};
-}
-
 /* 1 if D was one tile of a valid product with few steps of K, and is done, D being C; 0, and nothing was written: it is
  * something else. What it is given need not be validated, but for transposes; f32 or f64. All in registers: the
  * smallest products take little longer than the tile. */
@@ -103,8 +76,8 @@ static inline __attribute__((always_inline)) int tsr_tile_at_once(const tsr_cont
                                                 : NULL;
     if (!tile || !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, d, ldd, d, ldd))
         return 0;
-    const tsr_micro micro =
-        tsr_micro_at_once(element, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd, d, ldd);
+    tsr_micro micro = tsr_micro_of(element, trans_a, trans_b, k, alpha, a, lda, b, ldb, beta, d, ldd, d, ldd);
+    micro.n = (int)(trans_b ? m : n);
     tile(&micro);
     return 1;
 }

@@ -1,73 +1,34 @@
 /* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no
  * lock taken, unless the larger ones are shared with threads; B is copied to the stack, a panel at a
  * time, where it is transposed or read often. */
-#include <string.h>
-
+#include "cpu/direct.h"
 #include "cpu/job.h"
-#include "cpu/tile.h"
 
 enum {
     SURE_ROWS = 480, /* products up to these are small, whatever else */
-    SURE_COLUMNS = 512,
     SURE_STEPS = 256,
     MAX_WORK = 24 << 20,       /* from which nest.c shares what does not fit these: twice its least task */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
-    FEW_STEPS = 12,            /* of K, with which tiles wait for D's lines, */
-    FEWEST_STEPS = 4,          /* with more a column or two of tiles is as fast as rows, */
-    NEAR_BYTES = 24 * 1024,    /* of D, but for those that are in L1 anyway */
-    FEW_TURNED_ROWS = 16,      /* of D, with fewer of which turned tiles are as fast */
     MAX_OPS = 64 << 20,        /* longer ones are left to nest.c, where there are threads */
     ALONE_OPS = 24 << 20,      /* what one thread does in 100 to 200 us: longer ones are worth waking threads for */
     FEW_THREADS = 4,
-    PART_OPS = 2 << 20,   /* for each thread that is awake: about 16 us, */
     CLAIM_OPS = 1 << 20,  /* of a part, which whoever is free takes next, */
     MOST_CLAIMS = 4,      /* parts for each thread */
     WAKE_WORK = 56 << 20, /* operations times an element's bytes: about 100 us, see tsr_pool_is_ready */
-    UNPACKED_ROWS = 48,   /* with so many rows a B whose lines push each other out of the cache is copied */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
-    CACHED_BYTES = 16 * 1024,                   /* a D that stays in L1 beside the rest */
-    TURNED_PER_STEP = 2, /* rows of D for each step of K with which it pays to write D transposed rather than turn B */
-    TURNED_ROWS = 64,    /* with fewer it always does */
-    FEWEST_CYCLES = 4,   /* of a step of a tile: one multiply-add waits for the one before */
-    TILE_CYCLES = 80     /* of a call of a tile, and of writing what it sums */
 };
-
-/* Columns at the end of D that would fill less than half of a vector, and for which there is a better way: where A is
- * stored transposed, vectors down D's rows, in tiles that write D transposed; else tsr_narrow_run; 0 if that does not
- * pay. Cycles are counted: tiles along rows take half a one for each row and step, those along columns `columns` * 3 /
- * 2 for three vectors of rows, the others a fifth or, beyond four columns, three tenths for each row and step. */
-static inline int tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
-{
-    const int lanes = tiles->lanes, columns = (int)(g->n & (lanes - 1)); /* lanes: a power of two */
-    if (columns == 0 || (columns > lanes / 2 && !g->trans_a) || g->m < 2 * lanes || !tiles->narrow)
-        return 0;
-    const int alone = g->n == columns;
-    if (g->trans_a) {
-        const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
-        long long write = TILE_CYCLES;
-        if (alone && columns > tiles->turned->rows[2])
-            write = 2 * TILE_CYCLES; /* of two tiles */
-        else if (alone && columns <= 4 && g->ldd == g->n)
-            write = 20 + 3 * columns * columns; /* whole vectors of D */
-        const long long tiles_down = ((g->m + 3 * lanes - 1) >> __builtin_ctz((unsigned)lanes)) / 3;
-        const long long cycles = tiles_down * (g->k * step + write);
-        return cycles + TILE_CYCLES / 2 < g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16 ? columns : 0;
-    }
-    const long long cycles = g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
-    return cycles + TILE_CYCLES < g->m * g->k * (alone ? 10 : 7) / 16 ? columns : 0;
-}
 
 /* All columns are such: no more of A than goes by is needed at once, and hardly anything of B and D. */
 static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
-    return g->n < tiles->lanes && tail_columns(tiles, g) > 0;
+    return g->n < tiles->lanes && tsr_tail_columns(tiles, g) > 0;
 }
 
 /* `threads`: that could share the product. */
 static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threads)
 {
-    if (g->m <= SURE_ROWS && g->n <= SURE_COLUMNS && g->k <= SURE_STEPS)
+    if (g->m <= SURE_ROWS && g->n <= TSR_SURE_COLUMNS && g->k <= SURE_STEPS)
         return 1;
     return g->m * g->k * bytes <= MAX_BYTES && g->n * g->k * bytes <= MAX_BYTES && g->m * g->n <= MAX_RESULTS &&
            (threads == 1 || tsr_work_of(g) < MAX_WORK);
@@ -91,37 +52,6 @@ int tsr_direct_fits(const tsr_job *job)
     return job->threads == 1 ||
            2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= (double)most_ops(g, job->threads) ||
            (narrow && g->batch == 1);
-}
-
-/* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
- * turned, unless there is more of D to turn than of B. */
-static inline int is_turned(const tsr_tiles *tiles, const tsr_gemm_args *g)
-{
-    return g->trans_a && g->trans_b && tiles->turned && g->k <= tiles->kc &&
-           (g->m <= TURNED_ROWS || g->m <= TURNED_PER_STEP * g->k);
-}
-
-/* All but the addresses and n. */
-static inline __attribute__((always_inline)) tsr_micro tile_of(const tsr_gemm_args *g, long long bytes, int turned)
-{
-    return (tsr_micro){
-        .k = g->k,
-        .a = NULL,
-        .a_row_bytes = turned       ? g->ldb * bytes
-                       : g->trans_a ? bytes
-                                    : g->lda * bytes,
-        .a_k_bytes = turned || !g->trans_a ? bytes : g->lda * bytes,
-        .b = NULL,
-        .b_k_bytes = (turned ? g->lda : g->ldb) * bytes,
-        .c = NULL,
-        .c_row_bytes = g->ldc * bytes,
-        .d = NULL,
-        .d_row_bytes = g->ldd * bytes,
-        .alpha = g->alpha,
-        .beta = g->beta,
-        .n = 0,
-        .fetch = g->m * g->n * bytes > CACHED_BYTES,
-    };
 }
 
 /* The operands of one problem. */
@@ -208,48 +138,12 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
         narrow_columns(tiles, store, g, bytes, o, count);
 }
 
-/* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
- * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
-static inline int goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
-{
-    const long long d_bytes = g->m * g->n * bytes;
-    if (g->n <= 3 * tiles->lanes &&
-        (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
-         (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
-        return 0;
-    if (!turned && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
-        g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= CACHED_BYTES)
-        return 0; /* two columns of tiles */
-    if (g->k <= TSR_OUTER_STEPS)
-        return !turned || g->m >= FEW_TURNED_ROWS;
-    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];
-}
-
-static inline __attribute__((always_inline)) tsr_outer outer_of(const tsr_gemm_args *g, long long bytes,
-                                                                const operands *o)
-{
-    return (tsr_outer){.rows = g->m,
-                       .n = g->n,
-                       .k = (int)g->k,
-                       .past_cache = 0,
-                       .one_by_one = 0,
-                       .ahead_bytes = g->m * g->n * bytes > CACHED_BYTES ? tsr_outer_ahead(g->ldd * bytes) : 0,
-                       .alpha = g->alpha,
-                       .a = o->a,
-                       .a_row_bytes = (g->trans_a ? 1 : g->lda) * bytes,
-                       .a_k_bytes = (g->trans_a ? g->lda : 1) * bytes,
-                       .b = o->b,
-                       .b_k_bytes = g->ldb * bytes,
-                       .d = o->d,
-                       .d_row_bytes = g->ldd * bytes};
-}
-
 /* A product of a few steps of K whose B is turned first. */
 static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                                                        const operands *o)
 {
     _Alignas(64) char panel[PANEL_BYTES];
-    tsr_outer outer = outer_of(g, bytes, o);
+    tsr_outer outer = tsr_outer_of(g, bytes, o->a, o->b, o->d);
     store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
     outer.b = panel;
     outer.b_k_bytes = g->n * bytes;
@@ -264,7 +158,7 @@ static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, long
             return 0;
         few_steps_turned(store, g, bytes, o);
     } else {
-        const tsr_outer outer = outer_of(g, bytes, o);
+        const tsr_outer outer = tsr_outer_of(g, bytes, o->a, o->b, o->d);
         store->outer(&outer);
     }
     return 1;
@@ -321,26 +215,22 @@ static inline __attribute__((always_inline)) void run_copied_panels(const tsr_ti
 static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                            long long z)
 {
-    const int turned = is_turned(tiles, g), trans_b = g->trans_b && !turned;
+    const int turned = tsr_is_turned(tiles, g), trans_b = g->trans_b && !turned;
     const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
-    if (!c && goes_along_rows(tiles, g, bytes, turned) && few_steps(store, g, bytes, &(operands){a, b, c, d}))
+    if (!c && tsr_goes_along_rows(tiles, g, bytes, turned) && few_steps(store, g, bytes, &(operands){a, b, c, d}))
         return;
     if (!turned) {
-        const int last = tail_columns(tiles, g);
+        const int last = tsr_tail_columns(tiles, g);
         if (last)
             last_columns(tiles, store, g, bytes, &(operands){a, b, c, d}, last);
         n -= last;
         if (n == 0)
             return;
     }
-    tsr_micro tile = tile_of(g, bytes, turned);
-    tile.a = turned ? b : a;
-    tile.b = turned ? a : b;
-    tile.c = c;
-    tile.d = d;
+    tsr_micro tile = tsr_first_tile(g, bytes, turned, a, b, c, d);
     strides s = {.d_row = tile.d_row_bytes, .d_column = bytes, .c_row = tile.c_row_bytes, .c_column = bytes};
     if (turned) {
         m = g->n;
@@ -348,7 +238,7 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
         s = (strides){.d_row = bytes, .d_column = tile.d_row_bytes, .c_row = bytes, .c_column = tile.c_row_bytes};
         tiles = tiles->turned;
     }
-    if (trans_b || (m > UNPACKED_ROWS && tile.b_k_bytes % TSR_CONFLICT_BYTES == 0))
+    if (trans_b || (m > TSR_UNPACKED_ROWS && tile.b_k_bytes % TSR_CONFLICT_BYTES == 0))
         run_copied_panels(tiles, store, &tile, &s, m, n, bytes, trans_b);
     else
         run_panels(tiles, &tile, &s, m, n, bytes);
@@ -422,7 +312,8 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
     /* Each part of rows would turn B again. */
     shared s = {
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
-    const long long most = ops / PART_OPS, slots = most < threads ? most : threads, length = s.by_rows ? g->m : g->n;
+    const long long most = ops / TSR_PART_OPS, slots = most < threads ? most : threads,
+                    length = s.by_rows ? g->m : g->n;
     const long long claims = ops / CLAIM_OPS / slots, parts = (claims < MOST_CLAIMS ? claims : MOST_CLAIMS) * slots;
     /* Rows are cut anew in each part; columns of less than a tile's width keep the loads too busy. */
     s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->nr);
@@ -433,7 +324,8 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
 static inline int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                         tsr_pool *pool, int threads)
 {
-    return threads > 1 && 2 * g->m * g->n * g->k >= 2 * PART_OPS && share_some(tiles, store, g, bytes, pool, threads);
+    return threads > 1 && 2 * g->m * g->n * g->k >= 2 * TSR_PART_OPS &&
+           share_some(tiles, store, g, bytes, pool, threads);
 }
 
 void tsr_direct(const tsr_job *job)
@@ -465,19 +357,12 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
                                                           long long bytes, const int turned)
 {
     const long long m = turned ? g->n : g->m, n = turned ? g->m : g->n;
-    if (n > 3 * tiles->lanes)
+    tsr_micro_run *const run = tsr_only_tile(tiles, m, n);
+    if (!run)
         return 0;
-    const int columns = (int)n, vectors = tsr_vectors_of(tiles, n);
-    if (m > tiles->rows[vectors - 1])
-        return 0;
-    tsr_micro tile = tile_of(g, bytes, turned);
-    tile.a = turned ? g->b : g->a;
-    tile.b = turned ? g->a : g->b;
-    tile.c = g->c;
-    tile.d = g->d;
-    tile.n = columns;
+    tsr_micro tile = tsr_first_tile(g, bytes, turned, g->a, g->b, g->c, g->d);
+    tile.n = (int)n;
     tile.fetch = 0;
-    tsr_micro_run *const run = tiles->width[vectors - 1][columns != vectors * tiles->lanes][m - 1];
     if (g->k > tiles->kc)
         long_tile(run, &tile, tiles->kc);
     else
@@ -485,124 +370,20 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     return 1;
 }
 
-const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype)
-{
-    const tsr_cpu_device *cpu = device->impl;
-    return tsr_isa_tiles(cpu->isa, dtype);
-}
-
-void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
-{
-    const tsr_cpu_device *cpu = device->impl;
-    const tsr_tiles *tiles = tsr_isa_tiles(cpu->isa, dtype);
-    const int bytes = tsr_wide_bytes(dtype);
-    memset(out, 0, sizeof *out);
-    const int one_row = args->m == 1 && args->n > 1 && !args->trans_b && /* which line.c would give one tile, too */
-                        !tsr_is_thin(dtype, 1, args->n, args->k);
-    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
-    out->known = 1 + (int)shape;
-    if (dtype == TSR_BF16 || (!one_row && shape != TSR_SHAPE_TILES))
-        return;
-    const int turned = args->trans_b && is_turned(tiles, args);
-    if (args->trans_b && !turned)
-        return;
-    const int along = goes_along_rows(tiles, args, bytes, turned);
-    tiles = turned ? tiles->turned : tiles;
-    const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
-    if (m > UNPACKED_ROWS || args->k > tiles->kc || (!turned && tail_columns(tiles, args)) ||
-        (one_row && !tsr_is_tiled_row(tiles, n, args->k)))
-        return;
-    out->micro = tile_of(args, bytes, turned);
-    out->turned = turned;
-    out->d_next = turned ? bytes : out->micro.d_row_bytes;
-    out->c_next = turned ? bytes : out->micro.c_row_bytes;
-    if (n <= 3 * tiles->lanes) {
-        out->micro.n = (int)n;
-        out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
-        if (out->cut.count == 1)
-            out->micro.fetch = 0;
-        return;
-    }
-    if (n > SURE_COLUMNS || 2 * m * n * args->k >= 2 * PART_OPS) /* which others may share */
-        return;
-    if (along && turned)
-        return;
-    if (along) {
-        out->outer = outer_of(args, bytes, &(operands){NULL, NULL, NULL, NULL});
-        out->run_outer = cpu->isa->store[dtype].outer;
-    }
-    out->b_across = bytes;
-    out->d_across = turned ? out->micro.d_row_bytes : bytes;
-    out->c_across = turned ? out->micro.c_row_bytes : bytes;
-    tsr_panels *panels = out->panels;
-    for (long long j = 0; j < n; j += panels->columns) {
-        const int columns = tsr_panel_columns(tiles, m, n - j);
-        if (panels->count && panels->columns != columns)
-            panels++;
-        if (!panels->count++)
-            panels->cut = tsr_cut_rows(tiles, columns, args->k, m);
-        panels->columns = columns;
-    }
-}
-
-int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
-                       double beta)
-{
-    if (tile->run_outer && beta == 0) {
-        tsr_outer outer = tile->outer;
-        outer.a = a;
-        outer.b = b;
-        outer.d = d;
-        outer.alpha = alpha;
-        tile->run_outer(&outer);
-        return 1;
-    }
-    if (tile->panels[0].count == 0)
-        return 0;
-    /* Fields one by one: the processor waits where it copies at once what was just written so. */
-    tsr_micro at = tile->micro;
-    const char *const rows = tile->turned ? b : a, *columns = tile->turned ? a : b, *old = beta != 0 ? c : NULL;
-    char *to = d;
-    at.alpha = alpha;
-    at.beta = beta;
-    for (const tsr_panels *panels = tile->panels; panels < tile->panels + TSR_PANEL_KINDS; panels++)
-        for (int i = 0; i < panels->count; i++) {
-            at.n = panels->columns;
-            at.a = rows;
-            at.b = columns;
-            at.c = old;
-            at.d = to;
-            tsr_cut_run(&panels->cut, &at, tile->d_next, tile->c_next);
-            columns += panels->columns * tile->b_across;
-            to += panels->columns * tile->d_across;
-            old = old ? old + panels->columns * tile->c_across : NULL;
-        }
-    return 1;
-}
-
 /* What tsr_cpu_tile does for a plan, B as stored; 0: something else is the way, or others may share it. */
 static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *tiles, const tsr_store *store,
                                                             const tsr_gemm_args *g, long long bytes)
 {
-    if (g->m > UNPACKED_ROWS || g->n > SURE_COLUMNS || g->k > SURE_STEPS || 2 * g->m * g->n * g->k >= 2 * PART_OPS)
+    if (g->m > TSR_UNPACKED_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS ||
+        2 * g->m * g->n * g->k >= 2 * TSR_PART_OPS)
         return 0;
-    if (g->beta == 0 && goes_along_rows(tiles, g, bytes, 0))
+    if (g->beta == 0 && tsr_goes_along_rows(tiles, g, bytes, 0))
         return few_steps(store, g, bytes, &(operands){g->a, g->b, NULL, g->d});
-    if (g->k > tiles->kc || tail_columns(tiles, g))
+    if (g->k > tiles->kc || tsr_tail_columns(tiles, g))
         return 0;
-    tsr_micro tile = tile_of(g, bytes, 0);
-    tile.a = g->a;
-    tile.b = g->b;
-    tile.c = g->beta != 0 ? g->c : NULL;
-    tile.d = g->d;
+    tsr_micro tile = tsr_first_tile(g, bytes, 0, g->a, g->b, g->beta != 0 ? g->c : NULL, g->d);
     run_panels(tiles, &tile, &(strides){tile.d_row_bytes, bytes, tile.c_row_bytes, bytes}, g->m, g->n, bytes);
     return 1;
-}
-
-int tsr_cpu_panels_at_once(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args)
-{
-    const tsr_cpu_device *cpu = device->impl;
-    return few_panels(tsr_isa_tiles(cpu->isa, dtype), &cpu->isa->store[dtype], args, tsr_wide_bytes(dtype));
 }
 
 int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
@@ -610,7 +391,7 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
 {
     tsr_cpu_device *cpu = device->impl;
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
-                    : is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
+                    : tsr_is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
     if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) ||
         2 * g->m * g->n * g->k > most_ops(g, device->threads))

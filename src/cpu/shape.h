@@ -82,6 +82,12 @@ static inline int tsr_is_thin(tsr_dtype dtype, long long few, long long many, lo
     return few * vectors <= TSR_THIN_VECTORS && k >= (1 + few * vectors) * TSR_LEAST_THIN;
 }
 
+/* One row of D that line.c takes as tiles if it is short: K runs down the rows of B, and no chains are added up. */
+static inline int tsr_is_plain_row(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
+{
+    return m == 1 && n > 1 && !trans_b && !tsr_is_thin(dtype, 1, n, k);
+}
+
 /* M, N above 1. Steps of K so few beside the smaller of them that no other way is asked for: small products should not
  * wait for more. */
 static inline int tsr_is_short(long long fewer, long long more, long long k)

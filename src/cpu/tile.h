@@ -1,4 +1,5 @@
-/* Products whose D is one column of register tiles: what every run of one problem shares, worked out once. */
+/* Small products as register tiles: how D is cut into them, and what every run of one problem shares, worked out once.
+ */
 #ifndef TSR_CPU_TILE_H
 #define TSR_CPU_TILE_H
 
@@ -12,7 +13,8 @@ typedef struct tsr_cut {
     int count, least, higher;
 } tsr_cut;
 
-#define TSR_SHORT_K 64 /* with so few steps lower tiles, which the processor overlaps better */
+#define TSR_SHORT_K       64 /* with so few steps lower tiles, which the processor overlaps better */
+#define TSR_UNPACKED_ROWS 48 /* with more a B whose lines push each other out of the cache is copied */
 
 /* How M rows of a panel of columns are cut into tiles. */
 static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long long k, long long m)
@@ -67,15 +69,41 @@ static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, in
     return m <= tiles->rows[tsr_vectors_of(tiles, n) - 1] ? tsr_tile_of(tiles, m, n) : NULL;
 }
 
-/* The tiles of an m x n D that is one column of them, all steps of K at once; count 0: it is not, or other ways are
+/* The tiles of an m x n D that is one column of them, all steps of K at once; count 0: it is not, or other ways may be
  * faster for its last columns. M, N and K are above 0. */
 static inline tsr_cut tsr_only_tiles(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
 {
-    enum { MOST_ROWS = 48 };
-    if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes || k > tiles->kc || m > MOST_ROWS ||
+    if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes || k > tiles->kc || m > TSR_UNPACKED_ROWS ||
         (m >= 2 * tiles->lanes && (n & (tiles->lanes - 1)) != 0))
         return (tsr_cut){.run = {NULL, NULL}, .count = 0, .least = 0, .higher = 0};
     return tsr_cut_rows(tiles, (int)n, k, m);
+}
+
+/* What the first tile is told, but for its columns; leading dimensions in elements of so many bytes. `turned`: both
+ * operands are transposed, D^T = B^T * A^T, by tiles that write D transposed. */
+static inline __attribute__((always_inline)) tsr_micro tsr_micro_of(long long element, int trans_a, int turned,
+                                                                    int64_t k, double alpha, const void *a, int64_t lda,
+                                                                    const void *b, int64_t ldb, double beta,
+                                                                    const void *c, int64_t ldc, void *d, int64_t ldd)
+{
+    const int64_t a_row = turned ? ldb : trans_a ? 1 : lda, a_step = trans_a && !turned ? lda : 1;
+    /* every field: the compiler fills the rest in a way that starts slowly */
+    return (tsr_micro){.k = k,
+                       .a = turned ? b : a,
+                       .a_row_bytes = a_row * element,
+                       .a_k_bytes = a_step * element,
+                       .b = turned ? a : b,
+                       .b_k_bytes = (turned ? lda : ldb) * element,
+                       .c = c,
+                       .c_row_bytes = ldc * element,
+                       .d = d,
+                       .d_row_bytes = ldd * element,
+                       .alpha = alpha,
+                       .beta = beta,
+                       .n = 0,
+                       .fetch = 0,
+                       .ahead_bytes = 0,
+                       .past_cache = 0};
 }
 
 /* Panels of so many columns, side by side. */
@@ -108,9 +136,6 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
 /* What is not one column of tiles; 0, and nothing was done: code of its own is the way. */
 int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
                        double beta);
-
-/* One valid product of TSR_SHAPE_TILES, B not transposed; 0, and nothing was done: it has too many tiles. */
-int tsr_cpu_panels_at_once(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args);
 
 /* The same for all; alpha is not 0; with beta = 0 C is not read. */
 static inline int tsr_cpu_tile_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d,

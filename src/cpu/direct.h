@@ -1,0 +1,109 @@
+/* What small products' tiles are chosen by, for calls (direct.c) and for plans (tile.c). */
+#ifndef TSR_CPU_DIRECT_H
+#define TSR_CPU_DIRECT_H
+
+#include "core/gemm_args.h"
+#include "cpu/shape.h"
+#include "cpu/tile.h"
+
+enum {
+    TSR_SURE_COLUMNS = 512,       /* products with up to these are small, whatever else */
+    TSR_PART_OPS = 2 << 20,       /* for each thread that is awake: about 16 us */
+    TSR_CACHED_BYTES = 16 * 1024, /* a D that stays in L1 beside the rest */
+};
+
+/* Columns at the end of D that would fill less than half of a vector, and for which there is a better way: where A is
+ * stored transposed, vectors down D's rows, in tiles that write D transposed; else tsr_narrow_run; 0 if that does not
+ * pay. Cycles are counted: tiles along rows take half a one for each row and step, those along columns `columns` * 3 /
+ * 2 for three vectors of rows, the others a fifth or, beyond four columns, three tenths for each row and step. */
+static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
+{
+    enum {
+        FEWEST_CYCLES = 4, /* of a step of a tile: one multiply-add waits for the one before */
+        TILE_CYCLES = 80   /* of a call of a tile, and of writing what it sums */
+    };
+    const int lanes = tiles->lanes, columns = (int)(g->n & (lanes - 1)); /* lanes: a power of two */
+    if (columns == 0 || (columns > lanes / 2 && !g->trans_a) || g->m < 2 * lanes || !tiles->narrow)
+        return 0;
+    const int alone = g->n == columns;
+    if (g->trans_a) {
+        const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
+        long long write = TILE_CYCLES;
+        if (alone && columns > tiles->turned->rows[2])
+            write = 2 * TILE_CYCLES; /* of two tiles */
+        else if (alone && columns <= 4 && g->ldd == g->n)
+            write = 20 + 3 * columns * columns; /* whole vectors of D */
+        const long long tiles_down = ((g->m + 3 * lanes - 1) >> __builtin_ctz((unsigned)lanes)) / 3;
+        const long long cycles = tiles_down * (g->k * step + write);
+        return cycles + TILE_CYCLES / 2 < g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16 ? columns : 0;
+    }
+    const long long cycles = g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
+    return cycles + TILE_CYCLES < g->m * g->k * (alone ? 10 : 7) / 16 ? columns : 0;
+}
+
+/* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
+ * turned, unless there is more of D to turn than of B. */
+static inline int tsr_is_turned(const tsr_tiles *tiles, const tsr_gemm_args *g)
+{
+    enum {
+        TURNED_ROWS = 64,   /* of D, with fewer it always pays to write D transposed rather than turn B, */
+        TURNED_PER_STEP = 2 /* with more for each step of K */
+    };
+    return g->trans_a && g->trans_b && tiles->turned && g->k <= tiles->kc &&
+           (g->m <= TURNED_ROWS || g->m <= TURNED_PER_STEP * g->k);
+}
+
+/* The first tile, but for its columns. */
+static inline __attribute__((always_inline)) tsr_micro tsr_first_tile(const tsr_gemm_args *g, long long bytes,
+                                                                      int turned, const void *a, const void *b,
+                                                                      const void *c, void *d)
+{
+    tsr_micro tile =
+        tsr_micro_of(bytes, g->trans_a, turned, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->ldc, d, g->ldd);
+    tile.fetch = g->m * g->n * bytes > TSR_CACHED_BYTES;
+    return tile;
+}
+
+/* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
+ * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
+static inline int tsr_goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
+{
+    enum {
+        FEW_TURNED_ROWS = 16,   /* of D, with fewer of which turned tiles are as fast */
+        NEAR_BYTES = 24 * 1024, /* of D, but for those that are in L1 anyway */
+        FEWEST_STEPS = 4,       /* of K, with more a column or two of tiles is as fast as rows, */
+        FEW_STEPS = 12          /* with more D's lines are not waited for */
+    };
+    const long long d_bytes = g->m * g->n * bytes;
+    if (g->n <= 3 * tiles->lanes &&
+        (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
+         (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
+        return 0;
+    if (!turned && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
+        g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= TSR_CACHED_BYTES)
+        return 0; /* two columns of tiles */
+    if (g->k <= TSR_OUTER_STEPS)
+        return !turned || g->m >= FEW_TURNED_ROWS;
+    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];
+}
+
+static inline __attribute__((always_inline)) tsr_outer tsr_outer_of(const tsr_gemm_args *g, long long bytes,
+                                                                    const void *a, const void *b, void *d)
+{
+    return (tsr_outer){.rows = g->m,
+                       .n = g->n,
+                       .k = (int)g->k,
+                       .past_cache = 0,
+                       .one_by_one = 0,
+                       .ahead_bytes = g->m * g->n * bytes > TSR_CACHED_BYTES ? tsr_outer_ahead(g->ldd * bytes) : 0,
+                       .alpha = g->alpha,
+                       .a = a,
+                       .a_row_bytes = (g->trans_a ? 1 : g->lda) * bytes,
+                       .a_k_bytes = (g->trans_a ? g->lda : 1) * bytes,
+                       .b = b,
+                       .b_k_bytes = g->ldb * bytes,
+                       .d = d,
+                       .d_row_bytes = g->ldd * bytes};
+}
+
+#endif
