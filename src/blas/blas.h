@@ -101,15 +101,16 @@ void tsr_blas_complain(const char *routine, int info);
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-/* 1 once it is known that calls are not logged. */
-extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_log_is_off;
+/* Unknown until the environment was read. */
+enum { TSR_BLAS_LOG_UNKNOWN, TSR_BLAS_NOT_LOGGED, TSR_BLAS_LOGGED };
+extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_log_state;
 /* 1: there is no default context, and will be none: TESSERA_DEVICE names no device that is here. */
 extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_no_default;
 
 /* 1 if the short way will not do: calls are logged, or may be, or there is no default context. */
 static inline int tsr_blas_observed(void)
 {
-    return !atomic_load_explicit(&tsr_blas_log_is_off, memory_order_relaxed) ||
+    return atomic_load_explicit(&tsr_blas_log_state, memory_order_relaxed) != TSR_BLAS_NOT_LOGGED ||
            atomic_load_explicit(&tsr_blas_no_default, memory_order_relaxed);
 }
 

@@ -14,8 +14,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int log_fd = -1;
-static atomic_int known; /* 0: the environment was not read yet; 1: no log; 2: log */
-atomic_int tsr_blas_log_is_off;
+atomic_int tsr_blas_log_state;
 
 /* `word` among the words of `list`, which commas separate. */
 static int has_word(const char *list, const char *word)
@@ -39,18 +38,18 @@ static void open_log(void)
         if (log_fd < 0)
             tsr_blas_tell(&told, "TESSERA_LOG_FILE = %s cannot be written; calls are not logged", path);
     }
-    atomic_store_explicit(&known, log_fd >= 0 ? 2 : 1, memory_order_release);
-    atomic_store_explicit(&tsr_blas_log_is_off, log_fd < 0, memory_order_relaxed);
+    atomic_store_explicit(&tsr_blas_log_state, log_fd >= 0 ? TSR_BLAS_LOGGED : TSR_BLAS_NOT_LOGGED,
+                          memory_order_release);
 }
 
 int tsr_blas_log_calls(void)
 {
-    const int state = atomic_load_explicit(&known, memory_order_acquire);
-    if (state == 0) {
+    const int state = atomic_load_explicit(&tsr_blas_log_state, memory_order_acquire);
+    if (state == TSR_BLAS_LOG_UNKNOWN) {
         pthread_once(&once, open_log);
         return tsr_blas_log_calls();
     }
-    return state == 2;
+    return state == TSR_BLAS_LOGGED;
 }
 
 /* A lost line is not worth a failed product. */
