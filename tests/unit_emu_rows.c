@@ -91,20 +91,32 @@ static int takes(int number, const layout *l, const tsr_device *device)
     return !row->applicable || row->applicable(row, &problem, device, reason, sizeof reason);
 }
 
+static tsr_problem problem_of(const tsr_row *row, const tsr_gemm_args *args)
+{
+    tsr_problem problem = {.m = args->m, .n = args->n, .k = args->k, .batch = args->batch};
+    problem.a.dtype = problem.b.dtype = row->dtype_ab;
+    problem.c.dtype = problem.d.dtype = row->dtype_cd;
+    return problem;
+}
+
+static tsr_status launch_dealt(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args, const tsr_work *work)
+{
+    const tsr_problem problem = problem_of(row, args);
+    tsr_gemm_args dealt = *args;
+    dealt.split = work->split;
+    const tsr_launch what = {
+        .row = row, .args = &dealt, .grid = work->grid, .cluster = work->cluster, .problem = &problem};
+    return tsr_emu_backend.launch(device, &what);
+}
+
 /* As a plan would: dealt out by the row's hook, which is in the library's table. No row needs workspace for so little.
  */
 static tsr_status launch(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args)
 {
-    tsr_problem problem = {.m = args->m, .n = args->n, .k = args->k, .batch = args->batch};
-    tsr_gemm_args dealt = *args;
-    problem.a.dtype = problem.b.dtype = row->dtype_ab;
-    problem.c.dtype = problem.d.dtype = row->dtype_cd;
+    const tsr_problem problem = problem_of(row, args);
     const tsr_work work = tsr_row_work(tsr_row_at((size_t)(row - rows)), &problem, device);
     assert_int_equal(work.workspace_bytes, 0);
-    dealt.split = work.split;
-    const tsr_launch what = {
-        .row = row, .args = &dealt, .grid = work.grid, .cluster = work.cluster, .problem = &problem};
-    return tsr_emu_backend.launch(device, &what);
+    return launch_dealt(device, row, args, &work);
 }
 
 /* What D must be: the sum is exact, since all values are small integers. */
@@ -119,7 +131,9 @@ static double expected(const tsr_row *row, const tsr_gemm_args *g, const buffers
     return product + (g->beta != 0 ? g->beta * tsr_load_element(row->dtype_cd, c, z * g->batch_c + i * g->ldc + j) : 0);
 }
 
-static void check_layout(tsr_device *device, const tsr_row *row, const layout *l, buffers *x)
+/* `work`: how it is dealt out; NULL: as a plan would. */
+static void check_layout_dealt(tsr_device *device, const tsr_row *row, const layout *l, const tsr_work *work,
+                               buffers *x)
 {
     static unsigned char old_c[MAX_BYTES], want[MAX_BYTES];
     fill(row->dtype_ab, x->a, 1, 1);
@@ -135,11 +149,16 @@ static void check_layout(tsr_device *device, const tsr_row *row, const layout *l
             for (long long j = 0; j < g.n; j++)
                 tsr_store_element(row->dtype_cd, want, z * g.batch_d + i * g.ldd + j,
                                   expected(row, &g, x, old_c, z, i, j));
-    if (launch(device, row, &g) != TSR_OK)
+    if ((work ? launch_dealt(device, row, &g, work) : launch(device, row, &g)) != TSR_OK)
         fail_msg("%s: %s", row->instance, tsr_last_error());
     if (memcmp(want, g.d, sizeof want) != 0)
-        fail_msg("%s %lldx%lldx%lld trans %d%d: wrong result, or written where it must not", row->instance, l->m, l->n,
-                 l->k, l->trans_a, l->trans_b);
+        fail_msg("%s %lldx%lldx%lld trans %d%d split %d: wrong result, or written where it must not", row->instance,
+                 l->m, l->n, l->k, l->trans_a, l->trans_b, work ? work->split : 0);
+}
+
+static void check_layout(tsr_device *device, const tsr_row *row, const layout *l, buffers *x)
+{
+    check_layout_dealt(device, row, l, NULL, x);
 }
 
 static const layout layouts[] = {
@@ -169,6 +188,35 @@ static void rows_are_exact_on_integers(void **state)
         if (rows[r].kind == TSR_ROW_CUDA && checked == 0)
             fail_msg("%s takes no layout", rows[r].instance);
     }
+    tsr_emu_backend.close(&device);
+}
+
+/* K in as many parts as a cluster may have, columns along either side; some parts have no step to do. Two tiles along
+ * the longer side, the second with a few rows. */
+static void skinny_rows_are_exact_however_dealt(void **state)
+{
+    static const layout wide = {37, 200, 130, 1, 0, 1, 0, 0, 0, 1, 0}, high = {200, 37, 130, 1, 0, 0, 0, 0, 0, 2, 1};
+    buffers *x = *state;
+    tsr_device device = open_emulator(2);
+    int dealt = 0;
+    for (int r = 0; r < ROW_COUNT; r++) {
+        const layout *const l = r % 2 ? &wide : &high;
+        if (strcmp(rows[r].name, "wgmma_skinny") != 0 || !takes(r, l, &device))
+            continue;
+        for (int parts = 1; parts <= rows[r].parts; parts++)
+            for (int sign = 1; sign >= -1; sign -= 2) {
+                const long long longer = sign > 0 ? 200 : 37, shorter = sign > 0 ? 37 : 200, share = rows[r].cluster_n;
+                const long long groups = (longer + rows[r].bn * share - 1) / (rows[r].bn * share);
+                const long long tiles = groups * share * ((shorter + rows[r].bm - 1) / rows[r].bm);
+                const tsr_work work = {
+                    .split = sign * parts, .cluster = parts * (int)share, .grid = {tiles * parts, 1, 1}};
+                if (parts != 7 && (share == 1 || sign > 0)) {
+                    check_layout_dealt(&device, &rows[r], l, &work, x);
+                    dealt++;
+                }
+            }
+    }
+    assert_true(dealt > 200);
     tsr_emu_backend.close(&device);
 }
 
@@ -318,9 +366,9 @@ static int free_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_exact_on_integers), cmocka_unit_test(bits_do_not_depend_on_workers),
-        cmocka_unit_test(wrong_arguments_are_faults), cmocka_unit_test(slots_outlive_launches),
-        cmocka_unit_test(device_presents_itself),
+        cmocka_unit_test(rows_are_exact_on_integers),    cmocka_unit_test(skinny_rows_are_exact_however_dealt),
+        cmocka_unit_test(bits_do_not_depend_on_workers), cmocka_unit_test(wrong_arguments_are_faults),
+        cmocka_unit_test(slots_outlive_launches),        cmocka_unit_test(device_presents_itself),
     };
     return cmocka_run_group_tests(tests, make_buffers, free_buffers);
 }

@@ -27,7 +27,7 @@ static const shape shapes[] = {
     {"wgmma_skinny_bf16_bf16_128_g1s2", 129, 100, 6400, 1, 1, 1, 0, 2},
     {"wgmma_skinny_bf16_bf16_64_g1", 60, 100, 24000, 2, 0, 1, 0, -1},
     {"wgmma_skinny_bf16_bf16_128_g1s2", 100, 64, 9001, 1, 1, 0, 3, 1},
-    {"wgmma_skinny_bf16_f32_128_g1s2", 33, 50, 9000, 1, 0, 0, 0, 2},
+    {"wgmma_skinny_bf16_f32_128_g1", 33, 50, 9000, 1, 0, 0, 0, 2},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -140,7 +140,7 @@ static void without_a_product(void **state)
 {
     (void)state;
     tsr_target target = open_target();
-    const shape s = {"wgmma_skinny_bf16_f32_128_g1s2", 20, 30, 9000, 1, 0, 0, 0, 3};
+    const shape s = {"wgmma_skinny_bf16_f32_128_g1", 20, 30, 9000, 1, 0, 0, 0, 3};
     const tsr_problem p = problem_of(&s);
     tsr_planned plan;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);

@@ -368,7 +368,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         tsr_warp_sync(TSR_ALL_LANES);
         begin(&p, 1);
         if (WIDE)
-            tsr_registers_lower(40);
+            tsr_registers_lower(GROUPS < 3 ? 40 : 32);
         if (warp == 4 * GROUPS)
             produce(&args, &maps, &p);
         if (p.size > 1 && SHARE == 1)
@@ -378,7 +378,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
     } else {
         begin(&p, 0);
         if (WIDE)
-            tsr_registers_raise(232);
+            tsr_registers_raise(GROUPS < 3 ? 232 : 160);
         consume(&args, &p, warp / 4);
     }
     /* A CTA must outlive what it sends, and what is sent to it. */

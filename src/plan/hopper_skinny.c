@@ -3,7 +3,8 @@
  *
  *   - a step's limits count what tensor cores and the copy engine move in and out of shared memory;
  *   - memory gives nearly the pins' rate, along K as along N;
- *   - launches that find no room beside each other end late (late_ns); those that find some lie unevenly (paired_ns).
+ *   - launches that find no room beside each other end late (late_ns, filled_ns); those that find some lie unevenly
+ *     (paired_ns).
  *
  * Constants: fitted to times of an H200 in both layouts, perf/LOG.md. */
 #include <math.h>
@@ -25,7 +26,8 @@ typedef struct spread {
     double step_bytes;        /* of L2's lines in a step */
     double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
     double shared_bytes;      /* that go in and out of shared memory in a step */
-    double idle_rows;         /* of the boxes of a tile's rows */
+    double idle_rows;         /* of the boxes of a tile's rows, */
+    double idle_at_end;       /* and of those of the last tile along the longer side */
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
@@ -39,7 +41,7 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     const tsr_line_shares engine_shares = {1, 0.88, 1.25}, l2_shares = {0.55, 0.81, 0.99};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
-    const double long_rows = fmin(row->bn, (double)(s->turned ? p->n : p->m));
+    const double longer = (double)(s->turned ? p->n : p->m), long_rows = fmin(row->bn, longer);
     const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
     const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
@@ -47,6 +49,7 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     s->step_bytes = slices * step_bytes(p, rows_a, rows_b, engine_shares);
     s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, l2_shares);
     s->idle_rows = lies_along_k(p, s->longer) ? row->bn - long_rows : 0;
+    s->idle_at_end = lies_along_k(p, s->longer) ? ceil(longer / row->bn) * row->bn - longer : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
 
@@ -82,36 +85,44 @@ static double skinny_latency_ns(const spread *s)
     return with_asking(latency_ns, s->asking);
 }
 
+/* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
+static double meeting_skew(const tsr_row *row, const spread *s)
+{
+    const int groups = row->bn / LINE_ELEMS;
+    if (groups > 2)
+        return row->bm > 2 * LINE_ELEMS ? 1 : 1.12;
+    return groups == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.16 : 1.28;
+}
+
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
     const double group_ns = 20, engine_bytes = 103, shared_bytes = 164, ghz = clock_ghz(device);
-    /* Two groups wait for the same stages, and take more power: beside other work, the clock that they get is lower.
-     * All that multiplies for long waits for power. */
-    const double alone_share = 0.9, two_share = 0.84, long_share = 0.634, power_ns = 62000;
+    /* Groups wait for the same stages, and the more they are, the more power they take: beside other work, the clock
+     * that they get is lower. All that multiplies for long waits for power. */
+    const double alone_share = 0.9, two_share = 0.84, three_share = 0.81, long_share = 0.634, power_ns = 62000;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
-    const int has_two = row->bn > LINE_ELEMS;
-    const double short_share = has_two ? two_share : alone_share;
+    const int has_two = row->bn > LINE_ELEMS, has_three = row->bn > 2 * LINE_ELEMS;
+    const double short_share = has_three ? three_share : has_two ? two_share : alone_share;
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
+    /* Tiles that run at once end with the slowest, which the last ones are; half of that shows. */
+    const double idle_rows = s->waves > 1 ? s->idle_rows : (s->idle_rows + s->idle_at_end) / 2;
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
-                            s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
+                            s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves, which a short ring does not use. */
     const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
     const double narrow_share = 0.925, wide_share = 0.83;
-    /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. CTAs that meet
-     * wait for the last one, wide tiles less, unless their columns lie across. */
-    const double across_one_skew = 1.08, meet_skew = 1.28, meet_wide_skew = 1.16;
-    const int is_wide = has_two && row->bm >= 2 * LINE_ELEMS && !s->across;
+    /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. */
+    const double across_one_skew = 1.08;
     const double long_skew = has_two ? two_skew : one_skew;
     const double deep_skew = s->parts > 1 ? 1.12 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : apart_share;
-    return skew * (s->across && !has_two ? across_one_skew : 1) *
-           (s->parts > 1 ? is_wide ? meet_wide_skew : meet_skew : 1) * (row->bk > LINE_ELEMS ? deep_skew : 1) * apart *
-           longest_of(step);
+    return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(row, s) : 1) *
+           (row->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
 }
 
 /* 1 if whole tiles may go to D 16 bytes at a time (kernels/tile/wgmma_whole.h). */
@@ -128,14 +139,17 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 {
     enum { CONSUMERS_OF_64 = 128 };
     const int leaves_whole = s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p);
-    const double column_ns = 8.9, quad_ns = leaves_whole ? 47 : 62, value_ns = 0.021, meet_ns = 566, rank_ns = 79;
+    const int has_three = row->bn > 2 * LINE_ELEMS; /* they leave more, and wait longer to */
+    const double column_ns = 8.9, quad_ns = leaves_whole ? 47 : 62, value_ns = 0.021, rank_ns = 79;
+    const double meet_ns = has_three ? 1096 : 566, leave_ns = has_three ? 0.022 : 0;
     const double leave_bytes_per_ns = 126, sent_byte_ns = 0.013, values = (double)row->bm * row->bn;
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
     const double lines = s->turned ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
     const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
     return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
-           (s->parts > 1 ? meet_ns + rank_ns * (s->parts - 2) + sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
+           (s->parts > 1 ? meet_ns + leave_ns * values + rank_ns * (s->parts - 2) +
+                               sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
                          : 0);
 }
 
@@ -186,6 +200,13 @@ static double late_ns(const spread *s, double memory_ns)
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
 
+/* Where clusters take all places there are, those of the next launch have to wait for whole ones. */
+static double filled_ns(const spread *s)
+{
+    const double wait_ns = 1450, left = s->resident - s->ctas;
+    return s->parts > 1 && left >= 0 && left < s->parts ? wait_ns : 0;
+}
+
 /* Where two CTAs fit on an SM, those of a launch that comes while the one in front is there take what room there is, so
  * that some SMs have two of them and others one: worst with as many as there are SMs, not with half or twice as many.
  */
@@ -233,7 +254,7 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double sharpness = lies_along_k(p, s.longer) ? 3.1 : 3.4;
     const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
     const double second_ns = 800; /* a launch that finds its operands just written */
-    const double apart_ns = late_ns(&s, memory_ns) + paired_ns(&s, device->cuda.sm_count, memory_ns);
+    const double apart_ns = late_ns(&s, memory_ns) + paired_ns(&s, device->cuda.sm_count, memory_ns) + filled_ns(&s);
     settle(out, best_ns, apart_ns, s.left > 1 ? 2 * least_ns + second_ns : least_ns, start_ns + skinny_latency_ns(&s),
            overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness, sum_ns);
 }
