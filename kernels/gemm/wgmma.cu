@@ -103,6 +103,14 @@ typedef struct walk {
     int rank_m, rank_n; /* the CTA's tile within the cluster's */
 } walk;
 
+/* 1 if D has nothing of the CTA's tile, which is there for the others of its cluster: it loads its share of what they
+ * share, and multiplies nothing. Boxes of rows that a matrix does not have would cost the copy engine more than others.
+ */
+TSR_DEVICE int is_idle(const tsr_gemm_args *args, int m, int n)
+{
+    return (CLUSTER_M > 1 && CLUSTER_N == 1 && m >= args->m) || (CLUSTER_N > 1 && CLUSTER_M == 1 && n >= args->n);
+}
+
 /* Past the blocks of a tile that another warp group takes. */
 TSR_DEVICE void ring_skip(ring *at, int blocks)
 {
@@ -145,7 +153,9 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
         const tile_unit u = tile_unit_of(deal, index);
         const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
-        const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
+        const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0, idle = is_idle(args, m, n);
+        const int loads_a = CLUSTER_M == 1 || !idle, loads_b = CLUSTER_N == 1 || !idle;
+        const unsigned bytes = (unsigned)(loads_a ? A_BYTES : 0) + (unsigned)(loads_b ? stage_bytes - A_BYTES : 0);
         if (index == 0) {
             if (SHORT_STEPS || tsr_elect())
                 ask_early(maps, w, &place, &u, m, n, za, zb, mn_major_a, mn_major_b);
@@ -157,10 +167,13 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
             const unsigned to = w->shared + at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             if (SHORT_STEPS || tsr_elect()) {
-                tsr_mbarrier_arrive_expect(full, (unsigned)stage_bytes);
-                tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n, mask_a);
-                tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M, w->rank_m,
-                                mask_b);
+                tsr_mbarrier_arrive_expect(full, bytes);
+                if (loads_a)
+                    tile_load_boxes(to, &maps->a, full, mn_major_a, BM, m, block * BK, za, CLUSTER_N, w->rank_n,
+                                    mask_a);
+                if (loads_b)
+                    tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, CLUSTER_M,
+                                    w->rank_m, mask_b);
             }
             ring_advance(&at, STAGES);
         }
@@ -248,6 +261,18 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int count, int pass_on, int ro
         release(w, previous);
 }
 
+/* The same where there is nothing to multiply. */
+TSR_DEVICE void pass_by(const walk *w, ring *at, int count, int pass_on)
+{
+    for (int block = 0; block < count; block++) {
+        tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);
+        release(w, at->stage);
+        ring_advance(at, STAGES);
+    }
+    if (PINGPONG && pass_on >= 0)
+        tsr_named_barrier_arrive(ORDER + (unsigned)pass_on, 256);
+}
+
 /* 1 if all parts of the tile are in `sum`; 0 if another part, which is not done yet, will add them up. A cluster has
  * two places in the workspace: for the part of its first tile, unless that begins there, and for the beginning of its
  * last. */
@@ -294,6 +319,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const tile_unit u = tile_unit_of(deal, index);
         const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM + row, n = (place.n * CLUSTER_N + w->rank_n) * BN;
+        const int idle = is_idle(args, m - row, n);
         if (u.count == 0)
             TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
@@ -303,7 +329,9 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         if (PINGPONG && index > 0)
             tsr_named_barrier(ORDER + (unsigned)group, 256);
         /* A transposed is M-major, B not transposed is N-major. */
-        if (args->trans_a && args->trans_b)
+        if (idle)
+            pass_by(w, &at, u.count, pass_on);
+        else if (args->trans_a && args->trans_b)
             multiply(w, &at, u.count, pass_on, row, 1, 0, sum);
         else if (args->trans_a)
             multiply(w, &at, u.count, pass_on, row, 1, 1, sum);
@@ -313,6 +341,8 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             multiply(w, &at, u.count, pass_on, row, 0, 1, sum);
         if (PINGPONG)
             ring_skip(&at, tile_unit_of(deal, index + 1).count);
+        if (idle)
+            continue;
         if (u.count < (int)tile_deal_word(deal, DEAL_K_BLOCKS) && !join(args, w, u.tile, group, boxes.thread, sum))
             continue;
         TSR_UNROLL
