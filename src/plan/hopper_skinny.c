@@ -26,8 +26,7 @@ typedef struct spread {
     double step_bytes;        /* of L2's lines in a step */
     double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
     double shared_bytes;      /* that go in and out of shared memory in a step */
-    double idle_rows;         /* of the boxes of a tile's rows, */
-    double idle_at_end;       /* and of those of the last tile along the longer side */
+    double idle_rows;         /* of the boxes of a tile's rows */
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
@@ -41,7 +40,7 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     const tsr_line_shares engine_shares = {1, 0.88, 1.25}, l2_shares = {0.55, 0.81, 0.99};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
-    const double longer = (double)(s->turned ? p->n : p->m), long_rows = fmin(row->bn, longer);
+    const double long_rows = fmin(row->bn, (double)(s->turned ? p->n : p->m));
     const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
     const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
@@ -49,7 +48,6 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     s->step_bytes = slices * step_bytes(p, rows_a, rows_b, engine_shares);
     s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, l2_shares);
     s->idle_rows = lies_along_k(p, s->longer) ? row->bn - long_rows : 0;
-    s->idle_at_end = lies_along_k(p, s->longer) ? ceil(longer / row->bn) * row->bn - longer : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
 
@@ -105,11 +103,9 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const int has_two = row->bn > LINE_ELEMS, has_three = row->bn > 2 * LINE_ELEMS;
     const double short_share = has_three ? three_share : has_two ? two_share : alone_share;
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
-    /* Tiles that run at once end with the slowest, which the last ones are; half of that shows. */
-    const double idle_rows = s->waves > 1 ? s->idle_rows : (s->idle_rows + s->idle_at_end) / 2;
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
-                            s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * idle_rows) / ghz};
+                            s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves, which a short ring does not use. */
     const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
