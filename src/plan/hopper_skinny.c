@@ -26,7 +26,7 @@ typedef struct spread {
     double step_bytes;        /* of L2's lines in a step */
     double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
     double shared_bytes;      /* that go in and out of shared memory in a step */
-    double idle_rows;         /* of the boxes of a tile's rows */
+    double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
@@ -40,14 +40,17 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     const tsr_line_shares engine_shares = {1, 0.88, 1.25}, l2_shares = {0.55, 0.81, 0.99};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
-    const double long_rows = fmin(row->bn, (double)(s->turned ? p->n : p->m));
+    const double longer = (double)(s->turned ? p->n : p->m), long_rows = fmin(row->bn, longer);
+    /* The last tiles end late, which the next launch hides if they are few. */
+    const double most_late = 1.5, late = row->cluster_n == 1 ? fmin(1, most_late / s->long_tiles) : 0;
+    const double idle = row->bn - long_rows, idle_at_end = ceil(longer / row->bn) * row->bn - longer;
     const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
     const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
     const double rows_a = s->turned ? short_rows : long_rows, rows_b = s->turned ? long_rows : short_rows;
     s->step_bytes = slices * step_bytes(p, rows_a, rows_b, engine_shares);
     s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, l2_shares);
-    s->idle_rows = lies_along_k(p, s->longer) ? row->bn - long_rows : 0;
+    s->idle_rows = lies_along_k(p, s->longer) ? idle + late * fmax(0, idle_at_end - idle) : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
 }
 
