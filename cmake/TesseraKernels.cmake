@@ -43,10 +43,13 @@ if(TESSERA_EMU)
   endif()
   find_program(TESSERA_OBJCOPY objcopy REQUIRED)
 endif()
-# -g1: lines for the emulator's messages, no columns, and nothing of variables, which would be half of the library. Nothing unwinds
-# kernels: no tables for that. -Os: a sixth smaller, and as fast, since most of the time goes to what kernels call.
-set(TESSERA_EMU_FLAGS -x c -std=gnu11 -Os -g1 -gno-column-info -fno-asynchronous-unwind-tables -fPIC -fsanitize=thread
+# -g1: lines for the emulator's messages, no columns, and nothing of variables, which would be half of the library. Nothing
+# unwinds kernels: no tables for that.
+set(TESSERA_EMU_FLAGS -x c -std=gnu11 -g1 -gno-column-info -fno-asynchronous-unwind-tables -fPIC -fsanitize=thread
                       -fno-inline-small-functions -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function -Wno-psabi -DTSR_EMU=1)
+# A sixth smaller than by -O1, and as fast, since most of the time goes to what kernels call. Code of two branches must not
+# become one: lanes that meet in a call are told apart by where it stands.
+set(TESSERA_EMU_SIZE -Os -fno-crossjumping -fno-tree-tail-merge -fno-code-hoisting -fno-ipa-icf)
 
 # The table of rows, read by the host compiler at configure time.
 set(TESSERA_EXTRA_ROWS "" CACHE FILEPATH "More rows for the kernel table: candidates of a search (tools/tune-rows)")
@@ -86,9 +89,10 @@ list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/gemm_args.h
 set(kernel_includes -I${CMAKE_CURRENT_SOURCE_DIR}/kernels -I${CMAKE_CURRENT_SOURCE_DIR}/src -I${generated})
 
 set(TESSERA_KERNEL_OBJECTS)
-# The same kernels once more, so that what their warps do can be counted (src/emu/watch.h). Only the command has them.
+# The same kernels once more, so that what their warps do can be counted (src/emu/watch.h). Only the command has them. By
+# -O1, as recorded counts and the model's constants are.
 set(TESSERA_WATCHED_OBJECTS)
-set(TESSERA_WATCHED_FLAGS -fsanitize-coverage=trace-pc)
+set(TESSERA_WATCHED_FLAGS -O1 -fsanitize-coverage=trace-pc)
 set(watched_decls)
 set(watched_rows)
 set(reports)
@@ -134,7 +138,7 @@ foreach(line IN LISTS instance_lines)
     set(object ${generated}/${instance}.emu.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${TESSERA_EMU_CC} ${TESSERA_EMU_FLAGS} ${defines} -DTSR_KERNEL_NAME=tsr_emu_kernel_${instance}
+      COMMAND ${TESSERA_EMU_CC} ${TESSERA_EMU_FLAGS} ${TESSERA_EMU_SIZE} ${defines} -DTSR_KERNEL_NAME=tsr_emu_kernel_${instance}
               ${kernel_includes} -c ${source} -o ${object}
       COMMAND ${TESSERA_OBJCOPY} --redefine-syms=${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms ${object}
       DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms
