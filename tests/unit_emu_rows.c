@@ -200,7 +200,7 @@ static void skinny_rows_are_exact_however_dealt(void **state)
     tsr_device device = open_emulator(2);
     int dealt = 0;
     for (int r = 0; r < ROW_COUNT; r++) {
-        const layout *const l = r % 2 ? &wide : &high;
+        const layout *const l = rows[r].dtype_ab == TSR_BF16 ? &wide : &high;
         if (strcmp(rows[r].name, "wgmma_skinny") != 0 || !takes(r, l, &device))
             continue;
         for (int parts = 1; parts <= rows[r].parts; parts++)
@@ -218,6 +218,26 @@ static void skinny_rows_are_exact_however_dealt(void **state)
     }
     assert_true(dealt > 200);
     tsr_emu_backend.close(&device);
+}
+
+/* Sums of a wide tile and those that others send lie where the ring was (kernels/tile/wgmma_share.h). */
+static void sums_of_wide_tiles_fit_the_ring(void **state)
+{
+    (void)state;
+    int wide = 0;
+    for (int r = 0; r < ROW_COUNT; r++) {
+        const tsr_row *const row = &rows[r];
+        if (strcmp(row->name, "wgmma_skinny") != 0 || row->threads_x != 2 * row->bn + 128)
+            continue;
+        for (int parts = 2; parts <= row->parts; parts++)
+            for (int turned = 0; turned < 2; turned++) {
+                const int lines = turned ? row->bm : row->bn, line_bytes = 4 * (turned ? row->bn : row->bm);
+                const int inbox_bytes = (parts - 1) * ((lines + parts - 1) / parts) * line_bytes;
+                assert_true(parts == 7 || 4 * row->bm * row->bn + inbox_bytes <= row->ring_bytes);
+            }
+        wide++;
+    }
+    assert_true(wide >= 12);
 }
 
 /* A run is a function of its arguments: bits do not depend on the workers, nor on the order of threads. */
@@ -366,9 +386,10 @@ static int free_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_exact_on_integers),    cmocka_unit_test(skinny_rows_are_exact_however_dealt),
-        cmocka_unit_test(bits_do_not_depend_on_workers), cmocka_unit_test(wrong_arguments_are_faults),
-        cmocka_unit_test(slots_outlive_launches),        cmocka_unit_test(device_presents_itself),
+        cmocka_unit_test(rows_are_exact_on_integers),      cmocka_unit_test(skinny_rows_are_exact_however_dealt),
+        cmocka_unit_test(sums_of_wide_tiles_fit_the_ring), cmocka_unit_test(bits_do_not_depend_on_workers),
+        cmocka_unit_test(wrong_arguments_are_faults),      cmocka_unit_test(slots_outlive_launches),
+        cmocka_unit_test(device_presents_itself),
     };
     return cmocka_run_group_tests(tests, make_buffers, free_buffers);
 }

@@ -138,7 +138,7 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 {
     enum { CONSUMERS_OF_64 = 128 };
     const int leaves_whole = s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p);
-    const int has_three = row->bn > 2 * LINE_ELEMS; /* they leave more, and wait longer to */
+    const int has_three = row->bn > 2 * LINE_ELEMS; /* groups, whose warps wait for each other */
     const double column_ns = 8.9, quad_ns = leaves_whole ? 47 : 62, value_ns = 0.021, rank_ns = 79;
     const double meet_ns = has_three ? 1096 : 566, leave_ns = has_three ? 0.022 : 0;
     const double leave_bytes_per_ns = 126, sent_byte_ns = 0.013, values = (double)row->bm * row->bn;
