@@ -191,8 +191,8 @@ static void rows_are_exact_on_integers(void **state)
     tsr_emu_backend.close(&device);
 }
 
-/* K in as many parts as a cluster may have, columns along either side; some parts have no step to do. Two tiles along
- * the longer side, the second with a few rows. */
+/* K in as many parts as a cluster may have, columns along either side; some parts have no step to do. The last tile
+ * along the longer side has a few rows. */
 static void skinny_rows_are_exact_however_dealt(void **state)
 {
     static const layout wide = {37, 200, 130, 1, 0, 1, 0, 0, 0, 1, 0}, high = {200, 37, 130, 1, 0, 0, 0, 0, 0, 2, 1};

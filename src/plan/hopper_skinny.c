@@ -34,6 +34,12 @@ typedef struct spread {
     tsr_asks asks_shorter, asks_longer;
 } spread;
 
+/* Warp groups of a tile, 64 rows of the longer side each. */
+static int groups_of(const tsr_row *row)
+{
+    return row->bn / LINE_ELEMS;
+}
+
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
 static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 {
@@ -45,7 +51,7 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
     const double most_late = 1.5, late = row->cluster_n == 1 ? fmin(1, most_late / s->long_tiles) : 0;
     const double idle = row->bn - long_rows, idle_at_end = ceil(longer / row->bn) * row->bn - longer;
     const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
-    const double slices = (double)row->bk / LINE_ELEMS, groups = row->bn / 64.; /* each reads the shorter operand */
+    const double slices = (double)row->bk / LINE_ELEMS, groups = groups_of(row); /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
     const double rows_a = s->turned ? short_rows : long_rows, rows_b = s->turned ? long_rows : short_rows;
     s->step_bytes = slices * step_bytes(p, rows_a, rows_b, engine_shares);
@@ -89,10 +95,9 @@ static double skinny_latency_ns(const spread *s)
 /* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
 static double meeting_skew(const tsr_row *row, const spread *s)
 {
-    const int groups = row->bn / LINE_ELEMS;
-    if (groups > 2)
+    if (groups_of(row) > 2)
         return row->bm > 2 * LINE_ELEMS ? 1 : 1.12;
-    return groups == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.16 : 1.28;
+    return groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.16 : 1.28;
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
@@ -103,8 +108,8 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double alone_share = 0.9, two_share = 0.84, three_share = 0.81, long_share = 0.634, power_ns = 62000;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
-    const int has_two = row->bn > LINE_ELEMS, has_three = row->bn > 2 * LINE_ELEMS;
-    const double short_share = has_three ? three_share : has_two ? two_share : alone_share;
+    const int has_two = groups_of(row) > 1; /* or more */
+    const double short_share = groups_of(row) > 2 ? three_share : has_two ? two_share : alone_share;
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
@@ -138,7 +143,7 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 {
     enum { CONSUMERS_OF_64 = 128 };
     const int leaves_whole = s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p);
-    const int has_three = row->bn > 2 * LINE_ELEMS; /* groups, whose warps wait for each other */
+    const int has_three = groups_of(row) > 2;
     const double column_ns = 8.9, quad_ns = leaves_whole ? 47 : 62, value_ns = 0.021, rank_ns = 79;
     const double meet_ns = has_three ? 1096 : 566, leave_ns = has_three ? 0.022 : 0;
     const double leave_bytes_per_ns = 126, sent_byte_ns = 0.013, values = (double)row->bm * row->bn;
