@@ -168,7 +168,7 @@ static void what_is_found_is_priced_alike(void **state)
                 tsr_wgmma_begin(&estimate, row, &p, device);
                 tsr_cost_wgmma_dealt(&estimate, &work, INFINITY, &alone);
             }
-            if (!(isfinite(found.ns) && found.ns == alone.ns + slower_launch_ns(row, device)))
+            if (!(isfinite(found.ns) && found.ns == alone.ns + tsr_slower_launch_ns(row, device)))
                 fail_msg("%s, %lld x %lld x %lld in %d parts: %.17g, alone %.17g", row->instance, p.m, p.n, p.k,
                          work.split, found.ns, alone.ns);
             cut += work.split > 1;
@@ -183,14 +183,21 @@ static void nothing_better_is_left_out(void **state)
     (void)state;
     for (int i = 0; i < 50 * 50; i++) {
         const int row = i / 50, column = i % 50;
-        const double work_ns = 100. * column, memory_ns = 70. * row, before_ns = i % 3 * 500., after_ns = i % 7;
+        const tsr_parts parts = {.launches = 1 + i % 2,
+                                 .before_ns = i % 3 * 500.,
+                                 .floor_ns = 3000,
+                                 .fill_ns = 300,
+                                 .work_ns = 100. * column,
+                                 .memory_ns = 70. * row,
+                                 .after_ns = i % 7,
+                                 .sharpness = 2.56};
         tsr_cost all = {0}, some = {0};
-        settle(&all, INFINITY, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
-        settle(&some, all.ns, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        settle(&parts, INFINITY, &all);
+        settle(&parts, all.ns, &some);
         assert_true(some.ns == all.ns);
-        settle(&some, all.ns * 0.99, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        settle(&parts, all.ns * 0.99, &some);
         assert_true(some.ns == all.ns || some.ns == INFINITY);
-        settle(&some, 2000, before_ns, 3000, 300, work_ns, memory_ns, 2.56, after_ns);
+        settle(&parts, 2000, &some);
         assert_true(some.ns == INFINITY);
     }
 }

@@ -296,12 +296,12 @@ static void skinny_parts_are_as_measured(void **state)
         long long m, n, k;
         int parts;
     } cases[] = {
-        {"wgmma_skinny_bf16_bf16_16_g1", 1, 4096, 4096, 3},    {"wgmma_skinny_bf16_bf16_96_g2", 160, 1536, 8960, 4},
-        {"wgmma_skinny_bf16_bf16_32_g1d2", 24, 8192, 8192, 1}, {"wgmma_skinny_bf16_bf16_64_g2", 40, 4608, 3584, 3},
-        {"wgmma_skinny_bf16_bf16_128_g1", 96, 4096, 4096, 2},  {"wgmma_skinny_bf16_bf16_128_g1", 96, 6144, 4096, 1},
-        {"wgmma_skinny_bf16_bf16_128_g1", 96, 4096, 14336, 2}, {"wgmma_skinny_bf16_bf16_16_g1", 1, 2560, 9728, 5},
-        {"wgmma_skinny_bf16_bf16_96_g1", 80, 3584, 3584, 2},   {"wgmma_skinny_bf16_bf16_96_g1", 256, 256, 8192, 8},
-        {"wgmma_skinny_bf16_bf16_16_g1", 16, 6144, 4096, 1},   {"wgmma_skinny_bf16_bf16_128_g1", 224, 3584, 3584, 1},
+        {"wgmma_skinny_bf16_bf16_96_g2", 160, 1536, 8960, 4},  {"wgmma_skinny_bf16_bf16_32_g1d2", 24, 8192, 8192, 1},
+        {"wgmma_skinny_bf16_bf16_64_g2", 40, 4608, 3584, 3},   {"wgmma_skinny_bf16_bf16_128_g1", 96, 4096, 4096, 2},
+        {"wgmma_skinny_bf16_bf16_128_g1", 96, 6144, 4096, 1},  {"wgmma_skinny_bf16_bf16_128_g1", 96, 4096, 14336, 2},
+        {"wgmma_skinny_bf16_bf16_16_g1", 1, 2560, 9728, 5},    {"wgmma_skinny_bf16_bf16_96_g1", 80, 3584, 3584, 2},
+        {"wgmma_skinny_bf16_bf16_96_g1", 256, 256, 8192, 8},   {"wgmma_skinny_bf16_bf16_16_g1", 16, 6144, 4096, 1},
+        {"wgmma_skinny_bf16_bf16_128_g1", 224, 3584, 3584, 1},
     };
     const tsr_device device = h200();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

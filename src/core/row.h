@@ -31,6 +31,10 @@ typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch" */
+    /* Of rows whose launches begin before the one in front has ended, what the GPU takes for them and how many there
+     * are: ns is that, or what the host takes, whichever is longer. Otherwise 0. */
+    double gpu_ns;
+    int launches;
     double early_ns; /* what asking for operands before the launch in front has ended saves: lost if that makes them */
 } tsr_cost;
 

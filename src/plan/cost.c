@@ -42,6 +42,18 @@ double tsr_launch_ns(const tsr_row *row, const tsr_device *device)
     return tsr_launch_ns_of(row, device->launch_ns);
 }
 
+double tsr_launched_ns(int launches, double gpu_ns)
+{
+    enum { SHARPNESS = 4 };
+    const double first_ns = 2900, next_ns = 2400, handed_ns = 600; /* by the host; to the GPU, beside a graph's way */
+    return overlapped(SHARPNESS, first_ns + (launches - 1) * next_ns, gpu_ns + handed_ns);
+}
+
+double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device)
+{
+    return tsr_launch_ns(row, device) - tsr_launch_ns_of(row, TSR_CUDA_LAUNCH_NS);
+}
+
 static void settle(tsr_cost *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
 {
     const double work_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
@@ -267,18 +279,20 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
 }
 
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
- * way but what their threads load, element by element, and further CTAs of an SM wait beside. Then D, element by
- * element, as far as it reaches. Constants: measured on an H200, perf/LOG.md. */
+ * way but what their threads load, element by element, and further CTAs of an SM wait beside. Constants: measured on an
+ * H200, perf/LOG.md. */
 void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double start_ns = 650, step_ns = 1430, beside_share = 0.25, one_ns = 50;
-    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
-    const double values = fmin(row->bm, (double)problem->m) * fmin(row->bn, (double)problem->n);
-    settle(out, tsr_launch_ns(row, device) + start_ns,
-           step_ns * (double)problem->k / row->bk * (1 + beside_share * fmax(0, per_sm - 1)) +
-               per_sm * one_ns * values / (row->threads_x * row->threads_y),
-           input_ns(problem, device) + output_ns(problem, device),
-           cached_bytes(row, problem, count_ctas(row, problem)));
+    const double start_ns = 1210, cta_ns = 2.9, step_ns = 900, lines_share = 0.63, beside_share = 0.086;
+    const double ctas = count_ctas(row, problem), per_sm = ceil(ctas / device->cuda.sm_count);
+    const double lines = fmin(row->bm, (double)problem->m) + fmin(row->bn, (double)problem->n);
+    const double full_step_ns = step_ns * (1 + lines_share * lines / (row->bm + row->bn));
+    settle(out, start_ns + cta_ns * ctas,
+           full_step_ns * ceil((double)problem->k / row->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
+           input_ns(problem, device) + output_ns(problem, device), cached_bytes(row, problem, ctas));
+    out->gpu_ns = out->ns;
+    out->launches = 1;
+    out->ns = tsr_launched_ns(1, out->gpu_ns) + tsr_slower_launch_ns(row, device);
 }
 
 /* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores

@@ -2,6 +2,8 @@
 #ifndef TSR_PLAN_COST_H
 #define TSR_PLAN_COST_H
 
+#include <math.h>
+
 #include "core/row.h"
 
 /* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. */
@@ -23,6 +25,28 @@ double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_
 
 /* The fixed cost of a launch of the row, less what overlaps with the launch before, where the device's is launch_ns. */
 double tsr_launch_ns_of(const tsr_row *row, double launch_ns);
+
+/* What so many launches take that follow each other in a stream: what the GPU takes, or the host, which is faster or
+ * slower than here from machine to machine (2.1 to 4.2 us). So rows are in the order of what the GPU takes, unless it
+ * waits for the host with both. As an H200's host launches; of another device, which launches slower, all take the same
+ * difference longer. */
+double tsr_launched_ns(int launches, double gpu_ns);
+double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device);
+
+/* (one^q + other^q)^(1/q) with q = 2^sharpness: two things beside each other, of which the longer one decides. */
+static inline double overlapped(int sharpness, double one, double other)
+{
+    const double longer = one > other ? one : other, shorter = one > other ? other : one;
+    double power = longer > 0 && shorter > 0 ? shorter / longer : 0;
+    for (int i = 0; i < sharpness; i++)
+        power *= power;
+    double root = 1 + power;
+    if (root == 1)
+        return longer;
+    for (int i = 0; i < sharpness; i++)
+        root = sqrt(root);
+    return longer * root;
+}
 
 /* CTAs of the row that an SM holds at once. */
 double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);

@@ -1,28 +1,30 @@
 /* What a product takes with Hopper's tensor rows, `wgmma` and `wgmma_skinny`: the same parts for both, which are what
  * orders them.
  *
- *   - a launch: no faster than launches follow each other, nor than the first stage comes and the last tile leaves;
+ *   - a launch: no faster than launches follow each other, nor than the first stage comes and the last tile leaves,
+ *     whose way to memory nothing covers. The first stage comes later where many CTAs ask for the same lines;
  *   - steps along K, the longest of four: what a warp group does in turn, a stage's way from memory divided by the
  *     stages of the ring, multiplying, and the SM's bytes from L2. L2 serves whole lines: rows that do not begin with
  *     one touch two of them for 128 bytes. Lines that all CTAs ask for at once come later;
  *   - waves of them, and beside these what memory takes for all operands.
  *
  * Where two of these are both long they do not overlap perfectly: (a^q + b^q)^(1/q). Constants: fitted to times of an
- * H200, perf/LOG.md; those of L2, memory and multiplying are held where they were measured apart. A launch is priced
- * for a host between fast and slow (2.8 and 4.2 us). How K is cut is decided by the same estimates (wgmma.c, skinny.c).
- * `wgmma_skinny`: hopper_skinny.c. */
+ * H200, in a graph too, where the host has no share in them, perf/LOG.md. All this is the GPU's; the host's share is
+ * tsr_launched_ns (cost.c). How K is cut is decided by the same estimates (wgmma.c, skinny.c). `wgmma_skinny`:
+ * hopper_skinny.c. */
 #include <math.h>
 
 #include "plan/cost.h"
 #include "plan/hopper.h"
 #include "plan/plan.h"
 
-/* An operand from memory. Pieces of rows along K are each in another page of memory. */
+/* An operand from memory: nearly the pins' rate; rows that begin within lines take longer. */
 static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
 {
-    const double along_k_share = 0.87, along_mn_share = 0.9;
+    const double share = 0.97, parts_of_lines = 0.2;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
-    return ELEMENT_BYTES * elems / ((lies_along_k(p, which) ? along_k_share : along_mn_share) * memory_rate(device));
+    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
+           (1 + parts_of_lines * (tsr_lines_touched(p, which) - 1));
 }
 
 /* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
@@ -32,20 +34,25 @@ static int output_is_whole(const tsr_problem *p)
     return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
 }
 
-/* D to memory. Where the copy engine writes boxes of rows that begin within lines, neighbouring tiles share lines, half
- * of which CTAs side by side in a cluster (`beside`) write at the same time. */
-static double output_ns(const tsr_problem *p, const tsr_device *device, int beside)
+/* D to memory. Where the copy engine writes boxes of rows that begin within lines, neighbouring tiles share lines, and
+ * where within sectors, sectors of 32 bytes too. CTAs side by side in a cluster write both halves at the same time. */
+static double output_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
-    const int shares_lines = p->d.ld * element % LINE_BYTES != 0;
-    const double whole_share = 0.75, shared_share = 0.45, by_threads_share = 1;
-    const double share = !output_is_whole(p) ? by_threads_share : beside || !shares_lines ? whole_share : shared_share;
+    enum { SECTOR_BYTES = 32 };
+    const long long element = (long long)tsr_dtype_bytes(p->d.dtype), row_bytes = p->d.ld * element;
+    const double whole_share = 0.77, by_threads_share = 1;
+    const double by_sectors[3] = {0.66, 0.86, 0.73}, within_sectors[3] = {0.51, 0.56, 0.72};
+    const int beside = row->cluster_n > 1 ? 2 : row->cluster_m > 1 ? 1 : 0; /* along N, along M, none */
+    const double share = !output_is_whole(p)             ? by_threads_share
+                         : row_bytes % LINE_BYTES == 0   ? whole_share
+                         : row_bytes % SECTOR_BYTES == 0 ? by_sectors[beside]
+                                                         : within_sectors[beside];
     return (double)element * (double)p->m * (double)p->n * (double)p->batch / (share * memory_rate(device));
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK 93.
-#define L2_BYTES_PER_CLOCK     40.7
+#define ENGINE_BYTES_PER_CLOCK 91.4
+#define L2_BYTES_PER_CLOCK     47.6
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` tiles, after `dealt` steps of parts of other tiles, of
  * which each has up to `parts`. */
@@ -89,10 +96,10 @@ static double idle_rows(const tsr_row *row, const tsr_problem *p, char which)
 /* The limits of a step along K of a CTA, but for those that depend on how many others there are. */
 static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    const double line_ns = 3, ghz = clock_ghz(device);
-    const tsr_line_shares engine_shares = {0.5, 0.67, 1.23};
+    const double line_ns = 2.7, ghz = clock_ghz(device);
+    const tsr_line_shares engine_shares = {0.5, 0.653, 1.27};
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
-    const double narrow_share = 1.195, wide_share = 1.185;
+    const double narrow_share = 1.09, wide_share = 1.18;
     const double rate_share = row->bm > 64 ? wide_share : narrow_share;
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m) / row->cluster_n;
@@ -101,17 +108,19 @@ static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, co
     t->lines_ns = line_ns * (t->step_bytes / LINE_BYTES);
     t->stages = floor(ring_bytes / stage_bytes_of(row));
     t->multiply_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz * row->efficiency * rate_share);
-    t->engine_ns = step_bytes(p, rows, columns, engine_shares) / (ENGINE_BYTES_PER_CLOCK * ghz);
+    t->engine_ns = step_bytes(p, pieces_of(p, 'a', row->bm, (double)p->m) / row->cluster_n,
+                              pieces_of(p, 'b', row->bn, (double)p->n) / row->cluster_m, engine_shares) /
+                   (ENGINE_BYTES_PER_CLOCK * ghz);
 }
 
 /* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
 static double wgmma_step_ns(const tsr_wgmma *t, double stage_ns, double idle)
 {
-    const double low_ns = 118, high_ns = 174; /* one instruction for each 64 rows of the tile */
+    const double low_ns = 112, high_ns = 176; /* one instruction for each 64 rows of the tile */
     const double group_ns = t->row->bm > 64 ? high_ns : low_ns;
     const double step[4] = {group_ns, (stage_ns + t->lines_ns) / t->stages, t->multiply_ns,
                             t->engine_ns + IDLE_ROW_CLOCKS * idle / t->ghz};
-    const double skew = t->row->cluster_m > 1 ? 1.077 : 1; /* CTAs along M wait for each other's stages */
+    const double skew = t->row->cluster_m > 1 ? 1.11 : 1; /* CTAs along M wait for each other's stages */
     return skew * longest_of(step);
 }
 
@@ -128,7 +137,7 @@ static int stays_in_l2(const tsr_problem *p)
 static double unit_ns(const tsr_wgmma *t, double products_ns)
 {
     const tsr_row *const row = t->row;
-    const double tile_ns = 700 + 0.05 * row->bm * row->bn, meet_m_ns = 910, meet_n_ns = 340;
+    const double tile_ns = 485 + 0.0339 * row->bm * row->bn, meet_m_ns = 910, meet_n_ns = 327;
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
     const double life_ns = products_ns + t->stored_ns + tile_ns + meet_ns;
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, t->path_ns));
@@ -146,7 +155,7 @@ static double dealt_step_ns(const tsr_wgmma *t, double step_ns)
  * left beside a thread's own sums. Whole tiles that follow hide none of it, as measured. */
 static double parts_ns(const tsr_wgmma *t, const walk *w)
 {
-    const double join_ns = 3000, latency_ns = 410, registers = 240 - 20, threads = 128;
+    const double join_ns = 2110, latency_ns = 391, registers = 240 - 20, threads = 128;
     const tsr_row *const row = t->row;
     const double values = (double)row->bm * row->bn / threads, batches = values / (registers - values);
     const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * t->ghz) + latency_ns * batches;
@@ -156,7 +165,7 @@ static double parts_ns(const tsr_wgmma *t, const walk *w)
 /* What each step along K takes as long as so many CTAs ask for the same lines; of the last tile, as long more. */
 static void find_steps_ns(tsr_wgmma *t, double asking)
 {
-    const double latency_ns = 700, stage_ns = with_asking(latency_ns, asking);
+    const double latency_ns = 676, stage_ns = with_asking(latency_ns, asking);
     t->asking = asking;
     t->step_ns = wgmma_step_ns(t, stage_ns, t->idle);
     t->edge_ns = t->edge_idle > t->idle ? wgmma_step_ns(t, stage_ns, t->edge_idle) - t->step_ns : 0;
@@ -164,13 +173,12 @@ static void find_steps_ns(tsr_wgmma *t, double asking)
 
 void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    /* Small tiles ask for the boxes of their first steps before the grid in front has ended. */
-    const double asked_step_ns = 150, most_asked_ns = 600;
+    const double asked_ns = 300; /* small tiles ask for all their first boxes before the grid in front has ended */
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
-    const double kept_share = 0.5, other_share = 0.77, by_sectors = 0.71, within_sectors = 0.97;
+    const double kept_share = 0.5, other_share = 0.874, by_sectors = 0.71, within_sectors = 0.933;
     const tsr_line_shares l2_shares = {stays_in_l2(p) ? kept_share : other_share, by_sectors, within_sectors};
     /* Of a tile's values: leaving it with one buffer for boxes; by threads, as far as D reaches. */
-    const double lone_ns = 0.025, thread_ns = 0.15, path_value_ns = 0.092;
+    const double lone_ns = 0.025, thread_ns = 0.124, path_value_ns = 0.0777;
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const int is_whole = output_is_whole(p);
     t->row = row;
@@ -179,6 +187,9 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     t->fit = fmax(1, floor(device->cuda.sm_count / t->cluster));
     t->tiles = tsr_cluster_tiles(row, p);
     t->steps = ceil((double)p->k / row->bk);
+    t->asks = (asks_for_lines(p, 'a') / (fmax(1, ceil(m / row->bm)) * row->cluster_n) +
+               asks_for_lines(p, 'b') / (fmax(1, ceil(n / row->bn)) * row->cluster_m)) /
+              fmax(1, (double)p->batch);
     t->asks_a = asks_of(p, 'a', row->cluster_n);
     t->asks_b = asks_of(p, 'b', row->cluster_m);
     find_step(t, row, p, device);
@@ -189,29 +200,42 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     t->stored_ns =
         (is_whole ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) + (boxes_of(row) > 1 ? 0 : lone_ns * values);
     t->path_ns = is_whole ? 0 : path_value_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
-    t->memory_ns = input_ns(p, device, 'a') + input_ns(p, device, 'b') + output_ns(p, device, row->cluster_n > 1);
+    t->output_ns = output_ns(row, p, device);
+    t->memory_ns = input_ns(p, device, 'a') + input_ns(p, device, 'b') + t->output_ns;
     const double idle_a = idle_rows(row, p, 'a'), idle_b = idle_rows(row, p, 'b'); /* of the last tile, */
     t->edge_idle = idle_a + idle_b;
     t->idle = (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0); /* and of all */
-    t->early_ns = row->bm * row->bn <= 64 * 64 ? fmin(most_asked_ns, asked_step_ns * t->steps) : 0;
+    t->early_ns = row->bm * row->bn <= 64 * 64 ? asked_ns : 0;
     find_steps_ns(t, 0);
 }
 
 void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double along_n_ns = 530; /* clusters along N start later */
-    const double memory_sharpness = 2, value_ns = 0.06;
-    const double floor_ns = 1270 - 0.7 * t->early_ns, fill_ns = 1240 - t->early_ns;
+    const double along_n_ns = 418;                          /* clusters along N start later */
+    const double value_ns = 0.047, uncovered_share = 0.283; /* of D's way to memory, of the last wave */
+    /* Few CTAs have what an SM shares with its neighbour for themselves, but ask less of memory. */
+    const double sms = t->fit * t->cluster, apart_share = 0.82, idle_share = 0.05;
     const walk w = walk_of(t, work);
-    const double values = (double)t->row->bm * t->row->bn;
+    const double values = (double)t->row->bm * t->row->bn, waves = fmax(1, w.waves);
     const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);
     if (asking != t->asking)
         find_steps_ns(t, asking);
-    const double waves_ns = w.waves * unit_ns(t, t->steps * t->step_ns) + t->steps * t->edge_ns +
-                            (w.dealt > 0 ? w.dealt * dealt_step_ns(t, t->step_ns) : 0);
-    settle(out, best_ns, t->row->cluster_n > 1 ? along_n_ns : 0, gpu_launch_ns(t->row) + floor_ns,
-           CTA_NS * w.ctas + with_asking(fill_ns, asking), overlapped(STEP_SHARPNESS, waves_ns, t->l2_ns), t->memory_ns,
-           memory_sharpness, t->stored_ns + value_ns * values + (w.dealt > 0 ? parts_ns(t, &w) : 0));
+    const double apart = w.ctas <= sms / 2 ? apart_share : 1;
+    const double edge_steps = w.waves > 0 ? t->steps : w.dealt; /* the last tile is the last one of the walk */
+    const double waves_ns = w.waves * unit_ns(t, apart * t->steps * t->step_ns) + edge_steps * t->edge_ns +
+                            (w.dealt > 0 ? apart * w.dealt * dealt_step_ns(t, t->step_ns) : 0);
+    const tsr_parts parts = {
+        .launches = 1,
+        .before_ns = t->row->cluster_n > 1 ? along_n_ns : 0,
+        .floor_ns = 1410 - 0.7 * t->early_ns,
+        .fill_ns = 1110 - t->early_ns + CTA_NS * w.ctas + first_asked_ns(t->asks * w.ctas * waves, asking),
+        .work_ns = overlapped(STEP_SHARPNESS, waves_ns, t->l2_ns),
+        .memory_ns = t->memory_ns * (1 + idle_share * (1 - w.ctas / sms)),
+        .after_ns = t->stored_ns + value_ns * values + uncovered_share * t->output_ns / waves +
+                    (w.dealt > 0 ? parts_ns(t, &w) : 0),
+        .sharpness = 2,
+    };
+    settle(&parts, best_ns, out);
     out->bytes = t->all_bytes;
     out->early_ns = t->early_ns;
 }

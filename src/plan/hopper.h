@@ -13,7 +13,7 @@ enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4
 
 #define IDLE_ROW_CLOCKS 4. /* of the copy engine, for each row of a box that the matrix does not have */
 
-#define CTA_NS 2.4 /* until the next CTA of a grid is started */
+#define CTA_NS 2.3 /* until the next CTA of a grid is started */
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -21,22 +21,7 @@ enum {
     FLOOR_SHARPNESS = 4 /* of a launch's shortest time beside what it does */
 };
 
-/* (one^q + other^q)^(1/q) */
-static inline double overlapped(int sharpness, double one, double other)
-{
-    const double longer = one > other ? one : other, shorter = one > other ? other : one;
-    double power = longer > 0 && shorter > 0 ? shorter / longer : 0;
-    for (int i = 0; i < sharpness; i++)
-        power *= power;
-    double root = 1 + power;
-    if (root == 1)
-        return longer;
-    for (int i = 0; i < sharpness; i++)
-        root = sqrt(root);
-    return longer * root;
-}
-
-/* The same for any q. */
+/* overlapped() with any q. */
 static inline double overlapped_by(double q, double one, double other)
 {
     const double longer = one > other ? one : other, shorter = one > other ? other : one;
@@ -118,31 +103,60 @@ static inline double step_bytes(const tsr_problem *p, double rows, double column
 
 #define ALL_LINES ((tsr_line_shares){1, 1, 1})
 
-/* As an H200's host launches. A device that launches slower, as the emulated one, adds the difference and orders rows
- * alike. */
-static inline double gpu_launch_ns(const tsr_row *row)
+/* What boxes of `tile` rows or columns of an operand cost, of which `extent` are there, in pieces of 128 bytes. Along M
+ * or N boxes are 64 wide and have as many pieces whatever is there of them, those with nothing too. Rows that are not
+ * there, along K: IDLE_ROW_CLOCKS. */
+static inline double pieces_of(const tsr_problem *p, char which, double tile, double extent)
 {
-    return tsr_launch_ns_of(row, TSR_CUDA_LAUNCH_NS);
+    const double part_share = 0.6, idle_share = 0.84, there = fmin(tile, extent);
+    if (lies_along_k(p, which))
+        return there;
+    const double begun = ceil(there / LINE_ELEMS) * LINE_ELEMS, all = ceil(tile / LINE_ELEMS) * LINE_ELEMS;
+    return there + part_share * (begun - there) + idle_share * (all - begun);
 }
 
-static inline double slower_launch_ns(const tsr_row *row, const tsr_device *device)
+/* How often a CTA's first boxes of an operand ask for each of its lines: more than once where rows begin within lines,
+ * or several are in one. */
+static inline double asks_for_lines(const tsr_problem *p, char which)
 {
-    return tsr_launch_ns(row, device) - gpu_launch_ns(row);
+    const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld), lines = tsr_lines_touched(p, which);
+    return lies_along_k(p, which) ? fmax(LINE_ELEMS / ld, lines) : lines;
 }
 
-/* *out where that is less than best_ns, another way's; otherwise INFINITY, found out sooner. */
-static inline void settle(tsr_cost *out, double best_ns, double before_ns, double floor_ns, double fill_ns,
-                          double work_ns, double memory_ns, double sharpness, double after_ns)
+/* What the first boxes wait, where `asks` times a line is asked for by all CTAs that begin together, and `asking` of
+ * them go on to ask for the same lines (asking_of). */
+static inline double first_asked_ns(double asks, double asking)
 {
-    const double least_busy_ns = fill_ns + (work_ns > memory_ns ? work_ns : memory_ns) + after_ns;
-    const double rounding = 1e-9; /* more than that of all that follows */
-    if (before_ns + (floor_ns > least_busy_ns ? floor_ns : least_busy_ns) > best_ns * (1 + rounding)) {
+    const double ask_ns = 0.75, walk_ns = 2.1;
+    return ask_ns * asks + walk_ns * asking;
+}
+
+/* What the GPU takes for a product, in parts: one after the other, but for work beside memory, and no less in all than
+ * launches follow each other without a host. */
+typedef struct tsr_parts {
+    int launches;
+    double before_ns, floor_ns; /* beside nothing; the shortest time of the launches */
+    double fill_ns, work_ns, memory_ns, after_ns;
+    double sharpness; /* of work beside memory */
+} tsr_parts;
+
+/* *out, if that is less than best_ns, another way's; otherwise INFINITY, found out sooner. */
+static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
+{
+    const double fixed_ns = parts->fill_ns + parts->after_ns, rounding = 1e-9; /* more than that of all that follows */
+    const double least_busy_ns = fixed_ns + fmax(parts->work_ns, parts->memory_ns);
+    if (tsr_launched_ns(parts->launches, parts->before_ns + fmax(parts->floor_ns, least_busy_ns)) >
+        best_ns * (1 + rounding)) {
         out->ns = INFINITY;
         return;
     }
-    const double busy_ns = fill_ns + overlapped_by(sharpness, work_ns, memory_ns) + after_ns;
-    out->ns = before_ns + overlapped(FLOOR_SHARPNESS, floor_ns, busy_ns);
-    out->limiter = floor_ns > busy_ns ? "launch" : work_ns > memory_ns ? "compute" : "memory";
+    const double busy_ns = fixed_ns + overlapped_by(parts->sharpness, parts->work_ns, parts->memory_ns);
+    out->gpu_ns = parts->before_ns + overlapped(FLOOR_SHARPNESS, parts->floor_ns, busy_ns);
+    out->launches = parts->launches;
+    out->ns = tsr_launched_ns(parts->launches, out->gpu_ns);
+    out->limiter = parts->floor_ns > busy_ns || tsr_launched_ns(parts->launches, 0) > out->gpu_ns ? "launch"
+                   : parts->work_ns > parts->memory_ns                                            ? "compute"
+                                                                                                  : "memory";
 }
 
 /* ---- the two estimates ---- */
@@ -157,7 +171,9 @@ typedef struct tsr_wgmma {
     double lines_ns, multiply_ns, engine_ns; /* of a step: on the way, on the tensor cores, in the copy engine */
     double idle, edge_idle;                  /* rows that boxes have and operands not, of all tiles and of the last */
     double all_bytes, l2_ns, memory_ns;      /* of all tiles' lines; of each operand once */
+    double output_ns;                        /* D to memory */
     double stored_ns, path_ns;               /* of a tile's values: by threads; on the SM's way to L2 */
+    double asks;                             /* of one CTA's boxes, for lines that others ask for as well */
     double early_ns;                         /* as in tsr_cost */
     tsr_asks asks_a, asks_b;
     double asking, step_ns, edge_ns; /* of the deal asked for last: CTAs that wait; a step; the last tile's, more */

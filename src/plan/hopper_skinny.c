@@ -30,7 +30,9 @@ typedef struct spread {
     double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
+    double asks;                  /* of one CTA's boxes, for lines that others ask for as well */
     double operands_ns, again_ns; /* of reading once and storing D; of one more reading by each further tile */
+    double output_ns;             /* of storing D, where nothing is beside */
     tsr_asks asks_shorter, asks_longer;
 } spread;
 
@@ -43,18 +45,21 @@ static int groups_of(const tsr_row *row)
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
 static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 {
-    const tsr_line_shares engine_shares = {1, 0.88, 1.25}, l2_shares = {0.55, 0.81, 0.99};
+    const tsr_line_shares engine_shares = {0.962, 0.923, 1.39}, l2_shares = {0.543, 0.761, 0.969};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
     const double longer = (double)(s->turned ? p->n : p->m), long_rows = fmin(row->bn, longer);
     /* The last tiles end late, which the next launch hides if they are few. */
-    const double most_late = 1.5, late = row->cluster_n == 1 ? fmin(1, most_late / s->long_tiles) : 0;
+    const double most_late = 1.6, late = row->cluster_n == 1 ? fmin(1, most_late / s->long_tiles) : 0;
     const double idle = row->bn - long_rows, idle_at_end = ceil(longer / row->bn) * row->bn - longer;
-    const double short_rows = fmin(box, (double)(s->turned ? p->m : p->n)) / row->cluster_n;
+    const double shorter = (double)(s->turned ? p->m : p->n), short_rows = fmin(box, shorter) / row->cluster_n;
+    const double long_pieces = pieces_of(p, s->longer, row->bn, longer);
+    const double short_pieces = pieces_of(p, s->shorter, box, shorter) / row->cluster_n;
     const double slices = (double)row->bk / LINE_ELEMS, groups = groups_of(row); /* each reads the shorter operand */
     s->stages = floor(row->ring_bytes / (slices * LINE_BYTES * (row->bn + ring_box)));
     const double rows_a = s->turned ? short_rows : long_rows, rows_b = s->turned ? long_rows : short_rows;
-    s->step_bytes = slices * step_bytes(p, rows_a, rows_b, engine_shares);
+    s->step_bytes = slices * step_bytes(p, s->turned ? short_pieces : long_pieces,
+                                        s->turned ? long_pieces : short_pieces, engine_shares);
     s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, l2_shares);
     s->idle_rows = lies_along_k(p, s->longer) ? idle + late * fmax(0, idle_at_end - idle) : 0;
     s->shared_bytes = slices * LINE_BYTES * (2. * row->bn + box + groups * row->bm);
@@ -88,7 +93,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 /* A stage's way from memory while all SMs read. */
 static double skinny_latency_ns(const spread *s)
 {
-    const double latency_ns = 1080;
+    const double latency_ns = 1040;
     return with_asking(latency_ns, s->asking);
 }
 
@@ -96,16 +101,16 @@ static double skinny_latency_ns(const spread *s)
 static double meeting_skew(const tsr_row *row, const spread *s)
 {
     if (groups_of(row) > 2)
-        return row->bm > 2 * LINE_ELEMS ? 1 : 1.12;
-    return groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.16 : 1.28;
+        return row->bm > 2 * LINE_ELEMS ? 1.07 : 1.13;
+    return groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.19 : 1.23;
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 20, engine_bytes = 103, shared_bytes = 164, ghz = clock_ghz(device);
+    const double group_ns = 20, engine_bytes = 90.8, shared_bytes = 152, ghz = clock_ghz(device);
     /* Groups wait for the same stages, and the more they are, the more power they take: beside other work, the clock
      * that they get is lower. All that multiplies for long waits for power. */
-    const double alone_share = 0.9, two_share = 0.84, three_share = 0.81, long_share = 0.634, power_ns = 62000;
+    const double alone_share = 0.93, two_share = 0.88, three_share = 0.846, long_share = 0.65, power_ns = 65600;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
     const int has_two = groups_of(row) > 1; /* or more */
@@ -116,12 +121,12 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
                             s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves, which a short ring does not use. */
-    const double one_skew = 1.36, two_skew = 1.05, part_skew = 1.13; /* of groups */
-    const double narrow_share = 0.925, wide_share = 0.83;
+    const double one_skew = 1.33, two_skew = 1.06, part_skew = 1.17; /* of groups */
+    const double narrow_share = 0.869, wide_share = 0.884;
     /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. */
-    const double across_one_skew = 1.08;
+    const double across_one_skew = 1.06;
     const double long_skew = has_two ? two_skew : one_skew;
-    const double deep_skew = s->parts > 1 ? 1.12 : 1.34; /* two boxes wide, few stages */
+    const double deep_skew = s->parts > 1 ? 1.13 : 1.24; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : apart_share;
@@ -136,22 +141,38 @@ static int leaves_by_chunks(const tsr_problem *p)
     return tsr_dtype_bytes(p->d.dtype) == ELEMENT_BYTES && p->d.ld % CHUNK_ELEMS == 0;
 }
 
-/* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory,
- * clusters meet, and each rank stores its share of D, four neighbours at a time by each thread, those that D does not
- * have among them; one by one where D takes no four at once. */
+/* Lines of a tile that threads take at once, four neighbours of a line each (tile/wgmma_share.h). */
+static double lines_at_once(const tsr_row *row, const spread *s)
+{
+    enum { TURNED_LINES = 8, MOST_LINES = 32 };
+    const double threads = 2. * row->bn, quads = row->bm / 4.; /* of a line */
+    double lines = MOST_LINES;
+    while (lines > 2 && lines * quads > threads)
+        lines /= 2;
+    return s->turned ? TURNED_LINES : lines;
+}
+
+/* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory, from
+ * where threads store lines of D, 8 neighbours at a time where they can (tile/wgmma_whole.h). Or clusters meet, and
+ * each rank stores its share of the lines, four neighbours at a time by each thread, or one by one where D takes no
+ * four at once. What threads of one group do takes longer beside other groups. */
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
-    enum { CONSUMERS_OF_64 = 128 };
-    const int leaves_whole = s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p);
-    const int has_three = groups_of(row) > 2;
-    const double column_ns = 8.9, quad_ns = leaves_whole ? 47 : 62, value_ns = 0.021, rank_ns = 79;
-    const double meet_ns = has_three ? 1096 : 566, leave_ns = has_three ? 0.022 : 0;
-    const double leave_bytes_per_ns = 126, sent_byte_ns = 0.013, values = (double)row->bm * row->bn;
+    enum { CHUNK = 8 };
+    const double groups = groups_of(row), beside = 1 + 0.205 * (groups - 1), leave_bytes_per_ns = 132;
+    const double values = (double)row->bm * row->bn;
+    const double lines = s->turned ? fmin((double)p->m, s->rows) : fmin(row->bn, (double)p->m);
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
-    const double lines = s->turned ? fmin((double)p->m, s->rows) : row->bm; /* of 64 values, or columns of them */
-    const double quads = lines * 64 / 4 / CONSUMERS_OF_64;
-    return column_ns * row->bm + quad_ns * quads / s->parts + (p->d.ld % 4 == 0 ? 0 : value_ns * values / s->parts) +
+    if (s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p)) {
+        const double begin_ns = 315, column_ns = 4, chunk_ns = 107, width = s->turned ? row->bn : row->bm;
+        return begin_ns + beside * (column_ns * row->bm + chunk_ns * ceil(lines * width / CHUNK / (2. * row->bn)));
+    }
+    const double begin_ns = 249, turned_ns = 4.64, plain_ns = 4.92, line_ns = 94.5, cut_line_ns = 62; /* more */
+    const double meet_ns = groups > 2 ? 1100 : 478, leave_ns = groups > 2 ? 0.022 : 0, rank_ns = 64;
+    const double sent_byte_ns = 0.0129, times = ceil(lines / s->parts / lines_at_once(row, s));
+    const double stored_ns = line_ns + (p->d.ld % 4 == 0 ? 0 : cut_line_ns);
+    return begin_ns + beside * ((s->turned ? turned_ns : plain_ns) * row->bm + stored_ns * times) +
            (s->parts > 1 ? meet_ns + leave_ns * values + rank_ns * (s->parts - 2) +
                                sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
                          : 0);
@@ -160,14 +181,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 2500, sums_share = 0.73; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 1940, sums_share = 0.796; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
 static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
 {
-    const double share = 0.96, parts_of_lines = 0.34;
+    const double share = 0.938, parts_of_lines = 0.306;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
            (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
@@ -176,21 +197,24 @@ static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, co
 /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
 static void find_operands(const tsr_problem *p, const tsr_device *device, spread *s)
 {
-    const double whole_share = 0.9, cut_share = 0.6; /* of the memory's rate: D's rows begin with lines, or within */
+    /* Of the memory's rate: D's rows begin with lines, or within; where nothing else is on the way. */
+    const double whole_share = 0.91, cut_share = 0.6, output_share = 0.707;
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     const double d_share = p->d.ld * element % LINE_BYTES == 0 ? whole_share : cut_share;
     const double d_bytes = (double)element * (double)p->m * (double)p->n;
     const double longer_ns = skinny_input_ns(p, device, s, s->longer);
     const double shorter_ns = skinny_input_ns(p, device, s, s->shorter);
-    s->operands_ns = longer_ns + shorter_ns + d_bytes * (double)p->batch / (d_share * memory_rate(device));
+    const double d_ns = d_bytes * (double)p->batch / memory_rate(device);
+    s->operands_ns = longer_ns + shorter_ns + d_ns / d_share;
+    s->output_ns = d_ns / output_share;
     s->again_ns = longer_ns * (s->short_tiles - 1) + shorter_ns * fmin(1, s->long_tiles - 1);
 }
 
 static double skinny_memory_ns(const tsr_device *device, const spread *s)
 {
     /* Parts for a second launch are many, and drift apart. */
-    const double sms = device->cuda.sm_count, near_again = 0.058, apart_again = 0.26;
-    const double idle = 0.097 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    const double sms = device->cuda.sm_count, near_again = 0.057, apart_again = 0.26;
+    const double idle = 0.096 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
     return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
@@ -199,7 +223,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 500, memory_share = 0.25, shared = 0.38; /* where tiles read the same operand */
+    const double once_ns = 465, memory_share = 0.23, shared = 0.37; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
@@ -207,7 +231,7 @@ static double late_ns(const spread *s, double memory_ns)
 /* Where clusters take all places there are, those of the next launch have to wait for whole ones. */
 static double filled_ns(const spread *s)
 {
-    const double wait_ns = 1450, left = s->resident - s->ctas;
+    const double wait_ns = 1440, left = s->resident - s->ctas;
     return s->parts > 1 && left >= 0 && left < s->parts ? wait_ns : 0;
 }
 
@@ -232,6 +256,9 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
     s.per_sm = tsr_ctas_per_sm(row, &device->cuda);
     s.short_tiles = ceil(shorter / row->bm);
     s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
+    s.asks =
+        (asks_for_lines(p, s.shorter) / fmax(1, s.short_tiles) + asks_for_lines(p, s.longer) / fmax(1, s.long_tiles)) /
+        (row->cluster_n * fmax(1, (double)p->batch));
     s.asks_shorter = asks_of(p, s.shorter, row->cluster_n);
     s.asks_longer = asks_of(p, s.longer, 1);
     find_operands(p, device, &s);
@@ -243,24 +270,31 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
                        const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double floor_ns = 823, start_ns = 790, begin_ns = 3180, l2_bytes = 44.3;
-    const double least_ns = gpu_launch_ns(row) + floor_ns;
+    const double floor_ns = 1220, start_ns = 747, begin_ns = 1740, l2_bytes = 52.1;
+    const double second_ns = 1500; /* a launch that finds its operands just written */
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
-    out->ns = least_ns;
+    out->gpu_ns = floor_ns;
+    out->launches = 1;
+    out->ns = tsr_launched_ns(1, floor_ns);
     out->limiter = "launch";
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return;
     const spread s = spread_of(row, p, device, uncut, work);
-    const double end_ns = skinny_end_ns(row, p, &s);
+    const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns = s.ctas * s.steps * s.l2_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(device, &s);
-    const double sharpness = lies_along_k(p, s.longer) ? 3.1 : 3.4;
-    const double sum_ns = s.left > 1 ? skinny_sum_ns(row, device, &s) : 0;
-    const double second_ns = 800; /* a launch that finds its operands just written */
-    const double apart_ns = late_ns(&s, memory_ns) + paired_ns(&s, device->cuda.sm_count, memory_ns) + filled_ns(&s);
-    settle(out, best_ns, apart_ns, s.left > 1 ? 2 * least_ns + second_ns : least_ns, start_ns + skinny_latency_ns(&s),
-           overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns, memory_ns, sharpness, sum_ns);
+    const tsr_parts parts = {
+        .launches = s.left > 1 ? 2 : 1,
+        .before_ns = late_ns(&s, memory_ns) + paired_ns(&s, device->cuda.sm_count, memory_ns) + filled_ns(&s),
+        .floor_ns = s.left > 1 ? floor_ns + second_ns : floor_ns,
+        .fill_ns = start_ns + CTA_NS * begun + first_asked_ns(s.asks * begun * s.waves, s.asking),
+        .work_ns = overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns,
+        .memory_ns = memory_ns,
+        .after_ns = s.output_ns / s.waves + (s.left > 1 ? skinny_sum_ns(row, device, &s) : 0),
+        .sharpness = lies_along_k(p, s.longer) ? 3.13 : 3.76,
+    };
+    settle(&parts, best_ns, out);
 }
 
 int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *ways,

@@ -1,6 +1,7 @@
 #include "plan/pad.h"
 
 #include "core/tensor_spec.h"
+#include "plan/cost.h"
 
 /* Short rows are rounded up to 16 bytes, which is all that kernels ask for; long ones to whole lines of L2, so that a
  * box of 128 bytes is one line and not parts of two. */
@@ -81,13 +82,20 @@ static double elements_bytes(const tsr_problem *problem, char which)
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost)
 {
-    const double launch_ns = 3150, share = 0.75; /* of the memory's rate */
+    const double launch_ns = 3150, gpu_launch_ns = 1230, share = 0.75, gpu_share = 0.7; /* of the memory's rate */
     double bytes = 0;
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
             bytes += elements_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
-    cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9 + cost->early_ns;
     cost->bytes += bytes;
+    if (cost->launches == 0) {
+        cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
+        return;
+    }
+    const double before_ns = tsr_launched_ns(cost->launches, cost->gpu_ns);
+    cost->gpu_ns += gpu_launch_ns + bytes / (gpu_share * device->memory_bytes_per_s) * 1e9 + cost->early_ns;
+    cost->launches++;
+    cost->ns += tsr_launched_ns(cost->launches, cost->gpu_ns) - before_ns;
 }
 
 tsr_gemm_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const void *a,

@@ -146,5 +146,5 @@ void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_d
 {
     const ways found = find_ways(row, problem, device);
     *out = found.all[tsr_cost_skinny_dealt(row, problem, device, found.all, found.count, cost)];
-    cost->ns += slower_launch_ns(row, device);
+    cost->ns += tsr_slower_launch_ns(row, device);
 }

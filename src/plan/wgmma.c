@@ -70,5 +70,5 @@ void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_de
     }
     *out = s.best;
     *cost = s.cost;
-    cost->ns += slower_launch_ns(row, device);
+    cost->ns += tsr_slower_launch_ns(row, device);
 }
