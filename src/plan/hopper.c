@@ -41,7 +41,7 @@ static double output_ns(const tsr_row *row, const tsr_problem *p, const tsr_devi
     enum { SECTOR_BYTES = 32 };
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype), row_bytes = p->d.ld * element;
     const double whole_share = 0.77, by_threads_share = 1;
-    const double by_sectors[3] = {0.66, 0.86, 0.73}, within_sectors[3] = {0.51, 0.56, 0.72};
+    const double by_sectors[3] = {0.67, 0.86, 0.73}, within_sectors[3] = {0.52, 0.56, 0.73};
     const int beside = row->cluster_n > 1 ? 2 : row->cluster_m > 1 ? 1 : 0; /* along N, along M, none */
     const double share = !output_is_whole(p)             ? by_threads_share
                          : row_bytes % LINE_BYTES == 0   ? whole_share
@@ -51,8 +51,8 @@ static double output_ns(const tsr_row *row, const tsr_problem *p, const tsr_devi
 }
 
 /* What the SM's copy engine takes of lines, and all SMs of L2, in bytes a clock of an SM. */
-#define ENGINE_BYTES_PER_CLOCK 91.4
-#define L2_BYTES_PER_CLOCK     47.6
+#define ENGINE_BYTES_PER_CLOCK 88.5
+#define L2_BYTES_PER_CLOCK     45.4
 
 /* Clusters of a `wgmma` row over the device: each walks `waves` tiles, after `dealt` steps of parts of other tiles, of
  * which each has up to `parts`. */
@@ -97,9 +97,9 @@ static double idle_rows(const tsr_row *row, const tsr_problem *p, char which)
 static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
     const double line_ns = 2.7, ghz = clock_ghz(device);
-    const tsr_line_shares engine_shares = {0.5, 0.653, 1.27};
+    const tsr_line_shares engine_shares = {0.5, 0.65, 1.29};
     /* A row's efficiency is that of large problems, which wait for power and L2; alone, a step multiplies faster. */
-    const double narrow_share = 1.09, wide_share = 1.18;
+    const double narrow_share = 1.02, wide_share = 1.13;
     const double rate_share = row->bm > 64 ? wide_share : narrow_share;
     const double ring_bytes = row->smem_bytes - 2 * SLAB_BYTES; /* both groups have a buffer for what leaves at least */
     const double rows = fmin(row->bm, (double)p->m) / row->cluster_n;
@@ -116,11 +116,11 @@ static void find_step(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, co
 /* A step along K of a CTA; a stage takes stage_ns from memory, and has so many rows that the matrix does not have. */
 static double wgmma_step_ns(const tsr_wgmma *t, double stage_ns, double idle)
 {
-    const double low_ns = 112, high_ns = 176; /* one instruction for each 64 rows of the tile */
+    const double low_ns = 111, high_ns = 175; /* one instruction for each 64 rows of the tile */
     const double group_ns = t->row->bm > 64 ? high_ns : low_ns;
     const double step[4] = {group_ns, (stage_ns + t->lines_ns) / t->stages, t->multiply_ns,
                             t->engine_ns + IDLE_ROW_CLOCKS * idle / t->ghz};
-    const double skew = t->row->cluster_m > 1 ? 1.11 : 1; /* CTAs along M wait for each other's stages */
+    const double skew = t->row->cluster_m > 1 ? 1.04 : 1; /* CTAs along M wait for each other's stages */
     return skew * longest_of(step);
 }
 
@@ -137,7 +137,7 @@ static int stays_in_l2(const tsr_problem *p)
 static double unit_ns(const tsr_wgmma *t, double products_ns)
 {
     const tsr_row *const row = t->row;
-    const double tile_ns = 485 + 0.0339 * row->bm * row->bn, meet_m_ns = 910, meet_n_ns = 327;
+    const double tile_ns = 479 + 0.034 * row->bm * row->bn, meet_m_ns = 932, meet_n_ns = 325;
     const double meet_ns = row->cluster_m > 1 ? meet_m_ns : row->cluster_n > 1 ? meet_n_ns : 0;
     const double life_ns = products_ns + t->stored_ns + tile_ns + meet_ns;
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, t->path_ns));
@@ -155,7 +155,7 @@ static double dealt_step_ns(const tsr_wgmma *t, double step_ns)
  * left beside a thread's own sums. Whole tiles that follow hide none of it, as measured. */
 static double parts_ns(const tsr_wgmma *t, const walk *w)
 {
-    const double join_ns = 2110, latency_ns = 391, registers = 240 - 20, threads = 128;
+    const double join_ns = 2100, latency_ns = 390, registers = 240 - 20, threads = 128;
     const tsr_row *const row = t->row;
     const double values = (double)row->bm * row->bn / threads, batches = values / (registers - values);
     const double sums_ns = 4. * row->bm * row->bn / (L2_BYTES_PER_CLOCK * t->ghz) + latency_ns * batches;
@@ -165,7 +165,7 @@ static double parts_ns(const tsr_wgmma *t, const walk *w)
 /* What each step along K takes as long as so many CTAs ask for the same lines; of the last tile, as long more. */
 static void find_steps_ns(tsr_wgmma *t, double asking)
 {
-    const double latency_ns = 676, stage_ns = with_asking(latency_ns, asking);
+    const double latency_ns = 681, stage_ns = with_asking(latency_ns, asking);
     t->asking = asking;
     t->step_ns = wgmma_step_ns(t, stage_ns, t->idle);
     t->edge_ns = t->edge_idle > t->idle ? wgmma_step_ns(t, stage_ns, t->edge_idle) - t->step_ns : 0;
@@ -175,10 +175,10 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
 {
     const double asked_ns = 300; /* small tiles ask for all their first boxes before the grid in front has ended */
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
-    const double kept_share = 0.5, other_share = 0.874, by_sectors = 0.71, within_sectors = 0.933;
+    const double kept_share = 0.5, other_share = 0.898, by_sectors = 0.71, within_sectors = 0.928;
     const tsr_line_shares l2_shares = {stays_in_l2(p) ? kept_share : other_share, by_sectors, within_sectors};
     /* Of a tile's values: leaving it with one buffer for boxes; by threads, as far as D reaches. */
-    const double lone_ns = 0.025, thread_ns = 0.124, path_value_ns = 0.0777;
+    const double lone_ns = 0.025, thread_ns = 0.123, path_value_ns = 0.0755;
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
     const int is_whole = output_is_whole(p);
     t->row = row;
@@ -211,10 +211,10 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
 
 void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double along_n_ns = 418;                          /* clusters along N start later */
-    const double value_ns = 0.047, uncovered_share = 0.283; /* of D's way to memory, of the last wave */
+    const double along_n_ns = 421;                          /* clusters along N start later */
+    const double value_ns = 0.0486, uncovered_share = 0.28; /* of D's way to memory, of the last wave */
     /* Few CTAs have what an SM shares with its neighbour for themselves, but ask less of memory. */
-    const double sms = t->fit * t->cluster, apart_share = 0.82, idle_share = 0.05;
+    const double sms = t->fit * t->cluster, apart_share = 0.795, idle_share = 0.05;
     const walk w = walk_of(t, work);
     const double values = (double)t->row->bm * t->row->bn, waves = fmax(1, w.waves);
     const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);

@@ -127,7 +127,7 @@ static inline double asks_for_lines(const tsr_problem *p, char which)
  * them go on to ask for the same lines (asking_of). */
 static inline double first_asked_ns(double asks, double asking)
 {
-    const double ask_ns = 0.75, walk_ns = 2.1;
+    const double ask_ns = 0.743, walk_ns = 2.1;
     return ask_ns * asks + walk_ns * asking;
 }
 

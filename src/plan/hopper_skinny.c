@@ -45,7 +45,7 @@ static int groups_of(const tsr_row *row)
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
 static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 {
-    const tsr_line_shares engine_shares = {0.962, 0.923, 1.39}, l2_shares = {0.543, 0.761, 0.969};
+    const tsr_line_shares engine_shares = {0.965, 0.918, 1.36}, l2_shares = {0.533, 0.754, 0.989};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? row->bm : ceil(row->bm / 64.) * 64, box = is_along_k ? s->rows : ring_box;
     const double longer = (double)(s->turned ? p->n : p->m), long_rows = fmin(row->bn, longer);
@@ -101,16 +101,16 @@ static double skinny_latency_ns(const spread *s)
 static double meeting_skew(const tsr_row *row, const spread *s)
 {
     if (groups_of(row) > 2)
-        return row->bm > 2 * LINE_ELEMS ? 1.07 : 1.13;
-    return groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.19 : 1.23;
+        return row->bm > 2 * LINE_ELEMS ? 1.09 : 1.07;
+    return groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.16 : 1.24;
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double group_ns = 20, engine_bytes = 90.8, shared_bytes = 152, ghz = clock_ghz(device);
+    const double group_ns = 20, engine_bytes = 91.2, shared_bytes = 151, ghz = clock_ghz(device);
     /* Groups wait for the same stages, and the more they are, the more power they take: beside other work, the clock
      * that they get is lower. All that multiplies for long waits for power. */
-    const double alone_share = 0.93, two_share = 0.88, three_share = 0.846, long_share = 0.65, power_ns = 65600;
+    const double alone_share = 0.93, two_share = 0.88, three_share = 0.846, long_share = 0.65, power_ns = 65700;
     const double peak_ns = 2. * row->bm * row->bn * row->bk / (FLOPS_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
     const int has_two = groups_of(row) > 1; /* or more */
@@ -121,12 +121,12 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
                             s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
      * for themselves, which a short ring does not use. */
-    const double one_skew = 1.33, two_skew = 1.06, part_skew = 1.17; /* of groups */
-    const double narrow_share = 0.869, wide_share = 0.884;
+    const double one_skew = 1.34, two_skew = 1.06, part_skew = 1.18; /* of groups */
+    const double narrow_share = 0.868, wide_share = 0.908;
     /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. */
     const double across_one_skew = 1.06;
     const double long_skew = has_two ? two_skew : one_skew;
-    const double deep_skew = s->parts > 1 ? 1.13 : 1.24; /* two boxes wide, few stages */
+    const double deep_skew = s->parts > 1 ? 1.09 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : apart_share;
@@ -159,18 +159,18 @@ static double lines_at_once(const tsr_row *row, const spread *s)
 static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
 {
     enum { CHUNK = 8 };
-    const double groups = groups_of(row), beside = 1 + 0.205 * (groups - 1), leave_bytes_per_ns = 132;
+    const double groups = groups_of(row), beside = 1 + 0.208 * (groups - 1), leave_bytes_per_ns = 131;
     const double values = (double)row->bm * row->bn;
     const double lines = s->turned ? fmin((double)p->m, s->rows) : fmin(row->bn, (double)p->m);
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
     if (s->parts <= 1 && row->bm >= 64 && leaves_by_chunks(p)) {
-        const double begin_ns = 315, column_ns = 4, chunk_ns = 107, width = s->turned ? row->bn : row->bm;
+        const double begin_ns = 319, column_ns = 4.05, chunk_ns = 107, width = s->turned ? row->bn : row->bm;
         return begin_ns + beside * (column_ns * row->bm + chunk_ns * ceil(lines * width / CHUNK / (2. * row->bn)));
     }
-    const double begin_ns = 249, turned_ns = 4.64, plain_ns = 4.92, line_ns = 94.5, cut_line_ns = 62; /* more */
-    const double meet_ns = groups > 2 ? 1100 : 478, leave_ns = groups > 2 ? 0.022 : 0, rank_ns = 64;
-    const double sent_byte_ns = 0.0129, times = ceil(lines / s->parts / lines_at_once(row, s));
+    const double begin_ns = 244, turned_ns = 4.68, plain_ns = 4.94, line_ns = 95.9, cut_line_ns = 62; /* more */
+    const double meet_ns = groups > 2 ? 1100 : 470, leave_ns = groups > 2 ? 0.022 : 0, rank_ns = 63;
+    const double sent_byte_ns = 0.013, times = ceil(lines / s->parts / lines_at_once(row, s));
     const double stored_ns = line_ns + (p->d.ld % 4 == 0 ? 0 : cut_line_ns);
     return begin_ns + beside * ((s->turned ? turned_ns : plain_ns) * row->bm + stored_ns * times) +
            (s->parts > 1 ? meet_ns + leave_ns * values + rank_ns * (s->parts - 2) +
@@ -181,14 +181,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
-    const double sum_launch_ns = 1940, sums_share = 0.796; /* of the memory's rate: they lie in L2 */
+    const double sum_launch_ns = 1980, sums_share = 0.773; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
 static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
 {
-    const double share = 0.938, parts_of_lines = 0.306;
+    const double share = 0.938, parts_of_lines = 0.301;
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
     return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
            (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
@@ -214,7 +214,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
 {
     /* Parts for a second launch are many, and drift apart. */
     const double sms = device->cuda.sm_count, near_again = 0.057, apart_again = 0.26;
-    const double idle = 0.096 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    const double idle = 0.0953 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
     return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
@@ -223,7 +223,7 @@ static double skinny_memory_ns(const tsr_device *device, const spread *s)
  */
 static double late_ns(const spread *s, double memory_ns)
 {
-    const double once_ns = 465, memory_share = 0.23, shared = 0.37; /* where tiles read the same operand */
+    const double once_ns = 459, memory_share = 0.223, shared = 0.37; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
     return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
@@ -231,7 +231,7 @@ static double late_ns(const spread *s, double memory_ns)
 /* Where clusters take all places there are, those of the next launch have to wait for whole ones. */
 static double filled_ns(const spread *s)
 {
-    const double wait_ns = 1440, left = s->resident - s->ctas;
+    const double wait_ns = 1430, left = s->resident - s->ctas;
     return s->parts > 1 && left >= 0 && left < s->parts ? wait_ns : 0;
 }
 
@@ -270,8 +270,9 @@ static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_devic
 static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
                        const tsr_work *work, double best_ns, tsr_cost *out)
 {
-    const double floor_ns = 1220, start_ns = 747, begin_ns = 1740, l2_bytes = 52.1;
-    const double second_ns = 1500; /* a launch that finds its operands just written */
+    const double floor_ns = 1200, start_ns = 736, l2_bytes = 51.6;
+    const double begin_ns = uncut->per_sm > 1 ? 1200 : 2400; /* beside another CTA, or when the SM is empty */
+    const double second_ns = 1490;                           /* a launch that finds its operands just written */
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->gpu_ns = floor_ns;
     out->launches = 1;
@@ -292,7 +293,7 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
         .work_ns = overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns,
         .memory_ns = memory_ns,
         .after_ns = s.output_ns / s.waves + (s.left > 1 ? skinny_sum_ns(row, device, &s) : 0),
-        .sharpness = lies_along_k(p, s.longer) ? 3.13 : 3.76,
+        .sharpness = lies_along_k(p, s.longer) ? 3.2 : 3.77,
     };
     settle(&parts, best_ns, out);
 }

@@ -82,7 +82,7 @@ static double elements_bytes(const tsr_problem *problem, char which)
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost)
 {
-    const double launch_ns = 3150, gpu_launch_ns = 1230, share = 0.75, gpu_share = 0.7; /* of the memory's rate */
+    const double launch_ns = 3150, gpu_launch_ns = 1290, share = 0.75, gpu_share = 0.7; /* of the memory's rate */
     double bytes = 0;
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
