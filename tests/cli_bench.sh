@@ -100,7 +100,7 @@ prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
 rm rows.json
 # The cost models against what was recorded on an H200, perf/LOG.md. Problems whose chosen row was not timed are not judged.
 # 23-regret-15 and -16 have the rows as they are now; 22-regret-12 to -14 were recorded before those of three groups, cut as was chosen then.
-# -16 was not looked at by any fit. The others are of FP32, and batches of older code.
+# -16 was new to the fit before the last one. The others are of FP32, and batches of older code.
 recorded=${source_folder:?}/perf/h200-2026-11
 regret_below() { # FILE JUDGED MEAN WORST
     expect 0 "" $bench --from "$recorded-$1.jsonl" --format regret
