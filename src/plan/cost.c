@@ -283,7 +283,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
  * H200, perf/LOG.md. */
 void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double start_ns = 1210, cta_ns = 2.9, step_ns = 900, lines_share = 0.63, beside_share = 0.086;
+    const double start_ns = 1200, cta_ns = 1.5, step_ns = 990, lines_share = 0.44, beside_share = 0.17;
     const double ctas = count_ctas(row, problem), per_sm = ceil(ctas / device->cuda.sm_count);
     const double lines = fmin(row->bm, (double)problem->m) + fmin(row->bn, (double)problem->n);
     const double full_step_ns = step_ns * (1 + lines_share * lines / (row->bm + row->bn));

@@ -26,11 +26,11 @@ double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_
 /* The fixed cost of a launch of the row, less what overlaps with the launch before, where the device's is launch_ns. */
 double tsr_launch_ns_of(const tsr_row *row, double launch_ns);
 
-/* What so many launches take that follow each other in a stream: what the GPU takes, or the host, which is faster or
- * slower than here from machine to machine (2.1 to 4.2 us). So rows are in the order of what the GPU takes, unless it
- * waits for the host with both. As an H200's host launches; of another device, which launches slower, all take the same
- * difference longer. */
+/* What so many launches that follow each other in a stream take: the longer of what the GPU takes for them and what the
+ * host of an H200 takes (2.1 to 4.2 us each, from machine to machine). It grows with gpu_ns however long the host
+ * takes, so rows with equally many launches are in the GPU's order. */
 double tsr_launched_ns(int launches, double gpu_ns);
+/* What the row's launch on this device takes more than on an H200: the same for all rows, which keeps their order. */
 double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device);
 
 /* (one^q + other^q)^(1/q) with q = 2^sharpness: two things beside each other, of which the longer one decides. */
