@@ -42,13 +42,6 @@ double tsr_launch_ns(const tsr_row *row, const tsr_device *device)
     return tsr_launch_ns_of(row, device->launch_ns);
 }
 
-double tsr_launched_ns(int launches, double gpu_ns)
-{
-    enum { SHARPNESS = 4 };
-    const double first_ns = 2900, next_ns = 2400, handed_ns = 600; /* by the host; to the GPU, beside a graph's way */
-    return overlapped(SHARPNESS, first_ns + (launches - 1) * next_ns, gpu_ns + handed_ns);
-}
-
 double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device)
 {
     return tsr_launch_ns(row, device) - tsr_launch_ns_of(row, TSR_CUDA_LAUNCH_NS);

@@ -26,13 +26,6 @@ double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_
 /* The fixed cost of a launch of the row, less what overlaps with the launch before, where the device's is launch_ns. */
 double tsr_launch_ns_of(const tsr_row *row, double launch_ns);
 
-/* What so many launches that follow each other in a stream take: the longer of what the GPU takes for them and what the
- * host of an H200 takes (2.1 to 4.2 us each, from machine to machine). It grows with gpu_ns however long the host
- * takes, so rows with equally many launches are in the GPU's order. */
-double tsr_launched_ns(int launches, double gpu_ns);
-/* What the row's launch on this device takes more than on an H200: the same for all rows, which keeps their order. */
-double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device);
-
 /* (one^q + other^q)^(1/q) with q = 2^sharpness: two things beside each other, of which the longer one decides. */
 static inline double overlapped(int sharpness, double one, double other)
 {
@@ -47,6 +40,29 @@ static inline double overlapped(int sharpness, double one, double other)
         root = sqrt(root);
     return longer * root;
 }
+
+/* Launches by an H200's host: the first one, and each that follows it for the same product; and from there to the GPU,
+ * beside a graph's way. */
+#define HOST_NS(launches) (2900. + 2400. * ((launches)-1))
+#define HANDED_NS         600.
+
+/* What so many launches that follow each other in a stream take: the longer of what the GPU takes for them and what the
+ * host of an H200 takes (2.1 to 4.2 us each, from machine to machine). It grows with gpu_ns however long the host
+ * takes, so rows with equally many launches are in the GPU's order. */
+static inline double tsr_launched_ns(int launches, double gpu_ns)
+{
+    enum { SHARPNESS = 4 };
+    return overlapped(SHARPNESS, HOST_NS(launches), gpu_ns + HANDED_NS);
+}
+
+/* No more than that, found sooner. */
+static inline double tsr_launched_least_ns(int launches, double gpu_ns)
+{
+    return fmax(HOST_NS(launches), gpu_ns + HANDED_NS);
+}
+
+/* What the row's launch on this device takes more than on an H200: the same for all rows, which keeps their order. */
+double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device);
 
 /* CTAs of the row that an SM holds at once. */
 double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);

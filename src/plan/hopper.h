@@ -145,7 +145,7 @@ static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
 {
     const double fixed_ns = parts->fill_ns + parts->after_ns, rounding = 1e-9; /* more than that of all that follows */
     const double least_busy_ns = fixed_ns + fmax(parts->work_ns, parts->memory_ns);
-    if (tsr_launched_ns(parts->launches, parts->before_ns + fmax(parts->floor_ns, least_busy_ns)) >
+    if (tsr_launched_least_ns(parts->launches, parts->before_ns + fmax(parts->floor_ns, least_busy_ns)) >
         best_ns * (1 + rounding)) {
         out->ns = INFINITY;
         return;
@@ -154,9 +154,9 @@ static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
     out->gpu_ns = parts->before_ns + overlapped(FLOOR_SHARPNESS, parts->floor_ns, busy_ns);
     out->launches = parts->launches;
     out->ns = tsr_launched_ns(parts->launches, out->gpu_ns);
-    out->limiter = parts->floor_ns > busy_ns || tsr_launched_ns(parts->launches, 0) > out->gpu_ns ? "launch"
-                   : parts->work_ns > parts->memory_ns                                            ? "compute"
-                                                                                                  : "memory";
+    out->limiter = parts->floor_ns > busy_ns || HOST_NS(parts->launches) > out->gpu_ns ? "launch"
+                   : parts->work_ns > parts->memory_ns                                 ? "compute"
+                                                                                       : "memory";
 }
 
 /* ---- the two estimates ---- */
