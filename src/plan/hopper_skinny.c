@@ -100,9 +100,8 @@ static double skinny_latency_ns(const spread *s)
 /* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
 static double meeting_skew(const tsr_row *row, const spread *s)
 {
-    if (groups_of(row) > 2)
-        return row->bm > 2 * LINE_ELEMS ? 1.09 : 1.07;
-    return groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across ? 1.16 : 1.24;
+    const int is_wide = groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across;
+    return groups_of(row) > 2 ? 1.09 : is_wide ? 1.16 : 1.24;
 }
 
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
