@@ -31,8 +31,8 @@ typedef struct tsr_cost {
     double ns;           /* expected time of one run, without transfers */
     double bytes;        /* traffic of the level that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch" */
-    /* Of rows whose launches begin before the one in front has ended, what the GPU takes for them and how many there
-     * are: ns is that, or what the host takes, whichever is longer. Otherwise 0. */
+    /* Of rows for which the GPU's share is priced apart: that, and how many launches the host gives for it. ns is the
+     * longer of both. Otherwise 0. */
     double gpu_ns;
     int launches;
     double early_ns; /* what asking for operands before the launch in front has ended saves: lost if that makes them */

@@ -179,8 +179,7 @@ void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, c
     out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_cost_uncovered_ns(problem, device, 0);
 }
 
-/* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
-static int output_is_whole(const tsr_problem *p)
+int tsr_output_is_whole(const tsr_problem *p)
 {
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
@@ -192,7 +191,7 @@ static double output_ns(const tsr_problem *p, const tsr_device *device)
     const double whole_share = 0.41, partial_share = 0.245; /* of the memory's rate, measured with short sums */
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     return (double)p->m * (double)p->n * (double)p->batch * (double)element /
-           ((output_is_whole(p) ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
+           ((tsr_output_is_whole(p) ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
 }
 
 double tsr_lines_touched(const tsr_problem *p, char which)
@@ -238,15 +237,6 @@ double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_
            fmax(asks_for_line(problem, 'b', tile_n, along_m), asks_for_line(problem, 'a', tile_m, along_n));
 }
 
-/* How much longer two things take together than the longer of them alone: where both are long, they do not overlap
- * perfectly. */
-static double beside_ns(double one_ns, double other_ns, double sharpness)
-{
-    const double longer_ns = fmax(one_ns, other_ns);
-    const double ratio = longer_ns > 0 ? fmin(one_ns, other_ns) / longer_ns : 0;
-    return longer_ns * (pow(1 + pow(ratio, sharpness), 1 / sharpness) - 1);
-}
-
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
  * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess that measurements replace.
  */
@@ -260,7 +250,7 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
     /* Where memory takes nearly as long as products, they do not overlap perfectly. */
     const double flops_ns = busy > 0 ? flops / busy / (peak_flops(row, device) * row->efficiency) * 1e9 : 0;
     const double sharpness = 2, memory_ns = least_bytes(problem) / device->memory_bytes_per_s * 1e9;
-    out->ns += beside_ns(flops_ns, memory_ns, sharpness);
+    out->ns += overlapped_by(sharpness, flops_ns, memory_ns) - fmax(flops_ns, memory_ns);
     /* The first tiles' arrival, and D by threads: each stores its values one by one, or in pairs where D is aligned, as
      * far as D reaches into the half of the tile that its warp has. Measured. */
     const double fill_ns = 1500, one_ns = 70, pair_ns = 22, cta_ns = 800; /* the latter: a CTA's life among others */
@@ -294,7 +284,7 @@ void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_
 {
     const double fill_ns = 5500, warp_values = 64 * 64, step = 64;
     /* Threads store what the copy engine cannot, and tiles that D does not fill. */
-    const int by_engine = output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
+    const int by_engine = tsr_output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
     const double store_ns_per_value = by_engine ? 0.1 : 0.28;
     const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
     const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;

@@ -41,10 +41,20 @@ static inline double overlapped(int sharpness, double one, double other)
     return longer * root;
 }
 
-/* Launches by an H200's host: the first one, and each that follows it for the same product; and from there to the GPU,
- * beside a graph's way. */
-#define HOST_NS(launches) (2900. + 2400. * ((launches)-1))
-#define HANDED_NS         600.
+/* overlapped() with any q. */
+static inline double overlapped_by(double q, double one, double other)
+{
+    const double longer = one > other ? one : other, shorter = one > other ? other : one;
+    return longer > 0 ? longer * pow(1 + pow(shorter > 0 ? shorter / longer : 0, q), 1 / q) : 0;
+}
+
+/* What an H200's host takes to launch a product: the first launch, and each that follows it. */
+static inline double tsr_host_ns(int launches)
+{
+    return 2900 + 2400. * (launches - 1);
+}
+
+#define HANDED_NS 600. /* from the host to the GPU, beside a graph's way */
 
 /* What so many launches that follow each other in a stream take: the longer of what the GPU takes for them and what the
  * host of an H200 takes (2.1 to 4.2 us each, from machine to machine). It grows with gpu_ns however long the host
@@ -52,17 +62,20 @@ static inline double overlapped(int sharpness, double one, double other)
 static inline double tsr_launched_ns(int launches, double gpu_ns)
 {
     enum { SHARPNESS = 4 };
-    return overlapped(SHARPNESS, HOST_NS(launches), gpu_ns + HANDED_NS);
+    return overlapped(SHARPNESS, tsr_host_ns(launches), gpu_ns + HANDED_NS);
 }
 
 /* No more than that, found sooner. */
 static inline double tsr_launched_least_ns(int launches, double gpu_ns)
 {
-    return fmax(HOST_NS(launches), gpu_ns + HANDED_NS);
+    return fmax(tsr_host_ns(launches), gpu_ns + HANDED_NS);
 }
 
 /* What the row's launch on this device takes more than on an H200: the same for all rows, which keeps their order. */
 double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device);
+
+/* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
+int tsr_output_is_whole(const tsr_problem *problem);
 
 /* CTAs of the row that an SM holds at once. */
 double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);

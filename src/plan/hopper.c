@@ -10,7 +10,7 @@
  *
  * Where two of these are both long they do not overlap perfectly: (a^q + b^q)^(1/q). Constants: fitted to times of an
  * H200, in a graph too, where the host has no share in them, perf/LOG.md. All this is the GPU's; the host's share is
- * tsr_launched_ns (cost.c). How K is cut is decided by the same estimates (wgmma.c, skinny.c). `wgmma_skinny`:
+ * tsr_launched_ns (cost.h). How K is cut is decided by the same estimates (wgmma.c, skinny.c). `wgmma_skinny`:
  * hopper_skinny.c. */
 #include <math.h>
 
@@ -18,32 +18,15 @@
 #include "plan/hopper.h"
 #include "plan/plan.h"
 
-/* An operand from memory: nearly the pins' rate; rows that begin within lines take longer. */
-static double input_ns(const tsr_problem *p, const tsr_device *device, char which)
-{
-    const double share = 0.97, parts_of_lines = 0.2;
-    const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
-    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
-           (1 + parts_of_lines * (tsr_lines_touched(p, which) - 1));
-}
-
-/* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
-static int output_is_whole(const tsr_problem *p)
-{
-    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
-    return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
-}
-
 /* D to memory. Where the copy engine writes boxes of rows that begin within lines, neighbouring tiles share lines, and
  * where within sectors, sectors of 32 bytes too. CTAs side by side in a cluster write both halves at the same time. */
 static double output_ns(const tsr_row *row, const tsr_problem *p, const tsr_device *device)
 {
-    enum { SECTOR_BYTES = 32 };
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype), row_bytes = p->d.ld * element;
     const double whole_share = 0.77, by_threads_share = 1;
     const double by_sectors[3] = {0.67, 0.86, 0.73}, within_sectors[3] = {0.52, 0.56, 0.73};
     const int beside = row->cluster_n > 1 ? 2 : row->cluster_m > 1 ? 1 : 0; /* along N, along M, none */
-    const double share = !output_is_whole(p)             ? by_threads_share
+    const double share = !tsr_output_is_whole(p)         ? by_threads_share
                          : row_bytes % LINE_BYTES == 0   ? whole_share
                          : row_bytes % SECTOR_BYTES == 0 ? by_sectors[beside]
                                                          : within_sectors[beside];
@@ -179,8 +162,9 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     const tsr_line_shares l2_shares = {stays_in_l2(p) ? kept_share : other_share, by_sectors, within_sectors};
     /* Of a tile's values: leaving it with one buffer for boxes; by threads, as far as D reaches. */
     const double lone_ns = 0.025, thread_ns = 0.123, path_value_ns = 0.0755;
+    const double input_share = 0.97, parts_of_lines = 0.2; /* of the memory's rate: A and B */
     const double m = (double)p->m, n = (double)p->n, values = (double)row->bm * row->bn;
-    const int is_whole = output_is_whole(p);
+    const int is_whole = tsr_output_is_whole(p);
     t->row = row;
     t->ghz = clock_ghz(device);
     t->cluster = tsr_row_cluster(row);
@@ -201,7 +185,8 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
         (is_whole ? 0 : thread_ns * fmin(row->bm, m) * fmin(row->bn, n)) + (boxes_of(row) > 1 ? 0 : lone_ns * values);
     t->path_ns = is_whole ? 0 : path_value_ns * fmin(row->bm, m) * (fmin(row->bn, n) + LINE_ELEMS);
     t->output_ns = output_ns(row, p, device);
-    t->memory_ns = input_ns(p, device, 'a') + input_ns(p, device, 'b') + t->output_ns;
+    t->memory_ns = operand_ns(p, device, 'a', input_share, parts_of_lines) +
+                   operand_ns(p, device, 'b', input_share, parts_of_lines) + t->output_ns;
     const double idle_a = idle_rows(row, p, 'a'), idle_b = idle_rows(row, p, 'b'); /* of the last tile, */
     t->edge_idle = idle_a + idle_b;
     t->idle = (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0); /* and of all */

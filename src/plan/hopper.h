@@ -9,7 +9,14 @@
 #include "plan/cost.h"
 #include "plan/plan.h"
 
-enum { LINE_BYTES = 128, LINE_ELEMS = 64, SLAB_BYTES = 8192, FLOPS_PER_CLOCK = 4096, ELEMENT_BYTES = 2 };
+enum {
+    LINE_BYTES = 128,
+    SECTOR_BYTES = 32,
+    LINE_ELEMS = 64,
+    SLAB_BYTES = 8192,
+    FLOPS_PER_CLOCK = 4096,
+    ELEMENT_BYTES = 2
+};
 
 #define IDLE_ROW_CLOCKS 4. /* of the copy engine, for each row of a box that the matrix does not have */
 
@@ -20,13 +27,6 @@ enum {
     STEP_SHARPNESS = 2, /* of a step's four limits, of groups that take turns, and of L2 for all SMs beside the steps */
     FLOOR_SHARPNESS = 4 /* of a launch's shortest time beside what it does */
 };
-
-/* overlapped() with any q. */
-static inline double overlapped_by(double q, double one, double other)
-{
-    const double longer = one > other ? one : other, shorter = one > other ? other : one;
-    return longer > 0 ? longer * pow(1 + pow(shorter > 0 ? shorter / longer : 0, q), 1 / q) : 0;
-}
 
 static inline double longest_of(const double ns[4])
 {
@@ -78,6 +78,16 @@ static inline double with_asking(double latency_ns, double asking)
     return latency_ns + ask_ns * asking;
 }
 
+/* An operand from memory, at this share of the pins' rate; rows that begin within lines take so much longer for each
+ * further line of a piece. */
+static inline double operand_ns(const tsr_problem *p, const tsr_device *device, char which, double share,
+                                double parts_of_lines)
+{
+    const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
+    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
+           (1 + parts_of_lines * (tsr_lines_touched(p, which) - 1));
+}
+
 /* What 128 bytes cost of the lines that they touch: one where rows begin with lines; else two, mostly, and less where
  * rows begin with a sector of 32 bytes than where they begin within. */
 typedef struct tsr_line_shares {
@@ -87,7 +97,6 @@ typedef struct tsr_line_shares {
 /* Of a piece of 128 bytes of an operand, in lines. */
 static inline double lines_of(const tsr_problem *p, char which, tsr_line_shares shares)
 {
-    enum { SECTOR_BYTES = 32 };
     const double lines = tsr_lines_touched(p, which);
     if (lines <= 1)
         return shares.whole;
@@ -154,9 +163,9 @@ static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
     out->gpu_ns = parts->before_ns + overlapped(FLOOR_SHARPNESS, parts->floor_ns, busy_ns);
     out->launches = parts->launches;
     out->ns = tsr_launched_ns(parts->launches, out->gpu_ns);
-    out->limiter = parts->floor_ns > busy_ns || HOST_NS(parts->launches) > out->gpu_ns ? "launch"
-                   : parts->work_ns > parts->memory_ns                                 ? "compute"
-                                                                                       : "memory";
+    out->limiter = parts->floor_ns > busy_ns || tsr_host_ns(parts->launches) > out->gpu_ns ? "launch"
+                   : parts->work_ns > parts->memory_ns                                     ? "compute"
+                                                                                           : "memory";
 }
 
 /* ---- the two estimates ---- */

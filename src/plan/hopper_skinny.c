@@ -184,15 +184,6 @@ static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const 
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
-/* An operand from memory: nearly the pins' rate, however it lies; rows that begin within lines take longer. */
-static double skinny_input_ns(const tsr_problem *p, const tsr_device *device, const spread *s, char which)
-{
-    const double share = 0.938, parts_of_lines = 0.301;
-    const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
-    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
-           (which == s->longer ? 1 + parts_of_lines * (tsr_lines_touched(p, which) - 1) : 1);
-}
-
 /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
 static void find_operands(const tsr_problem *p, const tsr_device *device, spread *s)
 {
@@ -201,8 +192,9 @@ static void find_operands(const tsr_problem *p, const tsr_device *device, spread
     const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
     const double d_share = p->d.ld * element % LINE_BYTES == 0 ? whole_share : cut_share;
     const double d_bytes = (double)element * (double)p->m * (double)p->n;
-    const double longer_ns = skinny_input_ns(p, device, s, s->longer);
-    const double shorter_ns = skinny_input_ns(p, device, s, s->shorter);
+    const double input_share = 0.938, parts_of_lines = 0.301; /* of the longer one alone */
+    const double longer_ns = operand_ns(p, device, s->longer, input_share, parts_of_lines);
+    const double shorter_ns = operand_ns(p, device, s->shorter, input_share, 0);
     const double d_ns = d_bytes * (double)p->batch / memory_rate(device);
     s->operands_ns = longer_ns + shorter_ns + d_ns / d_share;
     s->output_ns = d_ns / output_share;

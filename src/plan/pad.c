@@ -88,7 +88,7 @@ void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigne
         if (pads >> i & 1)
             bytes += elements_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
     cost->bytes += bytes;
-    if (cost->launches == 0) {
+    if (cost->launches == 0) { /* the host's share is in all that is known */
         cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
         return;
     }
