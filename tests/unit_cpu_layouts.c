@@ -142,6 +142,13 @@ static void narrow(tsr_device *device, tsr_dtype dtype)
         check_layouts(device, dtype, random_int(25, 150), random_int(0, 2) * 16 + random_int(2, 9), random_int(1, 511));
 }
 
+/* Few steps of K, D of up to a few vectors, which go row by row (and with beta tile by tile). */
+static void few_steps(tsr_device *device, tsr_dtype dtype)
+{
+    for (int round = 0; round < 500; round++)
+        check_layouts(device, dtype, random_int(2, 200), random_int(2, 50), random_int(1, 5));
+}
+
 /* Few rows of a product, against the same rows as a product of their own: small ones go another way than large ones. */
 static void parts(tsr_device *device, tsr_dtype dtype)
 {
@@ -228,6 +235,14 @@ static void test_narrow(void **state)
     assert_true(compared > 100);
 }
 
+static void test_few_steps(void **state)
+{
+    (void)state;
+    compared = 0;
+    for_each_isa(few_steps);
+    assert_true(compared > 1000);
+}
+
 static void test_parts(void **state)
 {
     (void)state;
@@ -237,8 +252,8 @@ static void test_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_larger), cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_parts), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_small),     cmocka_unit_test(test_larger), cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_few_steps), cmocka_unit_test(test_parts),  cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 #include "api/at_once.h"
 
+#include "cpu/direct.h"
+
 void tsr_at_once_open(tsr_context *context)
 {
     if (context->target_count == 0 || context->targets[0].device.kind != TSR_DEVICE_CPU)
@@ -10,8 +12,10 @@ void tsr_at_once_open(tsr_context *context)
         if (row->at_once)
             context->at_once[row->dtype_ab] = row;
     for (int i = 0; i < TSR_DTYPE_COUNT; i++)
-        if (context->at_once[i] && i != TSR_BF16)
+        if (context->at_once[i] && i != TSR_BF16) {
             context->tiles[i] = tsr_cpu_tiles(&context->targets[0].device, (tsr_dtype)i);
+            context->stores[i] = tsr_cpu_store(&context->targets[0].device, (tsr_dtype)i);
+        }
 }
 
 /* The tiles of a product that tiles are the way for, if they are one column; count 0: they are not. */
@@ -73,6 +77,9 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
         .trans_b = trans_b,
         .split = 1,
     };
+    if (shape == TSR_SHAPE_TILES && !trans_b &&
+        tsr_direct_few(context->tiles[dtype], context->stores[dtype], &args, element))
+        return 1;
     return row->at_once(row, device, &args, 1 + (int)shape);
 }
 

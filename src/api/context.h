@@ -23,8 +23,9 @@ struct tsr_context {
     pid_t pid; /* that opened it: in the child of a fork a GPU is of no use */
     const tsr_row
         *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
-    const tsr_tiles *tiles[TSR_DTYPE_COUNT]; /* of the same rows */
-    int gpu_beside;                          /* 1: the cost model must choose between CPU and GPU */
+    const tsr_tiles *tiles[TSR_DTYPE_COUNT];  /* of the same rows */
+    const tsr_store *stores[TSR_DTYPE_COUNT]; /* the same */
+    int gpu_beside;                           /* 1: the cost model must choose between CPU and GPU */
     tsr_staging staging;
 };
 

@@ -5,8 +5,7 @@
 #include "cpu/job.h"
 
 enum {
-    SURE_ROWS = 480, /* products up to these are small, whatever else */
-    SURE_STEPS = 256,
+    SURE_STEPS = 256,          /* products up to so many, and TSR_SURE_ROWS and columns, are small, whatever else */
     MAX_WORK = 24 << 20,       /* from which nest.c shares what does not fit these: twice its least task */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
@@ -28,7 +27,7 @@ static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
 /* `threads`: that could share the product. */
 static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threads)
 {
-    if (g->m <= SURE_ROWS && g->n <= TSR_SURE_COLUMNS && g->k <= SURE_STEPS)
+    if (g->m <= TSR_SURE_ROWS && g->n <= TSR_SURE_COLUMNS && g->k <= SURE_STEPS)
         return 1;
     return g->m * g->k * bytes <= MAX_BYTES && g->n * g->k * bytes <= MAX_BYTES && g->m * g->n <= MAX_RESULTS &&
            (threads == 1 || tsr_work_of(g) < MAX_WORK);
@@ -139,11 +138,11 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
 }
 
 /* A product of a few steps of K whose B is turned first. */
-static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g, long long bytes,
-                                                       const operands *o)
+static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g, tsr_way way,
+                                                       long long bytes, const operands *o)
 {
     _Alignas(64) char panel[PANEL_BYTES];
-    tsr_outer outer = tsr_outer_of(g, bytes, o->a, o->b, o->d);
+    tsr_outer outer = tsr_outer_of(g, way, bytes, o->a, o->b, o->d);
     store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
     outer.b = panel;
     outer.b_k_bytes = g->n * bytes;
@@ -151,14 +150,15 @@ static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, c
 }
 
 /* 0 if B would have to be turned and does not fit the stack. */
-static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, long long bytes, const operands *o)
+static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, tsr_way way, long long bytes,
+                            const operands *o)
 {
     if (g->trans_b) {
         if (g->n * g->k * bytes > PANEL_BYTES)
             return 0;
-        few_steps_turned(store, g, bytes, o);
+        few_steps_turned(store, g, way, bytes, o);
     } else {
-        const tsr_outer outer = tsr_outer_of(g, bytes, o->a, o->b, o->d);
+        const tsr_outer outer = tsr_outer_of(g, way, bytes, o->a, o->b, o->d);
         store->outer(&outer);
     }
     return 1;
@@ -220,7 +220,8 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
-    if (!c && tsr_goes_along_rows(tiles, g, bytes, turned) && few_steps(store, g, bytes, &(operands){a, b, c, d}))
+    const tsr_way way = c ? TSR_BY_TILES : tsr_few_steps_way(tiles, g, bytes, turned);
+    if (way != TSR_BY_TILES && few_steps(store, g, way, bytes, &(operands){a, b, c, d}))
         return;
     if (!turned) {
         const int last = tsr_tail_columns(tiles, g);
@@ -370,18 +371,26 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     return 1;
 }
 
-/* What tsr_cpu_tile does for a plan, B as stored; 0: something else is the way, or others may share it. */
-static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *tiles, const tsr_store *store,
-                                                            const tsr_gemm_args *g, long long bytes)
+int tsr_direct_few(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
 {
-    if (g->m > TSR_UNPACKED_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS ||
+    if (g->m > TSR_SURE_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS ||
         2 * g->m * g->n * g->k >= 2 * TSR_PART_OPS)
         return 0;
-    if (g->beta == 0 && tsr_goes_along_rows(tiles, g, bytes, 0))
-        return few_steps(store, g, bytes, &(operands){g->a, g->b, NULL, g->d});
-    if (g->k > tiles->kc || tsr_tail_columns(tiles, g))
+    const int most_steps = g->trans_a ? TSR_OUTER_DOWN_STEPS : TSR_OUTER_STEPS; /* with which many rows go one by one */
+    if (g->m > TSR_UNPACKED_ROWS && (g->k > most_steps || g->n > 2 * tiles->lanes))
         return 0;
-    tsr_micro tile = tsr_first_tile(g, bytes, 0, g->a, g->b, g->beta != 0 ? g->c : NULL, g->d);
+    const void *const c = g->beta != 0 ? g->c : NULL;
+    const tsr_way way = c ? TSR_BY_TILES : tsr_few_steps_way(tiles, g, bytes, 0);
+    if (way != TSR_BY_TILES)
+        return few_steps(store, g, way, bytes, &(operands){g->a, g->b, NULL, g->d});
+    if (g->k > tiles->kc)
+        return 0;
+    const int last = tsr_tail_columns(tiles, g);
+    if (last == g->n)
+        last_columns(tiles, store, g, bytes, &(operands){g->a, g->b, c, g->d}, last);
+    if (last || g->m > TSR_UNPACKED_ROWS)
+        return last == g->n;
+    tsr_micro tile = tsr_first_tile(g, bytes, 0, g->a, g->b, c, g->d);
     run_panels(tiles, &tile, &(strides){tile.d_row_bytes, bytes, tile.c_row_bytes, bytes}, g->m, g->n, bytes);
     return 1;
 }
@@ -390,7 +399,7 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
                        tsr_device *device)
 {
     tsr_cpu_device *cpu = device->impl;
-    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
+    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || tsr_direct_few(tiles, store, g, element_bytes)
                     : tsr_is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
     if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) ||

@@ -7,38 +7,63 @@
 #include "cpu/tile.h"
 
 enum {
-    TSR_SURE_COLUMNS = 512,       /* products with up to these are small, whatever else */
+    TSR_SURE_ROWS = 480, /* products with up to these are small, whatever else */
+    TSR_SURE_COLUMNS = 512,
     TSR_PART_OPS = 2 << 20,       /* for each thread that is awake: about 16 us */
     TSR_CACHED_BYTES = 16 * 1024, /* a D that stays in L1 beside the rest */
 };
 
+/* Cycles of a call of a tile, and of writing what it sums. */
+#define TSR_TILE_CYCLES 80
+
+/* Cycles of the last `columns` columns of D by tiles that write D transposed, three vectors of rows at a time. */
+static inline long long tsr_turned_cycles(const tsr_tiles *tiles, const tsr_gemm_args *g, int columns)
+{
+    enum { FEWEST_CYCLES = 4 }; /* of a step of a tile: one multiply-add waits for the one before */
+    const int alone = g->n == columns;
+    const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
+    long long write = TSR_TILE_CYCLES;
+    if (alone && columns > tiles->turned->rows[2])
+        write = 2 * TSR_TILE_CYCLES; /* of two tiles */
+    else if (alone && columns <= 4 && g->ldd == g->n)
+        write = 20 + 3 * columns * columns; /* whole vectors of D */
+    const long long tiles_down = ((g->m + 3 * tiles->lanes - 1) >> __builtin_ctz((unsigned)tiles->lanes)) / 3;
+    return tiles_down * (g->k * step + write);
+}
+
 /* Columns at the end of D that would fill less than half of a vector, and for which there is a better way: where A is
  * stored transposed, vectors down D's rows, in tiles that write D transposed; else tsr_narrow_run; 0 if that does not
- * pay. Cycles are counted: tiles along rows take half a one for each row and step, those along columns `columns` * 3 /
- * 2 for three vectors of rows, the others a fifth or, beyond four columns, three tenths for each row and step. */
+ * pay. Cycles are counted: tiles along rows take half a one for each row and step, narrow ones a fifth or, beyond four
+ * columns, three tenths for each row and step. */
 static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
-    enum {
-        FEWEST_CYCLES = 4, /* of a step of a tile: one multiply-add waits for the one before */
-        TILE_CYCLES = 80   /* of a call of a tile, and of writing what it sums */
-    };
     const int lanes = tiles->lanes, columns = (int)(g->n & (lanes - 1)); /* lanes: a power of two */
     if (columns == 0 || (columns > lanes / 2 && !g->trans_a) || g->m < 2 * lanes || !tiles->narrow)
         return 0;
     const int alone = g->n == columns;
-    if (g->trans_a) {
-        const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
-        long long write = TILE_CYCLES;
-        if (alone && columns > tiles->turned->rows[2])
-            write = 2 * TILE_CYCLES; /* of two tiles */
-        else if (alone && columns <= 4 && g->ldd == g->n)
-            write = 20 + 3 * columns * columns; /* whole vectors of D */
-        const long long tiles_down = ((g->m + 3 * lanes - 1) >> __builtin_ctz((unsigned)lanes)) / 3;
-        const long long cycles = tiles_down * (g->k * step + write);
-        return cycles + TILE_CYCLES / 2 < g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16 ? columns : 0;
-    }
+    if (g->trans_a)
+        return tsr_turned_cycles(tiles, g, columns) + TSR_TILE_CYCLES / 2 <
+                       g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16
+                   ? columns
+                   : 0;
     const long long cycles = g->m * (g->k * (columns > 4 ? 3 : 2) / 10 + 2);
-    return cycles + TILE_CYCLES < g->m * g->k * (alone ? 10 : 7) / 16 ? columns : 0;
+    return cycles + TSR_TILE_CYCLES < g->m * g->k * (alone ? 10 : 7) / 16 ? columns : 0;
+}
+
+/* Up to two vectors of D's rows, A stored transposed, a few steps of K: each row is written as soon as it is summed,
+ * with B in registers, unless vectors down D's few columns are faster, or tiles, which ask for D's lines ahead. Cycles
+ * measured: 2.2 to 3 a row; turned tiles of up to five columns take a fifth less than is counted elsewhere. */
+static inline int tsr_goes_down_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes)
+{
+    enum { NEAR_BYTES = 36 * 1024, FEW_COLUMNS = 5 }; /* of a D that stays in L1 */
+    const int lanes = tiles->lanes;
+    if (!g->trans_a || g->k < 2 || g->k > TSR_OUTER_DOWN_STEPS || g->n > 2 * lanes || g->m <= tiles->rows[0] ||
+        !tiles->turned)
+        return 0;
+    if (g->n >= lanes)
+        return (g->n & (lanes - 1)) == 0 || g->m * g->n * bytes <= NEAR_BYTES;
+    const long long turned = tsr_turned_cycles(tiles, g, (int)g->n) * (g->n <= FEW_COLUMNS ? 4 : 5);
+    return turned + 5 * TSR_TILE_CYCLES / 2 > g->m * (2 * g->k + 7);
 }
 
 /* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
@@ -64,9 +89,16 @@ static inline __attribute__((always_inline)) tsr_micro tsr_first_tile(const tsr_
     return tile;
 }
 
+/* How products of few steps of K go. */
+typedef enum tsr_way {
+    TSR_BY_TILES, /* or by columns of them that have a way of their own */
+    TSR_ALONG_ROWS,
+    TSR_DOWN_COLUMNS /* the same, of A's columns */
+} tsr_way;
+
 /* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
  * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
-static inline int tsr_goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
+static inline tsr_way tsr_few_steps_way(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
 {
     enum {
         FEW_TURNED_ROWS = 16,   /* of D, with fewer of which turned tiles are as fast */
@@ -75,26 +107,31 @@ static inline int tsr_goes_along_rows(const tsr_tiles *tiles, const tsr_gemm_arg
         FEW_STEPS = 12          /* with more D's lines are not waited for */
     };
     const long long d_bytes = g->m * g->n * bytes;
+    if (!turned && tsr_goes_down_columns(tiles, g, bytes))
+        return TSR_DOWN_COLUMNS;
     if (g->n <= 3 * tiles->lanes &&
         (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
          (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
-        return 0;
+        return TSR_BY_TILES;
     if (!turned && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
         g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= TSR_CACHED_BYTES)
-        return 0; /* two columns of tiles */
+        return TSR_BY_TILES; /* two columns of them */
     if (g->k <= TSR_OUTER_STEPS)
-        return !turned || g->m >= FEW_TURNED_ROWS;
-    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2];
+        return !turned || g->m >= FEW_TURNED_ROWS ? TSR_ALONG_ROWS : TSR_BY_TILES;
+    return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2]
+               ? TSR_ALONG_ROWS
+               : TSR_BY_TILES;
 }
 
-static inline __attribute__((always_inline)) tsr_outer tsr_outer_of(const tsr_gemm_args *g, long long bytes,
-                                                                    const void *a, const void *b, void *d)
+static inline __attribute__((always_inline)) tsr_outer
+tsr_outer_of(const tsr_gemm_args *g, tsr_way way, long long bytes, const void *a, const void *b, void *d)
 {
     return (tsr_outer){.rows = g->m,
                        .n = g->n,
                        .k = (int)g->k,
                        .past_cache = 0,
                        .one_by_one = 0,
+                       .down = way == TSR_DOWN_COLUMNS,
                        .ahead_bytes = g->m * g->n * bytes > TSR_CACHED_BYTES ? tsr_outer_ahead(g->ldd * bytes) : 0,
                        .alpha = g->alpha,
                        .a = a,
@@ -105,5 +142,9 @@ static inline __attribute__((always_inline)) tsr_outer tsr_outer_of(const tsr_ge
                        .d = d,
                        .d_row_bytes = g->ldd * bytes};
 }
+
+/* What tsr_cpu_tile does for a plan, M and N above 1, B as stored; 0, and nothing was done: something else is the way,
+ * or others may share it. */
+int tsr_direct_few(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, long long element_bytes);
 
 #endif

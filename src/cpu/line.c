@@ -101,6 +101,7 @@ static void few_steps(const tsr_store *store, const tsr_gemm_args *g, const line
                              .k = (int)g->k,
                              .past_cache = 0,
                              .one_by_one = 0,
+                             .down = 0,
                              .ahead_bytes = 0,
                              .alpha = g->alpha,
                              .a = l->x,

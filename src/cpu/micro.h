@@ -130,14 +130,16 @@ typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, c
 
 /* A product of few steps: D[i][j] = alpha * sum over p < k of A[i][p] * B[p][j], j < n; A and B are of the compute
  * type. Either a_k_bytes or a_row_bytes is an element's. The bits of tiles. */
-#define TSR_OUTER_STEPS 8 /* more only where elements are not widened, and D not past the caches */
-#define TSR_OUTER_ROWS  4 /* at once */
+#define TSR_OUTER_STEPS      8 /* more only where elements are not widened, and D not past the caches */
+#define TSR_OUTER_ROWS       4 /* at once */
+#define TSR_OUTER_DOWN_STEPS 4 /* from 2 on; instruction sets with tiles that write D transposed have code for it */
 
 typedef struct tsr_outer {
     int64_t rows, n;
     int k;
     int past_cache;      /* D is written past the caches where the processor can; a_k_bytes is an element's then */
     int one_by_one;      /* because rows of D do not begin at the same place of a vector, past the caches */
+    int down;            /* two vectors of D at most, TSR_OUTER_DOWN_STEPS at most, which A's columns have */
     int64_t ahead_bytes; /* 0, or D is not in L1: fetch its lines so far ahead */
     double alpha;
     const void *a;

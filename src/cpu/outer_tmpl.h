@@ -206,11 +206,48 @@ static inline __attribute__((always_inline)) void SNAME(outer_rows)(const tsr_ou
 
 OUTER_ALL(OUTER_K)
 
+#if OUTER_UNROLLED > TSR_OUTER_DOWN_STEPS /* sets with tiles that write D transposed */
+/* The same down the columns of A, with up to two vectors of D: so few that a function for a K is small. */
+static inline __attribute__((always_inline)) void SNAME(outer_down)(const tsr_outer *outer, const int k)
+{
+    if (sizeof(S) != sizeof(T))
+        return;
+    const tsr_outer o = *outer;
+    if (o.n > LANES)
+        SNAME(outer_column)(&o, o.a, o.d, 0, o.rows, k, 2, 0, M_FIRST((int)o.n - LANES));
+    else
+        SNAME(outer_column)(&o, o.a, o.d, 0, o.rows, k, 1, 0, M_FIRST((int)o.n));
+}
+
+static __attribute__((noinline)) void SNAME(outer_down_2)(const tsr_outer *o)
+{
+    SNAME(outer_down)(o, 2);
+}
+
+static __attribute__((noinline)) void SNAME(outer_down_3)(const tsr_outer *o)
+{
+    SNAME(outer_down)(o, 3);
+}
+
+static __attribute__((noinline)) void SNAME(outer_down_4)(const tsr_outer *o)
+{
+    SNAME(outer_down)(o, 4);
+}
+#endif
+
 static void SNAME(outer)(const tsr_outer *o)
 {
     static tsr_outer_run *const run[TSR_OUTER_STEPS] = {OUTER_ALL(OUTER_ALONG)};
     if (sizeof(S) != sizeof(T) || o->past_cache)
         SNAME(outer_rows)(o, 0, 1, 1);
+#if OUTER_UNROLLED > TSR_OUTER_DOWN_STEPS
+    else if (o->down && o->k == 2)
+        SNAME(outer_down_2)(o);
+    else if (o->down && o->k == 3)
+        SNAME(outer_down_3)(o);
+    else if (o->down && o->k == 4)
+        SNAME(outer_down_4)(o);
+#endif
     else if (o->k > 1 && o->a_k_bytes != sizeof(T))
         SNAME(outer_rows)(o, 0, 0, 0);
     else if (OUTER_UNROLLED > 0 && o->k <= OUTER_UNROLLED)

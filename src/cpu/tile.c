@@ -12,6 +12,12 @@ const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype)
     return tsr_isa_tiles(cpu->isa, dtype);
 }
 
+const tsr_store *tsr_cpu_store(const tsr_device *device, tsr_dtype dtype)
+{
+    const tsr_cpu_device *cpu = device->impl;
+    return &cpu->isa->store[dtype];
+}
+
 void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
 {
     const tsr_cpu_device *cpu = device->impl;
@@ -26,7 +32,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     const int turned = args->trans_b && tsr_is_turned(tiles, args);
     if (args->trans_b && !turned)
         return;
-    const int along = tsr_goes_along_rows(tiles, args, bytes, turned);
+    const tsr_way way = tsr_few_steps_way(tiles, args, bytes, turned);
     tiles = turned ? tiles->turned : tiles;
     const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
     if (m > TSR_UNPACKED_ROWS || args->k > tiles->kc || (!turned && tsr_tail_columns(tiles, args)) ||
@@ -36,7 +42,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     out->turned = turned;
     out->d_next = turned ? bytes : out->micro.d_row_bytes;
     out->c_next = turned ? bytes : out->micro.c_row_bytes;
-    if (n <= 3 * tiles->lanes) {
+    if (n <= 3 * tiles->lanes && way != TSR_DOWN_COLUMNS) {
         out->micro.n = (int)n;
         out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
         if (out->cut.count == 1)
@@ -45,10 +51,10 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     }
     if (n > TSR_SURE_COLUMNS || 2 * m * n * args->k >= 2 * TSR_PART_OPS) /* which others may share */
         return;
-    if (along && turned)
+    if (way != TSR_BY_TILES && turned)
         return;
-    if (along) {
-        out->outer = tsr_outer_of(args, bytes, NULL, NULL, NULL);
+    if (way != TSR_BY_TILES) {
+        out->outer = tsr_outer_of(args, way, bytes, NULL, NULL, NULL);
         out->run_outer = cpu->isa->store[dtype].outer;
     }
     out->b_across = bytes;
