@@ -109,7 +109,7 @@ regret_below() { # FILE JUDGED MEAN WORST
 }
 regret_below 23-regret-16 50 1.045 1.3
 regret_below 23-regret-15 66 1.045 1.3
-regret_below 22-regret-12 150 1.035 1.44
+regret_below 22-regret-12 144 1.035 1.44
 regret_below 22-regret-13 47 1.05 1.38
 regret_below 22-regret-14 64 1.045 1.36
 regret_below 22-fp32 11 1.02 1.06

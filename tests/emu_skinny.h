@@ -25,17 +25,17 @@
 #include "tma_mutants.h"
 
 enum {
-    BM = WHOLE ? 64 : 32,
+    BM = WHOLE ? 72 : 32, /* 72: the last 8 columns leave by an instruction of their own */
     BN = 64,
     RING_BYTES = 49152,
     STAGES = RING_BYTES / (128 * (BM + BN)),
-    SHORT = 10,
+    SHORT = WHOLE ? 70 : 10,
     LONG = 200,
     K = 616,
     BATCH = 2,
     PAD = 8
 };
-enum { SHARE = 2, PARTS = 4, INBOX_BYTES = BM * BN * 3 };
+enum { SHARE = WHOLE ? 1 : 2, PARTS = 4, INBOX_BYTES = BM * BN * 3 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 70, TILES = (LONG + BN - 1) / BN * BATCH };
 
 static const tsr_row row = {.instance = "skinny",

@@ -35,7 +35,9 @@ enum {
                  : CONSUMERS / PLAIN_QUADS >= 4  ? 4
                                                  : 2,
     PLAIN_PERIOD = PLAIN_STEP < 4 ? PLAIN_STEP : 4, /* lines after which the keys repeat */
-    PLAIN_KEYS = PLAIN_QUADS % 8 == 0 ? 7 : 3,      /* lines are of whole fours of quads */
+    PLAIN_KEYS = PLAIN_QUADS % 8 == 0   ? 7 /* swapped within eights or fours of quads, if a line is of whole ones */
+                 : PLAIN_QUADS % 4 == 0 ? 3
+                                        : 0,
     TILE_BYTES = LONG * BN * 4,
     /* The rank's lines of all others. Clusters of 7, which would need more for 16 lines, are not asked for. */
     INBOX_BYTES = PARTS > 4   ? TILE_BYTES

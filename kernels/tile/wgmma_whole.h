@@ -51,6 +51,17 @@ TSR_DEVICE void tile_whole_leave(unsigned shared, int turned, int row, float alp
         else
             tsr_store_matrix_x4(at + i * 2 * WHOLE_CHUNK, pieces);
     }
+    if (BN % 16 == 0)
+        return;
+    unsigned last[2]; /* two pieces of the last 8 columns */
+    TSR_UNROLL
+    for (unsigned j = 0; j < 2; j++)
+        last[j] =
+            tile_pack(tsr_mul_f32(alpha, sum[BN / 16 * 8 + 2 * j]), tsr_mul_f32(alpha, sum[BN / 16 * 8 + 2 * j + 1]));
+    if (turned)
+        tsr_store_matrix_x2_trans(at + BN / 16 * 16 * line_bytes, last);
+    else
+        tsr_store_matrix_x2(at + BN / 16 * 2 * WHOLE_CHUNK, last);
 }
 
 /* 8 neighbours of a line, or those that D has. */

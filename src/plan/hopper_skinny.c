@@ -20,14 +20,15 @@ typedef struct spread {
     int rows;                 /* of a tile along the shorter side */
     int turned, across;       /* columns lie along M; along the longer side of D */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
-    double resident, waves;   /* CTAs on the device at once */
-    double together;          /* CTAs of an SM at once */
-    double steps, stages;     /* along K of a CTA; of the ring */
-    double step_bytes;        /* of L2's lines in a step */
-    double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
-    double shared_bytes;      /* that go in and out of shared memory in a step */
-    double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
-    double asking;            /* CTAs that wait for lines that others wait for */
+    double sms;
+    double resident, waves; /* CTAs on the device at once */
+    double together;        /* CTAs of an SM at once */
+    double steps, stages;   /* along K of a CTA; of the ring */
+    double step_bytes;      /* of L2's lines in a step */
+    double l2_bytes;        /* what they are worth to L2, as whole lines come faster */
+    double shared_bytes;    /* that go in and out of shared memory in a step */
+    double idle_rows;       /* of a tile's boxes of the longer operand; of the last tile where it counts */
+    double asking;          /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
     double asks;                  /* of one CTA's boxes, for lines that others ask for as well */
@@ -79,6 +80,7 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
     spread s = *uncut;
     const int parts = work->cluster / row->cluster_n, split = abs(work->split);
     s.ctas = (double)work->grid.x;
+    s.sms = sms;
     s.parts = parts;
     s.left = work->leaves_sums ? split : 1;
     s.resident = floor(sms * per_sm * usable);
@@ -104,6 +106,13 @@ static double meeting_skew(const tsr_row *row, const spread *s)
     return groups_of(row) > 2 ? 1.09 : is_wide ? 1.16 : 1.24;
 }
 
+/* Two SMs share what rows that are not there cost: seen where more than half of the SMs have a CTA. */
+static double idle_row_clocks(const spread *s)
+{
+    const double both_more = 1.5, half = s->sms / 2;
+    return IDLE_ROW_CLOCKS * (1 + both_more * fmin(1, fmax(0, s->ctas - half) / half));
+}
+
 static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
 {
     const double group_ns = 20, engine_bytes = 91.2, shared_bytes = 151, ghz = clock_ghz(device);
@@ -117,10 +126,10 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
-                            s->together * (s->step_bytes / engine_bytes + IDLE_ROW_CLOCKS * s->idle_rows) / ghz};
-    /* Sharers wait for each other, the more the longer they walk. Two SMs have a way to L2 together: few CTAs have it
-     * for themselves, which a short ring does not use. */
-    const double one_skew = 1.34, two_skew = 1.06, part_skew = 1.18; /* of groups */
+                            s->together * (s->step_bytes / engine_bytes + idle_row_clocks(s) * s->idle_rows) / ghz};
+    /* Sharers wait for each other, the more the longer they walk; four of one group read so much less that it pays. Two
+     * SMs have a way to L2 together: few CTAs have it for themselves, which a short ring does not use. */
+    const double one_skew = row->cluster_n < 4 ? 1.34 : 1.14, two_skew = 1.06, part_skew = 1.18; /* of groups */
     const double narrow_share = 0.868, wide_share = 0.908;
     /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. */
     const double across_one_skew = 1.06;
@@ -131,6 +140,13 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : apart_share;
     return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(row, s) : 1) *
            (row->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
+}
+
+/* Waves, of which a last one with few CTAs is faster. */
+static double wave_times(const spread *s)
+{
+    const double few_share = 0.86, last = s->ctas - (s->waves - 1) * s->resident;
+    return s->waves > 1 && s->per_sm == 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
 }
 
 /* 1 if whole tiles may go to D 16 bytes at a time (kernels/tile/wgmma_whole.h). */
@@ -274,7 +290,8 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const spread s = spread_of(row, p, device, uncut, work);
     const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns = s.ctas * s.steps * s.l2_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
-    const double waves_ns = s.waves * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
+    const double waves_ns =
+        wave_times(&s) * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(device, &s);
     const tsr_parts parts = {
         .launches = s.left > 1 ? 2 : 1,

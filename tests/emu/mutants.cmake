@@ -150,8 +150,8 @@ if(TARGET unit_emu_skinny_whole)
         tile_whole_store" "race")
   mutant(lines_beyond tile/wgmma_whole.h "all = (unsigned)lines * chunks" "all = (unsigned)(lines + 1) * chunks" "")
   mutant(lines_overlap tile/wgmma_whole.h "WHOLE_CHUNK * ((turned ? LONG : BN) / 8 + 1)" "WHOLE_CHUNK * ((turned ? LONG : BN) / 8 - 1)" "race")
-  tessera_mutants(unit_emu_skinny_whole ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=64 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
-                  -DPARTS=4 -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
+  tessera_mutants(unit_emu_skinny_whole ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=72 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
+                  -DPARTS=4 -DSHARE=1 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
 
 if(TARGET unit_emu_sum)
