@@ -6,15 +6,14 @@
 
 enum {
     SURE_STEPS = 256,          /* products up to so many, and TSR_SURE_ROWS and columns, are small, whatever else */
-    MAX_WORK = 24 << 20,       /* from which nest.c shares what does not fit these: twice its least task */
+    MAX_WORK = 24 << 20,       /* of several threads: what is longer nest.c shares better */
     MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
     MAX_RESULTS = 480 * 1024,  /* elements of D */
     MAX_OPS = 64 << 20,        /* longer ones are left to nest.c, where there are threads */
     ALONE_OPS = 24 << 20,      /* what one thread does in 100 to 200 us: longer ones are worth waking threads for */
     FEW_THREADS = 4,
-    CLAIM_OPS = 1 << 20,  /* of a part, which whoever is free takes next, */
-    MOST_CLAIMS = 4,      /* parts for each thread */
-    WAKE_WORK = 56 << 20, /* operations times an element's bytes: about 100 us, see tsr_pool_is_ready */
+    CLAIM_OPS = 1 << 20,                        /* of a part, which whoever is free takes next, */
+    MOST_CLAIMS = 4,                            /* parts for each thread */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
 };
 
@@ -308,14 +307,17 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
                                                 long long bytes, tsr_pool *pool, int threads)
 {
     const long long ops = 2 * g->m * g->n * g->k;
-    if (ops <= ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= WAKE_WORK))
+    if (ops <= ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= TSR_WAKE_WORK))
         return 0;
     /* Each part of rows would turn B again. */
     shared s = {
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
-    const long long most = ops / TSR_PART_OPS, slots = most < threads ? most : threads,
+    const long long most = ops * bytes / TSR_PART_WORK, slots = most < threads ? most : threads,
                     length = s.by_rows ? g->m : g->n;
-    const long long claims = ops / CLAIM_OPS / slots, parts = (claims < MOST_CLAIMS ? claims : MOST_CLAIMS) * slots;
+    const long long claims = ops / CLAIM_OPS / slots, parts = (claims < 1             ? 1
+                                                               : claims < MOST_CLAIMS ? claims
+                                                                                      : MOST_CLAIMS) *
+                                                              slots;
     /* Rows are cut anew in each part; columns of less than a tile's width keep the loads too busy. */
     s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->nr);
     tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);
@@ -325,8 +327,7 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
 static inline int share(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                         tsr_pool *pool, int threads)
 {
-    return threads > 1 && 2 * g->m * g->n * g->k >= 2 * TSR_PART_OPS &&
-           share_some(tiles, store, g, bytes, pool, threads);
+    return threads > 1 && tsr_may_share(g, bytes) && share_some(tiles, store, g, bytes, pool, threads);
 }
 
 void tsr_direct(const tsr_job *job)
@@ -373,8 +374,7 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
 
 int tsr_direct_few(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
 {
-    if (g->m > TSR_SURE_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS ||
-        2 * g->m * g->n * g->k >= 2 * TSR_PART_OPS)
+    if (g->m > TSR_SURE_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS || tsr_may_share(g, bytes))
         return 0;
     const int most_steps = g->trans_a ? TSR_OUTER_DOWN_STEPS : TSR_OUTER_STEPS; /* with which many rows go one by one */
     if (g->m > TSR_UNPACKED_ROWS && (g->k > most_steps || g->n > 2 * tiles->lanes))

@@ -9,9 +9,15 @@
 enum {
     TSR_SURE_ROWS = 480, /* products with up to these are small, whatever else */
     TSR_SURE_COLUMNS = 512,
-    TSR_PART_OPS = 2 << 20,       /* for each thread that is awake: about 16 us */
+    TSR_PART_WORK = 4 << 20,      /* operations times an element's bytes, for each thread that is awake: about 9 us */
     TSR_CACHED_BYTES = 16 * 1024, /* a D that stays in L1 beside the rest */
 };
+
+/* 1 if others that are awake may share it. */
+static inline int tsr_may_share(const tsr_gemm_args *g, long long bytes)
+{
+    return 2 * g->m * g->n * g->k * bytes >= 2 * TSR_PART_WORK;
+}
 
 /* Cycles of a call of a tile, and of writing what it sums. */
 #define TSR_TILE_CYCLES 80

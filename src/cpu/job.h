@@ -65,6 +65,9 @@ int tsr_thin_at_once(const tsr_store *store, const tsr_gemm_args *args, tsr_shap
 /* tsr_stream in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
 int tsr_stream_at_once(const tsr_job *job);
 
+/* Operations times an element's bytes that take about 100 us: long_enough for tsr_pool_is_ready. */
+enum { TSR_WAKE_WORK = 56 << 20 };
+
 /* Operations of all problems, and what writing D takes. */
 double tsr_work_of(const tsr_gemm_args *g);
 

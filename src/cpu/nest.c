@@ -21,9 +21,10 @@ enum {
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
-    NARROW_REGION = 1024,    /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
-    MIN_TASK_OPS = 12 << 20, /* what is worth waking a thread for */
-    AHEAD_BYTES = 512,       /* D asked for before, where K is so short that a tile is over before its lines come */
+    NARROW_REGION = 1024,      /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
+    MIN_TASK_OPS = 12 << 20,   /* what is worth waking a thread for */
+    AWAKE_TASK_WORK = 8 << 20, /* operations times an element's bytes: for one that is awake */
+    AHEAD_BYTES = 512,         /* D asked for before, where K is so short that a tile is over before its lines come */
     LINE_BYTES = 64,
     PART_OF_L3 = 3 /* a D of such a part is not counted on to stay there */
 };
@@ -262,12 +263,32 @@ static void task(void *data, int64_t index, int slot)
         TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
+static int is_worth_waking(const tsr_job *job)
+{
+    return tsr_work_of(job->args) >= 2.0 * MIN_TASK_OPS;
+}
+
+static double least_task_ops(const tsr_job *job)
+{
+    return is_worth_waking(job) ? MIN_TASK_OPS : (double)AWAKE_TASK_WORK / job->wide_bytes;
+}
+
+/* Shorter products only with threads that are awake, or soon will be. */
+static int threads_for(const tsr_job *job, tsr_pool *pool)
+{
+    const double work = tsr_work_of(job->args) * (double)job->wide_bytes;
+    if (job->threads == 1 || is_worth_waking(job))
+        return job->threads;
+    return work >= 2.0 * AWAKE_TASK_WORK && tsr_pool_is_ready(pool, job->threads, work >= TSR_WAKE_WORK) ? job->threads
+                                                                                                         : 1;
+}
+
 static void cut(nest *n, int threads)
 {
     const tsr_gemm_args *g = n->job->args;
     tsr_regions r = {.m = n->narrow ? least(g->m, NARROW_REGION) : g->m,
                      .n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS)};
-    tsr_cut_regions(n->job, n->job->tiles, threads, MIN_TASK_OPS, &r);
+    tsr_cut_regions(n->job, n->job->tiles, threads, least_task_ops(n->job), &r);
     n->region_m = r.m;
     n->region_n = r.n;
     n->grid_m = r.grid_m;
@@ -350,7 +371,7 @@ tsr_status tsr_nest(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
-    const int threads = tsr_work_of(g) < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
+    const int threads = threads_for(job, &device->pool);
     nest n = plan_nest(job, threads);
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);

@@ -49,7 +49,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
             out->micro.fetch = 0;
         return;
     }
-    if (n > TSR_SURE_COLUMNS || 2 * m * n * args->k >= 2 * TSR_PART_OPS) /* which others may share */
+    if (n > TSR_SURE_COLUMNS || tsr_may_share(args, bytes))
         return;
     if (way != TSR_BY_TILES && turned)
         return;
