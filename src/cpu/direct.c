@@ -314,10 +314,8 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
     const long long most = ops * bytes / TSR_PART_WORK, slots = most < threads ? most : threads,
                     length = s.by_rows ? g->m : g->n;
-    const long long claims = ops / CLAIM_OPS / slots, parts = (claims < 1             ? 1
-                                                               : claims < MOST_CLAIMS ? claims
-                                                                                      : MOST_CLAIMS) *
-                                                              slots;
+    const long long claims = ops / CLAIM_OPS / slots;
+    const long long parts = slots * (claims < 1 ? 1 : claims < MOST_CLAIMS ? claims : MOST_CLAIMS);
     /* Rows are cut anew in each part; columns of less than a tile's width keep the loads too busy. */
     s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->nr);
     tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);

@@ -142,11 +142,11 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
            (row->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
 }
 
-/* Waves, of which a last one with few CTAs is faster. */
-static double wave_times(const spread *s)
+/* Waves. A last one with few CTAs is faster, but for tiles of one group, which wait for memory. */
+static double wave_times(const tsr_row *row, const spread *s)
 {
     const double few_share = 0.86, last = s->ctas - (s->waves - 1) * s->resident;
-    return s->waves > 1 && s->per_sm == 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
+    return s->waves > 1 && groups_of(row) > 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
 }
 
 /* 1 if whole tiles may go to D 16 bytes at a time (kernels/tile/wgmma_whole.h). */
@@ -291,7 +291,7 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns = s.ctas * s.steps * s.l2_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
     const double waves_ns =
-        wave_times(&s) * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
+        wave_times(row, &s) * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(device, &s);
     const tsr_parts parts = {
         .launches = s.left > 1 ? 2 : 1,
