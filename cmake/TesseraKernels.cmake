@@ -48,9 +48,10 @@ endif()
 set(TESSERA_EMU_FLAGS -x c -std=gnu11 -g1 -gno-column-info -fno-asynchronous-unwind-tables -fPIC -fsanitize=thread
                       -fno-inline-small-functions -ffp-contract=off -fvisibility=hidden -Wall -Wextra -Wno-unused-function -Wno-psabi -DTSR_EMU=1)
 # A sixth smaller than by -O1, and as fast, since most of the time goes to what kernels call. Code of two branches must not
-# become one: lanes that meet in a call are told apart by where it stands. Instructions in the order of their lines: half of
-# the room for line numbers.
-set(TESSERA_EMU_SIZE -Os -fno-schedule-insns2 -fno-crossjumping -fno-tree-tail-merge -fno-code-hoisting -fno-ipa-icf)
+# become one: lanes that meet in a call are told apart by where it stands. Instructions in the order of their lines take half of
+# the room for line numbers; the other three are small gains.
+set(TESSERA_EMU_SIZE -Os -fno-schedule-insns2 -fno-move-loop-invariants -fno-caller-saves -fno-tree-ter -fno-crossjumping
+                     -fno-tree-tail-merge -fno-code-hoisting -fno-ipa-icf)
 
 # The table of rows, read by the host compiler at configure time.
 set(TESSERA_EXTRA_ROWS "" CACHE FILEPATH "More rows for the kernel table: candidates of a search (tools/tune-rows)")
