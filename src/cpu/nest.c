@@ -16,7 +16,8 @@ enum {
     LEAST_MC = 96,
     MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
-    ALIASED_A_COLUMNS = 256, /* where A's rows lie a multiple of TSR_CONFLICT_BYTES apart */
+    ALIASED_A_COLUMNS = 256, /* where A's rows lie so far apart that they push each other's lines out of L1 */
+    L1_WAY_BYTES = 4096,
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
@@ -325,6 +326,17 @@ static void choose_stores(nest *n)
         n->head = (int)((LINE_BYTES - before) / element);
 }
 
+/* A tile reads A where it lies, some rows side by side, or steps of K if it is transposed: 1 if their lines share sets
+ * of L1, which has fewer ways than a tile rows. */
+static int is_aliased(const tsr_job *job)
+{
+    const tsr_gemm_args *g = job->args;
+    const long long ld_bytes = g->lda * job->element_bytes;
+    if (g->trans_a)
+        return ld_bytes % TSR_CONFLICT_BYTES == 0;
+    return ld_bytes % L1_WAY_BYTES == 0 && job->device->l1_bytes / L1_WAY_BYTES < job->tiles->mr;
+}
+
 /* Which operands are packed, and the memory that takes. */
 static void choose(nest *n)
 {
@@ -332,8 +344,7 @@ static void choose(nest *n)
     const tsr_gemm_args *g = job->args;
     const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
     n->mc = rows_of_block(n, rows);
-    n->a_direct = !n->narrow && columns <= DIRECT_A_COLUMNS &&
-                  !(g->trans_a && g->lda * job->element_bytes % TSR_CONFLICT_BYTES == 0 && columns > ALIASED_A_COLUMNS);
+    n->a_direct = !n->narrow && columns <= (is_aliased(job) ? ALIASED_A_COLUMNS : DIRECT_A_COLUMNS);
     if (job->packed_b)
         n->b = B_PACKED;
     else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)
