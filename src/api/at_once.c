@@ -1,6 +1,6 @@
 #include "api/at_once.h"
 
-#include "cpu/direct.h"
+#include "cpu/job.h"
 
 void tsr_at_once_open(tsr_context *context)
 {
@@ -77,9 +77,8 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
         .trans_b = trans_b,
         .split = 1,
     };
-    if (shape == TSR_SHAPE_TILES && !trans_b &&
-        tsr_direct_few(context->tiles[dtype], context->stores[dtype], &args, element))
-        return 1;
+    if (shape == TSR_SHAPE_TILES && fewer > 1) /* what the row would do, found at once */
+        return tsr_direct_at_once(context->tiles[dtype], context->stores[dtype], &args, element, device);
     return row->at_once(row, device, &args, 1 + (int)shape);
 }
 

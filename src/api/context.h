@@ -24,7 +24,7 @@ struct tsr_context {
     const tsr_row
         *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
     const tsr_tiles *tiles[TSR_DTYPE_COUNT];  /* of the same rows */
-    const tsr_store *stores[TSR_DTYPE_COUNT]; /* the same */
+    const tsr_store *stores[TSR_DTYPE_COUNT]; /* what they have beside tiles */
     int gpu_beside;                           /* 1: the cost model must choose between CPU and GPU */
     tsr_staging staging;
 };

@@ -12,8 +12,7 @@ enum {
     MAX_OPS = 64 << 20,        /* longer ones are left to nest.c, where there are threads */
     ALONE_OPS = 24 << 20,      /* what one thread does in 100 to 200 us: longer ones are worth waking threads for */
     FEW_THREADS = 4,
-    CLAIM_OPS = 1 << 20,                        /* of a part, which whoever is free takes next, */
-    MOST_CLAIMS = 4,                            /* parts for each thread */
+    MOST_CLAIMS = 4,                            /* parts for each thread, of which whoever is free takes the next */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
 };
 
@@ -314,8 +313,7 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
     const long long most = ops * bytes / TSR_PART_WORK, slots = most < threads ? most : threads,
                     length = s.by_rows ? g->m : g->n;
-    const long long claims = ops / CLAIM_OPS / slots;
-    const long long parts = slots * (claims < 1 ? 1 : claims < MOST_CLAIMS ? claims : MOST_CLAIMS);
+    const long long claims = most / slots, parts = slots * (claims < MOST_CLAIMS ? claims : MOST_CLAIMS);
     /* Rows are cut anew in each part; columns of less than a tile's width keep the loads too busy. */
     s.step = tsr_round_up((length + parts - 1) / parts, s.by_rows ? 1 : tiles->nr);
     tsr_pool_run(pool, (int)slots, (length + s.step - 1) / s.step, part, &s);
@@ -370,7 +368,10 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     return 1;
 }
 
-int tsr_direct_few(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+/* What tsr_cpu_tile does for a plan, M and N above 1, B as stored; 0, and nothing was done: something else is the way,
+ * or others may share it. */
+static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *tiles, const tsr_store *store,
+                                                            const tsr_gemm_args *g, long long bytes)
 {
     if (g->m > TSR_SURE_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS || tsr_may_share(g, bytes))
         return 0;
@@ -397,7 +398,7 @@ int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr
                        tsr_device *device)
 {
     tsr_cpu_device *cpu = device->impl;
-    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || tsr_direct_few(tiles, store, g, element_bytes)
+    if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
                     : tsr_is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
         return 1;
     if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) ||

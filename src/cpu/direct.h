@@ -149,8 +149,4 @@ tsr_outer_of(const tsr_gemm_args *g, tsr_way way, long long bytes, const void *a
                        .d_row_bytes = g->ldd * bytes};
 }
 
-/* What tsr_cpu_tile does for a plan, M and N above 1, B as stored; 0, and nothing was done: something else is the way,
- * or others may share it. */
-int tsr_direct_few(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, long long element_bytes);
-
 #endif

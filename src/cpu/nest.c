@@ -17,7 +17,6 @@ enum {
     MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
     ALIASED_A_COLUMNS = 256, /* where A's rows lie so far apart that they push each other's lines out of L1 */
-    L1_WAY_BYTES = 4096,
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
@@ -326,15 +325,15 @@ static void choose_stores(nest *n)
         n->head = (int)((LINE_BYTES - before) / element);
 }
 
-/* A tile reads A where it lies, some rows side by side, or steps of K if it is transposed: 1 if their lines share sets
- * of L1, which has fewer ways than a tile rows. */
+/* 1 if what tiles read of an A that is not packed pushes itself out of L1: many steps of K if it is transposed, else
+ * the rows of a tile, where L1 has fewer ways. */
 static int is_aliased(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     const long long ld_bytes = g->lda * job->element_bytes;
     if (g->trans_a)
         return ld_bytes % TSR_CONFLICT_BYTES == 0;
-    return ld_bytes % L1_WAY_BYTES == 0 && job->device->l1_bytes / L1_WAY_BYTES < job->tiles->mr;
+    return ld_bytes % TSR_L1_WAY_BYTES == 0 && job->device->l1_bytes / TSR_L1_WAY_BYTES < job->tiles->mr;
 }
 
 /* Which operands are packed, and the memory that takes. */

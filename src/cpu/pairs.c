@@ -10,8 +10,7 @@ enum {
     SLAB_BYTES = 4 << 20,    /* of a region's packed B */
     SUMS_REGION = 1024,      /* rows and columns of a region whose sums wait for the next part of K */
     IN_PLACE_COLUMNS = 2048, /* up to so many columns A is read where it lies; */
-    FEW_COLUMNS = 96,        /* or so many, where its rows push each other out of the cache: */
-    CONFLICT_BYTES = 4096,   /* they lie a multiple of this apart */
+    FEW_COLUMNS = 96,        /* or so many, where its rows push each other out of the cache */
     IN_PLACE_ROWS = 240,     /* of such an A that are looked through, and then multiplied */
     LEAST_MC = 24,           /* rows of a block of A */
     MOST_MC = 960,           /*   that is packed */
@@ -90,7 +89,7 @@ static long long packed_b_bytes(const tsr_pairs *pairs, long long columns, long 
 static int reads_in_place(const tsr_gemm_args *g, long long columns)
 {
     return !g->trans_a && g->k % 2 == 0 &&
-           columns <= (g->lda * 2 % CONFLICT_BYTES == 0 ? FEW_COLUMNS : IN_PLACE_COLUMNS);
+           columns <= (g->lda * 2 % TSR_L1_WAY_BYTES == 0 ? FEW_COLUMNS : IN_PLACE_COLUMNS);
 }
 
 /* `rows` rows of A, of which `from` is the first element of the part of K. */

@@ -26,7 +26,8 @@ enum {
     TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
     TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
-    TSR_CONFLICT_BYTES = 2048  /* rows that lie a multiple of this apart push each other's lines out of L1 */
+    TSR_CONFLICT_BYTES = 2048, /* rows that lie a multiple of this apart push each other's lines out of L1 */
+    TSR_L1_WAY_BYTES = 4096    /* rows so far apart share one set of L1 */
 };
 
 /* Cycles, roughly, of the two ways to multiply in the caches where K runs along the rows of the operand with `many`:

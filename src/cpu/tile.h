@@ -129,7 +129,7 @@ typedef struct tsr_cpu_tile {
 /* The tiles of f32 or f64, with the instruction set that the device has now. */
 const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype);
 
-/* The same that is not tiles. */
+/* What that instruction set has beside tiles. */
 const tsr_store *tsr_cpu_store(const tsr_device *device, tsr_dtype dtype);
 
 /* For M, N and K above 0, one problem, whatever pointers and factors (bf16 has no such tiles: count 0); with the

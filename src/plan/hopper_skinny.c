@@ -20,15 +20,15 @@ typedef struct spread {
     int rows;                 /* of a tile along the shorter side */
     int turned, across;       /* columns lie along M; along the longer side of D */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
-    double sms;
-    double resident, waves; /* CTAs on the device at once */
-    double together;        /* CTAs of an SM at once */
-    double steps, stages;   /* along K of a CTA; of the ring */
-    double step_bytes;      /* of L2's lines in a step */
-    double l2_bytes;        /* what they are worth to L2, as whole lines come faster */
-    double shared_bytes;    /* that go in and out of shared memory in a step */
-    double idle_rows;       /* of a tile's boxes of the longer operand; of the last tile where it counts */
-    double asking;          /* CTAs that wait for lines that others wait for */
+    double sms;               /* of the device */
+    double resident, waves;   /* CTAs on the device at once */
+    double together;          /* CTAs of an SM at once */
+    double steps, stages;     /* along K of a CTA; of the ring */
+    double step_bytes;        /* of L2's lines in a step */
+    double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
+    double shared_bytes;      /* that go in and out of shared memory in a step */
+    double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
+    double asking;            /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
     double asks;                  /* of one CTA's boxes, for lines that others ask for as well */
@@ -137,7 +137,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
     const double deep_skew = s->parts > 1 ? 1.09 : 1.34; /* two boxes wide, few stages */
     const double skew = row->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
-    const double apart = s->ctas > device->cuda.sm_count / 2. ? 1 : apart_share;
+    const double apart = s->ctas > s->sms / 2 ? 1 : apart_share;
     return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(row, s) : 1) *
            (row->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
 }
@@ -217,11 +217,11 @@ static void find_operands(const tsr_problem *p, const tsr_device *device, spread
     s->again_ns = longer_ns * (s->short_tiles - 1) + shorter_ns * fmin(1, s->long_tiles - 1);
 }
 
-static double skinny_memory_ns(const tsr_device *device, const spread *s)
+static double skinny_memory_ns(const spread *s)
 {
     /* Parts for a second launch are many, and drift apart. */
-    const double sms = device->cuda.sm_count, near_again = 0.057, apart_again = 0.26;
-    const double idle = 0.0953 * (1 - fmin(s->ctas, sms) / sms); /* few CTAs ask for less */
+    const double near_again = 0.057, apart_again = 0.26;
+    const double idle = 0.0953 * (1 - fmin(s->ctas, s->sms) / s->sms); /* few CTAs ask for less */
     return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
@@ -245,9 +245,9 @@ static double filled_ns(const spread *s)
 /* Where two CTAs fit on an SM, those of a launch that comes while the one in front is there take what room there is, so
  * that some SMs have two of them and others one: worst with as many as there are SMs, not with half or twice as many.
  */
-static double paired_ns(const spread *s, double sms, double memory_ns)
+static double paired_ns(const spread *s, double memory_ns)
 {
-    const double memory_share = 0.19;
+    const double memory_share = 0.19, sms = s->sms;
     const double paired = s->per_sm > 1 ? 1 - fabs(s->ctas - sms) / (s->ctas < sms ? sms / 2 : sms) : 0;
     return fmax(0, paired) * memory_share * memory_ns;
 }
@@ -289,13 +289,13 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
         return;
     const spread s = spread_of(row, p, device, uncut, work);
     const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(row, p, &s);
-    const double l2_ns = s.ctas * s.steps * s.l2_bytes / (device->cuda.sm_count * l2_bytes * clock_ghz(device));
+    const double l2_ns = s.ctas * s.steps * s.l2_bytes / (s.sms * l2_bytes * clock_ghz(device));
     const double waves_ns =
         wave_times(row, &s) * s.steps * skinny_step_ns(row, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
-    const double memory_ns = skinny_memory_ns(device, &s);
+    const double memory_ns = skinny_memory_ns(&s);
     const tsr_parts parts = {
         .launches = s.left > 1 ? 2 : 1,
-        .before_ns = late_ns(&s, memory_ns) + paired_ns(&s, device->cuda.sm_count, memory_ns) + filled_ns(&s),
+        .before_ns = late_ns(&s, memory_ns) + paired_ns(&s, memory_ns) + filled_ns(&s),
         .floor_ns = s.left > 1 ? floor_ns + second_ns : floor_ns,
         .fill_ns = start_ns + CTA_NS * begun + first_asked_ns(s.asks * begun * s.waves, s.asking),
         .work_ns = overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns,
