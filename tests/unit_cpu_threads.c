@@ -156,12 +156,15 @@ static void test_bits_for_any_threads(void **state)
     tsr_cpu_backend.close(&device);
 }
 
-/* Products too short to wake threads for, close to each other: workers that are still awake take a part. */
+/* Products too short to wake threads for, close to each other: workers that are still awake take a part. The last three
+ * do not stay in the caches, or are just long enough to wake threads; of the very last one, regions of fewer columns
+ * may read A where it lies. */
 static void test_bits_in_bursts(void **state)
 {
-    static const problem shapes[] = {{TSR_F32, 170, 130, 150, 0, 0, 1}, {TSR_F32, 90, 200, 160, 1, 1, 1},
-                                     {TSR_F64, 160, 160, 128, 0, 1, 1}, {TSR_F64, 300, 35, 250, 1, 0, 1},
-                                     {TSR_F32, 210, 190, 180, 1, 1, 1}, {TSR_F64, 30, 500, 200, 1, 1, 1}};
+    static const problem shapes[] = {
+        {TSR_F32, 170, 130, 150, 0, 0, 1}, {TSR_F32, 90, 200, 160, 1, 1, 1},  {TSR_F64, 160, 160, 128, 0, 1, 1},
+        {TSR_F64, 300, 35, 250, 1, 0, 1},  {TSR_F32, 210, 190, 180, 1, 1, 1}, {TSR_F64, 30, 500, 200, 1, 1, 1},
+        {TSR_F32, 1000, 30, 300, 0, 0, 1}, {TSR_F64, 64, 64, 2000, 0, 1, 1},  {TSR_F32, 40, 300, 1024, 0, 0, 1}};
     (void)state;
     tsr_device device = open_device(3, NULL);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
