@@ -17,6 +17,7 @@
 #include "cpu/cpu.h"
 #include "cpu/device.h"
 #include "cpu/micro.h"
+#include "cpu/shape.h"
 
 enum { GUARD_BYTES = 256, GUARD = 0xa5 };
 
@@ -633,6 +634,55 @@ static void test_streamed_tiles(void **state)
     tsr_cpu_backend.close(&device);
 }
 
+/* How a Zen 4 reads a large matrix: the same bits, whatever the layout, the few rows or columns, and what is left over.
+ */
+static void test_zen4(void **state)
+{
+    enum { MANY = 1301, K = 523, MOST = 17 };
+    static const int counts[] = {1, 2, 3, 5, 8, 9, 12, 16, MOST};
+    static double want[MOST * MANY], have[MOST * MANY];
+    (void)state;
+    tsr_device device = open_device();
+    tsr_cpu_device *const cpu = device.impl;
+    device.l2_bytes = 1;
+    for (size_t t = 0; t < 2 * 8 * sizeof counts / sizeof counts[0]; t++) {
+        const tsr_dtype dtype = t % 2 ? TSR_F64 : TSR_F32;
+        const int few = counts[t / 16], trans_a = t >> 1 & 1, trans_b = t >> 2 & 1, by_columns = t >> 3 & 1;
+        const int m = by_columns ? MANY : few, n = by_columns ? few : MANY;
+        const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+        matrix a = matrix_make(dtype, trans_a ? K : m, trans_a ? m : K, 0, 1);
+        matrix b = matrix_make(dtype, trans_b ? n : K, trans_b ? K : n, 0, 1);
+        fill(&a, any_number);
+        fill(&b, any_number);
+        tsr_gemm_args args = {.a = a.at,
+                              .b = b.at,
+                              .d = want,
+                              .m = m,
+                              .n = n,
+                              .k = K,
+                              .lda = a.columns,
+                              .ldb = b.columns,
+                              .ldd = n,
+                              .batch = 1,
+                              .alpha = 1,
+                              .trans_a = trans_a,
+                              .trans_b = trans_b};
+        const tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
+        assert_int_not_equal(tsr_shape_of(dtype, m, n, K, trans_a, trans_b), TSR_SHAPE_TILES);
+        memset(want, GUARD, sizeof want);
+        memset(have, GUARD, sizeof have);
+        cpu->zen4 = 0;
+        assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        cpu->zen4 = 1;
+        args.d = have;
+        assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        assert_memory_equal(have, want, sizeof want);
+        matrix_free(&a);
+        matrix_free(&b);
+    }
+    tsr_cpu_backend.close(&device);
+}
+
 /* What a vector narrows is what the scalar conversion narrows: ties, overflow, denormals, NaN. */
 static void test_narrowing(void **state)
 {
@@ -679,6 +729,7 @@ int main(void)
         cmocka_unit_test(test_pairs),          cmocka_unit_test(test_fences),
         cmocka_unit_test(test_narrowing),      cmocka_unit_test(test_streamed_results),
         cmocka_unit_test(test_streamed_tiles), cmocka_unit_test(test_unknown_isa),
+        cmocka_unit_test(test_zen4),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

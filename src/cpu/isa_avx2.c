@@ -8,6 +8,7 @@
 /* The builtin gives prefetchw only under a flag of its own; every processor with AVX2 takes it. */
 #define FETCH_TO_WRITE(p) __asm__("prefetchw %0" : : "m"(*(p)))
 #define MR                6
+#define ZEN4              0
 
 /* Masks are counts of lanes; the vector of ones and zeros is read from where that many ones are left. */
 #define M          int

@@ -9,6 +9,7 @@
 /* The builtin gives prefetchw only under a flag of its own; every processor with AVX2 takes it. */
 #define FETCH_TO_WRITE(p) __asm__("prefetchw %0" : : "m"(*(p)))
 #define MR                12
+#define ZEN4              1 /* code for it as well (tsr_cpu_is_zen4) */
 /* Multiply-adds of the tiles name their instruction: the builtin leaves the compiler free to put the new sum in another
  * register, and with 27 of 32 in use it then spills some. */
 #define M_FIRST(n) ((M)((1u << (unsigned)(n)) - 1u))

@@ -7,6 +7,7 @@
 
 #define FETCH_TO_WRITE(p) __builtin_prefetch(p, 1)
 #define MR                12
+#define ZEN4              0
 
 /* Masks are counts of lanes. */
 #define M          int

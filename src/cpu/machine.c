@@ -39,6 +39,20 @@ void tsr_cpu_name(char *name, size_t bytes)
     snprintf(name, bytes, "%s", uname(&system) == 0 ? system.machine : "CPU");
 }
 
+int tsr_cpu_is_zen4(void)
+{
+#if defined(__x86_64__)
+    enum { FAMILY = 25, EXTENDED = 15 }; /* from 15 on the extended family is added */
+    unsigned a, b, c, d;
+    __builtin_cpu_init();
+    if (!__builtin_cpu_is("amd") || !__builtin_cpu_supports("avx512f") || !__get_cpuid(1, &a, &b, &c, &d))
+        return 0;
+    return (a >> 8 & EXTENDED) == EXTENDED && EXTENDED + (a >> 20 & 255) == FAMILY;
+#else
+    return 0;
+#endif
+}
+
 /* First line of a file, without its newline; 0 if it cannot be read. */
 static int read_line(const char *path, char *line, int bytes)
 {

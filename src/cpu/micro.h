@@ -65,6 +65,7 @@ typedef struct tsr_dots {
     int64_t step_bytes;
     const void *x;
     void *sum;
+    int zen4; /* 1: the matrix comes from memory, to a Zen 4 (tsr_cpu_is_zen4) */
 } tsr_dots;
 
 typedef void tsr_dots_run(const tsr_dots *dots);
@@ -83,6 +84,7 @@ typedef struct tsr_many_dots {
     int64_t x_row_bytes;
     void *sum;
     int64_t sum_row_bytes, sum_step_bytes;
+    int zen4; /* as in tsr_dots */
 } tsr_many_dots;
 
 typedef void tsr_many_dots_run(const tsr_many_dots *dots);
@@ -99,6 +101,7 @@ typedef struct tsr_update {
     const void *x;
     void *sum;
     int64_t sum_step_bytes;
+    int zen4; /* as in tsr_dots */
 } tsr_update;
 
 #define TSR_GROUP      8

@@ -16,7 +16,8 @@ enum {
     LEAST_MC = 96,
     MOST_MC = 960,
     DIRECT_A_COLUMNS = 512,
-    ALIASED_A_COLUMNS = 256, /* where A's rows lie so far apart that they push each other's lines out of L1 */
+    ALIASED_A_COLUMNS = 128, /* fewer, where A's lines push each other out of L1, */
+    ALIASED_A_PANELS = 8,    /* or fewer panels, where A is transposed */
     DIRECT_B_ROWS = 48,
     PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
@@ -325,15 +326,15 @@ static void choose_stores(nest *n)
         n->head = (int)((LINE_BYTES - before) / element);
 }
 
-/* 1 if what tiles read of an A that is not packed pushes itself out of L1: many steps of K if it is transposed, else
- * the rows of a tile, where L1 has fewer ways. */
+/* 1 if what tiles read of an A that is not packed pushes itself, or B, out of L1: many steps of K if it is transposed,
+ * else the rows of a tile, where L1 has no more ways than these. */
 static int is_aliased(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     const long long ld_bytes = g->lda * job->element_bytes;
     if (g->trans_a)
         return ld_bytes % TSR_CONFLICT_BYTES == 0;
-    return ld_bytes % TSR_L1_WAY_BYTES == 0 && job->device->l1_bytes / TSR_L1_WAY_BYTES < job->tiles->mr;
+    return ld_bytes % TSR_L1_WAY_BYTES == 0 && job->device->l1_bytes / TSR_L1_WAY_BYTES <= job->tiles->mr;
 }
 
 /* Which operands are packed, and the memory that takes. */
@@ -343,7 +344,8 @@ static void choose(nest *n)
     const tsr_gemm_args *g = job->args;
     const long long rows = least(n->region_m, g->m), columns = least(n->region_n, g->n);
     n->mc = rows_of_block(n, rows);
-    n->a_direct = !n->narrow && columns <= (is_aliased(job) ? ALIASED_A_COLUMNS : DIRECT_A_COLUMNS);
+    const long long aliased = g->trans_a ? (long long)ALIASED_A_PANELS * job->tiles->nr : ALIASED_A_COLUMNS;
+    n->a_direct = !n->narrow && (is_aliased(job) ? columns < aliased : columns <= DIRECT_A_COLUMNS);
     if (job->packed_b)
         n->b = B_PACKED;
     else if (!n->narrow && !g->trans_b && rows <= DIRECT_B_ROWS)

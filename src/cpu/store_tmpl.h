@@ -122,12 +122,15 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     }
 }
 
-/* `rows` dot products, each with four running vectors, always in the same order, but for the sums of their lanes. */
-static inline __attribute__((always_inline)) void SNAME(dot_vectors)(V *one, const char *matrix, int64_t step_bytes,
-                                                                     const S *x, int64_t k, const int rows)
+#define FAR_ROWS 6 /* of a matrix that comes from memory: as many streams as there are registers for */
+
+/* `rows` dot products, each with four running vectors, always in the same order, but for the sums of their lanes.
+ * `ask`: the rows that come next are asked for, into L2. */
+static inline __attribute__((always_inline)) void
+SNAME(dot_vectors)(V *one, const char *matrix, int64_t step_bytes, const S *x, int64_t k, const int rows, const int ask)
 {
-    V acc[4][4];
-#pragma GCC unroll 4
+    V acc[FAR_ROWS][4];
+#pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int u = 0; u < 4; u++)
@@ -138,12 +141,15 @@ static inline __attribute__((always_inline)) void SNAME(dot_vectors)(V *one, con
 #pragma GCC unroll 4
         for (int u = 0; u < 4; u++)
             xv[u] = S_LOAD(x + p + u * LANES);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
             const S *row = (const S *)(matrix + i * step_bytes) + p;
 #pragma GCC unroll 4
-            for (int u = 0; u < 4; u++)
+            for (int u = 0; u < 4; u++) {
+                if (ask)
+                    __builtin_prefetch((const char *)(row + u * LANES) + rows * step_bytes, 0, 2);
                 acc[i][u] = V_FMA(S_LOAD(row + u * LANES), xv[u], acc[i][u]);
+            }
         }
     }
 #pragma GCC unroll 4
@@ -152,13 +158,13 @@ static inline __attribute__((always_inline)) void SNAME(dot_vectors)(V *one, con
             break;
         const M some = M_FIRST((int)(k - p < LANES ? k - p : LANES));
         const V xv = S_LOAD_MASK(some, x + p);
-#pragma GCC unroll 4
+#pragma GCC unroll 6
         for (int i = 0; i < rows; i++) {
             const S *row = (const S *)(matrix + i * step_bytes) + p;
             acc[i][u] = V_FMA(S_LOAD_MASK(some, row), xv, acc[i][u]);
         }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (int i = 0; i < rows; i++)
         one[i] = V_ADD(V_ADD(acc[i][0], acc[i][1]), V_ADD(acc[i][2], acc[i][3]));
 }
@@ -191,7 +197,7 @@ static __attribute__((noinline)) int64_t SNAME(most_dots)(const tsr_dots *g)
     V one[LANES];
     for (; i + LANES <= g->count; i += LANES) {
         for (int r = 0; r < LANES; r += 4, matrix += 4 * g->step_bytes)
-            SNAME(dot_vectors)(one + r, matrix, g->step_bytes, g->x, g->k, 4);
+            SNAME(dot_vectors)(one + r, matrix, g->step_bytes, g->x, g->k, 4, 0);
         V_STORE((T *)g->sum + i, V_SUM_LANES(one));
     }
     return i;
@@ -229,24 +235,33 @@ static void SNAME(dots)(const tsr_dots *g)
     default:
         break;
     }
+    T *const sum = g->sum;
+    V one[FAR_ROWS];
+    const int zen4 = ZEN4 && sizeof(S) == sizeof(T) && g->zen4;
+    if (zen4)
+        for (; i + FAR_ROWS <= g->count; i += FAR_ROWS) {
+            SNAME(dot_vectors)
+            (one, (const char *)g->matrix + i * g->step_bytes, g->step_bytes, g->x, g->k, FAR_ROWS, 1);
+            for (int r = 0; r < FAR_ROWS; r++)
+                sum[i + r] = V_SUM(one[r]);
+        }
 #ifdef V_SUM_LANES
-    if (g->count >= LANES)
+    else if (g->count >= LANES)
         i = SNAME(most_dots)(g);
 #endif
     const char *matrix = (const char *)g->matrix + i * g->step_bytes;
-    T *const sum = g->sum;
-    V one[4];
     for (; i + 4 <= g->count; i += 4, matrix += 4 * g->step_bytes) {
-        SNAME(dot_vectors)(one, matrix, g->step_bytes, g->x, g->k, 4);
+        SNAME(dot_vectors)(one, matrix, g->step_bytes, g->x, g->k, 4, 0);
         V_SUM_4(sum + i, one);
     }
     for (; i < g->count; i++, matrix += g->step_bytes) {
-        SNAME(dot_vectors)(one, matrix, g->step_bytes, g->x, g->k, 1);
+        SNAME(dot_vectors)(one, matrix, g->step_bytes, g->x, g->k, 1, 0);
         sum[i] = V_SUM(one[0]);
     }
 }
 
 #undef SHORT_SUM
+#undef FAR_ROWS
 
 #include "cpu/update_tmpl.h"
 

@@ -53,6 +53,7 @@ typedef struct stream {
     long long groups_batch; /* bytes from problem to problem, */
     long long copy_row;     /* and for each row */
     int in_place;           /* dots read x where it is */
+    int zen4;               /* the matrix comes from memory, to a Zen 4 */
 } stream;
 
 static void set_matrix(stream *s, const char *data, const void *packed, long long ld, long long batch)
@@ -104,6 +105,8 @@ static stream describe(const tsr_job *job)
         set_matrix(&s, g->b, job->packed_b, g->ldb, g->batch_b);
         set_x(&s, g->a, job->packed_a, !g->trans_a, g->lda, g->batch_a);
     }
+    const tsr_cpu_device *device = job->device->impl;
+    s.zen4 = device->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
     s.c_row = g->ldc * bytes;
     s.d_row = g->ldd * bytes;
     s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.x_row, bytes);
@@ -188,7 +191,8 @@ static void updates(const stream *s, const char *matrix, const char *next, const
                                    .next = p + most < s->k ? matrix + (p + most) * s->matrix_row : next,
                                    .x = groups ? groups + p * s->rows * s->job->wide_bytes : x_block,
                                    .sum = sums,
-                                   .sum_step_bytes = s->sum_row};
+                                   .sum_step_bytes = s->sum_row,
+                                   .zen4 = s->zen4};
         if (!groups)
             pack_x(s, x, p, steps, x_block);
         s->job->store->update(&update);
@@ -201,7 +205,7 @@ static void dots(const stream *s, const char *matrix, const char *x, const char 
     const long long wide = job->wide_bytes;
     if (s->rows == 1) {
         const tsr_dots one = {
-            .count = n, .k = s->k, .matrix = matrix, .step_bytes = s->matrix_row, .x = x, .sum = sums};
+            .count = n, .k = s->k, .matrix = matrix, .step_bytes = s->matrix_row, .x = x, .sum = sums, .zen4 = s->zen4};
         job->store->dots(&one);
         return;
     }
@@ -214,7 +218,8 @@ static void dots(const stream *s, const char *matrix, const char *x, const char 
                                 .x_row_bytes = s->copy_row,
                                 .sum = sums,
                                 .sum_row_bytes = s->by_columns ? s->rows * wide : wide,
-                                .sum_step_bytes = s->by_columns ? wide : s->sum_row};
+                                .sum_step_bytes = s->by_columns ? wide : s->sum_row,
+                                .zen4 = s->zen4};
     job->store->many_dots(&many);
 }
 

@@ -2,23 +2,25 @@
 
 #define UPDATE_ROWS    4 /* rows of sums that are added to at once, each so many vectors wide */
 #define UPDATE_VECTORS (MR == 12 ? 2 : 1)
-#define ASK_LATE       2  /* lines of later rows that few_block asks for before a row of sums, */
+#define ASK_LATE       (-1)
+#define LATE_LINES     2  /* of later rows, that few_block then asks for before a row of sums, */
 #define ASK_AHEAD      12 /* so many rows ahead: as many as memory takes to answer, and as L1 keeps beside sums */
 
 /* Up to 16 rows of sums: reading the matrix is the limit, or near it. One block of columns: `wide` vectors of each of
  * `steps` rows of the matrix are read into registers, each by a load of its own that follows one stream, which is what
- * prefetchers recognise; then each row of sums takes them. With one row of sums the processor has loads enough in
- * flight; with more the next group of rows is asked for meanwhile: into L2 with the loads, or, `late`, into L1 between
- * the last rows of sums, when those before are used and what is pushed out of L1 is rows of the matrix that are done
- * with. Processors drop requests to L2 more often, depending on where the code happens to lie. */
+ * prefetchers recognise; then each row of sums takes them. With one row of sums most processors have loads enough in
+ * flight; with more, later rows are asked for meanwhile: those `ask` groups ahead into L2, with the loads, or,
+ * ASK_LATE, into L1 between the last rows of sums, when those before are used and what is pushed out of L1 is rows of
+ * the matrix that are done with. Processors drop requests to L2 more often, depending on where the code happens to lie.
+ */
 static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_update *u, const char *matrix, const T *x,
                                                                    T *sum, int64_t step, const int rows,
-                                                                   const int steps, const int wide, const int late,
+                                                                   const int steps, const int wide, const int ask,
                                                                    const int masked, const M some)
 {
     enum { BYTES = LANES * (int)sizeof(S) };
-    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = TSR_GROUP * step;
-    const char *base[2] = {matrix, matrix + 5 * step}, *ask = matrix + ASK_AHEAD * step;
+    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = ask * TSR_GROUP * step;
+    const char *base[2] = {matrix, matrix + 5 * step}, *later = matrix + ASK_AHEAD * step;
     int left = steps * wide; /* to ask for */
     V m[TSR_GROUP][4];
 #pragma GCC unroll 8
@@ -28,19 +30,19 @@ static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_upd
         for (int v = 0; v < wide; v++) {
             const S *at = (const S *)row + v * LANES;
             m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
-            if (late)
+            if (ask == ASK_LATE)
                 __asm__ volatile("" ::: "memory"); /* the loads stay in this order: upwards in each row */
-            else if (rows != 1)
+            else if (ask > 0)
                 __builtin_prefetch((const char *)at + ahead, 0, 2);
         }
     }
     for (int i = 0; i < rows; i++) {
-        if (late && (rows - i) * ASK_LATE <= left) {
+        if (ask == ASK_LATE && (rows - i) * LATE_LINES <= left) {
 #pragma GCC unroll 4
-            for (int v = 0; v < ASK_LATE; v++)
-                __builtin_prefetch(ask + v * BYTES);
-            left -= ASK_LATE;
-            ask += left % wide ? ASK_LATE * BYTES : step - (wide - ASK_LATE) * BYTES;
+            for (int v = 0; v < LATE_LINES; v++)
+                __builtin_prefetch(later + v * BYTES);
+            left -= LATE_LINES;
+            later += left % wide ? LATE_LINES * BYTES : step - (wide - LATE_LINES) * BYTES;
         }
         V s[4];
 #pragma GCC unroll 4
@@ -68,7 +70,7 @@ static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_upd
  * it, so that it stays in registers. */
 static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_update *u, const char *matrix, const T *x,
                                                                    const int rows, const int steps, const int wide,
-                                                                   const int late)
+                                                                   const int ask)
 {
     const int64_t step = u->step_bytes, count = u->count;
     T *const sum = u->sum;
@@ -79,21 +81,21 @@ static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_upd
     }
     int64_t j = 0;
     for (; j + wide * LANES <= count; j += wide * LANES, matrix += wide * LANES * (int)sizeof(S))
-        SNAME(few_block)(u, matrix, x, sum + j, step, rows, steps, wide, late, 0, M_FIRST(LANES));
+        SNAME(few_block)(u, matrix, x, sum + j, step, rows, steps, wide, ask, 0, M_FIRST(LANES));
     for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
         SNAME(few_block)
     (u, matrix, x, sum + j, step, rows, steps, 1, 0, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
 }
 
 static inline __attribute__((always_inline)) void SNAME(few_rows)(const tsr_update *u, const int rows, const int steps,
-                                                                  const int wide, const int late)
+                                                                  const int wide, const int ask)
 {
     const char *matrix = u->matrix;
     const T *x = u->x;
     int p = 0;
     for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
         for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
-            SNAME(few_group)(u, matrix, x + q, rows, steps, wide, late);
+            SNAME(few_group)(u, matrix, x + q, rows, steps, wide, ask);
     for (int n = u->k - p, q = 0; n > 0;) {
         const int some = n >= 4 ? 4 : n >= 2 ? 2 : 1;
         if (some == 4)
@@ -212,19 +214,27 @@ static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_u
 
 static void SNAME(update)(const tsr_update *u)
 {
-    if (u->rows == 1)
+    const int zen4 = ZEN4 && sizeof(S) == sizeof(T) && u->zen4; /* whose stores of whole vectors take two cycles */
+    if (u->rows == 1 && zen4)
+        SNAME(few_rows)(u, 1, TSR_GROUP, 1, 1);
+    else if (u->rows == 1)
         SNAME(few_rows)(u, 1, TSR_GROUP, 1, 0);
+    else if (u->rows <= 8 && zen4)
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 1, 4);
     else if (u->rows <= 8) /* limited by memory: narrow streams */
-        SNAME(few_rows)(u, u->rows, TSR_GROUP, 1, 0);
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 1, 1);
+    else if (u->rows <= TSR_FEWER_ROWS && zen4)
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 2, ASK_LATE);
     else if (u->rows > TSR_FEWER_ROWS)
         SNAME(update_rows)(u, u->rows, UPDATE_VECTORS);
     else if (MR == 12) /* limited by arithmetic: fewer loads of x, and short chains of additions */
-        SNAME(few_rows)(u, u->rows, TSR_GROUP / 2, 4, 1);
+        SNAME(few_rows)(u, u->rows, TSR_GROUP / 2, 4, ASK_LATE);
     else
-        SNAME(few_rows)(u, u->rows, TSR_GROUP, 2, 0);
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 2, 1);
 }
 
 #undef ASK_AHEAD
 #undef ASK_LATE
+#undef LATE_LINES
 #undef UPDATE_ROWS
 #undef UPDATE_VECTORS
