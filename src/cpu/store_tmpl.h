@@ -237,7 +237,7 @@ static void SNAME(dots)(const tsr_dots *g)
     }
     T *const sum = g->sum;
     V one[FAR_ROWS];
-    const int zen4 = ZEN4 && sizeof(S) == sizeof(T) && g->zen4;
+    const int zen4 = ZEN4 && g->zen4;
     if (zen4)
         for (; i + FAR_ROWS <= g->count; i += FAR_ROWS) {
             SNAME(dot_vectors)

@@ -214,8 +214,8 @@ static inline __attribute__((always_inline)) void SNAME(update_rows)(const tsr_u
 
 static void SNAME(update)(const tsr_update *u)
 {
-    const int zen4 = ZEN4 && sizeof(S) == sizeof(T) && u->zen4; /* whose stores of whole vectors take two cycles */
-    if (u->rows == 1 && zen4)
+    const int zen4 = ZEN4 && sizeof(S) == sizeof(T) && u->zen4; /* stores of whole vectors take two cycles there */
+    if (u->rows == 1 && ZEN4 && u->zen4)
         SNAME(few_rows)(u, 1, TSR_GROUP, 1, 1);
     else if (u->rows == 1)
         SNAME(few_rows)(u, 1, TSR_GROUP, 1, 0);
