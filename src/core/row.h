@@ -100,6 +100,7 @@ struct tsr_row {
                                * where `split` is negative; C and D need no maps */
     int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
                                * that it may be launched while the grid before it runs */
+    int raster;               /* of `wgmma`: tile rows that are walked together, column after column */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */

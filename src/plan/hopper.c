@@ -145,6 +145,24 @@ static double parts_ns(const tsr_wgmma *t, const walk *w)
     return join_ns + (w->parts - 1) * sums_ns;
 }
 
+/* How often one cluster has a tile of which D lacks lower rows. Clusters take tiles `fit` apart, which go down a group
+ * of `raster` tile rows, column after column: if `fit` is a multiple of the last group's rows, the same clusters have
+ * such a tile each time. */
+static void find_edges(tsr_wgmma *t, const tsr_problem *p)
+{
+    const tsr_row *const row = t->row;
+    const double tile_rows = ceil((double)p->m / (row->bm * row->cluster_m)), over = fmod(tile_rows, row->raster);
+    const double rows = over == 0 ? row->raster : over, columns = t->tiles / ((double)p->batch * tile_rows);
+    double common = t->fit, rest = rows;
+    while (rest > 0) {
+        const double next = fmod(common, rest);
+        common = rest;
+        rest = next;
+    }
+    t->edge_share = common / rows;
+    t->edge_waves = p->batch > 1 ? INFINITY : ceil(rows * columns / t->fit);
+}
+
 /* What each step along K takes as long as so many CTAs ask for the same lines; of the last tile, as long more. */
 static void find_steps_ns(tsr_wgmma *t, double asking)
 {
@@ -189,6 +207,9 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
                    operand_ns(p, device, 'b', input_share, parts_of_lines) + t->output_ns;
     const double idle_a = idle_rows(row, p, 'a'), idle_b = idle_rows(row, p, 'b'); /* of the last tile, */
     t->edge_idle = idle_a + idle_b;
+    t->edge_share = t->edge_waves = 0;
+    if (idle_a > 0)
+        find_edges(t, p);
     t->idle = (m <= row->bm ? idle_a : 0) + (n <= row->bn ? idle_b : 0); /* and of all */
     t->early_ns = row->bm * row->bn <= 64 * 64 ? asked_ns : 0;
     find_steps_ns(t, 0);
@@ -206,7 +227,9 @@ void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, ts
     if (asking != t->asking)
         find_steps_ns(t, asking);
     const double apart = w.ctas <= sms / 2 ? apart_share : 1;
-    const double edge_steps = w.waves > 0 ? t->steps : w.dealt; /* the last tile is the last one of the walk */
+    const double edges =
+        ceil(fmin(w.waves, t->edge_waves) * t->edge_share); /* 0: of columns, the last tile of a walk */
+    const double edge_steps = w.waves > 0 ? fmax(1, edges) * t->steps : w.dealt;
     const double waves_ns = w.waves * unit_ns(t, apart * t->steps * t->step_ns) + edge_steps * t->edge_ns +
                             (w.dealt > 0 ? apart * w.dealt * dealt_step_ns(t, t->step_ns) : 0);
     const tsr_parts parts = {

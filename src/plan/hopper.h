@@ -179,6 +179,7 @@ typedef struct tsr_wgmma {
     double step_bytes, stages;               /* of L2's lines in a step; of the ring */
     double lines_ns, multiply_ns, engine_ns; /* of a step: on the way, on the tensor cores, in the copy engine */
     double idle, edge_idle;                  /* rows that boxes have and operands not, of all tiles and of the last */
+    double edge_share, edge_waves;           /* of a cluster's tiles: lower edges among those of the last waves */
     double all_bytes, l2_ns, memory_ns;      /* of all tiles' lines; of each operand once */
     double output_ns;                        /* D to memory */
     double stored_ns, path_ns;               /* of a tile's values: by threads; on the SM's way to L2 */
