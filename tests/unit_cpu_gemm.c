@@ -645,9 +645,9 @@ static void test_zen4(void **state)
     tsr_device device = open_device();
     tsr_cpu_device *const cpu = device.impl;
     device.l2_bytes = 1;
-    for (size_t t = 0; t < 2 * 8 * sizeof counts / sizeof counts[0]; t++) {
-        const tsr_dtype dtype = t % 2 ? TSR_F64 : TSR_F32;
-        const int few = counts[t / 16], trans_a = t >> 1 & 1, trans_b = t >> 2 & 1, by_columns = t >> 3 & 1;
+    for (size_t t = 0; t < 4 * 8 * sizeof counts / sizeof counts[0]; t++) {
+        const tsr_dtype dtype = dtypes[t % 4];
+        const int few = counts[t / 32], trans_a = t >> 2 & 1, trans_b = t >> 3 & 1, by_columns = t >> 4 & 1;
         const int m = by_columns ? MANY : few, n = by_columns ? few : MANY;
         const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
         matrix a = matrix_make(dtype, trans_a ? K : m, trans_a ? m : K, 0, 1);
@@ -668,7 +668,8 @@ static void test_zen4(void **state)
                               .trans_a = trans_a,
                               .trans_b = trans_b};
         const tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
-        assert_int_not_equal(tsr_shape_of(dtype, m, n, K, trans_a, trans_b), TSR_SHAPE_TILES);
+        if (t % 4 < 2) /* of 16-bit elements some are for tiles, which know no Zen 4 */
+            assert_int_not_equal(tsr_shape_of(dtype, m, n, K, trans_a, trans_b), TSR_SHAPE_TILES);
         memset(want, GUARD, sizeof want);
         memset(have, GUARD, sizeof have);
         cpu->zen4 = 0;

@@ -100,7 +100,7 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
     const int fours = (d->rows + X_ROWS - 1) / X_ROWS, share = (count + fours - 1) / fours;
     const int64_t step = d->step_bytes, x_step = d->x_row_bytes;
     const int once = d->rows <= X_ROWS; /* the matrix passes by once: loads alone keep enough of it on its way, */
-    const int loads_do = once && !(ZEN4 && d->zen4);       /* but on a Zen 4 */
+    const int loads_suffice = once && !(ZEN4 && d->zen4);  /* but on a Zen 4 */
     const int stays_in_l2 = d->count * step <= NEAR_BYTES; /* the matrix is in L2, where requests would bring it */
     const int64_t block = once ? X_BLOCK / d->rows : BLOCK;
     for (int64_t p = 0; p < d->k; p += block) {
@@ -111,7 +111,7 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
         T *at = sums;
         int asked = 0;
         for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * count * LANES) {
-            const int ask = loads_do || stays_in_l2 ? 0 : count - asked < share ? count - asked : share;
+            const int ask = loads_suffice || stays_in_l2 ? 0 : count - asked < share ? count - asked : share;
             const NAME(next_lines) next = {later + asked * step, step, ask};
             asked += next.rows;
             switch (d->rows - i) {
