@@ -534,6 +534,24 @@ static double any_number(void)
     return random_int(-1000, 1000) / 777.0;
 }
 
+/* alpha * A * B of whole matrices, alpha 1, to a D whose rows are `ldd` elements apart. */
+static tsr_gemm_args product_of(const matrix *a, const matrix *b, void *d, long long ldd, int trans_a, int trans_b)
+{
+    return (tsr_gemm_args){.a = a->at,
+                           .b = b->at,
+                           .d = d,
+                           .m = trans_a ? a->columns : a->rows,
+                           .n = trans_b ? b->rows : b->columns,
+                           .k = trans_a ? a->rows : a->columns,
+                           .lda = a->columns,
+                           .ldb = b->columns,
+                           .ldd = ldd,
+                           .batch = 1,
+                           .alpha = 1,
+                           .trans_a = trans_a,
+                           .trans_b = trans_b};
+}
+
 /* D written past the caches, as where it is larger than they are: the same bits, and nothing beside it. */
 static void test_streamed_results(void **state)
 {
@@ -555,19 +573,8 @@ static void test_streamed_results(void **state)
             fill(&b, any_number);
             memset(want, GUARD, BYTES);
             memset(have, GUARD, BYTES);
-            tsr_gemm_args args = {.a = a.at,
-                                  .b = b.at,
-                                  .d = want,
-                                  .m = M,
-                                  .n = N,
-                                  .k = k,
-                                  .lda = a.columns,
-                                  .ldb = b.columns,
-                                  .ldd = LD - t % 3,
-                                  .batch = 1,
-                                  .alpha = t % 5 ? 1 : 0.5,
-                                  .trans_a = trans_a,
-                                  .trans_b = trans_b};
+            tsr_gemm_args args = product_of(&a, &b, want, LD - t % 3, trans_a, trans_b);
+            args.alpha = t % 5 ? 1 : 0.5;
             const tsr_cpu_call call = {.args = &args, .threads = 2, .device = &device};
             device.l3_bytes = 1LL << 40;
             assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
@@ -605,18 +612,8 @@ static void test_streamed_tiles(void **state)
             fill(&b, any_number);
             memset(want, GUARD, BYTES);
             memset(have, GUARD, BYTES);
-            tsr_gemm_args args = {.a = a.at,
-                                  .b = b.at,
-                                  .d = want + offset * bytes,
-                                  .m = M,
-                                  .n = N,
-                                  .k = STEPS,
-                                  .lda = a.columns,
-                                  .ldb = b.columns,
-                                  .ldd = offset == 16 ? LD - 1 : LD,
-                                  .batch = 1,
-                                  .alpha = t % 5 ? 1 : 0.5,
-                                  .trans_b = trans_b};
+            tsr_gemm_args args = product_of(&a, &b, want + offset * bytes, offset == 16 ? LD - 1 : LD, 0, trans_b);
+            args.alpha = t % 5 ? 1 : 0.5;
             const tsr_cpu_call call = {.args = &args, .threads = 1 + t % 3 / 2, .device = &device};
             device.l2_bytes = (int64_t)bytes * 8192; /* D is more than four times as large, B less than half */
             device.l3_bytes = 1LL << 40;
@@ -654,19 +651,7 @@ static void test_zen4(void **state)
         matrix b = matrix_make(dtype, trans_b ? n : K, trans_b ? K : n, 0, 1);
         fill(&a, any_number);
         fill(&b, any_number);
-        tsr_gemm_args args = {.a = a.at,
-                              .b = b.at,
-                              .d = want,
-                              .m = m,
-                              .n = n,
-                              .k = K,
-                              .lda = a.columns,
-                              .ldb = b.columns,
-                              .ldd = n,
-                              .batch = 1,
-                              .alpha = 1,
-                              .trans_a = trans_a,
-                              .trans_b = trans_b};
+        tsr_gemm_args args = product_of(&a, &b, want, n, trans_a, trans_b);
         const tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
         if (t % 4 < 2) /* of 16-bit elements some are for tiles, which know no Zen 4 */
             assert_int_not_equal(tsr_shape_of(dtype, m, n, K, trans_a, trans_b), TSR_SHAPE_TILES);

@@ -9,6 +9,7 @@
  * A sum has one vector of running sums, whatever the place of its row in a panel. */
 #define PANEL      (MR == 12 ? 6 : 3)
 #define MOST_PANEL 6
+#define LAST_PANEL 3 /* so few rows that are left are a panel of their own */
 #define X_ROWS     4
 #define BLOCK      (4096 / (int)sizeof(T)) /* steps of K */
 #define NEAR_BYTES (512 * 1024)
@@ -99,8 +100,8 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
 {
     const int fours = (d->rows + X_ROWS - 1) / X_ROWS, share = (count + fours - 1) / fours;
     const int64_t step = d->step_bytes, x_step = d->x_row_bytes;
-    const int once = d->rows <= X_ROWS; /* the matrix passes by once: loads alone keep enough of it on its way, */
-    const int loads_suffice = once && !(ZEN4 && d->zen4);  /* but on a Zen 4 */
+    const int once = d->rows <= X_ROWS;                    /* the matrix passes by once: */
+    const int loads_suffice = once && !(ZEN4 && d->zen4);  /* they keep enough of it on its way, but on a Zen 4 */
     const int stays_in_l2 = d->count * step <= NEAR_BYTES; /* the matrix is in L2, where requests would bring it */
     const int64_t block = once ? X_BLOCK / d->rows : BLOCK;
     for (int64_t p = 0; p < d->k; p += block) {
@@ -292,20 +293,20 @@ static void NAME(many_dots)(const tsr_many_dots *d)
     char *out = d->sum;
     for (int64_t j = 0; j < d->count;) {
         int64_t left = d->count - j;
-        if (left > 3 && left < PANEL && d->count >= PANEL) { /* it begins early, among rows that others have */
+        if (left > LAST_PANEL && left < PANEL && d->count >= PANEL) { /* it begins early, among rows that others have */
             const int64_t again = PANEL - left;
             j -= again;
             left = PANEL;
             out -= again * d->sum_row_bytes;
             matrix -= again * d->step_bytes;
         }
-        const int count = left >= PANEL ? PANEL : left >= 3 ? 3 : (int)left;
+        const int count = left >= PANEL ? PANEL : left >= LAST_PANEL ? LAST_PANEL : (int)left;
         if (count == PANEL) {
             NAME(dots_panel)(d, matrix, sums, PANEL);
             NAME(dots_sums)(d, sums, PANEL, out);
-        } else if (count == 3) {
-            NAME(dots_panel)(d, matrix, sums, 3);
-            NAME(dots_sums)(d, sums, 3, out);
+        } else if (count == LAST_PANEL) {
+            NAME(dots_panel)(d, matrix, sums, LAST_PANEL);
+            NAME(dots_sums)(d, sums, LAST_PANEL, out);
         } else if (count == 2) {
             NAME(dots_panel)(d, matrix, sums, 2);
             NAME(dots_sums)(d, sums, 2, out);
@@ -325,6 +326,7 @@ static void NAME(many_dots)(const tsr_many_dots *d)
 #undef NEAR_STEPS
 #undef PANEL
 #undef MOST_PANEL
+#undef LAST_PANEL
 #undef X_ROWS
 #undef BLOCK
 #undef X_BLOCK

@@ -11,8 +11,8 @@
 void tsr_cpu_name(char *name, size_t bytes);
 
 /* 1 on a Zen 4 (AMD family 25, those with AVX-512): streams from memory pass by a fifth to a quarter faster there if
- * lines are asked for into L2 well ahead, which costs elsewhere; whole vectors are stored in two cycles. Measured
- * (docs/CPU.md); no result depends on it. */
+ * lines are asked for into L2 well ahead; whole vectors are stored in two cycles. Measured there alone (docs/CPU.md).
+ * No result depends on it. */
 int tsr_cpu_is_zen4(void);
 
 /* Bytes of the data or unified cache of that level that the first core sees; a usual size where the system is silent.

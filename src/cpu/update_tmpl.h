@@ -73,6 +73,7 @@ static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_upd
                                                                    const int ask)
 {
     const int64_t step = u->step_bytes, count = u->count;
+    const int ask_rest = ask == ASK_LATE ? 1 : ask; /* of one vector, too little to be asked for between sums */
     T *const sum = u->sum;
     T x_row[TSR_GROUP];
     if (rows == 1) {
@@ -84,7 +85,7 @@ static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_upd
         SNAME(few_block)(u, matrix, x, sum + j, step, rows, steps, wide, ask, 0, M_FIRST(LANES));
     for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
         SNAME(few_block)
-    (u, matrix, x, sum + j, step, rows, steps, 1, 0, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
+    (u, matrix, x, sum + j, step, rows, steps, 1, ask_rest, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
 }
 
 static inline __attribute__((always_inline)) void SNAME(few_rows)(const tsr_update *u, const int rows, const int steps,

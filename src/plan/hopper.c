@@ -227,9 +227,9 @@ void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, ts
     if (asking != t->asking)
         find_steps_ns(t, asking);
     const double apart = w.ctas <= sms / 2 ? apart_share : 1;
-    const double edges =
-        ceil(fmin(w.waves, t->edge_waves) * t->edge_share); /* 0: of columns, the last tile of a walk */
-    const double edge_steps = w.waves > 0 ? fmax(1, edges) * t->steps : w.dealt;
+    /* Of rows; an edge of columns alone is the last tile of a walk. */
+    const double edges = fmax(1, ceil(fmin(w.waves, t->edge_waves) * t->edge_share));
+    const double edge_steps = w.waves > 0 ? edges * t->steps : w.dealt;
     const double waves_ns = w.waves * unit_ns(t, apart * t->steps * t->step_ns) + edge_steps * t->edge_ns +
                             (w.dealt > 0 ? apart * w.dealt * dealt_step_ns(t, t->step_ns) : 0);
     const tsr_parts parts = {
