@@ -9,6 +9,8 @@
 /* The builtin gives prefetchw only under a flag of its own; every processor with AVX2 takes it. */
 #define FETCH_TO_WRITE(p) __asm__("prefetchw %0" : : "m"(*(p)))
 #define MR                12
+#define LAST_BY_ROWS      2 /* steps; with 8 vectors of sums or more */
+#define LEAST_BY_ROWS     8
 #define ZEN4              1 /* code for it as well (tsr_cpu_is_zen4) */
 /* Multiply-adds of the tiles name their instruction: the builtin leaves the compiler free to put the new sum in another
  * register, and with 27 of 32 in use it then spills some. */
@@ -108,28 +110,29 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 /* ---- floats -------------------------------------------------------------------------------------------------------
  */
 
-#define T                     float
-#define NAME(x)               f32_##x
-#define OUTER_UNROLLED        8
-#define LANES                 16
-#define V                     __m512
-#define M                     __mmask16
-#define V_ZERO()              _mm512_setzero_ps()
-#define V_SET1(x)             _mm512_set1_ps(x)
-#define V_LOAD(p)             _mm512_loadu_ps(p)
-#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_ps(m, p)
-#define V_STORE(p, v)         _mm512_storeu_ps(p, v)
-#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
-#define V_STREAM(p, v)        _mm512_stream_ps(p, v)
-#define V_ADD(a, b)           _mm512_add_ps(a, b)
-#define V_MUL(a, b)           _mm512_mul_ps(a, b)
-#define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
-#define V_KEEP(v)             __asm__("" : "+v"(v))
-#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#define V_SUM(v)              sum_ps(v)
-#define V_SUM_4(to, v)        sum_4_ps(to, v)
-#define V_SUM_LANES(v)        sum_lanes_ps(v)
-#define V_GATHER(m, p, step)  gather_ps(m, p, step)
+#define T                         float
+#define NAME(x)                   f32_##x
+#define OUTER_UNROLLED            8
+#define LANES                     16
+#define V                         __m512
+#define M                         __mmask16
+#define V_ZERO()                  _mm512_setzero_ps()
+#define V_SET1(x)                 _mm512_set1_ps(x)
+#define V_LOAD(p)                 _mm512_loadu_ps(p)
+#define V_LOAD_MASK(m, p)         _mm512_maskz_loadu_ps(m, p)
+#define V_STORE(p, v)             _mm512_storeu_ps(p, v)
+#define V_STORE_MASK(p, m, v)     _mm512_mask_storeu_ps(p, m, v)
+#define V_STREAM(p, v)            _mm512_stream_ps(p, v)
+#define V_ADD(a, b)               _mm512_add_ps(a, b)
+#define V_MUL(a, b)               _mm512_mul_ps(a, b)
+#define V_FMA(a, b, c)            _mm512_fmadd_ps(a, b, c)
+#define V_KEEP(v)                 __asm__("" : "+v"(v))
+#define V_ACCUMULATE(s, a, b)     __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#define V_ACCUMULATE_ONE(s, p, b) __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "m"(*(p)))
+#define V_SUM(v)                  sum_ps(v)
+#define V_SUM_4(to, v)            sum_4_ps(to, v)
+#define V_SUM_LANES(v)            sum_lanes_ps(v)
+#define V_GATHER(m, p, step)      gather_ps(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -283,27 +286,28 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
 
-#define T                     double
-#define NAME(x)               f64_##x
-#define LANES                 8
-#define V                     __m512d
-#define M                     __mmask8
-#define V_ZERO()              _mm512_setzero_pd()
-#define V_SET1(x)             _mm512_set1_pd(x)
-#define V_LOAD(p)             _mm512_loadu_pd(p)
-#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_pd(m, p)
-#define V_STORE(p, v)         _mm512_storeu_pd(p, v)
-#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
-#define V_STREAM(p, v)        _mm512_stream_pd(p, v)
-#define V_ADD(a, b)           _mm512_add_pd(a, b)
-#define V_MUL(a, b)           _mm512_mul_pd(a, b)
-#define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
-#define V_KEEP(v)             __asm__("" : "+v"(v))
-#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#define V_SUM(v)              sum_pd(v)
-#define V_SUM_4(to, v)        sum_4_pd(to, v)
-#define V_SUM_LANES(v)        sum_lanes_pd(v)
-#define V_GATHER(m, p, step)  gather_pd(m, p, step)
+#define T                         double
+#define NAME(x)                   f64_##x
+#define LANES                     8
+#define V                         __m512d
+#define M                         __mmask8
+#define V_ZERO()                  _mm512_setzero_pd()
+#define V_SET1(x)                 _mm512_set1_pd(x)
+#define V_LOAD(p)                 _mm512_loadu_pd(p)
+#define V_LOAD_MASK(m, p)         _mm512_maskz_loadu_pd(m, p)
+#define V_STORE(p, v)             _mm512_storeu_pd(p, v)
+#define V_STORE_MASK(p, m, v)     _mm512_mask_storeu_pd(p, m, v)
+#define V_STREAM(p, v)            _mm512_stream_pd(p, v)
+#define V_ADD(a, b)               _mm512_add_pd(a, b)
+#define V_MUL(a, b)               _mm512_mul_pd(a, b)
+#define V_FMA(a, b, c)            _mm512_fmadd_pd(a, b, c)
+#define V_KEEP(v)                 __asm__("" : "+v"(v))
+#define V_ACCUMULATE(s, a, b)     __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#define V_ACCUMULATE_ONE(s, p, b) __asm__("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(s) : "v"(b), "m"(*(p)))
+#define V_SUM(v)                  sum_pd(v)
+#define V_SUM_4(to, v)            sum_4_pd(to, v)
+#define V_SUM_LANES(v)            sum_lanes_pd(v)
+#define V_GATHER(m, p, step)      gather_pd(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])

@@ -67,6 +67,7 @@ static inline void f32_transpose(V r[LANES])
         r[i] = (V){t[0][i], t[1][i], t[2][i], t[3][i]};
 }
 #define TRANSPOSE(r) f32_transpose(r)
+#define UNROLL       2 /* smaller code: nobody takes this where there is better */
 #include "cpu/micro_tmpl.h"
 
 #define S                     float
@@ -184,6 +185,7 @@ static inline void f64_transpose(V r[LANES])
     r[1] = (V){a[1], b[1]};
 }
 #define TRANSPOSE(r) f64_transpose(r)
+#define UNROLL       2 /* smaller code: nobody takes this where there is better */
 #include "cpu/micro_tmpl.h"
 
 #define S                     double

@@ -8,8 +8,11 @@
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
  *   V_ADD(a, b) V_MUL(a, b) V_FMA(a, b, c), the last a * b + c; V_MULADD where a step is something else (pairs of bf16)
  *   V_ACCUMULATE(sum, a, b)   sum += a * b as V_FMA does it; defined where the compiler would not keep sums in place
+ *   V_ACCUMULATE_ONE(sum, p, b)   sum += *p * b, where p is used once: defined where that takes one instruction
  *   V_KEEP(v)       v stays in a register; defined where the compiler would load it again for each row that needs it
  *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
+ *   LAST_BY_ROWS, LEAST_BY_ROWS   the last steps that tiles with so many vectors of sums do row by row; without: none
+ *   UNROLL          steps of the loop's body, if not 4: a shorter loop, whose end the processor foresees more often
  *
  *               B: row p, two vectors
  *               [  b0   ][  b1   ]
@@ -27,11 +30,20 @@
 #ifndef V_ACCUMULATE
 #define V_ACCUMULATE(sum, a, b) ((sum) = V_FMA(a, b, sum))
 #endif
+#ifndef V_ACCUMULATE_ONE
+#define V_ACCUMULATE_ONE(sum, p, b) V_ACCUMULATE(sum, V_SET1(*(p)), b)
+#endif
+#ifndef LAST_BY_ROWS
+#define LAST_BY_ROWS  1
+#define LEAST_BY_ROWS 99 /* none */
+#endif
+#ifndef UNROLL
+#define UNROLL 4
+#endif
 
 /* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
 #define LAST_STEPS  48
 #define LEAST_STEPS 16 /* with fewer the fetches would cost more than they save */
-#define UNROLL      4  /* steps of the loop's body: a shorter loop, whose end the processor foresees more often */
 #define MAX_GROUPS  4
 
 /* A[i][p] for the current p: one base pointer for five rows, reached by the addressing modes (the stride times 1, 2 and
@@ -44,25 +56,53 @@ typedef struct NAME(place) {
     int64_t row, row3, a_step, b_step;
 } NAME(place);
 
+static inline __attribute__((always_inline)) V NAME(read_vector)(const T *p, const M mask, const int masked)
+{
+    return masked ? V_LOAD_MASK(mask, p) : V_LOAD(p);
+}
+
+static inline __attribute__((always_inline)) void NAME(write_vector)(T *p, const M mask, const int masked, const V v)
+{
+    if (masked)
+        V_STORE_MASK(p, mask, v);
+    else
+        V_STORE(p, v);
+}
+
+/* A step's vectors of B; the last one may be masked. */
+static inline __attribute__((always_inline)) void NAME(load_b)(V *bv, const char *b, const M mask, const int nv,
+                                                               const int masked, const int keep)
+{
+#pragma GCC unroll 3
+    for (int v = 0; v < nv; v++) {
+        bv[v] = NAME(read_vector)((const T *)b + v * LANES, mask, masked && v == nv - 1);
+        if (keep)
+            V_KEEP(bv[v]);
+    }
+}
+
+/* One row of a step: an element of A times the vectors of B. */
+static inline __attribute__((always_inline)) void NAME(add_row)(V *acc, const T *a, const V *bv, const int nv)
+{
+    if (nv == 1) {
+        V_ACCUMULATE_ONE(acc[0], a, bv[0]);
+        return;
+    }
+    const V av = V_SET1(*a);
+#pragma GCC unroll 3
+    for (int v = 0; v < nv; v++)
+        V_ACCUMULATE(acc[v], av, bv[v]);
+}
+
 /* One step of K. The compiler is kept from unrolling the pointers too: it would run out of registers. */
 static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place) * at, const M mask, const int mr,
                                                              const int nv, const int masked)
 {
     V bv[TSR_TILE_VECTORS];
-#pragma GCC unroll 3
-    for (int v = 0; v < nv; v++) {
-        const T *b = (const T *)at->b + v * LANES;
-        bv[v] = masked && v == nv - 1 ? V_LOAD_MASK(mask, b) : V_LOAD(b);
-        if (mr > 1)
-            V_KEEP(bv[v]);
-    }
+    NAME(load_b)(bv, at->b, mask, nv, masked, mr > 1);
 #pragma GCC unroll 16
-    for (int i = 0; i < mr; i++) {
-        const V av = V_SET1(A_AT(i));
-#pragma GCC unroll 3
-        for (int v = 0; v < nv; v++)
-            V_ACCUMULATE(acc[i * nv + v], av, bv[v]);
-    }
+    for (int i = 0; i < mr; i++)
+        NAME(add_row)(acc + i * nv, &A_AT(i), bv, nv);
 #pragma GCC unroll 4
     for (int g = 0; g < (mr + 4) / 5; g++) {
         at->a[g] += at->a_step;
@@ -94,15 +134,13 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
             if (how == NAME(scale_sums))
                 sum = V_MUL(alpha, sum);
             if (has_c) {
-                const V old = last ? V_LOAD_MASK(mask, c + v * LANES) : V_LOAD(c + v * LANES);
+                const V old = NAME(read_vector)(c + v * LANES, mask, last);
                 sum = how == NAME(add_sums) ? V_ADD(old, sum) : V_MULADD(beta, old, sum);
             }
-            if (last)
-                V_STORE_MASK(d + v * LANES, mask, sum);
-            else if (how == NAME(stream_sums))
+            if (how == NAME(stream_sums) && !last)
                 V_STREAM(d + v * LANES, sum);
             else
-                V_STORE(d + v * LANES, sum);
+                NAME(write_vector)(d + v * LANES, mask, last, sum);
         }
         c_row += t->c_row_bytes;
         d_row += t->d_row_bytes;
@@ -110,20 +148,20 @@ NAME(write)(const V *acc, const tsr_micro *t, const M mask, const int mr, const 
     }
 }
 
-static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const int mr, const int nv)
+/* A row of D. */
+static inline __attribute__((always_inline)) void NAME(fetch)(const tsr_micro *t, const char *d, const int nv)
 {
-    const char *d = (const char *)t->d + t->ahead_bytes;
-    for (int i = 0; i < mr; i++, d += t->d_row_bytes) {
 #pragma GCC unroll 3
-        for (int v = 0; v < nv; v++)
-            FETCH_TO_WRITE(d + v * LANES * (int)sizeof(T));
-        FETCH_TO_WRITE(d + t->n * (int)sizeof(T) - 1); /* another line where the row is not aligned */
-    }
+    for (int v = 0; v < nv; v++)
+        FETCH_TO_WRITE(d + v * LANES * (int)sizeof(T));
+    FETCH_TO_WRITE(d + t->n * (int)sizeof(T) - 1); /* another line where the row is not aligned */
 }
 
-/* The sums of a tile; nothing of D is fetched unless `fetch`. */
-static inline __attribute__((always_inline)) void NAME(sums)(V *acc, const tsr_micro *t, const M mask, const int mr,
-                                                             const int nv, const int masked, const int fetch)
+/* The sums of a tile, but for its last `but` steps, at most k; where those are. Nothing of D is fetched unless `fetch`.
+ */
+static inline __attribute__((always_inline)) NAME(place)
+    NAME(sums)(V *acc, const tsr_micro *t, const M mask, const int mr, const int nv, const int masked, const int fetch,
+               const int but)
 {
     NAME(place)
     at = {.b = t->b, .row = t->a_row_bytes, .row3 = 3 * t->a_row_bytes, .a_step = t->a_k_bytes, .b_step = t->b_k_bytes};
@@ -135,19 +173,62 @@ static inline __attribute__((always_inline)) void NAME(sums)(V *acc, const tsr_m
     for (int g = 1; g < (mr + 4) / 5; g++)
         at.a[g] = at.a[g - 1] + 5 * at.row;
 
-    int64_t left = t->k, until = fetch && t->fetch && left > LEAST_STEPS && !t->past_cache ? LAST_STEPS : 0;
+    int64_t left = t->k - but, until = fetch && t->fetch && t->k > LEAST_STEPS && !t->past_cache ? LAST_STEPS : 0;
+    const char *d = (const char *)t->d + t->ahead_bytes;
     for (;;) {
         for (; left >= until + UNROLL; left -= UNROLL)
 #pragma GCC unroll 4
             for (int u = 0; u < UNROLL; u++)
                 NAME(step)(acc, &at, mask, mr, nv, masked);
-        if (until == 0)
+        /* The rest or, before that, a row of D with each step: all at once they would stop the loads. */
+        const int fetches = until > 0;
+#pragma GCC unroll 1
+        for (int64_t steps = fetches && mr < left ? mr : left; steps > 0; steps--, left--) {
+            if (fetches) {
+                NAME(fetch)(t, d, nv);
+                d += t->d_row_bytes;
+            }
+            NAME(step)(acc, &at, mask, mr, nv, masked);
+        }
+        if (!fetches)
             break;
         until = 0;
-        NAME(fetch)(t, mr, nv);
     }
-    for (; left > 0; left--)
-        NAME(step)(acc, &at, mask, mr, nv, masked);
+    return at;
+}
+
+/* The last steps of a tile, one row after the other, each of which is written at once: stores in a burst would fill the
+ * processor's buffer of them, and multiply-adds wait. */
+static inline __attribute__((always_inline)) void NAME(finish_rows)(V *acc, const tsr_micro *t, NAME(place) at,
+                                                                    const M mask, const int mr, const int nv,
+                                                                    const int masked, const int has_c)
+{
+    V bv[LAST_BY_ROWS][TSR_TILE_VECTORS];
+#pragma GCC unroll 4
+    for (int u = 0; u < LAST_BY_ROWS; u++, at.b += at.b_step)
+        NAME(load_b)(bv[u], at.b, mask, nv, masked, 1);
+    const char *a = at.a[0], *c_row = t->c;
+    char *d_row = t->d;
+#pragma GCC unroll 16
+    for (int i = 0; i < mr; i++) {
+        V *const sum = acc + i * nv;
+#pragma GCC unroll 4
+        for (int u = 0; u < LAST_BY_ROWS; u++)
+            NAME(add_row)(sum, (const T *)(a + u * at.a_step), bv[u], nv);
+#pragma GCC unroll 3
+        for (int v = 0; v < nv; v++) {
+            if (has_c)
+                sum[v] = V_ADD(NAME(read_vector)((const T *)c_row + v * LANES, mask, masked && v == nv - 1), sum[v]);
+            NAME(write_vector)((T *)d_row + v * LANES, mask, masked && v == nv - 1, sum[v]);
+        }
+        a += at.row;
+        d_row += t->d_row_bytes;
+        __asm__("" : "+r"(a), "+r"(d_row));
+        if (has_c) {
+            c_row += t->c_row_bytes;
+            __asm__("" : "+r"(c_row));
+        }
+    }
 }
 
 static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t, const int mr, const int nv,
@@ -155,16 +236,23 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
 {
     const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     V acc[16 * TSR_TILE_VECTORS];
-    NAME(sums)(acc, t, mask, mr, nv, masked, 1);
-    if (mr == MR && nv == 2 && !masked && t->past_cache) {
+    const int rests = mr * nv >= LEAST_BY_ROWS, adds = mr == MR && nv == 2 && !masked; /* adds: of large products */
+    const int by_rows =
+        rests && t->k >= LAST_BY_ROWS && t->alpha == 1 && !t->past_cache && (t->beta == 0 || (adds && t->beta == 1));
+    const NAME(place) at = NAME(sums)(acc, t, mask, mr, nv, masked, 1, by_rows ? LAST_BY_ROWS : 0);
+    if (by_rows && adds && t->beta != 0)
+        NAME(finish_rows)(acc, t, at, mask, mr, nv, masked, 1);
+    else if (by_rows)
+        NAME(finish_rows)(acc, t, at, mask, mr, nv, masked, 0);
+    else if (mr == MR && nv == 2 && !masked && t->past_cache) {
         if (t->alpha != 1)
 #pragma GCC unroll 24
             for (int i = 0; i < mr * nv; i++)
                 acc[i] = V_MUL(V_SET1((T)t->alpha), acc[i]);
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(stream_sums));
-    } else if (t->alpha == 1 && t->beta == 0)
+    } else if (!rests && t->alpha == 1 && t->beta == 0)
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(store_sums));
-    else if (mr == MR && nv == 2 && t->alpha == 1 && t->beta == 1) /* of large products */
+    else if (!rests && adds && t->alpha == 1 && t->beta == 1)
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(add_sums));
     else
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(scale_sums));
@@ -215,6 +303,7 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
 #undef ROWS_OF_3
 #undef A_AT
 #undef V_MULADD
+#undef V_ACCUMULATE_ONE
 #undef LAST_STEPS
 #undef LEAST_STEPS
 #undef UNROLL

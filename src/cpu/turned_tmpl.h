@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void NAME(turned_tile)(const tsr_mi
     const int last = t->n - (nv - 1) * LANES, has_c = t->beta != 0;
     V acc[16 * TSR_TILE_VECTORS];
     T kept[TSR_TILE_VECTORS * LANES * KEPT];
-    NAME(sums)(acc, t, M_FIRST(last), mr, nv, masked, 0);
+    NAME(sums)(acc, t, M_FIRST(last), mr, nv, masked, 0, 0);
     if (t->alpha != 1) {
         const V alpha = V_SET1((T)t->alpha);
 #pragma GCC unroll 24
