@@ -640,9 +640,8 @@ static void test_zen4(void **state)
     static double want[MOST * MANY], have[MOST * MANY];
     (void)state;
     tsr_device device = open_device();
-    tsr_cpu_device *const cpu = device.impl;
     device.l2_bytes = 1;
-    for (size_t t = 0; t < 4 * 8 * sizeof counts / sizeof counts[0]; t++) {
+    for (size_t t = 0; tsr_isa_find("avx512") && t < 4 * 8 * sizeof counts / sizeof counts[0]; t++) {
         const tsr_dtype dtype = dtypes[t % 4];
         const int few = counts[t / 32], trans_a = t >> 2 & 1, trans_b = t >> 3 & 1, by_columns = t >> 4 & 1;
         const int m = by_columns ? MANY : few, n = by_columns ? few : MANY;
@@ -657,15 +656,56 @@ static void test_zen4(void **state)
             assert_int_not_equal(tsr_shape_of(dtype, m, n, K, trans_a, trans_b), TSR_SHAPE_TILES);
         memset(want, GUARD, sizeof want);
         memset(have, GUARD, sizeof have);
-        cpu->zen4 = 0;
+        assert_int_equal(tsr_cpu_force_isa(&device, "avx512"), TSR_OK);
         assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
-        cpu->zen4 = 1;
+        assert_int_equal(tsr_cpu_force_isa(&device, "avx512-zen4"), TSR_OK);
         args.d = have;
         assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
         assert_memory_equal(have, want, sizeof want);
         matrix_free(&a);
         matrix_free(&b);
     }
+    tsr_cpu_backend.close(&device);
+}
+
+/* Its tiles of half a vector: the same bits as those of a whole one, and nothing else is written. */
+static void test_half_vectors(void **state)
+{
+    enum { LD = 80, MOST_ROWS = 50 };
+    static const int rows[] = {2, 5, 8, 13, 16, 17, 33, MOST_ROWS}, steps[] = {1, 2, 3, 9, 64, 131, 600};
+    static double want[MOST_ROWS * LD], have[MOST_ROWS * LD];
+    (void)state;
+    tsr_device device = open_device();
+    for (int n = 2; tsr_isa_find("avx512") && n <= 76; n++)
+        for (int t = 0; t < 2 * 4 * 3; t++) {
+            const tsr_dtype dtype = t % 2 ? TSR_F64 : TSR_F32;
+            const int trans_a = t >> 1 & 1, trans_b = t >> 2 & 1, how = t >> 3;
+            const int m = rows[(n + t) % 8], k = steps[(n + t) % 7];
+            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            matrix a = matrix_make(dtype, trans_a ? k : m, trans_a ? m : k, 0, 1);
+            matrix b = matrix_make(dtype, trans_b ? n : k, trans_b ? k : n, 0, 1);
+            fill(&a, any_number);
+            fill(&b, any_number);
+            tsr_gemm_args args = product_of(&a, &b, want, LD, trans_a, trans_b);
+            args.alpha = how == 1 ? -1.5 : 1;
+            args.beta = how == 2;
+            args.c = want;
+            args.ldc = LD;
+            const tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
+            memset(want, GUARD, sizeof want);
+            memset(have, GUARD, sizeof have);
+            for (size_t i = 0; i < sizeof want / sizeof *want && how == 2; i++)
+                want[i] = have[i] = 0.25 * (double)(i % 7);
+            assert_int_equal(tsr_cpu_force_isa(&device, "avx512"), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_force_isa(&device, "avx512-zen4"), TSR_OK);
+            args.d = have;
+            args.c = have;
+            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_memory_equal(have, want, sizeof want);
+            matrix_free(&a);
+            matrix_free(&b);
+        }
     tsr_cpu_backend.close(&device);
 }
 
@@ -715,7 +755,7 @@ int main(void)
         cmocka_unit_test(test_pairs),          cmocka_unit_test(test_fences),
         cmocka_unit_test(test_narrowing),      cmocka_unit_test(test_streamed_results),
         cmocka_unit_test(test_streamed_tiles), cmocka_unit_test(test_unknown_isa),
-        cmocka_unit_test(test_zen4),
+        cmocka_unit_test(test_zen4),           cmocka_unit_test(test_half_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

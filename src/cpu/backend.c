@@ -37,7 +37,6 @@ static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_
     impl->isa = tsr_isa_best();
     impl->pairs = tsr_isa_pairs(impl->isa);
     impl->has_pairs = impl->pairs != NULL;
-    impl->zen4 = tsr_cpu_is_zen4();
     impl->allocator = options->allocator;
     tsr_pool_init(&impl->pool);
     tsr_scratch_init(&impl->scratch, options->allocator);

@@ -11,7 +11,6 @@ typedef struct tsr_cpu_device {
     const tsr_isa *isa;
     const tsr_pairs *pairs; /* of bf16, with that instruction set on this processor; NULL: elements are widened */
     int has_pairs;          /* the instruction set's pairs run on this processor, used or not */
-    int zen4;               /* tsr_cpu_is_zen4 */
     const tsr_allocator *allocator; /* the context's; outlives the device */
     tsr_pool pool;
     tsr_scratch scratch;

@@ -174,7 +174,7 @@ static inline __attribute__((always_inline)) void run_panels(const tsr_tiles *ti
     const char *const a = tile->a, *b = tile->b, *c = tile->c;
     char *d = tile->d;
     for (long long j = 0; j < n; j += tile->n) {
-        tile->n = tsr_panel_columns(tiles, m, n - j);
+        tile->n = tsr_panel_columns(tiles, m, tile->k, n - j);
         tile->a = a;
         tile->b = b + j * bytes;
         tile->c = c ? c + j * s->c_column : NULL;
@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) void run_copied_panels(const tsr_ti
     const char *const a = tile->a, *b = tile->b, *c = tile->c;
     char *d = tile->d;
     for (long long j = 0; j < n; j += tile->n) {
-        tile->n = tsr_panel_columns(tiles, m, n - j);
+        tile->n = tsr_panel_columns(tiles, m, tile->k, n - j);
         const int width = tsr_vectors_of(tiles, tile->n) * tiles->lanes;
         if (trans_b)
             store->pack_columns(panel, width, tile->n, tile->k, b + j * ldb_bytes, ldb_bytes);

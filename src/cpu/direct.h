@@ -38,15 +38,19 @@ static inline long long tsr_turned_cycles(const tsr_tiles *tiles, const tsr_gemm
 }
 
 /* Columns at the end of D that would fill less than half of a vector, and for which there is a better way: where A is
- * stored transposed, vectors down D's rows, in tiles that write D transposed; else tsr_narrow_run; 0 if that does not
- * pay. Cycles are counted: tiles along rows take half a one for each row and step, narrow ones a fifth or, beyond four
+ * stored transposed, vectors down D's rows, in tiles that write D transposed; else tsr_narrow_run, where there are
+ * tiles for half a vector only up to four floats that are all columns or are of many steps; 0 if that does not pay.
+ * Cycles are counted: tiles along rows take half a one for each row and step, narrow ones a fifth or, beyond four
  * columns, three tenths for each row and step. */
 static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
     const int lanes = tiles->lanes, columns = (int)(g->n & (lanes - 1)); /* lanes: a power of two */
-    if (columns == 0 || (columns > lanes / 2 && !g->trans_a) || g->m < 2 * lanes || !tiles->narrow)
+    if (columns == 0 || g->m < 2 * lanes || !tiles->narrow)
         return 0;
-    const int alone = g->n == columns;
+    enum { MANY_STEPS = 4096 }; /* of all rows */
+    const int alone = g->n == columns, tight = columns <= 4 && lanes == 16 && (alone || g->m * g->k >= MANY_STEPS);
+    if (!g->trans_a && (columns > lanes / 2 || (tiles->half && !tight)))
+        return 0;
     if (g->trans_a)
         return tsr_turned_cycles(tiles, g, columns) + TSR_TILE_CYCLES / 2 <
                        g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16

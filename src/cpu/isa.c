@@ -1,6 +1,8 @@
 /* The table of instruction sets. */
 #include "cpu/isa.h"
 
+#include "cpu/machine.h"
+
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -8,13 +10,12 @@
 
 static const tsr_isa *const isas[] = {
 #if defined(__x86_64__)
-    &tsr_isa_avx512,
+    &tsr_isa_zen4,  &tsr_isa_avx512,
     &tsr_isa_avx2,
 #elif defined(__aarch64__)
     &tsr_isa_neon,
 #endif
-    &tsr_isa_plain,
-    NULL,
+    &tsr_isa_plain, NULL,
 };
 
 const tsr_isa *const *tsr_isa_all(void)
@@ -43,7 +44,7 @@ int tsr_isa_runs(const tsr_isa *isa)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (isa == &tsr_isa_avx512)
+    if (isa == &tsr_isa_zen4 || isa == &tsr_isa_avx512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     if (isa == &tsr_isa_avx2)
@@ -69,7 +70,7 @@ const tsr_pairs *tsr_isa_pairs(const tsr_isa *isa)
 const tsr_isa *tsr_isa_best(void)
 {
     const tsr_isa *const *isa = isas;
-    while (!tsr_isa_runs(*isa))
+    while (!tsr_isa_runs(*isa) || ((*isa)->zen4 && !tsr_cpu_is_zen4()))
         isa++;
     return *isa;
 }

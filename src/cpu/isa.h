@@ -5,7 +5,7 @@
 #include "core/dtype.h"
 #include "cpu/micro.h"
 
-extern const tsr_isa tsr_isa_avx512, tsr_isa_avx2, tsr_isa_neon, tsr_isa_plain;
+extern const tsr_isa tsr_isa_zen4, tsr_isa_avx512, tsr_isa_avx2, tsr_isa_neon, tsr_isa_plain;
 extern const tsr_pairs tsr_pairs_avx512bf16; /* runs where AVX512-BF16 is */
 
 #endif

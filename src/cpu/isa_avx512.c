@@ -11,7 +11,7 @@
 #define MR                12
 #define LAST_BY_ROWS      2 /* steps; with 8 vectors of sums or more */
 #define LEAST_BY_ROWS     8
-#define ZEN4              1 /* code for it as well (tsr_cpu_is_zen4) */
+#define ZEN4              1 /* code for it as well (tsr_isa_zen4) */
 /* Multiply-adds of the tiles name their instruction: the builtin leaves the compiler free to put the new sum in another
  * register, and with 27 of 32 in use it then spills some. */
 #define M_FIRST(n) ((M)((1u << (unsigned)(n)) - 1u))
@@ -110,29 +110,34 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 /* ---- floats -------------------------------------------------------------------------------------------------------
  */
 
-#define T                         float
-#define NAME(x)                   f32_##x
-#define OUTER_UNROLLED            8
-#define LANES                     16
-#define V                         __m512
-#define M                         __mmask16
-#define V_ZERO()                  _mm512_setzero_ps()
-#define V_SET1(x)                 _mm512_set1_ps(x)
-#define V_LOAD(p)                 _mm512_loadu_ps(p)
-#define V_LOAD_MASK(m, p)         _mm512_maskz_loadu_ps(m, p)
-#define V_STORE(p, v)             _mm512_storeu_ps(p, v)
-#define V_STORE_MASK(p, m, v)     _mm512_mask_storeu_ps(p, m, v)
-#define V_STREAM(p, v)            _mm512_stream_ps(p, v)
-#define V_ADD(a, b)               _mm512_add_ps(a, b)
-#define V_MUL(a, b)               _mm512_mul_ps(a, b)
-#define V_FMA(a, b, c)            _mm512_fmadd_ps(a, b, c)
-#define V_KEEP(v)                 __asm__("" : "+v"(v))
-#define V_ACCUMULATE(s, a, b)     __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#define V_ACCUMULATE_ONE(s, p, b) __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "m"(*(p)))
-#define V_SUM(v)                  sum_ps(v)
-#define V_SUM_4(to, v)            sum_4_ps(to, v)
-#define V_SUM_LANES(v)            sum_lanes_ps(v)
-#define V_GATHER(m, p, step)      gather_ps(m, p, step)
+#define T                     float
+#define NAME(x)               f32_##x
+#define OUTER_UNROLLED        8
+#define LANES                 16
+#define V                     __m512
+#define M                     __mmask16
+#define V_ZERO()              _mm512_setzero_ps()
+#define V_SET1(x)             _mm512_set1_ps(x)
+#define V_LOAD(p)             _mm512_loadu_ps(p)
+#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_ps(m, p)
+#define V_STORE(p, v)         _mm512_storeu_ps(p, v)
+#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
+#define V_STREAM(p, v)        _mm512_stream_ps(p, v)
+#define V_ADD(a, b)           _mm512_add_ps(a, b)
+#define V_MUL(a, b)           _mm512_mul_ps(a, b)
+#define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
+#define V_KEEP(v)             __asm__("" : "+v"(v))
+#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#define V_ACCUMULATE_ONE(s, p, b) \
+    __asm__("vfmadd231ps (%2)%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "m"(*(const T *)(p)))
+#define V_ACCUMULATE_AT(s, p, index, scale, b)               \
+    __asm__("vfmadd231ps (%2,%3," scale ")%{1to16%}, %1, %0" \
+            : "+v"(s)                                        \
+            : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
+#define V_SUM(v)             sum_ps(v)
+#define V_SUM_4(to, v)       sum_4_ps(to, v)
+#define V_SUM_LANES(v)       sum_lanes_ps(v)
+#define V_GATHER(m, p, step) gather_ps(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -286,28 +291,33 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
 
-#define T                         double
-#define NAME(x)                   f64_##x
-#define LANES                     8
-#define V                         __m512d
-#define M                         __mmask8
-#define V_ZERO()                  _mm512_setzero_pd()
-#define V_SET1(x)                 _mm512_set1_pd(x)
-#define V_LOAD(p)                 _mm512_loadu_pd(p)
-#define V_LOAD_MASK(m, p)         _mm512_maskz_loadu_pd(m, p)
-#define V_STORE(p, v)             _mm512_storeu_pd(p, v)
-#define V_STORE_MASK(p, m, v)     _mm512_mask_storeu_pd(p, m, v)
-#define V_STREAM(p, v)            _mm512_stream_pd(p, v)
-#define V_ADD(a, b)               _mm512_add_pd(a, b)
-#define V_MUL(a, b)               _mm512_mul_pd(a, b)
-#define V_FMA(a, b, c)            _mm512_fmadd_pd(a, b, c)
-#define V_KEEP(v)                 __asm__("" : "+v"(v))
-#define V_ACCUMULATE(s, a, b)     __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
-#define V_ACCUMULATE_ONE(s, p, b) __asm__("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(s) : "v"(b), "m"(*(p)))
-#define V_SUM(v)                  sum_pd(v)
-#define V_SUM_4(to, v)            sum_4_pd(to, v)
-#define V_SUM_LANES(v)            sum_lanes_pd(v)
-#define V_GATHER(m, p, step)      gather_pd(m, p, step)
+#define T                     double
+#define NAME(x)               f64_##x
+#define LANES                 8
+#define V                     __m512d
+#define M                     __mmask8
+#define V_ZERO()              _mm512_setzero_pd()
+#define V_SET1(x)             _mm512_set1_pd(x)
+#define V_LOAD(p)             _mm512_loadu_pd(p)
+#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_pd(m, p)
+#define V_STORE(p, v)         _mm512_storeu_pd(p, v)
+#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
+#define V_STREAM(p, v)        _mm512_stream_pd(p, v)
+#define V_ADD(a, b)           _mm512_add_pd(a, b)
+#define V_MUL(a, b)           _mm512_mul_pd(a, b)
+#define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
+#define V_KEEP(v)             __asm__("" : "+v"(v))
+#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#define V_ACCUMULATE_ONE(s, p, b) \
+    __asm__("vfmadd231pd (%2)%{1to8%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "m"(*(const T *)(p)))
+#define V_ACCUMULATE_AT(s, p, index, scale, b)              \
+    __asm__("vfmadd231pd (%2,%3," scale ")%{1to8%}, %1, %0" \
+            : "+v"(s)                                       \
+            : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
+#define V_SUM(v)             sum_pd(v)
+#define V_SUM_4(to, v)       sum_4_pd(to, v)
+#define V_SUM_LANES(v)       sum_lanes_pd(v)
+#define V_GATHER(m, p, step) gather_pd(m, p, step)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
@@ -385,27 +395,86 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 #include "cpu/dots_tmpl.h"
 #include "cpu/micro_end.h"
 
-const tsr_isa tsr_isa_avx512 = {
-    .name = "avx512",
-    .f32 = {.mr = MR,
-            .nr = 32,
-            .lanes = 16,
-            .kc = 256,
-            .rows = {16, 12, 8},
-            .width = f32_tiles,
-            .turned = &f32_turned_set,
-            .narrow = f32_narrow},
-    .f64 = {.mr = MR,
-            .nr = 16,
-            .lanes = 8,
-            .kc = 256,
-            .rows = {16, 12, 8},
-            .width = f64_tiles,
-            .turned = &f64_turned_set,
-            .narrow = f64_narrow},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin),
-              [TSR_F16] = TSR_STORE(f16, NULL, NULL),
-              [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
-    .pairs = &tsr_pairs_avx512bf16,
-};
+/* ---- half as many, for a Zen 4, which takes vectors of 64 bytes in two halves ------------------------------------
+ */
+
+#define T                     float
+#define NAME(x)               f32_half_##x
+#define HALF                  1
+#define UNROLL                2
+#define LANES                 8
+#define V                     __m256
+#define M                     __mmask8
+#define V_ZERO()              _mm256_setzero_ps()
+#define V_SET1(x)             _mm256_set1_ps(x)
+#define V_LOAD(p)             _mm256_loadu_ps(p)
+#define V_LOAD_MASK(m, p)     _mm256_maskz_loadu_ps(m, p)
+#define V_STORE(p, v)         _mm256_storeu_ps(p, v)
+#define V_STORE_MASK(p, m, v) _mm256_mask_storeu_ps(p, m, v)
+#define V_STREAM(p, v)        _mm256_stream_ps(p, v)
+#define V_ADD(a, b)           _mm256_add_ps(a, b)
+#define V_MUL(a, b)           _mm256_mul_ps(a, b)
+#define V_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
+#define V_KEEP(v)             __asm__("" : "+v"(v))
+#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#define V_ACCUMULATE_ONE(s, p, b) \
+    __asm__("vfmadd231ps (%2)%{1to8%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "m"(*(const T *)(p)))
+#define V_ACCUMULATE_AT(s, p, index, scale, b)              \
+    __asm__("vfmadd231ps (%2,%3," scale ")%{1to8%}, %1, %0" \
+            : "+v"(s)                                       \
+            : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
+#include "cpu/micro_tmpl.h"
+
+#include "cpu/micro_end.h"
+
+#define T                     double
+#define NAME(x)               f64_half_##x
+#define HALF                  1
+#define UNROLL                2
+#define LANES                 4
+#define V                     __m256d
+#define M                     __mmask8
+#define V_ZERO()              _mm256_setzero_pd()
+#define V_SET1(x)             _mm256_set1_pd(x)
+#define V_LOAD(p)             _mm256_loadu_pd(p)
+#define V_LOAD_MASK(m, p)     _mm256_maskz_loadu_pd(m, p)
+#define V_STORE(p, v)         _mm256_storeu_pd(p, v)
+#define V_STORE_MASK(p, m, v) _mm256_mask_storeu_pd(p, m, v)
+#define V_STREAM(p, v)        _mm256_stream_pd(p, v)
+#define V_ADD(a, b)           _mm256_add_pd(a, b)
+#define V_MUL(a, b)           _mm256_mul_pd(a, b)
+#define V_FMA(a, b, c)        _mm256_fmadd_pd(a, b, c)
+#define V_KEEP(v)             __asm__("" : "+v"(v))
+#define V_ACCUMULATE(s, a, b) __asm__("vfmadd231pd %2, %1, %0" : "+v"(s) : "v"(a), "v"(b))
+#define V_ACCUMULATE_ONE(s, p, b) \
+    __asm__("vfmadd231pd (%2)%{1to4%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "m"(*(const T *)(p)))
+#define V_ACCUMULATE_AT(s, p, index, scale, b)              \
+    __asm__("vfmadd231pd (%2,%3," scale ")%{1to4%}, %1, %0" \
+            : "+v"(s)                                       \
+            : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
+#include "cpu/micro_tmpl.h"
+
+#include "cpu/micro_end.h"
+
+#define TILES(type, columns, half_tiles)                                                                          \
+    {                                                                                                             \
+        .mr = MR, .nr = 2 * (columns), .lanes = (columns), .kc = 256, .rows = {16, 12, 8}, .width = type##_tiles, \
+        .half = (half_tiles), .turned = &type##_turned_set, .narrow = type##_narrow                               \
+    }
+#define STORES                                                                                                    \
+    {                                                                                                             \
+        [TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin), [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin), \
+        [TSR_F16] = TSR_STORE(f16, NULL, NULL), [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)                          \
+    }
+
+const tsr_isa tsr_isa_avx512 = {.name = "avx512",
+                                .f32 = TILES(f32, 16, NULL),
+                                .f64 = TILES(f64, 8, NULL),
+                                .store = STORES,
+                                .pairs = &tsr_pairs_avx512bf16};
+const tsr_isa tsr_isa_zen4 = {.name = "avx512-zen4",
+                              .zen4 = 1,
+                              .f32 = TILES(f32, 16, f32_half_tiles),
+                              .f64 = TILES(f64, 8, f64_half_tiles),
+                              .store = STORES,
+                              .pairs = &tsr_pairs_avx512bf16};

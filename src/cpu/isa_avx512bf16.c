@@ -15,24 +15,27 @@
 #define M_FIRST(n)        ((M)((1u << (unsigned)(n)) - 1u))
 
 /* A lane holds two elements of an operand, or a sum. */
-#define T                         float
-#define NAME(x)                   pairs_##x
-#define LANES                     16
-#define V                         __m512
-#define M                         __mmask16
-#define V_ZERO()                  _mm512_setzero_ps()
-#define V_SET1(x)                 _mm512_set1_ps(x)
-#define V_LOAD(p)                 _mm512_loadu_ps(p)
-#define V_LOAD_MASK(m, p)         _mm512_maskz_loadu_ps(m, p)
-#define V_STORE(p, v)             _mm512_storeu_ps(p, v)
-#define V_STREAM(p, v)            _mm512_stream_ps(p, v)
-#define V_STORE_MASK(p, m, v)     _mm512_mask_storeu_ps(p, m, v)
-#define V_ADD(a, b)               _mm512_add_ps(a, b)
-#define V_MUL(a, b)               _mm512_mul_ps(a, b)
-#define V_MULADD(a, b, c)         _mm512_fmadd_ps(a, b, c)
-#define V_FMA(a, b, c)            _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
-#define V_ACCUMULATE(s, a, b)     __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b)) /* see isa_avx512.c */
-#define V_ACCUMULATE_ONE(s, p, b) __asm__("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "m"(*(p)))
+#define T                     float
+#define NAME(x)               pairs_##x
+#define LANES                 16
+#define V                     __m512
+#define M                     __mmask16
+#define V_ZERO()              _mm512_setzero_ps()
+#define V_SET1(x)             _mm512_set1_ps(x)
+#define V_LOAD(p)             _mm512_loadu_ps(p)
+#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_ps(m, p)
+#define V_STORE(p, v)         _mm512_storeu_ps(p, v)
+#define V_STREAM(p, v)        _mm512_stream_ps(p, v)
+#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
+#define V_ADD(a, b)           _mm512_add_ps(a, b)
+#define V_MUL(a, b)           _mm512_mul_ps(a, b)
+#define V_MULADD(a, b, c)     _mm512_fmadd_ps(a, b, c)
+#define V_FMA(a, b, c)        _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define V_ACCUMULATE(s, a, b) __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(a), "v"(b)) /* see isa_avx512.c */
+#define V_ACCUMULATE_ONE(s, p, b) \
+    __asm__("vdpbf16ps (%2)%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "m"(*(const T *)(p)))
+#define V_ACCUMULATE_AT(s, p, index, scale, b) \
+    __asm__("vdpbf16ps (%2,%3," scale ")%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
 #include "cpu/micro_tmpl.h"
 
 static inline __mmask16 first(long long n)

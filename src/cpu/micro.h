@@ -192,8 +192,10 @@ typedef struct tsr_tiles {
     int kc;                          /* steps of K between two write-backs, see docs/CPU.md */
     int rows[TSR_TILE_VECTORS];      /* the highest tile of each width; rows[1] is mr */
     const tsr_tiles_of_width *width; /* by vectors - 1 */
-    const struct tsr_tiles *turned;  /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
-    tsr_narrow_run *narrow;          /* NULL: none */
+    tsr_micro_run *const *half;     /* for half a vector of columns at most, by rows - 1, as high as rows[0], where that
+                                     * takes half as long; else NULL */
+    const struct tsr_tiles *turned; /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
+    tsr_narrow_run *narrow;         /* NULL: none */
 } tsr_tiles;
 
 /* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements
@@ -223,6 +225,7 @@ static inline int tsr_pairs_are_exact(unsigned lowest_a, unsigned lowest_b)
 
 typedef struct tsr_isa {
     const char *name;                 /* "avx512" */
+    int zen4;                         /* 1: as a Zen 4 likes it best (tsr_cpu_is_zen4); the same bits */
     tsr_tiles f32, f64;               /* by compute type */
     tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
     const tsr_pairs *pairs;           /* for bf16, where the processor has it; see tsr_isa_pairs. Without it too, bf16
@@ -235,18 +238,25 @@ static inline int tsr_vectors_of(const tsr_tiles *tiles, long long columns)
     return columns > 2 * tiles->lanes ? 3 : columns > tiles->lanes ? 2 : 1;
 }
 
+/* The tiles for 1 .. 3 * lanes columns, by rows - 1. */
+static inline tsr_micro_run *const *tsr_tiles_across(const tsr_tiles *tiles, long long columns)
+{
+    const int vectors = tsr_vectors_of(tiles, columns);
+    return tiles->half && 2 * columns <= tiles->lanes ? tiles->half
+                                                      : tiles->width[vectors - 1][columns != vectors * tiles->lanes];
+}
+
 /* The tile for rows x columns, 1 .. tiles->rows[vectors - 1] and 1 .. 3 * lanes. */
 static inline tsr_micro_run *tsr_tile_of(const tsr_tiles *tiles, long long rows, long long columns)
 {
-    const int vectors = tsr_vectors_of(tiles, columns);
-    return tiles->width[vectors - 1][columns != vectors * tiles->lanes][rows - 1];
+    return tsr_tiles_across(tiles, columns)[rows - 1];
 }
 
 /* All instruction sets of this build, the best first, NULL at the end; the last one runs everywhere. */
 const tsr_isa *const *tsr_isa_all(void);
 /* 1 if this processor and its system can run it. */
 int tsr_isa_runs(const tsr_isa *isa);
-/* The first that runs. */
+/* The first that runs; one for a Zen 4 only there. */
 const tsr_isa *tsr_isa_best(void);
 /* isa->pairs if this processor can run them, else NULL. */
 const tsr_pairs *tsr_isa_pairs(const tsr_isa *isa);

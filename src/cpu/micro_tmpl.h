@@ -8,11 +8,13 @@
  *   V_ZERO() V_SET1(x) V_LOAD(p) V_LOAD_MASK(m, p) V_STORE(p, v) V_STORE_MASK(p, m, v) V_STREAM(p, v)
  *   V_ADD(a, b) V_MUL(a, b) V_FMA(a, b, c), the last a * b + c; V_MULADD where a step is something else (pairs of bf16)
  *   V_ACCUMULATE(sum, a, b)   sum += a * b as V_FMA does it; defined where the compiler would not keep sums in place
- *   V_ACCUMULATE_ONE(sum, p, b)   sum += *p * b, where p is used once: defined where that takes one instruction
- *   V_KEEP(v)       v stays in a register; defined where the compiler would load it again for each row that needs it
- *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
- *   LAST_BY_ROWS, LEAST_BY_ROWS   the last steps that tiles with so many vectors of sums do row by row; without: none
- *   UNROLL          steps of the loop's body, if not 4: a shorter loop, whose end the processor foresees more often
+ *   V_ACCUMULATE_ONE(sum, p, b)   sum += *p * b, and
+ *   V_ACCUMULATE_AT(sum, p, index, scale, b)   the same with what is `index` bytes times scale, "1", "2" or "4", behind
+ * p: defined where either takes one instruction V_KEEP(v)       v stays in a register; defined where the compiler would
+ * load it again for each row that needs it FETCH_TO_WRITE(p)   fetches a cache line that will be written LAST_BY_ROWS,
+ * LEAST_BY_ROWS   the last steps that tiles with so many vectors of sums do row by row; without: none HALF tiles of one
+ * vector, masked, alone: V is half as wide as those of the set they belong to UNROLL          steps of the loop's body,
+ * if not 4: a shorter loop, whose end the processor foresees more often
  *
  *               B: row p, two vectors
  *               [  b0   ][  b1   ]
@@ -31,7 +33,8 @@
 #define V_ACCUMULATE(sum, a, b) ((sum) = V_FMA(a, b, sum))
 #endif
 #ifndef V_ACCUMULATE_ONE
-#define V_ACCUMULATE_ONE(sum, p, b) V_ACCUMULATE(sum, V_SET1(*(p)), b)
+#define V_ACCUMULATE_ONE(sum, p, b)              V_ACCUMULATE(sum, V_SET1(*(const T *)(p)), b)
+#define V_ACCUMULATE_AT(sum, p, index, scale, b) V_ACCUMULATE_ONE(sum, (p) + (index) * ((scale)[0] - '0'), b)
 #endif
 #ifndef LAST_BY_ROWS
 #define LAST_BY_ROWS  1
@@ -81,17 +84,31 @@ static inline __attribute__((always_inline)) void NAME(load_b)(V *bv, const char
     }
 }
 
-/* One row of a step: an element of A times the vectors of B. */
-static inline __attribute__((always_inline)) void NAME(add_row)(V *acc, const T *a, const V *bv, const int nv)
+/* A row of a step: an element of A times the vectors of B. */
+static inline __attribute__((always_inline)) void NAME(add_row)(V *acc, const V av, const V *bv, const int nv)
 {
-    if (nv == 1) {
-        V_ACCUMULATE_ONE(acc[0], a, bv[0]);
-        return;
-    }
-    const V av = V_SET1(*a);
 #pragma GCC unroll 3
     for (int v = 0; v < nv; v++)
         V_ACCUMULATE(acc[v], av, bv[v]);
+}
+
+/* All rows of a step that is one vector wide. */
+static inline __attribute__((always_inline)) void NAME(add_column)(V *acc, const NAME(place) * at, const V bv,
+                                                                   const int mr)
+{
+#pragma GCC unroll 4
+    for (int i = 0; i < mr; i += 5) {
+        const char *const a = at->a[i / 5];
+        V_ACCUMULATE_ONE(acc[i], a, bv);
+        if (i + 1 < mr)
+            V_ACCUMULATE_AT(acc[i + 1], a, at->row, "1", bv);
+        if (i + 2 < mr)
+            V_ACCUMULATE_AT(acc[i + 2], a, at->row, "2", bv);
+        if (i + 3 < mr)
+            V_ACCUMULATE_AT(acc[i + 3], a, at->row3, "1", bv);
+        if (i + 4 < mr)
+            V_ACCUMULATE_AT(acc[i + 4], a, at->row, "4", bv);
+    }
 }
 
 /* One step of K. The compiler is kept from unrolling the pointers too: it would run out of registers. */
@@ -100,9 +117,12 @@ static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place)
 {
     V bv[TSR_TILE_VECTORS];
     NAME(load_b)(bv, at->b, mask, nv, masked, mr > 1);
+    if (nv == 1)
+        NAME(add_column)(acc, at, bv[0], mr);
+    else
 #pragma GCC unroll 16
-    for (int i = 0; i < mr; i++)
-        NAME(add_row)(acc + i * nv, &A_AT(i), bv, nv);
+        for (int i = 0; i < mr; i++)
+            NAME(add_row)(acc + i * nv, V_SET1(A_AT(i)), bv, nv);
 #pragma GCC unroll 4
     for (int g = 0; g < (mr + 4) / 5; g++) {
         at->a[g] += at->a_step;
@@ -174,7 +194,6 @@ static inline __attribute__((always_inline)) NAME(place)
         at.a[g] = at.a[g - 1] + 5 * at.row;
 
     int64_t left = t->k - but, until = fetch && t->fetch && t->k > LEAST_STEPS && !t->past_cache ? LAST_STEPS : 0;
-    const char *d = (const char *)t->d + t->ahead_bytes;
     for (;;) {
         for (; left >= until + UNROLL; left -= UNROLL)
 #pragma GCC unroll 4
@@ -182,11 +201,14 @@ static inline __attribute__((always_inline)) NAME(place)
                 NAME(step)(acc, &at, mask, mr, nv, masked);
         /* The rest or, before that, a row of D with each step: all at once they would stop the loads. */
         const int fetches = until > 0;
+        const tsr_micro *later = t;
+        __asm__ volatile("" : "+r"(later)); /* D is looked for here: above there is no register left for it */
+        const char *d = (const char *)later->d + later->ahead_bytes;
 #pragma GCC unroll 1
         for (int64_t steps = fetches && mr < left ? mr : left; steps > 0; steps--, left--) {
             if (fetches) {
-                NAME(fetch)(t, d, nv);
-                d += t->d_row_bytes;
+                NAME(fetch)(later, d, nv);
+                d += later->d_row_bytes;
             }
             NAME(step)(acc, &at, mask, mr, nv, masked);
         }
@@ -214,7 +236,12 @@ static inline __attribute__((always_inline)) void NAME(finish_rows)(V *acc, cons
         V *const sum = acc + i * nv;
 #pragma GCC unroll 4
         for (int u = 0; u < LAST_BY_ROWS; u++)
-            NAME(add_row)(sum, (const T *)(a + u * at.a_step), bv[u], nv);
+            if (nv == 1 && u == 0)
+                V_ACCUMULATE_ONE(sum[0], a, bv[u][0]);
+            else if (nv == 1)
+                V_ACCUMULATE_AT(sum[0], a, u * at.a_step, "1", bv[u][0]);
+            else
+                NAME(add_row)(sum, V_SET1(*(const T *)(a + u * at.a_step)), bv[u], nv);
 #pragma GCC unroll 3
         for (int v = 0; v < nv; v++) {
             if (has_c)
@@ -281,6 +308,11 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
 #endif
 
 /* clang-format off */
+#ifdef HALF
+ROWS_OF_1(ONE, 1, 1)
+
+static tsr_micro_run *const NAME(tiles)[TSR_TILE_ROWS] = {ROWS_OF_1(LIST, 1, 1)};
+#else
 ROWS_OF_1(ONE, 1, 0) ROWS_OF_1(ONE, 1, 1) ROWS_OF_2(ONE, 2, 0) ROWS_OF_2(ONE, 2, 1) ROWS_OF_3(ONE, 3, 0)
 ROWS_OF_3(ONE, 3, 1)
 
@@ -289,6 +321,7 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
     {{ROWS_OF_2(LIST, 2, 0)}, {ROWS_OF_2(LIST, 2, 1)}},
     {{ROWS_OF_3(LIST, 3, 0)}, {ROWS_OF_3(LIST, 3, 1)}},
 };
+#endif
 /* clang-format on */
 
 #undef ONE
@@ -304,7 +337,9 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
 #undef A_AT
 #undef V_MULADD
 #undef V_ACCUMULATE_ONE
+#undef V_ACCUMULATE_AT
 #undef LAST_STEPS
 #undef LEAST_STEPS
 #undef UNROLL
 #undef MAX_GROUPS
+#undef HALF

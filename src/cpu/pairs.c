@@ -64,7 +64,7 @@ static unsigned pack(const tsr_pairs *pairs, char *to, int is_b, int k_inner, co
     for (long long q = 0; q < steps; q += chunk) {
         const long long some = least(chunk, steps - q);
         for (long long i = 0, n; i < span; i += n) {
-            n = is_b ? tsr_panel_columns(tiles, tiles->mr, span - i) : least(tiles->mr, span - i);
+            n = is_b ? tsr_panel_columns(tiles, tiles->mr, 1, span - i) : least(tiles->mr, span - i);
             const int width = is_b ? tsr_vectors_of(tiles, n) * tiles->lanes : tiles->mr;
             char *const at = to + i * panel_bytes + q / 2 * width * 4;
             lowest = lower(lowest,
@@ -131,7 +131,7 @@ static void multiply(const tsr_tiles *tiles, tsr_micro tile, const view *a, long
     tile.a_k_bytes = a->pair_bytes;
     tile.b = b;
     for (long long j = 0; j < columns; j += tile.n) {
-        tile.n = tsr_panel_columns(tiles, tiles->mr, columns - j);
+        tile.n = tsr_panel_columns(tiles, tiles->mr, 1, columns - j);
         tile.b_k_bytes = (long long)tsr_vectors_of(tiles, tile.n) * tiles->lanes * 4;
         panel(tiles, tile, a, rows);
         tile.b = (const char *)tile.b + tile.b_k_bytes * tile.k;

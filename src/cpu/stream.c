@@ -106,7 +106,7 @@ static stream describe(const tsr_job *job)
         set_x(&s, g->a, job->packed_a, !g->trans_a, g->lda, g->batch_a);
     }
     const tsr_cpu_device *device = job->device->impl;
-    s.zen4 = device->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
+    s.zen4 = device->isa->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
     s.c_row = g->ldc * bytes;
     s.d_row = g->ldd * bytes;
     s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.x_row, bytes);

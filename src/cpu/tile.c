@@ -42,7 +42,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     out->turned = turned;
     out->d_next = turned ? bytes : out->micro.d_row_bytes;
     out->c_next = turned ? bytes : out->micro.c_row_bytes;
-    if (n <= 3 * tiles->lanes && way != TSR_DOWN_COLUMNS) {
+    if (n <= 3 * tiles->lanes && tsr_panel_columns(tiles, m, args->k, n) == n && way != TSR_DOWN_COLUMNS) {
         out->micro.n = (int)n;
         out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
         if (out->cut.count == 1)
@@ -62,7 +62,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
     out->c_across = turned ? out->micro.c_row_bytes : bytes;
     tsr_panels *panels = out->panels;
     for (long long j = 0; j < n; j += panels->columns) {
-        const int columns = tsr_panel_columns(tiles, m, n - j);
+        const int columns = tsr_panel_columns(tiles, m, args->k, n - j);
         if (panels->count && panels->columns != columns)
             panels++;
         if (!panels->count++)

@@ -21,7 +21,7 @@ static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long lon
 {
     const int vectors = tsr_vectors_of(tiles, columns);
     const int most = vectors == 2 && k <= TSR_SHORT_K ? tiles->rows[2] : tiles->rows[vectors - 1];
-    tsr_micro_run *const *run = tiles->width[vectors - 1][columns != vectors * tiles->lanes];
+    tsr_micro_run *const *run = tsr_tiles_across(tiles, columns);
     if (m <= most)
         return (tsr_cut){.run = {run[m - 1], NULL}, .count = 1, .least = (int)m, .higher = 0};
     const unsigned count = ((unsigned)m + (unsigned)most - 1) / (unsigned)most;
@@ -30,10 +30,16 @@ static inline tsr_cut tsr_cut_rows(const tsr_tiles *tiles, int columns, long lon
         .run = {run[least - 1], higher ? run[least] : NULL}, .count = (int)count, .least = least, .higher = higher};
 }
 
-/* Columns of the next panel of m rows: two vectors, three where they are the last or rows are few, but not if that
- * would leave one alone, which keeps the loads too busy. */
-static inline int tsr_panel_columns(const tsr_tiles *tiles, long long m, long long left)
+/* Columns of the next panel of m rows and k steps: two vectors, three where they are the last or rows are few, but not
+ * if that would leave one alone, which keeps the loads too busy. What fills half a vector at most is a panel of its
+ * own where there are tiles for it, unless those are over as soon as they begin. */
+static inline int tsr_panel_columns(const tsr_tiles *tiles, long long m, long long k, long long left)
 {
+    enum { LEAST_STEPS = 128 }; /* of all rows */
+    const int beyond = (int)(left & (tiles->lanes - 1));
+    if (tiles->half && left > tiles->lanes && left <= 3 * tiles->lanes && beyond && 2 * beyond <= tiles->lanes &&
+        m * k >= LEAST_STEPS)
+        return (int)left - beyond;
     return (int)(left <= 3 * tiles->lanes                        ? left
                  : m <= tiles->rows[2] && left > 2LL * tiles->nr ? 3 * tiles->lanes
                                                                  : tiles->nr);
@@ -74,7 +80,7 @@ static inline tsr_micro_run *tsr_only_tile(const tsr_tiles *tiles, int64_t m, in
 static inline tsr_cut tsr_only_tiles(const tsr_tiles *tiles, int64_t m, int64_t n, int64_t k)
 {
     if (n > (int64_t)TSR_TILE_VECTORS * tiles->lanes || k > tiles->kc || m > TSR_UNPACKED_ROWS ||
-        (m >= 2 * tiles->lanes && (n & (tiles->lanes - 1)) != 0))
+        (m >= 2 * tiles->lanes && (n & (tiles->lanes - 1)) != 0) || tsr_panel_columns(tiles, m, k, n) != n)
         return (tsr_cut){.run = {NULL, NULL}, .count = 0, .least = 0, .higher = 0};
     return tsr_cut_rows(tiles, (int)n, k, m);
 }
@@ -112,7 +118,7 @@ typedef struct tsr_panels {
     int columns, count;
 } tsr_panels;
 
-#define TSR_PANEL_KINDS 3 /* of tsr_panel_columns: three vectors, two, and the rest */
+#define TSR_PANEL_KINDS 4 /* of tsr_panel_columns: three vectors, two, the rest, and its half */
 
 typedef struct tsr_cpu_tile {
     tsr_cut cut;                          /* count 0: D needs more than a column of tiles: `panels` */
