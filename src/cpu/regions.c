@@ -3,8 +3,12 @@
 
 enum {
     OPS_OF_A_RESULT = 64, /* what writing an element of D to memory takes, in operations */
-    AWAKE_PART = 6        /* of what is worth waking a thread for: for one that is awake */
+    AWAKE_PART = 6,       /* of what is worth waking a thread for: for one that is awake */
+    FEW = 3,              /* tasks for each thread; */
+    MANY = 6,             /* where they are long, since the last ones are waited for: with so many */
+    LONG_SIDE = 1024      /* rows or columns, and */
 };
+#define LONG_WORK 1e10 /* operations times an element's bytes */
 
 static double work_of(double m, double n, double k)
 {
@@ -35,7 +39,9 @@ void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, do
         n->grid_m = (g->m + n->m - 1) / n->m;
         n->grid_n = (g->n + n->n - 1) / n->n;
         const double ops = work_of((double)n->m, (double)n->n, (double)g->k);
-        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= 3LL * threads || ops < 2.0 * ops_of_task)
+        const int is_long = (n->m >= LONG_SIDE || n->n >= LONG_SIDE) && ops * (double)job->wide_bytes >= LONG_WORK;
+        const long long wanted = (is_long ? MANY : FEW) * (long long)threads;
+        if (threads <= 1 || n->grid_m * n->grid_n * g->batch >= wanted || ops < 2.0 * ops_of_task)
             break;
         if (n->m >= n->n && n->m > tiles->mr)
             n->m = (n->m + 1) / 2;
