@@ -8,15 +8,19 @@
 #include <cpuid.h>
 #endif
 
+/* clang-format off */
 static const tsr_isa *const isas[] = {
 #if defined(__x86_64__)
-    &tsr_isa_zen4,  &tsr_isa_avx512,
+    &tsr_isa_zen4, /* the best on a Zen 4, and only there */
+    &tsr_isa_avx512,
     &tsr_isa_avx2,
 #elif defined(__aarch64__)
     &tsr_isa_neon,
 #endif
-    &tsr_isa_plain, NULL,
+    &tsr_isa_plain,
+    NULL,
 };
+/* clang-format on */
 
 const tsr_isa *const *tsr_isa_all(void)
 {

@@ -9,12 +9,14 @@
  *   V_ADD(a, b) V_MUL(a, b) V_FMA(a, b, c), the last a * b + c; V_MULADD where a step is something else (pairs of bf16)
  *   V_ACCUMULATE(sum, a, b)   sum += a * b as V_FMA does it; defined where the compiler would not keep sums in place
  *   V_ACCUMULATE_ONE(sum, p, b)   sum += *p * b, and
- *   V_ACCUMULATE_AT(sum, p, index, scale, b)   the same with what is `index` bytes times scale, "1", "2" or "4", behind
- * p: defined where either takes one instruction V_KEEP(v)       v stays in a register; defined where the compiler would
- * load it again for each row that needs it FETCH_TO_WRITE(p)   fetches a cache line that will be written LAST_BY_ROWS,
- * LEAST_BY_ROWS   the last steps that tiles with so many vectors of sums do row by row; without: none HALF tiles of one
- * vector, masked, alone: V is half as wide as those of the set they belong to UNROLL          steps of the loop's body,
- * if not 4: a shorter loop, whose end the processor foresees more often
+ *   V_ACCUMULATE_AT(sum, p, index, scale, b)   the same of what lies `index` bytes times scale behind p, scale "1", "2"
+ *                   or "4": defined where either takes one instruction
+ *   V_KEEP(v)       v stays in a register; defined where the compiler would load it again for each row that needs it
+ *   FETCH_TO_WRITE(p)   fetches a cache line that will be written
+ *   LAST_BY_ROWS, LEAST_BY_ROWS   the last steps, which tiles of at least so many vectors of sums do row by row;
+ *                   undefined: none do
+ *   UNROLL          steps of the loop's body, if not 4: a short loop, whose end the processor foresees more often
+ *   HALF            defined: only tiles one vector wide, masked; V is half as wide as in the set they belong to
  *
  *               B: row p, two vectors
  *               [  b0   ][  b1   ]
@@ -117,12 +119,13 @@ static inline __attribute__((always_inline)) void NAME(step)(V *acc, NAME(place)
 {
     V bv[TSR_TILE_VECTORS];
     NAME(load_b)(bv, at->b, mask, nv, masked, mr > 1);
-    if (nv == 1)
+    if (nv == 1) {
         NAME(add_column)(acc, at, bv[0], mr);
-    else
+    } else {
 #pragma GCC unroll 16
         for (int i = 0; i < mr; i++)
             NAME(add_row)(acc + i * nv, V_SET1(A_AT(i)), bv, nv);
+    }
 #pragma GCC unroll 4
     for (int g = 0; g < (mr + 4) / 5; g++) {
         at->a[g] += at->a_step;
@@ -263,9 +266,9 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
 {
     const M mask = M_FIRST(t->n - (nv - 1) * LANES);
     V acc[16 * TSR_TILE_VECTORS];
-    const int rests = mr * nv >= LEAST_BY_ROWS, adds = mr == MR && nv == 2 && !masked; /* adds: of large products */
+    const int finishes = mr * nv >= LEAST_BY_ROWS, adds = mr == MR && nv == 2 && !masked; /* adds: of large products */
     const int by_rows =
-        rests && t->k >= LAST_BY_ROWS && t->alpha == 1 && !t->past_cache && (t->beta == 0 || (adds && t->beta == 1));
+        finishes && t->k >= LAST_BY_ROWS && t->alpha == 1 && !t->past_cache && (t->beta == 0 || (adds && t->beta == 1));
     const NAME(place) at = NAME(sums)(acc, t, mask, mr, nv, masked, 1, by_rows ? LAST_BY_ROWS : 0);
     if (by_rows && adds && t->beta != 0)
         NAME(finish_rows)(acc, t, at, mask, mr, nv, masked, 1);
@@ -277,9 +280,9 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
             for (int i = 0; i < mr * nv; i++)
                 acc[i] = V_MUL(V_SET1((T)t->alpha), acc[i]);
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(stream_sums));
-    } else if (!rests && t->alpha == 1 && t->beta == 0)
+    } else if (!finishes && t->alpha == 1 && t->beta == 0)
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(store_sums));
-    else if (!rests && adds && t->alpha == 1 && t->beta == 1)
+    else if (!finishes && adds && t->alpha == 1 && t->beta == 1)
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(add_sums));
     else
         NAME(write)(acc, t, mask, mr, nv, masked, NAME(scale_sums));

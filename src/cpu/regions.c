@@ -4,11 +4,11 @@
 enum {
     OPS_OF_A_RESULT = 64, /* what writing an element of D to memory takes, in operations */
     AWAKE_PART = 6,       /* of what is worth waking a thread for: for one that is awake */
-    FEW = 3,              /* tasks for each thread; */
-    MANY = 6,             /* where they are long, since the last ones are waited for: with so many */
-    LONG_SIDE = 1024      /* rows or columns, and */
+    FEW = 3,              /* tasks for each thread, */
+    MANY = 6,             /* or, while they are long, since the last ones are waited for */
+    LONG_SIDE = 1024      /* rows or columns of a long task, which has more than LONG_WORK besides */
 };
-#define LONG_WORK 1e10 /* operations times an element's bytes */
+#define LONG_WORK 1e10 /* operations times an element's bytes: some 20 ms */
 
 static double work_of(double m, double n, double k)
 {
