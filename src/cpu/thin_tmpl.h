@@ -19,6 +19,18 @@ NAME(thin_step)(V *acc, const char *matrix, const char *x, int64_t x_row, const 
     }
 }
 
+/* Adds the sums of some chains to those of as many others. Calls of this rather than a loop that halves the number of
+ * chains: the compiler does not unroll that one, and then keeps sums in memory. */
+static inline __attribute__((always_inline)) void NAME(thin_add)(V (*to)[TSR_THIN_VECTORS], V (*from)[TSR_THIN_VECTORS],
+                                                                 const int chains, const int sums)
+{
+#pragma GCC unroll 4
+    for (int c = 0; c < chains; c++)
+#pragma GCC unroll 4
+        for (int i = 0; i < sums; i++)
+            to[c][i] = V_ADD(to[c][i], from[c][i]);
+}
+
 /* `rows` of x, `wide` vectors of columns, of which the last is used as far as there are columns. */
 static inline __attribute__((always_inline)) void NAME(thin_sums)(const tsr_thin *t, const int rows, const int wide)
 {
@@ -45,13 +57,11 @@ static inline __attribute__((always_inline)) void NAME(thin_sums)(const tsr_thin
                 NAME(thin_step)(acc[c], matrix, x, x_row, rows, wide, some);
         for (; left > 0; left--, matrix += step, x += x_step)
             NAME(thin_step)(acc[0], matrix, x, x_row, rows, wide, some);
-#pragma GCC unroll 3
-        for (int half = chains / 2; half > 0; half /= 2)
-#pragma GCC unroll 4
-            for (int c = 0; c < half; c++)
-#pragma GCC unroll 4
-                for (int i = 0; i < sums; i++)
-                    acc[c][i] = V_ADD(acc[c][i], acc[c + half][i]);
+        if (chains == MOST_CHAINS)
+            NAME(thin_add)(acc, acc + MOST_CHAINS / 2, MOST_CHAINS / 2, sums);
+        if (chains >= MOST_CHAINS / 2)
+            NAME(thin_add)(acc, acc + MOST_CHAINS / 4, MOST_CHAINS / 4, sums);
+        NAME(thin_add)(acc, acc + 1, 1, sums);
 #pragma GCC unroll 4
         for (int i = 0; i < sums; i++)
             sum[i] = V_ADD(sum[i], acc[0][i]);
