@@ -40,9 +40,10 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
         (context->gpu_beside && 2.0 * (double)m * (double)n * (double)k > TSR_OPS_BESIDE_GPU) ||
         !tsr_is_valid_at_once(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc, d, ldd))
         return 0;
-    const int64_t fewer = m < n ? m : n, more = m < n ? n : m;
-    const tsr_shape shape =
-        fewer > 1 && tsr_is_short(fewer, more, k) ? TSR_SHAPE_TILES : tsr_shape_of(dtype, m, n, k, trans_a, trans_b);
+    const int64_t fewer = m < n ? m : n;
+    const tsr_shape shape = fewer > 1 && tsr_is_short(m, n, k, trans_a, trans_b)
+                                ? TSR_SHAPE_TILES
+                                : tsr_shape_of(dtype, m, n, k, trans_a, trans_b);
     if (shape == TSR_SHAPE_TILES || tsr_is_plain_row(dtype, m, n, k, trans_b)) {
         const tsr_cut cut = tiles_of(context->tiles[dtype], trans_a, trans_b, m, n, k);
         if (cut.count) {

@@ -68,8 +68,9 @@ static inline __attribute__((always_inline)) int tsr_tile_at_once(const tsr_cont
                                                                   int64_t ldd)
 {
     const tsr_tiles *const tiles = context->tiles[dtype];
-    const int64_t element = dtype == TSR_F64 ? 8 : 4, fewer = m < n ? m : n, more = m < n ? n : m;
-    if (!tiles || trans_b > trans_a || fewer < 2 || k < 1 || !tsr_is_short(fewer, more, k) || alpha == 0)
+    const int64_t element = dtype == TSR_F64 ? 8 : 4;
+    if (!tiles || trans_b > trans_a || m < 1 || n < 2 || k < 1 || !tsr_is_short(m, n, k, trans_a, trans_b) ||
+        alpha == 0)
         return 0;
     tsr_micro_run *const tile = !trans_b        ? tsr_only_tile(tiles, m, n)
                                 : tiles->turned ? tsr_only_tile(tiles->turned, n, m)

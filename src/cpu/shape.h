@@ -89,11 +89,19 @@ static inline int tsr_is_plain_row(tsr_dtype dtype, long long m, long long n, lo
     return m == 1 && n > 1 && !trans_b && !tsr_is_thin(dtype, 1, n, k);
 }
 
-/* M, N above 1. Steps of K so few beside the smaller of them that no other way is asked for: small products should not
- * wait for more. */
-static inline int tsr_is_short(long long fewer, long long more, long long k)
+/* N above 1. 1 if K has so few steps that no other way than tiles is asked for, neither sums along K nor chains, and no
+ * operand is a large one: small products should not wait for more. */
+static inline int tsr_is_short(long long m, long long n, long long k, int trans_a, int trans_b)
 {
-    return (k < TSR_LEAST_SUM || k < fewer * TSR_SUM_PER_ROW) && k < TSR_SMALL_SUM && more < TSR_SMALL_LENGTH;
+    const long long fewer = m < n ? m : n, more = m < n ? n : m;
+    if (k >= TSR_SMALL_SUM || more >= TSR_SMALL_LENGTH)
+        return 0;
+    if (k < TSR_LEAST_SUM)
+        return m > 1 || !trans_b;
+    if (m == 1)
+        return !trans_b && k < 2 * TSR_LEAST_THIN;
+    const int dots = (trans_b && k >= m * TSR_SUM_PER_ROW) || (!trans_a && k >= n * TSR_SUM_PER_ROW);
+    return !dots && !(k >= 2 * TSR_LEAST_THIN && fewer <= TSR_THIN_VECTORS);
 }
 
 static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
@@ -102,9 +110,9 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
         return TSR_SHAPE_COLUMNS;
     if (m == 1)
         return TSR_SHAPE_ROWS;
-    const long long fewer = m < n ? m : n, more = m < n ? n : m;
-    if (tsr_is_short(fewer, more, k))
+    if (tsr_is_short(m, n, k, trans_a, trans_b))
         return TSR_SHAPE_TILES;
+    const long long fewer = m < n ? m : n, more = m < n ? n : m;
     if (fewer <= TSR_THIN_VECTORS && more <= 32) {
         const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k),
                   by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
