@@ -72,6 +72,25 @@ static inline __attribute__((always_inline)) __m512d gather_pd(__mmask8 some, co
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), some, _mm256_mullo_epi32(each, _mm256_set1_epi32(step)), p, 1);
 }
 
+/* Of elements that lie in four vectors the p-th and each k-th after it, k at most 4. */
+static inline __attribute__((always_inline)) __m512 pick_ps(const __m512 v[4], int k, int p)
+{
+    const __m512i each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(each, _mm512_set1_epi32(k)), _mm512_set1_epi32(p));
+    return _mm512_mask_mov_ps(_mm512_permutex2var_ps(v[0], at, v[1]),
+                              _mm512_cmpge_epi32_mask(at, _mm512_set1_epi32(32)),
+                              _mm512_permutex2var_ps(v[2], at, v[3]));
+}
+
+static inline __attribute__((always_inline)) __m512d pick_pd(const __m512d v[4], int k, int p)
+{
+    const __m512i each = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m512i at = _mm512_add_epi64(_mm512_mullo_epi64(each, _mm512_set1_epi64(k)), _mm512_set1_epi64(p));
+    return _mm512_mask_mov_pd(_mm512_permutex2var_pd(v[0], at, v[1]),
+                              _mm512_cmpge_epi64_mask(at, _mm512_set1_epi64(16)),
+                              _mm512_permutex2var_pd(v[2], at, v[3]));
+}
+
 static inline __attribute__((always_inline)) __m128d fold_pd(__m512d v)
 {
     const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_extractf64x4_pd(v, 1));
@@ -138,6 +157,7 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 #define V_SUM_4(to, v)       sum_4_ps(to, v)
 #define V_SUM_LANES(v)       sum_lanes_ps(v)
 #define V_GATHER(m, p, step) gather_ps(m, p, step)
+#define V_PICK(v, k, p)      pick_ps(v, k, p)
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -318,6 +338,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_SUM_4(to, v)       sum_4_pd(to, v)
 #define V_SUM_LANES(v)       sum_lanes_pd(v)
 #define V_GATHER(m, p, step) gather_pd(m, p, step)
+#define V_PICK(v, k, p)      pick_pd(v, k, p)
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])

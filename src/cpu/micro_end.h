@@ -20,4 +20,5 @@
 #undef V_SUM_4
 #undef V_SUM_LANES
 #undef V_GATHER
+#undef V_PICK
 #undef TRANSPOSE

@@ -98,6 +98,23 @@ static void SNAME(pack_gathered)(T *out, int width, int n, int64_t k, const char
         }
     }
 }
+
+/* Rows of k elements that follow each other: whole vectors are read, which gathering takes much longer for. */
+static void SNAME(pack_tight)(T *out, int width, int n, int k, const T *in)
+{
+    for (int64_t j = 0; j < n; j += LANES, in += k * LANES) {
+        const M written = M_FIRST(width - j < LANES ? width - j : LANES);
+        V v[TSR_GATHERED];
+#pragma GCC unroll 4
+        for (int q = 0; q < TSR_GATHERED; q++) {
+            const int64_t some = (n - j) * k - q * LANES;
+            v[q] = V_LOAD_MASK(M_FIRST(some < 0 ? 0 : some < LANES ? some : LANES), in + q * LANES);
+        }
+        T *to = out + j;
+        for (int p = 0; p < k; p++, to += width)
+            V_STORE_MASK(to, written, V_PICK(v, k, p));
+    }
+}
 #endif
 
 static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes)
@@ -105,6 +122,10 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
     enum { TAIL = MR % LANES }; /* of a panel of A; rows are never 0 */
     T *out = to;
 #ifdef V_GATHER
+    if (sizeof(S) == sizeof(T) && k <= TSR_GATHERED && step_bytes == k * (int)sizeof(S)) {
+        SNAME(pack_tight)(out, width, n, (int)k, from);
+        return;
+    }
     if (sizeof(S) == sizeof(T) && k <= TSR_GATHERED && step_bytes <= INT32_MAX / LANES) {
         SNAME(pack_gathered)(out, width, n, k, from, (int)step_bytes);
         return;
