@@ -175,12 +175,12 @@ static void parts(tsr_device *device, tsr_dtype dtype)
 /* Sums along K of few rows or columns: the same whether the other operand lies in a cache or its rows lie far apart. */
 static void sums(tsr_device *device, tsr_dtype dtype)
 {
-    enum { WIDE = 4400, MOST_ROWS = 60 };
+    enum { WIDE = 13000, MOST_ROWS = 60 };
     const size_t element = dtype == TSR_F64 ? 8 : 4;
     char *const apart = calloc((size_t)MOST_ROWS * WIDE, element);
     assert_non_null(apart);
     for (int round = 0; round < 60; round++) {
-        const long long few = random_int(2, 9), many = random_int(31, MOST_ROWS), k = random_int(17, 1200);
+        const long long few = random_int(2, 24), many = random_int(31, MOST_ROWS), k = random_int(17, 1200);
         const int by_columns = random_int(0, 1);
         tsr_gemm_args g = {.m = by_columns ? many : few, .n = by_columns ? few : many, .k = k, .batch = 1, .alpha = 1};
         g.ldc = g.ldd = g.n;

@@ -187,22 +187,29 @@ static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const 
     }
 }
 
-/* Rows `first` and on of the matrix, of x from `other` on, r and c of them, or as many as there are. */
+/* Rows `first` and on of the matrix, of x from `other` on, r and c of them, or as many as there are. Four by four of
+ * them change roles where results of a row of x follow each other, so that each four sums are written at once. */
 static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many_dots *d, int64_t first, int other,
                                                                   const int r, const int c)
 {
+    const int swapped = r == c && d->sum_row_bytes == (int)sizeof(T);
     const int rows = d->count - first < r ? (int)(d->count - first) : r;
+    const char *const matrix = (const char *)d->matrix + first * d->step_bytes;
+    const char *const few = (const char *)d->x + other * d->x_row_bytes;
+    const int64_t row_step = swapped ? d->x_row_bytes : d->step_bytes,
+                  x_step = swapped ? d->step_bytes : d->x_row_bytes;
+    const int row_count = swapped ? c : rows, x_count = swapped ? rows : c;
     const char *row[NEAR_ROWS], *x[X_ROWS];
     V acc[NEAR_SUMS];
     T flat[NEAR_SUMS];
-    row[0] = (const char *)d->matrix + first * d->step_bytes;
-    x[0] = (const char *)d->x + other * d->x_row_bytes;
+    row[0] = swapped ? few : matrix;
+    x[0] = swapped ? matrix : few;
 #pragma GCC unroll 8
     for (int i = 1; i < r; i++)
-        row[i] = row[i - 1] + (i < rows ? d->step_bytes : 0);
+        row[i] = row[i - 1] + (i < row_count ? row_step : 0);
 #pragma GCC unroll 4
     for (int j = 1; j < c; j++)
-        x[j] = x[j - 1] + d->x_row_bytes;
+        x[j] = x[j - 1] + (j < x_count ? x_step : 0);
 #pragma GCC unroll 16
     for (int i = 0; i < NEAR_SUMS; i++)
         acc[i] = V_ZERO();
@@ -228,66 +235,72 @@ static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many
 #pragma GCC unroll 2
     for (int s = 0; s < r * c; s += LANES)
         V_STORE(flat + s, V_SUM_LANES(acc + s));
-    for (int i = 0; i < rows; i++, out += d->sum_row_bytes)
+    const int64_t out_step = swapped ? d->sum_step_bytes : d->sum_row_bytes,
+                  across = swapped ? d->sum_row_bytes : d->sum_step_bytes;
+    for (int i = 0; i < row_count; i++, out += out_step)
+        if (r == c && x_count == c && across == (int)sizeof(T))
+            memcpy(out, flat + i * c, (size_t)c * sizeof(T));
+        else
 #pragma GCC unroll 4
-        for (int j = 0; j < c; j++)
-            *(T *)(void *)(out + j * d->sum_step_bytes) = flat[i * c + j];
+            for (int j = 0; j < c; j++)
+                if (j < x_count)
+                    *(T *)(void *)(out + j * across) = flat[i * c + j];
 }
 
-static inline __attribute__((always_inline)) void NAME(near_rows)(const tsr_many_dots *d, int other, const int r,
-                                                                  const int c)
+/* With `groups` times c rows of x: rows of the matrix are still in L1 for the later ones. */
+static inline __attribute__((always_inline)) int NAME(near_rows)(const tsr_many_dots *d, int other, int groups,
+                                                                 const int r, const int c)
 {
-    for (int64_t i = 0; i < d->count; i += r)
-        NAME(near_tile)(d, i, other, r, c);
+    for (int64_t i = 0; groups && i < d->count; i += r)
+        for (int g = 0; g < groups; g++)
+            NAME(near_tile)(d, i, other + g * c, r, c);
+    return other + groups * c;
+}
+
+/* Rows of x go by fours, then by threes, and two: never one alone. */
+static inline int NAME(near_fours)(int rows)
+{
+    return rows == 4 || rows > 6 ? (rows - (rows % 4 == 1 || rows % 4 == 2 ? 3 : 0)) / 4 : 0;
 }
 
 static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
 {
     int other = 0;
-    for (int left = d->rows; left > 0; left = d->rows - other) /* never one alone: 4 + 3 + 2, 3 + 2 */
-        if (left == 4 || left > 6) {
-            NAME(near_rows)(d, other, 4, 4);
-            other += 4;
-        } else if (left != 2) {
-            NAME(near_rows)(d, other, 5, 3);
-            other += 3;
-        } else {
-            if (d->count <= 4)
-                NAME(near_rows)(d, other, 4, 2);
-            else
-                NAME(near_rows)(d, other, NEAR_ROWS, 2);
-            other += 2;
-        }
+    if (d->rows > 2) {
+        other = NAME(near_rows)(d, 0, NAME(near_fours)(d->rows), 4, 4);
+        other = NAME(near_rows)(d, other, (d->rows - other) / 3, 5, 3);
+    }
+    if (other < d->rows && d->count <= 4)
+        NAME(near_rows)(d, other, 1, 4, 2);
+    else if (other < d->rows)
+        NAME(near_rows)(d, other, 1, NEAR_ROWS, 2);
 }
 
 /* 1 if that is faster than panels: both in half cycles, a multiply-add each, or a bit more where there are more loads
- * for it. Where rows are no multiple of a tile's height, some are summed for nothing. */
-static int NAME(is_near)(const tsr_many_dots *d)
+ * for it. A Zen 4, with one multiply-add a cycle, has loads enough for any number of rows of x. Where rows are no
+ * multiple of a tile's height, some are summed for nothing. */
+static inline int NAME(is_near)(const tsr_many_dots *d, const int zen4)
 {
-    enum { TILE = 70, PANEL_SUM = 7, PANEL_CALL = 80 };
-    if (d->rows == 1 || d->rows > TSR_NEAR_ROWS || d->k > NEAR_STEPS || d->count * d->step_bytes > NEAR_MATRIX)
+    enum { PANEL_CALL = 80, PANEL_SUM = 7, TILE = 70, ZEN4_PANEL_SUM = 11, ZEN4_TILE = 110 };
+    if (d->rows == 1 || (!zen4 && d->rows > TSR_NEAR_ROWS) || d->k > NEAR_STEPS ||
+        d->count * d->step_bytes > NEAR_MATRIX)
         return 0;
     const int vectors = (int)d->k / LANES + 1, count = (int)d->count;
     int near = 0;
     for (int left = d->rows; left > 0;) {
         const int c = left == 4 || left > 6 ? 4 : left == 2 ? 2 : 3;
-        const int r = c == 4 || (c == 2 && count <= 4) ? 4 : c == 2 ? NEAR_ROWS : 5;
-        near += (count + r - 1) / r * (r * c * vectors * 5 / 4 + TILE);
+        const int r = c == 4 || (c == 2 && count <= 4) ? 4 : c == 2 ? NEAR_ROWS : 5, sums = r * c * vectors;
+        near += (count + r - 1) / r * (zen4 ? 2 * sums + ZEN4_TILE : sums * 5 / 4 + TILE);
         left -= c;
     }
-    const int panels = (count + PANEL - 1) / PANEL, sums = PANEL * d->rows;
-    return near < panels * (sums * vectors + sums * PANEL_SUM + PANEL_CALL);
+    const int rest = count % PANEL, last = rest == 0 ? 0 : zen4 && rest <= LAST_PANEL ? LAST_PANEL : PANEL;
+    const int sum = zen4 ? 2 * vectors + ZEN4_PANEL_SUM : vectors + PANEL_SUM;
+    return near < (count - rest + last) * d->rows * sum + (count / PANEL + (rest > 0)) * PANEL_CALL;
 }
 #endif
 
-static void NAME(many_dots)(const tsr_many_dots *d)
+static void NAME(panel_dots)(const tsr_many_dots *d)
 {
-#ifdef V_SUM_LANES
-    if (NAME(is_near)(d)) {
-        NAME(near_dots)(d);
-        return;
-    }
-#endif
     _Alignas(64) T sums[TSR_DOTS_ROWS * MOST_PANEL * LANES];
     const char *matrix = d->matrix;
     char *out = d->sum;
@@ -319,6 +332,27 @@ static void NAME(many_dots)(const tsr_many_dots *d)
         j += count;
     }
 }
+
+static void NAME(many_dots)(const tsr_many_dots *d)
+{
+#ifdef V_SUM_LANES
+    if (NAME(is_near)(d, 0)) {
+        NAME(near_dots)(d);
+        return;
+    }
+#endif
+    NAME(panel_dots)(d);
+}
+
+#ifdef V_SUM_LANES
+static void NAME(many_dots_zen4)(const tsr_many_dots *d)
+{
+    if (NAME(is_near)(d, 1))
+        NAME(near_dots)(d);
+    else
+        NAME(panel_dots)(d);
+}
+#endif
 
 #undef NEAR_SUMS
 #undef NEAR_ROWS

@@ -482,20 +482,20 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
         .mr = MR, .nr = 2 * (columns), .lanes = (columns), .kc = 256, .rows = {16, 12, 8}, .width = type##_tiles, \
         .half = (half_tiles), .turned = &type##_turned_set, .narrow = type##_narrow                               \
     }
-#define STORES                                                                                                    \
-    {                                                                                                             \
-        [TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin), [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin), \
-        [TSR_F16] = TSR_STORE(f16, NULL, NULL), [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)                          \
+#define STORES(dots)                                                                                        \
+    {                                                                                                       \
+        [TSR_F32] = TSR_STORE(f32, f32_##dots, f32_thin), [TSR_F64] = TSR_STORE(f64, f64_##dots, f64_thin), \
+        [TSR_F16] = TSR_STORE(f16, NULL, NULL), [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)                    \
     }
 
 const tsr_isa tsr_isa_avx512 = {.name = "avx512",
                                 .f32 = TILES(f32, 16, NULL),
                                 .f64 = TILES(f64, 8, NULL),
-                                .store = STORES,
+                                .store = STORES(many_dots),
                                 .pairs = &tsr_pairs_avx512bf16};
 const tsr_isa tsr_isa_zen4 = {.name = "avx512-zen4",
                               .zen4 = 1,
                               .f32 = TILES(f32, 16, f32_half_tiles),
                               .f64 = TILES(f64, 8, f64_half_tiles),
-                              .store = STORES,
+                              .store = STORES(many_dots_zen4),
                               .pairs = &tsr_pairs_avx512bf16};
