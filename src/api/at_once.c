@@ -1,5 +1,6 @@
 #include "api/at_once.h"
 
+#include "cpu/direct.h"
 #include "cpu/job.h"
 
 void tsr_at_once_open(tsr_context *context)
@@ -28,6 +29,25 @@ static inline tsr_cut tiles_of(const tsr_tiles *tiles, int trans_a, int trans_b,
     return (tsr_cut){.run = {NULL, NULL}, .count = 0, .least = 0, .higher = 0};
 }
 
+/* A few steps of K, B as stored, beta = 0: 1 if D's rows are written one after the other, and are done. */
+static inline __attribute__((always_inline)) int few_steps_at_once(const tsr_context *context, tsr_dtype dtype,
+                                                                   int trans_a, int64_t m, int64_t n, int64_t k,
+                                                                   double alpha, const void *a, int64_t lda,
+                                                                   const void *b, int64_t ldb, void *d, int64_t ldd)
+{
+    const long long element = dtype == TSR_F64 ? 8 : 4;
+    const tsr_gemm_args args = {
+        .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldd = ldd, .batch = 1, .alpha = alpha, .trans_a = trans_a};
+    if (m > TSR_SURE_ROWS || n > TSR_SURE_COLUMNS || tsr_may_share(&args, element))
+        return 0;
+    const tsr_way way = tsr_few_steps_way(context->tiles[dtype], &args, element, 0);
+    if (way == TSR_BY_TILES)
+        return 0;
+    const tsr_outer outer = tsr_outer_of(&args, way, element, a, b, d);
+    context->stores[dtype]->outer(&outer);
+    return 1;
+}
+
 int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
                 double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, const void *c,
                 int64_t ldc, void *d, int64_t ldd)
@@ -52,6 +72,9 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
             tsr_cut_run(&cut, &micro, (trans_b ? 1 : ldd) * element, (trans_b ? 1 : ldc) * element);
             return 1;
         }
+        if (beta == 0 && !trans_b && fewer > 1 &&
+            few_steps_at_once(context, dtype, trans_a, m, n, k, alpha, a, lda, b, ldb, d, ldd))
+            return 1;
     }
     /* Every member is named: the compiler would clear the rest by a slow instruction. */
     const tsr_gemm_args args = {
