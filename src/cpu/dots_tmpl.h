@@ -58,17 +58,23 @@ static inline __attribute__((always_inline)) void NAME(dots_step)(V (*acc)[MOST_
 static inline __attribute__((always_inline)) void NAME(dots_block)(T *sums, const char *matrix, int64_t step,
                                                                    const char *x, int64_t x_step, int64_t k,
                                                                    const NAME(next_lines) * next, const int count,
-                                                                   const int n, const int first)
+                                                                   const int n, int first)
 {
     V acc[X_ROWS][MOST_PANEL];
     NAME(dots_place) at = {{matrix, matrix + 3 * step}, {x, x + 3 * x_step}, step, x_step};
     const char *ahead = next->at;
+    if (first) /* a branch around this much, not a function of its own, which would be twice as much code */
 #pragma GCC unroll 4
-    for (int i = 0; i < n; i++) {
+        for (int i = 0; i < n; i++)
 #pragma GCC unroll 6
-        for (int j = 0; j < count; j++)
-            acc[i][j] = first ? V_ZERO() : V_LOAD(sums + (i * count + j) * LANES);
-    }
+            for (int j = 0; j < count; j++)
+                acc[i][j] = V_ZERO();
+    else
+#pragma GCC unroll 4
+        for (int i = 0; i < n; i++)
+#pragma GCC unroll 6
+            for (int j = 0; j < count; j++)
+                acc[i][j] = V_LOAD(sums + (i * count + j) * LANES);
     int64_t p = 0;
     for (; p + LANES <= k; p += LANES, ahead += LANES * (int)sizeof(T)) {
         NAME(dots_step)(acc, &at, count, n, 0, M_FIRST(LANES));
@@ -82,17 +88,6 @@ static inline __attribute__((always_inline)) void NAME(dots_block)(T *sums, cons
 #pragma GCC unroll 6
         for (int j = 0; j < count; j++)
             V_STORE(sums + (i * count + j) * LANES, acc[i][j]);
-}
-
-static inline __attribute__((always_inline)) void NAME(dots_rows)(T *sums, const char *matrix, int64_t step,
-                                                                  const char *x, int64_t x_step, int64_t k,
-                                                                  const NAME(next_lines) * next, const int count,
-                                                                  const int n, int first)
-{
-    if (first)
-        NAME(dots_block)(sums, matrix, step, x, x_step, k, next, count, n, 1);
-    else
-        NAME(dots_block)(sums, matrix, step, x, x_step, k, next, count, n, 0);
 }
 
 static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_many_dots *d, const char *matrix, T *sums,
@@ -117,16 +112,16 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
             asked += next.rows;
             switch (d->rows - i) {
             case 1:
-                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, 1, p == 0);
+                NAME(dots_block)(at, part, step, x, x_step, k, &next, count, 1, p == 0);
                 break;
             case 2:
-                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, 2, p == 0);
+                NAME(dots_block)(at, part, step, x, x_step, k, &next, count, 2, p == 0);
                 break;
             case 3:
-                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, 3, p == 0);
+                NAME(dots_block)(at, part, step, x, x_step, k, &next, count, 3, p == 0);
                 break;
             default:
-                NAME(dots_rows)(at, part, step, x, x_step, k, &next, count, X_ROWS, p == 0);
+                NAME(dots_block)(at, part, step, x, x_step, k, &next, count, X_ROWS, p == 0);
             }
         }
     }
