@@ -182,12 +182,11 @@ static inline __attribute__((always_inline)) void NAME(near_step)(V *acc, const 
     }
 }
 
-/* Rows `first` and on of the matrix, of x from `other` on, r and c of them, or as many as there are. Four by four of
- * them change roles where results of a row of x follow each other, so that each four sums are written at once. */
+/* Rows `first` and on of the matrix, of x from `other` on, r and c of them, or as many as there are. `swapped`, r = c:
+ * they change roles, results of a row of x follow each other, and four sums are written at a time. */
 static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many_dots *d, int64_t first, int other,
-                                                                  const int r, const int c)
+                                                                  const int r, const int c, const int swapped)
 {
-    const int swapped = r == c && d->sum_row_bytes == (int)sizeof(T);
     const int rows = d->count - first < r ? (int)(d->count - first) : r;
     const char *const matrix = (const char *)d->matrix + first * d->step_bytes;
     const char *const few = (const char *)d->x + other * d->x_row_bytes;
@@ -204,7 +203,7 @@ static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many
         row[i] = row[i - 1] + (i < row_count ? row_step : 0);
 #pragma GCC unroll 4
     for (int j = 1; j < c; j++)
-        x[j] = x[j - 1] + (j < x_count ? x_step : 0);
+        x[j] = x[j - 1] + (!swapped || j < x_count ? x_step : 0);
 #pragma GCC unroll 16
     for (int i = 0; i < NEAR_SUMS; i++)
         acc[i] = V_ZERO();
@@ -215,7 +214,7 @@ static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many
     if (d->k % LANES)
         NAME(near_step)(acc, row, x, at, r, c, 1, M_FIRST((int)(d->k % LANES)));
     char *out = (char *)d->sum + first * d->sum_row_bytes + other * d->sum_step_bytes;
-    if (d->sum_step_bytes == (int)sizeof(T) && d->sum_row_bytes == c * (int)sizeof(T)) { /* as they are here */
+    if (!swapped && d->sum_step_bytes == (int)sizeof(T) && d->sum_row_bytes == c * (int)sizeof(T)) { /* as here */
 #pragma GCC unroll 2
         for (int s = 0; s < r * c; s += LANES) {
             const int left = rows * c - s;
@@ -227,48 +226,56 @@ static inline __attribute__((always_inline)) void NAME(near_tile)(const tsr_many
         }
         return;
     }
-#pragma GCC unroll 2
-    for (int s = 0; s < r * c; s += LANES)
-        V_STORE(flat + s, V_SUM_LANES(acc + s));
     const int64_t out_step = swapped ? d->sum_step_bytes : d->sum_row_bytes,
                   across = swapped ? d->sum_row_bytes : d->sum_step_bytes;
-    for (int i = 0; i < row_count; i++, out += out_step)
-        if (r == c && x_count == c && across == (int)sizeof(T))
-            memcpy(out, flat + i * c, (size_t)c * sizeof(T));
-        else
+    V sums[2];
+#pragma GCC unroll 2
+    for (int s = 0; s < r * c; s += LANES)
+        sums[s / LANES] = V_SUM_LANES(acc + s);
+    if (r == c && x_count == c && across == (int)sizeof(T)) {
 #pragma GCC unroll 4
-            for (int j = 0; j < c; j++)
-                if (j < x_count)
-                    *(T *)(void *)(out + j * across) = flat[i * c + j];
+        for (int i = 0; i < r; i++, out += out_step)
+            if (i < row_count)
+                V_STORE_4(out, sums, i);
+        return;
+    }
+#pragma GCC unroll 2
+    for (int s = 0; s < r * c; s += LANES)
+        V_STORE(flat + s, sums[s / LANES]);
+    for (int i = 0; i < row_count; i++, out += out_step)
+#pragma GCC unroll 4
+        for (int j = 0; j < c; j++)
+            if (j < x_count)
+                *(T *)(void *)(out + j * across) = flat[i * c + j];
 }
 
-/* With `groups` times c rows of x: rows of the matrix are still in L1 for the later ones. */
-static inline __attribute__((always_inline)) int NAME(near_rows)(const tsr_many_dots *d, int other, int groups,
-                                                                 const int r, const int c)
+static inline __attribute__((always_inline)) void NAME(near_rows)(const tsr_many_dots *d, int other, const int r,
+                                                                  const int c, const int swapped)
 {
-    for (int64_t i = 0; groups && i < d->count; i += r)
-        for (int g = 0; g < groups; g++)
-            NAME(near_tile)(d, i, other + g * c, r, c);
-    return other + groups * c;
-}
-
-/* Rows of x go by fours, then by threes, and two: never one alone. */
-static inline int NAME(near_fours)(int rows)
-{
-    return rows == 4 || rows > 6 ? (rows - (rows % 4 == 1 || rows % 4 == 2 ? 3 : 0)) / 4 : 0;
+    for (int64_t i = 0; i < d->count; i += r)
+        NAME(near_tile)(d, i, other, r, c, swapped);
 }
 
 static __attribute__((noinline)) void NAME(near_dots)(const tsr_many_dots *d)
 {
     int other = 0;
-    if (d->rows > 2) {
-        other = NAME(near_rows)(d, 0, NAME(near_fours)(d->rows), 4, 4);
-        other = NAME(near_rows)(d, other, (d->rows - other) / 3, 5, 3);
-    }
-    if (other < d->rows && d->count <= 4)
-        NAME(near_rows)(d, other, 1, 4, 2);
-    else if (other < d->rows)
-        NAME(near_rows)(d, other, 1, NEAR_ROWS, 2);
+    for (int left = d->rows; left > 0; left = d->rows - other) /* never one alone: 4 + 3 + 2, 3 + 2 */
+        if (left == 4 || left > 6) {
+            if (d->sum_row_bytes == (int)sizeof(T))
+                NAME(near_rows)(d, other, 4, 4, 1);
+            else
+                NAME(near_rows)(d, other, 4, 4, 0);
+            other += 4;
+        } else if (left != 2) {
+            NAME(near_rows)(d, other, 5, 3, 0);
+            other += 3;
+        } else {
+            if (d->count <= 4)
+                NAME(near_rows)(d, other, 4, 2, 0);
+            else
+                NAME(near_rows)(d, other, NEAR_ROWS, 2, 0);
+            other += 2;
+        }
 }
 
 /* 1 if that is faster than panels: both in half cycles, a multiply-add each, or a bit more where there are more loads

@@ -77,8 +77,10 @@ static inline __attribute__((always_inline)) __m512 pick_ps(const __m512 v[4], i
 {
     const __m512i each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(each, _mm512_set1_epi32(k)), _mm512_set1_epi32(p));
-    return _mm512_mask_mov_ps(_mm512_permutex2var_ps(v[0], at, v[1]),
-                              _mm512_cmpge_epi32_mask(at, _mm512_set1_epi32(32)),
+    const __m512 first = _mm512_permutex2var_ps(v[0], at, v[1]);
+    if (k <= 2)
+        return first;
+    return _mm512_mask_mov_ps(first, _mm512_cmpge_epi32_mask(at, _mm512_set1_epi32(32)),
                               _mm512_permutex2var_ps(v[2], at, v[3]));
 }
 
@@ -86,8 +88,10 @@ static inline __attribute__((always_inline)) __m512d pick_pd(const __m512d v[4],
 {
     const __m512i each = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     const __m512i at = _mm512_add_epi64(_mm512_mullo_epi64(each, _mm512_set1_epi64(k)), _mm512_set1_epi64(p));
-    return _mm512_mask_mov_pd(_mm512_permutex2var_pd(v[0], at, v[1]),
-                              _mm512_cmpge_epi64_mask(at, _mm512_set1_epi64(16)),
+    const __m512d first = _mm512_permutex2var_pd(v[0], at, v[1]);
+    if (k <= 2)
+        return first;
+    return _mm512_mask_mov_pd(first, _mm512_cmpge_epi64_mask(at, _mm512_set1_epi64(16)),
                               _mm512_permutex2var_pd(v[2], at, v[3]));
 }
 
@@ -158,6 +162,12 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 #define V_SUM_LANES(v)       sum_lanes_ps(v)
 #define V_GATHER(m, p, step) gather_ps(m, p, step)
 #define V_PICK(v, k, p)      pick_ps(v, k, p)
+#define V_FOUR(v, i)                              \
+    ((i) == 0   ? _mm512_extractf32x4_ps(v[0], 0) \
+     : (i) == 1 ? _mm512_extractf32x4_ps(v[0], 1) \
+     : (i) == 2 ? _mm512_extractf32x4_ps(v[0], 2) \
+                : _mm512_extractf32x4_ps(v[0], 3))
+#define V_STORE_4(to, v, i) _mm_storeu_ps((float *)(void *)(to), V_FOUR(v, i))
 #include "cpu/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
@@ -339,6 +349,8 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_SUM_LANES(v)       sum_lanes_pd(v)
 #define V_GATHER(m, p, step) gather_pd(m, p, step)
 #define V_PICK(v, k, p)      pick_pd(v, k, p)
+#define V_FOUR(v, i)         ((i) % 2 == 0 ? _mm512_extractf64x4_pd(v[(i) / 2], 0) : _mm512_extractf64x4_pd(v[(i) / 2], 1))
+#define V_STORE_4(to, v, i)  _mm256_storeu_pd((double *)(void *)(to), V_FOUR(v, i))
 #include "cpu/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])

@@ -21,4 +21,6 @@
 #undef V_SUM_LANES
 #undef V_GATHER
 #undef V_PICK
+#undef V_FOUR
+#undef V_STORE_4
 #undef TRANSPOSE

@@ -7,7 +7,11 @@
  *   S_WIDEN(x)        one element
  *   TRANSPOSE(r)      LANES vectors as a square block, in place
  *   V_SUM(v), the sum of the lanes in a fixed order; V_SUM_4(to, v) of four vectors, where that is faster
- */
+ * where there are 64-byte vectors, besides
+ *   V_SUM_LANES(v)          the sums of the lanes of as many vectors as one has lanes, as a vector
+ *   V_GATHER(m, p, step)    elements that lie `step` bytes apart
+ *   V_PICK(v, k, p)         of the elements of four vectors the p-th and each k-th after it, k up to 4
+ *   V_STORE_4(to, v, i)     the i-th four elements of one or two vectors */
 
 #ifndef V_SUM_4
 #define V_SUM_4(to, v) \
@@ -104,11 +108,12 @@ static void SNAME(pack_tight)(T *out, int width, int n, int k, const T *in)
 {
     for (int64_t j = 0; j < n; j += LANES, in += k * LANES) {
         const M written = M_FIRST(width - j < LANES ? width - j : LANES);
-        V v[TSR_GATHERED];
+        V v[TSR_GATHERED] = {V_ZERO(), V_ZERO(), V_ZERO(), V_ZERO()};
 #pragma GCC unroll 4
         for (int q = 0; q < TSR_GATHERED; q++) {
             const int64_t some = (n - j) * k - q * LANES;
-            v[q] = V_LOAD_MASK(M_FIRST(some < 0 ? 0 : some < LANES ? some : LANES), in + q * LANES);
+            if (k > 2 || q < 2)
+                v[q] = V_LOAD_MASK(M_FIRST(some < 0 ? 0 : some < LANES ? some : LANES), in + q * LANES);
         }
         T *to = out + j;
         for (int p = 0; p < k; p++, to += width)
