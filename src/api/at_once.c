@@ -72,7 +72,10 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
             tsr_cut_run(&cut, &micro, (trans_b ? 1 : ldd) * element, (trans_b ? 1 : ldc) * element);
             return 1;
         }
-        if (beta == 0 && !trans_b && fewer > 1 &&
+        enum { FEWEST_STEPS = 4 }; /* with more one row is as fast tile by tile */
+        const int by_rows =
+            fewer > 1 || k <= FEWEST_STEPS || (k <= TSR_OUTER_STEPS && !tsr_is_tiled_row(context->tiles[dtype], n, k));
+        if (beta == 0 && !trans_b && by_rows &&
             few_steps_at_once(context, dtype, trans_a, m, n, k, alpha, a, lda, b, ldb, d, ldd))
             return 1;
     }
