@@ -90,6 +90,15 @@ list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/gemm_args.h
      ${CMAKE_CURRENT_SOURCE_DIR}/src/core/tensor_map.h ${generated}/ptx/wgmma_shapes.h)
 set(kernel_includes -I${CMAKE_CURRENT_SOURCE_DIR}/kernels -I${CMAKE_CURRENT_SOURCE_DIR}/src -I${generated})
 
+# What was compiled before, by any build tree of this checkout (cmake/KernelCache.cmake).
+if(DEFINED ENV{TESSERA_KERNEL_CACHE})
+  set(kernel_cache $ENV{TESSERA_KERNEL_CACHE})
+else()
+  set(kernel_cache ${CMAKE_CURRENT_SOURCE_DIR}/build/kernel-cache)
+endif()
+set(emu_script ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileEmulator.cmake)
+set(emu_paths "-DROOT=${CMAKE_CURRENT_SOURCE_DIR}" "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}" "-DCACHE=${kernel_cache}")
+
 set(TESSERA_KERNEL_OBJECTS)
 # The same kernels once more, so that what their warps do can be counted (src/emu/watch.h). Only the command has them. By
 # -O1, as recorded counts and the model's constants are.
@@ -124,7 +133,7 @@ foreach(line IN LISTS instance_lines)
         ${CMAKE_COMMAND} "-DNVCC=${TESSERA_NVCC}" "-DNVCC_VERSION=${TESSERA_NVCC_VERSION}" "-DHOST_CC=${TESSERA_HOST_CC}"
         "-DFLAGS=${TESSERA_NVCC_FLAGS};${TESSERA_NVCC_ARCH_${arch}}" "-DDEFINES=${defines};-DTSR_KERNEL_NAME=${instance}"
         "-DINCLUDES=${kernel_includes}" "-DSOURCE=${source}" "-DINSTANCE=${instance}" "-DFATBIN=${fatbin}"
-        "-DREPORT=${report}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
+        "-DREPORT=${report}" "-DCACHE=${kernel_cache}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
       DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
       COMMENT "nvcc ${instance}"
       VERBATIM)
@@ -140,20 +149,22 @@ foreach(line IN LISTS instance_lines)
     set(object ${generated}/${instance}.emu.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${TESSERA_EMU_CC} ${TESSERA_EMU_FLAGS} ${TESSERA_EMU_SIZE} ${defines} -DTSR_KERNEL_NAME=tsr_emu_kernel_${instance}
-              ${kernel_includes} -c ${source} -o ${object}
-      COMMAND ${TESSERA_OBJCOPY} --redefine-syms=${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms ${object}
-      DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms
+      COMMAND ${CMAKE_COMMAND} "-DCC=${TESSERA_EMU_CC}" "-DOBJCOPY=${TESSERA_OBJCOPY}" "-DFLAGS=${TESSERA_EMU_FLAGS};${TESSERA_EMU_SIZE}"
+              "-DDEFINES=${defines};-DTSR_KERNEL_NAME=tsr_emu_kernel_${instance}" "-DINCLUDES=${kernel_includes}"
+              "-DSOURCE=${source}" "-DOBJECT=${object}" ${emu_paths}
+              "-DSYMS=${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms" -P ${emu_script}
+      DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/emu/callbacks.syms ${emu_script}
       COMMENT "emulator object ${instance}"
       VERBATIM)
     list(APPEND TESSERA_KERNEL_OBJECTS ${object})
     set(watched ${generated}/${instance}.watched.o)
     add_custom_command(
       OUTPUT ${watched}
-      COMMAND ${TESSERA_EMU_CC} ${TESSERA_EMU_FLAGS} ${TESSERA_WATCHED_FLAGS} ${defines}
-              -DTSR_KERNEL_NAME=tsr_watched_kernel_${instance} ${kernel_includes} -c ${source} -o ${watched}
-      COMMAND ${TESSERA_OBJCOPY} --redefine-syms=${CMAKE_CURRENT_SOURCE_DIR}/src/emu/watched.syms ${watched}
-      DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/emu/watched.syms
+      COMMAND ${CMAKE_COMMAND} "-DCC=${TESSERA_EMU_CC}" "-DOBJCOPY=${TESSERA_OBJCOPY}" "-DFLAGS=${TESSERA_EMU_FLAGS};${TESSERA_WATCHED_FLAGS}"
+              "-DDEFINES=${defines};-DTSR_KERNEL_NAME=tsr_watched_kernel_${instance}" "-DINCLUDES=${kernel_includes}"
+              "-DSOURCE=${source}" "-DOBJECT=${watched}" ${emu_paths}
+              "-DSYMS=${CMAKE_CURRENT_SOURCE_DIR}/src/emu/watched.syms" -P ${emu_script}
+      DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/emu/watched.syms ${emu_script}
       COMMENT "watched object ${instance}"
       VERBATIM)
     list(APPEND TESSERA_WATCHED_OBJECTS ${watched})
