@@ -16,8 +16,7 @@ static int has_code(const tsr_row *row, const tsr_device *device, char *reason, 
 
 static const tsr_backend paper_backend = {.has_code = has_code};
 
-/* As the driver would describe it. */
-static tsr_device device_of(const lab_gpu_spec *gpu)
+tsr_device lab_device_on_paper(const lab_gpu_spec *gpu)
 {
     enum { RESERVED_BYTES = 1024, THREADS_PER_BLOCK = 1024 }; /* shared memory that each block gives to the system */
     tsr_device device = {.kind = TSR_DEVICE_CUDA,
@@ -56,7 +55,7 @@ static tsr_status check_memory(const tsr_gemm_desc *desc)
 
 tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, lab_candidates *out)
 {
-    tsr_target target = {.backend = &paper_backend, .device = device_of(gpu)};
+    tsr_target target = {.backend = &paper_backend, .device = lab_device_on_paper(gpu)};
     size_t capacity = 0;
     memset(out, 0, sizeof *out);
     tsr_status status = check_memory(desc);

@@ -2,6 +2,7 @@
 #ifndef LAB_PAPER_H
 #define LAB_PAPER_H
 
+#include "core/device.h"
 #include "lab/gpus.h"
 
 typedef struct lab_candidates {
@@ -12,6 +13,9 @@ typedef struct lab_candidates {
 /* All candidates of a problem whose operands lie in the GPU's memory; any other memory is TSR_INVALID_ARGUMENT, since
  * nobody knows the link. Code is taken to exist for each row. The caller frees *out, also after a failure. */
 tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, lab_candidates *out);
+/* The GPU as its driver would describe it. */
+tsr_device lab_device_on_paper(const lab_gpu_spec *gpu);
+
 void lab_candidates_free(lab_candidates *candidates);
 
 #endif
