@@ -33,11 +33,19 @@ static int threads_from_environment(const tsr_context *context)
     return 0;
 }
 
-static tsr_status open_target(tsr_context *context, const tsr_backend *backend, int ordinal, int threads)
+/* What devices are opened with, beside the context's own. */
+typedef struct device_options {
+    int threads;
+    const tsr_cpu_profile *cpu;
+} device_options;
+
+static tsr_status open_target(tsr_context *context, const tsr_backend *backend, int ordinal,
+                              const device_options *given)
 {
     tsr_target *target = &context->targets[context->target_count];
     const tsr_backend_options options = {
-        .threads = threads,
+        .threads = given->threads,
+        .cpu = given->cpu,
         .allocator = &context->allocator,
         .log = context->log,
         .log_user = context->user,
@@ -63,21 +71,21 @@ static int cuda_ordinal(const char *device)
     return *end == '\0' ? (int)ordinal : -1;
 }
 
-static tsr_status open_device(tsr_context *context, const char *device, int threads)
+static tsr_status open_device(tsr_context *context, const char *device, const device_options *given)
 {
     if (strcmp(device, "cpu") == 0)
-        return open_target(context, &tsr_cpu_backend, 0, threads);
+        return open_target(context, &tsr_cpu_backend, 0, given);
     if (strcmp(device, "emu") == 0)
-        return open_target(context, &tsr_emu_backend, 0, threads);
+        return open_target(context, &tsr_emu_backend, 0, given);
     if (cuda_ordinal(device) >= 0)
-        return open_target(context, &tsr_cuda_backend, cuda_ordinal(device), threads);
+        return open_target(context, &tsr_cuda_backend, cuda_ordinal(device), given);
     if (strcmp(device, "auto") != 0)
         return tsr_fail(TSR_INVALID_ARGUMENT,
                         "device = \"%s\": must be \"auto\", \"cpu\", \"emu\" or \"cuda:N\" with N = 0, 1, ...", device);
-    const tsr_status status = open_target(context, &tsr_cpu_backend, 0, threads);
+    const tsr_status status = open_target(context, &tsr_cpu_backend, 0, given);
     if (status != TSR_OK)
         return status;
-    if (open_target(context, &tsr_cuda_backend, 0, threads) == TSR_OK)
+    if (open_target(context, &tsr_cuda_backend, 0, given) == TSR_OK)
         context->targets[0].gpu_beside = 1;
     else if (context->log) {
         char line[600];
@@ -103,6 +111,12 @@ static tsr_status check_options(const tsr_context_options *options)
 
 tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out)
 {
+    return tsr_context_open(device, options, NULL, out);
+}
+
+tsr_status tsr_context_open(const char *device, const tsr_context_options *options, const tsr_cpu_profile *cpu,
+                            tsr_context **out)
+{
     if (!out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
     if (!device)
@@ -124,9 +138,10 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
     tsr_staging_init(&context->staging);
     context->cache =
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
-    status = context->cache
-                 ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment(context))
-                 : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
+    const device_options given = {.threads = taken.threads ? taken.threads : threads_from_environment(context),
+                                  .cpu = cpu};
+    status = context->cache ? open_device(context, device, &given)
+                            : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
     if (status != TSR_OK) {
         tsr_context_destroy(context);
         return status;

@@ -46,6 +46,13 @@ struct tsr_plan {
     atomic_int references;
 };
 
+/* tsr_context_create, where the CPU is taken to be as `cpu` says (NULL: as it is found), for tests. */
+tsr_status tsr_context_open(const char *device, const tsr_context_options *options, const tsr_cpu_profile *cpu,
+                            tsr_context **out);
+/* Makes `context` the default one and returns the one that was, either of which may be NULL; for tests, while no other
+ * thread calls. */
+tsr_context *tsr_default_context_exchange(tsr_context *context);
+
 struct tsr_prepared {
     tsr_plan *plan; /* holds a reference: the packed form is this plan's */
     char operand;

@@ -51,6 +51,11 @@ tsr_status tsr_default_context(tsr_context **out)
     return status;
 }
 
+tsr_context *tsr_default_context_exchange(tsr_context *context)
+{
+    return atomic_exchange_explicit(&default_context, context, memory_order_acq_rel);
+}
+
 /* In these calls 0 is no default. Other leading dimensions that are too small are found when the plan is made. */
 static tsr_status check_ld(const char *name, int64_t ld, int64_t columns)
 {

@@ -7,8 +7,16 @@
 
 typedef void tsr_log_line(const char *line, void *user);
 
+/* What the CPU is taken to be, for tests: everything that its results may depend on. */
+typedef struct tsr_cpu_profile {
+    const char *isa;                        /* instruction set, as tsr_cpu_force_isa names it; without "+pairs" bf16 is
+                                             * summed as where the processor has no pairs */
+    long long l1_bytes, l2_bytes, l3_bytes; /* caches */
+} tsr_cpu_profile;
+
 typedef struct tsr_backend_options {
     int threads;                    /* CPU threads; 0: all that the process may use */
+    const tsr_cpu_profile *cpu;     /* NULL: as it is found */
     const tsr_allocator *allocator; /* outlives the device */
     tsr_log_line *log;              /* may be NULL */
     void *log_user;

@@ -15,16 +15,46 @@ enum {
     THREADS_FOR_MEMORY = 4 /* this many cores read about as fast as all */
 };
 
+static void fill_caches(const tsr_cpu_profile *profile, tsr_device *out)
+{
+    out->l1_bytes = profile ? profile->l1_bytes : tsr_cpu_cache_bytes(1);
+    out->l2_bytes = profile ? profile->l2_bytes : tsr_cpu_cache_bytes(2);
+    out->l3_bytes = profile ? profile->l3_bytes : tsr_cpu_cache_bytes(3);
+}
+
 static void fill_peaks(const tsr_isa *isa, const tsr_allocator *allocator, tsr_device *out)
 {
-    out->l1_bytes = tsr_cpu_cache_bytes(1);
-    out->l2_bytes = tsr_cpu_cache_bytes(2);
-    out->l3_bytes = tsr_cpu_cache_bytes(3);
     out->peak_flops_f32 = tsr_cpu_peak_flops(&isa->f32) * out->threads;
     out->peak_flops_f64 = tsr_cpu_peak_flops(&isa->f64) * out->threads;
     out->memory_bytes_per_s =
         tsr_cpu_read_bytes_per_s(allocator) * (out->threads < THREADS_FOR_MEMORY ? out->threads : THREADS_FOR_MEMORY);
     out->launch_ns = CALL_NS;
+}
+
+/* The instruction set of that name and, with "+pairs" after it, its pairs. */
+static tsr_status find_isa(const char *name, const tsr_isa **isa, const tsr_pairs **pairs)
+{
+    char plain[32];
+    const char *suffix = strstr(name, "+pairs");
+    snprintf(plain, sizeof plain, "%.*s", suffix ? (int)(suffix - name) : (int)strlen(name), name);
+    *isa = tsr_isa_find(plain);
+    *pairs = *isa && suffix ? tsr_isa_pairs(*isa) : NULL;
+    return *isa && (*pairs || !suffix)
+               ? TSR_OK
+               : tsr_fail(TSR_UNSUPPORTED, "instruction set \"%s\": not in this build or not on this processor", name);
+}
+
+static tsr_status choose_isa(const tsr_cpu_profile *profile, tsr_cpu_device *impl)
+{
+    tsr_status status = TSR_OK;
+    if (profile) {
+        status = find_isa(profile->isa, &impl->isa, &impl->pairs);
+    } else {
+        impl->isa = tsr_isa_best();
+        impl->pairs = tsr_isa_pairs(impl->isa);
+    }
+    impl->has_pairs = impl->pairs != NULL;
+    return status;
 }
 
 static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_device *out)
@@ -34,9 +64,11 @@ static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_
     tsr_cpu_device *impl = tsr_alloc(options->allocator, ALIGN_BYTES, sizeof *impl);
     if (!impl)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the device \"cpu\": %zu bytes", sizeof *impl);
-    impl->isa = tsr_isa_best();
-    impl->pairs = tsr_isa_pairs(impl->isa);
-    impl->has_pairs = impl->pairs != NULL;
+    const tsr_status status = choose_isa(options->cpu, impl);
+    if (status != TSR_OK) {
+        tsr_free(options->allocator, impl);
+        return status;
+    }
     impl->allocator = options->allocator;
     tsr_pool_init(&impl->pool);
     tsr_scratch_init(&impl->scratch, options->allocator);
@@ -45,6 +77,7 @@ static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_
     snprintf(out->id, sizeof out->id, "cpu");
     tsr_cpu_name(out->name, sizeof out->name);
     out->threads = options->threads > 0 ? options->threads : tsr_cpu_count();
+    fill_caches(options->cpu, out);
     fill_peaks(impl->isa, options->allocator, out);
     out->impl = impl;
     return TSR_OK;
@@ -122,13 +155,11 @@ static int cpu_has_code(const tsr_row *row, const tsr_device *device, char *reas
 tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name)
 {
     tsr_cpu_device *impl = device->impl;
-    char plain[32];
-    const char *suffix = strstr(name, "+pairs");
-    snprintf(plain, sizeof plain, "%.*s", suffix ? (int)(suffix - name) : (int)strlen(name), name);
-    const tsr_isa *isa = tsr_isa_find(plain);
-    const tsr_pairs *pairs = isa && suffix ? tsr_isa_pairs(isa) : NULL;
-    if (!isa || (suffix && !pairs))
-        return tsr_fail(TSR_UNSUPPORTED, "instruction set \"%s\": not in this build or not on this processor", name);
+    const tsr_isa *isa;
+    const tsr_pairs *pairs;
+    const tsr_status status = find_isa(name, &isa, &pairs);
+    if (status != TSR_OK)
+        return status;
     impl->isa = isa;
     impl->pairs = pairs;
     impl->has_pairs = tsr_isa_pairs(isa) != NULL;
