@@ -66,7 +66,7 @@ typedef struct session {
     const char *device; /* the one at work */
     int name_width;
     int kernels, passed;
-    int64_t cases, elements;
+    int64_t cases, forced, elements;
     int64_t index, of; /* of the kernels on all devices */
 } session;
 
@@ -88,6 +88,7 @@ static void print_json(const session *s, const lab_verify_result *result)
     cli_json_bool(&json, "passed", is_good(result));
     cli_json_int(&json, "planned", result->planned);
     cli_json_int(&json, "cases", result->cases);
+    cli_json_int(&json, "forced_schedules", result->forced);
     cli_json_int(&json, "failed", result->failed);
     cli_json_int(&json, "refused", result->refused);
     cli_json_text(&json, "refusal", result->refused ? result->refusal : NULL);
@@ -159,6 +160,7 @@ static void report(session *s, const lab_verify_result *result)
     s->kernels++;
     s->passed += is_good(result);
     s->cases += result->cases;
+    s->forced += result->forced;
     s->elements += result->elements;
     cli_progress_clear(s->progress);
     if (s->set->format == CLI_FORMAT_JSON) {
@@ -294,8 +296,9 @@ static void widen(session *s, const lab_kernel_list *kernels)
 
 static void print_total(const session *s)
 {
-    printf("\n%d of %d kernels passed, %" PRId64 " cases, %" PRId64 " elements, %s, seed %" PRId64 "\n", s->passed,
-           s->kernels, s->cases, s->elements, s->set->full ? "full" : "quick", s->set->seed);
+    printf("\n%d of %d kernels passed, %" PRId64 " cases (%" PRId64 " with a forced schedule), %" PRId64
+           " elements, %s, seed %" PRId64 "\n",
+           s->passed, s->kernels, s->cases, s->forced, s->elements, s->set->full ? "full" : "quick", s->set->seed);
 }
 
 static int verify(session *s, const char *const *devices, const lab_kernel_list *kernels, size_t count)

@@ -47,6 +47,8 @@ void lab_case_text(const lab_case *c, char *out, size_t out_bytes)
         say(&t, " aligned");
     if (c->null_unread)
         say(&t, " NULL");
+    if (c->schedule[0] != '\0')
+        say(&t, " @%s", c->schedule);
     if (c->threads != 0)
         say(&t, " threads %d", c->threads);
     say(&t, " seed %" PRIu64, c->seed);

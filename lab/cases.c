@@ -86,7 +86,7 @@ static size_levels sizes_around(int tile)
     return sizes;
 }
 
-static tsr_status add_case(lab_case_list *list, const lab_case *c)
+tsr_status lab_cases_add(lab_case_list *list, const lab_case *c)
 {
     if ((list->count & (list->count - 1)) == 0) { /* full: capacities are powers of two */
         lab_case *items = realloc(list->items, (list->count == 0 ? 1 : 2 * list->count) * sizeof *items);
@@ -165,7 +165,7 @@ static tsr_status add_cover(const int *levels, const size_levels sizes[3], uint6
         return status;
     for (size_t r = 0; r < cover.count && status == TSR_OK; r++) {
         const lab_case c = case_of_row(cover.rows[r], sizes, seed);
-        status = add_case(out, &c);
+        status = lab_cases_add(out, &c);
     }
     lab_cover_free(&cover);
     return status;
@@ -214,7 +214,7 @@ static tsr_status add_empty_batch(uint64_t seed, lab_case_list *out)
     none.m = none.n = none.k = 5;
     none.alpha = none.beta = 1.0;
     none.seed = seed;
-    return add_case(out, &none);
+    return lab_cases_add(out, &none);
 }
 
 static tsr_status add_covers(const lab_kernel *kernel, uint64_t seed, lab_case_list *out)
@@ -242,7 +242,7 @@ static tsr_status add_special(const lab_kernel *kernel, uint64_t seed, lab_case_
         c.beta = layout == 3 ? 1.0 : 0.0;
         c.fill = LAB_FILL_SPECIAL;
         c.seed = seed;
-        status = add_case(out, &c);
+        status = lab_cases_add(out, &c);
     }
     return status;
 }
@@ -269,14 +269,14 @@ static tsr_status add_every_k(const lab_kernel *kernel, int small, uint64_t seed
     for (c.k = 1; c.k <= dense && status == TSR_OK; c.k++) {
         c.trans_a = (int)lab_random_below(&random, 2);
         c.trans_b = (int)lab_random_below(&random, 2);
-        status = add_case(out, &c);
+        status = lab_cases_add(out, &c);
     }
     for (int i = 0; i < COUNT(longer) && status == TSR_OK; i++) {
         c.k = longer[i];
         c.trans_a = (int)lab_random_below(&random, 2);
         c.trans_b = (int)lab_random_below(&random, 2);
         if (c.k > dense && (!small || c.k <= 257))
-            status = add_case(out, &c);
+            status = lab_cases_add(out, &c);
     }
     return status;
 }
@@ -309,7 +309,7 @@ static tsr_status add_large(int full, uint64_t seed, lab_case_list *out)
             c.pad[o] = pads[lab_random_below(&random, 3)];
         c.fill = i % 3 == 2 ? LAB_FILL_INTEGERS : LAB_FILL_NORMAL;
         c.seed = seed;
-        status = add_case(out, &c);
+        status = lab_cases_add(out, &c);
     }
     return status;
 }
@@ -332,7 +332,7 @@ static tsr_status add_all_factors(const lab_kernel *kernel, uint64_t seed, lab_c
         c.c_mode = LAB_C_APART;
         c.fill = LAB_FILL_NORMAL;
         c.seed = seed;
-        status = add_case(out, &c);
+        status = lab_cases_add(out, &c);
     }
     return status;
 }
@@ -350,6 +350,8 @@ tsr_status lab_cases_make(const lab_kernel *kernel, int full, int small, uint64_
         status = add_special(kernel, seed, out);
     if (status == TSR_OK)
         status = add_every_k(kernel, small, seed, out);
+    if (status == TSR_OK)
+        status = lab_cases_add_schedules(kernel, full, seed, out);
     if (status == TSR_OK && full)
         status = add_all_factors(kernel, seed, out);
     if (status == TSR_OK && !small)

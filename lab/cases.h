@@ -41,6 +41,7 @@ typedef struct lab_case {
     int prepared;      /* 1: A, 2: B, 3: both are prepared first, where the kernel has such a form */
     int threads;       /* of the CPU; 0: the context's */
     int twice;         /* run again: the bits must be the same */
+    char schedule[64]; /* that the plan must take, as after the "@" of a kernel's name; "": the library's choice */
     uint64_t seed;     /* of the data */
 } lab_case;
 
@@ -52,6 +53,13 @@ typedef struct lab_case_list {
 /* All cases for one kernel. `small` leaves out sizes beyond a few tiles. */
 tsr_status lab_cases_make(const lab_kernel *kernel, int full, int small, uint64_t seed, lab_case_list *out);
 void lab_cases_free(lab_case_list *list);
+
+/* Adds a copy of the case, with data of its own. TSR_OUT_OF_MEMORY. */
+tsr_status lab_cases_add(lab_case_list *list, const lab_case *c);
+
+/* Adds cases that force one schedule of each kind that the kernel has (tsr_schedule_kinds): all of them with every
+ * layout, and with alpha 0 and beta 0 among the factors, if `full`; otherwise a pairwise cover. */
+tsr_status lab_cases_add_schedules(const lab_kernel *kernel, int full, uint64_t seed, lab_case_list *out);
 
 /* The case in words: "nt 33x17x65 alpha 0.5 beta -1 ...", naming only what is not the simplest choice. */
 void lab_case_text(const lab_case *c, char *out, size_t out_bytes);

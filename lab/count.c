@@ -244,7 +244,7 @@ static tsr_status run_l1(const counting *c, const lab_gpu_spec *gpu, lab_counter
 static int cluster_of(const tsr_plan *plan)
 {
     const tsr_step *step = tsr_plan_main(&plan->planned);
-    return step->work.cluster > 0 ? step->work.cluster : tsr_row_cluster(step->row);
+    return step->launch.cluster > 0 ? step->launch.cluster : tsr_row_cluster(step->row);
 }
 
 static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const lab_count_options *options,

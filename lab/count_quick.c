@@ -35,7 +35,7 @@ static tsr_status look_at(const tsr_gemm_desc *desc, outlook *out)
                          .lda = plan->planned.padded_problem.a.ld,
                          .ldb = plan->planned.padded_problem.b.ld};
         if (tsr_plan_workspace_bytes(plan) > 0)
-            out->all = step->work.grid.x * step->work.grid.y * step->work.grid.z;
+            out->all = step->launch.grid.x * step->launch.grid.y * step->launch.grid.z;
     }
     tsr_plan_release(plan);
     tsr_context_destroy(context);

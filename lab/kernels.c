@@ -104,6 +104,7 @@ tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_
             lab_kernels_free(out);
             return status;
         }
+        kernel->row = row;
         kernel->bound_c = row->bound_c;
         kernel->bm = row->bm;
         kernel->bn = row->bn;

@@ -6,7 +6,7 @@
 #include "tessera.h"
 
 #define LAB_FACTORS_MAX 24
-#define LAB_LEVELS_MAX  16
+#define LAB_LEVELS_MAX  32
 
 typedef struct lab_cover {
     int factors;

@@ -141,7 +141,9 @@ static void write_call(lab_trial *trial)
     desc->compute = trial->kernel->info.compute;
     desc->batch_count = c->batch;
     desc->threads = c->threads;
-    desc->kernel = trial->kernel->info.instance;
+    desc->kernel = trial->name;
+    snprintf(trial->name, sizeof trial->name, "%s%s%s", trial->kernel->info.instance, c->schedule[0] ? "@" : "",
+             c->schedule);
 
     tsr_run_args *args = &trial->args;
     *args = tsr_run_args_make(lab_guarded_pointer(&trial->a), lab_guarded_pointer(&trial->b),

@@ -10,6 +10,7 @@ typedef struct lab_trial {
     const lab_case *c;
     const lab_kernel *kernel;
     tsr_context *context;
+    char name[128]; /* of the kernel, with the case's schedule */
     tsr_gemm_desc desc;
     tsr_run_args args;
     lab_guarded a, b, own_c, d; /* own_c: only where C is apart from D */

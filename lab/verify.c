@@ -234,7 +234,7 @@ static void record_failure(findings *f)
 static void record_status(findings *f, tsr_status status)
 {
     lab_verify_result *result = f->result;
-    if (status == TSR_UNSUPPORTED) {
+    if (status == TSR_UNSUPPORTED && f->trial->c->schedule[0] == '\0') {
         result->refused++;
         if (result->refusal[0] == '\0')
             snprintf(result->refusal, sizeof result->refusal, "%s", tsr_last_error());
@@ -264,6 +264,7 @@ static tsr_status run_case(tsr_context *context, const lab_kernel *kernel, const
         return TSR_OK;
     }
     result->cases++;
+    result->forced += c->schedule[0] != '\0';
     status = check_inputs(&f, &trial);
     if (status == TSR_OK)
         status = compare_all(&f);

@@ -37,6 +37,7 @@ typedef struct lab_verify_result {
     lab_kernel kernel;
     int64_t planned;  /* cases */
     int64_t cases;    /* run */
+    int64_t forced;   /* of cases, those that forced a schedule */
     int64_t refused;  /* not applicable: the library answered TSR_UNSUPPORTED; counted in neither cases nor failed */
     int64_t failed;   /* of cases */
     int64_t elements; /* compared */

@@ -143,17 +143,35 @@ static tsr_grid grid_of(const tsr_planned *plan, const tsr_step *step)
 {
     const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
     const tsr_gemm_args args = {.m = slice.m, .n = slice.n, .k = slice.k, .batch = slice.batch};
-    return step->work.grid.x > 0 ? step->work.grid : tsr_row_grid(step->row, &args, plan->target->device.cuda.sm_count);
+    return step->launch.grid.x > 0 ? step->launch.grid : tsr_row_grid(step->row, &args, plan->target->device.cuda.sm_count);
+}
+
+static int legacy_split(const tsr_step *step)
+{
+    const tsr_schedule *const s = &step->launch.schedule;
+    switch (step->row->family) {
+    case TSR_FAMILY_STREAM_K:
+        return s->stream_k_units > 0 ? s->stream_k_units : 1;
+    case TSR_FAMILY_WGMMA:
+        return 1 + s->stream_k_tiles;
+    default:
+        return s->split_k;
+    }
+}
+
+static int legacy_sign(const tsr_planned *plan, const tsr_step *step)
+{
+    return step->row->turns && plan->padded_problem.m > 0 && plan->padded_problem.n > 0 && plan->padded_problem.batch > 0 && step->launch.schedule.swap_ab != (plan->padded_problem.m <= plan->padded_problem.n) ? -1 : 1;
 }
 
 static void answer_of(const tsr_planned *plan, char *answer)
 {
     const tsr_step *const step = tsr_plan_main(plan);
-    const tsr_work *const work = &step->work;
+    const tsr_launch_config *const work = &step->launch;
     const tsr_grid grid = grid_of(plan, step);
     snprintf(answer, ANSWER_BYTES, "%s pads %u slices %lld %d split %d grid %lldx%lldx%lld cluster %d sums %d ws %zu",
-             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows, work->split, grid.x, grid.y,
-             grid.z, work->cluster > 0 ? work->cluster : tsr_row_cluster(step->row), work->leaves_sums,
+             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows, legacy_sign(plan, step) * legacy_split(step), grid.x, grid.y,
+             grid.z, work->cluster > 0 ? work->cluster : tsr_row_cluster(step->row), work->reduces,
              plan->workspace_bytes);
 }
 
@@ -171,7 +189,7 @@ static void state(golden *file, const problem *p)
     tsr_choice *const choices = calloc(room, sizeof *choices);
     if (!choices)
         die(key, "no memory");
-    const tsr_choice *const best = best_of(choices, tsr_judge_applicable(&valid, &target, 1, choices, room));
+    const tsr_choice *const best = best_of(choices, tsr_select_applicable(&valid, &target, 1, choices, room));
     const tsr_status status = tsr_plan_build(&valid, &target, 1, &plan);
     if (status != (best ? TSR_OK : TSR_UNSUPPORTED))
         die(key, "plans and prices disagree on whether there is a kernel");

@@ -39,7 +39,7 @@ typedef struct block {
 
 TSR_DEVICE block block_of(const tsr_gemm_args *args, unsigned index, unsigned way, unsigned ways, unsigned lane)
 {
-    const int turned = args->m <= args->n;
+    const int turned = args->schedule.swap_ab;
     const long long long_side = turned ? args->n : args->m, short_side = turned ? args->m : args->n;
     const unsigned rows = (unsigned)args->lda, columns = (unsigned)args->ldb, tiles_long = (unsigned)args->batch_a;
     const unsigned tiles_short = (unsigned)((short_side + columns - 1) / columns);
@@ -54,7 +54,7 @@ TSR_DEVICE block block_of(const tsr_gemm_args *args, unsigned index, unsigned wa
     block b;
     b.exists = z < args->batch && long_at < long_side && short_at < short_side;
     b.sums = (const float *)((const char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-             ((long long)index * args->split + way) * VALUES + 4 * lane;
+             ((long long)index * args->schedule.split_k + way) * VALUES + 4 * lane;
     b.first = at / width;
     b.step = (int)ways * 32 / width;
     b.rows = n >= args->n ? 0 : args->m - m < height ? (int)(args->m - m) : height;
@@ -96,7 +96,7 @@ TSR_KERNEL(THREADS)
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, ways = (unsigned)args.batch_b, way = warp % ways;
     const block b = block_of(&args, blockIdx.x * (WARPS / ways) + warp / ways, way, ways, lane);
     const unsigned shared = tsr_shared_address(TSR_SHARED), of_block = shared + (warp - way) * VALUES * 4;
-    const int turned = args.m <= args.n, count = ((int)(args.split + (int)ways - 1 - (int)way)) / (int)ways;
+    const int turned = args.schedule.swap_ab, count = ((int)(args.schedule.split_k + (int)ways - 1 - (int)way)) / (int)ways;
     const unsigned row = lane / 4, column = 2 * (lane % 4);
     const unsigned own = of_block + (way * VALUES + (turned ? column * 16 + row : row * 8 + column)) * 4;
     const unsigned below = turned ? 32 : 256, beside = turned ? 64 : 4; /* 8 rows on, and a column on, in bytes */

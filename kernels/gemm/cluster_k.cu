@@ -23,7 +23,7 @@
  *   CTAS      4          CTAs that an SM holds; the row says so too, since the cluster's size depends on it
  *   ALIGNED   0 1        1: 16-byte copies where rows are contiguous, 16-byte stores of D
  *   shared    STAGES * BK * (BM + BN + 8) * 4 bytes, then BM * (BN + 4) sums in the same place
- *   split     CTAs of a cluster, 1 to 8, from the plan (src/plan/deal.c); the grid is all tiles of the batch x split
+ * A cluster has schedule.cluster_k CTAs, 1 to 8 (src/plan/schedule.c); the grid is all tiles of the batch x cluster_k.
  *
  * Assumes: as warptile, and sm_90.
  *
@@ -83,7 +83,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
 {
     const int thread = (int)threadIdx.x;
     const unsigned tiles_m = (unsigned)((args.m + BM - 1) / BM), tiles_n = (unsigned)((args.n + BN - 1) / BN);
-    const unsigned parts = (unsigned)args.split, rank = parts > 1 ? tsr_cluster_rank() : 0;
+    const unsigned parts = (unsigned)args.schedule.cluster_k, rank = parts > 1 ? tsr_cluster_rank() : 0;
     const unsigned index = blockIdx.x / parts, z = index / (tiles_m * tiles_n);
     const tile_place place = tile_raster(index % (tiles_m * tiles_n), tiles_m, tiles_n, BAND);
     const long long row0 = (long long)place.m * BM, col0 = (long long)place.n * BN;

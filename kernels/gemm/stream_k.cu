@@ -33,7 +33,7 @@
  *   CTAS      3 4      CTAs that an SM holds; the row says so too, since the deal depends on it
  *   ALIGNED   0 1      1: 16-byte copies where rows are contiguous, 16-byte stores of D
  *   shared    STAGES * BK * (BM + BN + 8) * 4 + 16 bytes
- *   split     units, from the plan (src/plan/deal.c); gridDim.x - units tiles are whole
+ * schedule.stream_k_units units (src/plan/schedule.c) share the first tiles; each further CTA has a whole one.
  *
  * Assumes: as warptile. All problems of a batch lie on one line. The dealt steps are fewer than 2^32.
  *
@@ -116,7 +116,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const unsigned tiles_m = (unsigned)((args.m + BM - 1) / BM), tiles_n = (unsigned)((args.n + BN - 1) / BN);
     const unsigned steps = args.k > 0 ? (unsigned)((args.k + BK - 1) / BK) : 1;
     const int rest = (int)((args.k - 1) % BK) + 1;
-    const unsigned units = (unsigned)args.split;
+    const unsigned units = args.schedule.stream_k_units > 0 ? (unsigned)args.schedule.stream_k_units : 1;
     const unsigned dealt = (unsigned)(tiles_m * tiles_n * args.batch) - (gridDim.x - units);
     const unsigned all = dealt * steps;
 

@@ -5,7 +5,7 @@
  *   - A lane owns four columns. A warp loads DEPTH rows of 128 columns at once, 16 bytes a lane and row, and multiplies
  * those before them meanwhile, or waits for A; the 8 warps of a CTA take such blocks in turn. A's panel lies in shared
  * memory and is read by broadcast.
- *   - K is cut into `split` parts, one CTA each, so that all SMs pull at the memory.
+ *   - K is cut into schedule.split_k parts, one CTA each, so that all SMs pull at the memory.
  *   - The warps' sums are added in their order, then the parts', in the order of K, by the CTA that comes last
  * (as in stream-k: nobody waits, the same bits in every run, counters end at 0).
  *
@@ -32,7 +32,7 @@
  *   ALIGNED   0 1        1: 16-byte loads of B
  *   TURNED    0 1        1: B is transposed
  *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
- *   split     parts of K, from the plan (src/plan/deal.c); the grid is tiles x parts
+ * The grid is tiles x schedule.split_k (src/plan/schedule.c).
  *
  * Assumes: B is transposed if TURNED, else not. ALIGNED = 1 needs pointers, leading dimensions and batch strides that
  * are multiples of four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are 64-bit.
@@ -234,7 +234,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     tsr_grid_wait();
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     const unsigned tiles_m = (unsigned)((args.m + BM - 1) / BM), tiles_n = (unsigned)((args.n + BN - 1) / BN);
-    const unsigned parts = (unsigned)args.split, tiles = gridDim.x / parts;
+    const unsigned parts = (unsigned)args.schedule.split_k, tiles = gridDim.x / parts;
     const unsigned tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
     const unsigned z = tile / (tiles_m * tiles_n);
     const long long row0 = (long long)(tile / tiles_n % tiles_m) * BM, col0 = (long long)(tile % tiles_n) * BN;

@@ -21,8 +21,8 @@
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
  * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
- * Where the last wave of tiles would leave SMs idle, the steps along K of the walk's first args.split - 1 tiles are
- * dealt out evenly over all clusters instead ("stream-K", Osama et al., PPoPP 2023): one takes the end of a tile, maybe
+ * Where the last wave of tiles would leave SMs idle, the steps along K of the walk's first
+ * schedule.stream_k_tiles tiles are shared out evenly over all clusters instead ("stream-K", Osama et al., PPoPP 2023): one takes the end of a tile, maybe
  * whole ones, and the beginning of another. Parts of a tile are added up by whoever is last (tile/wgmma_join.h). They
  * come first, so that one warp group leaves sums while the other multiplies.
  *
@@ -359,7 +359,9 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 /* By one lane, before its warp and others begin. */
 TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
 {
-    tile_deal_make(w->shared + DEAL_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), (unsigned)args->split - 1,
+    /* alpha 0 reaches a plan for the whole K as K = 0: there are no iterations to share out, all tiles are whole. */
+    const unsigned shared_tiles = args->k > 0 ? (unsigned)args->schedule.stream_k_tiles : 0;
+    tile_deal_make(w->shared + DEAL_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), shared_tiles,
                    blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
     for (unsigned i = 0; i < STAGES; i++) {
         tsr_mbarrier_init(w->shared + FULL_AT + 8 * i, 1);

@@ -8,10 +8,10 @@
  * The longer side of D is wgmma's M (64 rows for each warp group), the shorter one its N, so that a small M wastes no
  * rows: for M <= N the kernel computes D^T = op(B)^T op(A)^T, which only means reading the operands under each other's
  * names. Tensor cores take either from shared memory along either of its dimensions. "Long" and "short" below are these
- * two. With a negative split they change places: BN columns of any height lie along the longer side, so that
+ * two. With the other schedule.swap_ab they change places: BN columns of any height lie along the longer side, so that
  * 64 x 5120 is 128 tiles of 64 x 40, not 80 of 64 x 64.
  *
- *     long side          K, cut into `split` parts
+ *     long side          K, cut into split_k parts
  *     64 * GROUPS   +----------+----------+----------+--     each part: a CTA; one warp, the producer, keeps a ring of
  *     rows of the   | rank 0   | rank 1   | rank 2   | ...   64-deep boxes of both operands full (TMA), GROUPS warp
  *     long operand  +----------+----------+----------+--     groups multiply
@@ -46,9 +46,9 @@
  *                as much shared memory as there is, so that those of other ranks come to where the ring was
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
- * K is a multiple of 64. The grid is tiles * |split| CTAs, tiles rounded up to whole groups of SHARE, in clusters of
- * SHARE times |split| CTAs, up to PARTS parts but not 7, or of SHARE alone, if sums are left to another launch; 8 CTAs
- * at most. M, N, K below 2^31 - 512. With split = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
+ * K is a multiple of 64. The grid is tiles * split_k CTAs, tiles rounded up to whole groups of SHARE, in clusters of
+ * SHARE * cluster_k CTAs, up to PARTS parts but not 7; where cluster_k is less than split_k, it is 1 and sums are left to
+ * another launch; 8 CTAs at most. M, N, K below 2^31 - 512. With split_k = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
  * to shared memory for BN = 128, where the short operand is read again by each cluster; by the tensor cores' clock from
  * BN = 128 and two groups on. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first choice, launches in a stream:
  * 1 x 4096 x 4096 9.9 us, 1.34; 32 x 6144 x 4096 15.9 us, 1.06; 64 x 4096 x 14336 30.7 us, 1.15; 64 x 2112 x 7168

@@ -35,11 +35,12 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
 {
     part p;
     p.shared = tsr_shared_address(TSR_SHARED);
-    p.turned = (args->m <= args->n) != (args->split < 0);
+    p.turned = args->schedule.swap_ab;
     p.rank = tsr_cluster_rank() / SHARE;
     p.sharer = tsr_cluster_rank() % SHARE;
     p.size = tsr_cluster_size() / SHARE;
-    const int split = args->split < 0 ? -args->split : args->split;
+    const int split = args->schedule.split_k;
+    const int across = p.turned != (args->m <= args->n); /* tiles' columns lie along the longer side */
     const unsigned outers = tile_quotient((unsigned)split, p.size); /* clusters that share a tile */
     const unsigned long_side = (unsigned)(p.turned ? args->n : args->m);
     const unsigned short_side = (unsigned)(p.turned ? args->m : args->n);
@@ -49,10 +50,10 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     const unsigned group = tile_quotient(cluster, outers), outer = cluster - group * outers;
     const unsigned z = group < tiles ? 0 : group / tiles, in_problem = group - z * tiles;
     /* Neighbours need the same part of the longer side's operand. */
-    const unsigned side = args->split < 0 ? groups_long : tiles_short;
+    const unsigned side = across ? groups_long : tiles_short;
     const unsigned slow = tile_quotient(in_problem, side), fast = in_problem - slow * side;
-    const unsigned at_short = args->split < 0 ? slow : fast;
-    const unsigned at_long = (args->split < 0 ? fast : slow) * SHARE + p.sharer;
+    const unsigned at_short = across ? slow : fast;
+    const unsigned at_long = (across ? fast : slow) * SHARE + p.sharer;
     p.groups_long = (int)groups_long;
     p.tiles_short = (int)tiles_short;
     p.long_at = (int)at_long * LONG;

@@ -165,7 +165,7 @@ TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, in
     enum { BLOCK = 128 }; /* floats of a warp's 8 columns */
     const unsigned eights = (unsigned)rows_short / 8, block = group * eights * 4 + threadIdx.x / 32 % 4;
     float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                ((long long)block * args->split + index) * BLOCK + 4 * (threadIdx.x % 32);
+                ((long long)block * args->schedule.split_k + index) * BLOCK + 4 * (threadIdx.x % 32);
     TSR_UNROLL
     for (int i = 0; i < BN / 8; i++) {
         if (i >= (int)eights)
@@ -175,7 +175,7 @@ TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, in
         for (int j = 0; j < 4; j++)
             tsr_lane(four, j) = sum[4 * i + j];
         tsr_store_f32x4(to, four);
-        to += 4 * BLOCK * args->split;
+        to += 4 * BLOCK * args->schedule.split_k;
     }
 }
 

@@ -102,7 +102,6 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
         .beta = beta,
         .trans_a = trans_a,
         .trans_b = trans_b,
-        .split = 1,
     };
     if (shape == TSR_SHAPE_TILES && fewer > 1) /* what the row would do, found at once */
         return tsr_direct_at_once(context->tiles[dtype], context->stores[dtype], &args, element, device);
@@ -187,7 +186,6 @@ static tsr_gemm_args shared_args(const tsr_problem *p)
         .beta = 0,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
-        .split = 1,
     };
 }
 

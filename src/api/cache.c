@@ -5,7 +5,7 @@
 
 #include "api/context.h"
 
-#define KERNEL_NAME_BYTES 64 /* longer than any name in the table; validation refuses the rest */
+#define KERNEL_NAME_BYTES (TSR_KERNEL_NAME_BYTES + 1)
 
 /* A problem by value: the kernel's name instead of the pointer. */
 typedef struct cache_key {

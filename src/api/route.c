@@ -34,7 +34,7 @@ tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm
     tsr_choice *choices = malloc(room * sizeof *choices);
     if (!choices)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", room);
-    *count = tsr_judge(&problem, targets, target_count, choices, room);
+    *count = tsr_select_all(&problem, targets, target_count, choices, room);
     for (size_t i = 0; i < *count && i < capacity; i++)
         describe(&choices[i], i == 0 && choices[i].applicable, &out[i]);
     free(choices);

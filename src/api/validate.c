@@ -198,6 +198,9 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
         return tsr_fail(TSR_UNSUPPORTED, "epilogue: not supported yet, must be NULL");
     if ((unsigned)d.compute >= TSR_COMPUTE_COUNT)
         return tsr_fail(TSR_INVALID_ARGUMENT, "compute = %d: not a compute type", (int)d.compute);
+    if (d.kernel && strlen(d.kernel) > TSR_KERNEL_NAME_BYTES)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "kernel = \"%.40s...\": longer than %d characters", d.kernel,
+                        TSR_KERNEL_NAME_BYTES);
     if (d.kernel && !tsr_row_exists(d.kernel))
         return tsr_fail(TSR_INVALID_ARGUMENT, "kernel = \"%s\": no such kernel", d.kernel);
 

@@ -1,8 +1,10 @@
 /* The one argument of every GEMM kernel, shared by host and device code: D = alpha * op(A) * op(B) + beta * C for
  * `batch` problems. Included by kernels compiled with nvcc, NVRTC (which has no system headers) and gcc, so it includes
- * nothing and uses only built-in types. */
+ * no system header and uses only built-in types. */
 #ifndef TSR_CORE_GEMM_ARGS_H
 #define TSR_CORE_GEMM_ARGS_H
+
+#include "core/schedule.h"
 
 typedef struct tsr_gemm_args {
     const void *a, *b, *c;
@@ -14,7 +16,7 @@ typedef struct tsr_gemm_args {
     long long batch;
     double alpha, beta;   /* beta == 0: C is never read and may be NULL */
     int trans_a, trans_b; /* 1: A is stored K x M, B is stored N x K */
-    int split; /* how K is cut, by the row's work hook: into so many parts, or as the kernel's file says; 1: not */
+    tsr_schedule schedule;
 } tsr_gemm_args;
 
 /* A workspace begins with 32-bit counters, 0 before the first run; each run leaves them 0. What follows (partial sums,

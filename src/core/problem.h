@@ -5,6 +5,9 @@
 #include "core/gemm_args.h"
 #include "tessera.h"
 
+/* Longest name of a kernel, with the schedule that may stand behind an "@". */
+#define TSR_KERNEL_NAME_BYTES 119
+
 typedef struct tsr_problem {
     long long m, n, k, batch;
     tsr_operand a, b, c, d; /* ld, align_bytes resolved; memory as given */

@@ -9,14 +9,14 @@ void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn
     *bn = turned ? row->bm : row->bn;
 }
 
-int tsr_row_is_turned(long long m, long long n, int split)
+tsr_schedule tsr_row_whole(const tsr_row *row, long long m, long long n)
 {
-    return (m <= n) != (split < 0);
+    return (tsr_schedule){.split_k = 1, .cluster_k = 1, .swap_ab = row->turns && m <= n};
 }
 
 int tsr_row_short_tile(const tsr_row *row, const tsr_gemm_args *args)
 {
-    const int turned = tsr_row_is_turned(args->m, args->n, args->split);
+    const int turned = args->schedule.swap_ab;
     const long long side = turned ? args->m : args->n, step = 8 * row->cluster_n;
     const int is_along_k = turned ? !args->trans_a : args->trans_b;
     if (!is_along_k || side == 0)
@@ -49,24 +49,4 @@ tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_coun
     const long long tiles_m = (args->m + bm - 1) / bm, tiles_n = (args->n + bn - 1) / bn;
     const long long z = args->batch < MAX_GRID_Z ? args->batch : MAX_GRID_Z;
     return (tsr_grid){tiles_m * tiles_n, 1, z};
-}
-
-void tsr_row_price(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *work,
-                   tsr_cost *cost)
-{
-    *work = (tsr_work){.split = 1};
-    *cost = (tsr_cost){0};
-    if (row->work)
-        row->work(row, problem, device, work, cost);
-    else
-        row->cost(row, problem, device, cost);
-}
-
-tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device)
-{
-    tsr_work work = {.split = 1};
-    tsr_cost unused;
-    if (row->work)
-        row->work(row, problem, device, &work, &unused);
-    return work;
 }

@@ -36,6 +36,7 @@ typedef struct tsr_cost {
     double gpu_ns;
     int launches;
     double early_ns; /* what asking for operands before the launch in front has ended saves: lost if that makes them */
+    double rank_ns;  /* by which schedules of one config are compared */
 } tsr_cost;
 
 typedef struct tsr_row tsr_row;
@@ -64,14 +65,27 @@ typedef struct tsr_grid {
     long long x, y, z;
 } tsr_grid;
 
-/* How one problem is dealt out over the device. */
-typedef struct tsr_work {
-    int split;              /* gemm_args.split; 1: K is whole */
-    tsr_grid grid;          /* x == 0: that of tsr_row_grid */
-    int cluster;            /* CTAs along x that form a cluster; 0: the row's */
-    size_t workspace_bytes; /* 0: none; otherwise counters included (TSR_WORKSPACE_COUNTER_BYTES) */
-    int leaves_sums;        /* 1: of all parts, in the workspace; a launch of TSR_ROLE_SUM follows */
-} tsr_work;
+typedef enum tsr_layouts { TSR_ANY_LAYOUT, TSR_ONLY_N, TSR_ONLY_T } tsr_layouts;
+
+/* What plans know of all configs of a family: which schedules they have, and what each takes (plan/family.c). */
+typedef enum tsr_family {
+    TSR_FAMILY_NONE, /* steps around a product */
+    TSR_FAMILY_CPU_SEQUENTIAL,
+    TSR_FAMILY_CPU_TILED,
+    TSR_FAMILY_SIMT,
+    TSR_FAMILY_REGTILE,
+    TSR_FAMILY_WARPTILE_NN,
+    TSR_FAMILY_WARP_SPECIALIZED,
+    TSR_FAMILY_STREAM_K,
+    TSR_FAMILY_CLUSTER_K,
+    TSR_FAMILY_THIN,
+    TSR_FAMILY_TENSOR, /* wmma and mma.sync, tiles loaded by threads */
+    TSR_FAMILY_WMMA_TINY,
+    TSR_FAMILY_MMA_TMA,
+    TSR_FAMILY_WGMMA,
+    TSR_FAMILY_WGMMA_SKINNY,
+    TSR_FAMILY_COUNT
+} tsr_family;
 
 struct tsr_row {
     const char *name;     /* the kernel, as the user says it: "tiled" */
@@ -93,16 +107,16 @@ struct tsr_row {
     int ring_bytes;           /* of these, for stages; rows whose cost asks for it say it, others 0 */
     int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters. Rows that turn: along the shorter
-                               * and the longer side of D, and what `work` says comes on top */
+                               * and the longer side of D, and the schedule's cluster_k comes on top */
     int parts;                /* CTAs of a cluster that may each take a part of K of one tile; 0: none do */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int turns;                /* 1: bm is for the shorter side of D and bn for the longer one, or the other way round
-                               * where `split` is negative; C and D need no maps */
+                               * by the schedule's swap_ab; C and D need no maps */
     int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
                                * that it may be launched while the grid before it runs */
     int raster;               /* of `wgmma`: tile rows that are walked together, column after column */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
-    int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose `work` deals out K say it, others 0 */
+    int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose schedules depend on it say it, others 0 */
     int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     tsr_order order; /* how an element's products are summed, as TSR_BATCH_INVARIANT needs to know */
@@ -111,17 +125,10 @@ struct tsr_row {
      * At most 3x the worst that was ever measured. */
     double bound_c;
 
-    /* 0 if the row cannot run the problem on the device, with the reason written. NULL: the table's common checks
-     * (kind, arch, dtypes, alignment, grid size, limits) are enough. */
-    int (*applicable)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                      size_t reason_bytes);
-    void (*cost)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-    double efficiency; /* fraction of the compute peak that large problems reach; read by the cost functions */
-
-    /* CUDA: for kernels that cut K or keep partial sums. NULL: split 1, the grid of tsr_row_grid, no workspace. Which
-     * cut it is depends on what each takes, so that `cost` gets the same as from the hook of that name. */
-    void (*work)(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
-                 tsr_cost *cost);
+    tsr_family family;
+    tsr_layouts a_layout, b_layout; /* which transposes of A and B it takes */
+    int k_multiple;                 /* K must be a multiple of this; 0 and 1: any */
+    double efficiency; /* fraction of the compute peak that large problems reach; read by its price */
 
     tsr_cpu_run *run; /* CPU rows */
     tsr_cpu_at_once *at_once;
@@ -134,20 +141,11 @@ struct tsr_row {
  * `sm_count` SMs, all along x. */
 tsr_grid tsr_row_grid(const tsr_row *row, const tsr_gemm_args *args, int sm_count);
 
-/* What a run takes and, from the same search, how it is dealt out: the row's work hook, or its cost hook and what
- * stands for the other. */
-void tsr_row_price(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *work,
-                   tsr_cost *cost);
-
-/* How it is dealt out, alone. */
-tsr_work tsr_row_work(const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
-
 /* The tile along M and N, which depends on D's shape where the row `turns`. */
 void tsr_row_tile(const tsr_row *row, long long m, long long n, int *bm, int *bn);
 
-/* 1 if a row that turns computes D^T: the columns of its tiles (bm) lie along M. They lie along the shorter side of D,
- * or, if `split` is negative, along the longer one. */
-int tsr_row_is_turned(long long m, long long n, int split);
+/* The schedule that leaves K whole. Of a row that `turns`, the columns of its tiles lie along the shorter side of D. */
+tsr_schedule tsr_row_whole(const tsr_row *row, long long m, long long n);
 
 /* Of a row that turns: what a tile has of the side of D that its columns lie along. Where that operand lies along K all
  * tiles have equally much, in steps of 8 for each CTA that shares its boxes, so that few of their rows lie beyond the

@@ -80,7 +80,7 @@ void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype 
     tsr_row_tile(row, g->m, g->n, &bm, &bn);
     int share_a = row->cluster_n, share_b = row->cluster_m;
     if (row->turns) {
-        const int columns = tsr_row_short_tile(row, g), turned = tsr_row_is_turned(g->m, g->n, g->split);
+        const int columns = tsr_row_short_tile(row, g), turned = g->schedule.swap_ab;
         bm = turned ? columns : row->bn;
         bn = turned ? row->bn : columns;
         share_a = turned ? row->cluster_n : row->cluster_m;

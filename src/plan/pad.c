@@ -1,7 +1,8 @@
 #include "plan/pad.h"
 
 #include "core/tensor_spec.h"
-#include "plan/cost.h"
+#include "plan/price.h"
+#include "plan/price_common.h"
 
 /* Short rows are rounded up to 16 bytes, which is all that kernels ask for; long ones to whole lines of L2, so that a
  * box of 128 bytes is one line and not parts of two. */
@@ -120,7 +121,6 @@ tsr_gemm_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded
         .batch = problem->batch,
         .trans_a = problem->a.trans == TSR_T,
         .trans_b = problem->b.trans == TSR_T,
-        .split = 1,
     };
 }
 

@@ -40,7 +40,7 @@ static int nearness(const tsr_choice *choice, const tsr_problem *problem)
 {
     const tsr_row *row = choice->row;
     const int named =
-        problem->kernel && (strcmp(row->name, problem->kernel) == 0 || strcmp(row->instance, problem->kernel) == 0);
+        problem->kernel && (tsr_row_is_named(row, problem->kernel));
     const int right_kind = (row->kind == TSR_ROW_CPU) == (choice->target->device.kind == TSR_DEVICE_CPU);
     return 4 * named + 2 * right_kind + (row->dtype_ab == problem->a.dtype);
 }
@@ -59,71 +59,18 @@ static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *
                     nearest->row->instance, nearest->reason);
 }
 
-tsr_workspace tsr_work_workspace(const tsr_work *work, const tsr_problem *padded, unsigned pads)
-{
-    tsr_workspace workspace = {.main_bytes = work->workspace_bytes};
-    /* Counters come first even if only another plan that shares the workspace needs them. */
-    size_t at = workspace.main_bytes;
-    if (pads && at < TSR_WORKSPACE_COUNTER_BYTES)
-        at = TSR_WORKSPACE_COUNTER_BYTES;
-    at = (at + STAGED_ALIGN_BYTES - 1) / STAGED_ALIGN_BYTES * STAGED_ALIGN_BYTES;
-    for (int i = 0; i < 2; i++)
-        if (pads >> i & 1) {
-            workspace.copy_at[i] = at;
-            at += tsr_padded_bytes(padded, "ab"[i]);
-        }
-    workspace.total_bytes = pads ? at : workspace.main_bytes;
-    return workspace;
-}
-
-#define SLICE_UNIT 256 /* no tile is wider */
-
-tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at)
-{
-    tsr_problem slice = *problem;
-    long long *const extent = slices.of_rows ? &slice.m : &slice.n;
-    if (slices.width > 0) {
-        *extent = *extent - at < slices.width ? *extent - at : slices.width;
-        slice.workspace_limit_bytes = 0; /* all of it is for copies: K stays whole */
-    }
-    return slice;
-}
-
-tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
-                             size_t limit_bytes)
-{
-    const tsr_problem whole = tsr_padded_problem(given, pads);
-    if (!pads || given->batch != 1)
-        return (tsr_slices){0};
-    /* The larger copy is cut: B by columns of D, A by rows. */
-    const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
-    const size_t b_bytes = pads & TSR_PAD_B ? tsr_padded_bytes(&whole, 'b') : 0;
-    tsr_slices slices = {.of_rows = a_bytes > b_bytes};
-    const long long extent = slices.of_rows ? given->m : given->n;
-    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
-        slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
-        const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
-        const tsr_work work = tsr_row_work(row, &padded, device);
-        if (work.workspace_bytes > 0)
-            break; /* it would need some beside the copies */
-        if (tsr_work_workspace(&work, &padded, pads).total_bytes <= limit_bytes)
-            return slices;
-    }
-    return (tsr_slices){0};
-}
-
 const tsr_step *tsr_plan_main(const tsr_planned *plan)
 {
     const tsr_step *last = &plan->steps[plan->step_count - 1];
     return last->kind == TSR_STEP_MAIN ? last : last - 1;
 }
 
-static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row *row, tsr_work work)
+static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row *row, tsr_launch_config launch)
 {
     tsr_step *step = &plan->steps[plan->step_count++];
     step->kind = kind;
     step->row = row;
-    step->work = work;
+    step->launch = launch;
     return plan->target->backend->load(&plan->target->device, row, &step->loaded);
 }
 
@@ -141,13 +88,21 @@ static tsr_problem padded_slice_at(const tsr_planned *plan, long long at)
     return tsr_padded_problem(&slice, plan->pads);
 }
 
+/* How a slice of the plan is launched. */
+static tsr_launch_config slice_launch(const tsr_planned *plan, const tsr_choice *choice, const tsr_problem *padded)
+{
+    tsr_launch_config launch = choice->launch;
+    tsr_cost cost;
+    (void)tsr_select_schedule(choice->row, padded, &plan->target->device, &launch, &cost, NULL, 0);
+    return launch;
+}
+
 static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
 {
     const tsr_device *device = &choice->target->device;
     tsr_status status = TSR_OK;
     memset(out, 0, sizeof *out);
     out->problem = *problem;
-    out->problem.kernel = NULL;
     out->named = problem->kernel != NULL;
     out->target = choice->target;
     out->pads = choice->pads;
@@ -155,24 +110,24 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     out->slices = choice->slices;
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
     tsr_problem padded_slice = out->padded_problem;
-    tsr_work work = choice->work;
-    out->last_work = work;
+    tsr_launch_config launch = choice->launch;
+    out->last_launch = launch;
     if (out->slices.width > 0) {
         padded_slice = padded_slice_at(out, 0);
-        work = tsr_row_work(choice->row, &padded_slice, device);
+        launch = slice_launch(out, choice, &padded_slice);
         const tsr_problem padded_last = padded_slice_at(out, last_slice_at(out));
-        out->last_work = tsr_row_work(choice->row, &padded_last, device);
+        out->last_launch = slice_launch(out, choice, &padded_last);
     }
-    out->workspace = tsr_work_workspace(&work, &padded_slice, out->pads);
+    out->problem.kernel = out->device_problem.kernel = out->padded_problem.kernel = NULL;
+    out->workspace = tsr_lay_out_workspace(&launch, &padded_slice, out->pads);
     out->workspace_bytes = out->workspace.total_bytes;
-    if (out->pads) {
-        const tsr_row *pad = tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype));
-        status = add_step(out, TSR_STEP_PAD, pad, (tsr_work){.split = 1});
-    }
+    const tsr_launch_config whole = {.schedule = {.split_k = 1, .cluster_k = 1}};
+    if (out->pads)
+        status = add_step(out, TSR_STEP_PAD, tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype)), whole);
     if (status == TSR_OK)
-        status = add_step(out, TSR_STEP_MAIN, choice->row, work);
-    if (status == TSR_OK && tsr_plan_main(out)->work.leaves_sums)
-        status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), (tsr_work){.split = 1});
+        status = add_step(out, TSR_STEP_MAIN, choice->row, launch);
+    if (status == TSR_OK && launch.reduces)
+        status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), whole);
     return status;
 }
 
@@ -191,10 +146,10 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     tsr_choice *choices = malloc(capacity * sizeof *choices);
     if (!choices)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose among %zu kernels", capacity);
-    size_t left = tsr_judge_applicable(problem, targets, target_count, choices, capacity);
+    size_t left = tsr_select_applicable(problem, targets, target_count, choices, capacity);
     tsr_status status = TSR_INTERNAL;
     if (left == 0)
-        status = nothing_applies(problem, choices, tsr_judge(problem, targets, target_count, choices, capacity));
+        status = nothing_applies(problem, choices, tsr_select_all(problem, targets, target_count, choices, capacity));
     /* Where code cannot be loaded (a GPU out of memory, or dead), the next best kernel takes its place, unless one was
      * asked for by name. */
     while (left > 0 && status != TSR_OK) {
@@ -237,7 +192,7 @@ tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *dat
 }
 
 static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, const tsr_plan_inputs *inputs,
-                               const tsr_work *work)
+                               const tsr_launch_config *config)
 {
     return (tsr_gemm_args){
         .a = inputs->a,
@@ -261,7 +216,7 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, co
         .beta = inputs->beta,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
-        .split = work->split,
+        .schedule = config->schedule,
     };
 }
 
@@ -336,14 +291,14 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         if (status != TSR_OK)
             return status;
     }
-    const tsr_work *work = at == last_slice_at(plan) ? &plan->last_work : &step->work;
-    const tsr_gemm_args args = main_args(plan, &padded, &seen, work);
+    const tsr_launch_config *config = at == last_slice_at(plan) ? &plan->last_launch : &step->launch;
+    const tsr_gemm_args args = main_args(plan, &padded, &seen, config);
     const tsr_launch launch = {
         .row = step->row,
         .loaded = step->loaded,
         .args = &args,
-        .grid = work->grid,
-        .cluster = work->cluster,
+        .grid = config->grid,
+        .cluster = config->cluster,
         .workspace_bytes = plan->workspace.main_bytes,
         .problem = &padded,
         .packed_a = inputs->packed_a,
@@ -352,7 +307,7 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .stream = inputs->stream,
     };
     const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);
-    return status == TSR_OK && work->leaves_sums ? launch_sum(plan, &launch) : status;
+    return status == TSR_OK && config->reduces ? launch_sum(plan, &launch) : status;
 }
 
 tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)

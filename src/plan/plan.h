@@ -5,6 +5,7 @@
 #include "core/backend.h"
 #include "core/problem.h"
 #include "core/row.h"
+#include "plan/schedule.h"
 
 /* One device of a context and the room that drives it. */
 typedef struct tsr_target {
@@ -22,55 +23,10 @@ const tsr_row *tsr_row_at(size_t index); /* NULL past the end */
 /* 1 if `kernel` is the name of a kernel or of an instance. */
 int tsr_row_exists(const char *kernel);
 
+/* 1 if `kernel` names the config: by kernel or instance, with or without a schedule behind an "@". */
+int tsr_row_is_named(const tsr_row *row, const char *kernel);
+
 /* ---- who applies, at what cost ---- */
-
-/* For rows' `applicable`: neither A nor B is transposed. */
-int tsr_untransposed(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                     size_t reason_bytes);
-
-/* Cost functions that rows name in kernels.def; see cost.c for the models. */
-void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_sequential(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-/* The fixed cost of a launch of the row, less what overlaps with the launch before. */
-double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
-/* Lines that a 128-byte piece of a row of A or B touches on average, 1 to 2: the copy engine asks L2 for whole lines,
- * and rows begin at multiples of the leading dimension. Memory's share of the time grows with a power of it, fitted to
- * times of an H200 (perf/LOG.md). */
-double tsr_lines_touched(const tsr_problem *problem, char which);
-#define TSR_LINES_POWER 0.8
-void tsr_cost_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-
-/* Hooks that deal out work; see wgmma.c and skinny.c. */
-void tsr_work_wgmma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
-                    tsr_cost *cost);
-void tsr_work_skinny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
-                     tsr_cost *cost);
-/* For rows' `work`, and what that costs: see deal.c. */
-void tsr_work_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
-                       tsr_cost *cost);
-void tsr_cost_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-void tsr_work_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
-                        tsr_cost *cost);
-void tsr_cost_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                            size_t reason_bytes);
-void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_work *out,
-                   tsr_cost *cost);
-void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out);
-int tsr_skinny_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                          size_t reason_bytes);
-int tsr_thin_turned_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                               size_t reason_bytes);
-int tsr_thin_applicable(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, char *reason,
-                        size_t reason_bytes);
 
 /* A product in slices, one after the other, whose copies share one place in the workspace: columns of D, or rows. */
 typedef struct tsr_slices {
@@ -78,7 +34,7 @@ typedef struct tsr_slices {
     int of_rows;
 } tsr_slices;
 
-/* A row on a target, judged. */
+/* A config on a target. */
 typedef struct tsr_choice {
     const tsr_row *row;
     tsr_target *target;
@@ -88,18 +44,24 @@ typedef struct tsr_choice {
     char reason[120];
     tsr_cost cost;      /* if applicable; copies included */
     double transfer_ns; /* copying host operands of a GPU there and back */
-    tsr_work work;      /* of the whole product: not where it is sliced */
+    tsr_launch_config launch; /* of the whole product: not where it is sliced */
 } tsr_choice;
 
-/* Judges each row on each target of its kind: the checks that all rows share, then the row's own. At most `capacity`
- * choices, sorted: applicable ones first, by cost; then the others in table order. Returns how many there are in all.
- * The number never exceeds tsr_row_count() * TSR_MAX_TARGETS. */
-size_t tsr_judge(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
-                 size_t capacity);
+/* The schedule with the lowest price, of those whose workspace is within the problem's limit, and that price; or the one
+ * that problem->kernel asks for ("thin@split-k=4"). 0 and the reason if that is not legal. `problem` is as the config
+ * will see it, padding included. */
+int tsr_select_schedule(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                        tsr_launch_config *launch, tsr_cost *cost, char *reason, size_t reason_bytes);
+
+/* Each config on each target of its kind: at most `capacity` choices, sorted: applicable ones first, by time; then the
+ * others in table order, with their reasons. Returns how many there are in all. The number never exceeds
+ * tsr_row_count() * TSR_MAX_TARGETS. */
+size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
+                      size_t capacity);
 /* The applicable ones alone, in no order and without the others' reasons. */
-size_t tsr_judge_applicable(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
-                            size_t capacity);
-/* 1 if `one` is to be preferred: the order of tsr_judge. */
+size_t tsr_select_applicable(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
+                             size_t capacity);
+/* 1 if `one` is to be preferred: the order of tsr_select_all. */
 int tsr_comes_before(const tsr_choice *one, const tsr_choice *other);
 
 /* ---- the problem as the device sees it ---- */
@@ -128,15 +90,15 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
 /* The problem of a slice that begins at row or column `at`. */
 tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at);
 
-/* `padded` is the problem as the row will see it, `work` how that is dealt out. */
-tsr_workspace tsr_work_workspace(const tsr_work *work, const tsr_problem *padded, unsigned pads);
+/* `padded` is the problem as the config will see it, `launch` how it runs. */
+tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_problem *padded, unsigned pads);
 
 /* One launch of a plan. */
 typedef struct tsr_step {
     tsr_step_kind kind;
     const tsr_row *row;
     const tsr_loaded *loaded;
-    tsr_work work;
+    tsr_launch_config launch;
 } tsr_step;
 
 #define TSR_MAX_STEPS 4
@@ -149,7 +111,7 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_slices slices;
-    tsr_work last_work;      /* of the last slice, which may be narrower; the main step has that of the others */
+    tsr_launch_config last_launch; /* of the last slice, which may be narrower; the main step has that of the others */
     tsr_workspace workspace; /* of a slice, if there are any */
     int named;               /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];

@@ -7,14 +7,15 @@ static long long divide_up(long long value, long long by)
     return (value + by - 1) / by;
 }
 
+/* The sides of D that rows (bn) and columns (bm) of the product's tiles lie along. */
 static long long longer(const tsr_gemm_args *args)
 {
-    return args->m <= args->n ? args->n : args->m;
+    return args->schedule.swap_ab ? args->n : args->m;
 }
 
 static long long shorter(const tsr_gemm_args *args)
 {
-    return args->m <= args->n ? args->m : args->n;
+    return args->schedule.swap_ab ? args->m : args->n;
 }
 
 /* Warps that share the parts of a block: each has a few loads under way. */
@@ -35,7 +36,7 @@ tsr_gemm_args tsr_sum_args(const tsr_row *row, const tsr_gemm_args *args)
     sum.lda = row->bn; /* rows that turn: along the longer side */
     sum.ldb = tsr_row_short_tile(row, args);
     sum.batch_a = divide_up(longer(args), (long long)row->bn * row->cluster_n) * row->cluster_n;
-    sum.batch_b = ways_for(args->split);
+    sum.batch_b = ways_for(args->schedule.split_k);
     return sum;
 }
 

@@ -41,10 +41,22 @@ const tsr_row *tsr_sum_row(tsr_dtype dtype)
     return NULL;
 }
 
+/* The name itself, without the schedule that may stand behind an "@". */
+static int is_name(const char *kernel, const char *name)
+{
+    const size_t length = strcspn(kernel, "@");
+    return strlen(name) == length && memcmp(kernel, name, length) == 0;
+}
+
+int tsr_row_is_named(const tsr_row *row, const char *kernel)
+{
+    return is_name(kernel, row->name) || is_name(kernel, row->instance);
+}
+
 int tsr_row_exists(const char *kernel)
 {
-    for (size_t i = 0; i < tsr_row_count(); i++)
-        if (strcmp(rows[i].name, kernel) == 0 || strcmp(rows[i].instance, kernel) == 0)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (tsr_row_is_named(&rows[i], kernel))
             return 1;
     return 0;
 }

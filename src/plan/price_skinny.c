@@ -10,32 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "plan/cost.h"
-#include "plan/hopper.h"
-#include "plan/plan.h"
-
-/* How the CTAs of a skinny row lie over the device, and what a step of one is. */
-typedef struct spread {
-    char shorter, longer;     /* operands: of a tile's columns, and of its rows */
-    int rows;                 /* of a tile along the shorter side */
-    int turned, across;       /* columns lie along M; along the longer side of D */
-    double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
-    double sms;               /* of the device */
-    double resident, waves;   /* CTAs on the device at once */
-    double together;          /* CTAs of an SM at once */
-    double steps, stages;     /* along K of a CTA; of the ring */
-    double step_bytes;        /* of L2's lines in a step */
-    double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
-    double shared_bytes;      /* that go in and out of shared memory in a step */
-    double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
-    double asking;            /* CTAs that wait for lines that others wait for */
-    double short_tiles, long_tiles;
-    double per_sm;                /* CTAs for which an SM has room */
-    double asks;                  /* of one CTA's boxes, for lines that others ask for as well */
-    double operands_ns, again_ns; /* of reading once and storing D; of one more reading by each further tile */
-    double output_ns;             /* of storing D, where nothing is beside */
-    tsr_asks asks_shorter, asks_longer;
-} spread;
+#include "plan/price_common.h"
+#include "plan/price_hopper.h"
 
 /* Warp groups of a tile, 64 rows of the longer side each. */
 static int groups_of(const tsr_row *row)
@@ -44,7 +20,7 @@ static int groups_of(const tsr_row *row)
 }
 
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
-static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
+static void find_step(const tsr_row *row, const tsr_problem *p, tsr_skinny *s)
 {
     const tsr_line_shares engine_shares = {0.965, 0.918, 1.36}, l2_shares = {0.533, 0.754, 0.989};
     const int is_along_k = lies_along_k(p, s->shorter);
@@ -67,22 +43,22 @@ static void find_step(const tsr_row *row, const tsr_problem *p, spread *s)
 }
 
 /* `uncut`: what does not depend on how K is cut. */
-static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
-                        const tsr_work *work)
+static tsr_skinny spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_skinny *uncut,
+                        const tsr_launch_config *launch)
 {
     /* Clusters of one CTA an SM that an H200 holds, as its driver tells. */
     enum { SMS = 132, MOST_CLUSTER = 8 };
     static const double clusters[MOST_CLUSTER + 1] = {0, SMS, 66, 39, 30, 22, 17, 15, 15};
     const double sms = device->cuda.sm_count, per_sm = uncut->per_sm;
     /* Those of 4 and more lie close together where two CTAs fit on an SM: seen from 60 CTAs on. */
-    const int size = work->cluster;
+    const int size = launch->cluster;
     const double usable = clusters[size] * size / SMS, spread_over = size >= 4 ? 60. / SMS : 1;
-    spread s = *uncut;
-    const int parts = work->cluster / row->cluster_n, split = abs(work->split);
-    s.ctas = (double)work->grid.x;
+    tsr_skinny s = *uncut;
+    const int parts = launch->schedule.cluster_k, split = launch->schedule.split_k;
+    s.ctas = (double)launch->grid.x;
     s.sms = sms;
     s.parts = parts;
-    s.left = work->leaves_sums ? split : 1;
+    s.left = launch->reduces ? split : 1;
     s.resident = floor(sms * per_sm * usable);
     s.waves = ceil(s.ctas / s.resident);
     s.together = fmin(per_sm, ceil(s.ctas / (sms * spread_over)));
@@ -93,27 +69,27 @@ static spread spread_of(const tsr_row *row, const tsr_problem *p, const tsr_devi
 }
 
 /* A stage's way from memory while all SMs read. */
-static double skinny_latency_ns(const spread *s)
+static double skinny_latency_ns(const tsr_skinny *s)
 {
     const double latency_ns = 1040;
     return with_asking(latency_ns, s->asking);
 }
 
 /* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
-static double meeting_skew(const tsr_row *row, const spread *s)
+static double meeting_skew(const tsr_row *row, const tsr_skinny *s)
 {
     const int is_wide = groups_of(row) == 2 && row->bm >= 2 * LINE_ELEMS && !s->across;
     return groups_of(row) > 2 ? 1.09 : is_wide ? 1.16 : 1.24;
 }
 
 /* Two SMs share what rows that are not there cost: seen where more than half of the SMs have a CTA. */
-static double idle_row_clocks(const spread *s)
+static double idle_row_clocks(const tsr_skinny *s)
 {
     const double both_more = 1.5, half = s->sms / 2;
     return IDLE_ROW_CLOCKS * (1 + both_more * fmin(1, fmax(0, s->ctas - half) / half));
 }
 
-static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const spread *s)
+static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const tsr_skinny *s)
 {
     const double group_ns = 20, engine_bytes = 91.2, shared_bytes = 151, ghz = clock_ghz(device);
     /* Groups wait for the same stages, and the more they are, the more power they take: beside other work, the clock
@@ -143,7 +119,7 @@ static double skinny_step_ns(const tsr_row *row, const tsr_device *device, const
 }
 
 /* Waves. A last one with few CTAs is faster, but for tiles of one group, which wait for memory. */
-static double wave_times(const tsr_row *row, const spread *s)
+static double wave_times(const tsr_row *row, const tsr_skinny *s)
 {
     const double few_share = 0.86, last = s->ctas - (s->waves - 1) * s->resident;
     return s->waves > 1 && groups_of(row) > 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
@@ -157,7 +133,7 @@ static int leaves_by_chunks(const tsr_problem *p)
 }
 
 /* Lines of a tile that threads take at once, four neighbours of a line each (tile/wgmma_share.h). */
-static double lines_at_once(const tsr_row *row, const spread *s)
+static double lines_at_once(const tsr_row *row, const tsr_skinny *s)
 {
     enum { TURNED_LINES = 8, MOST_LINES = 32 };
     const double threads = 2. * row->bn, quads = row->bm / 4.; /* of a line */
@@ -171,7 +147,7 @@ static double lines_at_once(const tsr_row *row, const spread *s)
  * where threads store lines of D, 8 neighbours at a time where they can (tile/wgmma_whole.h). Or clusters meet, and
  * each rank stores its share of the lines, four neighbours at a time by each thread, or one by one where D takes no
  * four at once. What threads of one group do takes longer beside other groups. */
-static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spread *s)
+static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const tsr_skinny *s)
 {
     enum { CHUNK = 8 };
     const double groups = groups_of(row), beside = 1 + 0.208 * (groups - 1), leave_bytes_per_ns = 131;
@@ -194,14 +170,14 @@ static double skinny_end_ns(const tsr_row *row, const tsr_problem *p, const spre
 }
 
 /* The second launch, which reads what all CTAs have left and makes D. */
-static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const spread *s)
+static double skinny_sum_ns(const tsr_row *row, const tsr_device *device, const tsr_skinny *s)
 {
     const double sum_launch_ns = 1980, sums_share = 0.773; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * row->bn * s->ctas / (sums_share * memory_rate(device));
 }
 
 /* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
-static void find_operands(const tsr_problem *p, const tsr_device *device, spread *s)
+static void find_operands(const tsr_problem *p, const tsr_device *device, tsr_skinny *s)
 {
     /* Of the memory's rate: D's rows begin with lines, or within; where nothing else is on the way. */
     const double whole_share = 0.91, cut_share = 0.6, output_share = 0.707;
@@ -217,7 +193,7 @@ static void find_operands(const tsr_problem *p, const tsr_device *device, spread
     s->again_ns = longer_ns * (s->short_tiles - 1) + shorter_ns * fmin(1, s->long_tiles - 1);
 }
 
-static double skinny_memory_ns(const spread *s)
+static double skinny_memory_ns(const tsr_skinny *s)
 {
     /* Parts for a second launch are many, and drift apart. */
     const double near_again = 0.057, apart_again = 0.26;
@@ -228,7 +204,7 @@ static double skinny_memory_ns(const spread *s)
 /* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
  * and are not done when the others are. Worst if they are few; none are late if all fit, and equally late if none do.
  */
-static double late_ns(const spread *s, double memory_ns)
+static double late_ns(const tsr_skinny *s, double memory_ns)
 {
     const double once_ns = 459, memory_share = 0.223, shared = 0.37; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
@@ -236,7 +212,7 @@ static double late_ns(const spread *s, double memory_ns)
 }
 
 /* Where clusters take all places there are, those of the next launch have to wait for whole ones. */
-static double filled_ns(const spread *s)
+static double filled_ns(const tsr_skinny *s)
 {
     const double wait_ns = 1430, left = s->resident - s->ctas;
     return s->parts > 1 && left >= 0 && left < s->parts ? wait_ns : 0;
@@ -245,37 +221,41 @@ static double filled_ns(const spread *s)
 /* Where two CTAs fit on an SM, those of a launch that comes while the one in front is there take what room there is, so
  * that some SMs have two of them and others one: worst with as many as there are SMs, not with half or twice as many.
  */
-static double paired_ns(const spread *s, double memory_ns)
+static double paired_ns(const tsr_skinny *s, double memory_ns)
 {
     const double memory_share = 0.19, sms = s->sms;
     const double paired = s->per_sm > 1 ? 1 - fabs(s->ctas - sms) / (s->ctas < sms ? sms / 2 : sms) : 0;
     return fmax(0, paired) * memory_share * memory_ns;
 }
 
-static spread uncut_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, int split)
+void tsr_skinny_begin(tsr_skinny *s, const tsr_row *row, const tsr_problem *p, const tsr_device *device, int swap_ab)
 {
-    const int turned = tsr_row_is_turned(p->m, p->n, split);
-    const tsr_gemm_args args = {
-        .m = p->m, .n = p->n, .trans_a = p->a.trans == TSR_T, .trans_b = p->b.trans == TSR_T, .split = split};
-    const double shorter = (double)(turned ? p->m : p->n), longer = (double)(turned ? p->n : p->m);
-    spread s = {.shorter = turned ? 'a' : 'b', .longer = turned ? 'b' : 'a', .turned = turned, .across = split < 0};
-    s.rows = tsr_row_short_tile(row, &args);
-    s.per_sm = tsr_ctas_per_sm(row, &device->cuda);
-    s.short_tiles = ceil(shorter / row->bm);
-    s.long_tiles = ceil(longer / (row->bn * row->cluster_n));
-    s.asks =
-        (asks_for_lines(p, s.shorter) / fmax(1, s.short_tiles) + asks_for_lines(p, s.longer) / fmax(1, s.long_tiles)) /
-        (row->cluster_n * fmax(1, (double)p->batch));
-    s.asks_shorter = asks_of(p, s.shorter, row->cluster_n);
-    s.asks_longer = asks_of(p, s.longer, 1);
-    find_operands(p, device, &s);
-    find_step(row, p, &s);
-    return s;
+    const tsr_gemm_args args = {.m = p->m,
+                                .n = p->n,
+                                .trans_a = p->a.trans == TSR_T,
+                                .trans_b = p->b.trans == TSR_T,
+                                .schedule = {.swap_ab = swap_ab}};
+    const double shorter = (double)(swap_ab ? p->m : p->n), longer = (double)(swap_ab ? p->n : p->m);
+    *s = (tsr_skinny){.shorter = swap_ab ? 'a' : 'b',
+                      .longer = swap_ab ? 'b' : 'a',
+                      .turned = swap_ab,
+                      .across = swap_ab != (p->m <= p->n)};
+    s->rows = tsr_row_short_tile(row, &args);
+    s->per_sm = tsr_ctas_per_sm(row, &device->cuda);
+    s->short_tiles = ceil(shorter / row->bm);
+    s->long_tiles = ceil(longer / (row->bn * row->cluster_n));
+    s->asks = (asks_for_lines(p, s->shorter) / fmax(1, s->short_tiles) +
+               asks_for_lines(p, s->longer) / fmax(1, s->long_tiles)) /
+              (row->cluster_n * fmax(1, (double)p->batch));
+    s->asks_shorter = asks_of(p, s->shorter, row->cluster_n);
+    s->asks_longer = asks_of(p, s->longer, 1);
+    find_operands(p, device, s);
+    find_step(row, p, s);
 }
 
 /* CTAs of a later wave begin when others have ended. */
-static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const spread *uncut,
-                       const tsr_work *work, double best_ns, tsr_cost *out)
+void tsr_price_skinny(tsr_skinny *uncut, const tsr_row *row, const tsr_problem *p, const tsr_device *device,
+                      const tsr_launch_config *launch, double best_ns, tsr_cost *out)
 {
     const double floor_ns = 1200, start_ns = 736, l2_bytes = 51.6;
     const double begin_ns = uncut->per_sm > 1 ? 1200 : 2400; /* beside another CTA, or when the SM is empty */
@@ -287,7 +267,9 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
     out->limiter = "launch";
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return;
-    const spread s = spread_of(row, p, device, uncut, work);
+    if (uncut->turned != launch->schedule.swap_ab)
+        tsr_skinny_begin(uncut, row, p, device, launch->schedule.swap_ab);
+    const tsr_skinny s = spread_of(row, p, device, uncut, launch);
     const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(row, p, &s);
     const double l2_ns = s.ctas * s.steps * s.l2_bytes / (s.sms * l2_bytes * clock_ghz(device));
     const double waves_ns =
@@ -304,28 +286,4 @@ static void cost_dealt(const tsr_row *row, const tsr_problem *p, const tsr_devic
         .sharpness = lies_along_k(p, s.longer) ? 3.2 : 3.77,
     };
     settle(&parts, best_ns, out);
-}
-
-int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_work *ways,
-                          int count, tsr_cost *out)
-{
-    spread uncut = uncut_of(row, p, device, ways[0].split);
-    int best = 0;
-    for (int i = 0; i < count; i++) {
-        tsr_cost cost = {0};
-        if (i > 0 && (ways[i].split < 0) != (ways[i - 1].split < 0))
-            uncut = uncut_of(row, p, device, ways[i].split);
-        cost_dealt(row, p, device, &uncut, &ways[i], i > 0 ? out->ns : INFINITY, &cost);
-        if (i == 0 || cost.ns < out->ns) {
-            best = i;
-            *out = cost;
-        }
-    }
-    return best;
-}
-
-void tsr_cost_skinny(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
-{
-    tsr_work work;
-    tsr_work_skinny(row, p, device, &work, out);
 }

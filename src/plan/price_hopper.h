@@ -1,13 +1,13 @@
 /* Parts of what a product takes with a row of `wgmma` (hopper.c) or `wgmma_skinny` (hopper_skinny.c), the same for
  * both.
  */
-#ifndef TSR_PLAN_HOPPER_H
-#define TSR_PLAN_HOPPER_H
+#ifndef TSR_PLAN_PRICE_HOPPER_H
+#define TSR_PLAN_PRICE_HOPPER_H
 
 #include <math.h>
 
-#include "plan/cost.h"
-#include "plan/plan.h"
+#include "plan/price_common.h"
+#include "plan/schedule.h"
 
 enum {
     LINE_BYTES = 128,
@@ -168,9 +168,9 @@ static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
                                                                                            : "memory";
 }
 
-/* ---- the two estimates ---- */
+/* ---- the prices ---- */
 
-/* What a product takes with a row of `wgmma`, as far as it does not depend on how that is dealt out. */
+/* What a product takes with a config of `wgmma`, as far as it does not depend on the schedule. */
 typedef struct tsr_wgmma {
     const tsr_row *row;
     double ghz;
@@ -190,12 +190,46 @@ typedef struct tsr_wgmma {
 } tsr_wgmma;
 
 void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
-/* What it takes dealt out so, launched by an H200's host, if that is less than best_ns. See hopper.c. */
-void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out);
+/* The price, launched by an H200's host, if that is less than best_ns. */
+void tsr_price_wgmma(tsr_wgmma *t, const tsr_launch_config *launch, double best_ns, tsr_cost *out);
 
-/* The same with a row of `wgmma_skinny`, dealt out in that one of `count` ways which takes least, the first of equals.
- * Returns its index. */
-int tsr_cost_skinny_dealt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                          const tsr_work *ways, int count, tsr_cost *out);
+/* How the CTAs of a skinny row lie over the device, and what a step of one is. */
+typedef struct tsr_skinny {
+    char shorter, longer;     /* operands: of a tile's columns, and of its rows */
+    int rows;                 /* of a tile along the shorter side */
+    int turned, across;       /* columns lie along M; along the longer side of D */
+    double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
+    double sms;               /* of the device */
+    double resident, waves;   /* CTAs on the device at once */
+    double together;          /* CTAs of an SM at once */
+    double steps, stages;     /* along K of a CTA; of the ring */
+    double step_bytes;        /* of L2's lines in a step */
+    double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
+    double shared_bytes;      /* that go in and out of shared memory in a step */
+    double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
+    double asking;            /* CTAs that wait for lines that others wait for */
+    double short_tiles, long_tiles;
+    double per_sm;                /* CTAs for which an SM has room */
+    double asks;                  /* of one CTA's boxes, for lines that others ask for as well */
+    double operands_ns, again_ns; /* of reading once and storing D; of one more reading by each further tile */
+    double output_ns;             /* of storing D, where nothing is beside */
+    tsr_asks asks_shorter, asks_longer;
+} tsr_skinny;
+
+/* What does not depend on how K is partitioned; for tiles that lie by swap_ab. */
+void tsr_skinny_begin(tsr_skinny *s, const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                      int swap_ab);
+/* The price, if that is less than best_ns. *uncut is from tsr_skinny_begin, which is called again where the schedule
+ * lays tiles the other way. */
+void tsr_price_skinny(tsr_skinny *uncut, const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                      const tsr_launch_config *launch, double best_ns, tsr_cost *out);
+
+/* Those of kernels in f32 that partition K (price_split.c). */
+void tsr_price_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                        const tsr_launch_config *launch, tsr_cost *out);
+void tsr_price_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                         const tsr_launch_config *launch, tsr_cost *out);
+void tsr_price_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                    const tsr_launch_config *launch, tsr_cost *out);
 
 #endif

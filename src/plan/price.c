@@ -1,10 +1,10 @@
 /* Cost models: what a run is expected to take, from the device's peaks and the tile sizes, with one measured constant a
  * row (its efficiency on large problems). They order kernels; they do not promise times. */
-#include "plan/cost.h"
+#include "plan/price.h"
+#include "plan/price_common.h"
 
 #include <math.h>
 
-#include "plan/plan.h"
 
 static int on_tensor_cores(const tsr_row *row)
 {
@@ -47,7 +47,7 @@ double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device)
     return tsr_launch_ns(row, device) - tsr_launch_ns_of(row, TSR_CUDA_LAUNCH_NS);
 }
 
-static void settle(tsr_cost *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
+static void settle_beside(tsr_cost *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
 {
     const double work_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
     out->ns = launch_ns + work_ns;
@@ -55,21 +55,21 @@ static void settle(tsr_cost *out, double launch_ns, double compute_ns, double me
     out->limiter = launch_ns > work_ns ? "launch" : compute_ns > memory_ns ? "compute" : "memory";
 }
 
-void tsr_cost_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double bytes = least_bytes(problem);
-    settle(out, device->launch_ns, work_flops(problem) / (peak_flops(row, device) * row->efficiency) * 1e9,
+    settle_beside(out, device->launch_ns, work_flops(problem) / (peak_flops(row, device) * row->efficiency) * 1e9,
            bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
 /* Nothing overlaps, and each element of D takes an operation more. So it never ties with a row that it is the baseline
  * of, however the machine's peaks came out: which of the two runs decides the bits. */
-void tsr_cost_sequential(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_sequential(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double bytes = least_bytes(problem), memory_ns = bytes / device->memory_bytes_per_s * 1e9;
     const double results = (double)problem->m * (double)problem->n * (double)problem->batch;
     const double compute_ns = (work_flops(problem) + results) / (peak_flops(row, device) * row->efficiency) * 1e9;
-    settle(out, device->launch_ns, compute_ns, memory_ns, bytes);
+    settle_beside(out, device->launch_ns, compute_ns, memory_ns, bytes);
     out->ns = device->launch_ns + compute_ns + memory_ns;
 }
 
@@ -80,31 +80,26 @@ static double cached_bytes(const tsr_row *row, const tsr_problem *p, double ctas
            (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n * (double)p->batch;
 }
 
-static double count_ctas(const tsr_row *row, const tsr_problem *p)
+void tsr_price_settle(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double work_ns, tsr_cost *out)
 {
-    return ceil((double)p->m / row->bm) * ceil((double)p->n / row->bn) * (double)p->batch;
-}
-
-void tsr_cost_settle(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double work_ns, tsr_cost *out)
-{
-    const double bytes = cached_bytes(row, p, count_ctas(row, p));
+    const double bytes = cached_bytes(row, p, tsr_cta_tiles(row, p));
     /* L2 serves what CTAs read again, at about three times the memory's rate. */
     const double l2_ns = bytes / (3 * device->memory_bytes_per_s) * 1e9;
     const double memory_ns = least_bytes(p) / device->memory_bytes_per_s * 1e9;
-    settle(out, tsr_launch_ns(row, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+    settle_beside(out, tsr_launch_ns(row, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
 }
 
 /* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
 static void settle_gpu(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double flops, tsr_cost *out)
 {
-    tsr_cost_settle(row, p, device, flops / (peak_flops(row, device) * row->efficiency) * 1e9, out);
+    tsr_price_settle(row, p, device, flops / (peak_flops(row, device) * row->efficiency) * 1e9, out);
 }
 
 /* A kernel without tensor cores that needs all the threads an SM can hold. The compute term grows when the last wave
  * leaves SMs idle, and a CTA at the edge computes its whole tile. */
-void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double ctas = count_ctas(row, problem);
+    const double ctas = tsr_cta_tiles(row, problem);
     const double threads = row->threads_x * row->threads_y;
     double per_sm = floor(device->cuda.threads_per_sm / threads);
     if (per_sm > device->cuda.blocks_per_sm)
@@ -117,7 +112,7 @@ void tsr_cost_simt(const tsr_row *row, const tsr_problem *problem, const tsr_dev
     out->ns += ctas / device->cuda.sm_count * threads * thread_ns;
 }
 
-double tsr_cost_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores)
+double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores)
 {
     const double share = 0.72, first_steps = 64; /* of the memory's peak; of K, that a ring of stages holds */
     const double ab = (double)tsr_dtype_bytes(p->a.dtype) * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
@@ -127,7 +122,7 @@ double tsr_cost_uncovered_ns(const tsr_problem *p, const tsr_device *device, int
 }
 
 /* Measured on an H200 (perf/LOG.md): two warps 0.45, four 0.85, eight 1. */
-double tsr_cost_busy_share(double warps)
+double tsr_price_busy_share(double warps)
 {
     return warps < 4 ? 0.22 * warps : warps < 8 ? 0.85 + 0.0375 * (warps - 4) : 1;
 }
@@ -135,7 +130,7 @@ double tsr_cost_busy_share(double warps)
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
  * order it runs them. `edge` rows and columns of a tile at the edge are copied element by element. Both constants were
  * measured on an H200. */
-static void cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double edge,
+static void price_edges(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double edge,
                          tsr_cost *out)
 {
     const double fill_ns = 1000;         /* until the first tile is there */
@@ -143,40 +138,40 @@ static void cost_regtile(const tsr_row *row, const tsr_problem *problem, const t
     const double cycle_flops = 2 * 128.; /* of an SM */
     const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y;
     const double k = ceil((double)problem->k / row->bk) * row->bk; /* what is missing of the last step is zeros */
-    const double per_sm = ceil(count_ctas(row, problem) / sms), busy = tsr_cost_busy_share(per_sm * threads / 32);
+    const double per_sm = ceil(tsr_cta_tiles(row, problem) / sms), busy = tsr_price_busy_share(per_sm * threads / 32);
     const double tiles = 2 * per_sm * row->bm * row->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
     settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
-    out->ns += fill_ns + tsr_cost_uncovered_ns(problem, device, 1);
+    out->ns += fill_ns + tsr_price_uncovered_ns(problem, device, 1);
 }
 
-void tsr_cost_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double edge = (problem->m % row->bm != 0 ? row->bm : 0) + (problem->n % row->bn != 0 ? row->bn : 0);
-    cost_regtile(row, problem, device, edge, out);
+    price_edges(row, problem, device, edge, out);
 }
 
 /* The same where a tile at the edge is copied like any other. */
-void tsr_cost_regtile_cut(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_warptile_nn(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    cost_regtile(row, problem, device, 0, out);
+    price_edges(row, problem, device, 0, out);
 }
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
  * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be turned take turns with
  * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG.md. */
-void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
     const long long element = (long long)tsr_dtype_bytes(problem->d.dtype);
     const int by_quads = problem->d.ld * element % 16 == 0 && problem->d.align_bytes % 16 == 0;
-    const double sms = device->cuda.sm_count, per_sm = ceil(count_ctas(row, problem) / sms);
-    const double busy = tsr_cost_busy_share(per_sm * (row->threads_x - 128) / 32), values = per_sm * row->bm * row->bn;
+    const double sms = device->cuda.sm_count, per_sm = ceil(tsr_cta_tiles(row, problem) / sms);
+    const double busy = tsr_price_busy_share(per_sm * (row->threads_x - 128) / 32), values = per_sm * row->bm * row->bn;
     const double slab_share = 0.009;
     const double slabs = ((problem->a.trans == TSR_N ? row->bm : 0) + (problem->b.trans == TSR_T ? row->bn : 0)) / 32.;
     const double turning = 1 + slab_share * fmax(0, slabs - 4);
     settle_gpu(row, problem, device, busy > 0 ? turning * 2 * sms * values * (double)problem->k / busy : 0, out);
-    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_cost_uncovered_ns(problem, device, 0);
+    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_price_uncovered_ns(problem, device, 0);
 }
 
 int tsr_output_is_whole(const tsr_problem *p)
@@ -196,7 +191,6 @@ static double output_ns(const tsr_problem *p, const tsr_device *device)
 
 double tsr_lines_touched(const tsr_problem *p, char which)
 {
-    enum { LINE_BYTES = 128 };
     const tsr_operand *operand = tsr_problem_operand(p, which);
     const long long ld_bytes = operand->ld * (long long)tsr_dtype_bytes(operand->dtype), both = ld_bytes | LINE_BYTES;
     const long long step = both & -both; /* the greatest power of two that divides both */
@@ -216,7 +210,6 @@ static double input_ns(const tsr_problem *p, const tsr_device *device)
  * along K. Only where rows lie along M or N and are short: several rows of K are in a line, or several tiles. */
 static double asks_for_line(const tsr_problem *p, char which, double tile, double sharers)
 {
-    enum { LINE_BYTES = 128 };
     const double line = LINE_BYTES / (double)tsr_dtype_bytes(tsr_problem_operand(p, which)->dtype);
     long long rows, columns;
     tsr_stored_shape(p, which, &rows, &columns);
@@ -240,9 +233,9 @@ double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
  * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess that measurements replace.
  */
-void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
-    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count);
+    const double per_sm = ceil(tsr_cta_tiles(row, problem) / device->cuda.sm_count);
     const double warps = per_sm * row->threads_x * row->threads_y / 32;
     const double busy = warps < 8 ? warps / 8 : 1;
     const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
@@ -264,13 +257,13 @@ void tsr_cost_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_d
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
  * way but what their threads load, element by element, and further CTAs of an SM wait beside. Constants: measured on an
  * H200, perf/LOG.md. */
-void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double start_ns = 1200, cta_ns = 1.5, step_ns = 990, lines_share = 0.44, beside_share = 0.17;
-    const double ctas = count_ctas(row, problem), per_sm = ceil(ctas / device->cuda.sm_count);
+    const double ctas = tsr_cta_tiles(row, problem), per_sm = ceil(ctas / device->cuda.sm_count);
     const double lines = fmin(row->bm, (double)problem->m) + fmin(row->bn, (double)problem->n);
     const double full_step_ns = step_ns * (1 + lines_share * lines / (row->bm + row->bn));
-    settle(out, start_ns + cta_ns * ctas,
+    settle_beside(out, start_ns + cta_ns * ctas,
            full_step_ns * ceil((double)problem->k / row->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
            input_ns(problem, device) + output_ns(problem, device), cached_bytes(row, problem, ctas));
     out->gpu_ns = out->ns;
@@ -280,18 +273,97 @@ void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const ts
 
 /* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
  * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG.md. */
-void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double fill_ns = 5500, warp_values = 64 * 64, step = 64;
     /* Threads store what the copy engine cannot, and tiles that D does not fill. */
     const int by_engine = tsr_output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
     const double store_ns_per_value = by_engine ? 0.1 : 0.28;
-    const double per_sm = ceil(count_ctas(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
+    const double per_sm = ceil(tsr_cta_tiles(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
     const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;
     const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;
-    settle(out, tsr_launch_ns(row, device) + fill_ns,
+    settle_beside(out, tsr_launch_ns(row, device) + fill_ns,
            flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
                tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
            fmax(input_ns(problem, device), output_ns(problem, device)),
-           cached_bytes(row, problem, count_ctas(row, problem)));
+           cached_bytes(row, problem, tsr_cta_tiles(row, problem)));
+}
+
+/* ---- one price for each family ---- */
+
+void tsr_pricing_begin(tsr_pricing *pricing, const tsr_row *row, const tsr_problem *problem, const tsr_device *device)
+{
+    pricing->row = row;
+    pricing->problem = problem;
+    pricing->device = device;
+    if (row->family == TSR_FAMILY_WGMMA)
+        tsr_wgmma_begin(&pricing->of.wgmma, row, problem, device);
+    else if (row->family == TSR_FAMILY_WGMMA_SKINNY)
+        tsr_skinny_begin(&pricing->of.skinny, row, problem, device, tsr_row_whole(row, problem->m, problem->n).swap_ab);
+}
+
+/* Prices of families whose configs have one schedule. */
+static void price_whole(const tsr_pricing *x, tsr_cost *out)
+{
+    switch (x->row->family) {
+    case TSR_FAMILY_CPU_SEQUENTIAL:
+        price_sequential(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_CPU_TILED:
+        price_cpu(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_SIMT:
+        price_simt(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_REGTILE:
+        price_regtile(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_WARPTILE_NN:
+        price_warptile_nn(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_WARP_SPECIALIZED:
+        price_warp_specialized(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_TENSOR:
+        price_tensor(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_WMMA_TINY:
+        price_wmma_tiny(x->row, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_MMA_TMA:
+        price_mma_tma(x->row, x->problem, x->device, out);
+        return;
+    default: /* tsr_price has the others; steps around a product have no price of their own */
+        out->ns = INFINITY;
+        return;
+    }
+}
+
+void tsr_price(tsr_pricing *x, const tsr_launch_config *launch, double best_ns, tsr_cost *out)
+{
+    const double slower_ns = tsr_slower_launch_ns(x->row, x->device);
+    *out = (tsr_cost){0};
+    switch (x->row->family) {
+    case TSR_FAMILY_STREAM_K:
+        tsr_price_stream_k(x->row, x->problem, x->device, launch, out);
+        return;
+    case TSR_FAMILY_CLUSTER_K:
+        tsr_price_cluster_k(x->row, x->problem, x->device, launch, out);
+        return;
+    case TSR_FAMILY_THIN:
+        tsr_price_thin(x->row, x->problem, x->device, launch, out);
+        break;
+    case TSR_FAMILY_WGMMA:
+        tsr_price_wgmma(&x->of.wgmma, launch, best_ns - slower_ns, out);
+        out->ns += slower_ns;
+        break;
+    case TSR_FAMILY_WGMMA_SKINNY:
+        tsr_price_skinny(&x->of.skinny, x->row, x->problem, x->device, launch, best_ns - slower_ns, out);
+        out->ns += slower_ns;
+        break;
+    default:
+        price_whole(x, out);
+        break;
+    }
+    out->rank_ns = out->ns;
 }

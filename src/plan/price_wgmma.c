@@ -14,9 +14,8 @@
  * hopper_skinny.c. */
 #include <math.h>
 
-#include "plan/cost.h"
-#include "plan/hopper.h"
-#include "plan/plan.h"
+#include "plan/price_common.h"
+#include "plan/price_hopper.h"
 
 /* D to memory. Where the copy engine writes boxes of rows that begin within lines, neighbouring tiles share lines, and
  * where within sectors, sectors of 32 bytes too. CTAs side by side in a cluster write both halves at the same time. */
@@ -43,9 +42,9 @@ typedef struct walk {
     double waves, ctas, dealt, parts;
 } walk;
 
-static walk walk_of(const tsr_wgmma *t, const tsr_work *work)
+static walk walk_of(const tsr_wgmma *t, const tsr_schedule *s)
 {
-    const double dealt = work->split - 1, clusters = dealt > 0 ? (double)work->grid.x / t->cluster : t->fit;
+    const double dealt = s->stream_k_tiles, clusters = dealt > 0 ? s->stream_k_units : t->fit;
     walk w = {.waves = ceil((t->tiles - dealt) / clusters), .parts = 1};
     w.ctas = (dealt > 0 ? clusters : fmin(t->tiles, clusters)) * t->cluster;
     if (dealt > 0) {
@@ -215,13 +214,13 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *p, con
     find_steps_ns(t, 0);
 }
 
-void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, tsr_cost *out)
+void tsr_price_wgmma(tsr_wgmma *t, const tsr_launch_config *launch, double best_ns, tsr_cost *out)
 {
     const double along_n_ns = 421;                          /* clusters along N start later */
     const double value_ns = 0.0486, uncovered_share = 0.28; /* of D's way to memory, of the last wave */
     /* Few CTAs have what an SM shares with its neighbour for themselves, but ask less of memory. */
     const double sms = t->fit * t->cluster, apart_share = 0.795, idle_share = 0.05;
-    const walk w = walk_of(t, work);
+    const walk w = walk_of(t, &launch->schedule);
     const double values = (double)t->row->bm * t->row->bn, waves = fmax(1, w.waves);
     const double asking = asking_of(&t->asks_a, w.ctas / w.parts) + asking_of(&t->asks_b, w.ctas / w.parts);
     if (asking != t->asking)
@@ -246,10 +245,4 @@ void tsr_cost_wgmma_dealt(tsr_wgmma *t, const tsr_work *work, double best_ns, ts
     settle(&parts, best_ns, out);
     out->bytes = t->all_bytes;
     out->early_ns = t->early_ns;
-}
-
-void tsr_cost_wgmma(const tsr_row *row, const tsr_problem *p, const tsr_device *device, tsr_cost *out)
-{
-    tsr_work work;
-    tsr_work_wgmma(row, p, device, &work, out);
 }

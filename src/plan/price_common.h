@@ -1,20 +1,21 @@
-/* What the cost models share. */
-#ifndef TSR_PLAN_COST_H
-#define TSR_PLAN_COST_H
+/* What prices share. */
+#ifndef TSR_PLAN_PRICE_COMMON_H
+#define TSR_PLAN_PRICE_COMMON_H
 
 #include <math.h>
 
 #include "core/row.h"
+#include "plan/schedule.h"
 
 /* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. */
-double tsr_cost_busy_share(double warps);
+double tsr_price_busy_share(double warps);
 
 /* What no product covers where CTAs are not persistent and few fit an SM: the operands' part that comes before the
  * first product and, if `stores`, D, which leaves after the last. That is all of the memory's time where K is short. */
-double tsr_cost_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores);
+double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores);
 
 /* A run whose CTAs are busy for work_ns, unless L2 or memory takes longer. */
-void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double work_ns,
+void tsr_price_settle(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double work_ns,
                      tsr_cost *out);
 
 /* What CTAs wait where many of them ask one slice of L2 for the same lines, at 1.4 ns each time: tiles
@@ -23,7 +24,16 @@ void tsr_cost_settle(const tsr_row *row, const tsr_problem *problem, const tsr_d
 double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
                          double steps);
 
-/* The fixed cost of a launch of the row, less what overlaps with the launch before, where the device's is launch_ns. */
+/* The fixed cost of a launch of the row on the device, less what overlaps with the launch before. */
+double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
+
+/* Lines that a 128-byte piece of a row of A or B touches on average, 1 to 2: the copy engine asks L2 for whole lines,
+ * and rows begin at multiples of the leading dimension. Memory's share of the time grows with a power of it, fitted to
+ * times of an H200 (perf/LOG.md). */
+double tsr_lines_touched(const tsr_problem *problem, char which);
+#define TSR_LINES_POWER 0.8
+
+/* The same as tsr_launch_ns, less what overlaps with the launch before, where the device's is launch_ns. */
 double tsr_launch_ns_of(const tsr_row *row, double launch_ns);
 
 /* (one^q + other^q)^(1/q) with q = 2^sharpness: two things beside each other, of which the longer one decides. */
@@ -76,11 +86,5 @@ double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device);
 
 /* 1 if the copy engine can write D: see tsr_tensor_output_fits. */
 int tsr_output_is_whole(const tsr_problem *problem);
-
-/* CTAs of the row that an SM holds at once. */
-double tsr_ctas_per_sm(const tsr_row *row, const tsr_cuda_limits *gpu);
-
-/* Clusters' tiles of D, of all problems of a batch. */
-double tsr_cluster_tiles(const tsr_row *row, const tsr_problem *problem);
 
 #endif

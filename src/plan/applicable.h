@@ -1,0 +1,27 @@
+/* Which configs run a problem, and why the others do not. */
+#ifndef TSR_PLAN_APPLICABLE_H
+#define TSR_PLAN_APPLICABLE_H
+
+#include "plan/plan.h"
+
+/* A problem as a target sees it, and what all configs ask of it: found once for all of them. */
+typedef struct tsr_viewed_problem {
+    const tsr_problem *problem;
+    tsr_problem given; /* as the device sees it */
+    tsr_target *target;
+    long long alignment[4]; /* of its operands */
+    int can_pad;            /* A and B could be copied to aligned rows */
+    int is_copied;          /* 1: operands lie on a GPU's host */
+} tsr_viewed_problem;
+
+tsr_viewed_problem tsr_view_problem(const tsr_problem *problem, tsr_target *target);
+
+/* 1 if the config can run the problem there, if need be after the operands of *pads were copied to aligned rows;
+ * otherwise 0 and the reason. Workspace and schedules are looked at later. */
+int tsr_is_applicable(const tsr_viewed_problem *view, const tsr_row *row, unsigned *pads, char *reason,
+                      size_t reason_bytes);
+
+/* 1 if the config computes these types. */
+int tsr_dtypes_fit(const tsr_row *row, const tsr_problem *problem);
+
+#endif
