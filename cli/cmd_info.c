@@ -187,7 +187,13 @@ static int next_kernel(size_t index, tsr_kernel_info *out)
 
 static int is_tested(const tsr_kernel_info *info)
 {
-    return info->is_cuda && strcmp(info->hardware, "untested on hardware") != 0;
+    return info->is_cuda && strncmp(info->hardware, "untested", 8) != 0 && strncmp(info->hardware, "unknown", 7) != 0;
+}
+
+/* It passed on a GPU as another nvcc made it. */
+static int is_unknown(const tsr_kernel_info *info)
+{
+    return strncmp(info->hardware, "unknown", 7) == 0;
 }
 
 static const char *types(const tsr_kernel_info *info, char out[64])
@@ -300,12 +306,13 @@ static void print_kernels(void)
 static void print_kernel_count(void)
 {
     tsr_kernel_info info;
-    int count = 0, cuda = 0, embedded = 0, tested = 0, names = 0;
+    int count = 0, cuda = 0, embedded = 0, tested = 0, unknown = 0, names = 0;
     for (size_t i = 0; next_kernel(i, &info); i++) {
         count++;
         cuda += info.is_cuda;
         embedded += info.has_device_code;
         tested += is_tested(&info);
+        unknown += is_unknown(&info);
     }
     while (cli_kernel_name((size_t)names))
         names++;
@@ -313,6 +320,8 @@ static void print_kernel_count(void)
          "%d kernels in %d instances: %d for CPUs, %d for GPUs; %d with device code in this build, %d passed "
          "on a GPU as they now stand",
          names, count, count - cuda, cuda, embedded, tested);
+    if (unknown > 0)
+        line("", "%d more passed on a GPU as another nvcc made them: unknown with nvcc %s", unknown, lab_nvcc());
 }
 
 static void json_kernels(void)

@@ -84,6 +84,7 @@ static void print_json(const session *s, const lab_verify_result *result)
     cli_json json = cli_json_begin(stdout);
     cli_json_text(&json, "kernel", result->kernel.info.instance);
     cli_json_text(&json, "hash", result->kernel.info.hash);
+    cli_json_text(&json, "nvcc", lab_nvcc());
     cli_json_text(&json, "device", s->device);
     cli_json_bool(&json, "passed", is_good(result));
     cli_json_int(&json, "planned", result->planned);

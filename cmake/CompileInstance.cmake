@@ -1,8 +1,10 @@
-# Compiles one CUDA instance to FATBIN and writes REPORT: its hash (preprocessed source, flags, nvcc version) and what
-# the assembler says of it, as C initialisers. Fails when an instance spills or uses local memory, or when the assembler
-# serialises its wgmma instructions.
+# Compiles one CUDA instance to FATBIN and writes REPORT: the hash of its machine code for sm_90a (as CUBIN_CODE prints it:
+# tools/cubin_code.c) and what the assembler says of it, as C initialisers. Fails when an instance spills or uses local
+# memory, or when the assembler serialises its wgmma instructions.
 include(${CMAKE_CURRENT_LIST_DIR}/KernelCache.cmake)
-# As the device compiler sees it for each generation, without line numbers.
+# The cache's key: the source as the device compiler sees it for each generation, without line numbers, and all else that
+# the two files depend on.
+file(SHA256 ${CMAKE_CURRENT_LIST_DIR}/../tools/cubin_code.c key)
 foreach(arch 800 900)
   execute_process(
     COMMAND ${HOST_CC} -E -P -x c -D__CUDACC__=13 -D__CUDA_ARCH__=${arch} ${DEFINES} ${INCLUDES} ${SOURCE}
@@ -21,8 +23,11 @@ if(found)
   return()
 endif()
 
+# nvcc leaves the machine code that it puts into FATBIN in a folder, where it is not compressed.
+set(steps ${FATBIN}.steps)
+file(MAKE_DIRECTORY ${steps})
 execute_process(
-  COMMAND ${NVCC} -fatbin ${FLAGS} ${DEFINES} ${INCLUDES} -Xptxas -v -o ${FATBIN}.tmp ${SOURCE}
+  COMMAND ${NVCC} -fatbin ${FLAGS} ${DEFINES} ${INCLUDES} --keep --keep-dir ${steps} -Xptxas -v -o ${FATBIN}.tmp ${SOURCE}
   RESULT_VARIABLE result
   OUTPUT_VARIABLE text
   ERROR_VARIABLE text)
@@ -40,6 +45,13 @@ set(registers ${CMAKE_MATCH_1})
 if(NOT registers)
   message(FATAL_ERROR "no register count for ${INSTANCE} in:\n${text}")
 endif()
+file(GLOB cubin ${steps}/*.compute_90a.cubin)
+if(NOT cubin) # named for its architecture only where there are several
+  file(GLOB cubin ${steps}/*.cubin)
+endif()
+execute_process(COMMAND ${CUBIN_CODE} ${cubin} OUTPUT_VARIABLE code COMMAND_ERROR_IS_FATAL ANY)
+file(REMOVE_RECURSE ${steps})
+string(SHA256 hash "${code}")
 string(SUBSTRING ${hash} 0 16 short_hash)
 
 file(SIZE ${FATBIN}.tmp bytes)

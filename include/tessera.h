@@ -331,8 +331,9 @@ typedef struct tsr_kernel_info {
     int is_cuda;          /* runs on GPUs and in the emulator; otherwise on the CPU */
     int has_device_code;  /* this build embeds it for GPUs */
     int registers;        /* of a thread on sm_90a; 0 without device code */
-    const char *hash;     /* of the kernel as it now stands: source, flags, compiler; "" without device code */
-    const char *hardware; /* "H200 2026-11-21", where it last passed as it now stands, or "untested on hardware" */
+    const char *hash;     /* of its machine code for sm_90a, without names; "" without device code */
+    const char *hardware; /* "H200 2026-11-21", where this machine code last passed; "unknown: stamped with
+                           * nvcc 13.0.88" where another nvcc made the code that passed; or "untested on hardware" */
 } tsr_kernel_info;
 
 /* Fills *out with kernel `index` (0, 1, ...); TSR_INVALID_ARGUMENT past the last one. */

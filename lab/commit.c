@@ -1,11 +1,17 @@
 #include <time.h>
 
+#include "core/device_code.h"
 #include "lab/device.h"
 #include "lab_commit.h"
 
 const char *lab_commit(void)
 {
     return LAB_COMMIT;
+}
+
+const char *lab_nvcc(void)
+{
+    return tsr_nvcc_version;
 }
 
 void lab_date(char out[11])

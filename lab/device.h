@@ -53,6 +53,9 @@ double lab_peak_percent(const lab_device *device, const tsr_gemm_desc *desc, dou
 
 /* Commit of the build, "-dirty" appended if files had changed; "unknown" if it was not built from a repository. */
 const char *lab_commit(void);
+
+/* Version of the nvcc that made this build's device code: "13.0.88"; "" if there is none. */
+const char *lab_nvcc(void);
 /* The UTC date, "2026-11-21". */
 void lab_date(char out[11]);
 

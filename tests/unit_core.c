@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/device_code.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -146,6 +147,22 @@ static void messages_may_quote_the_last_message(void **state)
     assert_string_equal(tsr_status_text((tsr_status)99), "unknown status");
 }
 
+static void stamps_are_of_machine_code(void **state)
+{
+    (void)state;
+    const tsr_stamp stamps[] = {{"other", "bb", "13.0.88", "H100 2026-01-01", "unknown: other"},
+                                {"one", "aa", "13.0.88", "H200 2026-01-02", "unknown: one"},
+                                {0}};
+    const tsr_device_code passed = {.instance = "one", .hash = "aa"}, changed = {.instance = "one", .hash = "bb"};
+    const tsr_device_code fresh = {.instance = "new", .hash = "aa"};
+    assert_string_equal(tsr_stamp_text(stamps, &passed, "13.0.88"), "H200 2026-01-02");
+    assert_string_equal(tsr_stamp_text(stamps, &passed, "13.1.2"), "H200 2026-01-02"); /* the same machine code */
+    assert_string_equal(tsr_stamp_text(stamps, &changed, "13.0.88"), "untested on hardware");
+    assert_string_equal(tsr_stamp_text(stamps, &changed, "13.1.2"), "unknown: one");
+    assert_string_equal(tsr_stamp_text(stamps, &fresh, "13.1.2"), "untested on hardware");
+    assert_string_equal(tsr_stamp_text(stamps, NULL, "13.0.88"), "untested on hardware");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +173,7 @@ int main(void)
         cmocka_unit_test(integers_saturate),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(messages_may_quote_the_last_message),
+        cmocka_unit_test(stamps_are_of_machine_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

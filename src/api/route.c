@@ -60,7 +60,6 @@ tsr_status tsr_kernel(size_t index, tsr_kernel_info *out)
     if (!row)
         return tsr_fail(TSR_INVALID_ARGUMENT, "index = %zu: there are %zu kernels", index, tsr_row_count());
     const tsr_device_code *code = row->kind == TSR_ROW_CUDA ? tsr_find_device_code(row->instance) : NULL;
-    const char *stamp = tsr_find_stamp(row->instance);
     *out = (tsr_kernel_info){
         .struct_bytes = out->struct_bytes,
         .name = row->name,
@@ -75,9 +74,7 @@ tsr_status tsr_kernel(size_t index, tsr_kernel_info *out)
         .has_device_code = code != NULL,
         .registers = code ? code->registers : 0,
         .hash = code ? code->hash : "",
-        .hardware = row->kind == TSR_ROW_CPU ? ""
-                    : stamp                  ? stamp
-                                             : "untested on hardware",
+        .hardware = row->kind == TSR_ROW_CPU ? "" : tsr_stamp_text(tsr_stamps, code, tsr_nvcc_version),
     };
     return TSR_OK;
 }

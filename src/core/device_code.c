@@ -45,13 +45,16 @@ const tsr_emu_code *tsr_find_emu_code(const char *instance)
     return at == SIZE_MAX ? NULL : &tsr_emu_codes[at];
 }
 
-const char *tsr_find_stamp(const char *instance)
+const char *tsr_stamp_text(const tsr_stamp *stamps, const tsr_device_code *code, const char *nvcc)
 {
-    const tsr_device_code *code = tsr_find_device_code(instance);
-    if (!code)
-        return NULL;
-    for (const tsr_stamp *stamp = tsr_stamps; stamp->instance; stamp++)
-        if (strcmp(stamp->instance, instance) == 0 && strcmp(stamp->hash, code->hash) == 0)
+    const char *text = "untested on hardware";
+    for (const tsr_stamp *stamp = stamps; code && stamp->instance; stamp++) {
+        if (strcmp(stamp->instance, code->instance) != 0)
+            continue;
+        if (strcmp(stamp->hash, code->hash) == 0)
             return stamp->where;
-    return NULL;
+        if (strcmp(stamp->nvcc, nvcc) != 0)
+            text = stamp->unknown;
+    }
+    return text;
 }

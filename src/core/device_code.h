@@ -12,7 +12,7 @@ typedef struct tsr_device_code {
     const char *instance;
     const unsigned char *fatbin;
     size_t fatbin_bytes;
-    const char *hash; /* of the preprocessed source, the flags and the nvcc version */
+    const char *hash; /* of the sm_90a machine code, without names: tools/cubin_code.c */
     int registers;    /* of a thread, sm_90a */
 } tsr_device_code;
 
@@ -23,14 +23,18 @@ typedef struct tsr_emu_code {
     void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
 } tsr_emu_code;
 
+/* An instance passed on a GPU with the machine code of this hash. */
 typedef struct tsr_stamp {
     const char *instance;
     const char *hash;
-    const char *where; /* "H200 2026-11-21" */
+    const char *nvcc;    /* that made the code: "13.0.88" */
+    const char *where;   /* "H200 2026-11-21" */
+    const char *unknown; /* what is said of it if another nvcc made other code: "unknown: stamped with nvcc 13.0.88" */
 } tsr_stamp;
 
 /* CUDA version of the toolkit that made the device code: 13000 for 13.0; 0 if there is none. */
 extern const int tsr_toolkit_version;
+extern const char tsr_nvcc_version[]; /* "13.0.88"; "" if there is none */
 extern const tsr_device_code tsr_device_codes[];
 extern const tsr_emu_code tsr_emu_codes[];
 extern const tsr_stamp tsr_stamps[];
@@ -38,7 +42,9 @@ extern const tsr_stamp tsr_stamps[];
 /* The entry of an instance, NULL if there is none. */
 const tsr_device_code *tsr_find_device_code(const char *instance);
 const tsr_emu_code *tsr_find_emu_code(const char *instance);
-/* Where the instance last passed as it now stands; NULL if its hash differs or it never did. */
-const char *tsr_find_stamp(const char *instance);
+/* What the stamps say of device code that `nvcc` made: where it passed on a GPU ("H200 2026-11-21") if a stamp has the
+ * hash of its machine code, whatever nvcc made that; the stamp's `unknown` if another nvcc made the code that passed;
+ * "untested on hardware" otherwise, and of no code (NULL). */
+const char *tsr_stamp_text(const tsr_stamp *stamps, const tsr_device_code *code, const char *nvcc);
 
 #endif
