@@ -109,7 +109,9 @@ static tsr_gemm_args args_of(const problem *p, matrices *m)
                            .beta = p->beta,
                            .trans_a = p->trans_a,
                            .trans_b = p->trans_b,
-                           .split = p->cluster * p->outers};
+                           .schedule = {.split_k = p->cluster * p->outers,
+                                        .cluster_k = p->cluster,
+                                        .swap_ab = p->m <= p->n}};
 }
 
 static tsr_status run_sum(const tsr_gemm_args *product, matrices *m, unsigned long long seed)
@@ -162,7 +164,7 @@ static tsr_status run(kernel_tma *kernel, const problem *p, matrices *m, unsigne
                              .dtype_b = TSR_BF16,
                              .dtype_c = TSR_BF16,
                              .dtype_d = TSR_BF16,
-                             .grid = {TILES * args.split, 1, 1},
+                             .grid = {TILES * args.schedule.split_k, 1, 1},
                              .threads_x = WIDE ? 256 : 160,
                              .threads_y = 1,
                              .shared_bytes = RING_BYTES + (WIDE ? 0 : INBOX_BYTES) + 16 * STAGES + 16,

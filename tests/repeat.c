@@ -138,7 +138,7 @@ void repeat_launches(const repeat_settings *s, repeat_result *out)
     memset(out, 0, sizeof *out);
     for (size_t r = 0; (row = tsr_row_at(r)) != NULL; r++) {
         product p;
-        if (!row->work || candidate++ % s->step != 0 || !open_product(s, row, &p))
+        if (!tsr_row_partitions_k(row) || candidate++ % s->step != 0 || !open_product(s, row, &p))
             continue;
         char *first = malloc(p.d_bytes), *last = malloc(p.d_bytes);
         const char *fault = first && last ? repeat_product(s, &p, first, last) : "no memory";

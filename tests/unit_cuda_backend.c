@@ -189,7 +189,7 @@ static void empty_and_oversized_grids(void **unused)
 /* Clusters that are chosen at launch, and grids that may start early, are the driver's attributes; others have none. */
 static void launches_say_what_is_special(void **unused)
 {
-    const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1, .split = 4};
+    const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1, .schedule = {.split_k = 4, .cluster_k = 4}};
     const tsr_loaded *loaded = loaded_row();
     tsr_loaded early_loaded = *loaded;
     tsr_row early = row;

@@ -36,7 +36,7 @@ typedef struct fixture {
     tsr_device device;
     const tsr_row *row;
     tsr_problem problem;
-    tsr_work work;
+    tsr_launch_config launch;
     float *a, *b, *d, *first;
     unsigned char *workspace;
     size_t d_elems;
@@ -70,16 +70,18 @@ static void open_fixture(fixture *f, const shape *s, int is_integer)
     f->problem.a = f->problem.b = f->problem.c = f->problem.d = (tsr_operand){.dtype = TSR_F32};
     f->problem.a.trans = s->trans_a ? TSR_T : TSR_N;
     f->problem.b.trans = s->trans_b ? TSR_T : TSR_N;
-    f->work = tsr_row_work(f->row, &f->problem, &f->device);
+    f->problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    tsr_cost cost;
+    assert_true(tsr_select_schedule(f->row, &f->problem, &f->device, &f->launch, &cost, NULL, 0));
     srand(11);
     f->d_elems = (size_t)(s->m * s->n * s->batch);
     f->a = values(s->m * s->k * s->batch, is_integer);
     f->b = values(s->k * s->n * s->batch, is_integer);
     f->d = values((long long)f->d_elems, 0);
     f->first = values((long long)f->d_elems, 0);
-    f->workspace = malloc(f->work.workspace_bytes);
+    f->workspace = malloc(f->launch.workspace_bytes);
     assert_non_null(f->workspace);
-    memset(f->workspace, 0xff, f->work.workspace_bytes);
+    memset(f->workspace, 0xff, f->launch.workspace_bytes);
     memset(f->workspace, 0, TSR_WORKSPACE_COUNTER_BYTES);
 }
 
@@ -114,9 +116,9 @@ static tsr_status run(fixture *f, double alpha, long long k)
                                 .alpha = alpha,
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T,
-                                .split = f->work.split};
+                                .schedule = f->launch.schedule};
     const tsr_launch launch = {
-        .row = f->row, .args = &args, .grid = f->work.grid, .workspace_bytes = f->work.workspace_bytes, .problem = p};
+        .row = f->row, .args = &args, .grid = f->launch.grid, .workspace_bytes = f->launch.workspace_bytes, .problem = p};
     const tsr_status status = tsr_emu_backend.launch(&f->device, &launch);
     for (size_t i = 0; i < TSR_WORKSPACE_COUNTER_BYTES; i++)
         if (f->workspace[i] != 0)
@@ -132,7 +134,7 @@ static void every_step_is_made_once(void **state)
         fixture f;
         open_fixture(&f, &shapes[i], 1);
         const shape *const s = &shapes[i];
-        assert_true(f.work.split > 1);
+        assert_true(f.launch.schedule.split_k > 1 || f.launch.schedule.stream_k_units > 1);
         if (run(&f, 1, s->k) != TSR_OK)
             fail_msg("%s: %s", s->instance, tsr_last_error());
         for (long long at = 0; at < (long long)f.d_elems; at++) {
@@ -189,8 +191,9 @@ static void no_product_with_a_plan_for_one(void **state)
     }
 }
 
-/* What the hooks promise, for many shapes: no more counters than there are, workspace for every part, no idle CTA. */
-static void deals_fit(void **state)
+/* What each candidate promises, for many shapes: no more counters than there are, workspace for every part, no idle
+ * CTA. */
+static void candidates_fit(void **state)
 {
     (void)state;
     static const long long sizes[] = {1, 16, 63, 129, 1030, 2176, 4096, 50257};
@@ -199,35 +202,47 @@ static void deals_fit(void **state)
     const tsr_backend_options options = {.threads = 1};
     memset(&device, 0, sizeof device);
     assert_int_equal(tsr_emu_backend.open(0, &options, &device), TSR_OK);
+    int partitioned = 0;
     for (size_t r = 0; r < tsr_row_count(); r++) {
         const tsr_row *const row = tsr_row_at(r);
-        if (row->work != tsr_work_stream_k && row->work != tsr_work_thin)
+        if (row->family != TSR_FAMILY_STREAM_K && row->family != TSR_FAMILY_THIN)
             continue;
         for (int i = 0; i < SIZES * SIZES * SIZES; i++) {
             const tsr_problem p = {.m = sizes[i % SIZES],
                                    .n = sizes[i / SIZES % SIZES],
                                    .k = sizes[i / SIZES / SIZES],
                                    .batch = 1 + i % 3};
-            const tsr_work work = tsr_row_work(row, &p, &device);
             const long long tiles = (p.m + row->bm - 1) / row->bm * ((p.n + row->bn - 1) / row->bn) * p.batch;
-            assert_true(work.split >= 1 && work.grid.x >= tiles && work.grid.y == 1 && work.grid.z == 1);
-            if (work.workspace_bytes == 0) {
-                assert_true(work.grid.x == tiles && work.split == 1);
-                continue;
-            }
             const size_t tile_bytes = (size_t)row->bm * (size_t)row->bn * sizeof(float);
-            const long long slots = (long long)((work.workspace_bytes - TSR_WORKSPACE_COUNTER_BYTES) / tile_bytes);
-            if (row->work == tsr_work_thin) {
-                assert_true(work.grid.x == tiles * work.split && slots == work.grid.x);
-                assert_true(tiles <= TSR_WORKSPACE_COUNTER_BYTES / 4 && work.split <= (p.k + row->bk - 1) / row->bk);
-            } else {
-                const long long dealt = tiles - (work.grid.x - work.split);
-                assert_true(dealt > 0 && dealt <= work.split && dealt <= TSR_WORKSPACE_COUNTER_BYTES / 4);
-                assert_true(slots >= dealt + work.split - 1);
-                assert_true(8LL * work.split <= dealt * ((p.k + row->bk - 1) / row->bk));
+            tsr_schedule all[TSR_MOST_SCHEDULES];
+            const int count = tsr_schedule_candidates(row, &p, &device, all);
+            assert_true(count >= 1);
+            for (int c = 0; c < count; c++) {
+                const tsr_launch_config l = tsr_schedule_launch(row, &p, &all[c]);
+                char reason[120];
+                if (!tsr_schedule_is_legal(row, &p, &all[c], reason, sizeof reason))
+                    fail_msg("%s %lld x %lld x %lld: %s", row->instance, p.m, p.n, p.k, reason);
+                assert_true(l.grid.x >= tiles && l.grid.y == 1 && l.grid.z == 1);
+                if (l.workspace_bytes == 0) {
+                    assert_true(l.grid.x == tiles && all[c].split_k == 1 && all[c].stream_k_units == 0);
+                    continue;
+                }
+                partitioned++;
+                const long long slots = (long long)((l.workspace_bytes - TSR_WORKSPACE_COUNTER_BYTES) / tile_bytes);
+                const long long units = all[c].stream_k_units, shared = all[c].stream_k_tiles;
+                if (row->family == TSR_FAMILY_THIN) {
+                    assert_true(l.grid.x == tiles * all[c].split_k && slots == l.grid.x);
+                    assert_true(tiles <= TSR_WORKSPACE_COUNTER_BYTES / 4);
+                    assert_true(all[c].split_k <= (p.k + row->bk - 1) / row->bk);
+                } else {
+                    assert_true(shared > 0 && shared <= units && shared <= TSR_WORKSPACE_COUNTER_BYTES / 4);
+                    assert_true(l.grid.x == units + tiles - shared && slots >= shared + units - 1);
+                    assert_true(8LL * units <= shared * ((p.k + row->bk - 1) / row->bk));
+                }
             }
         }
     }
+    assert_true(partitioned > 1000);
     tsr_emu_backend.close(&device);
 }
 
@@ -237,7 +252,7 @@ int main(void)
         cmocka_unit_test(every_step_is_made_once),
         cmocka_unit_test(bits_are_the_same_in_every_run),
         cmocka_unit_test(no_product_with_a_plan_for_one),
-        cmocka_unit_test(deals_fit),
+        cmocka_unit_test(candidates_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, 
                                 .alpha = 1,
                                 .beta = 1,
                                 .workspace = &m->workspace,
-                                .split = 1 + dealt};
+                                .schedule = {.split_k = 1, .cluster_k = 1, .stream_k_tiles = dealt}};
     tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
     tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};

@@ -130,10 +130,9 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
                            .trans_a = s->trans_a,
                            .trans_b = s->trans_b,
                            .workspace = &x->workspace,
-                           .split = b == &bases[BASE_stream_k]    ? UNITS
-                                    : is_thin(b)                  ? PARTS
-                                    : b == &bases[BASE_cluster_k] ? CLUSTER
-                                                                  : 1};
+                           .schedule = {.split_k = is_thin(b) ? PARTS : 1,
+                                        .cluster_k = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
+                                        .stream_k_units = b == &bases[BASE_stream_k] ? UNITS : 0}};
 }
 
 /* The grid has one layer, so that each CTA does all problems of the batch; where K is cut, all problems lie on a line.

@@ -13,7 +13,7 @@
 
 #include "core/backend.h"
 #include "core/dtype.h"
-#include "plan/plan.h"
+#include "plan/applicable.h"
 
 #define HOOK(function) NULL
 #define ROW(...)       {__VA_ARGS__},
@@ -77,8 +77,8 @@ static tsr_gemm_args args_of(const tsr_row *row, const layout *l, buffers *x)
     return g;
 }
 
-/* 1 if the row says that it runs such a layout; its hooks are in the library's table. */
-static int takes(int number, const layout *l, const tsr_device *device)
+/* 1 if the config says that it runs such a layout. */
+static int takes(int number, const layout *l)
 {
     const tsr_row *const row = tsr_row_at((size_t)number);
     assert_string_equal(row->instance, rows[number].instance);
@@ -87,8 +87,7 @@ static int takes(int number, const layout *l, const tsr_device *device)
     problem.c = problem.d = (tsr_operand){.dtype = row->dtype_cd};
     problem.a.trans = l->trans_a ? TSR_T : TSR_N;
     problem.b.trans = l->trans_b ? TSR_T : TSR_N;
-    char reason[120];
-    return !row->applicable || row->applicable(row, &problem, device, reason, sizeof reason);
+    return tsr_config_fits(row, &problem, NULL, 0);
 }
 
 static tsr_problem problem_of(const tsr_row *row, const tsr_gemm_args *args)
@@ -99,24 +98,26 @@ static tsr_problem problem_of(const tsr_row *row, const tsr_gemm_args *args)
     return problem;
 }
 
-static tsr_status launch_dealt(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args, const tsr_work *work)
+static tsr_status launch_by(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args,
+                            const tsr_launch_config *config)
 {
     const tsr_problem problem = problem_of(row, args);
-    tsr_gemm_args dealt = *args;
-    dealt.split = work->split;
+    tsr_gemm_args scheduled = *args;
+    scheduled.schedule = config->schedule;
     const tsr_launch what = {
-        .row = row, .args = &dealt, .grid = work->grid, .cluster = work->cluster, .problem = &problem};
+        .row = row, .args = &scheduled, .grid = config->grid, .cluster = config->cluster, .problem = &problem};
     return tsr_emu_backend.launch(device, &what);
 }
 
-/* As a plan would: dealt out by the row's hook, which is in the library's table. No row needs workspace for so little.
- */
+/* By the schedule that a plan would choose. No config needs workspace for so little. */
 static tsr_status launch(tsr_device *device, const tsr_row *row, const tsr_gemm_args *args)
 {
     const tsr_problem problem = problem_of(row, args);
-    const tsr_work work = tsr_row_work(tsr_row_at((size_t)(row - rows)), &problem, device);
-    assert_int_equal(work.workspace_bytes, 0);
-    return launch_dealt(device, row, args, &work);
+    tsr_launch_config config;
+    tsr_cost cost;
+    assert_true(tsr_select_schedule(row, &problem, device, &config, &cost, NULL, 0));
+    assert_int_equal(config.workspace_bytes, 0);
+    return launch_by(device, row, args, &config);
 }
 
 /* What D must be: the sum is exact, since all values are small integers. */
@@ -131,9 +132,9 @@ static double expected(const tsr_row *row, const tsr_gemm_args *g, const buffers
     return product + (g->beta != 0 ? g->beta * tsr_load_element(row->dtype_cd, c, z * g->batch_c + i * g->ldc + j) : 0);
 }
 
-/* `work`: how it is dealt out; NULL: as a plan would. */
-static void check_layout_dealt(tsr_device *device, const tsr_row *row, const layout *l, const tsr_work *work,
-                               buffers *x)
+/* `config`: how it is scheduled; NULL: as a plan would. */
+static void check_layout_by(tsr_device *device, const tsr_row *row, const layout *l, const tsr_launch_config *config,
+                            buffers *x)
 {
     static unsigned char old_c[MAX_BYTES], want[MAX_BYTES];
     fill(row->dtype_ab, x->a, 1, 1);
@@ -149,16 +150,16 @@ static void check_layout_dealt(tsr_device *device, const tsr_row *row, const lay
             for (long long j = 0; j < g.n; j++)
                 tsr_store_element(row->dtype_cd, want, z * g.batch_d + i * g.ldd + j,
                                   expected(row, &g, x, old_c, z, i, j));
-    if ((work ? launch_dealt(device, row, &g, work) : launch(device, row, &g)) != TSR_OK)
+    if ((config ? launch_by(device, row, &g, config) : launch(device, row, &g)) != TSR_OK)
         fail_msg("%s: %s", row->instance, tsr_last_error());
     if (memcmp(want, g.d, sizeof want) != 0)
-        fail_msg("%s %lldx%lldx%lld trans %d%d split %d: wrong result, or written where it must not", row->instance,
-                 l->m, l->n, l->k, l->trans_a, l->trans_b, work ? work->split : 0);
+        fail_msg("%s %lldx%lldx%lld trans %d%d split-k %d: wrong result, or written where it must not", row->instance,
+                 l->m, l->n, l->k, l->trans_a, l->trans_b, config ? config->schedule.split_k : 0);
 }
 
 static void check_layout(tsr_device *device, const tsr_row *row, const layout *l, buffers *x)
 {
-    check_layout_dealt(device, row, l, NULL, x);
+    check_layout_by(device, row, l, NULL, x);
 }
 
 static const layout layouts[] = {
@@ -181,7 +182,7 @@ static void rows_are_exact_on_integers(void **state)
     for (int r = 0; r < ROW_COUNT; r++) {
         checked = 0;
         for (size_t i = 0; rows[r].kind == TSR_ROW_CUDA && i < sizeof layouts / sizeof layouts[0]; i++)
-            if (takes(r, &layouts[i], &device)) {
+            if (takes(r, &layouts[i])) {
                 check_layout(&device, &rows[r], &layouts[i], x);
                 checked++;
             }
@@ -191,32 +192,30 @@ static void rows_are_exact_on_integers(void **state)
     tsr_emu_backend.close(&device);
 }
 
-/* K in as many parts as a cluster may have, columns along either side; some parts have no step to do. The last tile
+/* K in as many parts as a cluster may have, columns along either side. The last tile
  * along the longer side has a few rows. */
-static void skinny_rows_are_exact_however_dealt(void **state)
+static void skinny_configs_are_exact_by_every_schedule(void **state)
 {
     static const layout wide = {37, 200, 130, 1, 0, 1, 0, 0, 0, 1, 0}, high = {200, 37, 130, 1, 0, 0, 0, 0, 0, 2, 1};
     buffers *x = *state;
     tsr_device device = open_emulator(2);
-    int dealt = 0;
+    int scheduled = 0;
     for (int r = 0; r < ROW_COUNT; r++) {
         const layout *const l = rows[r].dtype_ab == TSR_BF16 ? &wide : &high;
-        if (strcmp(rows[r].name, "wgmma_skinny") != 0 || !takes(r, l, &device))
+        if (strcmp(rows[r].name, "wgmma_skinny") != 0 || !takes(r, l))
             continue;
+        const tsr_problem problem = {.m = l->m, .n = l->n, .k = l->k, .batch = l->batch};
         for (int parts = 1; parts <= rows[r].parts; parts++)
-            for (int sign = 1; sign >= -1; sign -= 2) {
-                const long long longer = sign > 0 ? 200 : 37, shorter = sign > 0 ? 37 : 200, share = rows[r].cluster_n;
-                const long long groups = (longer + rows[r].bn * share - 1) / (rows[r].bn * share);
-                const long long tiles = groups * share * ((shorter + rows[r].bm - 1) / rows[r].bm);
-                const tsr_work work = {
-                    .split = sign * parts, .cluster = parts * (int)share, .grid = {tiles * parts, 1, 1}};
-                if (parts != 7 && (share == 1 || sign > 0)) {
-                    check_layout_dealt(&device, &rows[r], l, &work, x);
-                    dealt++;
-                }
+            for (int swap_ab = 0; swap_ab <= 1; swap_ab++) {
+                const tsr_schedule schedule = {.split_k = parts, .cluster_k = parts, .swap_ab = swap_ab};
+                if (!tsr_schedule_is_legal(&rows[r], &problem, &schedule, NULL, 0))
+                    continue;
+                const tsr_launch_config config = tsr_schedule_launch(&rows[r], &problem, &schedule);
+                check_layout_by(&device, &rows[r], l, &config, x);
+                scheduled++;
             }
     }
-    assert_true(dealt > 200);
+    assert_true(scheduled > 200);
     tsr_emu_backend.close(&device);
 }
 
@@ -256,8 +255,8 @@ static void bits_do_not_depend_on_workers(void **state)
             tsr_device device = open_emulator(1 + run);
             l.k = 29;
             l.trans_b = 1;
-            l.trans_b = takes(r, &l, &device);
-            l.k = takes(r, &l, &device) ? 29 : 64; /* what some rows ask for */
+            l.trans_b = takes(r, &l);
+            l.k = takes(r, &l) ? 29 : 64; /* what some rows ask for */
             const tsr_gemm_args g = args_of(&rows[r], &l, x);
             assert_int_equal(launch(&device, &rows[r], &g), TSR_OK);
             if (run == 0)
@@ -278,7 +277,7 @@ static void wrong_arguments_are_faults(void **state)
         if (rows[r].kind != TSR_ROW_CUDA || rows[r].tma) /* such maps are not even made: unit_tensor_spec.c */
             continue;
         l.trans_b = 0;
-        l.trans_b = !takes(r, &l, &device);
+        l.trans_b = !takes(r, &l);
         tsr_gemm_args g = args_of(&rows[r], &l, x);
         g.a = x->a + 1;
         assert_int_equal(launch(&device, &rows[r], &g), TSR_KERNEL_FAULT);
@@ -386,7 +385,7 @@ static int free_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_exact_on_integers),      cmocka_unit_test(skinny_rows_are_exact_however_dealt),
+        cmocka_unit_test(rows_are_exact_on_integers),      cmocka_unit_test(skinny_configs_are_exact_by_every_schedule),
         cmocka_unit_test(sums_of_wide_tiles_fit_the_ring), cmocka_unit_test(bits_do_not_depend_on_workers),
         cmocka_unit_test(wrong_arguments_are_faults),      cmocka_unit_test(slots_outlive_launches),
         cmocka_unit_test(device_presents_itself),

@@ -75,7 +75,7 @@ static tsr_gemm_args args_of(const problem *p, matrices *m)
                            .batch = BATCH,
                            .alpha = 2,
                            .beta = p->beta,
-                           .split = p->parts};
+                           .schedule = {.split_k = p->parts, .cluster_k = 1, .swap_ab = p->m <= p->n}};
 }
 
 static tsr_status run(kernel_plain *kernel, const problem *p, matrices *m, unsigned long long seed)

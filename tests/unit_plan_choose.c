@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "core/backend.h"
-#include "plan/hopper.h"
+#include "plan/price.h"
+#include "plan/price_common.h"
 #include "plan/plan.h"
 
 static int has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
@@ -82,13 +83,13 @@ static tsr_problem draw_problem(uint32_t *state)
     return p;
 }
 
-static void assert_same_work(const tsr_work *one, const tsr_work *other)
+static void assert_same_launch(const tsr_launch_config *one, const tsr_launch_config *other)
 {
-    assert_int_equal(one->split, other->split);
+    assert_memory_equal(&one->schedule, &other->schedule, sizeof one->schedule);
     assert_int_equal(one->grid.x, other->grid.x);
     assert_int_equal(one->cluster, other->cluster);
     assert_int_equal(one->workspace_bytes, other->workspace_bytes);
-    assert_int_equal(one->leaves_sums, other->leaves_sums);
+    assert_int_equal(one->reduces, other->reduces);
 }
 
 static void plans_take_what_is_listed_first(void **state)
@@ -103,8 +104,8 @@ static void plans_take_what_is_listed_first(void **state)
     assert_true(all && applicable);
     for (int i = 0; i < PROBLEMS; i++) {
         const tsr_problem p = draw_problem(&seed);
-        const size_t count = tsr_judge(&p, &target, 1, all, room);
-        const size_t few = tsr_judge_applicable(&p, &target, 1, applicable, room);
+        const size_t count = tsr_select_all(&p, &target, 1, all, room);
+        const size_t few = tsr_select_applicable(&p, &target, 1, applicable, room);
         tsr_planned plan;
         assert_true(few <= count);
         for (size_t c = 0; c < count; c++)
@@ -116,7 +117,7 @@ static void plans_take_what_is_listed_first(void **state)
             while (at < few && all[at].row != applicable[c].row)
                 at++;
             assert_true(at < few && all[at].cost.ns == applicable[c].cost.ns);
-            assert_same_work(&all[at].work, &applicable[c].work);
+            assert_same_launch(&all[at].launch, &applicable[c].launch);
         }
         missing = NULL;
         assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), few > 0 ? TSR_OK : TSR_UNSUPPORTED);
@@ -125,10 +126,10 @@ static void plans_take_what_is_listed_first(void **state)
         chosen++;
         assert_ptr_equal(tsr_plan_main(&plan)->row, all[0].row);
         if (plan.slices.width == 0)
-            assert_same_work(&tsr_plan_main(&plan)->work, &all[0].work);
+            assert_same_launch(&tsr_plan_main(&plan)->launch, &all[0].launch);
         sliced += plan.slices.width > 0;
         padded += plan.pads != 0;
-        cut += plan.last_work.split > 1;
+        cut += plan.last_launch.schedule.split_k > 1 || plan.last_launch.schedule.stream_k_units > 0;
         /* The second takes the place of a first that cannot be loaded. */
         missing = all[0].row;
         assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), few > 1 ? TSR_OK : TSR_UNSUPPORTED);
@@ -140,44 +141,44 @@ static void plans_take_what_is_listed_first(void **state)
     free(applicable);
 }
 
-/* How a search found it is of no account: an estimate of its own says the same to the last bit. */
-static void what_is_found_is_priced_alike(void **state)
+/* A price is that of the schedule, whatever was priced before it, and no candidate has a lower one. */
+static void prices_do_not_depend_on_each_other(void **state)
 {
     enum { PROBLEMS = 1500 };
     (void)state;
     const tsr_target target = h200();
     const tsr_device *const device = &target.device;
     uint32_t seed = 7;
-    int cut = 0;
+    int partitioned = 0;
     for (int i = 0; i < PROBLEMS; i++) {
         const tsr_problem p = draw_problem(&seed);
         for (size_t r = 0; r < tsr_row_count(); r++) {
             const tsr_row *const row = tsr_row_at(r);
-            const int is_skinny = strcmp(row->name, "wgmma_skinny") == 0;
-            tsr_work work;
-            tsr_cost found, alone, by_hook = {0};
+            tsr_launch_config launch;
+            tsr_schedule all[TSR_MOST_SCHEDULES];
+            tsr_pricing pricing;
+            tsr_cost found, alone;
             if (row->dtype_ab != TSR_BF16 || row->dtype_cd != TSR_BF16 || strncmp(row->name, "wgmma", 5) != 0)
                 continue;
-            tsr_row_price(row, &p, device, &work, &found);
-            row->cost(row, &p, device, &by_hook);
-            assert_true(found.ns == by_hook.ns && found.bytes == by_hook.bytes);
-            if (is_skinny) {
-                tsr_cost_skinny_dealt(row, &p, device, &work, 1, &alone);
-            } else {
-                tsr_wgmma estimate;
-                tsr_wgmma_begin(&estimate, row, &p, device);
-                tsr_cost_wgmma_dealt(&estimate, &work, INFINITY, &alone);
+            assert_true(tsr_select_schedule(row, &p, device, &launch, &found, NULL, 0));
+            tsr_pricing_begin(&pricing, row, &p, device);
+            tsr_price(&pricing, &launch, INFINITY, &alone);
+            if (!(isfinite(found.ns) && found.ns == alone.ns && found.bytes == alone.bytes))
+                fail_msg("%s, %lld x %lld x %lld: %.17g, alone %.17g", row->instance, p.m, p.n, p.k, found.ns,
+                         alone.ns);
+            const int count = tsr_schedule_candidates(row, &p, device, all);
+            for (int c = count - 1; c >= 0; c--) {
+                const tsr_launch_config other = tsr_schedule_launch(row, &p, &all[c]);
+                tsr_price(&pricing, &other, INFINITY, &alone);
+                assert_true(alone.ns >= found.ns || other.workspace_bytes > p.workspace_limit_bytes);
             }
-            if (!(isfinite(found.ns) && found.ns == alone.ns + tsr_slower_launch_ns(row, device)))
-                fail_msg("%s, %lld x %lld x %lld in %d parts: %.17g, alone %.17g", row->instance, p.m, p.n, p.k,
-                         work.split, found.ns, alone.ns);
-            cut += work.split > 1;
+            partitioned += launch.schedule.split_k > 1 || launch.schedule.stream_k_units > 0;
         }
     }
-    assert_true(cut > 1000);
+    assert_true(partitioned > 1000);
 }
 
-/* A way that is left out early is one that takes longer. */
+/* A schedule that is left out early is one that takes longer. */
 static void nothing_better_is_left_out(void **state)
 {
     (void)state;
@@ -205,7 +206,7 @@ static void nothing_better_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(plans_take_what_is_listed_first),
-                                       cmocka_unit_test(what_is_found_is_priced_alike),
+                                       cmocka_unit_test(prices_do_not_depend_on_each_other),
                                        cmocka_unit_test(nothing_better_is_left_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,18 @@ static const tsr_row *find(const char *instance)
     return NULL;
 }
 
+/* The price of the schedule that is selected, and that schedule's launch where somebody asks. */
+static tsr_cost selected(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                         tsr_launch_config *launch)
+{
+    tsr_launch_config config;
+    tsr_cost cost;
+    assert_true(tsr_select_schedule(row, problem, device, &config, &cost, NULL, 0));
+    if (launch)
+        *launch = config;
+    return cost;
+}
+
 static int may_run(const tsr_row *row, const tsr_problem *problem)
 {
     return row->align_elems <= 1 || (problem->n % row->align_elems == 0 && problem->k % row->align_elems == 0);
@@ -81,10 +93,9 @@ static void the_preferred_instance_is_fast(void **state)
         assert_null(shape->instance);
         for (; i < COUNT && times[i].instance; i++) {
             const tsr_row *row = find(times[i].instance);
-            tsr_cost cost;
             if (!may_run(row, &problem))
                 continue;
-            row->cost(row, &problem, &device, &cost);
+            const tsr_cost cost = selected(row, &problem, &device, NULL);
             if (cost.ns < least_ns) {
                 least_ns = cost.ns;
                 chosen = &times[i];
@@ -114,7 +125,7 @@ static void cost_grows_with_the_problem(void **state)
         for (long long size = 0; size <= 8192; size = size ? 2 * size : 1) {
             const tsr_problem problem = describe(&(measured){NULL, row->dtype_ab, size, size, size, 0});
             tsr_cost cost;
-            row->cost(row, &problem, &device, &cost);
+            cost = selected(row, &problem, &device, NULL);
             if (!(isfinite(cost.ns) && cost.ns >= before))
                 fail_msg("%s costs %g at %lld, %g before", row->instance, cost.ns, size, before);
             /* An edge may cost more than the next size without one. */
@@ -135,7 +146,7 @@ static const tsr_row *cheapest(const tsr_device *device, long long m, long long 
         if (row->kind != TSR_ROW_CUDA || row->dtype_ab != TSR_F32 || row->compute != TSR_COMPUTE_F32 ||
             row->align_elems > align)
             continue;
-        row->cost(row, &problem, device, &cost);
+        cost = selected(row, &problem, device, NULL);
         if (cost.ns < least_ns) {
             least_ns = cost.ns;
             best = row;
@@ -174,10 +185,12 @@ static void k_is_cut_where_it_pays(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const tsr_row *const row = cheapest(&device, cases[i].m, cases[i].n, cases[i].k, cases[i].align);
         const tsr_problem problem = describe(&(measured){NULL, TSR_F32, cases[i].m, cases[i].n, cases[i].k, 0});
-        const tsr_work work = tsr_row_work(row, &problem, &device);
-        if (strcmp(row->name, cases[i].kernel) != 0 || (work.workspace_bytes > 0) != cases[i].is_cut)
-            fail_msg("%lld x %lld x %lld: %s, split %d", problem.m, problem.n, problem.k, row->instance, work.split);
-        assert_true(work.workspace_bytes <= TSR_WORKSPACE_LIMIT_BYTES);
+        tsr_launch_config launch;
+        selected(row, &problem, &device, &launch);
+        if (strcmp(row->name, cases[i].kernel) != 0 || (launch.workspace_bytes > 0) != cases[i].is_cut)
+            fail_msg("%lld x %lld x %lld: %s, %zu bytes of workspace", problem.m, problem.n, problem.k, row->instance,
+                     launch.workspace_bytes);
+        assert_true(launch.workspace_bytes <= TSR_WORKSPACE_LIMIT_BYTES);
     }
 }
 
@@ -191,19 +204,18 @@ static double hopper_ns(const char *instance, long long m, long long n, long lon
     problem.a.ld = k;
     problem.b.ld = problem.c.ld = problem.d.ld = n;
     problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
-    row->cost(row, &problem, &device, &cost);
+    cost = selected(row, &problem, &device, NULL);
     assert_true(isfinite(cost.ns) && cost.ns > 0 && cost.bytes >= 0);
     return cost.ns;
 }
 
-/* What the kernel relies on (kernels/tile/deal.h): every cluster has some of the dealt blocks, counters and sums have
- * room. Nothing is dealt out where rows must not depend
- * on M. */
-static void wgmma_deals_what_fits(void **state)
+/* What the kernel relies on (kernels/tile/deal.h): every cluster has some of the shared blocks, counters and sums have
+ * room. K is whole where rows must not depend on M. */
+static void wgmma_shares_what_fits(void **state)
 {
     (void)state;
     const tsr_device device = h200();
-    int dealt = 0;
+    int shared = 0;
     for (size_t i = 0; i < tsr_row_count(); i++) {
         const tsr_row *const row = tsr_row_at(i);
         if (strcmp(row->name, "wgmma") != 0)
@@ -214,25 +226,28 @@ static void wgmma_deals_what_fits(void **state)
                 p.a.ld = k;
                 p.b.ld = p.c.ld = p.d.ld = p.n;
                 p.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
-                const tsr_work work = tsr_row_work(row, &p, &device);
+                tsr_launch_config launch;
+                selected(row, &p, &device, &launch);
+                const tsr_schedule *const s = &launch.schedule;
                 const int tile_rows = row->bm * row->cluster_m, tile_columns = row->bn * row->cluster_n;
                 const long long tiles = ((m + tile_rows - 1) / tile_rows) * ((p.n + tile_columns - 1) / tile_columns);
-                const long long cluster = tsr_row_cluster(row), clusters = work.grid.x / cluster;
-                if (work.split == 1) {
-                    assert_true(work.workspace_bytes == 0);
+                const long long cluster = tsr_row_cluster(row);
+                if (s->stream_k_units == 0) {
+                    assert_true(launch.workspace_bytes == 0);
                     continue;
                 }
-                dealt++;
-                assert_true(work.split - 1 <= tiles && work.grid.x % cluster == 0 && work.grid.x <= 132);
-                assert_true((work.split - 1) * ((k + 63) / 64) >= clusters);
-                assert_true((work.split - 1) * cluster * 4 <= TSR_WORKSPACE_COUNTER_BYTES);
-                assert_true((long long)work.workspace_bytes ==
-                            TSR_WORKSPACE_COUNTER_BYTES + 2 * work.grid.x * row->bm * row->bn * 4);
+                shared++;
+                assert_true(s->stream_k_tiles <= tiles && launch.grid.x == s->stream_k_units * cluster);
+                assert_true(launch.grid.x <= 132 && s->stream_k_tiles * ((k + 63) / 64) >= s->stream_k_units);
+                assert_true(s->stream_k_tiles * cluster * 4 <= TSR_WORKSPACE_COUNTER_BYTES);
+                assert_true((long long)launch.workspace_bytes ==
+                            TSR_WORKSPACE_COUNTER_BYTES + 2 * launch.grid.x * row->bm * row->bn * 4);
                 p.flags = TSR_BATCH_INVARIANT;
-                assert_int_equal(tsr_row_work(row, &p, &device).split, 1);
+                selected(row, &p, &device, &launch);
+                assert_int_equal(launch.schedule.stream_k_units, 0);
             }
     }
-    assert_true(dealt > 20);
+    assert_true(shared > 20);
 }
 
 /* What tells Hopper's rows apart, each in its direction as an H200 showed it (perf/LOG.md). */
@@ -320,22 +335,22 @@ static void skinny_parts_are_as_measured(void **state)
         problem.a.ld = problem.b.ld = problem.k;
         problem.c.ld = problem.d.ld = problem.n;
         problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
-        const tsr_work work = tsr_row_work(row, &problem, &device);
-        if (work.split != cases[i].parts || work.cluster != cases[i].parts)
+        tsr_launch_config launch;
+        selected(row, &problem, &device, &launch);
+        if (launch.schedule.split_k != cases[i].parts || launch.schedule.cluster_k != cases[i].parts)
             fail_msg("%s, %lld x %lld x %lld: %d parts, %d in a cluster", row->instance, problem.m, problem.n,
-                     problem.k, work.split, work.cluster);
+                     problem.k, launch.schedule.split_k, launch.schedule.cluster_k);
         problem.flags = TSR_BATCH_INVARIANT;
-        assert_int_equal(tsr_row_work(row, &problem, &device).split, 1);
+        selected(row, &problem, &device, &launch);
+        assert_int_equal(launch.schedule.split_k, 1);
     }
     /* K whole at 16 x 4096 x 4096: stages of 64 along K, 10.9 us, are faster than few of 128, 12.2 us. */
     tsr_problem whole = describe(&(measured){NULL, TSR_BF16, 16, 4096, 4096, 0});
     whole.a.ld = whole.b.ld = whole.c.ld = whole.d.ld = 4096;
     whole.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
     whole.flags = TSR_BATCH_INVARIANT;
-    tsr_cost narrow, deep;
-    tsr_work work;
-    tsr_row_price(find("wgmma_skinny_bf16_bf16_64_g1"), &whole, &device, &work, &narrow);
-    tsr_row_price(find("wgmma_skinny_bf16_bf16_32_g1d2"), &whole, &device, &work, &deep);
+    const tsr_cost narrow = selected(find("wgmma_skinny_bf16_bf16_64_g1"), &whole, &device, NULL);
+    const tsr_cost deep = selected(find("wgmma_skinny_bf16_bf16_32_g1d2"), &whole, &device, NULL);
     assert_true(narrow.ns < deep.ns);
 }
 
@@ -356,10 +371,9 @@ static void cpu_rows_never_tie(void **state)
                                            .peak_flops_f64 = flops,
                                            .memory_bytes_per_s = bandwidth,
                                            .launch_ns = 50};
-                tsr_cost plain, tiled;
                 const tsr_row *sequential = find("cpu_sequential_f64"), *fast = find("cpu_tiled_f64");
-                sequential->cost(sequential, &p, &device, &plain);
-                fast->cost(fast, &p, &device, &tiled);
+                const tsr_cost plain = selected(sequential, &p, &device, NULL);
+                const tsr_cost tiled = selected(fast, &p, &device, NULL);
                 if (!(tiled.ns < plain.ns))
                     fail_msg("%lld x %lld x %lld, %g B/s, %g FLOP/s: %g and %g ns", p.m, p.n, p.k, bandwidth, flops,
                              tiled.ns, plain.ns);
@@ -373,6 +387,6 @@ int main(void)
         cmocka_unit_test(the_preferred_instance_is_fast), cmocka_unit_test(cost_grows_with_the_problem),
         cmocka_unit_test(hopper_rows_differ_as_measured), cmocka_unit_test(skinny_parts_are_as_measured),
         cmocka_unit_test(k_is_cut_where_it_pays),         cmocka_unit_test(cpu_rows_never_tie),
-        cmocka_unit_test(wgmma_deals_what_fits)};
+        cmocka_unit_test(wgmma_shares_what_fits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

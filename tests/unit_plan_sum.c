@@ -105,7 +105,7 @@ static void products_are_exact(void **state)
         const tsr_problem p = problem_of(s);
         tsr_planned plan;
         assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
-        assert_true(tsr_plan_main(&plan)->work.leaves_sums);
+        assert_true(tsr_plan_main(&plan)->launch.reduces);
         assert_int_equal(plan.step_count, s->pad ? 3 : 2);
         assert_int_equal(plan.steps[plan.step_count - 1].kind, TSR_STEP_SUM);
         assert_string_equal(tsr_plan_main(&plan)->row->instance, s->kernel);
@@ -144,7 +144,7 @@ static void without_a_product(void **state)
     const tsr_problem p = problem_of(&s);
     tsr_planned plan;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
-    assert_true(tsr_plan_main(&plan)->work.leaves_sums);
+    assert_true(tsr_plan_main(&plan)->launch.reduces);
     float c[600], d[600];
     for (int i = 0; i < 600; i++)
         c[i] = (float)i;
@@ -168,17 +168,17 @@ static void only_where_it_may(void **state)
     tsr_planned plan;
     p.workspace_limit_bytes = 0;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
-    assert_false(tsr_plan_main(&plan)->work.leaves_sums);
+    assert_false(tsr_plan_main(&plan)->launch.reduces);
     assert_int_equal(plan.step_count, 1);
     const shape brief = {"wgmma_skinny_bf16_bf16_16_g1", 8, 8, 5456, 1, 0, 0, 0, 0};
     const tsr_problem short_k = problem_of(&brief);
     assert_int_equal(tsr_plan_build(&short_k, &target, 1, &plan), TSR_OK);
-    assert_false(tsr_plan_main(&plan)->work.leaves_sums);
-    assert_true(tsr_plan_main(&plan)->work.split >= 4);
+    assert_false(tsr_plan_main(&plan)->launch.reduces);
+    assert_true(tsr_plan_main(&plan)->launch.schedule.split_k >= 4);
     p.workspace_limit_bytes = 64 << 20;
     p.flags = TSR_BATCH_INVARIANT;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
-    assert_false(tsr_plan_main(&plan)->work.leaves_sums);
+    assert_false(tsr_plan_main(&plan)->launch.reduces);
     assert_null(tsr_sum_row(TSR_F64));
     target.backend->close(&target.device);
 }

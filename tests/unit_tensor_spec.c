@@ -92,6 +92,7 @@ static void boxes_are_no_higher_than_needed(void **state)
         args.m = cases[i].m;
         args.n = cases[i].n;
         args.lda = args.ldb = 1024;
+        args.schedule = tsr_row_whole(&turns, args.m, args.n);
         tsr_row_tensor_specs(&turns, &args, TSR_BF16, TSR_BF16, specs);
         const int turned = args.m > args.n, along_k = turned ? args.trans_b : !args.trans_a;
         assert_int_equal(tsr_row_short_tile(&turns, &args), cases[i].rows);

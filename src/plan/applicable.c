@@ -132,8 +132,7 @@ static int tiles_are_countable(const tsr_row *row, const tsr_problem *p)
     return !partitions || tsr_cta_tiles(row, p) <= 0.5 * (double)MAX_GRID_X;
 }
 
-/* What a family's own rules say of the problem as its kernels will see it. */
-static int config_fits(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+int tsr_config_fits(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
 {
     if (!layout_fits(row->a_layout, &p->a, 'A', reason, reason_bytes) ||
         !layout_fits(row->b_layout, &p->b, 'B', reason, reason_bytes))
@@ -181,7 +180,7 @@ int tsr_is_applicable(const tsr_viewed_problem *v, const tsr_row *row, unsigned 
     const tsr_problem *const seen = *pads ? &padded : &v->given;
     if (row->kind == TSR_ROW_CUDA && !gpu_fits(row, seen, &v->target->device.cuda, reason, reason_bytes))
         return 0;
-    return config_fits(row, seen, reason, reason_bytes);
+    return tsr_config_fits(row, seen, reason, reason_bytes);
 }
 
 static int can_pad(const tsr_problem *p, const tsr_target *target)
