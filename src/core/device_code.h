@@ -36,12 +36,12 @@ typedef struct tsr_stamp {
 extern const int tsr_toolkit_version;
 extern const char tsr_nvcc_version[]; /* "13.0.88"; "" if there is none */
 extern const tsr_device_code tsr_device_codes[];
-extern const tsr_emu_code tsr_emu_codes[];
+extern const tsr_emu_code tsr_emu_codes[]; /* not in the shared library: src/emu/kernels.h */
 extern const tsr_stamp tsr_stamps[];
 
 /* The entry of an instance, NULL if there is none. */
 const tsr_device_code *tsr_find_device_code(const char *instance);
-const tsr_emu_code *tsr_find_emu_code(const char *instance);
+const tsr_emu_code *tsr_find_emu_code(const tsr_emu_code *codes, const char *instance);
 /* What the stamps say of device code that `nvcc` made: where it passed on a GPU ("H200 2026-11-21") if a stamp has the
  * hash of its machine code, whatever nvcc made that; the stamp's `unknown` if another nvcc made the code that passed;
  * "untested on hardware" otherwise, and of no code (NULL). */
