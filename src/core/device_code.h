@@ -12,8 +12,8 @@ typedef struct tsr_device_code {
     const char *instance;
     const unsigned char *fatbin;
     size_t fatbin_bytes;
-    const char *hash; /* of the sm_90a machine code, without names: tools/cubin_code.c */
-    int registers;    /* of a thread, sm_90a */
+    const char *hash; /* of the machine code for 9.0, without names: tools/cubin_code.c */
+    int registers;    /* of a thread on 9.0 */
 } tsr_device_code;
 
 /* One of the two entries, by the row's `tma`. */
