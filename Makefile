@@ -8,7 +8,9 @@ PRESET := $(if $(CI),ci,release)
 BUILD := build/$(PRESET)
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 CCACHE := $(shell command -v ccache)
-CONFIGURE := cmake --preset $(PRESET) $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+LAUNCHER := $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+# Device code is compiled for the demo only where it can run.
+GPU := $(wildcard /dev/nvidiactl /dev/dxg)
 
 .PHONY: help demo test build lint format clean
 help:
@@ -16,18 +18,18 @@ help:
 
 demo:
 	@tools/setup demo
-	@$(MAKE) --no-print-directory build
-	@tools/demo $(BUILD)
+	@tools/step configure build/log/demo-configure.log cmake --preset demo -DTESSERA_CUDA=$(if $(GPU),ON,OFF) $(LAUNCHER)
+	@tools/step build build/log/demo-build.log cmake --build build/demo --target tessera_command example_licences --parallel $(JOBS)
+	@tools/demo build/demo
 
 test:
 	@tools/setup test
 	@$(MAKE) --no-print-directory build
-	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+	@tools/step tests build/log/$(PRESET)-tests.log ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
 
-# Configures again only where it must: the log goes to the screen if that fails.
 build:
-	$(CONFIGURE)
-	cmake --build $(BUILD) --parallel $(JOBS)
+	@tools/step configure build/log/$(PRESET)-configure.log cmake --preset $(PRESET) $(LAUNCHER)
+	@tools/step build build/log/$(PRESET)-build.log cmake --build $(BUILD) --parallel $(JOBS)
 
 lint:
 	@tools/setup ci

@@ -1,4 +1,4 @@
-# Compiles one CUDA instance to FATBIN and writes REPORT: the hash of its machine code for sm_90a (as CUBIN_CODE prints it:
+# Compiles one CUDA instance to FATBIN and writes REPORT: the hash of its machine code for 9.0 (as CUBIN_CODE prints it:
 # tools/cubin_code.c) and what the assembler says of it, as C initialisers. Fails when an instance spills or uses local
 # memory, or when the assembler serialises its wgmma instructions.
 include(${CMAKE_CURRENT_LIST_DIR}/KernelCache.cmake)
@@ -38,14 +38,14 @@ if(text MATCHES "[1-9][0-9]* bytes (stack frame|spill)" OR text MATCHES "seriali
   message(FATAL_ERROR "${INSTANCE} spills, uses local memory, or its wgmma is serialised:\n${text}")
 endif()
 
-# Registers of the sm_90a code.
-string(REGEX MATCH "for 'sm_90a'.*" sm90 "${text}")
+# Registers of the code for 9.0.
+string(REGEX MATCH "for 'sm_90a?'.*" sm90 "${text}")
 string(REGEX MATCH "Used ([0-9]+) registers" unused "${sm90}")
 set(registers ${CMAKE_MATCH_1})
 if(NOT registers)
   message(FATAL_ERROR "no register count for ${INSTANCE} in:\n${text}")
 endif()
-file(GLOB cubin ${steps}/*.compute_90a.cubin)
+file(GLOB cubin ${steps}/*90.cubin ${steps}/*90a.cubin)
 if(NOT cubin) # named for its architecture only where there are several
   file(GLOB cubin ${steps}/*.cubin)
 endif()

@@ -330,8 +330,8 @@ typedef struct tsr_kernel_info {
     tsr_compute compute;
     int is_cuda;          /* runs on GPUs and in the emulator; otherwise on the CPU */
     int has_device_code;  /* this build embeds it for GPUs */
-    int registers;        /* of a thread on sm_90a; 0 without device code */
-    const char *hash;     /* of its machine code for sm_90a, without names; "" without device code */
+    int registers;        /* of a thread on compute capability 9.0 (H100, H200); 0 without device code */
+    const char *hash;     /* of its machine code for 9.0, without names; "" without device code */
     const char *hardware; /* "H200 2026-11-21", where this machine code last passed; "unknown: stamped with
                            * nvcc 13.0.88" where another nvcc made the code that passed; or "untested on hardware" */
 } tsr_kernel_info;

@@ -117,7 +117,7 @@ static tsr_gemm_args args_of(const problem *p, matrices *m)
 static tsr_status run_sum(const tsr_gemm_args *product, matrices *m, unsigned long long seed)
 {
     const tsr_row *sum = tsr_sum_row(TSR_BF16);
-    const tsr_emu_code *code = tsr_find_emu_code(sum->instance);
+    const tsr_emu_code *code = tsr_find_emu_code(tsr_emu_codes, sum->instance);
     const tsr_gemm_args args = tsr_sum_args(&row, product);
     assert_non_null(code);
     const tsr_emu_job job = {.name = sum->instance,

@@ -1,4 +1,4 @@
-/* What nvcc made of the memory accesses of one kernel: reads the machine code for sm_90a out of a fat binary of the
+/* What nvcc made of the memory accesses of one kernel: reads the machine code for 9.0 out of a fat binary of the
  * build and prints a line of perf/machine_code.tsv; with --banks, what the register file lets its main loop do.
  * tools/machine-code runs it for all kernels.
  *
@@ -70,7 +70,7 @@ static bytes expand(const char *path, const unsigned char *from, size_t count)
     return all;
 }
 
-/* The ELF file of sm_90a in a fat binary. */
+/* The ELF file for 9.0 in a fat binary. */
 static bytes find_elf(const char *path, bytes fat)
 {
     static const unsigned char zstd[] = {0x28, 0xb5, 0x2f, 0xfd}, elf[] = {0x7f, 'E', 'L', 'F'};
@@ -90,7 +90,7 @@ static bytes find_elf(const char *path, bytes fat)
         }
         at += head + size;
     }
-    fail(path, "no machine code for sm_90a");
+    fail(path, "no machine code for 9.0");
     return fat;
 }
 

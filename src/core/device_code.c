@@ -38,11 +38,11 @@ const tsr_device_code *tsr_find_device_code(const char *instance)
     return at == SIZE_MAX ? NULL : &tsr_device_codes[at];
 }
 
-const tsr_emu_code *tsr_find_emu_code(const char *instance)
+const tsr_emu_code *tsr_find_emu_code(const tsr_emu_code *codes, const char *instance)
 {
     static atomic_size_t next;
-    const size_t at = find(tsr_emu_codes, sizeof tsr_emu_codes[0], instance, &next);
-    return at == SIZE_MAX ? NULL : &tsr_emu_codes[at];
+    const size_t at = find(codes, sizeof codes[0], instance, &next);
+    return at == SIZE_MAX ? NULL : &codes[at];
 }
 
 const char *tsr_stamp_text(const tsr_stamp *stamps, const tsr_device_code *code, const char *nvcc)

@@ -12,8 +12,8 @@ typedef struct tsr_device_code {
     const char *instance;
     const unsigned char *fatbin;
     size_t fatbin_bytes;
-    const char *hash; /* of the sm_90a machine code, without names: tools/cubin_code.c */
-    int registers;    /* of a thread, sm_90a */
+    const char *hash; /* of the machine code for 9.0, without names: tools/cubin_code.c */
+    int registers;    /* of a thread on 9.0 */
 } tsr_device_code;
 
 /* One of the two entries, by the row's `tma`. */
@@ -36,12 +36,12 @@ typedef struct tsr_stamp {
 extern const int tsr_toolkit_version;
 extern const char tsr_nvcc_version[]; /* "13.0.88"; "" if there is none */
 extern const tsr_device_code tsr_device_codes[];
-extern const tsr_emu_code tsr_emu_codes[];
+extern const tsr_emu_code tsr_emu_codes[]; /* not in the shared library: src/emu/kernels.h */
 extern const tsr_stamp tsr_stamps[];
 
 /* The entry of an instance, NULL if there is none. */
 const tsr_device_code *tsr_find_device_code(const char *instance);
-const tsr_emu_code *tsr_find_emu_code(const char *instance);
+const tsr_emu_code *tsr_find_emu_code(const tsr_emu_code *codes, const char *instance);
 /* What the stamps say of device code that `nvcc` made: where it passed on a GPU ("H200 2026-11-21") if a stamp has the
  * hash of its machine code, whatever nvcc made that; the stamp's `unknown` if another nvcc made the code that passed;
  * "untested on hardware" otherwise, and of no code (NULL). */

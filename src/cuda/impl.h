@@ -52,7 +52,7 @@ int tsr_cuda_has_code(const tsr_row *row, const tsr_device *device, char *reason
 tsr_status tsr_cuda_load_image(tsr_device *device, const tsr_row *row, const void *image, const tsr_loaded **out);
 
 /* 1 if code that the toolkit `toolkit_version` built for a row runs on this architecture with this driver; the reason
- * otherwise. Instances hold sm_80 code, sm_90a code and compute_80 PTX. toolkit_version 0: nothing was built. */
+ * otherwise. Instances hold code for 8.0, for 9.0 and PTX. toolkit_version 0: nothing was built. */
 int tsr_cuda_code_runs(const tsr_row *row, int arch, int driver_version, int toolkit_version, char *reason,
                        size_t reason_bytes);
 

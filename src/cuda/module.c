@@ -9,8 +9,8 @@
 /* Shared memory that every function may use without asking. */
 #define SMEM_WITHOUT_OPT_IN_BYTES (48 * 1024)
 
-/* Machine code runs on its own architecture and later ones of the same major version, but sm_90a code on 9.0 alone, and
- * none of the desktop on Tegra (8.7). Elsewhere the driver compiles the PTX. */
+/* Machine code runs on its own architecture and later ones of the same major version, but code for 9.0 on 9.0 alone,
+ * and none of the desktop on Tegra (8.7). Elsewhere the driver compiles the PTX. */
 static int needs_ptx(int arch)
 {
     return !(arch == 90 || (arch / 10 == 8 && arch != 87));

@@ -8,6 +8,7 @@
 #include "core/backend.h"
 #include "core/device_code.h"
 #include "core/error.h"
+#include "emu/kernels.h"
 #include "emu/run.h"
 
 #if TESSERA_EMU
@@ -35,7 +36,13 @@ typedef struct emu_device {
     tsr_emu_trace *trace;           /* of the next launches, or NULL */
     const tsr_emu_watcher *watcher; /* likewise */
     tsr_emu_pool *pool;
+    tsr_emu_kernels kernels;
 } emu_device;
+
+static const tsr_emu_code *find_code(const tsr_device *device, const char *instance)
+{
+    return tsr_find_emu_code(((const emu_device *)device->impl)->kernels.codes, instance);
+}
 
 /* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
 static tsr_status read_seed(unsigned long long *seed)
@@ -58,21 +65,40 @@ static int process_cpus(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+static void free_device(const tsr_allocator *allocator, emu_device *impl)
+{
+    tsr_emu_pool_free(impl->pool);
+    tsr_free(allocator, impl);
+}
+
+/* NULL: no memory. */
+static emu_device *make_device(const tsr_allocator *allocator, unsigned long long seed)
+{
+    emu_device *impl = tsr_alloc(allocator, 0, sizeof *impl);
+    if (!impl)
+        return NULL;
+    *impl = (emu_device){.seed = seed, .pool = tsr_emu_pool_make(allocator)};
+    if (impl->pool)
+        return impl;
+    tsr_free(allocator, impl);
+    return NULL;
+}
+
 static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_device *out)
 {
     if (ordinal != 0)
         return tsr_fail(TSR_NO_DEVICE, "device emu:%d: there is one emulated device", ordinal);
     unsigned long long seed;
-    const tsr_status status = read_seed(&seed);
+    tsr_status status = read_seed(&seed);
     if (status != TSR_OK)
         return status;
-    emu_device *impl = tsr_alloc(options->allocator, 0, sizeof *impl);
+    emu_device *impl = make_device(options->allocator, seed);
     if (!impl)
         return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
-    *impl = (emu_device){.seed = seed, .pool = tsr_emu_pool_make(options->allocator)};
-    if (!impl->pool) {
-        tsr_free(options->allocator, impl);
-        return tsr_fail(TSR_OUT_OF_MEMORY, "device emu: out of memory");
+    status = tsr_emu_kernels_open(&impl->kernels);
+    if (status != TSR_OK) {
+        free_device(options->allocator, impl);
+        return status;
     }
     out->kind = TSR_DEVICE_EMU;
     snprintf(out->id, sizeof out->id, "emu");
@@ -90,16 +116,16 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
 
 static void emu_close(tsr_device *device)
 {
-    tsr_emu_pool_free(((emu_device *)device->impl)->pool);
-    tsr_free(device->allocator, device->impl);
+    emu_device *impl = device->impl;
+    tsr_emu_kernels_close(&impl->kernels);
+    free_device(device->allocator, impl);
     device->impl = NULL;
 }
 
 static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
 {
-    (void)device;
     *out = NULL;
-    if (!tsr_find_emu_code(row->instance))
+    if (!find_code(device, row->instance))
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
     return TSR_OK;
 }
@@ -128,7 +154,7 @@ static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
     const emu_device *impl = device->impl;
     /* Steps around the product are nobody's subject. */
     const tsr_emu_watcher *watcher = row->role == TSR_ROLE_PRODUCT ? impl->watcher : NULL;
-    const tsr_emu_code *code = watcher ? watcher->code(row->instance) : tsr_find_emu_code(row->instance);
+    const tsr_emu_code *code = watcher ? watcher->code(row->instance) : find_code(device, row->instance);
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", row->instance,
                         watcher ? " to be watched" : "");
@@ -182,8 +208,7 @@ void tsr_emu_watch_launches(tsr_device *device, const tsr_emu_watcher *watcher)
 
 static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
 {
-    (void)device;
-    if (tsr_find_emu_code(row->instance))
+    if (find_code(device, row->instance))
         return 1;
     snprintf(reason, reason_bytes, "this build has no emulator code of it");
     return 0;
