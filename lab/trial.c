@@ -144,6 +144,8 @@ static void write_call(lab_trial *trial)
     desc->kernel = trial->name;
     snprintf(trial->name, sizeof trial->name, "%s%s%s", trial->kernel->info.instance, c->schedule[0] ? "@" : "",
              c->schedule);
+    if (c->schedule[0] != '\0') /* however much it takes */
+        desc->workspace_limit_bytes = SIZE_MAX;
 
     tsr_run_args *args = &trial->args;
     *args = tsr_run_args_make(lab_guarded_pointer(&trial->a), lab_guarded_pointer(&trial->b),

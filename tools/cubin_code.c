@@ -3,7 +3,7 @@
  * another checkout gives the same text as long as ptxas makes the same instructions.
  *
  * One line for each section that is loaded onto the GPU (instructions, constants, initial values, shared memory's
- * size), each relocation of those, and each attribute of a function (registers, parameters, barriers). Symbols appear
+ * size), each relocation of those, and each attribute of a function (registers, barriers) but for parameters. Symbols appear
  * as the kind of their section and their offset in it. The lines are sorted, since ptxas orders sections by name.
  *
  * NVIDIA does not document the attributes. Their layout and the few that hold a symbol's index were read off cubins of
@@ -16,9 +16,17 @@
 
 enum { SECTION_BYTES = 64, SYMBOL_BYTES = 24, NOBITS = 8, RELA = 4, REL = 9, LOADED = 2 };
 
-/* An attribute with its value elsewhere, and the kinds that need care: version of the toolkit; bank, offset and size of
- * the parameters behind a symbol; a list of symbols. */
-enum { SIZED = 4, TOOLKIT = 0x37, PARAMETER_BANK = 0x0a, EXTERNALS = 0x0f };
+/* An attribute with its value elsewhere, and the kinds that are left out: version of the toolkit; a list of symbols; and
+ * the parameters' bank, offsets and sizes. Instructions say which of a kernel's parameters they read, so one more behind
+ * those changes nothing. */
+enum {
+    SIZED = 4,
+    TOOLKIT = 0x37,
+    PARAMETER_BANK = 0x0a,
+    EXTERNALS = 0x0f,
+    PARAMETER = 0x17,
+    PARAMETER_BYTES = 0x19
+};
 
 typedef struct section {
     const char *name;
@@ -166,9 +174,10 @@ static void add_attributes(const cubin *c, const section *s)
         if (more > s->bytes - at - 4)
             fail(c->path, "an attribute ends behind its section");
         at += 4 + more;
-        if (kind == TOOLKIT || kind == EXTERNALS)
+        if (kind == TOOLKIT || kind == EXTERNALS || kind == PARAMETER_BANK || kind == PARAMETER ||
+            kind == PARAMETER_BYTES)
             continue;
-        const size_t skip = (of_all || kind == PARAMETER_BANK) && more >= 4 ? 4 : 0;
+        const size_t skip = of_all && more >= 4 ? 4 : 0;
         line l;
         begin(&l);
         fprintf(l.stream, "attribute %02x ", kind);
@@ -220,7 +229,7 @@ int main(int argc, char **argv)
             add_attributes(&c, &s);
         else if (s.type == RELA || s.type == REL)
             add_relocations(&c, &s);
-        else if (s.flags & LOADED)
+        else if ((s.flags & LOADED) && strncmp(s.name, ".nv.constant0", 13) != 0) /* which a launch fills */
             add_section(&c, &s);
     }
     if (!has_code)
