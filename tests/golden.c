@@ -159,6 +159,18 @@ void golden_case(golden *file, const char *key, const char *answer, double price
         known->seen = 1;
 }
 
+int golden_wants(golden *file, const char *prefix)
+{
+    if (file->out)
+        return 1;
+    for (size_t i = 0; i < file->count; i++)
+        if (strncmp(file->lines[i].key, prefix, strlen(prefix)) == 0)
+            return 1;
+    printf("%s: not compared: %s: this machine could run it, but the file has no line of it; --update adds them\n",
+           file->name, prefix);
+    return 0;
+}
+
 void golden_not_run(golden *file, const char *prefix, const char *why)
 {
     long long kept = 0;
