@@ -5,51 +5,10 @@
 #include "cpu/job.h"
 
 enum {
-    SURE_STEPS = 256,          /* products up to so many, and TSR_SURE_ROWS and columns, are small, whatever else */
-    MAX_WORK = 24 << 20,       /* of several threads: what is longer nest.c shares better */
-    MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
-    MAX_RESULTS = 480 * 1024,  /* elements of D */
-    MAX_OPS = 64 << 20,        /* longer ones are left to nest.c, where there are threads */
-    ALONE_OPS = 24 << 20,      /* what one thread does in 100 to 200 us: longer ones are worth waking threads for */
-    FEW_THREADS = 4,
+    SURE_STEPS = 256,                           /* what few_panels takes */
     MOST_CLAIMS = 4,                            /* parts for each thread, of which whoever is free takes the next */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
 };
-
-/* All columns are such: no more of A than goes by is needed at once, and hardly anything of B and D. */
-static inline int is_narrow(const tsr_tiles *tiles, const tsr_gemm_args *g)
-{
-    return g->n < tiles->lanes && tsr_tail_columns(tiles, g) > 0;
-}
-
-/* `threads`: that could share the product. */
-static inline int fits_caches(const tsr_gemm_args *g, long long bytes, int threads)
-{
-    if (g->m <= TSR_SURE_ROWS && g->n <= TSR_SURE_COLUMNS && g->k <= SURE_STEPS)
-        return 1;
-    return g->m * g->k * bytes <= MAX_BYTES && g->n * g->k * bytes <= MAX_BYTES && g->m * g->n <= MAX_RESULTS &&
-           (threads == 1 || tsr_work_of(g) < MAX_WORK);
-}
-
-/* Where threads share what is not packed. With both operands transposed packing is faster, for many threads it may be,
- * and problems of a batch are not shared here. */
-static inline long long most_ops(const tsr_gemm_args *g, int threads)
-{
-    return (g->trans_a && g->trans_b) || g->batch > 1 || threads > FEW_THREADS ? ALONE_OPS : MAX_OPS;
-}
-
-int tsr_direct_fits(const tsr_job *job)
-{
-    const tsr_gemm_args *g = job->args;
-    if (job->packed_a || job->packed_b || job->element_bytes != job->wide_bytes)
-        return 0;
-    const int narrow = is_narrow(job->tiles, g);
-    if (!narrow && !fits_caches(g, job->element_bytes, job->threads))
-        return 0;
-    return job->threads == 1 ||
-           2.0 * (double)(g->m * g->n * g->k) * (double)g->batch <= (double)most_ops(g, job->threads) ||
-           (narrow && g->batch == 1);
-}
 
 /* The operands of one problem. */
 typedef struct operands {
@@ -306,7 +265,7 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
                                                 long long bytes, tsr_pool *pool, int threads)
 {
     const long long ops = 2 * g->m * g->n * g->k;
-    if (ops <= ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= TSR_WAKE_WORK))
+    if (ops <= TSR_ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= TSR_WAKE_WORK))
         return 0;
     /* Each part of rows would turn B again. */
     shared s = {
@@ -324,15 +283,6 @@ static inline int share(const tsr_tiles *tiles, const tsr_store *store, const ts
                         tsr_pool *pool, int threads)
 {
     return threads > 1 && tsr_may_share(g, bytes) && share_some(tiles, store, g, bytes, pool, threads);
-}
-
-void tsr_direct(const tsr_job *job)
-{
-    tsr_cpu_device *cpu = job->device->impl;
-    if (job->args->batch == 1 && share(job->tiles, job->store, job->args, job->element_bytes, &cpu->pool, job->threads))
-        return;
-    for (long long z = 0; z < job->args->batch; z++)
-        multiply(job->tiles, job->store, job->args, job->element_bytes, z);
 }
 
 /* A tile with more steps than are summed at once, as nest.c cuts them. */
@@ -394,17 +344,18 @@ static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *til
     return 1;
 }
 
-int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
-                       tsr_device *device)
+void tsr_direct(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
+                tsr_pool *pool, int threads)
 {
-    tsr_cpu_device *cpu = device->impl;
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
                     : tsr_is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
-        return 1;
-    if ((!fits_caches(g, element_bytes, device->threads) && !is_narrow(tiles, g)) ||
-        2 * g->m * g->n * g->k > most_ops(g, device->threads))
-        return 0;
-    if (!share(tiles, store, g, element_bytes, &cpu->pool, device->threads))
+        return;
+    if (!share(tiles, store, g, element_bytes, pool, threads))
         multiply(tiles, store, g, element_bytes, 0);
-    return 1;
+}
+
+void tsr_direct_batch(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes)
+{
+    for (long long z = 0; z < g->batch; z++)
+        multiply(tiles, store, g, element_bytes, z);
 }

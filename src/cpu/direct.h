@@ -9,6 +9,7 @@
 enum {
     TSR_SURE_ROWS = 480, /* products with up to these are small, whatever else */
     TSR_SURE_COLUMNS = 512,
+    TSR_ALONE_OPS = 24 << 20,     /* what one thread does in 100 to 200 us: longer ones are worth waking threads for */
     TSR_PART_WORK = 4 << 20,      /* operations times an element's bytes, for each thread that is awake: about 9 us */
     TSR_CACHED_BYTES = 16 * 1024, /* a D that stays in L1 beside the rest */
 };
@@ -23,7 +24,8 @@ static inline int tsr_may_share(const tsr_gemm_args *g, long long bytes)
 #define TSR_TILE_CYCLES 80
 
 /* Cycles of the last `columns` columns of D by tiles that write D transposed, three vectors of rows at a time. */
-static inline long long tsr_turned_cycles(const tsr_tiles *tiles, const tsr_gemm_args *g, int columns)
+static inline __attribute__((always_inline)) long long tsr_turned_cycles(const tsr_tiles *tiles, const tsr_gemm_args *g,
+                                                                         int columns)
 {
     enum { FEWEST_CYCLES = 4 }; /* of a step of a tile: one multiply-add waits for the one before */
     const int alone = g->n == columns;
@@ -63,7 +65,8 @@ static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *
 /* Up to two vectors of D's rows, A stored transposed, a few steps of K: each row is written as soon as it is summed,
  * with B in registers, unless vectors down D's few columns are faster, or tiles, which ask for D's lines ahead. Cycles
  * measured: 2.2 to 3 a row; turned tiles of up to five columns take a fifth less than is counted elsewhere. */
-static inline int tsr_goes_down_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes)
+static inline __attribute__((always_inline)) int tsr_goes_down_columns(const tsr_tiles *tiles, const tsr_gemm_args *g,
+                                                                       long long bytes)
 {
     enum { NEAR_BYTES = 36 * 1024, FEW_COLUMNS = 5 }; /* of a D that stays in L1 */
     const int lanes = tiles->lanes;
@@ -108,7 +111,8 @@ typedef enum tsr_way {
 
 /* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
  * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
-static inline tsr_way tsr_few_steps_way(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
+static inline __attribute__((always_inline)) tsr_way tsr_few_steps_way(const tsr_tiles *tiles, const tsr_gemm_args *g,
+                                                                       long long bytes, int turned)
 {
     enum {
         FEW_TURNED_ROWS = 16,   /* of D, with fewer of which turned tiles are as fast */

@@ -175,7 +175,7 @@ static inline int plain_dots(const tsr_store *store, const tsr_gemm_args *g, lon
     const int x_inner = by_columns ? g->trans_b || g->ldb == 1 : !g->trans_a || g->lda == 1;
     const int d_inner = !by_columns || g->ldd == 1 || results == 1;
     if (is_row(g->k, ld) || !inner || !x_inner || !d_inner || (by_columns && g->trans_a && results > 1) ||
-        g->alpha != 1 || g->beta != 0 || results * g->k * bytes >= MOST_BYTES)
+        g->alpha != 1 || g->beta != 0)
         return 0;
     const tsr_dots dots = {.count = results,
                            .k = g->k,
@@ -187,25 +187,25 @@ static inline int plain_dots(const tsr_store *store, const tsr_gemm_args *g, lon
     return 1;
 }
 
-int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, tsr_dtype dtype)
+int tsr_gemv_fits(const tsr_gemm_args *g, long long bytes)
+{
+    const line l = describe(g, bytes);
+    return (double)l.results * (double)g->k * (double)bytes < MOST_BYTES &&
+           (g->k <= GATHER_ELEMS || (l.x_step == bytes && (!l.dots || l.step == bytes)));
+}
+
+void tsr_gemv(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, tsr_dtype dtype)
 {
     const long long bytes = tsr_wide_bytes(dtype);
     if (plain_dots(store, g, bytes) ||
         (g->k >= 2 * TSR_LEAST_THIN &&
          tsr_thin_at_once(store, g, g->n == 1 ? TSR_SHAPE_COLUMNS : TSR_SHAPE_ROWS, dtype)))
-        return 1;
+        return;
     const line l = describe(g, bytes);
-    if (!l.dots && tsr_is_tiled_row(tiles, l.results, g->k) && l.d_step == bytes && (!l.c || l.c_step == bytes)) {
+    if (!l.dots && tsr_is_tiled_row(tiles, l.results, g->k) && l.d_step == bytes && (!l.c || l.c_step == bytes))
         row_of_tiles(tiles, g, &l, bytes);
-        return 1;
-    }
-    if (!l.dots && g->k <= TSR_OUTER_STEPS && !l.c && l.d_step == bytes && l.results * g->k * bytes < MOST_BYTES) {
+    else if (!l.dots && g->k <= TSR_OUTER_STEPS && !l.c && l.d_step == bytes)
         few_steps(store, g, &l, bytes);
-        return 1;
-    }
-    if (l.results * g->k * bytes >= MOST_BYTES ||
-        ((l.x_step != bytes || (l.dots && l.step != bytes)) && g->k > GATHER_ELEMS))
-        return 0;
-    in_pieces(store, g, bytes); /* which describes it again: nobody asks for the address of l, so it is registers */
-    return 1;
+    else
+        in_pieces(store, g, bytes); /* which describes it again: nobody asks for the address of l, so it is registers */
 }

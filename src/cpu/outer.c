@@ -7,9 +7,6 @@ enum {
     ROWS = 32,
     TASK_BYTES = 1 << 20,
     WIDEST = 8,
-    FEWEST_STEPS = 2,         /* where rows go one by one, or are narrowed: others are faster beyond */
-    CACHED_STEPS = 8,         /* where D is in L3; direct.c does the same in L2 */
-    LEAST_COLUMNS = 64,       /* of rows worth going along */
     TASK_RESULTS = 192 * 1024 /* elements of D that are worth waking a thread for */
 };
 
@@ -23,28 +20,6 @@ typedef struct outer {
     int in_step;    /* rows of D begin at the same place of a vector */
     int past_cache; /* or D is written past the caches, 16-bit elements to where they are anyway */
 } outer;
-
-static int rows_are_in_step(const tsr_job *job)
-{
-    return job->args->ldd * job->element_bytes % (job->tiles->lanes * job->element_bytes) == 0;
-}
-
-static int is_past_caches(const tsr_gemm_args *g, long long element, const tsr_device *device)
-{
-    return (double)g->m * (double)g->n * (double)element > (double)device->l3_bytes;
-}
-
-int tsr_outer_fits(const tsr_job *job)
-{
-    const tsr_gemm_args *g = job->args;
-    const int is_wide = job->element_bytes == job->wide_bytes;
-    if (job->packed_a || job->packed_b || g->beta != 0)
-        return 0;
-    if (is_past_caches(g, job->element_bytes, job->device))
-        return g->k <= (is_wide && rows_are_in_step(job) ? TSR_OUTER_STEPS : FEWEST_STEPS);
-    return is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
-           (double)g->m * (double)g->n * job->element_bytes > (double)job->device->l2_bytes;
-}
 
 static void task(void *data, int64_t index, int slot)
 {
@@ -92,9 +67,12 @@ tsr_status tsr_outer_run_all(const tsr_job *job)
     char *const b = tsr_scratch_take(&cpu->scratch, (size_t)(g->k * row_bytes));
     if (!b)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %lld bytes", (long long)g->k * row_bytes);
-    const int past_cache = is_past_caches(g, element, job->device);
-    outer o = {
-        .job = job, .b = b, .b_row_bytes = row_bytes, .in_step = rows_are_in_step(job), .past_cache = past_cache};
+    const int past_cache = tsr_is_past_caches(g, element, job->device);
+    outer o = {.job = job,
+               .b = b,
+               .b_row_bytes = row_bytes,
+               .in_step = tsr_rows_are_in_step(g, job->tiles),
+               .past_cache = past_cache};
     const long long fit = (past_cache ? TASK_BYTES / element : TASK_RESULTS) / g->n + 1,
                     share = (g->m + job->threads - 1) / job->threads;
     o.rows = past_cache == (fit < share) ? fit : share; /* in the caches no less than what is worth a thread */

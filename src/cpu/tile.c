@@ -3,32 +3,14 @@
 
 #include <string.h>
 
-#include "cpu/device.h"
 #include "cpu/direct.h"
 
-const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype)
+void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
 {
-    const tsr_cpu_device *cpu = device->impl;
-    return tsr_isa_tiles(cpu->isa, dtype);
-}
-
-const tsr_store *tsr_cpu_store(const tsr_device *device, tsr_dtype dtype)
-{
-    const tsr_cpu_device *cpu = device->impl;
-    return &cpu->isa->store[dtype];
-}
-
-void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
-{
-    const tsr_cpu_device *cpu = device->impl;
-    const tsr_tiles *tiles = tsr_isa_tiles(cpu->isa, dtype);
+    const tsr_tiles *tiles = tsr_isa_tiles(isa, dtype);
     const int bytes = tsr_wide_bytes(dtype);
     memset(out, 0, sizeof *out);
-    const int one_row = tsr_is_plain_row(dtype, args->m, args->n, args->k, args->trans_b);
-    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
-    out->known = 1 + (int)shape;
-    if (dtype == TSR_BF16 || (!one_row && shape != TSR_SHAPE_TILES))
-        return;
+    const int one_row = args->m == 1;
     const int turned = args->trans_b && tsr_is_turned(tiles, args);
     if (args->trans_b && !turned)
         return;
@@ -55,7 +37,7 @@ void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm
         return;
     if (way != TSR_BY_TILES) {
         out->outer = tsr_outer_of(args, way, bytes, NULL, NULL, NULL);
-        out->run_outer = cpu->isa->store[dtype].outer;
+        out->run_outer = isa->store[dtype].outer;
     }
     out->b_across = bytes;
     out->d_across = turned ? out->micro.d_row_bytes : bytes;

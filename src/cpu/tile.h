@@ -46,7 +46,8 @@ static inline int tsr_panel_columns(const tsr_tiles *tiles, long long m, long lo
 }
 
 /* Runs the tiles; `tile` is the first one. Where the next row's part of D and C is. */
-static inline void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_next, int64_t c_next)
+static inline __attribute__((always_inline)) void tsr_cut_run(const tsr_cut *cut, tsr_micro *tile, int64_t d_next,
+                                                              int64_t c_next)
 {
     for (int i = 0; i < cut->count; i++) {
         const int is_higher = i < cut->higher, take = cut->least + is_higher;
@@ -124,7 +125,6 @@ typedef struct tsr_cpu_tile {
     tsr_cut cut;                          /* count 0: D needs more than a column of tiles: `panels` */
     tsr_panels panels[TSR_PANEL_KINDS];   /* first.count 0: D is done by code of its own */
     tsr_micro micro;                      /* without pointers and factors */
-    int known;                            /* 1 + the tsr_shape of the product; 0: nothing was made */
     int turned;                           /* the tiles take B for A and A for B */
     int64_t d_next, c_next;               /* bytes from a tile's row to the next one's part of D and C */
     int64_t b_across, d_across, c_across; /* from a column to the next one */
@@ -132,26 +132,18 @@ typedef struct tsr_cpu_tile {
     tsr_outer_run *run_outer;             /* NULL: tiles are the way */
 } tsr_cpu_tile;
 
-/* The tiles of f32 or f64, with the instruction set that the device has now. */
-const tsr_tiles *tsr_cpu_tiles(const tsr_device *device, tsr_dtype dtype);
-
-/* What that instruction set has beside tiles. */
-const tsr_store *tsr_cpu_store(const tsr_device *device, tsr_dtype dtype);
-
-/* For M, N and K above 0, one problem, whatever pointers and factors (bf16 has no such tiles: count 0); with the
- * instruction set that the device has now. */
-void tsr_cpu_tile_make(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out);
+/* For one product of f32 or f64 that tiles are the algorithm for (TSR_SMALL, or TSR_GEMV with tsr_is_plain_row),
+ * whatever pointers and factors. */
+void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out);
 
 /* What is not one column of tiles; 0, and nothing was done: code of its own is the way. */
 int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
                        double beta);
 
-/* The same for all; alpha is not 0; with beta = 0 C is not read. */
-static inline int tsr_cpu_tile_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d,
-                                   double alpha, double beta)
+/* What is one column of tiles (cut.count above 0); alpha is not 0; with beta = 0 C is not read. */
+static inline int tsr_cpu_column_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d,
+                                     double alpha, double beta)
 {
-    if (tile->cut.count == 0)
-        return tsr_cpu_panels_run(tile, a, b, c, d, alpha, beta);
     tsr_micro micro = tile->micro;
     micro.a = tile->turned ? b : a;
     micro.b = tile->turned ? a : b;

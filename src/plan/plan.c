@@ -171,6 +171,8 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
     }
     if (status == TSR_OK)
         status = add_step(out, TSR_STEP_MAIN, choice->row, work);
+    if (status == TSR_OK && choice->row->choose)
+        out->steps[out->step_count - 1].chosen = choice->row->choose(choice->row, device, &out->padded_problem);
     if (status == TSR_OK && tsr_plan_main(out)->work.leaves_sums)
         status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), (tsr_work){.split = 1});
     return status;
@@ -349,6 +351,9 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,
         .threads = padded.threads,
+        .chosen = inputs->packed_a || inputs->packed_b ? 0
+                  : inputs->beta != 0                  ? step->chosen.with_c
+                                                       : step->chosen.without_c,
         .stream = inputs->stream,
     };
     const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);

@@ -137,6 +137,7 @@ typedef struct tsr_step {
     const tsr_row *row;
     const tsr_loaded *loaded;
     tsr_work work;
+    tsr_chosen chosen; /* of CPU rows */
 } tsr_step;
 
 #define TSR_MAX_STEPS 4
