@@ -14,8 +14,8 @@
 #include "core/backend.h"
 #include "cpu/cpu.h"
 #include "cpu/device.h"
-#include "cpu/isa.h"
-#include "cpu/shape.h"
+#include "cpu/isa/isa.h"
+#include "cpu/skinny/shape.h"
 
 enum { MOST = 1200 * 64 };
 

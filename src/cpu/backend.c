@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/processors.h"
 #include "cpu/device.h"
 #include "cpu/machine.h"
 

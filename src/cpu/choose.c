@@ -2,8 +2,8 @@
 
 #include "core/check.h"
 #include "cpu/device.h"
-#include "cpu/direct.h"
 #include "cpu/job.h"
+#include "cpu/small/in_place.h"
 
 /* What is asked about. */
 typedef struct question {
@@ -85,7 +85,7 @@ static int is_rank_k(const question *q)
     if (g->beta != 0)
         return 0;
     if (tsr_is_past_caches(g, q->element_bytes, q->device))
-        return g->k <= (q->is_wide && tsr_rows_are_in_step(g, q->tiles) ? TSR_OUTER_STEPS : FEWEST_STEPS);
+        return g->k <= (q->is_wide && tsr_rows_are_in_step(g, q->tiles) ? TSR_RANK_K_STEPS : FEWEST_STEPS);
     return q->is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
            (double)g->m * (double)g->n * (double)q->element_bytes > (double)q->device->l2_bytes;
 }

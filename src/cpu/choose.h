@@ -3,17 +3,17 @@
 #ifndef TSR_CPU_CHOOSE_H
 #define TSR_CPU_CHOOSE_H
 
-#include "cpu/direct.h"
-#include "cpu/shape.h"
+#include "cpu/skinny/shape.h"
+#include "cpu/small/in_place.h"
 
 typedef enum tsr_algorithm {
     TSR_NO_ALGORITHM, /* not asked yet */
-    TSR_GEMV,         /* one row or column, a matrix that lies in the caches: line.c */
-    TSR_SKINNY,       /* few rows or columns: the large operand is read once: stream.c */
-    TSR_SMALL,        /* register tiles straight on operands that lie in the caches: direct.c */
-    TSR_RANK_K,       /* a rank-k update: few steps of K, D along its rows: outer.c */
-    TSR_PAIRS,        /* bf16 two steps of K at a time: pairs.c */
-    TSR_BLOCKED       /* blocks for each level of the memory: nest.c */
+    TSR_GEMV,         /* one row or column, a matrix that lies in the caches: skinny/gemv.c */
+    TSR_SKINNY,       /* few rows or columns: the large operand is read once: skinny/few_rows.c */
+    TSR_SMALL,        /* register tiles straight on operands that lie in the caches: small/in_place.c */
+    TSR_RANK_K,       /* a rank-k update: few steps of K, D along its rows: blocked/rank_k.c */
+    TSR_PAIRS,        /* bf16 two steps of K at a time: blocked/pairs.c */
+    TSR_BLOCKED       /* blocks for each level of the memory: blocked/blocked.c */
 } tsr_algorithm;
 
 typedef struct tsr_cpu_choice {

@@ -31,21 +31,21 @@ static tsr_status run(const tsr_job *job, tsr_algorithm algorithm, tsr_dtype dty
         return TSR_OK;
     case TSR_SMALL:
         if (job->args->batch > 1)
-            tsr_direct_batch(job->tiles, job->store, job->args, job->element_bytes);
+            tsr_small_multiply_batch(job->tiles, job->store, job->args, job->element_bytes);
         else
-            tsr_direct(job->tiles, job->store, job->args, job->element_bytes, &cpu->pool, job->threads);
+            tsr_small_multiply(job->tiles, job->store, job->args, job->element_bytes, &cpu->pool, job->threads);
         return TSR_OK;
     case TSR_SKINNY:
-        return tsr_stream(job);
+        return tsr_skinny(job);
     case TSR_RANK_K:
-        return tsr_outer_run_all(job);
+        return tsr_rank_k_all(job);
     case TSR_PAIRS:
-        return tsr_pairs_nest(job);
+        return tsr_blocked_pairs(job);
     case TSR_BLOCKED:
     case TSR_NO_ALGORITHM:
         break;
     }
-    return tsr_nest(job);
+    return tsr_blocked(job);
 }
 
 tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)

@@ -1,4 +1,4 @@
-#include "cpu/pool.h"
+#include "core/pool.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,9 +1,10 @@
 /* cpu-tiled for bf16 where the processor multiplies elements two steps of K at a time (micro.h, tsr_pairs): loops like
- * those of nest.c, but K is cut at TSR_PAIRS_KC only, so that nearly always a tile has its whole sums in registers and
- * writes bf16 at once. Where the pairs would take subnormals for zeros, the block is widened instead, by nest.c. */
+ * those of blocked/blocked.c, but K is cut at TSR_PAIRS_KC only, so that nearly always a tile has its whole sums in
+ * registers and writes bf16 at once. Where the pairs would take subnormals for zeros, the block is widened instead, by
+ * blocked/blocked.c. */
 #include "core/error.h"
 #include "cpu/job.h"
-#include "cpu/tile.h"
+#include "cpu/small/tile.h"
 
 enum {
     STACK_BYTES = 64 * 1024, /* of packed operands of a product that asks for no memory */
@@ -15,7 +16,7 @@ enum {
     LEAST_MC = 24,           /* rows of a block of A */
     MOST_MC = 960,           /*   that is packed */
     PACK_ROWS = 8,           /* rows of a stored matrix that are packed together */
-    MIN_TASK_OPS = 24 << 20  /* of a task for a thread: twice nest.c's, as pairs are twice as fast */
+    MIN_TASK_OPS = 24 << 20  /* of a task for a thread: twice blocked/blocked.c's, as pairs are twice as fast */
 };
 
 /* Rows of A as tiles read them. */
@@ -25,7 +26,7 @@ typedef struct view {
     unsigned lowest;
 } view;
 
-typedef struct pairs_nest {
+typedef struct pairs_blocks {
     const tsr_job *job;
     const tsr_pairs *pairs;
     long long kc, mc; /* steps of K and rows of A of a block */
@@ -33,7 +34,7 @@ typedef struct pairs_nest {
     int in_place; /* tiles read A where it lies */
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
-} pairs_nest;
+} pairs_blocks;
 
 typedef struct region {
     long long i0, i1, j0, j1;
@@ -152,7 +153,7 @@ static tsr_micro tile_of_d(const tsr_gemm_args *g, const char *c, char *d, long 
                        .beta = g->beta};
 }
 
-int tsr_pairs_at_once(const tsr_job *job)
+int tsr_pairs_alone(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     const tsr_cpu_device *cpu = job->device->impl;
@@ -185,7 +186,7 @@ static const char *at_b(const tsr_gemm_args *g, const char *b, long long p, long
 }
 
 /* Rows i .. i + rows of the region by widened elements, all of K. */
-static void widen(const pairs_nest *n, const region *r, long long i, long long rows)
+static void widen(const pairs_blocks *n, const region *r, long long i, long long rows)
 {
     tsr_job job = *n->job;
     tsr_gemm_args g = *n->job->args;
@@ -197,11 +198,11 @@ static void widen(const pairs_nest *n, const region *r, long long i, long long r
     g.c = r->c ? r->c + (i * g.ldc + r->j0) * 2 : NULL;
     g.d = r->d + (i * g.ldd + r->j0) * 2;
     job.args = &g;
-    tsr_nest_in(&job, r->widening);
+    tsr_blocked_in(&job, r->widening);
 }
 
 /* All of K in one part. */
-static void whole_region(const pairs_nest *n, const region *r)
+static void whole_region(const pairs_blocks *n, const region *r)
 {
     const tsr_gemm_args *g = n->job->args;
     const long long columns = r->j1 - r->j0;
@@ -221,7 +222,7 @@ static void whole_region(const pairs_nest *n, const region *r)
 }
 
 /* K in parts: sums wait in memory. 0 if pairs may not multiply the region; nothing of D was written then. */
-static int sum_parts(const pairs_nest *n, const region *r)
+static int sum_parts(const pairs_blocks *n, const region *r)
 {
     const tsr_gemm_args *g = n->job->args;
     const long long columns = r->j1 - r->j0, sum_row_bytes = n->regions.n * 4;
@@ -248,7 +249,7 @@ static int sum_parts(const pairs_nest *n, const region *r)
     return 1;
 }
 
-static void region_in_parts(const pairs_nest *n, const region *r)
+static void region_in_parts(const pairs_blocks *n, const region *r)
 {
     const tsr_gemm_args *g = n->job->args;
     if (!sum_parts(n, r)) {
@@ -263,7 +264,7 @@ static void region_in_parts(const pairs_nest *n, const region *r)
 
 static void task(void *data, int64_t index, int slot)
 {
-    const pairs_nest *n = data;
+    const pairs_blocks *n = data;
     const tsr_gemm_args *g = n->job->args;
     const long long per_problem = n->regions.grid_m * n->regions.grid_n, z = index / per_problem;
     const long long at = index % per_problem;
@@ -285,7 +286,7 @@ static void task(void *data, int64_t index, int slot)
 }
 
 /* Rows of a block: a region's rows in equal parts, as few as leave a packed block a quarter of L2. */
-static long long rows_of_block(const pairs_nest *n)
+static long long rows_of_block(const pairs_blocks *n)
 {
     const int mr = n->pairs->tiles.mr;
     const long long rows = least(n->regions.m, n->job->args->m);
@@ -300,11 +301,11 @@ static size_t aligned(long long bytes)
     return (size_t)tsr_round_up(bytes, 64);
 }
 
-tsr_status tsr_pairs_nest(const tsr_job *job)
+tsr_status tsr_blocked_pairs(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *cpu = job->device->impl;
-    pairs_nest n = {.job = job, .pairs = cpu->pairs, .kc = tsr_k_block(job->kc, g->k)};
+    pairs_blocks n = {.job = job, .pairs = cpu->pairs, .kc = tsr_k_block(job->kc, g->k)};
     const tsr_tiles *tiles = &n.pairs->tiles;
     const int in_parts = n.kc < g->k;
     const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
@@ -325,7 +326,7 @@ tsr_status tsr_pairs_nest(const tsr_job *job)
     n.a_bytes = n.in_place ? 0 : aligned(packed_a_bytes(n.pairs, block.m, n.kc));
     n.b_bytes = aligned(packed_b_bytes(n.pairs, columns, n.kc));
     n.sum_bytes = in_parts ? aligned(n.regions.m * n.regions.n * 4) : 0;
-    n.slot_bytes = (n.a_bytes + n.b_bytes + n.sum_bytes + 4095) / 4096 * 4096 + tsr_nest_most_bytes(&widened);
+    n.slot_bytes = (n.a_bytes + n.b_bytes + n.sum_bytes + 4095) / 4096 * 4096 + tsr_blocked_most_bytes(&widened);
     const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
     n.scratch = tsr_scratch_take(&cpu->scratch, n.slot_bytes * (size_t)slots);

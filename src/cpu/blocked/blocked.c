@@ -39,7 +39,7 @@ typedef struct view {
 
 typedef enum b_mode { B_PACKED, B_DIRECT, B_PANEL, B_SLAB } b_mode;
 
-typedef struct nest {
+typedef struct blocks {
     const tsr_job *job;
     long long kc, mc;                             /* steps of K and rows of A between two looks at B, see docs/CPU.md */
     long long region_m, region_n, grid_m, grid_n; /* size and number of regions */
@@ -50,7 +50,7 @@ typedef struct nest {
     int narrow;     /* results are kept in the compute type until K is done */
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
-} nest;
+} blocks;
 
 typedef struct region {
     long long i0, i1, j0, j1;
@@ -93,7 +93,7 @@ static view packed_view(const tsr_job *job, const char *at, int width, long long
 }
 
 /* A's rows i .. i + rows at step p. */
-static view view_a(const nest *n, const region *r, long long i, long long rows, long long p, long long steps)
+static view view_a(const blocks *n, const region *r, long long i, long long rows, long long p, long long steps)
 {
     const tsr_gemm_args *g = n->job->args;
     const int mr = n->job->tiles->mr;
@@ -111,7 +111,7 @@ static view view_a(const nest *n, const region *r, long long i, long long rows, 
 }
 
 /* B's columns of the region at step p; for B_PANEL only where they lie. */
-static view view_b(const nest *n, const region *r, long long p, long long steps)
+static view view_b(const blocks *n, const region *r, long long p, long long steps)
 {
     const tsr_gemm_args *g = n->job->args;
     const int nr = n->job->tiles->nr;
@@ -161,7 +161,7 @@ static int tile_rows(const tsr_tiles *tiles, const view *a, long long rows)
 }
 
 /* D (or the sums) of one block of A and the region's columns of B at step p. */
-static void block(const nest *n, const region *r, const view *b, long long i, long long p, long long steps)
+static void block(const blocks *n, const region *r, const view *b, long long i, long long p, long long steps)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
@@ -211,7 +211,7 @@ static void block(const nest *n, const region *r, const view *b, long long i, lo
     }
 }
 
-static void finish_region(const nest *n, const region *r)
+static void finish_region(const blocks *n, const region *r)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
@@ -233,7 +233,7 @@ static const char *packed_of(const tsr_job *job, const void *packed, long long z
 
 static void task(void *data, int64_t index, int slot)
 {
-    const nest *n = data;
+    const blocks *n = data;
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
     const long long per_problem = n->grid_m * n->grid_n, z = index / per_problem, at = index % per_problem;
@@ -284,7 +284,7 @@ static int threads_for(const tsr_job *job, tsr_pool *pool)
                                                                                                          : 1;
 }
 
-static void cut(nest *n, int threads)
+static void cut(blocks *n, int threads)
 {
     const tsr_gemm_args *g = n->job->args;
     tsr_regions r = {.m = n->narrow ? least(g->m, NARROW_REGION) : g->m,
@@ -304,7 +304,7 @@ static long long most_rows_of_block(const tsr_job *job, long long kc)
 }
 
 /* Rows of a block: a region's rows in equal parts, as few as leave a block of A half of L2. */
-static long long rows_of_block(const nest *n, long long rows)
+static long long rows_of_block(const blocks *n, long long rows)
 {
     const long long most = most_rows_of_block(n->job, n->kc), parts = (rows + most - 1) / most;
     return tsr_round_up((rows + parts - 1) / parts, n->job->tiles->mr);
@@ -313,7 +313,7 @@ static long long rows_of_block(const nest *n, long long rows)
 /* Where D is most of what moves, and neither read nor likely to stay in the caches, it is written past them: a line
  * that is written the usual way is read first. Its rows must begin at the same place of a line, and tiles be whole
  * lines. */
-static void choose_stores(nest *n)
+static void choose_stores(blocks *n)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
@@ -338,7 +338,7 @@ static int is_aliased(const tsr_job *job)
 }
 
 /* Which operands are packed, and the memory that takes. */
-static void choose(nest *n)
+static void choose(blocks *n)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
@@ -371,20 +371,20 @@ static void choose(nest *n)
     n->slot_bytes = (size_t)tsr_round_up((long long)slot_bytes, 4096);
 }
 
-static nest plan_nest(const tsr_job *job, int threads)
+static blocks plan_blocks(const tsr_job *job, int threads)
 {
-    nest n = {.job = job, .kc = tsr_k_block(job->kc, job->args->k), .narrow = job->element_bytes != job->wide_bytes};
+    blocks n = {.job = job, .kc = tsr_k_block(job->kc, job->args->k), .narrow = job->element_bytes != job->wide_bytes};
     cut(&n, threads);
     choose(&n);
     return n;
 }
 
-tsr_status tsr_nest(const tsr_job *job)
+tsr_status tsr_blocked(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
     const int threads = threads_for(job, &device->pool);
-    nest n = plan_nest(job, threads);
+    blocks n = plan_blocks(job, threads);
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
     if (n.slot_bytes) {
@@ -399,7 +399,7 @@ tsr_status tsr_nest(const tsr_job *job)
 }
 
 /* What choose() may ask for, whatever it packs. */
-size_t tsr_nest_most_bytes(const tsr_job *job)
+size_t tsr_blocked_most_bytes(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     const long long kc = tsr_k_block(job->kc, g->k), wide = job->wide_bytes;
@@ -409,9 +409,9 @@ size_t tsr_nest_most_bytes(const tsr_job *job)
     return (size_t)tsr_round_up(tsr_round_up(a, 64) + b + sums, 4096);
 }
 
-void tsr_nest_in(const tsr_job *job, char *scratch)
+void tsr_blocked_in(const tsr_job *job, char *scratch)
 {
-    nest n = plan_nest(job, 1);
+    blocks n = plan_blocks(job, 1);
     n.scratch = scratch;
     for (long long i = 0; i < n.grid_m * n.grid_n * job->args->batch; i++)
         task(&n, i, 0);

@@ -368,4 +368,4 @@ static void NAME(many_dots_zen4)(const tsr_many_dots *d)
 #undef X_BLOCK
 #undef NEAR_BYTES
 
-#include "cpu/thin_tmpl.h"
+#include "cpu/isa/chains_tmpl.h"

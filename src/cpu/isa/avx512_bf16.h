@@ -1,6 +1,6 @@
 /* Sixteen bf16 elements to floats and back, for files that are compiled for AVX-512. */
-#ifndef TSR_CPU_AVX512_BF16_H
-#define TSR_CPU_AVX512_BF16_H
+#ifndef TSR_CPU_ISA_AVX512_BF16_H
+#define TSR_CPU_ISA_AVX512_BF16_H
 
 #include <immintrin.h>
 

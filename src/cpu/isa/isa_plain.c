@@ -1,6 +1,6 @@
 /* Plain C with vectors of 16 bytes, which every compiler maps to what the processor has: SSE2 on x86-64, NEON on
  * AArch64 (where the multiply-adds fuse), scalar code elsewhere. The tile is 6 x 8 floats or 6 x 4 doubles. */
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef float f32_vector __attribute__((vector_size(16)));
 
 #define T                     float
 #define NAME(x)               f32_##x
-#define OUTER_UNROLLED        0
+#define RANK_K_UNROLLED       0
 #define LANES                 4
 #define V                     f32_vector
 #define V_ZERO()              ((V){0})
@@ -68,7 +68,7 @@ static inline void f32_transpose(V r[LANES])
 }
 #define TRANSPOSE(r) f32_transpose(r)
 #define UNROLL       2 /* smaller code: nobody takes this where there is better */
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 #define S                     float
 #define SNAME(x)              f32_##x
@@ -77,9 +77,9 @@ static inline void f32_transpose(V r[LANES])
 #define S_STORE(p, v)         V_STORE(p, v)
 #define S_STORE_MASK(p, m, v) V_STORE_MASK(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 static inline V f16_load(const uint16_t *from, int n)
 {
@@ -102,9 +102,9 @@ static inline void f16_store(uint16_t *to, int n, V v)
 #define S_STORE(p, v)         f16_store(p, LANES, v)
 #define S_STORE_MASK(p, m, v) f16_store(p, m, v)
 #define S_WIDEN(x)            tsr_f16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 static inline V bf16_load(const uint16_t *from, int n)
 {
@@ -127,12 +127,12 @@ static inline void bf16_store(uint16_t *to, int n, V v)
 #define S_STORE(p, v)         bf16_store(p, LANES, v)
 #define S_STORE_MASK(p, m, v) bf16_store(p, m, v)
 #define S_WIDEN(x)            tsr_bf16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -186,7 +186,7 @@ static inline void f64_transpose(V r[LANES])
 }
 #define TRANSPOSE(r) f64_transpose(r)
 #define UNROLL       2 /* smaller code: nobody takes this where there is better */
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 #define S                     double
 #define SNAME(x)              f64_##x
@@ -195,19 +195,19 @@ static inline void f64_transpose(V r[LANES])
 #define S_STORE(p, v)         V_STORE(p, v)
 #define S_STORE_MASK(p, m, v) V_STORE_MASK(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 const tsr_isa tsr_isa_plain = {
     .name = "plain",
     .f32 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .rows = {8, 6, 4}, .width = f32_tiles},
     .f64 = {.mr = MR, .nr = 4, .lanes = 2, .kc = 256, .rows = {8, 6, 4}, .width = f64_tiles},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin),
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_chains),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains),
               [TSR_F16] = TSR_STORE(f16, NULL, NULL),
               [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
 };

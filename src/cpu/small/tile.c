@@ -1,9 +1,9 @@
 /* What runs of a plan for a small product share: its tiles, or its few steps of K (tile.h). */
-#include "cpu/tile.h"
+#include "cpu/small/tile.h"
 
 #include <string.h>
 
-#include "cpu/direct.h"
+#include "cpu/small/in_place.h"
 
 void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args *args, tsr_cpu_tile *out)
 {
@@ -14,7 +14,7 @@ void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args 
     const int turned = args->trans_b && tsr_is_turned(tiles, args);
     if (args->trans_b && !turned)
         return;
-    const tsr_way way = tsr_few_steps_way(tiles, args, bytes, turned);
+    const tsr_traversal traversal = tsr_few_steps_traversal(tiles, args, bytes, turned);
     tiles = turned ? tiles->turned : tiles;
     const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
     if (m > TSR_UNPACKED_ROWS || args->k > tiles->kc || (!turned && tsr_tail_columns(tiles, args)) ||
@@ -24,7 +24,7 @@ void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args 
     out->turned = turned;
     out->d_next = turned ? bytes : out->micro.d_row_bytes;
     out->c_next = turned ? bytes : out->micro.c_row_bytes;
-    if (n <= 3 * tiles->lanes && tsr_panel_columns(tiles, m, args->k, n) == n && way != TSR_DOWN_COLUMNS) {
+    if (n <= 3 * tiles->lanes && tsr_panel_columns(tiles, m, args->k, n) == n && traversal != TSR_DOWN_COLUMNS) {
         out->micro.n = (int)n;
         out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
         if (out->cut.count == 1)
@@ -33,11 +33,11 @@ void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args 
     }
     if (n > TSR_SURE_COLUMNS || tsr_may_share(args, bytes))
         return;
-    if (way != TSR_BY_TILES && turned)
+    if (traversal != TSR_BY_TILES && turned)
         return;
-    if (way != TSR_BY_TILES) {
-        out->outer = tsr_outer_of(args, way, bytes, NULL, NULL, NULL);
-        out->run_outer = isa->store[dtype].outer;
+    if (traversal != TSR_BY_TILES) {
+        out->rank_k = tsr_rank_k_of(args, traversal, bytes, NULL, NULL, NULL);
+        out->run_rank_k = isa->store[dtype].rank_k;
     }
     out->b_across = bytes;
     out->d_across = turned ? out->micro.d_row_bytes : bytes;
@@ -56,13 +56,13 @@ void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args 
 int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, const void *c, void *d, double alpha,
                        double beta)
 {
-    if (tile->run_outer && beta == 0) {
-        tsr_outer outer = tile->outer;
-        outer.a = a;
-        outer.b = b;
-        outer.d = d;
-        outer.alpha = alpha;
-        tile->run_outer(&outer);
+    if (tile->run_rank_k && beta == 0) {
+        tsr_rank_k rank_k = tile->rank_k;
+        rank_k.a = a;
+        rank_k.b = b;
+        rank_k.d = d;
+        rank_k.alpha = alpha;
+        tile->run_rank_k(&rank_k);
         return 1;
     }
     if (tile->panels[0].count == 0)

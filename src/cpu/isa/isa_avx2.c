@@ -1,6 +1,6 @@
 /* AVX2 with FMA and F16C: 16 registers of 8 floats or 4 doubles. 12 accumulators, 2 vectors of B and the broadcast of A
  * fill 15; the tile is 6 x 16 floats or 6 x 8 doubles. */
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static inline void store_16_bits(uint16_t *to, int n, __m128i v)
 
 #define T                     float
 #define NAME(x)               f32_##x
-#define OUTER_UNROLLED        4
+#define RANK_K_UNROLLED       4
 #define LANES                 8
 #define V                     __m256
 #define V_ZERO()              _mm256_setzero_ps()
@@ -65,7 +65,7 @@ static inline float f32_sum(__m256 v)
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f32_transpose(__m256 r[8])
 {
@@ -100,9 +100,9 @@ static inline __attribute__((always_inline)) void f32_transpose(__m256 r[8])
 #define S_STORE(p, v)         V_STORE(p, v)
 #define S_STORE_MASK(p, m, v) V_STORE_MASK(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 #define S                     uint16_t
 #define SNAME(x)              f16_##x
@@ -112,9 +112,9 @@ static inline __attribute__((always_inline)) void f32_transpose(__m256 r[8])
 #define S_STORE(p, v)         _mm_storeu_si128((__m128i *)(p), NARROW(v))
 #define S_STORE_MASK(p, m, v) store_16_bits(p, m, NARROW(v))
 #define S_WIDEN(x)            tsr_f16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 #undef NARROW
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 static inline __m256 bf16_widen(__m128i bits)
 {
@@ -140,12 +140,12 @@ static inline __m128i bf16_narrow(__m256 v)
 #define S_STORE(p, v)         _mm_storeu_si128((__m128i *)(p), bf16_narrow(v))
 #define S_STORE_MASK(p, m, v) store_16_bits(p, m, bf16_narrow(v))
 #define S_WIDEN(x)            tsr_bf16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -172,7 +172,7 @@ static inline double f64_sum(__m256d v)
     const __m128d s = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
     return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
 }
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m256d r[4])
 {
@@ -192,19 +192,19 @@ static inline __attribute__((always_inline)) void f64_transpose(__m256d r[4])
 #define S_STORE(p, v)         V_STORE(p, v)
 #define S_STORE_MASK(p, m, v) V_STORE_MASK(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 const tsr_isa tsr_isa_avx2 = {
     .name = "avx2",
     .f32 = {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {8, 6, 4}, .width = f32_tiles},
     .f64 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .rows = {8, 6, 4}, .width = f64_tiles},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin),
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_chains),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains),
               [TSR_F16] = TSR_STORE(f16, NULL, NULL),
               [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
 };

@@ -1,8 +1,8 @@
 /* All that is written once for each instruction set: register tiles, packing, matrix-vector loops. A tsr_isa is one
- * instruction set; cpuid decides at run time which is used. The loops around these (nest.c, stream.c) know nothing of
- * element types: they move by bytes. */
-#ifndef TSR_CPU_MICRO_H
-#define TSR_CPU_MICRO_H
+ * instruction set; cpuid decides at run time which is used. The loops around these (blocked/blocked.c,
+ * skinny/few_rows.c) know nothing of element types: they move by bytes. */
+#ifndef TSR_CPU_ISA_MICRO_H
+#define TSR_CPU_ISA_MICRO_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ typedef void tsr_micro_run(const tsr_micro *tile);
 #define TSR_NARROW_COLUMNS 8
 typedef void tsr_narrow_run(const tsr_micro *tile, int64_t rows);
 
-/* Ends a run of tsr_outer_run, or of tiles: what they wrote is seen before what is written next. */
+/* Ends a run of tsr_rank_k_run, or of tiles: what they wrote is seen before what is written next. */
 #if defined(__x86_64__)
 #define TSR_STREAMS      1 /* there are stores past the caches */
 #define TSR_STREAM_END() __builtin_ia32_sfence()
@@ -109,13 +109,13 @@ typedef struct tsr_update {
 
 typedef void tsr_update_run(const tsr_update *update);
 
-/* sum(i, j) = sum over p of x(i, p) * matrix(p, j), j < count, for so few i and j (tsr_is_thin) that one chain of
+/* sum(i, j) = sum over p of x(i, p) * matrix(p, j), j < count, for so few i and j (tsr_is_chains) that one chain of
  * multiply-adds for each would wait for itself: each vector of sums has several chains, which are added up every
- * TSR_THIN_STEPS steps. Rows of the matrix follow at step_bytes; elements are not widened. */
-#define TSR_THIN_STEPS   128
-#define TSR_THIN_VECTORS 4 /* of sums, at most, of 64 bytes */
+ * TSR_CHAINS_STEPS steps. Rows of the matrix follow at step_bytes; elements are not widened. */
+#define TSR_CHAINS_STEPS   128
+#define TSR_CHAINS_VECTORS 4 /* of sums, at most, of 64 bytes */
 
-typedef struct tsr_thin {
+typedef struct tsr_chains {
     int64_t count, k;
     int rows;
     const void *matrix;
@@ -124,25 +124,25 @@ typedef struct tsr_thin {
     int64_t x_row_bytes, x_step_bytes; /* from x(i, p) to x(i + 1, p), to x(i, p + 1) */
     void *sum;
     int64_t sum_row_bytes;
-} tsr_thin;
+} tsr_chains;
 
-typedef void tsr_thin_run(const tsr_thin *thin);
+typedef void tsr_chains_run(const tsr_chains *chains);
 
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
 
 /* A product of few steps: D[i][j] = alpha * sum over p < k of A[i][p] * B[p][j], j < n; A and B are of the compute
  * type. Either a_k_bytes or a_row_bytes is an element's. The bits of tiles. */
-#define TSR_OUTER_STEPS      8 /* more only where elements are not widened, and D not past the caches */
-#define TSR_OUTER_ROWS       4 /* at once */
-#define TSR_OUTER_DOWN_STEPS 4 /* from 2 on; instruction sets with tiles that write D transposed have code for it */
+#define TSR_RANK_K_STEPS      8 /* more only where elements are not widened, and D not past the caches */
+#define TSR_RANK_K_ROWS       4 /* at once */
+#define TSR_RANK_K_DOWN_STEPS 4 /* from 2 on; instruction sets with tiles that write D transposed have code for it */
 
-typedef struct tsr_outer {
+typedef struct tsr_rank_k {
     int64_t rows, n;
     int k;
     int past_cache;      /* D is written past the caches where the processor can; a_k_bytes is an element's then */
     int one_by_one;      /* because rows of D do not begin at the same place of a vector, past the caches */
-    int down;            /* two vectors of D at most, TSR_OUTER_DOWN_STEPS at most, which A's columns have */
+    int down;            /* two vectors of D at most, TSR_RANK_K_DOWN_STEPS at most, which A's columns have */
     int64_t ahead_bytes; /* 0, or D is not in L1: fetch its lines so far ahead */
     double alpha;
     const void *a;
@@ -151,32 +151,32 @@ typedef struct tsr_outer {
     int64_t b_k_bytes;
     void *d;
     int64_t d_row_bytes;
-} tsr_outer;
+} tsr_rank_k;
 
 /* How far, where a row of D has so many bytes: to the next four, or within long ones. */
-static inline int64_t tsr_outer_ahead(int64_t row_bytes)
+static inline int64_t tsr_rank_k_ahead(int64_t row_bytes)
 {
-    return row_bytes <= 2048 ? TSR_OUTER_ROWS * row_bytes : 512;
+    return row_bytes <= 2048 ? TSR_RANK_K_ROWS * row_bytes : 512;
 }
 
-typedef void tsr_outer_run(const tsr_outer *rows);
+typedef void tsr_rank_k_run(const tsr_rank_k *rows);
 
 /* What depends on how elements are stored. */
 typedef struct tsr_store {
     tsr_pack_run *pack_rows, *pack_columns;
     tsr_dots_run *dots;
     tsr_many_dots_run *many_dots; /* NULL where elements are widened */
-    tsr_thin_run *thin;           /* the same */
+    tsr_chains_run *chains;       /* the same */
     tsr_update_run *update;
     tsr_finish_run *finish;
-    tsr_outer_run *outer;
+    tsr_rank_k_run *rank_k;
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix, many_dots, thin)                                                                           \
-    {                                                                                                                \
-        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, thin, prefix##_update, prefix##_finish, \
-            prefix##_outer                                                                                           \
+#define TSR_STORE(prefix, many_dots, chains)                                                                           \
+    {                                                                                                                  \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, chains, prefix##_update, prefix##_finish, \
+            prefix##_rank_k                                                                                            \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */

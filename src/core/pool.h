@@ -1,12 +1,12 @@
-/* Worker threads of a CPU device. A job is a number of independent tasks; the caller works too. Workers sleep between
- * jobs. Which thread runs which task is left to chance, so tasks must not depend on it.
+/* Worker threads, of a CPU device or of copies to a GPU. A job is a number of independent tasks; the caller works too.
+ * Workers sleep between jobs. Which thread runs which task is left to chance, so tasks must not depend on it.
  *
  * Any thread may run a job at any time. Callers count as threads: a job gets as many helpers fewer as there are other
  * callers, and if the workers are busy with one of theirs, it gets none. So a program that calls from as many threads
  * as there are processors is not slowed down by workers. The child of a fork may run jobs too; it makes workers of its
  * own. */
-#ifndef TSR_CPU_POOL_H
-#define TSR_CPU_POOL_H
+#ifndef TSR_CORE_POOL_H
+#define TSR_CORE_POOL_H
 
 #include <stdatomic.h>
 #include <stdint.h>

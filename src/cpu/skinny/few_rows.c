@@ -331,90 +331,90 @@ static void copy_x(stream *s, char *copy)
     }
 }
 
-/* All of D; `thin` lacks where the sums go. `c` is NULL where beta is 0. */
-static void thin_product(const tsr_store *store, const tsr_gemm_args *g, tsr_thin *thin, int by_columns,
-                         long long bytes, const char *c, char *d)
+/* All of D; `chains` lacks where the sums go. `c` is NULL where beta is 0. */
+static void chains_product(const tsr_store *store, const tsr_gemm_args *g, tsr_chains *chains, int by_columns,
+                           long long bytes, const char *c, char *d)
 {
-    enum { ROW = TSR_THIN_VECTORS * 64 };
-    _Alignas(64) char sums[TSR_THIN_VECTORS * ROW], turned[TSR_THIN_VECTORS * 8];
+    enum { ROW = TSR_CHAINS_VECTORS * 64 };
+    _Alignas(64) char sums[TSR_CHAINS_VECTORS * ROW], turned[TSR_CHAINS_VECTORS * 8];
     const long long ldc_bytes = g->ldc * bytes, ldd_bytes = g->ldd * bytes;
     if (!by_columns && !c && g->alpha == 1) {
-        thin->sum = d;
-        thin->sum_row_bytes = ldd_bytes;
-        store->thin(thin);
+        chains->sum = d;
+        chains->sum_row_bytes = ldd_bytes;
+        store->chains(chains);
         return;
     }
-    thin->sum = sums;
-    thin->sum_row_bytes = ROW;
-    store->thin(thin);
+    chains->sum = sums;
+    chains->sum_row_bytes = ROW;
+    store->chains(chains);
     if (!by_columns) {
-        for (int i = 0; i < thin->rows; i++)
+        for (int i = 0; i < chains->rows; i++)
             store->finish(d + i * ldd_bytes, c ? c + i * ldc_bytes : NULL, g->alpha, g->beta, sums + (size_t)i * ROW,
-                          thin->count);
+                          chains->count);
         return;
     }
     const int plain = !c && g->alpha == 1;
-    for (long long j = 0; j < thin->count; j++) {
+    for (long long j = 0; j < chains->count; j++) {
         char *const row = plain ? d + j * ldd_bytes : turned;
-        for (int i = 0; i < thin->rows; i++)
+        for (int i = 0; i < chains->rows; i++)
             if (bytes == 8)
                 memcpy(row + i * 8, sums + (size_t)i * ROW + j * 8, 8);
             else
                 memcpy(row + i * 4, sums + (size_t)i * ROW + j * 4, 4);
         if (!plain)
-            store->finish(d + j * ldd_bytes, c ? c + j * ldc_bytes : NULL, g->alpha, g->beta, turned, thin->rows);
+            store->finish(d + j * ldd_bytes, c ? c + j * ldc_bytes : NULL, g->alpha, g->beta, turned, chains->rows);
     }
 }
 
-int tsr_thin_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, tsr_dtype dtype)
+int tsr_skinny_chains(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, tsr_dtype dtype)
 {
     const int by_columns = shape == TSR_SHAPE_COLUMNS, x_inner = by_columns ? g->trans_b : !g->trans_a;
     const long long bytes = tsr_wide_bytes(dtype), few = by_columns ? g->n : g->m, many = by_columns ? g->m : g->n;
-    if ((by_columns ? !g->trans_a || g->m == 1 : g->trans_b) || !tsr_is_thin(dtype, few, many, g->k))
+    if ((by_columns ? !g->trans_a || g->m == 1 : g->trans_b) || !tsr_is_chains(dtype, few, many, g->k))
         return 0;
     const long long x_ld = (by_columns ? g->ldb : g->lda) * bytes;
-    tsr_thin thin = {.count = many,
-                     .k = g->k,
-                     .rows = (int)few,
-                     .matrix = by_columns ? g->a : g->b,
-                     .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
-                     .x = by_columns ? g->b : g->a,
-                     .x_row_bytes = x_inner ? x_ld : bytes,
-                     .x_step_bytes = x_inner ? bytes : x_ld,
-                     .sum = NULL,
-                     .sum_row_bytes = 0};
-    thin_product(store, g, &thin, by_columns, bytes, g->beta != 0 ? g->c : NULL, g->d);
+    tsr_chains chains = {.count = many,
+                         .k = g->k,
+                         .rows = (int)few,
+                         .matrix = by_columns ? g->a : g->b,
+                         .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
+                         .x = by_columns ? g->b : g->a,
+                         .x_row_bytes = x_inner ? x_ld : bytes,
+                         .x_step_bytes = x_inner ? bytes : x_ld,
+                         .sum = NULL,
+                         .sum_row_bytes = 0};
+    chains_product(store, g, &chains, by_columns, bytes, g->beta != 0 ? g->c : NULL, g->d);
     return 1;
 }
 
 /* 1 if the job was of a few vectors of sums, and is done. */
-static int run_thin(const stream *s)
+static int run_chains(const stream *s)
 {
     const tsr_job *job = s->job;
     const tsr_gemm_args *g = job->args;
     const tsr_dtype dtype = job->element_bytes == 8 ? TSR_F64 : TSR_F32;
-    if (s->dots || !job->store->thin || !tsr_is_thin(dtype, s->rows, s->results, s->k))
+    if (s->dots || !job->store->chains || !tsr_is_chains(dtype, s->rows, s->results, s->k))
         return 0;
     for (long long z = 0; z < g->batch; z++) {
-        tsr_thin thin = {.count = s->results,
-                         .k = s->k,
-                         .rows = s->rows,
-                         .matrix = s->matrix + z * s->matrix_batch,
-                         .step_bytes = s->matrix_row,
-                         .x = s->x + z * s->x_batch,
-                         .x_row_bytes = s->x_row,
-                         .x_step_bytes = s->x_step};
-        thin_product(job->store, g, &thin, s->by_columns, job->element_bytes,
-                     g->beta != 0 ? s->c + z * s->c_batch : NULL, s->d + z * s->d_batch);
+        tsr_chains chains = {.count = s->results,
+                             .k = s->k,
+                             .rows = s->rows,
+                             .matrix = s->matrix + z * s->matrix_batch,
+                             .step_bytes = s->matrix_row,
+                             .x = s->x + z * s->x_batch,
+                             .x_row_bytes = s->x_row,
+                             .x_step_bytes = s->x_step};
+        chains_product(job->store, g, &chains, s->by_columns, job->element_bytes,
+                       g->beta != 0 ? s->c + z * s->c_batch : NULL, s->d + z * s->d_batch);
     }
     return 1;
 }
 
-tsr_status tsr_stream(const tsr_job *job)
+tsr_status tsr_skinny(const tsr_job *job)
 {
     tsr_cpu_device *device = job->device->impl;
     stream s = describe(job);
-    if (run_thin(&s))
+    if (run_chains(&s))
         return TSR_OK;
     const int slots = cut(&s);
     char *copied = NULL;
@@ -439,7 +439,7 @@ tsr_status tsr_stream(const tsr_job *job)
     return TSR_OK;
 }
 
-int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, long long bytes)
+int tsr_skinny_dots(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, long long bytes)
 {
     const int by_columns = shape == TSR_SHAPE_COLUMNS;
     const int inner = by_columns ? !g->trans_a : g->trans_b, x_inner = by_columns ? g->trans_b : !g->trans_a;
@@ -467,12 +467,12 @@ int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *g, tsr_shape s
     return 1;
 }
 
-int tsr_stream_at_once(const tsr_job *job)
+int tsr_skinny_alone(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     stream s = describe(job);
     _Alignas(64) char copy[COPY_BYTES];
-    if (run_thin(&s))
+    if (run_chains(&s))
         return 1;
     if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
         (gathers(&s) && s.k > GATHER_ELEMS) || (needs_copy(&s) && plan_copy(&s) > COPY_BYTES))

@@ -5,8 +5,8 @@
  * first. That is exactly what two multiply-adds on widened elements give, except that the instruction takes subnormals,
  * operands and sums, for zeros. Packing and `lowest` find out whether there can be any: if not, the bits are those of
  * widening. */
-#include "cpu/avx512_bf16.h"
-#include "cpu/isa.h"
+#include "cpu/isa/avx512_bf16.h"
+#include "cpu/isa/isa.h"
 
 #include <immintrin.h>
 
@@ -36,7 +36,7 @@
     __asm__("vdpbf16ps (%2)%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "m"(*(const T *)(p)))
 #define V_ACCUMULATE_AT(s, p, index, scale, b) \
     __asm__("vdpbf16ps (%2,%3," scale ")%{1to16%}, %1, %0" : "+v"(s) : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 static inline __mmask16 first(long long n)
 {

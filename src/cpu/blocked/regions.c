@@ -1,4 +1,4 @@
-/* How D is cut into regions, the tasks that threads share (nest.c, pairs.c). */
+/* How D is cut into regions, the tasks that threads share (blocked/blocked.c, blocked/pairs.c). */
 #include "cpu/job.h"
 
 enum {

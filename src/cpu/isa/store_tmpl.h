@@ -289,7 +289,7 @@ static void SNAME(dots)(const tsr_dots *g)
 #undef SHORT_SUM
 #undef FAR_ROWS
 
-#include "cpu/update_tmpl.h"
+#include "cpu/isa/update_tmpl.h"
 
 static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)
 {
@@ -313,4 +313,4 @@ static void SNAME(finish)(void *d, const void *c, double alpha, double beta, con
     }
 }
 
-#include "cpu/outer_tmpl.h"
+#include "cpu/isa/rank_k_tmpl.h"

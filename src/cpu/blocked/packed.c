@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "cpu/cpu.h"
-#include "cpu/shape.h"
+#include "cpu/skinny/shape.h"
 
 typedef struct operand {
     const tsr_operand *as;

@@ -6,8 +6,8 @@
 #include "cpu/choose.h"
 #include "cpu/cpu.h"
 #include "cpu/device.h"
-#include "cpu/direct.h"
 #include "cpu/job.h"
+#include "cpu/small/in_place.h"
 
 /* ---- what calls and plans share ---- */
 
@@ -30,7 +30,7 @@ static __attribute__((noinline)) int run_job(tsr_cpu_choice choice, tsr_device *
                                              const tsr_gemm_args *args)
 {
     const tsr_job job = job_of(args, device, dtype, choice.shape);
-    return choice.algorithm == TSR_PAIRS ? tsr_pairs_at_once(&job) : tsr_stream_at_once(&job);
+    return choice.algorithm == TSR_PAIRS ? tsr_pairs_alone(&job) : tsr_skinny_alone(&job);
 }
 
 /* 1: done; 0: it is not for the small path, and nothing was written. */
@@ -41,14 +41,14 @@ static inline int run_choice(tsr_cpu_choice choice, tsr_device *device, tsr_dtyp
     const int bytes = tsr_wide_bytes(dtype);
     switch (choice.algorithm) {
     case TSR_SMALL:
-        tsr_direct(tiles, store, args, bytes, &cpu->pool, device->threads);
+        tsr_small_multiply(tiles, store, args, bytes, &cpu->pool, device->threads);
         return 1;
     case TSR_GEMV:
         tsr_gemv(tiles, store, args, dtype);
         return 1;
     case TSR_SKINNY:
         if (dtype != TSR_BF16 &&
-            (tsr_dots_at_once(store, args, choice.shape, bytes) || tsr_thin_at_once(store, args, choice.shape, dtype)))
+            (tsr_skinny_dots(store, args, choice.shape, bytes) || tsr_skinny_chains(store, args, choice.shape, dtype)))
             return 1;
         return run_job(choice, device, dtype, args);
     case TSR_PAIRS:
@@ -63,7 +63,7 @@ static inline int run_choice(tsr_cpu_choice choice, tsr_device *device, tsr_dtyp
 
 /* ---- without a plan ---- */
 
-/* The tiles of a product that tiles are the way for, if they are one column; count 0: they are not. */
+/* The tiles of a product that tiles are the algorithm for, if they are one column; count 0: they are not. */
 static inline tsr_cut column_of_tiles(const tsr_tiles *tiles, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k)
 {
     if (!trans_b)
@@ -83,11 +83,11 @@ static inline __attribute__((always_inline)) int few_steps(const tsr_tiles *tile
         .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldd = ldd, .batch = 1, .alpha = alpha, .trans_a = trans_a};
     if (m > TSR_SURE_ROWS || n > TSR_SURE_COLUMNS || tsr_may_share(&args, element))
         return 0;
-    const tsr_way way = tsr_few_steps_way(tiles, &args, element, 0);
-    if (way == TSR_BY_TILES)
+    const tsr_traversal traversal = tsr_few_steps_traversal(tiles, &args, element, 0);
+    if (traversal == TSR_BY_TILES)
         return 0;
-    const tsr_outer outer = tsr_outer_of(&args, way, element, a, b, d);
-    store->outer(&outer);
+    const tsr_rank_k rank_k = tsr_rank_k_of(&args, traversal, element, a, b, d);
+    store->rank_k(&rank_k);
     return 1;
 }
 
@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) int short_sums(const tsr_tiles *til
         tsr_cut_run(&cut, &micro, (trans_b ? 1 : ldd) * element, (trans_b ? 1 : ldc) * element);
         return 1;
     }
-    const int by_rows = m > 1 || k <= FEWEST_STEPS || (k <= TSR_OUTER_STEPS && !tsr_is_tiled_row(tiles, n, k));
+    const int by_rows = m > 1 || k <= FEWEST_STEPS || (k <= TSR_RANK_K_STEPS && !tsr_is_tiled_row(tiles, n, k));
     return beta == 0 && !trans_b && by_rows &&
            few_steps(tiles, store, element, trans_a, m, n, k, alpha, a, lda, b, ldb, d, ldd);
 }

@@ -1,6 +1,6 @@
 /* NEON (Advanced SIMD of AArch64): 32 registers of 4 floats or 2 doubles. 24 accumulators, 2 vectors of B and the
  * broadcast of A leave 5 over; the tile is 12 x 8 floats or 12 x 4 doubles. */
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 
 #include <arm_neon.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 #define T                     float
 #define NAME(x)               f32_##x
-#define OUTER_UNROLLED        4
+#define RANK_K_UNROLLED       4
 #define LANES                 4
 #define V                     float32x4_t
 #define V_ZERO()              vdupq_n_f32(0)
@@ -58,7 +58,7 @@ static inline void f32_transpose(float32x4_t r[LANES])
     r[3] = vcombine_f32(vget_high_f32(top.val[1]), vget_high_f32(low.val[1]));
 }
 #define TRANSPOSE(r) f32_transpose(r)
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 #define S                     float
 #define SNAME(x)              f32_##x
@@ -67,9 +67,9 @@ static inline void f32_transpose(float32x4_t r[LANES])
 #define S_STORE(p, v)         V_STORE(p, v)
 #define S_STORE_MASK(p, m, v) V_STORE_MASK(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 static inline uint16x4_t load_16_bits(const uint16_t *from, int n)
 {
@@ -104,9 +104,9 @@ static inline uint16x4_t f16_narrow(float32x4_t v)
 #define S_STORE(p, v)         vst1_u16(p, f16_narrow(v))
 #define S_STORE_MASK(p, m, v) store_16_bits(p, m, f16_narrow(v))
 #define S_WIDEN(x)            tsr_f16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 static inline float32x4_t bf16_widen(uint16x4_t bits)
 {
@@ -130,12 +130,12 @@ static inline uint16x4_t bf16_narrow(float32x4_t v)
 #define S_STORE(p, v)         vst1_u16(p, bf16_narrow(v))
 #define S_STORE_MASK(p, m, v) store_16_bits(p, m, bf16_narrow(v))
 #define S_WIDEN(x)            tsr_bf16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -178,7 +178,7 @@ static inline void f64_transpose(float64x2_t r[LANES])
     r[1] = vtrn2q_f64(a, b);
 }
 #define TRANSPOSE(r) f64_transpose(r)
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 #define S                     double
 #define SNAME(x)              f64_##x
@@ -187,19 +187,19 @@ static inline void f64_transpose(float64x2_t r[LANES])
 #define S_STORE(p, v)         V_STORE(p, v)
 #define S_STORE_MASK(p, m, v) V_STORE_MASK(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 const tsr_isa tsr_isa_neon = {
     .name = "neon",
     .f32 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .rows = {16, 12, 8}, .width = f32_tiles},
     .f64 = {.mr = MR, .nr = 4, .lanes = 2, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_thin),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_thin),
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_chains),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains),
               [TSR_F16] = TSR_STORE(f16, NULL, NULL),
               [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
 };

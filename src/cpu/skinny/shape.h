@@ -1,14 +1,14 @@
 /* How cpu-tiled goes about a problem: decided from the problem alone, so that run and pack hooks agree and bits depend
  * on nothing else. */
-#ifndef TSR_CPU_SHAPE_H
-#define TSR_CPU_SHAPE_H
+#ifndef TSR_CPU_SKINNY_SHAPE_H
+#define TSR_CPU_SKINNY_SHAPE_H
 
 #include "core/row.h"
-#include "cpu/tile.h"
+#include "cpu/small/tile.h"
 
 typedef enum tsr_shape {
-    TSR_SHAPE_TILES,  /* register tiles in cache blocks (direct.c, nest.c) */
-    TSR_SHAPE_ROWS,   /* few rows of D: B is the large operand, read once (stream.c) */
+    TSR_SHAPE_TILES,  /* register tiles in cache blocks (small/in_place.c, blocked/blocked.c) */
+    TSR_SHAPE_ROWS,   /* few rows of D: B is the large operand, read once (skinny/few_rows.c) */
     TSR_SHAPE_COLUMNS /* few columns of D: A is */
 } tsr_shape;
 
@@ -22,7 +22,7 @@ enum {
                                /* if rows are as few as TSR_NEAR_ROWS; */
     TSR_LEAST_SUM = 9,         /* steps of K with which they are, */
     TSR_SUM_PER_ROW = 4,       /* and for each of the few; */
-    TSR_LEAST_THIN = 32,       /* for each chain of multiply-adds, and one more, where chains are worth adding up */
+    TSR_LEAST_CHAIN = 32,      /* for each chain of multiply-adds, and one more, where chains are worth adding up */
     TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
     TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
@@ -56,9 +56,9 @@ static inline int tsr_dots_pay(int lanes, long long few, long long many, long lo
     return dots < 40 + steps * (step < 4 ? 4 : step) + m * few_vectors * (by_columns ? 2 : 4.5) + turned;
 }
 
-/* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for stream.c. `inner`: K runs
- * along that operand's rows as stored, and sums are vectors along K; with very few of them that pays in the caches too.
- * `few_inner`: the same of the other operand. */
+/* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for skinny/few_rows.c. `inner`:
+ * K runs along that operand's rows as stored, and sums are vectors along K; with very few of them that pays in the
+ * caches too. `few_inner`: the same of the other operand. */
 static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, long long k, int inner, int few_inner,
                              int by_columns)
 {
@@ -74,19 +74,20 @@ static inline int tsr_is_few(tsr_dtype dtype, long long few, long long many, lon
 }
 
 /* 1 if `few` rows (columns) of D of `many` elements, K down the rows of the operand with `many`, are so few vectors
- * that each needs several chains of multiply-adds (tsr_thin). */
-static inline int tsr_is_thin(tsr_dtype dtype, long long few, long long many, long long k)
+ * that each needs several chains of multiply-adds (tsr_chains). */
+static inline int tsr_is_chains(tsr_dtype dtype, long long few, long long many, long long k)
 {
-    if (k < 2 * TSR_LEAST_THIN || few > TSR_THIN_VECTORS || (dtype != TSR_F32 && dtype != TSR_F64))
+    if (k < 2 * TSR_LEAST_CHAIN || few > TSR_CHAINS_VECTORS || (dtype != TSR_F32 && dtype != TSR_F64))
         return 0;
     const long long vectors = (many + (dtype == TSR_F64 ? 7 : 15)) / (dtype == TSR_F64 ? 8 : 16);
-    return few * vectors <= TSR_THIN_VECTORS && k >= (1 + few * vectors) * TSR_LEAST_THIN;
+    return few * vectors <= TSR_CHAINS_VECTORS && k >= (1 + few * vectors) * TSR_LEAST_CHAIN;
 }
 
-/* One row of D that line.c takes as tiles if it is short: K runs down the rows of B, and no chains are added up. */
+/* One row of D that skinny/gemv.c takes as tiles if it is short: K runs down the rows of B, and no chains are added up.
+ */
 static inline int tsr_is_plain_row(tsr_dtype dtype, long long m, long long n, long long k, int trans_b)
 {
-    return m == 1 && n > 1 && !trans_b && !tsr_is_thin(dtype, 1, n, k);
+    return m == 1 && n > 1 && !trans_b && !tsr_is_chains(dtype, 1, n, k);
 }
 
 /* N above 1. 1 if K has so few steps that no other way than tiles is asked for, neither sums along K nor chains, and no
@@ -99,9 +100,9 @@ static inline int tsr_is_short(long long m, long long n, long long k, int trans_
     if (k < TSR_LEAST_SUM)
         return m > 1 || !trans_b;
     if (m == 1)
-        return !trans_b && k < 2 * TSR_LEAST_THIN;
+        return !trans_b && k < 2 * TSR_LEAST_CHAIN;
     const int dots = (trans_b && k >= m * TSR_SUM_PER_ROW) || (!trans_a && k >= n * TSR_SUM_PER_ROW);
-    return !dots && !(k >= 2 * TSR_LEAST_THIN && fewer <= TSR_THIN_VECTORS);
+    return !dots && !(k >= 2 * TSR_LEAST_CHAIN && fewer <= TSR_CHAINS_VECTORS);
 }
 
 static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, long long k, int trans_a, int trans_b)
@@ -113,9 +114,9 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
     if (tsr_is_short(m, n, k, trans_a, trans_b))
         return TSR_SHAPE_TILES;
     const long long fewer = m < n ? m : n, more = m < n ? n : m;
-    if (fewer <= TSR_THIN_VECTORS && more <= 32) {
-        const int by_columns = trans_a && tsr_is_thin(dtype, n, m, k),
-                  by_rows = !trans_b && tsr_is_thin(dtype, m, n, k);
+    if (fewer <= TSR_CHAINS_VECTORS && more <= 32) {
+        const int by_columns = trans_a && tsr_is_chains(dtype, n, m, k),
+                  by_rows = !trans_b && tsr_is_chains(dtype, m, n, k);
         if (by_columns && (!by_rows || n < m))
             return TSR_SHAPE_COLUMNS;
         if (by_rows)

@@ -1,11 +1,11 @@
 /* Small products as register tiles: how D is cut into them, and what every run of one problem shares, worked out once.
  */
-#ifndef TSR_CPU_TILE_H
-#define TSR_CPU_TILE_H
+#ifndef TSR_CPU_SMALL_TILE_H
+#define TSR_CPU_SMALL_TILE_H
 
 #include "core/device.h"
 #include "core/gemm_args.h"
-#include "cpu/micro.h"
+#include "cpu/isa/micro.h"
 
 /* Rows cut into tiles of nearly equal height, the `higher` ones, by one, first. */
 typedef struct tsr_cut {
@@ -128,8 +128,8 @@ typedef struct tsr_cpu_tile {
     int turned;                           /* the tiles take B for A and A for B */
     int64_t d_next, c_next;               /* bytes from a tile's row to the next one's part of D and C */
     int64_t b_across, d_across, c_across; /* from a column to the next one */
-    tsr_outer outer;                      /* without pointers and factors, for beta = 0; */
-    tsr_outer_run *run_outer;             /* NULL: tiles are the way */
+    tsr_rank_k rank_k;                    /* without pointers and factors, for beta = 0; */
+    tsr_rank_k_run *run_rank_k;           /* NULL: tiles are the algorithm */
 } tsr_cpu_tile;
 
 /* For one product of f32 or f64 that tiles are the algorithm for (TSR_SMALL, or TSR_GEMV with tsr_is_plain_row),

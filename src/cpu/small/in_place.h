@@ -1,10 +1,10 @@
-/* What small products' tiles are chosen by, for calls (direct.c) and for plans (tile.c). */
-#ifndef TSR_CPU_DIRECT_H
-#define TSR_CPU_DIRECT_H
+/* What small products' tiles are chosen by, for calls (small/in_place.c) and for plans (small/tile.c). */
+#ifndef TSR_CPU_SMALL_IN_PLACE_H
+#define TSR_CPU_SMALL_IN_PLACE_H
 
 #include "core/gemm_args.h"
-#include "cpu/shape.h"
-#include "cpu/tile.h"
+#include "cpu/skinny/shape.h"
+#include "cpu/small/tile.h"
 
 enum {
     TSR_SURE_ROWS = 480, /* products with up to these are small, whatever else */
@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) int tsr_goes_down_columns(const tsr
 {
     enum { NEAR_BYTES = 36 * 1024, FEW_COLUMNS = 5 }; /* of a D that stays in L1 */
     const int lanes = tiles->lanes;
-    if (!g->trans_a || g->k < 2 || g->k > TSR_OUTER_DOWN_STEPS || g->n > 2 * lanes || g->m <= tiles->rows[0] ||
+    if (!g->trans_a || g->k < 2 || g->k > TSR_RANK_K_DOWN_STEPS || g->n > 2 * lanes || g->m <= tiles->rows[0] ||
         !tiles->turned)
         return 0;
     if (g->n >= lanes)
@@ -103,16 +103,16 @@ static inline __attribute__((always_inline)) tsr_micro tsr_first_tile(const tsr_
 }
 
 /* How products of few steps of K go. */
-typedef enum tsr_way {
+typedef enum tsr_traversal {
     TSR_BY_TILES, /* or by columns of them that have a way of their own */
     TSR_ALONG_ROWS,
     TSR_DOWN_COLUMNS /* the same, of A's columns */
-} tsr_way;
+} tsr_traversal;
 
 /* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
  * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
-static inline __attribute__((always_inline)) tsr_way tsr_few_steps_way(const tsr_tiles *tiles, const tsr_gemm_args *g,
-                                                                       long long bytes, int turned)
+static inline __attribute__((always_inline)) tsr_traversal
+tsr_few_steps_traversal(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
 {
     enum {
         FEW_TURNED_ROWS = 16,   /* of D, with fewer of which turned tiles are as fast */
@@ -130,31 +130,31 @@ static inline __attribute__((always_inline)) tsr_way tsr_few_steps_way(const tsr
     if (!turned && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
         g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= TSR_CACHED_BYTES)
         return TSR_BY_TILES; /* two columns of them */
-    if (g->k <= TSR_OUTER_STEPS)
+    if (g->k <= TSR_RANK_K_STEPS)
         return !turned || g->m >= FEW_TURNED_ROWS ? TSR_ALONG_ROWS : TSR_BY_TILES;
     return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2]
                ? TSR_ALONG_ROWS
                : TSR_BY_TILES;
 }
 
-static inline __attribute__((always_inline)) tsr_outer
-tsr_outer_of(const tsr_gemm_args *g, tsr_way way, long long bytes, const void *a, const void *b, void *d)
+static inline __attribute__((always_inline)) tsr_rank_k
+tsr_rank_k_of(const tsr_gemm_args *g, tsr_traversal traversal, long long bytes, const void *a, const void *b, void *d)
 {
-    return (tsr_outer){.rows = g->m,
-                       .n = g->n,
-                       .k = (int)g->k,
-                       .past_cache = 0,
-                       .one_by_one = 0,
-                       .down = way == TSR_DOWN_COLUMNS,
-                       .ahead_bytes = g->m * g->n * bytes > TSR_CACHED_BYTES ? tsr_outer_ahead(g->ldd * bytes) : 0,
-                       .alpha = g->alpha,
-                       .a = a,
-                       .a_row_bytes = (g->trans_a ? 1 : g->lda) * bytes,
-                       .a_k_bytes = (g->trans_a ? g->lda : 1) * bytes,
-                       .b = b,
-                       .b_k_bytes = g->ldb * bytes,
-                       .d = d,
-                       .d_row_bytes = g->ldd * bytes};
+    return (tsr_rank_k){.rows = g->m,
+                        .n = g->n,
+                        .k = (int)g->k,
+                        .past_cache = 0,
+                        .one_by_one = 0,
+                        .down = traversal == TSR_DOWN_COLUMNS,
+                        .ahead_bytes = g->m * g->n * bytes > TSR_CACHED_BYTES ? tsr_rank_k_ahead(g->ldd * bytes) : 0,
+                        .alpha = g->alpha,
+                        .a = a,
+                        .a_row_bytes = (g->trans_a ? 1 : g->lda) * bytes,
+                        .a_k_bytes = (g->trans_a ? g->lda : 1) * bytes,
+                        .b = b,
+                        .b_k_bytes = g->ldb * bytes,
+                        .d = d,
+                        .d_row_bytes = g->ldd * bytes};
 }
 
 #endif

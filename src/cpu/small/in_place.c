@@ -1,7 +1,7 @@
 /* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no
  * lock taken, unless the larger ones are shared with threads; B is copied to the stack, a panel at a
  * time, where it is transposed or read often. */
-#include "cpu/direct.h"
+#include "cpu/small/in_place.h"
 #include "cpu/job.h"
 
 enum {
@@ -95,28 +95,28 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
 }
 
 /* A product of a few steps of K whose B is turned first. */
-static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g, tsr_way way,
-                                                       long long bytes, const operands *o)
+static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g,
+                                                       tsr_traversal traversal, long long bytes, const operands *o)
 {
     _Alignas(64) char panel[PANEL_BYTES];
-    tsr_outer outer = tsr_outer_of(g, way, bytes, o->a, o->b, o->d);
+    tsr_rank_k rank_k = tsr_rank_k_of(g, traversal, bytes, o->a, o->b, o->d);
     store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
-    outer.b = panel;
-    outer.b_k_bytes = g->n * bytes;
-    store->outer(&outer);
+    rank_k.b = panel;
+    rank_k.b_k_bytes = g->n * bytes;
+    store->rank_k(&rank_k);
 }
 
 /* 0 if B would have to be turned and does not fit the stack. */
-static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, tsr_way way, long long bytes,
+static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, tsr_traversal traversal, long long bytes,
                             const operands *o)
 {
     if (g->trans_b) {
         if (g->n * g->k * bytes > PANEL_BYTES)
             return 0;
-        few_steps_turned(store, g, way, bytes, o);
+        few_steps_turned(store, g, traversal, bytes, o);
     } else {
-        const tsr_outer outer = tsr_outer_of(g, way, bytes, o->a, o->b, o->d);
-        store->outer(&outer);
+        const tsr_rank_k rank_k = tsr_rank_k_of(g, traversal, bytes, o->a, o->b, o->d);
+        store->rank_k(&rank_k);
     }
     return 1;
 }
@@ -177,8 +177,8 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
-    const tsr_way way = c ? TSR_BY_TILES : tsr_few_steps_way(tiles, g, bytes, turned);
-    if (way != TSR_BY_TILES && few_steps(store, g, way, bytes, &(operands){a, b, c, d}))
+    const tsr_traversal traversal = c ? TSR_BY_TILES : tsr_few_steps_traversal(tiles, g, bytes, turned);
+    if (traversal != TSR_BY_TILES && few_steps(store, g, traversal, bytes, &(operands){a, b, c, d}))
         return;
     if (!turned) {
         const int last = tsr_tail_columns(tiles, g);
@@ -202,7 +202,7 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
         run_panels(tiles, &tile, &s, m, n, bytes);
 }
 
-/* All steps of K, as many at a time as nest.c sums. */
+/* All steps of K, as many at a time as blocked/blocked.c sums. */
 static void multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                      long long z)
 {
@@ -285,7 +285,7 @@ static inline int share(const tsr_tiles *tiles, const tsr_store *store, const ts
     return threads > 1 && tsr_may_share(g, bytes) && share_some(tiles, store, g, bytes, pool, threads);
 }
 
-/* A tile with more steps than are summed at once, as nest.c cuts them. */
+/* A tile with more steps than are summed at once, as blocked/blocked.c cuts them. */
 static __attribute__((noinline)) void long_tile(tsr_micro_run *run, tsr_micro *tile, int kc)
 {
     const long long k = tile->k, block = tsr_k_block(kc, k);
@@ -318,20 +318,21 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles
     return 1;
 }
 
-/* What tsr_cpu_tile does for a plan, M and N above 1, B as stored; 0, and nothing was done: something else is the way,
- * or others may share it. */
+/* What tsr_cpu_tile does for a plan, M and N above 1, B as stored; 0, and nothing was done: something else is the
+ * algorithm, or others may share it. */
 static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *tiles, const tsr_store *store,
                                                             const tsr_gemm_args *g, long long bytes)
 {
     if (g->m > TSR_SURE_ROWS || g->n > TSR_SURE_COLUMNS || g->k > SURE_STEPS || tsr_may_share(g, bytes))
         return 0;
-    const int most_steps = g->trans_a ? TSR_OUTER_DOWN_STEPS : TSR_OUTER_STEPS; /* with which many rows go one by one */
+    const int most_steps =
+        g->trans_a ? TSR_RANK_K_DOWN_STEPS : TSR_RANK_K_STEPS; /* with which many rows go one by one */
     if (g->m > TSR_UNPACKED_ROWS && (g->k > most_steps || g->n > 2 * tiles->lanes))
         return 0;
     const void *const c = g->beta != 0 ? g->c : NULL;
-    const tsr_way way = c ? TSR_BY_TILES : tsr_few_steps_way(tiles, g, bytes, 0);
-    if (way != TSR_BY_TILES)
-        return few_steps(store, g, way, bytes, &(operands){g->a, g->b, NULL, g->d});
+    const tsr_traversal traversal = c ? TSR_BY_TILES : tsr_few_steps_traversal(tiles, g, bytes, 0);
+    if (traversal != TSR_BY_TILES)
+        return few_steps(store, g, traversal, bytes, &(operands){g->a, g->b, NULL, g->d});
     if (g->k > tiles->kc)
         return 0;
     const int last = tsr_tail_columns(tiles, g);
@@ -344,8 +345,8 @@ static inline __attribute__((always_inline)) int few_panels(const tsr_tiles *til
     return 1;
 }
 
-void tsr_direct(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
-                tsr_pool *pool, int threads)
+void tsr_small_multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes,
+                        tsr_pool *pool, int threads)
 {
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
                     : tsr_is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
@@ -354,7 +355,8 @@ void tsr_direct(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_a
         multiply(tiles, store, g, element_bytes, 0);
 }
 
-void tsr_direct_batch(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long element_bytes)
+void tsr_small_multiply_batch(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g,
+                              long long element_bytes)
 {
     for (long long z = 0; z < g->batch; z++)
         multiply(tiles, store, g, element_bytes, z);

@@ -1,4 +1,5 @@
-/* How many processors the process may use. */
+#include "core/processors.h"
+
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
@@ -6,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "cpu/machine.h"
 
 static int count_in_affinity(void)
 {

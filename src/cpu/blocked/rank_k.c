@@ -10,7 +10,7 @@ enum {
     TASK_RESULTS = 192 * 1024 /* elements of D that are worth waking a thread for */
 };
 
-typedef struct outer {
+typedef struct rank_k {
     const tsr_job *job;
     const char *a; /* of this problem of the batch */
     char *d;
@@ -19,16 +19,16 @@ typedef struct outer {
     long long rows; /* of a task */
     int in_step;    /* rows of D begin at the same place of a vector */
     int past_cache; /* or D is written past the caches, 16-bit elements to where they are anyway */
-} outer;
+} rank_k;
 
 static void task(void *data, int64_t index, int slot)
 {
-    const outer *o = data;
+    const rank_k *o = data;
     const tsr_job *job = o->job;
     const tsr_gemm_args *g = job->args;
     const long long element = job->element_bytes, wide = job->wide_bytes, lda_bytes = g->lda * element;
     const long long last = (index + 1) * o->rows < g->m ? (index + 1) * o->rows : g->m;
-    _Alignas(64) char x[ROWS * TSR_OUTER_STEPS * WIDEST];
+    _Alignas(64) char x[ROWS * TSR_RANK_K_STEPS * WIDEST];
     (void)slot;
     for (long long i = index * o->rows; i < last; i += ROWS) {
         const long long count = last - i < ROWS ? last - i : ROWS;
@@ -38,27 +38,27 @@ static void task(void *data, int64_t index, int slot)
             job->store->pack_rows(x, (int)g->k, (int)g->k, count, o->a + i * lda_bytes, lda_bytes);
         for (long long r = 0; r < count && job->swapped; r++)
             tsr_swap_steps((float *)(void *)x + r * g->k, 1, g->k);
-        const tsr_outer rows = {.rows = count,
-                                .n = g->n,
-                                .k = (int)g->k,
-                                .past_cache = o->past_cache,
-                                .one_by_one = o->past_cache && !o->in_step,
-                                .ahead_bytes = o->past_cache ? 0 : tsr_outer_ahead(g->ldd * element),
-                                .alpha = g->alpha,
-                                .a = x,
-                                .a_row_bytes = g->k * wide,
-                                .a_k_bytes = wide,
-                                .b = o->b,
-                                .b_k_bytes = o->b_row_bytes,
-                                .d = o->d + i * g->ldd * element,
-                                .d_row_bytes = g->ldd * element};
-        job->store->outer(&rows);
+        const tsr_rank_k rows = {.rows = count,
+                                 .n = g->n,
+                                 .k = (int)g->k,
+                                 .past_cache = o->past_cache,
+                                 .one_by_one = o->past_cache && !o->in_step,
+                                 .ahead_bytes = o->past_cache ? 0 : tsr_rank_k_ahead(g->ldd * element),
+                                 .alpha = g->alpha,
+                                 .a = x,
+                                 .a_row_bytes = g->k * wide,
+                                 .a_k_bytes = wide,
+                                 .b = o->b,
+                                 .b_k_bytes = o->b_row_bytes,
+                                 .d = o->d + i * g->ldd * element,
+                                 .d_row_bytes = g->ldd * element};
+        job->store->rank_k(&rows);
     }
     if (o->past_cache)
         TSR_STREAM_END(); /* before another thread hears that the task is done */
 }
 
-tsr_status tsr_outer_run_all(const tsr_job *job)
+tsr_status tsr_rank_k_all(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *cpu = job->device->impl;
@@ -68,11 +68,11 @@ tsr_status tsr_outer_run_all(const tsr_job *job)
     if (!b)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %lld bytes", (long long)g->k * row_bytes);
     const int past_cache = tsr_is_past_caches(g, element, job->device);
-    outer o = {.job = job,
-               .b = b,
-               .b_row_bytes = row_bytes,
-               .in_step = tsr_rows_are_in_step(g, job->tiles),
-               .past_cache = past_cache};
+    rank_k o = {.job = job,
+                .b = b,
+                .b_row_bytes = row_bytes,
+                .in_step = tsr_rows_are_in_step(g, job->tiles),
+                .past_cache = past_cache};
     const long long fit = (past_cache ? TASK_BYTES / element : TASK_RESULTS) / g->n + 1,
                     share = (g->m + job->threads - 1) / job->threads;
     o.rows = past_cache == (fit < share) ? fit : share; /* in the caches no less than what is worth a thread */

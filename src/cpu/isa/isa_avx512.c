@@ -1,7 +1,7 @@
 /* AVX-512 (F, DQ, BW, VL): 32 registers of 16 floats or 8 doubles. 24 accumulators, 2 vectors of B and the broadcast of
  * A leave 5 over; the tile is 12 x 32 floats or 12 x 16 doubles. */
-#include "cpu/avx512_bf16.h"
-#include "cpu/isa.h"
+#include "cpu/isa/avx512_bf16.h"
+#include "cpu/isa/isa.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 
 #define T                     float
 #define NAME(x)               f32_##x
-#define OUTER_UNROLLED        8
+#define RANK_K_UNROLLED       8
 #define LANES                 16
 #define V                     __m512
 #define M                     __mmask16
@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
      : (i) == 2 ? _mm512_extractf32x4_ps(v[0], 2) \
                 : _mm512_extractf32x4_ps(v[0], 3))
 #define V_STORE_4(to, v, i) _mm_storeu_ps((float *)(void *)(to), V_FOUR(v, i))
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 /* Rows of a square of 4 x 4 elements in each 128-bit lane change places with its columns. */
 static inline __attribute__((always_inline)) void f32_turn_lanes(__m512 r[4])
@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) __m512i f32_places(const int o, con
 #define PLACES_OF(o, c)             f32_places(o, c)
 #define V_PERMUTE(p, v)             _mm512_permutexvar_ps(p, v)
 #define V_PERMUTE_INTO(to, m, p, v) _mm512_mask_permutexvar_ps(to, m, p, v)
-#include "cpu/turned_tmpl.h"
+#include "cpu/isa/turned_tmpl.h"
 
 /* One of four: instructions take their constants as such only, not from a loop that is unrolled. */
 #define N_CHOOSE(s, a, b, c, d) ((s) == 0 ? (a) : (s) == 1 ? (b) : (s) == 2 ? (c) : (d))
@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) __m512i f32_places(const int o, con
     N_CHOOSE(r, _mm512_extractf32x4_ps(v, 0), _mm512_extractf32x4_ps(v, 1), _mm512_extractf32x4_ps(v, 2), \
              _mm512_extractf32x4_ps(v, 3))
 #define Q_FMA(a, b, c) _mm_fmadd_ps(a, b, c)
-#include "cpu/narrow_tmpl.h"
+#include "cpu/isa/narrow_tmpl.h"
 
 /* Two rounds inside the 128-bit lanes, two that move whole lanes. */
 static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
@@ -288,9 +288,9 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define S_STORE(p, v)         _mm512_storeu_ps(p, v)
 #define S_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 #define S                     uint16_t
 #define SNAME(x)              f16_##x
@@ -300,9 +300,9 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define S_STORE(p, v)         _mm256_storeu_si256((__m256i *)(p), NARROW(v))
 #define S_STORE_MASK(p, m, v) _mm256_mask_storeu_epi16(p, m, NARROW(v))
 #define S_WIDEN(x)            tsr_f16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 #undef NARROW
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
 #define S                     uint16_t
 #define SNAME(x)              bf16_##x
@@ -311,12 +311,12 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define S_STORE(p, v)         _mm256_storeu_si256((__m256i *)(p), tsr_bf16_narrow(v))
 #define S_STORE_MASK(p, m, v) _mm256_mask_storeu_epi16(p, m, tsr_bf16_narrow(v))
 #define S_WIDEN(x)            tsr_bf16_to_f32(x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 /* ---- doubles ------------------------------------------------------------------------------------------------------
  */
@@ -351,7 +351,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_PICK(v, k, p)      pick_pd(v, k, p)
 #define V_FOUR(v, i)         ((i) % 2 == 0 ? _mm512_extractf64x4_pd(v[(i) / 2], 0) : _mm512_extractf64x4_pd(v[(i) / 2], 1))
 #define V_STORE_4(to, v, i)  _mm256_storeu_pd((double *)(void *)(to), V_FOUR(v, i))
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
 static inline __attribute__((always_inline)) void f64_transpose(__m512d r[8])
 {
@@ -393,7 +393,7 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 #define PLACES_OF(o, c)             f64_places(o, c)
 #define V_PERMUTE(p, v)             _mm512_permutexvar_pd(p, v)
 #define V_PERMUTE_INTO(to, m, p, v) _mm512_mask_permutexvar_pd(to, m, p, v)
-#include "cpu/turned_tmpl.h"
+#include "cpu/isa/turned_tmpl.h"
 
 #define NARROW_ROWS    2
 #define N_ROW(v, r, p) ((v) = _mm512_mask_broadcast_f64x4(v, (__mmask8)(15 << 4 * (r)), _mm256_loadu_pd(p)))
@@ -410,7 +410,7 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 #define Q_STORE_MASK(p, m, v) _mm256_mask_storeu_pd(p, (__mmask8)(m), v)
 #define N_PART(v, r)          ((r) == 0 ? _mm512_extractf64x4_pd(v, 0) : _mm512_extractf64x4_pd(v, 1))
 #define Q_FMA(a, b, c)        _mm256_fmadd_pd(a, b, c)
-#include "cpu/narrow_tmpl.h"
+#include "cpu/isa/narrow_tmpl.h"
 
 #define TRANSPOSE(r) f64_transpose(r)
 
@@ -421,12 +421,12 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 #define S_STORE(p, v)         _mm512_storeu_pd(p, v)
 #define S_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
 #define S_WIDEN(x)            (x)
-#include "cpu/store_tmpl.h"
+#include "cpu/isa/store_tmpl.h"
 
-#include "cpu/store_end.h"
+#include "cpu/isa/store_end.h"
 
-#include "cpu/dots_tmpl.h"
-#include "cpu/micro_end.h"
+#include "cpu/isa/dots_tmpl.h"
+#include "cpu/isa/micro_end.h"
 
 /* ---- half as many, for a Zen 4, which takes vectors of 64 bytes in two halves ------------------------------------
  */
@@ -456,9 +456,9 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
     __asm__("vfmadd231ps (%2,%3," scale ")%{1to8%}, %1, %0" \
             : "+v"(s)                                       \
             : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
-#include "cpu/micro_end.h"
+#include "cpu/isa/micro_end.h"
 
 #define T                     double
 #define NAME(x)               f64_half_##x
@@ -485,19 +485,19 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
     __asm__("vfmadd231pd (%2,%3," scale ")%{1to4%}, %1, %0" \
             : "+v"(s)                                       \
             : "v"(b), "r"(p), "r"(index), "m"(*(const T *)(p)))
-#include "cpu/micro_tmpl.h"
+#include "cpu/isa/micro_tmpl.h"
 
-#include "cpu/micro_end.h"
+#include "cpu/isa/micro_end.h"
 
 #define TILES(type, columns, half_tiles)                                                                          \
     {                                                                                                             \
         .mr = MR, .nr = 2 * (columns), .lanes = (columns), .kc = 256, .rows = {16, 12, 8}, .width = type##_tiles, \
         .half = (half_tiles), .turned = &type##_turned_set, .narrow = type##_narrow                               \
     }
-#define STORES(dots)                                                                                        \
-    {                                                                                                       \
-        [TSR_F32] = TSR_STORE(f32, f32_##dots, f32_thin), [TSR_F64] = TSR_STORE(f64, f64_##dots, f64_thin), \
-        [TSR_F16] = TSR_STORE(f16, NULL, NULL), [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)                    \
+#define STORES(dots)                                                                                            \
+    {                                                                                                           \
+        [TSR_F32] = TSR_STORE(f32, f32_##dots, f32_chains), [TSR_F64] = TSR_STORE(f64, f64_##dots, f64_chains), \
+        [TSR_F16] = TSR_STORE(f16, NULL, NULL), [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)                        \
     }
 
 const tsr_isa tsr_isa_avx512 = {.name = "avx512",

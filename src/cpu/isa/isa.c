@@ -1,5 +1,5 @@
 /* The table of instruction sets. */
-#include "cpu/isa.h"
+#include "cpu/isa/isa.h"
 
 #include "cpu/machine.h"
 

@@ -1,5 +1,5 @@
-/* cpu-tiled for small products with one row or one column: what stream.c does, with its bits, without its plans. One
- * operand is a matrix, the other a vector x; `results` are the elements of D. */
+/* cpu-tiled for small products with one row or one column: what skinny/few_rows.c does, with its bits, without its
+ * plans. One operand is a matrix, the other a vector x; `results` are the elements of D. */
 #include <string.h>
 
 #include "cpu/job.h"
@@ -96,22 +96,22 @@ static void row_of_tiles(const tsr_tiles *tiles, const tsr_gemm_args *g, const l
 /* The same with few steps, however many results. */
 static void few_steps(const tsr_store *store, const tsr_gemm_args *g, const line *l, long long bytes)
 {
-    const tsr_outer outer = {.rows = 1,
-                             .n = l->results,
-                             .k = (int)g->k,
-                             .past_cache = 0,
-                             .one_by_one = 0,
-                             .down = 0,
-                             .ahead_bytes = 0,
-                             .alpha = g->alpha,
-                             .a = l->x,
-                             .a_row_bytes = bytes,
-                             .a_k_bytes = l->x_step,
-                             .b = l->matrix,
-                             .b_k_bytes = l->row_bytes,
-                             .d = l->d,
-                             .d_row_bytes = 0};
-    store->outer(&outer);
+    const tsr_rank_k rank_k = {.rows = 1,
+                               .n = l->results,
+                               .k = (int)g->k,
+                               .past_cache = 0,
+                               .one_by_one = 0,
+                               .down = 0,
+                               .ahead_bytes = 0,
+                               .alpha = g->alpha,
+                               .a = l->x,
+                               .a_row_bytes = bytes,
+                               .a_k_bytes = l->x_step,
+                               .b = l->matrix,
+                               .b_k_bytes = l->row_bytes,
+                               .d = l->d,
+                               .d_row_bytes = 0};
+    store->rank_k(&rank_k);
 }
 
 static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l, long long j, const char *sums,
@@ -198,13 +198,13 @@ void tsr_gemv(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_arg
 {
     const long long bytes = tsr_wide_bytes(dtype);
     if (plain_dots(store, g, bytes) ||
-        (g->k >= 2 * TSR_LEAST_THIN &&
-         tsr_thin_at_once(store, g, g->n == 1 ? TSR_SHAPE_COLUMNS : TSR_SHAPE_ROWS, dtype)))
+        (g->k >= 2 * TSR_LEAST_CHAIN &&
+         tsr_skinny_chains(store, g, g->n == 1 ? TSR_SHAPE_COLUMNS : TSR_SHAPE_ROWS, dtype)))
         return;
     const line l = describe(g, bytes);
     if (!l.dots && tsr_is_tiled_row(tiles, l.results, g->k) && l.d_step == bytes && (!l.c || l.c_step == bytes))
         row_of_tiles(tiles, g, &l, bytes);
-    else if (!l.dots && g->k <= TSR_OUTER_STEPS && !l.c && l.d_step == bytes)
+    else if (!l.dots && g->k <= TSR_RANK_K_STEPS && !l.c && l.d_step == bytes)
         few_steps(store, g, &l, bytes);
     else
         in_pieces(store, g, bytes); /* which describes it again: nobody asks for the address of l, so it is registers */
