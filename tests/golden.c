@@ -1,7 +1,6 @@
 #include "golden.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +23,8 @@ struct golden {
     long long cases, different, kept;
 };
 
-static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-static void die(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(2);
-}
+/* Ends the program. */
+#define die(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), exit(2))
 
 static void add_line(golden *file, const char *text)
 {
