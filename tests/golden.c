@@ -1,7 +1,6 @@
 #include "golden.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +23,8 @@ struct golden {
     long long cases, different, kept;
 };
 
-static void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-static void die(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(2);
-}
+/* Ends the program. */
+#define die(...) (fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), exit(2))
 
 static void add_line(golden *file, const char *text)
 {
@@ -157,6 +147,18 @@ void golden_case(golden *file, const char *key, const char *answer, double price
     }
     if (known)
         known->seen = 1;
+}
+
+int golden_wants(golden *file, const char *prefix)
+{
+    if (file->out)
+        return 1;
+    for (size_t i = 0; i < file->count; i++)
+        if (strncmp(file->lines[i].key, prefix, strlen(prefix)) == 0)
+            return 1;
+    printf("%s: not compared: %s: this machine could run it, but the file has no line of it; --update adds them\n",
+           file->name, prefix);
+    return 0;
 }
 
 void golden_not_run(golden *file, const char *prefix, const char *why)

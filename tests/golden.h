@@ -17,6 +17,10 @@ golden *golden_open(const char *name, const char *about, int argc, char **argv);
  * which must be `price` within 1e-5 of it. Keys are unique; neither text may hold " : " or a newline. */
 void golden_case(golden *file, const char *key, const char *answer, double price);
 
+/* 1 if some case whose key begins with `prefix` can be compared or is to be written. 0, and a message: the file has
+ * none yet; the machine that can run them should. */
+int golden_wants(golden *file, const char *prefix);
+
 /* Cases that cannot run here, all whose keys begin with `prefix`: their lines stay as they are. `why` is printed. */
 void golden_not_run(golden *file, const char *prefix, const char *why);
 

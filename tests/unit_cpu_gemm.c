@@ -16,8 +16,8 @@
 #include "core/dtype.h"
 #include "cpu/cpu.h"
 #include "cpu/device.h"
-#include "cpu/micro.h"
-#include "cpu/shape.h"
+#include "cpu/isa/micro.h"
+#include "cpu/skinny/shape.h"
 
 enum { GUARD_BYTES = 256, GUARD = 0xa5 };
 

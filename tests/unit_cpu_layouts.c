@@ -1,6 +1,7 @@
 /* cpu-tiled: where products are made of tiles, an element's bits depend neither on how operands are stored nor on the
  * size of the product that it is part of, on any instruction set: each path (tiles, turned tiles, packed panels,
  * blocks, few columns) adds in the order of K. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +14,8 @@
 #include "core/backend.h"
 #include "cpu/cpu.h"
 #include "cpu/device.h"
-#include "cpu/isa.h"
-#include "cpu/shape.h"
+#include "cpu/isa/isa.h"
+#include "cpu/skinny/shape.h"
 
 enum { MOST = 1200 * 64 };
 
@@ -203,7 +204,10 @@ static void sums(tsr_device *device, tsr_dtype dtype)
         assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
         assert_memory_equal(other, plain, (size_t)(g.m * g.n) * element);
         memset(other, 0xff, (size_t)(g.m * g.n) * element);
-        if (tsr_cpu_tiled_at_once(&row, device, &g, 0))
+        tsr_small small = {.most_ops = INFINITY};
+        assert_true(tsr_cpu_tiled_small.of_device(&row, device, &small));
+        if (small.try_apart(&small, TSR_LAYOUT(g.trans_a, g.trans_b), g.m, g.n, g.k, g.a, g.lda, g.b, g.ldb, NULL,
+                            g.ldc, g.d, g.ldd, 1, 0))
             assert_memory_equal(other, plain, (size_t)(g.m * g.n) * element);
     }
     free(apart);

@@ -18,10 +18,10 @@
 
 #include "core/backend.h"
 #include "core/dtype.h"
+#include "core/processors.h"
 #include "cpu/cpu.h"
 #include "cpu/device.h"
-#include "cpu/machine.h"
-#include "cpu/shape.h"
+#include "cpu/skinny/shape.h"
 
 typedef struct problem {
     tsr_dtype dtype;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/at_once.h"
+#include "api/small.h"
 #include "api/validate.h"
 #include "core/error.h"
 
@@ -146,7 +146,7 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
         tsr_context_destroy(context);
         return status;
     }
-    tsr_at_once_open(context);
+    tsr_small_open(context);
     *out = context;
     return TSR_OK;
 }

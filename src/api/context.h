@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include "api/staging.h"
-#include "cpu/tile.h"
 #include "plan/plan.h"
 
 typedef struct tsr_plan_cache tsr_plan_cache;
@@ -20,23 +19,18 @@ struct tsr_context {
     void (*log)(const char *line, void *user);
     void *user;
     tsr_plan_cache *cache;
-    pid_t pid; /* that opened it: in the child of a fork a GPU is of no use */
-    const tsr_row
-        *at_once[TSR_DTYPE_COUNT]; /* rows of the first target for small products, see at_once.h; NULL: none */
-    const tsr_tiles *tiles[TSR_DTYPE_COUNT];  /* of the same rows */
-    const tsr_store *stores[TSR_DTYPE_COUNT]; /* what they have beside tiles */
-    int gpu_beside;                           /* 1: the cost model must choose between CPU and GPU */
+    pid_t pid;                        /* that opened it: in the child of a fork a GPU is of no use */
+    tsr_small small[TSR_DTYPE_COUNT]; /* the first target's small paths, see small.h; zeros: none */
     tsr_staging staging;
 };
 
-/* What every run of a plan for a small product on host memory shares, see at_once.h. */
+/* What every run of a plan for a small product on host memory shares, see small.h. */
 typedef struct tsr_quick_plan {
-    const tsr_row *row; /* NULL: runs take the long way */
-    tsr_device *device;
+    tsr_small_plan
+        *small; /* one block of malloc; NULL: all checks are made for each run, and the row's `run` is called */
     long long a_bytes, b_bytes, c_bytes, d_bytes; /* from the first to the last element */
     uintptr_t a_below, b_below, c_below, d_below; /* promised alignments less 1 */
-    tsr_cpu_tile tile;                            /* if D is a few of them */
-    tsr_gemm_args args;
+    int c_like_d;                                 /* C and D have the same leading dimension */
 } tsr_quick_plan;
 
 struct tsr_plan {
@@ -72,6 +66,11 @@ tsr_plan *tsr_plan_cache_insert(tsr_plan_cache *cache, const tsr_problem *proble
 
 /* The problem's plan, from the cache or made, with a reference for the caller. */
 tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out);
+
+/* A one-line call with all checks, on the default context, where the small path has been tried (tsr_small_call). */
+tsr_small_call tsr_one_line_checked;
+/* tsr_gemm with all checks, where the small path has been tried. */
+tsr_status tsr_gemm_checked(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args);
 
 /* Runs the plan. Operands that the device cannot read are copied in and out, and the call waits. */
 tsr_status tsr_run_inputs(tsr_plan *plan, const tsr_plan_inputs *inputs);

@@ -3,13 +3,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "api/at_once.h"
 #include "api/context.h"
 #include "core/error.h"
 
 static pthread_once_t default_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t default_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(tsr_context *) default_context;
+/* Where its calls go: to its small paths; while it is not open, or has none, through all checks. */
+static const tsr_small checked_f32 = {.call = tsr_one_line_checked, .dtype = TSR_F32};
+static const tsr_small checked_f64 = {.call = tsr_one_line_checked, .dtype = TSR_F64};
+static _Atomic(const tsr_small *) default_f32 = &checked_f32, default_f64 = &checked_f64;
 
 static void lock_default(void)
 {
@@ -27,6 +30,14 @@ static void prepare_for_forks(void)
     pthread_atfork(lock_default, unlock_default, unlock_default);
 }
 
+static void set_small_paths(const tsr_context *context)
+{
+    const tsr_small *const f32 = context ? &context->small[TSR_F32] : NULL;
+    const tsr_small *const f64 = context ? &context->small[TSR_F64] : NULL;
+    atomic_store_explicit(&default_f32, f32 && f32->call ? f32 : &checked_f32, memory_order_release);
+    atomic_store_explicit(&default_f64, f64 && f64->call ? f64 : &checked_f64, memory_order_release);
+}
+
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
  * every caller, exit handlers included. */
 tsr_status tsr_default_context(tsr_context **out)
@@ -42,8 +53,10 @@ tsr_status tsr_default_context(tsr_context **out)
         if (!context) {
             const char *device = getenv("TESSERA_DEVICE");
             status = tsr_context_create(device && *device ? device : "auto", NULL, &context);
-            if (status == TSR_OK)
+            if (status == TSR_OK) {
                 atomic_store_explicit(&default_context, context, memory_order_release);
+                set_small_paths(context);
+            }
         }
         unlock_default();
     }
@@ -53,6 +66,7 @@ tsr_status tsr_default_context(tsr_context **out)
 
 tsr_context *tsr_default_context_exchange(tsr_context *context)
 {
+    set_small_paths(context);
     return atomic_exchange_explicit(&default_context, context, memory_order_acq_rel);
 }
 
@@ -64,7 +78,7 @@ static tsr_status check_ld(const char *name, int64_t ld, int64_t columns)
                                               name, (long long)ld, (long long)columns);
 }
 
-/* The long way, with all checks: by a descriptor and a plan. */
+/* With all checks: by a descriptor and a plan. */
 static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b, int64_t m,
                                                 int64_t n, int64_t k, double alpha, const void *a, int64_t lda,
                                                 const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
@@ -86,59 +100,50 @@ static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans
     tsr_context *context = NULL;
     if (status == TSR_OK)
         status = tsr_default_context(&context);
-    return status == TSR_OK ? tsr_gemm(context, &desc, &args) : status;
+    return status == TSR_OK ? tsr_gemm_checked(context, &desc, &args) : status;
 }
 
-static int is_plain(const tsr_context *context, tsr_trans trans_a, tsr_trans trans_b)
+tsr_status tsr_one_line_checked(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k, const void *a,
+                                int64_t lda, const void *b, int64_t ldb, void *d, int64_t ldd, double alpha,
+                                double beta)
 {
-    return context && (unsigned)trans_a <= TSR_T && (unsigned)trans_b <= TSR_T;
+    return run(small->dtype, (tsr_trans)(uint32_t)layout, (tsr_trans)(layout >> 32), m, n, k, alpha, a, lda, b, ldb,
+               beta, d, ldd);
 }
 
-/* The short way if it can be gone, see at_once.h. */
-static inline tsr_status call(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k,
-                              double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta,
-                              void *c, int64_t ldc)
-{
-    tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
-    if (is_plain(context, trans_a, trans_b) && tsr_at_once(context, dtype, trans_a == TSR_T, trans_b == TSR_T, m, n, k,
-                                                           alpha, a, lda, b, ldb, beta, c, ldc, c, ldc))
-        return TSR_OK;
-    return run(dtype, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
+/* ThreadSanitizer takes no assembler for a synchronization. */
+#if defined(__SANITIZE_THREAD__)
+#define TSR_SEES_ATOMICS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSR_SEES_ATOMICS 1
+#endif
+#endif
 
-/* These two take what their callers were given where it lies. */
-static __attribute__((noinline)) tsr_status more_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n,
-                                                       int64_t k, float alpha, const float *a, int64_t lda,
-                                                       const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+/* An acquiring load. gcc 12 keeps all other accesses in their order around the built-in one, also those of arguments
+ * that already lie where the next function wants them; every load of an x86 acquires. */
+static inline const tsr_small *load(_Atomic(const tsr_small *) *from)
 {
-    return call(TSR_F32, trans_a, trans_b, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
-}
-
-static __attribute__((noinline)) tsr_status more_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n,
-                                                       int64_t k, double alpha, const double *a, int64_t lda,
-                                                       const double *b, int64_t ldb, double beta, double *c,
-                                                       int64_t ldc)
-{
-    return call(TSR_F64, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+#if defined(__x86_64__) && !defined(TSR_SEES_ATOMICS)
+    const tsr_small *small;
+    __asm__("mov %1, %0" : "=r"(small) : "m"(*from));
+    return small;
+#else
+    return atomic_load_explicit(from, memory_order_acquire);
+#endif
 }
 
 tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                      int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
-    const tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
-    if (is_plain(context, trans_a, trans_b) &&
-        tsr_tile_at_once(context, TSR_F32, trans_a == TSR_T, trans_b == TSR_T, m, n, k, (double)alpha, a, lda, b, ldb,
-                         (double)beta, c, ldc))
-        return TSR_OK;
-    return more_sgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    const tsr_small *const small = load(&default_f32);
+    return small->call(small, TSR_LAYOUT(trans_a, trans_b), m, n, k, a, lda, b, ldb, c, ldc, (double)alpha,
+                       (double)beta);
 }
 
 tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, double alpha,
                      const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
 {
-    const tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
-    if (is_plain(context, trans_a, trans_b) && tsr_tile_at_once(context, TSR_F64, trans_a == TSR_T, trans_b == TSR_T, m,
-                                                                n, k, alpha, a, lda, b, ldb, beta, c, ldc))
-        return TSR_OK;
-    return more_dgemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    const tsr_small *const small = load(&default_f64);
+    return small->call(small, TSR_LAYOUT(trans_a, trans_b), m, n, k, a, lda, b, ldb, c, ldc, alpha, beta);
 }

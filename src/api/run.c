@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/at_once.h"
 #include "api/context.h"
+#include "api/small.h"
 #include "api/stream.h"
 #include "api/validate.h"
 #include "core/error.h"
@@ -52,8 +52,10 @@ tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_
 
 void tsr_plan_release(tsr_plan *plan)
 {
-    if (plan && atomic_fetch_sub(&plan->references, 1) == 1)
-        free(plan);
+    if (!plan || atomic_fetch_sub(&plan->references, 1) > 1)
+        return;
+    free(plan->quick.small);
+    free(plan);
 }
 
 const char *tsr_plan_kernel(const tsr_plan *plan)
@@ -233,15 +235,19 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
 
 tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
 {
-    return plan && args && plan->quick.row && tsr_quick_plan_run(plan, args) ? TSR_OK : run_with_checks(plan, args);
+    return plan && args && plan->quick.small && tsr_quick_plan_run(plan, args) ? TSR_OK : run_with_checks(plan, args);
 }
 
 tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
+    return context && desc && args && tsr_desc_small(context, desc, args) ? TSR_OK
+                                                                          : tsr_gemm_checked(context, desc, args);
+}
+
+tsr_status tsr_gemm_checked(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
+{
     if (!context || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "args" : "context");
-    if (desc && tsr_desc_at_once(context, desc, args))
-        return TSR_OK;
     tsr_run_args taken;
     tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
     tsr_problem problem;

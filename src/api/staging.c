@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cpu/machine.h"
+#include "core/processors.h"
 
 /* Threads that pack in one direction. Measured with 16 processors at 8192 x 8192 f32: 72 ms with 1 thread,
  * 57 with 2, 54 with 4 and 8, 40 with 16. */

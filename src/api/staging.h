@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "cpu/pool.h"
+#include "core/pool.h"
 #include "plan/plan.h"
 
 enum { TSR_LANE_SLOTS = 4, TSR_SLOT_BYTES = 4 << 20 };

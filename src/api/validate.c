@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/check.h"
 #include "core/error.h"
 
 #define WORKSPACE_ALIGN_BYTES 256
@@ -100,7 +101,7 @@ static tsr_status check_operand(tsr_problem *p, char which, tsr_operand *operand
     tsr_stored_shape(p, which, &rows, &columns);
     if (operand->ld == 0)
         operand->ld = columns;
-    if (operand->ld < columns)
+    if (!tsr_is_row_length(operand->ld, columns))
         return tsr_fail(TSR_INVALID_ARGUMENT, "ld%c = %lld: must be at least %lld, that is %s", which,
                         (long long)operand->ld, columns, stored_as(which, operand->trans));
     if (operand->batch_stride < 0)
@@ -232,7 +233,7 @@ static tsr_status check_pointer(const tsr_problem *p, char which, const void *po
         return tsr_fail(TSR_INVALID_ARGUMENT, "%c = NULL: it is %s by this run", which,
                         which == 'd' ? "written" : "read");
     const uint32_t align = tsr_problem_operand(p, which)->align_bytes;
-    if ((uintptr_t)pointer % align)
+    if (!tsr_is_aligned((uintptr_t)pointer, align))
         return tsr_fail(TSR_INVALID_ARGUMENT, "%c = %p: not aligned to the %u bytes that the descriptor guarantees",
                         which, pointer, align);
     return TSR_OK;
@@ -275,10 +276,7 @@ static int rows_meet(rows_in_memory a, rows_in_memory b)
  * place do; within a batch their spans are compared instead. */
 static int overlap(const tsr_problem *p, char which_p, const void *left, char which_q, const void *right)
 {
-    const uintptr_t a = (uintptr_t)left, b = (uintptr_t)right;
-    const uintptr_t a_bytes = (uintptr_t)tsr_operand_bytes(p, which_p);
-    const uintptr_t b_bytes = (uintptr_t)tsr_operand_bytes(p, which_q);
-    if (a >= b + b_bytes || b >= a + a_bytes)
+    if (tsr_are_apart(left, tsr_operand_bytes(p, which_p), right, tsr_operand_bytes(p, which_q)))
         return 0;
     return p->batch > 1 || rows_meet(rows_of(p, which_p, left), rows_of(p, which_q, right));
 }
@@ -291,7 +289,7 @@ static tsr_status check_aliases(const tsr_problem *p, const tsr_run_args *args, 
         return tsr_fail(TSR_INVALID_ARGUMENT, "d: overlaps B");
     if (!reads_c || p->c.memory != p->d.memory)
         return TSR_OK;
-    const int same = args->c == args->d && p->c.dtype == p->d.dtype && p->c.ld == p->d.ld &&
+    const int same = tsr_is_in_place(args->c, p->c.ld, args->d, p->d.ld) && p->c.dtype == p->d.dtype &&
                      (p->batch <= 1 || p->c.batch_stride == p->d.batch_stride);
     return same || !overlap(p, 'd', args->d, 'c', args->c)
                ? TSR_OK

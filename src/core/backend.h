@@ -36,6 +36,7 @@ typedef struct tsr_launch {
     size_t workspace_bytes;          /* of args->workspace, for the emulator's bounds */
     const void *packed_a, *packed_b; /* CPU rows */
     int threads;                     /* CPU rows; 0: the device's */
+    int chosen;                      /* CPU rows: see tsr_cpu_call */
     void *stream;                    /* CUDA */
 } tsr_launch;
 

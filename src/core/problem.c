@@ -1,5 +1,7 @@
 #include "core/problem.h"
 
+#include "core/check.h"
+
 void tsr_stored_shape(const tsr_problem *problem, char which, long long *rows, long long *columns)
 {
     long long r = problem->m, c = problem->n;
@@ -22,8 +24,9 @@ long long tsr_operand_bytes(const tsr_problem *problem, char which)
     if (rows == 0 || columns == 0 || problem->batch == 0)
         return 0;
     const tsr_operand *operand = tsr_problem_operand(problem, which);
-    return ((problem->batch - 1) * operand->batch_stride + (rows - 1) * operand->ld + columns) *
-           (long long)tsr_dtype_bytes(operand->dtype);
+    const long long element_bytes = (long long)tsr_dtype_bytes(operand->dtype);
+    return (problem->batch - 1) * operand->batch_stride * element_bytes +
+           tsr_span_bytes(rows, columns, operand->ld, element_bytes);
 }
 
 int tsr_any_operand_on_host(const tsr_problem *problem)

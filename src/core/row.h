@@ -41,19 +41,64 @@ typedef struct tsr_cost {
 
 typedef struct tsr_row tsr_row;
 
+/* The algorithm of a CPU row for a problem, as its `choose` hook numbers them; 0: nobody has asked yet. */
+typedef struct tsr_chosen {
+    int without_c, with_c; /* where beta is 0, and where it is not */
+} tsr_chosen;
+typedef tsr_chosen tsr_cpu_choose(const tsr_row *row, const tsr_device *device, const tsr_problem *problem);
+
 /* Runs a CPU row: `threads` > 0. `a` or `b` in args is the packed form where packed_a or packed_b is set. */
 typedef struct tsr_cpu_call {
     const tsr_gemm_args *args;
     const void *packed_a, *packed_b; /* from the row's pack hook; NULL: none */
     int threads;
+    int chosen; /* what `choose` answered for the problem, whose operands are not packed; 0: run asks by itself */
     tsr_device *device;
 } tsr_cpu_call;
 typedef tsr_status tsr_cpu_run(const tsr_row *row, const tsr_cpu_call *call);
 
-/* Runs one product at once, with threads that may help but asking for no memory, if it is small: 1. 0: it is not, and
- * nothing was written. Arguments are valid, M, N and K above 0, alpha not 0, batch 1. The bits are those of `run`.
- * `known`: what tsr_cpu_tile_make found out about the sizes, 0: nothing. */
-typedef int tsr_cpu_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm_args *args, int known);
+/* ---- the small path of a CPU row: products in the calling thread, with threads that may help but asking for no memory
+ * ---- */
+
+/* Without a plan: one product in host memory. Nothing need be valid. C is not read where beta is 0.
+ */
+typedef struct tsr_small tsr_small;
+#define TSR_LAYOUT(trans_a, trans_b) ((uint64_t)(uint32_t)(trans_b) << 32 | (uint32_t)(trans_a)) /* valid or not */
+#define TSR_LAYOUT_A                 ((uint64_t)1)       /* bits of a valid one: A is stored transposed, */
+#define TSR_LAYOUT_B                 ((uint64_t)1 << 32) /* B is */
+/* C is D. The arguments lie where those of the one-line calls lie, so that these need only jump. */
+typedef tsr_status tsr_small_call(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k,
+                                  const void *a, int64_t lda, const void *b, int64_t ldb, void *d, int64_t ldd,
+                                  double alpha, double beta);
+typedef int tsr_small_try(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k, const void *a,
+                          int64_t lda, const void *b, int64_t ldb, const void *c, int64_t ldc, void *d, int64_t ldd,
+                          double alpha, double beta);
+struct tsr_small {
+    tsr_small_call *call;      /* does a valid, small product; ends in `otherwise` if it is not, and wrote nothing */
+    tsr_small_try *try_apart;  /* the same where C may lie elsewhere: 1: done; 0: it is not, and nothing was written */
+    tsr_small_call *otherwise; /* set by who made this, as is */
+    double most_ops;           /* what takes more operations is not small */
+    const void *tables[2];     /* the row's own, */
+    tsr_device *device;        /*   of this device */
+    tsr_dtype dtype;
+};
+
+/* With a plan, which remembers what all its runs share. The run's arguments are valid, alpha is not 0. 1: done; 0:
+ * nothing was written. */
+typedef struct tsr_small_plan tsr_small_plan;
+typedef int tsr_small_run(const tsr_small_plan *plan, const void *a, const void *b, const void *c, void *d,
+                          double alpha, double beta);
+struct tsr_small_plan {
+    tsr_small_run *run; /* the row's own members follow */
+};
+
+typedef struct tsr_cpu_small {
+    /* Fills all but `otherwise` and `most_ops`; 0: the row's type has only the other one. */
+    int (*of_device)(const tsr_row *row, tsr_device *device, tsr_small *out);
+    /* One problem with small extents (core/check.h); `chosen` is what `choose` answered. One block of malloc, which the
+     * caller frees; NULL: the problem is not small, or there is no memory. */
+    tsr_small_plan *(*plan)(const tsr_row *row, tsr_device *device, const tsr_problem *problem, tsr_chosen chosen);
+} tsr_cpu_small;
 
 /* Prepared operands of a CPU row, which = 'a' or 'b'. Bytes are 0 where the row has no packed form. */
 typedef size_t tsr_cpu_pack_bytes(const tsr_row *row, const tsr_problem *problem, char which);
@@ -131,7 +176,8 @@ struct tsr_row {
     double efficiency; /* fraction of the compute peak that large problems reach; read by its price */
 
     tsr_cpu_run *run; /* CPU rows */
-    tsr_cpu_at_once *at_once;
+    tsr_cpu_choose *choose;
+    const tsr_cpu_small *small;
     tsr_cpu_pack_bytes *pack_bytes;
     tsr_cpu_pack *pack;
 };

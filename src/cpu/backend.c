@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/processors.h"
 #include "cpu/device.h"
 #include "cpu/machine.h"
 
@@ -109,6 +110,7 @@ static tsr_status cpu_launch(tsr_device *device, const tsr_launch *launch)
         .packed_a = launch->packed_a,
         .packed_b = launch->packed_b,
         .threads = launch->threads > 0 ? launch->threads : device->threads,
+        .chosen = launch->chosen,
         .device = device,
     };
     return launch->row->run(launch->row, &call);

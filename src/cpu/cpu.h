@@ -5,7 +5,8 @@
 #include "core/row.h"
 
 tsr_cpu_run tsr_cpu_sequential, tsr_cpu_tiled;
-tsr_cpu_at_once tsr_cpu_tiled_at_once;
+tsr_cpu_choose tsr_cpu_tiled_choose;
+extern const tsr_cpu_small tsr_cpu_tiled_small;
 tsr_cpu_pack_bytes tsr_cpu_tiled_pack_bytes;
 tsr_cpu_pack tsr_cpu_tiled_pack;
 

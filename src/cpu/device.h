@@ -3,8 +3,8 @@
 #define TSR_CPU_DEVICE_H
 
 #include "core/device.h"
-#include "cpu/micro.h"
-#include "cpu/pool.h"
+#include "core/pool.h"
+#include "cpu/isa/micro.h"
 #include "cpu/scratch.h"
 
 typedef struct tsr_cpu_device {

@@ -3,7 +3,7 @@
 #define TSR_CPU_JOB_H
 
 #include "cpu/device.h"
-#include "cpu/shape.h"
+#include "cpu/skinny/shape.h"
 
 typedef struct tsr_job {
     const tsr_gemm_args *args;
@@ -29,41 +29,50 @@ static inline int tsr_is_mostly_results(const tsr_job *job, long long kc)
            (double)job->args->m * (double)job->args->n * job->element_bytes > TIMES_L2 * (double)job->device->l2_bytes;
 }
 
-/* Small problems, M and N above 1, K above 0: 1 if tsr_direct takes the job, which gives the bits that tsr_nest gives.
+/* Small products, K above 0: register tiles straight on the operands, which asks for no memory. The bits of
+ * tsr_blocked.
  */
-int tsr_direct_fits(const tsr_job *job);
-void tsr_direct(const tsr_job *job);
-/* The same for one problem that needs no memory: 1; 0, and nothing was done, if it is not one. */
-int tsr_direct_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args,
-                       long long element_bytes, tsr_device *device);
+void tsr_small_multiply(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args,
+                        long long element_bytes, tsr_pool *pool, int threads); /* one problem */
+void tsr_small_multiply_batch(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args,
+                              long long element_bytes);
 /* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
-tsr_status tsr_nest(const tsr_job *job);
-/* The same in the calling thread, with memory that lies ready: at least tsr_nest_most_bytes of a job that differs in
+tsr_status tsr_blocked(const tsr_job *job);
+/* The same in the calling thread, with memory that lies ready: at least tsr_blocked_most_bytes of a job that differs in
  * pointers only, or is larger in M and N. */
-size_t tsr_nest_most_bytes(const tsr_job *job);
-void tsr_nest_in(const tsr_job *job, char *scratch);
-/* bf16 by pairs, M and N above 1, K above 0, nothing prepared, on a device that has them; the bits of tsr_nest.
+size_t tsr_blocked_most_bytes(const tsr_job *job);
+void tsr_blocked_in(const tsr_job *job, char *scratch);
+/* bf16 by pairs, M and N above 1, K above 0, nothing prepared, on a device that has them; the bits of tsr_blocked.
  * TSR_OUT_OF_MEMORY before anything is written. */
-tsr_status tsr_pairs_nest(const tsr_job *job);
+tsr_status tsr_blocked_pairs(const tsr_job *job);
 /* The same in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large, or its
  * elements too small. */
-int tsr_pairs_at_once(const tsr_job *job);
-/* A few steps of K and a D of long rows, or one larger than the caches, M and N above 1: 1 if tsr_outer_run_all takes
- * the job, which gives the bits of tsr_nest. TSR_OUT_OF_MEMORY before anything is written. */
-int tsr_outer_fits(const tsr_job *job);
-tsr_status tsr_outer_run_all(const tsr_job *job);
+int tsr_pairs_alone(const tsr_job *job);
+/* TSR_RANK_K, M and N above 1: gives the bits of tsr_blocked. TSR_OUT_OF_MEMORY before anything is written. */
+tsr_status tsr_rank_k_all(const tsr_job *job);
+/* 1 if D is larger than the caches. */
+static inline int tsr_is_past_caches(const tsr_gemm_args *g, long long element_bytes, const tsr_device *device)
+{
+    return (double)g->m * (double)g->n * (double)element_bytes > (double)device->l3_bytes;
+}
+/* 1 if rows of D begin at the same place of a vector. */
+static inline int tsr_rows_are_in_step(const tsr_gemm_args *g, const tsr_tiles *tiles)
+{
+    return g->ldd % tiles->lanes == 0;
+}
 /* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
-tsr_status tsr_stream(const tsr_job *job);
-/* M or N is 1, K above 0, f32 or f64, one problem: 1; 0, and nothing was done, if the matrix is
- * so large that threads may be worth it. The bits of tsr_stream. */
-int tsr_line_at_once(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, tsr_dtype dtype);
+tsr_status tsr_skinny(const tsr_job *job);
+/* M or N is 1, K above 0, f32 or f64, one problem: 1 if tsr_gemv takes it, which asks for no memory: the matrix is not
+ * so large that threads may be worth it. The bits of tsr_skinny. */
+int tsr_gemv_fits(const tsr_gemm_args *args, long long element_bytes);
+void tsr_gemv(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *args, tsr_dtype dtype);
 /* The same for a few rows or columns, K along both operands as stored, alpha 1 and beta 0: sums are D's elements. 1; 0,
  * and nothing was done, if it is something else, or too large for one thread. */
-int tsr_dots_at_once(const tsr_store *store, const tsr_gemm_args *args, tsr_shape shape, long long bytes);
-/* The same for what tsr_is_thin, whatever the factors. */
-int tsr_thin_at_once(const tsr_store *store, const tsr_gemm_args *args, tsr_shape shape, tsr_dtype dtype);
-/* tsr_stream in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
-int tsr_stream_at_once(const tsr_job *job);
+int tsr_skinny_dots(const tsr_store *store, const tsr_gemm_args *args, tsr_shape shape, long long bytes);
+/* The same for what tsr_is_chains, whatever the factors. */
+int tsr_skinny_chains(const tsr_store *store, const tsr_gemm_args *args, tsr_shape shape, tsr_dtype dtype);
+/* tsr_skinny in the calling thread, asking for no memory: 1; 0, and nothing was done, if the job is too large. */
+int tsr_skinny_alone(const tsr_job *job);
 
 /* Operations times an element's bytes that take about 100 us: long_enough for tsr_pool_is_ready. */
 enum { TSR_WAKE_WORK = 56 << 20 };

@@ -1,11 +1,11 @@
-/* What this machine is and how much of it the process may use. Nothing here is cached; each call asks the system. */
+/* What this machine is. Nothing here is cached; each call asks the system. */
 #ifndef TSR_CPU_MACHINE_H
 #define TSR_CPU_MACHINE_H
 
 #include <stddef.h>
 
 #include "core/memory.h"
-#include "cpu/micro.h"
+#include "cpu/isa/micro.h"
 
 /* The processor's name, as it gives it itself. */
 void tsr_cpu_name(char *name, size_t bytes);
@@ -18,14 +18,6 @@ int tsr_cpu_is_zen4(void);
 /* Bytes of the data or unified cache of that level that the first core sees; a usual size where the system is silent.
  */
 long long tsr_cpu_cache_bytes(int level);
-
-/* Processors that the process may use at once: the affinity mask, cut by the CPU quotas of its cgroups (v1 and v2). At
- * least 1. */
-int tsr_cpu_count(void);
-
-/* Processors' worth of time that the quotas of the process's cgroups and all above them allow; infinite without any.
- * The system's files are looked for under `root`, which is "" but in tests. */
-double tsr_cpu_quota(const char *root);
 
 /* Peak FLOP/s of one core with this instruction set, measured: the best of a few runs of multiply-adds in registers,
  * about a millisecond in all. A measurement, because neither the clock under vector load nor the number of multiply-add

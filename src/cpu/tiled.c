@@ -1,6 +1,6 @@
-/* cpu-tiled: the door. What a call needs is decided here; direct.c, nest.c, pairs.c, outer.c and stream.c do the work.
- */
+/* cpu-tiled: runs the algorithm that choose.c answers, or answered before. */
 #include "core/error.h"
+#include "cpu/choose.h"
 #include "cpu/cpu.h"
 #include "cpu/job.h"
 
@@ -22,38 +22,30 @@ static void scale(const tsr_job *job)
             }
 }
 
-int tsr_cpu_tiled_at_once(const tsr_row *row, tsr_device *device, const tsr_gemm_args *args, int known)
+static tsr_status run(const tsr_job *job, tsr_algorithm algorithm, tsr_dtype dtype)
 {
-    const tsr_cpu_device *cpu = device->impl;
-    const tsr_dtype dtype = row->dtype_ab;
-    const int wide_bytes = dtype == TSR_F64 ? 8 : 4, bytes = dtype == TSR_BF16 ? 2 : wide_bytes;
-    const tsr_tiles *tiles = tsr_isa_tiles(cpu->isa, dtype);
-    const tsr_store *store = &cpu->isa->store[dtype];
-    if ((args->m == 1 || args->n == 1) && dtype != TSR_BF16)
-        return tsr_line_at_once(tiles, store, args, dtype);
-    const tsr_shape shape =
-        known ? (tsr_shape)(known - 1) : tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
-    if (shape == TSR_SHAPE_TILES && dtype != TSR_BF16)
-        return tsr_direct_at_once(tiles, store, args, bytes, device);
-    if (dtype != TSR_BF16 &&
-        (tsr_dots_at_once(store, args, shape, bytes) || tsr_thin_at_once(store, args, shape, dtype)))
-        return 1;
-    const tsr_job job = {
-        .args = args,
-        .isa = cpu->isa,
-        .tiles = tiles,
-        .store = store,
-        .device = device,
-        .shape = shape,
-        .packed_a = NULL,
-        .packed_b = NULL,
-        .threads = 1,
-        .element_bytes = bytes,
-        .wide_bytes = wide_bytes,
-        .kc = tiles->kc,
-        .swapped = 0,
-    };
-    return shape == TSR_SHAPE_TILES ? cpu->pairs && tsr_pairs_at_once(&job) : tsr_stream_at_once(&job);
+    tsr_cpu_device *const cpu = job->device->impl;
+    switch (algorithm) {
+    case TSR_GEMV:
+        tsr_gemv(job->tiles, job->store, job->args, dtype);
+        return TSR_OK;
+    case TSR_SMALL:
+        if (job->args->batch > 1)
+            tsr_small_multiply_batch(job->tiles, job->store, job->args, job->element_bytes);
+        else
+            tsr_small_multiply(job->tiles, job->store, job->args, job->element_bytes, &cpu->pool, job->threads);
+        return TSR_OK;
+    case TSR_SKINNY:
+        return tsr_skinny(job);
+    case TSR_RANK_K:
+        return tsr_rank_k_all(job);
+    case TSR_PAIRS:
+        return tsr_blocked_pairs(job);
+    case TSR_BLOCKED:
+    case TSR_NO_ALGORITHM:
+        break;
+    }
+    return tsr_blocked(job);
 }
 
 tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
@@ -63,19 +55,21 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
     const tsr_dtype dtype = row->dtype_ab;
     if (g->m == 0 || g->n == 0 || g->batch == 0)
         return TSR_OK;
+    const int is_prepared = call->packed_a || call->packed_b;
+    const tsr_cpu_choice choice = call->chosen && !is_prepared
+                                      ? tsr_choice_of(call->chosen)
+                                      : tsr_cpu_algorithm(call->device, dtype, g, is_prepared, call->threads);
     const tsr_job job = {
         .args = g,
         .isa = device->isa,
         .tiles = tsr_isa_tiles(device->isa, dtype),
         .store = &device->isa->store[dtype],
         .device = call->device,
-        .shape = tsr_shape_of(dtype, g->m, g->n, g->k, g->trans_a, g->trans_b),
+        .shape = choice.shape,
         .packed_a = call->packed_a,
         .packed_b = call->packed_b,
         .threads = call->threads,
-        .element_bytes = dtype == TSR_F64   ? 8
-                         : dtype == TSR_F32 ? 4
-                                            : 2,
+        .element_bytes = (int)tsr_dtype_bytes(dtype),
         .wide_bytes = tsr_wide_bytes(dtype),
         .kc = tsr_kc_of(device->isa, device->has_pairs, dtype),
         .swapped = tsr_is_swapped(device->isa, dtype),
@@ -86,14 +80,16 @@ tsr_status tsr_cpu_tiled(const tsr_row *row, const tsr_cpu_call *call)
         scale(&job);
         return TSR_OK;
     }
-    if (job.shape != TSR_SHAPE_TILES)
-        return tsr_stream(&job);
-    if (tsr_outer_fits(&job))
-        return tsr_outer_run_all(&job);
-    if (dtype == TSR_BF16 && device->pairs && !job.packed_a && !job.packed_b)
-        return tsr_pairs_nest(&job);
-    if (!tsr_direct_fits(&job))
-        return tsr_nest(&job);
-    tsr_direct(&job);
-    return TSR_OK;
+    return run(&job, choice.algorithm, dtype);
+}
+
+tsr_chosen tsr_cpu_tiled_choose(const tsr_row *row, const tsr_device *device, const tsr_problem *problem)
+{
+    const int threads = problem->threads > 0 ? problem->threads : device->threads;
+    tsr_gemm_args args = tsr_args_of(problem);
+    tsr_chosen chosen;
+    chosen.without_c = tsr_choice_number(tsr_cpu_algorithm(device, row->dtype_ab, &args, 0, threads));
+    args.beta = 1;
+    chosen.with_c = tsr_choice_number(tsr_cpu_algorithm(device, row->dtype_ab, &args, 0, threads));
+    return chosen;
 }

@@ -126,6 +126,8 @@ static tsr_status build_with(const tsr_choice *choice, const tsr_problem *proble
         status = add_step(out, TSR_STEP_PAD, tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype)), whole);
     if (status == TSR_OK)
         status = add_step(out, TSR_STEP_MAIN, choice->row, launch);
+    if (status == TSR_OK && choice->row->choose)
+        out->steps[out->step_count - 1].chosen = choice->row->choose(choice->row, device, &out->padded_problem);
     if (status == TSR_OK && launch.reduces)
         status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), whole);
     return status;
@@ -304,6 +306,9 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,
         .threads = padded.threads,
+        .chosen = inputs->packed_a || inputs->packed_b ? 0
+                  : inputs->beta != 0                  ? step->chosen.with_c
+                                                       : step->chosen.without_c,
         .stream = inputs->stream,
     };
     const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);

@@ -99,6 +99,7 @@ typedef struct tsr_step {
     const tsr_row *row;
     const tsr_loaded *loaded;
     tsr_launch_config launch;
+    tsr_chosen chosen; /* of CPU rows */
 } tsr_step;
 
 #define TSR_MAX_STEPS 4

@@ -1,0 +1,112 @@
+/* Operands packed once for many runs. */
+#include <string.h>
+
+#include "core/error.h"
+#include "cpu/cpu.h"
+#include "cpu/skinny/shape.h"
+
+typedef struct operand {
+    const tsr_operand *as;
+    long long span; /* rows of op(A), columns of op(B) */
+    int width;      /* of a panel along the span */
+    int k_inner;    /* 1: stored with K running along its rows */
+} operand;
+
+static operand operand_of(const tsr_tiles *tiles, const tsr_problem *problem, char which)
+{
+    if (which == 'a')
+        return (operand){&problem->a, problem->m, tiles->mr, problem->a.trans == TSR_N};
+    return (operand){&problem->b, problem->n, tiles->nr, problem->b.trans == TSR_T};
+}
+
+static int is_tiles(const tsr_problem *problem)
+{
+    return tsr_shape_of(problem->a.dtype, problem->m, problem->n, problem->k, problem->a.trans == TSR_T,
+                        problem->b.trans == TSR_T) == TSR_SHAPE_TILES;
+}
+
+static long long copies(const operand *o, const tsr_problem *problem)
+{
+    return o->as->batch_stride == 0 && problem->batch > 1 ? 1 : problem->batch;
+}
+
+/* More than there can be if it does not fit: panels may be much wider than what they hold. */
+static size_t times(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+static size_t bytes_of_one(const tsr_problem *problem, tsr_dtype dtype, const operand *o)
+{
+    if (is_tiles(problem))
+        return times(times((size_t)tsr_round_up(o->span, o->width), (size_t)problem->k), (size_t)tsr_wide_bytes(dtype));
+    return times(times((size_t)o->span, (size_t)problem->k), tsr_dtype_bytes(dtype));
+}
+
+size_t tsr_packed_bytes(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which)
+{
+    const operand o = operand_of(tsr_isa_tiles(isa, dtype), problem, which);
+    const size_t bytes = times((size_t)copies(&o, problem), bytes_of_one(problem, dtype, &o));
+    return bytes ? bytes : 1; /* 0 would say that there is no packed form; no elements need no memory */
+}
+
+static void pack_tiles(const tsr_isa *isa, tsr_dtype dtype, const operand *o, long long k, const char *data, char *to)
+{
+    const tsr_store *store = &isa->store[dtype];
+    const long long element_bytes = (long long)tsr_dtype_bytes(dtype), row_bytes = o->as->ld * element_bytes;
+    const long long block = tsr_k_block(tsr_kc_of(isa, tsr_isa_pairs(isa) != NULL, dtype), k);
+    for (long long p = 0; p < k; p += block) {
+        const long long steps = k - p < block ? k - p : block;
+        for (long long j = 0; j < o->span; j += o->width) {
+            const int n = o->span - j < o->width ? (int)(o->span - j) : o->width;
+            if (o->k_inner)
+                store->pack_columns(to, o->width, n, steps, data + j * row_bytes + p * element_bytes, row_bytes);
+            else
+                store->pack_rows(to, o->width, n, steps, data + p * row_bytes + j * element_bytes, row_bytes);
+            if (tsr_is_swapped(isa, dtype))
+                tsr_swap_steps((float *)(void *)to, o->width, steps);
+            to += o->width * steps * tsr_wide_bytes(dtype);
+        }
+    }
+}
+
+static void pack_tight(tsr_dtype dtype, const operand *o, long long k, const char *data, char *to)
+{
+    const size_t element_bytes = tsr_dtype_bytes(dtype);
+    const long long rows = o->k_inner ? o->span : k;
+    const size_t row_bytes = (size_t)(o->k_inner ? k : o->span) * element_bytes;
+    for (long long i = 0; i < rows; i++, to += row_bytes)
+        memcpy(to, data + (size_t)i * (size_t)o->as->ld * element_bytes, row_bytes);
+}
+
+void tsr_pack_operand(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *problem, char which, const void *data,
+                      void *packed)
+{
+    const operand o = operand_of(tsr_isa_tiles(isa, dtype), problem, which);
+    const size_t one_bytes = bytes_of_one(problem, dtype, &o);
+    if (one_bytes == 0)
+        return;
+    for (long long z = 0; z < copies(&o, problem); z++) {
+        const char *from = (const char *)data + z * o.as->batch_stride * (long long)tsr_dtype_bytes(dtype);
+        char *to = (char *)packed + (size_t)z * one_bytes;
+        if (is_tiles(problem))
+            pack_tiles(isa, dtype, &o, problem->k, from, to);
+        else
+            pack_tight(dtype, &o, problem->k, from, to);
+    }
+}
+
+size_t tsr_cpu_tiled_pack_bytes(const tsr_row *row, const tsr_problem *problem, char which)
+{
+    return tsr_packed_bytes(tsr_isa_best(), row->dtype_ab, problem, which);
+}
+
+tsr_status tsr_cpu_tiled_pack(const tsr_row *row, const tsr_problem *problem, char which, const void *data,
+                              void *packed)
+{
+    if (which != 'a' && which != 'b')
+        return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", which);
+    tsr_pack_operand(tsr_isa_best(), row->dtype_ab, problem, which, data, packed);
+    return TSR_OK;
+}

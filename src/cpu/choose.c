@@ -1,0 +1,146 @@
+#include "cpu/choose.h"
+
+#include "core/check.h"
+#include "cpu/device.h"
+#include "cpu/job.h"
+#include "cpu/small/in_place.h"
+
+/* What is asked about. */
+typedef struct question {
+    const tsr_device *device;
+    const tsr_cpu_device *cpu;
+    const tsr_tiles *tiles;
+    const tsr_gemm_args *args;
+    long long element_bytes;
+    int is_wide; /* elements are computed with as they are stored */
+    int threads;
+} question;
+
+/* ---- GEMV ---- */
+
+static int is_gemv(const question *q, tsr_dtype dtype)
+{
+    const tsr_gemm_args *const g = q->args;
+    return (g->m == 1 || g->n == 1) && (dtype == TSR_F32 || dtype == TSR_F64) && g->batch == 1 &&
+           tsr_gemv_fits(g, q->element_bytes);
+}
+
+/* ---- small ---- */
+
+/* All columns are such as have a way of their own: no more of A than goes by is needed at once, and hardly anything of
+ * B and D. */
+static int is_narrow(const question *q)
+{
+    const double most_elements = 1e15; /* of A: cycles are counted in 64 bits */
+    const tsr_gemm_args *const g = q->args;
+    return g->n < q->tiles->lanes && (double)g->m * (double)g->k < most_elements && tsr_tail_columns(q->tiles, g) > 0;
+}
+
+static int fits_caches(const question *q)
+{
+    enum {
+        SURE_STEPS = 256,          /* products up to so many, and TSR_SURE_ROWS and columns, are small, whatever else */
+        MAX_BYTES = 480 * 256 * 8, /* of A, and of B: they stay in L2 */
+        MAX_RESULTS = 480 * 1024,  /* elements of D */
+        MAX_WORK = 24 << 20        /* of several threads: blocks are shared better */
+    };
+    const tsr_gemm_args *const g = q->args;
+    if (g->m <= TSR_SURE_ROWS && g->n <= TSR_SURE_COLUMNS && g->k <= SURE_STEPS)
+        return 1;
+    return g->m * g->k * q->element_bytes <= MAX_BYTES && g->n * g->k * q->element_bytes <= MAX_BYTES &&
+           g->m * g->n <= MAX_RESULTS && (q->threads == 1 || tsr_work_of(g) < MAX_WORK);
+}
+
+/* Where threads share what is not packed. With both operands transposed packing is faster, for many threads it may be,
+ * and problems of a batch are not shared here. */
+static double most_ops(const question *q)
+{
+    enum { MAX_OPS = 64 << 20, FEW_THREADS = 4 };
+    const tsr_gemm_args *const g = q->args;
+    return (g->trans_a && g->trans_b) || g->batch > 1 || q->threads > FEW_THREADS ? TSR_ALONE_OPS : MAX_OPS;
+}
+
+static int is_small(const question *q)
+{
+    const tsr_gemm_args *const g = q->args;
+    if (!q->is_wide)
+        return 0;
+    const int narrow = is_narrow(q);
+    if (!narrow && !fits_caches(q))
+        return 0;
+    return q->threads == 1 || 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch <= most_ops(q) ||
+           (narrow && g->batch == 1);
+}
+
+/* ---- rank-k updates ---- */
+
+static int is_rank_k(const question *q)
+{
+    enum {
+        FEWEST_STEPS = 2,  /* where rows go one by one, or are narrowed: others are faster beyond */
+        CACHED_STEPS = 8,  /* where D is in L3; small products do the same in L2 */
+        LEAST_COLUMNS = 64 /* of rows worth going along */
+    };
+    const tsr_gemm_args *const g = q->args;
+    if (g->beta != 0)
+        return 0;
+    if (tsr_is_past_caches(g, q->element_bytes, q->device))
+        return g->k <= (q->is_wide && tsr_rows_are_in_step(g, q->tiles) ? TSR_RANK_K_STEPS : FEWEST_STEPS);
+    return q->is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
+           (double)g->m * (double)g->n * (double)q->element_bytes > (double)q->device->l2_bytes;
+}
+
+/* ---- all of them ---- */
+
+static tsr_algorithm tiles_algorithm(const question *q, tsr_dtype dtype)
+{
+    const tsr_gemm_args *const g = q->args;
+    const int small = is_small(q);
+    if (small && g->batch == 1 && tsr_are_small_extents(g->m, g->n, g->k))
+        return TSR_SMALL;
+    if (is_rank_k(q))
+        return TSR_RANK_K;
+    if (dtype == TSR_BF16 && q->cpu->pairs)
+        return TSR_PAIRS;
+    return small ? TSR_SMALL : TSR_BLOCKED;
+}
+
+tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, int is_prepared,
+                                 int threads)
+{
+    const tsr_cpu_device *const cpu = device->impl;
+    const question q = {.device = device,
+                        .cpu = cpu,
+                        .tiles = tsr_isa_tiles(cpu->isa, dtype),
+                        .args = args,
+                        .element_bytes = (long long)tsr_dtype_bytes(dtype),
+                        .is_wide = dtype == TSR_F32 || dtype == TSR_F64,
+                        .threads = threads};
+    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
+    if (args->m <= 0 || args->n <= 0 || args->k <= 0)
+        return (tsr_cpu_choice){TSR_BLOCKED, shape};
+    if (!is_prepared && is_gemv(&q, dtype))
+        return (tsr_cpu_choice){TSR_GEMV, shape};
+    if (shape != TSR_SHAPE_TILES)
+        return (tsr_cpu_choice){TSR_SKINNY, shape};
+    return (tsr_cpu_choice){is_prepared ? TSR_BLOCKED : tiles_algorithm(&q, dtype), shape};
+}
+
+tsr_gemm_args tsr_args_of(const tsr_problem *p)
+{
+    return (tsr_gemm_args){.m = p->m,
+                           .n = p->n,
+                           .k = p->k,
+                           .lda = p->a.ld,
+                           .ldb = p->b.ld,
+                           .ldc = p->c.ld,
+                           .ldd = p->d.ld,
+                           .batch_a = p->a.batch_stride,
+                           .batch_b = p->b.batch_stride,
+                           .batch_c = p->c.batch_stride,
+                           .batch_d = p->d.batch_stride,
+                           .batch = p->batch,
+                           .alpha = 1,
+                           .trans_a = p->a.trans == TSR_T,
+                           .trans_b = p->b.trans == TSR_T};
+}

@@ -1,0 +1,50 @@
+/* The one place that decides how cpu-tiled multiplies. Calls ask once, plans once for all their runs; whoever runs the
+ * answer asks nothing else. Sums depend on the answer through its shape alone (shape.h). */
+#ifndef TSR_CPU_CHOOSE_H
+#define TSR_CPU_CHOOSE_H
+
+#include "cpu/skinny/shape.h"
+#include "cpu/small/in_place.h"
+
+typedef enum tsr_algorithm {
+    TSR_NO_ALGORITHM, /* not asked yet */
+    TSR_GEMV,         /* one row or column, a matrix that lies in the caches: skinny/gemv.c */
+    TSR_SKINNY,       /* few rows or columns: the large operand is read once: skinny/few_rows.c */
+    TSR_SMALL,        /* register tiles straight on operands that lie in the caches: small/in_place.c */
+    TSR_RANK_K,       /* a rank-k update: few steps of K, D along its rows: blocked/rank_k.c */
+    TSR_PAIRS,        /* bf16 two steps of K at a time: blocked/pairs.c */
+    TSR_BLOCKED       /* blocks for each level of the memory: blocked/blocked.c */
+} tsr_algorithm;
+
+typedef struct tsr_cpu_choice {
+    tsr_algorithm algorithm;
+    tsr_shape shape;
+} tsr_cpu_choice;
+
+/* 1 if the answer is TSR_SMALL or, for one row, tiles with the bits of TSR_GEMV, whatever else: small products should
+ * not wait for more. M, K above 0, N above 1, one problem of f32 or f64. */
+static inline int tsr_is_surely_small(long long m, long long n, long long k, int trans_a, int trans_b)
+{
+    return tsr_is_short(m, n, k, trans_a, trans_b) && m <= TSR_SURE_ROWS && n <= TSR_SURE_COLUMNS;
+}
+
+/* For a problem of cpu-tiled; pointers and factors are not looked at, but for beta, which is 0 or not. No operand is in
+ * its prepared form, or `is_prepared`. `threads` may help. M, N, K or the batch may be 0: any answer then. */
+tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, int is_prepared,
+                                 int threads);
+
+/* Arguments of a problem without pointers; alpha 1, beta 0. */
+tsr_gemm_args tsr_args_of(const tsr_problem *problem);
+
+/* As one number above 0, for those outside of src/cpu who keep it, and back. */
+static inline int tsr_choice_number(tsr_cpu_choice choice)
+{
+    return (int)choice.algorithm << 2 | (int)choice.shape;
+}
+
+static inline tsr_cpu_choice tsr_choice_of(int number)
+{
+    return (tsr_cpu_choice){(tsr_algorithm)(number >> 2), (tsr_shape)(number & 3)};
+}
+
+#endif

@@ -1,0 +1,266 @@
+/* All that is written once for each instruction set: register tiles, packing, matrix-vector loops. A tsr_isa is one
+ * instruction set; cpuid decides at run time which is used. The loops around these (blocked/blocked.c,
+ * skinny/few_rows.c) know nothing of element types: they move by bytes. */
+#ifndef TSR_CPU_ISA_MICRO_H
+#define TSR_CPU_ISA_MICRO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tessera.h"
+
+/* One register tile: D[i][j] = alpha * sum over p of A[i][p] * B[p][j] + beta * C[i][j], j < n. The sum starts at zero
+ * and runs in the order of p, one multiply-add a step, so that all tiles of one instruction set give an element the
+ * same bits, wherever in a tile it falls. Steps are in bytes, so that packed panels and the caller's matrices look
+ * alike. */
+typedef struct tsr_micro {
+    int64_t k; /* > 0 */
+    const void *a;
+    int64_t a_row_bytes, a_k_bytes; /* from A[i][p] to A[i + 1][p], to A[i][p + 1] */
+    const void *b;
+    int64_t b_k_bytes; /* from B[p][j] to B[p + 1][j]; B[p][j + 1] is the next element */
+    const void *c;     /* not read when beta is 0 */
+    int64_t c_row_bytes;
+    void *d;
+    int64_t d_row_bytes;
+    double alpha, beta;
+    int n;           /* columns, 1 .. vectors * lanes */
+    int fetch;       /* D is not in L1: fetch its lines while the last steps run, or */
+    int ahead_bytes; /* those of a tile that comes so much later in the same rows */
+    int past_cache;  /* beta is 0: whole tiles are written past the caches; whole vectors of D are aligned;
+                      * TSR_STREAM_END  follows */
+} tsr_micro;
+
+typedef void tsr_micro_run(const tsr_micro *tile);
+
+/* Up to TSR_NARROW_COLUMNS columns of `rows` rows of D, from rows of A in which K runs along: a_k_bytes is an
+ * element's. B is packed, in rows of 4 or, beyond 4 columns, 8 elements. The bits of tiles. `rows` is at least two
+ * vectors' lanes: the last block begins early, among rows that others have, where rows do not fill its vectors. */
+#define TSR_NARROW_COLUMNS 8
+typedef void tsr_narrow_run(const tsr_micro *tile, int64_t rows);
+
+/* Ends a run of tsr_rank_k_run, or of tiles: what they wrote is seen before what is written next. */
+#if defined(__x86_64__)
+#define TSR_STREAMS      1 /* there are stores past the caches */
+#define TSR_STREAM_END() __builtin_ia32_sfence()
+#else
+#define TSR_STREAMS      0
+#define TSR_STREAM_END() ((void)0)
+#endif
+
+/* Packs a panel: to[p * width + j] = from(p, j) for p < k, j < n, in the compute type; what the rest of a row
+ * holds is not read.
+ * In pack_rows from(p, j) is element j of the row at from + p * step_bytes; in pack_columns it is element p of the row
+ * at from + j * step_bytes. */
+typedef void tsr_pack_run(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
+
+/* k up to which pack_columns gathers elements, where it can, rather than turn squares of them. */
+#define TSR_GATHERED 4
+
+/* `count` dot products, in the compute type: sum[i] = sum over p of matrix(i, p) * x[p], row i at
+ * matrix + i * step_bytes; x is contiguous, of the stored type. */
+typedef struct tsr_dots {
+    int64_t count, k;
+    const void *matrix;
+    int64_t step_bytes;
+    const void *x;
+    void *sum;
+    int zen4; /* 1: the matrix comes from memory, to a Zen 4 (tsr_cpu_is_zen4) */
+} tsr_dots;
+
+typedef void tsr_dots_run(const tsr_dots *dots);
+
+/* The same with several x, of the compute type as the matrix is: sum(i, r) = sum over p of matrix(i, p) * x(r, p), x(r,
+ * p) at x + r * x_row_bytes, the sums at sum + i * sum_row_bytes + r * sum_step_bytes. */
+#define TSR_DOTS_ROWS 48 /* x, at most */
+#define TSR_NEAR_ROWS 8  /* with so few, sums of a matrix in a cache stay in registers */
+
+typedef struct tsr_many_dots {
+    int64_t count, k;
+    const void *matrix;
+    int64_t step_bytes;
+    int rows;
+    const void *x;
+    int64_t x_row_bytes;
+    void *sum;
+    int64_t sum_row_bytes, sum_step_bytes;
+    int zen4; /* as in tsr_dots */
+} tsr_many_dots;
+
+typedef void tsr_many_dots_run(const tsr_many_dots *dots);
+
+/* Adds `k` rows of a matrix, row p at matrix + p * step_bytes, to `rows` rows of sums of `count` elements:
+ * sum(i, j) += x(i, p) * matrix(p, j), in the order of p. The sums and x are of the compute
+ * type; x lies in groups of TSR_GROUP steps: x(i, p) at (p / TSR_GROUP * rows + i) * TSR_GROUP + p % TSR_GROUP. */
+typedef struct tsr_update {
+    int64_t count;
+    int rows, k;
+    const void *matrix;
+    int64_t step_bytes;
+    const void *next; /* the columns of the rows that will be read after these, or of any others */
+    const void *x;
+    void *sum;
+    int64_t sum_step_bytes;
+    int zen4; /* as in tsr_dots */
+} tsr_update;
+
+#define TSR_GROUP      8
+#define TSR_FEWER_ROWS 16 /* with more, arithmetic is the limit, not reading the matrix; `next` is for those */
+
+typedef void tsr_update_run(const tsr_update *update);
+
+/* sum(i, j) = sum over p of x(i, p) * matrix(p, j), j < count, for so few i and j (tsr_is_chains) that one chain of
+ * multiply-adds for each would wait for itself: each vector of sums has several chains, which are added up every
+ * TSR_CHAINS_STEPS steps. Rows of the matrix follow at step_bytes; elements are not widened. */
+#define TSR_CHAINS_STEPS   128
+#define TSR_CHAINS_VECTORS 4 /* of sums, at most, of 64 bytes */
+
+typedef struct tsr_chains {
+    int64_t count, k;
+    int rows;
+    const void *matrix;
+    int64_t step_bytes;
+    const void *x;
+    int64_t x_row_bytes, x_step_bytes; /* from x(i, p) to x(i + 1, p), to x(i, p + 1) */
+    void *sum;
+    int64_t sum_row_bytes;
+} tsr_chains;
+
+typedef void tsr_chains_run(const tsr_chains *chains);
+
+/* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
+typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
+
+/* A product of few steps: D[i][j] = alpha * sum over p < k of A[i][p] * B[p][j], j < n; A and B are of the compute
+ * type. Either a_k_bytes or a_row_bytes is an element's. The bits of tiles. */
+#define TSR_RANK_K_STEPS      8 /* more only where elements are not widened, and D not past the caches */
+#define TSR_RANK_K_ROWS       4 /* at once */
+#define TSR_RANK_K_DOWN_STEPS 4 /* from 2 on; instruction sets with tiles that write D transposed have code for it */
+
+typedef struct tsr_rank_k {
+    int64_t rows, n;
+    int k;
+    int past_cache;      /* D is written past the caches where the processor can; a_k_bytes is an element's then */
+    int one_by_one;      /* because rows of D do not begin at the same place of a vector, past the caches */
+    int down;            /* two vectors of D at most, TSR_RANK_K_DOWN_STEPS at most, which A's columns have */
+    int64_t ahead_bytes; /* 0, or D is not in L1: fetch its lines so far ahead */
+    double alpha;
+    const void *a;
+    int64_t a_row_bytes, a_k_bytes;
+    const void *b;
+    int64_t b_k_bytes;
+    void *d;
+    int64_t d_row_bytes;
+} tsr_rank_k;
+
+/* How far, where a row of D has so many bytes: to the next four, or within long ones. */
+static inline int64_t tsr_rank_k_ahead(int64_t row_bytes)
+{
+    return row_bytes <= 2048 ? TSR_RANK_K_ROWS * row_bytes : 512;
+}
+
+typedef void tsr_rank_k_run(const tsr_rank_k *rows);
+
+/* What depends on how elements are stored. */
+typedef struct tsr_store {
+    tsr_pack_run *pack_rows, *pack_columns;
+    tsr_dots_run *dots;
+    tsr_many_dots_run *many_dots; /* NULL where elements are widened */
+    tsr_chains_run *chains;       /* the same */
+    tsr_update_run *update;
+    tsr_finish_run *finish;
+    tsr_rank_k_run *rank_k;
+} tsr_store;
+
+/* The row of a type that store_tmpl.h made under the names prefix_... */
+#define TSR_STORE(prefix, many_dots, chains)                                                                           \
+    {                                                                                                                  \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, chains, prefix##_update, prefix##_finish, \
+            prefix##_rank_k                                                                                            \
+    }
+
+#define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */
+#define TSR_TILE_ROWS    16 /* rows of the highest */
+
+/* Tiles of one width, by rows - 1; with the last vector whole or partly used. */
+typedef tsr_micro_run *const tsr_tiles_of_width[2][TSR_TILE_ROWS];
+
+/* The register tiles of one compute type. */
+typedef struct tsr_tiles {
+    int mr, nr;                      /* rows and columns of the tile that packed panels are for: two vectors wide */
+    int lanes;                       /* elements of a vector */
+    int kc;                          /* steps of K between two write-backs, see docs/CPU.md */
+    int rows[TSR_TILE_VECTORS];      /* the highest tile of each width; rows[1] is mr */
+    const tsr_tiles_of_width *width; /* by vectors - 1 */
+    tsr_micro_run *const *half;     /* for half a vector of columns at most, by rows - 1, as high as rows[0], where that
+                                     * takes half as long; else NULL */
+    const struct tsr_tiles *turned; /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
+    tsr_narrow_run *narrow;         /* NULL: none */
+} tsr_tiles;
+
+/* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements
+ * of steps 2p (lower half) and 2p + 1 (upper half, 0 past the end), as they lie in memory where K runs along it. The
+ * later of two steps is added first. Subnormals count as zeros. */
+typedef struct tsr_pairs {
+    tsr_tiles tiles;  /* tsr_micro.k counts pairs; D and C are f32 */
+    tsr_tiles narrow; /* the same, D and C are bf16 */
+    /* As tsr_pack_run, and give what `lowest` gives for the elements packed. */
+    unsigned (*pack_rows)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
+    unsigned (*pack_columns)(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
+    /* The smallest magnitude, as stored, of the elements of a matrix that are not zero, less 1; 0xffff: all are. */
+    unsigned (*lowest)(const void *matrix, long long rows, long long columns, long long row_bytes);
+} tsr_pairs;
+
+#define TSR_PAIRS_KC 4096 /* steps of K between two write-backs of bf16 products, see docs/CPU.md */
+
+/* 1 if no product of elements of A and B, no sum of such products, and no element itself is subnormal: with exponents
+ * that add to this, products are multiples of the smallest normal number, and so are all sums: the exponents' bias
+ * twice, less 126, plus the 14 bits of a product below its first. */
+static inline int tsr_pairs_are_exact(unsigned lowest_a, unsigned lowest_b)
+{
+    enum { LEAST = 254 - 126 + 14, NORMAL = 0x80 };
+    return (lowest_a == 0xffff || lowest_a + 1 >= NORMAL) && (lowest_b == 0xffff || lowest_b + 1 >= NORMAL) &&
+           (lowest_a == 0xffff || lowest_b == 0xffff || (lowest_a + 1) / NORMAL + (lowest_b + 1) / NORMAL >= LEAST);
+}
+
+typedef struct tsr_isa {
+    const char *name;                 /* "avx512" */
+    int zen4;                         /* 1: as a Zen 4 likes it best (tsr_cpu_is_zen4); the same bits */
+    tsr_tiles f32, f64;               /* by compute type */
+    tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
+    const tsr_pairs *pairs;           /* for bf16, where the processor has it; see tsr_isa_pairs. Without it too, bf16
+                                       * is summed in the order of pairs */
+} tsr_isa;
+
+/* Vectors that hold so many columns, of a tile. */
+static inline int tsr_vectors_of(const tsr_tiles *tiles, long long columns)
+{
+    return columns > 2 * tiles->lanes ? 3 : columns > tiles->lanes ? 2 : 1;
+}
+
+/* The tiles for 1 .. 3 * lanes columns, by rows - 1. */
+static inline tsr_micro_run *const *tsr_tiles_across(const tsr_tiles *tiles, long long columns)
+{
+    const int vectors = tsr_vectors_of(tiles, columns);
+    return tiles->half && 2 * columns <= tiles->lanes ? tiles->half
+                                                      : tiles->width[vectors - 1][columns != vectors * tiles->lanes];
+}
+
+/* The tile for rows x columns, 1 .. tiles->rows[vectors - 1] and 1 .. 3 * lanes. */
+static inline tsr_micro_run *tsr_tile_of(const tsr_tiles *tiles, long long rows, long long columns)
+{
+    return tsr_tiles_across(tiles, columns)[rows - 1];
+}
+
+/* All instruction sets of this build, the best first, NULL at the end; the last one runs everywhere. */
+const tsr_isa *const *tsr_isa_all(void);
+/* 1 if this processor and its system can run it. */
+int tsr_isa_runs(const tsr_isa *isa);
+/* The first that runs; one for a Zen 4 only there. */
+const tsr_isa *tsr_isa_best(void);
+/* isa->pairs if this processor can run them, else NULL. */
+const tsr_pairs *tsr_isa_pairs(const tsr_isa *isa);
+/* By name; NULL if this build or this processor lacks it. */
+const tsr_isa *tsr_isa_find(const char *name);
+
+#endif
