@@ -35,6 +35,8 @@ lint:
 	tools/lint $(BUILD)
 	tools/check-deps
 	tools/check-paths
+	tools/check-records
+	tools/check-words
 
 format:
 	tools/check-format --fix

@@ -54,7 +54,7 @@ static double sm_rate(const tsr_row *row, const tsr_device *device, double ctas)
  * writing their sums and reading those of the others, by the last CTA of a tile. */
 static double deal_ns(const tsr_row *row, const tsr_device *device, long long tiles, double steps, const deal *d)
 {
-    const double handover_ns = 6000, bytes_per_ns = 100; /* of an SM; measured on an H200, perf/LOG.md */
+    const double handover_ns = 6000, bytes_per_ns = 100; /* of an SM; measured on an H200, perf/LOG */
     const double sms = device->cuda.sm_count, slots = sms * row->sm_ctas;
     const double step_flops = 2.0 * row->bm * row->bn * row->bk;
     const double whole = (double)(tiles - d->dealt);
@@ -127,7 +127,7 @@ int tsr_stream_k_applicable(const tsr_row *row, const tsr_problem *problem, cons
 /* ---- cluster-k ---- */
 
 /* CTAs of one SM, in the end. The hardware spreads clusters as long as two CTAs on each of some 112 SMs suffice;
- * further ones lie as close together as an SM can hold. Measured on an H200, perf/LOG.md. */
+ * further ones lie as close together as an SM can hold. Measured on an H200, perf/LOG. */
 static double busiest_sm(const tsr_row *row, const tsr_device *device, double tiles, int parts)
 {
     const double sms = device->cuda.sm_count, ctas = tiles * parts;
@@ -204,7 +204,7 @@ void tsr_work_thin(const tsr_row *row, const tsr_problem *problem, const tsr_dev
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to
- * do: measured on batches of small problems, perf/LOG.md. */
+ * do: measured on batches of small problems, perf/LOG. */
 void tsr_cost_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
 {
     const double fill_ns = 400, handover_ns = 2500, reach = 0.88; /* of the memory's peak */
