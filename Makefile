@@ -1,7 +1,7 @@
 # Two commands for a fresh Debian or Ubuntu: each installs what is missing and builds; everything else is CMake.
 #   make demo   multiplies real data on this machine and prints its ladder table
 #   make test   builds and runs every test
-# Also: make lint, make format, make clean.
+# Also: make docs (the pages and charts of docs/ that commands make), make lint, make format, make clean.
 
 # In CI warnings are errors.
 PRESET := $(if $(CI),ci,release)
@@ -10,7 +10,7 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN)
 CCACHE := $(shell command -v ccache)
 CONFIGURE := cmake --preset $(PRESET) $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: help demo test build lint format clean
+.PHONY: help demo test docs build lint format clean
 help:
 	@sed -n '2,4s/^# *//p' Makefile
 
@@ -23,6 +23,11 @@ test:
 	@tools/setup test
 	@$(MAKE) --no-print-directory build
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+docs:
+	@tools/setup demo
+	$(CONFIGURE)
+	cmake --build $(BUILD) --parallel $(JOBS) --target docs
 
 # Configures again only where it must: the log goes to the screen if that fails.
 build:
