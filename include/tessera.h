@@ -214,8 +214,8 @@ TSR_API tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *de
 TSR_API void tsr_plan_release(tsr_plan *plan); /* NULL is fine */
 /* Instance name of the main kernel; valid as long as the library is loaded. */
 TSR_API const char *tsr_plan_kernel(const tsr_plan *plan);
-/* Device workspace that one run needs. Runs that overlap need a workspace each. The first 64 KiB must be zero before the
- * first run that uses it; each run leaves them zero, so any plan may be next. The rest may hold anything. */
+/* Device workspace that one run needs. Runs that overlap need a workspace each. The first 64 KiB must be zero before
+ * the first run that uses it; each run leaves them zero, so any plan may be next. The rest may hold anything. */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 /* Writes and reads a plan as a text file, atomically (not supported yet). */
 TSR_API tsr_status tsr_plan_save(const tsr_plan *plan, const char *path);
