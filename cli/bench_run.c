@@ -74,7 +74,7 @@ static void leave_out_slow(session *s, const lab_bench *bench, const lab_cell *c
         if (!bench->device.is_cuda && strcmp(entry->kernel, "cpu-sequential") == 0)
             expected_ns = baseline->ns;
         if (expected_ns > too_long_s * 1e9)
-            snprintf(entry->reason, sizeof entry->reason, "left out: one call takes about %.0f s (ask for it by name)",
+            snprintf(entry->reason, sizeof entry->reason, "left out: one call takes about %.0f s (name it to run it)",
                      expected_ns * 1e-9);
     }
 }

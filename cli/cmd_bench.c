@@ -69,7 +69,7 @@ static const cli_option options[] = {
     {.name = "--graph",
      .help = "on a GPU, time replays of captured graphs: without the host's share of a call",
      AT(graph)},
-    {.name = "--batch-invariant", .help = "ask for results of which no row depends on M", AT(batch_invariant)},
+    {.name = "--batch-invariant", .help = "results of which no row depends on M", AT(batch_invariant)},
     {.name = "--threads",
      .value = "T",
      .help = "CPU threads of a call, the libraries' too (default all)",

@@ -161,5 +161,5 @@ const cli_command cli_cmd_doctor = {"doctor",
                                     options,
                                     "Runs a few products in the Python with libtessera_blas preloaded, and reads from "
                                     "the call log which of our symbols were called. Exit code 1 if the Python that was "
-                                    "asked for has no NumPy that calls us, or gets wrong results.",
+                                    "named has no NumPy that calls us, or gets wrong results.",
                                     run};

@@ -109,7 +109,7 @@ static void print_counters(const lab_counters *c)
     print_traffic("bulk loads, rows", &c->bulk_load);
     print_traffic("bulk stores, rows", &c->bulk_store);
     print_shared("shared loads", &c->shared_load);
-    print_shared("  joined by a compiler", &c->shared_load_merged);
+    print_shared("  merged by a compiler", &c->shared_load_merged);
     print_shared("shared stores", &c->shared_store);
     printf("  %-22s %14.2f FLOP for each byte between L2 and SMs or L1\n", "intensity", lab_counters_intensity(c));
 }

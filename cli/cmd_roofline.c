@@ -53,7 +53,7 @@ static const cli_option options[] = {
     {.name = "--from",
      .value = "FILE",
      .help = "measured points from a JSON result of tessera bench on such a GPU; without it, this machine's GPU is "
-             "measured where it is the one asked for",
+             "measured where it is the one named",
      .parse = cli_parse_text,
      AT(from)},
     {.name = "--format",
@@ -268,7 +268,7 @@ static int add_chosen_points(session *s)
     const char **names = choose(s, &kernels);
     s->roof.points = names ? calloc(kernels * s->set->sizes.count + 1, sizeof *s->roof.points) : NULL;
     const int code = !s->roof.points ? cli_failure(s->self, "out of memory")
-                     : kernels == 0  ? cli_failure(s->self, "none of the kernels asked for computes %s%s on GPUs",
+                     : kernels == 0  ? cli_failure(s->self, "none of the kernels named computes %s%s on GPUs",
                                                    tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "")
                                      : add_points(s, names, kernels);
     free(names);

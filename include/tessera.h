@@ -209,7 +209,7 @@ static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64
 
 /* ---- plan and run ------------------------------------------------------------------------------------------------ */
 
-/* Which kernel runs a problem, and how. Immutable; any number of threads and streams may run one plan at once. */
+/* Which kernel runs a problem, and how. Immutable; any number of threads and streams may run one plan together. */
 typedef struct tsr_plan tsr_plan;
 
 /* Finds the plan in the context's cache or makes it. Release it when done; it must not outlive its context.
@@ -218,8 +218,8 @@ TSR_API tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *de
 TSR_API void tsr_plan_release(tsr_plan *plan); /* NULL is fine */
 /* Instance name of the main kernel; valid as long as the library is loaded. */
 TSR_API const char *tsr_plan_kernel(const tsr_plan *plan);
-/* Device workspace that one run needs. Two runs at once need two workspaces. The first 64 KiB must be zero before the
- * first run that uses it; each run leaves them zero, so any plan may be next. The rest may hold anything. */
+/* Device workspace that one run needs. Runs that overlap need a workspace each. The first 64 KiB must be zero before
+ * the first run that uses it; each run leaves them zero, so any plan may be next. The rest may hold anything. */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 /* Writes and reads a plan as a text file, atomically (not supported yet). */
 TSR_API tsr_status tsr_plan_save(const tsr_plan *plan, const char *path);

@@ -98,7 +98,7 @@ prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x192_s4_c21 +1000.0
 prints '^1 x 4096 x 4096 +bf16 nn +2 +wgmma_skinny_bf16_bf16_[0-9a-z_]+ +- +mma_bf16_64x64_a8 +20.00 +not measured$'
 prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
 rm rows.json
-# The cost models against what was recorded on an H200, perf/LOG.md. Problems whose chosen row was not timed are not judged.
+# The cost models against what was recorded on an H200, perf/LOG. Problems whose chosen row was not timed are not judged.
 # 23-regret-15 to -17 have the rows as they are now (-17 in graphs, rows within 1.5 of the fastest); 22-regret-12 to -14 were recorded before those of three groups, cut as was chosen then.
 # -16 was new to the fit before the last one. The others are of FP32, and batches of older code.
 recorded=${source_folder:?}/perf/h200-2026-11

@@ -76,7 +76,7 @@ fi
 expect 1 "tessera roofline: no/roof.svg: cannot be written: No such file or directory" \
     $roofline --device a40 --kernel naive --sizes 32 --format svg --out no/roof.svg
 
-# What the GPU cannot run stands on no roofline of it; asked for by name, it is said.
+# What the GPU cannot run stands on no roofline of it; named, it is said.
 expect 1 "tessera roofline: wgmma does not run on NVIDIA A100 SXM 80 GB: needs compute capability 9.0; the device has 8.0" \
     $roofline --device a100 --kernel wgmma --dtype bf16 --sizes 64
 expect 0 "" $roofline --device a100 --dtype bf16 --sizes 64
@@ -84,7 +84,7 @@ prints '^mma_bf16_'
 checks=$((checks + 1))
 ! grep -q wgmma out || fail "a kernel for Hopper on an A100: $(grep wgmma out)"
 
-expect 1 "tessera roofline: none of the kernels asked for computes f32 on GPUs" $roofline --device a40 --kernel cpu-tiled
+expect 1 "tessera roofline: none of the kernels named computes f32 on GPUs" $roofline --device a40 --kernel cpu-tiled
 expect 1 "tessera roofline: nosuch.json: No such file or directory" $roofline --device a40 --from nosuch.json
 : >empty.json
 expect 1 "tessera roofline: empty.json: holds no results" $roofline --device a40 --from empty.json

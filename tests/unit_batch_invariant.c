@@ -1,5 +1,5 @@
 /* TSR_BATCH_INVARIANT: which rows it leaves, and that all of them give the same bits for each M, in the emulator.
- * What an H200 gave is in perf/LOG.md. */
+ * What an H200 gave is in perf/LOG. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -156,7 +156,7 @@ static const tsr_row *cheapest(const tsr_device *device, long long m, long long 
     return best;
 }
 
-/* Where K must be cut into parts that meet in the workspace, as measured on an H200 (perf/LOG.md), and where not. */
+/* Where K must be cut into parts that meet in the workspace, as measured on an H200 (perf/LOG), and where not. */
 static void k_is_cut_where_it_pays(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void wgmma_shares_what_fits(void **state)
     assert_true(shared > 20);
 }
 
-/* What tells Hopper's rows apart, each in its direction as an H200 showed it (perf/LOG.md). */
+/* What tells Hopper's rows apart, each in its direction as an H200 showed it (perf/LOG). */
 static void hopper_rows_differ_as_measured(void **state)
 {
     (void)state;
@@ -311,7 +311,7 @@ static void hopper_rows_differ_as_measured(void **state)
 #undef WGMMA
 }
 
-/* Into how many parts a cluster cuts K where B is transposed, as an H200 showed it (perf/LOG.md). */
+/* Into how many parts a cluster cuts K where B is transposed, as an H200 showed it (perf/LOG). */
 static void skinny_parts_are_as_measured(void **state)
 {
     (void)state;

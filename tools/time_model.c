@@ -1,6 +1,6 @@
 /* time_model: what tools/time-table asks the emulator and the model of time.
  *     time_model count < PAIRS      counts each pair on standard input (lab/pairs.h) and prints it with its counters
- *     time_model table < RECORDED   the table of docs/PREDICTIONS.md, and what its errors come to
+ *     time_model table < RECORDED   the table that docs/PREDICTIONS.md sums up, and what its errors come to
  *     time_model check [EVERY] < RECORDED   every EVERYth pair that is cheap to count, counted whole beside the record
  */
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  *
  * New against warptile: whoever multiplies neither copies nor meets anybody.
  *   - The copy engine (TMA) brings the tiles: one lane of a producer warp asks for boxes. cp.async of 4 bytes, which
- * turned A on its way, took more time of the load/store units than its instructions say (perf/LOG.md).
+ * turned A on its way, took more time of the load/store units than its instructions say (perf/LOG).
  *   - An operand that is contiguous along K arrives as rows of k. Three turning warps transpose it where it lies, 32
  * rows at a time, before the multipliers see it.
  *   - Warps wait for stages by mbarriers, each for itself; there is no barrier of the CTA in the main loop.

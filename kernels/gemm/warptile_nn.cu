@@ -32,7 +32,7 @@
  *
  * Measured on an H200, 2026-11-21: 64 x 64 x 32 takes 58.2 us at 1024, 127.5 us at 1 x 4096 x 4096 and 86.7 us at
  * 1028; warptile.cu 58.8, 150.3 and 110.2 at best. With 128 x 256 it is slower than warptile.cu: 43.4 to 48.4 TFLOP/s
- * at 4096, perf/LOG.md. */
+ * at 4096, perf/LOG. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 #include "tile/fragment.h"

@@ -39,7 +39,7 @@ static tsr_status encode(tsr_device *device, const tsr_row *row, const tsr_tenso
         steps[i] = 1;
     }
     /* Into L2, misses may bring more than was asked for. That never helped on an H200: with 256 bytes rows that do not
-     * begin with a line cost 11 to 13% in large products, and streams of aligned ones 4 to 12% (perf/LOG.md). */
+     * begin with a line cost 11 to 13% in large products, and streams of aligned ones 4 to 12% (perf/LOG). */
     const tsr_cu_result result = cuda->driver.tensor_map_encode_tiled(
         (tsr_cu_tensor_map *)(void *)out, tensor_type(spec->dtype), (unsigned)spec->rank, (void *)(uintptr_t)spec->base,
         dims, strides, box, steps, TSR_CU_TENSOR_INTERLEAVE_NONE, tensor_swizzle(spec->swizzle_bytes),

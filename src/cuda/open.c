@@ -8,7 +8,7 @@
 #include "cuda/impl.h"
 
 /* Host operands lie in pageable memory and go through page-locked slots that threads fill. What that carries in one
- * direction while the other is busy too, on a host with 16 processors and a link of 54 GB/s (H200, perf/LOG.md). */
+ * direction while the other is busy too, on a host with 16 processors and a link of 54 GB/s (H200, perf/LOG). */
 #define STAGING_BYTES_PER_S 14e9
 /* Share of a PCI Express link that data can use: 128b/130b coding, and packets of 256 bytes with 24 of header. */
 #define PCIE_PAYLOAD (128.0 / 130.0 * 256.0 / 280.0)

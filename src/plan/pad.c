@@ -79,7 +79,7 @@ static double elements_bytes(const tsr_problem *problem, char which)
            (operand->batch_stride == 0 ? 1 : (double)problem->batch);
 }
 
-/* Constants: perf/LOG.md. */
+/* Constants: perf/LOG. */
 void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
                   tsr_cost *cost)
 {

@@ -29,7 +29,7 @@ double tsr_launch_ns(const tsr_row *row, const tsr_device *device);
 
 /* Lines that a 128-byte piece of a row of A or B touches on average, 1 to 2: the copy engine asks L2 for whole lines,
  * and rows begin at multiples of the leading dimension. Memory's share of the time grows with a power of it, fitted to
- * times of an H200 (perf/LOG.md). */
+ * times of an H200 (perf/LOG). */
 double tsr_lines_touched(const tsr_problem *problem, char which);
 #define TSR_LINES_POWER 0.8
 

@@ -6,7 +6,7 @@
  *   - launches that find no room beside each other end late (late_ns, filled_ns); those that find some lie unevenly
  *     (paired_ns).
  *
- * Constants: fitted to times of an H200 in both layouts, perf/LOG.md. */
+ * Constants: fitted to times of an H200 in both layouts, perf/LOG. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@ static double sm_rate(const tsr_row *row, const tsr_device *device, double ctas)
 static double stream_k_ns(const tsr_row *row, const tsr_device *device, double tiles, double steps,
                           const tsr_schedule *s)
 {
-    const double handover_ns = 6000, bytes_per_ns = 100; /* of an SM; measured on an H200, perf/LOG.md */
+    const double handover_ns = 6000, bytes_per_ns = 100; /* of an SM; measured on an H200, perf/LOG */
     const double sms = device->cuda.sm_count, slots = sms * row->sm_ctas;
     const double step_flops = 2.0 * row->bm * row->bn * row->bk;
     const double whole = tiles - s->stream_k_tiles;
@@ -45,7 +45,7 @@ void tsr_price_stream_k(const tsr_row *row, const tsr_problem *problem, const ts
 }
 
 /* CTAs of one SM, in the end. The hardware spreads clusters as long as two CTAs on each of some 112 SMs suffice;
- * further ones lie as close together as an SM can hold. Measured on an H200, perf/LOG.md. */
+ * further ones lie as close together as an SM can hold. Measured on an H200, perf/LOG. */
 static double busiest_sm(const tsr_row *row, const tsr_device *device, double tiles, int parts)
 {
     const double sms = device->cuda.sm_count, ctas = tiles * parts;
@@ -74,7 +74,7 @@ void tsr_price_cluster_k(const tsr_row *row, const tsr_problem *problem, const t
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to
- * do: measured on batches of small problems, perf/LOG.md. */
+ * do: measured on batches of small problems, perf/LOG. */
 void tsr_price_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
                     const tsr_launch_config *launch, tsr_cost *out)
 {

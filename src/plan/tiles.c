@@ -5,7 +5,7 @@ enum { PANELS = 8, LEAST_ROWS = 1024, GRAIN = 256 };
 /* Below this, one copy of each operand is as fast as tiles are. */
 #define LEAST_BYTES  (8 << 20)
 #define BUDGET_SHARE 0.6
-/* Measured on an H200, perf/LOG.md: one copy of each operand from pageable memory, and what goes with it; what setting
+/* Measured on an H200, perf/LOG: one copy of each operand from pageable memory, and what goes with it; what setting
  * up and ending a run by tiles takes. */
 #define PAGEABLE_BYTES_PER_S 10e9
 #define COPIES_NS            90e3
