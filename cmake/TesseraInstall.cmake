@@ -1,6 +1,7 @@
 # Install rules: header, both libraries, the command, pkg-config and CMake package files. The tree may be moved after it
 # is installed: both kinds of package file find their prefix from where they lie.
 include(CMakePackageConfigHelpers)
+include(TesseraFullBlas)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tessera)
 
 install(FILES include/tessera.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -58,8 +58,8 @@ int tsr_blas_log_calls(void)
     return state == TSR_BLAS_LOGGED;
 }
 
-/* write() of a whole line without SIGPIPE, which would end the program where the reader has left: the signal is blocked in
- * this thread and taken back. -1 with errno. */
+/* write() of a whole line without SIGPIPE, which would end the program where the reader has left: the signal is blocked
+ * in this thread and taken back. -1 with errno. */
 static ssize_t write_unsignalled(const char *line, size_t bytes)
 {
     const struct timespec at_once = {0, 0};
