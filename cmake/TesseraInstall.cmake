@@ -2,6 +2,7 @@
 # is installed: both kinds of package file find their prefix from where they lie.
 include(CMakePackageConfigHelpers)
 include(TesseraFullBlas)
+include(TesseraPages)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tessera)
 
 install(FILES include/tessera.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
