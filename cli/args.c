@@ -1,5 +1,6 @@
 #include "cli/args.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -147,61 +148,101 @@ static cli_outcome store(const cli_option *option, const char *shown, const char
     return CLI_ARGS_BAD;
 }
 
-/* One option at argv[*at]; moves *at to the last argument it used. */
-static cli_outcome scan_option(const cli_command *command, int argc, char *const *argv, int *at, void *settings,
-                               cli_message *error)
-{
-    const char *text = argv[*at], *value = NULL;
-    size_t length = strlen(text);
-    if (text[1] == '-') {
-        const char *equals = strchr(text, '=');
-        if (equals) {
-            length = (size_t)(equals - text);
-            value = equals + 1;
-        }
-    } else if (length > 2) {
-        value = text + 2;
-        length = 2;
-    }
-    char shown[CLI_NAME_MAX];
-    snprintf(shown, sizeof shown, "%.*s", (int)(length < sizeof shown ? length : sizeof shown - 1), text);
-    if (!value && (strcmp(shown, "--help") == 0 || strcmp(shown, "-h") == 0))
-        return CLI_ARGS_HELP;
+/* One reading of a command line. */
+typedef struct scan {
+    const cli_command *command;
+    int argc, at; /* the argument being read; an option moves it to the last one that it used */
+    char *const *argv;
+    void *settings;
+    cli_message *error;
+    uint64_t given; /* options that came, by their place in the table */
+} scan;
 
-    const cli_option *option = find_option(command, text, length);
-    if (!option) {
-        const char *nearest = cli_nearest(shown, option_count(command) + 1, long_name, command);
-        if (nearest && nearest[0] == '-')
-            cli_set_message(error, "unknown option %s; did you mean %s?", shown, nearest);
-        else
-            cli_set_message(error, "unknown option %s", shown);
-        return CLI_ARGS_BAD;
-    }
-    if (!option->value) {
-        if (value) {
-            cli_set_message(error, "%s takes no value", shown);
-            return CLI_ARGS_BAD;
-        }
-        *(int *)((char *)settings + option->offset) = 1;
-        return CLI_ARGS_GOOD;
-    }
-    if (!value) {
-        if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0) {
-            cli_set_message(error, "%s needs a value: %s %s", shown, shown, option->value);
-            return CLI_ARGS_BAD;
-        }
-        value = argv[++*at];
-    }
-    return store(option, shown, value, settings, error);
+enum { OPTIONS_MAX = 64 };
+
+static cli_outcome unknown_option(const scan *s, const char *shown)
+{
+    const char *nearest = cli_nearest(shown, option_count(s->command) + 1, long_name, s->command);
+    if (nearest && nearest[0] == '-')
+        cli_set_message(s->error, "unknown option %s; did you mean %s?", shown, nearest);
+    else
+        cli_set_message(s->error, "unknown option %s", shown);
+    return CLI_ARGS_BAD;
 }
 
-static cli_outcome scan_positional(const cli_command *command, size_t index, const char *text, void *settings,
-                                   cli_message *error)
+/* The option spelled `shown`; `value` is what came with it in the same argument, or NULL. A flag may be repeated; a
+ * value may not, because the first one would be lost without a word. */
+static cli_outcome take_option(scan *s, const cli_option *option, const char *shown, const char *value)
 {
-    const cli_option *option = positional(command, index);
+    const uint64_t bit = (uint64_t)1 << (option - s->command->options);
+    if (!option->value) {
+        s->given |= bit;
+        *(int *)((char *)s->settings + option->offset) = 1;
+        return CLI_ARGS_GOOD;
+    }
+    if (s->given & bit) {
+        cli_set_message(s->error, "%s is given twice", shown);
+        return CLI_ARGS_BAD;
+    }
+    s->given |= bit;
+    if (!value) {
+        if (s->at + 1 >= s->argc || strncmp(s->argv[s->at + 1], "--", 2) == 0) {
+            cli_set_message(s->error, "%s needs a value: %s %s", shown, shown, option->value);
+            return CLI_ARGS_BAD;
+        }
+        value = s->argv[++s->at];
+    }
+    return store(option, shown, value, s->settings, s->error);
+}
+
+/* "--name", "--name=value" or "--name value". */
+static cli_outcome scan_long(scan *s)
+{
+    const char *text = s->argv[s->at], *equals = strchr(text, '=');
+    const size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    char shown[CLI_NAME_MAX];
+    snprintf(shown, sizeof shown, "%.*s", (int)(length < sizeof shown ? length : sizeof shown - 1), text);
+    if (!equals && strcmp(shown, "--help") == 0)
+        return CLI_ARGS_HELP;
+    const cli_option *option = find_option(s->command, text, length);
+    if (!option)
+        return unknown_option(s, shown);
+    if (equals && !option->value) {
+        cli_set_message(s->error, "%s takes no value", shown);
+        return CLI_ARGS_BAD;
+    }
+    return take_option(s, option, shown, equals ? equals + 1 : NULL);
+}
+
+/* "-q", "-o FILE", "-oFILE", and flags in one with what follows: "-qo FILE". */
+static cli_outcome scan_letters(scan *s)
+{
+    for (const char *at = s->argv[s->at] + 1; *at; at++) {
+        const char shown[] = {'-', *at, '\0'};
+        if (*at == 'h')
+            return CLI_ARGS_HELP;
+        const cli_option *option = find_option(s->command, shown, 2);
+        if (!option)
+            return unknown_option(s, shown);
+        if (!option->value && at[1] == '=') {
+            cli_set_message(s->error, "%s takes no value", shown);
+            return CLI_ARGS_BAD;
+        }
+        const cli_outcome outcome = take_option(s, option, shown, option->value && at[1] ? at + 1 : NULL);
+        if (outcome != CLI_ARGS_GOOD || option->value)
+            return outcome;
+    }
+    return CLI_ARGS_GOOD;
+}
+
+static cli_outcome scan_positional(const scan *s, size_t index)
+{
+    const char *text = s->argv[s->at];
+    const cli_option *option = positional(s->command, index);
     if (option)
-        return store(option, option->name, text, settings, error);
-    cli_set_message(error, "unexpected argument '%s': usage is tessera %s %s", text, command->name, command->usage);
+        return store(option, option->name, text, s->settings, s->error);
+    cli_set_message(s->error, "unexpected argument '%s': usage is tessera %s %s", text, s->command->name,
+                    s->command->usage);
     return CLI_ARGS_BAD;
 }
 
@@ -211,49 +252,44 @@ static int looks_like_option(const char *text)
     return text[0] == '-' && text[1] && !isdigit((unsigned char)text[1]) && text[1] != '.';
 }
 
-static int is_given(const cli_command *command, int argc, char *const *argv, const cli_option *option)
+/* What has to be there is, after so many positional arguments. */
+static cli_outcome check_missing(const scan *s, size_t positionals)
 {
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (!looks_like_option(argv[i]))
-            continue;
-        size_t length = argv[i][1] == '-' ? strcspn(argv[i], "=") : 2;
-        if (find_option(command, argv[i], length) == option)
-            return 1;
-    }
-    return 0;
+    const cli_option *options = s->command->options, *missing = positional(s->command, positionals);
+    if (missing && missing->optional)
+        missing = NULL;
+    for (size_t i = 0; options[i].name && !missing; i++)
+        if (options[i].required && !(s->given >> i & 1))
+            missing = &options[i];
+    if (!missing)
+        return CLI_ARGS_GOOD;
+    const char letter[] = {'-', missing->letter, '\0'};
+    cli_set_message(s->error, "%s is missing: usage is tessera %s %s", missing->letter ? letter : missing->name,
+                    s->command->name, s->command->usage);
+    return CLI_ARGS_BAD;
 }
 
 cli_outcome cli_scan_args(const cli_command *command, int argc, char *const *argv, void *settings, cli_message *error)
 {
+    scan s = {.command = command, .argc = argc, .argv = argv, .settings = settings, .error = error};
     size_t positionals = 0;
     int only_positionals = 0;
-    for (int i = 0; i < argc; i++) {
+    assert(option_count(command) <= OPTIONS_MAX);
+    for (; s.at < argc; s.at++) {
+        const char *text = argv[s.at];
         cli_outcome outcome;
-        if (!only_positionals && strcmp(argv[i], "--") == 0) {
+        if (!only_positionals && strcmp(text, "--") == 0) {
             only_positionals = 1;
             continue;
         }
-        if (!only_positionals && looks_like_option(argv[i]))
-            outcome = scan_option(command, argc, argv, &i, settings, error);
+        if (!only_positionals && looks_like_option(text))
+            outcome = text[1] == '-' ? scan_long(&s) : scan_letters(&s);
         else
-            outcome = scan_positional(command, positionals++, argv[i], settings, error);
+            outcome = scan_positional(&s, positionals++);
         if (outcome != CLI_ARGS_GOOD)
             return outcome;
     }
-    const cli_option *missing = positional(command, positionals);
-    if (missing && missing->optional)
-        missing = NULL;
-    for (const cli_option *option = command->options; option->name && !missing; option++)
-        if (option->required && !is_given(command, argc, argv, option))
-            missing = option;
-    if (!missing)
-        return CLI_ARGS_GOOD;
-    if (missing->letter)
-        cli_set_message(error, "-%c is missing: usage is tessera %s %s", missing->letter, command->name,
-                        command->usage);
-    else
-        cli_set_message(error, "%s is missing: usage is tessera %s %s", missing->name, command->name, command->usage);
-    return CLI_ARGS_BAD;
+    return check_missing(&s, positionals);
 }
 
 int cli_read_args(const cli_command *command, int argc, char **argv, void *settings)

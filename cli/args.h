@@ -94,7 +94,10 @@ cli_parse cli_parse_choices; /* unsigned: comma list of choices as bits, 1u << i
 cli_parse cli_parse_dtype;   /* tsr_dtype, by tsr_dtype_name */
 cli_parse cli_parse_layout;  /* cli_layout: nn, nt, tn, tt */
 cli_parse cli_parse_device;  /* const char *: auto, cpu, emu, cuda:N; points into argv */
-cli_parse cli_parse_kernel;  /* const char *: name or instance of a kernel; points into argv */
+/* The device where --device was not given (*device is NULL): $TESSERA_DEVICE, as the library's default context reads
+ * it, else "auto". CLI_CONTINUE, or CLI_USAGE with the message printed. */
+int cli_default_device(const cli_command *command, const char **device);
+cli_parse cli_parse_kernel; /* const char *: name or instance of a kernel; points into argv */
 /* Comma lists, at least one value and at most CLI_LIST_MAX; an empty item is an error. */
 cli_parse cli_parse_ints;           /* cli_int_list, each in [min, max] */
 cli_parse cli_parse_dtypes;         /* cli_dtype_list */
@@ -108,7 +111,8 @@ cli_parse cli_parse_kernels_or_all; /* const char *, points into argv: the same 
 typedef enum cli_outcome { CLI_ARGS_GOOD, CLI_ARGS_HELP, CLI_ARGS_BAD } cli_outcome;
 
 /* Fills `settings` from the arguments that follow the command's name; prints nothing. CLI_ARGS_BAD: `error` has the
- * message without its "tessera NAME: ". "--" ends the options; "-5" and "-" count as positional. */
+ * message without its "tessera NAME: ". "--" ends the options; "-5" and "-" count as positional; "-qo FILE" is
+ * "-q -o FILE"; an option with a value comes at most once. */
 cli_outcome cli_scan_args(const cli_command *command, int argc, char *const *argv, void *settings, cli_message *error);
 
 /* The same for a command's run function: prints help or the error. Returns CLI_CONTINUE, or the exit code to leave

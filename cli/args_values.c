@@ -130,6 +130,18 @@ int cli_parse_device(const cli_option *option, const char *text, void *to, cli_m
     return 1;
 }
 
+int cli_default_device(const cli_command *command, const char **device)
+{
+    const char *asked = getenv("TESSERA_DEVICE");
+    cli_message wrong;
+    if (*device)
+        return CLI_CONTINUE;
+    *device = "auto";
+    if (!asked || !*asked || cli_parse_device(NULL, asked, device, &wrong))
+        return CLI_CONTINUE;
+    return cli_usage_error(command, "TESSERA_DEVICE %s", wrong.text);
+}
+
 const char *cli_kernel_name(size_t index)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info}, other = info;

@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/doctor_blas.h"
 #include "cli/doctor_python.h"
 #include "cli/output.h"
 
@@ -79,18 +79,42 @@ static int check_blas(const char *path)
     return good;
 }
 
-/* The system's: what programs get for all that we do not have. */
+static void tell_view(const char *label, const cli_blas_view *view)
+{
+    char about[PATH_MAX + 200], text[2 * PATH_MAX + 300];
+    cli_blas_describe(view, about, sizeof about);
+    snprintf(text, sizeof text, "%s: %s", view->path, about);
+    tell(label, text);
+}
+
+/* The complete BLAS that packaging/link-blas made of ours and another, where it was built or installed: what may stand
+ * for libblas.so.3. */
+static void tell_full_blas(const char *blas)
+{
+    static const char *const places[] = {"tessera", "blas"};
+    char path[2 * PATH_MAX];
+    cli_blas_view view;
+    const char *slash = strrchr(blas, '/');
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%.*s/%s/libblas.so.3", slash ? (int)(slash - blas) : 0, blas, places[i]);
+        if (access(path, F_OK) != 0)
+            continue;
+        if (cli_blas_look(path, &view))
+            tell_view("full BLAS", &view);
+        else
+            tell("full BLAS", view.path);
+        return;
+    }
+}
+
+/* The system's: what programs get that nobody preloads anything into. */
 static void tell_system_blas(void)
 {
-    char path[PATH_MAX];
-    struct link_map *map = NULL;
-    void *library = dlopen("libblas.so.3", RTLD_LAZY | RTLD_LOCAL);
-    if (library && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && realpath(map->l_name, path))
-        tell("system's", path);
+    cli_blas_view view;
+    if (cli_blas_look("libblas.so.3", &view))
+        tell_view("system's", &view);
     else
         tell("system's", "no libblas.so.3: programs that need one do not start");
-    if (library)
-        dlclose(library);
 }
 
 /* ---- Python ---- */
@@ -151,6 +175,7 @@ static int run(const cli_command *self, int argc, char **argv)
                            set.blas ? set.blas : "beside this command and in its library folder");
     if (!check_blas(path))
         return cli_failure(self, "%s cannot be used", path);
+    tell_full_blas(path);
     tell_system_blas();
     return try_python(self, &set, path);
 }

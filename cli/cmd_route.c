@@ -1,6 +1,7 @@
 /* tessera route: which kernel would run a problem, and why not the others. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/args.h"
 #include "cli/commands.h"
@@ -22,10 +23,19 @@ typedef struct settings {
 
 static int parse_device(const cli_option *option, const char *text, void *to, cli_message *error)
 {
-    if (lab_gpu_spec_find(text) == NULL)
-        return cli_parse_device(option, text, to, error);
-    *(const char **)to = text;
-    return 1;
+    char names[200] = "";
+    cli_message here;
+    if (lab_gpu_spec_find(text) != NULL) {
+        *(const char **)to = text;
+        return 1;
+    }
+    if (cli_parse_device(option, text, to, &here))
+        return 1;
+    for (size_t i = 0; lab_gpu_spec_at(i) != NULL; i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", lab_gpu_spec_at(i)->id);
+    }
+    return cli_reject(error, "needs one of auto, cpu, emu, cuda:N%s, not '%s'", names, text);
 }
 
 #define AT(field) .offset = offsetof(settings, field)
@@ -48,7 +58,8 @@ static const cli_option options[] = {
      .max = INT32_MAX},
     {.name = "--device",
      .value = "D",
-     .help = "auto, cpu, cuda:N or emu, or one that need not be here: h200, h100, a100, a40, rtx3090 (default auto)",
+     .help = "auto, cpu, cuda:N or emu, or one that need not be here: h200, h100, a100, a40, rtx3090 (default "
+             "$TESSERA_DEVICE, else auto)",
      .parse = parse_device,
      AT(device)},
     {.name = "--memory",
@@ -186,8 +197,10 @@ static int route_on_paper(const cli_command *self, const settings *set)
 static int run(const cli_command *self, int argc, char **argv)
 {
     enum { ALLOCATED_ALIGN_BYTES = 256 };
-    settings set = {.batch = 1, .dtype = TSR_F32, .device = "auto", .memory = -1};
-    const int code = cli_read_args(self, argc, argv, &set);
+    settings set = {.batch = 1, .dtype = TSR_F32, .memory = -1};
+    int code = cli_read_args(self, argc, argv, &set);
+    if (code == CLI_CONTINUE)
+        code = cli_default_device(self, &set.device);
     if (code != CLI_CONTINUE)
         return code;
     set.gpu = lab_gpu_spec_find(set.device);

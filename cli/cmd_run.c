@@ -1,17 +1,17 @@
 /* tessera run: multiplies matrices in .npy files. */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "cli/npy.h"
+#include "cli/operand.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
 #include "lab/answer.h"
-#include "lab/convert.h"
 
 /* Multiply-adds that --check may spend: a few seconds on two cores. */
 #define CHECK_BUDGET     4e9
@@ -28,13 +28,17 @@ typedef struct settings {
 
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
-    {.name = "A.npy", .help = "a matrix of f16, f32 or f64, in C or Fortran order", .parse = cli_parse_text, AT(a)},
+    {.name = "A.npy",
+     .help = "a matrix of f16, f32 or f64, in C or Fortran order, or a stack of them (3 dimensions); - is the "
+             "standard input",
+     .parse = cli_parse_text,
+     AT(a)},
     {.name = "B.npy", .help = "another", .parse = cli_parse_text, AT(b)},
     {.name = "--output",
      .letter = 'o',
      .required = 1,
      .value = "FILE",
-     .help = "where the result goes; appears whole or not at all",
+     .help = "where the result goes; a file appears whole or not at all; - is the standard output",
      .parse = cli_parse_text,
      AT(out)},
     {.name = "--alpha", .value = "X", .help = "factor of A*B (default 1)", .parse = cli_parse_number, AT(alpha)},
@@ -53,7 +57,7 @@ static const cli_option options[] = {
      AT(kernel)},
     {.name = "--device",
      .value = "D",
-     .help = "auto, cpu, cuda:N or emu (default auto)",
+     .help = "auto, cpu, cuda:N or emu (default $TESSERA_DEVICE, else auto)",
      .parse = cli_parse_device,
      AT(device)},
     {.name = "--dtype",
@@ -74,28 +78,18 @@ static const cli_option options[] = {
 
 static const tsr_dtype dtype_choices[] = {TSR_F16, TSR_F32, TSR_F64};
 
-/* An input as it is multiplied: row-major, in the common dtype. */
-typedef struct operand {
-    const char *path;
-    cli_npy file;
-    int64_t rows, columns; /* of op(X) */
-    tsr_trans trans;       /* of the data as they lie */
-    int64_t ld;
-    const void *data;
-    void *converted; /* from malloc, if the data had to be converted */
-} operand;
-
 typedef struct job {
     const cli_command *self;
     const settings *set;
     cli_progress *progress;
-    operand a, b, c;
+    cli_operand a, b, c;
     tsr_dtype dtype;
+    int stacked;   /* the result has three dimensions */
+    int64_t batch; /* its matrices */
     cli_npy_writer out;
     tsr_context *context;
     tsr_plan *plan;
     tsr_gemm_desc desc;
-    tsr_run_args args;
     char device[16];
     double time_ns;
 } job;
@@ -110,28 +104,15 @@ static double now_ns(void)
 /* ---- inputs ---------------------------------------------------------------------------------------------------------
  */
 
-static int open_operand(job *j, const char *path, int transpose, operand *out)
-{
-    cli_message error;
-    out->path = path;
-    if (!cli_npy_open(path, &out->file, &error))
-        return cli_failure(j->self, "%s %s", path, error.text);
-    const cli_npy_header *header = &out->file.header;
-    out->rows = transpose ? header->columns : header->rows;
-    out->columns = transpose ? header->rows : header->columns;
-    out->trans = transpose != header->fortran ? TSR_T : TSR_N;
-    out->ld = header->fortran ? header->rows : header->columns;
-    out->data = out->file.data;
-    return CLI_OK;
-}
-
 static int open_inputs(job *j)
 {
-    int code = open_operand(j, j->set->a, j->set->trans_a, &j->a);
-    if (code == CLI_OK)
-        code = open_operand(j, j->set->b, j->set->trans_b, &j->b);
-    if (code == CLI_OK && j->set->c)
-        code = open_operand(j, j->set->c, 0, &j->c);
+    const char *const paths[] = {j->set->a, j->set->b, j->set->c};
+    const int transposes[] = {j->set->trans_a, j->set->trans_b, 0};
+    cli_operand *const inputs[] = {&j->a, &j->b, &j->c};
+    int code = CLI_OK;
+    for (size_t i = 0; i < 3 && code == CLI_OK; i++)
+        if (paths[i])
+            code = cli_operand_open(j->self, paths[i], transposes[i], inputs[i]);
     return code;
 }
 
@@ -150,17 +131,37 @@ static int check_shapes(const job *j)
     return CLI_OK;
 }
 
+/* As NumPy does it: a matrix, or a stack of one, stands for each matrix of the other stacks. */
+static int check_stacks(job *j)
+{
+    const cli_operand *inputs[] = {&j->a, &j->b, &j->c}, *first = NULL;
+    j->batch = 1;
+    for (size_t i = 0; i < 3; i++) {
+        if (!inputs[i]->path)
+            continue;
+        j->stacked |= inputs[i]->file.header.stacked;
+        if (inputs[i]->batch == 1)
+            continue;
+        if (first && inputs[i]->batch != first->batch)
+            return cli_failure(j->self, "%s is a stack of %" PRId64 " matrices and %s of %" PRId64, first->path,
+                               first->batch, inputs[i]->path, inputs[i]->batch);
+        first = inputs[i];
+        j->batch = first->batch;
+    }
+    return CLI_OK;
+}
+
 static int choose_dtype(job *j)
 {
-    const operand *inputs[] = {&j->b, &j->c};
-    const tsr_dtype first = j->a.file.header.dtype;
+    const cli_operand *inputs[] = {&j->b, &j->c};
+    const tsr_dtype first = j->a.dtype;
     j->dtype = first;
     if (j->set->dtype >= 0) {
         j->dtype = dtype_choices[j->set->dtype];
         return CLI_OK;
     }
     for (size_t i = 0; i < 2; i++) {
-        const tsr_dtype other = inputs[i]->file.header.dtype;
+        const tsr_dtype other = inputs[i]->dtype;
         if (inputs[i]->path && other != first)
             return cli_failure(j->self, "%s holds %s and %s %s; --dtype says in which type to compute", j->a.path,
                                tsr_dtype_name(first), inputs[i]->path, tsr_dtype_name(other));
@@ -168,39 +169,29 @@ static int choose_dtype(job *j)
     return CLI_OK;
 }
 
-/* Converts an input to the common dtype; `order` 1 also brings it to C order, which C has to have. */
-static int convert(job *j, operand *x, int order)
+/* A factor is rounded to the type in which products are computed: f64 for f64, f32 for the others. */
+static int check_factor(const job *j, const char *name, double value)
 {
-    const cli_npy_header *header = &x->file.header;
-    const int transpose = order && header->fortran;
-    if (header->dtype == j->dtype && !transpose)
+    const double rounded = j->dtype == TSR_F64 ? value : (double)(float)value;
+    if (isfinite(rounded) && (rounded != 0 || value == 0))
         return CLI_OK;
-    const int64_t rows = transpose || !header->fortran ? header->rows : header->columns;
-    const int64_t columns = transpose || !header->fortran ? header->columns : header->rows;
-    int64_t elements = rows * columns, bytes; /* the file holds that many elements */
-    if (__builtin_mul_overflow(elements, (int64_t)tsr_dtype_bytes(j->dtype), &bytes))
-        return cli_failure(j->self, "%s: %" PRId64 " elements of %s overflow 64 bits", x->path, elements,
-                           tsr_dtype_name(j->dtype));
-    cli_progress_say(j->progress, "converting %s to %s", x->path, tsr_dtype_name(j->dtype));
-    x->converted = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
-    if (!x->converted)
-        return cli_failure(j->self, "%s: no memory to convert it to %s (%" PRId64 " bytes)", x->path,
-                           tsr_dtype_name(j->dtype), bytes);
-    lab_convert(j->dtype, x->converted, columns, header->dtype, x->data, x->ld, transpose, rows, columns);
-    x->data = x->converted;
-    x->ld = columns;
-    if (transpose)
-        x->trans = TSR_N;
-    return CLI_OK;
+    return cli_usage_error(j->self,
+                           "%s %g is beyond f32, in which %s products are computed (%g to %g, and 0); --dtype f64 "
+                           "computes in f64",
+                           name, value, tsr_dtype_name(j->dtype), (double)FLT_TRUE_MIN, (double)FLT_MAX);
 }
 
 static int convert_inputs(job *j)
 {
-    int code = convert(j, &j->a, 0);
+    int code = check_factor(j, "--alpha", j->set->alpha);
     if (code == CLI_OK)
-        code = convert(j, &j->b, 0);
+        code = check_factor(j, "--beta", j->set->beta);
+    if (code == CLI_OK)
+        code = cli_operand_convert(j->self, j->progress, j->dtype, 0, &j->a);
+    if (code == CLI_OK)
+        code = cli_operand_convert(j->self, j->progress, j->dtype, 0, &j->b);
     if (code == CLI_OK && j->c.path)
-        code = convert(j, &j->c, 1);
+        code = cli_operand_convert(j->self, j->progress, j->dtype, 1, &j->c);
     return code;
 }
 
@@ -210,9 +201,18 @@ static int convert_inputs(job *j)
 static int open_output(job *j)
 {
     cli_message error;
-    if (!cli_npy_create(j->set->out, j->dtype, j->a.rows, j->b.columns, &j->out, &error))
+    const cli_npy_header shape = {
+        .dtype = j->dtype, .stacked = j->stacked, .batch = j->batch, .rows = j->a.rows, .columns = j->b.columns};
+    if (!cli_npy_create(j->set->out, &shape, &j->out, &error))
         return cli_failure(j->self, "%s %s", j->set->out, error.text);
     return CLI_OK;
+}
+
+/* 1 if the stacks are one call of the library; otherwise one matrix stands for several, and the calls come one by one.
+ */
+static int is_one_call(const job *j)
+{
+    return j->a.batch == j->batch && j->b.batch == j->batch && (!j->c.path || j->c.batch == j->batch);
 }
 
 static void describe(job *j)
@@ -221,11 +221,35 @@ static void describe(job *j)
     j->desc.a.trans = j->a.trans;
     j->desc.b.trans = j->b.trans;
     j->desc.kernel = j->set->kernel;
-    j->args = tsr_run_args_make(j->a.data, j->b.data, j->out.data);
-    j->args.alpha.value = j->set->alpha;
-    j->args.beta.value = j->set->beta;
+    if (j->batch <= 1 || !is_one_call(j))
+        return;
+    j->desc.batch_count = j->batch;
+    j->desc.a.batch_stride = j->a.stride;
+    j->desc.b.batch_stride = j->b.stride;
+    j->desc.c.batch_stride = j->desc.d.batch_stride = j->desc.m * j->desc.n;
+}
+
+/* The arguments from matrix i of the stacks on. */
+static tsr_run_args arguments(const job *j, int64_t i)
+{
+    const int64_t element_bytes = (int64_t)tsr_dtype_bytes(j->dtype);
+    tsr_run_args args = tsr_run_args_make(cli_operand_at(&j->a, i), cli_operand_at(&j->b, i),
+                                          (char *)j->out.data + i * j->desc.m * j->desc.n * element_bytes);
+    args.alpha.value = j->set->alpha;
+    args.beta.value = j->set->beta;
     if (j->c.path)
-        j->args.c = j->c.data;
+        args.c = cli_operand_at(&j->c, i);
+    return args;
+}
+
+static tsr_status run_plan(const job *j)
+{
+    tsr_status status = TSR_OK;
+    for (int64_t i = 0; i < j->batch && status == TSR_OK; i += j->desc.batch_count) {
+        const tsr_run_args args = arguments(j, i);
+        status = tsr_plan_run(j->plan, &args);
+    }
+    return status;
 }
 
 /* "auto" is several devices; the plan's is the one that the route chose. */
@@ -257,64 +281,103 @@ static int multiply(job *j)
     cli_progress_say(j->progress, "multiplying %" PRId64 " x %" PRId64 " x %" PRId64 " on %s", j->desc.m, j->desc.n,
                      j->desc.k, j->device);
     const double begin = now_ns();
-    if (tsr_plan_run(j->plan, &j->args) != TSR_OK)
+    if (run_plan(j) != TSR_OK)
         return cli_failure(j->self, "%s", tsr_last_error());
     j->time_ns = now_ns() - begin;
     return CLI_OK;
 }
 
+/* What --check found in all matrices; `problem` is where the worst element lies. */
+typedef struct verdict {
+    lab_answer sum;
+    int64_t problem;
+} verdict;
+
 /* "checked 12 of 12 elements ..." */
-static void answer_text(const lab_answer *answer, char *out, size_t bytes)
+static void verdict_text(const job *j, const verdict *v, char *out, size_t bytes)
 {
-    int used = snprintf(out, bytes, "checked %" PRId64 " of %" PRId64 " elements against float64: ", answer->checked,
-                        answer->elements);
-    if (answer->failed)
-        used += snprintf(out + used, bytes - (size_t)used, "%" PRId64 " beyond the bound", answer->failed);
+    const lab_answer *sum = &v->sum;
+    char matrix[24] = "";
+    int used = snprintf(out, bytes, "checked %" PRId64 " of %" PRId64 " elements against float64: ", sum->checked,
+                        sum->elements);
+    if (sum->unbound)
+        used += snprintf(out + used, bytes - (size_t)used, "%" PRId64 " overflow %s and have no bound; of the others ",
+                         sum->unbound, j->dtype == TSR_F64 ? "f64" : "f32");
+    if (sum->failed)
+        used += snprintf(out + used, bytes - (size_t)used, "%" PRId64 " beyond the bound", sum->failed);
     else
         used += snprintf(out + used, bytes - (size_t)used, "all within the bound");
-    if (answer->unbound)
-        used += snprintf(out + used, bytes - (size_t)used, " (%" PRId64 " too large to have one)", answer->unbound);
-    if (answer->checked > answer->unbound)
+    if (j->stacked)
+        snprintf(matrix, sizeof matrix, "%" PRId64 ", ", v->problem);
+    if (sum->checked > sum->unbound)
         snprintf(out + used, bytes - (size_t)used,
-                 "; worst at (%" PRId64 ", %" PRId64 "): value %.9g, reference %.9g, error %.2g, bound %.2g",
-                 answer->row, answer->column, answer->value, answer->reference, answer->error, answer->bound);
+                 "; worst at (%s%" PRId64 ", %" PRId64 "): value %.9g, reference %.9g, error %.2g, bound %.2g", matrix,
+                 sum->row, sum->column, sum->value, sum->reference, sum->error, sum->bound);
 }
 
-static int check(job *j, lab_answer *answer)
+/* One more matrix; the worse of the two worst elements stays. */
+static void add_answer(const lab_answer *one, int64_t problem, verdict *v)
 {
-    const double budget = j->dtype == TSR_F64 ? CHECK_BUDGET_F64 : CHECK_BUDGET;
+    const lab_answer before = v->sum;
+    const int is_first = before.checked == before.unbound;
+    if (is_first || (one->checked > one->unbound && one->ratio > before.ratio)) {
+        v->sum = *one;
+        v->problem = problem;
+    }
+    v->sum.elements = before.elements + one->elements;
+    v->sum.checked = before.checked + one->checked;
+    v->sum.failed = before.failed + one->failed;
+    v->sum.unbound = before.unbound + one->unbound;
+}
+
+static int check(job *j, verdict *v)
+{
+    const double budget = (j->dtype == TSR_F64 ? CHECK_BUDGET_F64 : CHECK_BUDGET) / (double)(j->batch ? j->batch : 1);
+    tsr_gemm_desc desc = j->desc;
+    desc.batch_count = 1;
     cli_progress_say(j->progress, "checking against float64");
-    if (lab_check_answer(&j->desc, &j->args, tsr_plan_kernel(j->plan), budget, 1, answer) != TSR_OK)
-        return cli_failure(j->self, "%s", tsr_last_error());
-    if (!answer->failed)
+    for (int64_t i = 0; i < j->batch; i++) {
+        const tsr_run_args args = arguments(j, i);
+        lab_answer one;
+        if (lab_check_answer(&desc, &args, tsr_plan_kernel(j->plan), budget, (uint64_t)i + 1, &one) != TSR_OK)
+            return cli_failure(j->self, "%s", tsr_last_error());
+        add_answer(&one, i, v);
+    }
+    if (!v->sum.failed)
         return CLI_OK;
     char text[ANSWER_TEXT];
-    answer_text(answer, text, sizeof text);
+    verdict_text(j, v, text, sizeof text);
     return cli_failure(j->self, "%s by %s is wrong and not written: %s", j->set->out, tsr_plan_kernel(j->plan), text);
 }
 
-static void print_summary(const job *j, const lab_answer *answer)
+/* On stderr where the result itself goes to stdout. */
+static void print_summary(const job *j, const verdict *v)
 {
-    char time[32], rate[32], text[ANSWER_TEXT];
-    const double flop = 2.0 * (double)j->desc.m * (double)j->desc.n * (double)j->desc.k;
-    printf("%s: %" PRId64 " x %" PRId64 " %s, K = %" PRId64 ", %s on %s, %s%s, %s\n", j->set->out, j->desc.m, j->desc.n,
-           tsr_dtype_name(j->dtype), j->desc.k, tsr_plan_kernel(j->plan), j->device, cli_time_text(time, j->time_ns),
-           strncmp(j->device, "cuda", 4) == 0 ? " with copies" : "",
-           cli_rate_text(rate, flop / j->time_ns * 1e9, "FLOP/s"));
+    char time[32], rate[32], text[ANSWER_TEXT], stack[40] = "";
+    FILE *to = cli_npy_is_stdout(j->set->out) ? stderr : stdout;
+    const double flop = 2.0 * (double)j->batch * (double)j->desc.m * (double)j->desc.n * (double)j->desc.k;
+    if (j->stacked)
+        snprintf(stack, sizeof stack, "%" PRId64 " of ", j->batch);
+    fprintf(to, "%s: %s%" PRId64 " x %" PRId64 " %s, K = %" PRId64 ", %s on %s, %s%s, %s\n", j->set->out, stack,
+            j->desc.m, j->desc.n, tsr_dtype_name(j->dtype), j->desc.k, tsr_plan_kernel(j->plan), j->device,
+            cli_time_text(time, j->time_ns), strncmp(j->device, "cuda", 4) == 0 ? " with copies" : "",
+            cli_rate_text(rate, flop / j->time_ns * 1e9, "FLOP/s"));
     if (j->set->check) {
-        answer_text(answer, text, sizeof text);
-        cli_print_wrapped(stdout, text, 0, 2);
+        verdict_text(j, v, text, sizeof text);
+        cli_print_wrapped(to, text, 0, 2);
     }
 }
 
 static int work(job *j)
 {
-    lab_answer answer = {0};
+    verdict v = {.sum = {0}};
     cli_message error;
     cli_progress_say(j->progress, "reading");
     int code = open_inputs(j);
     if (code == CLI_OK)
         code = check_shapes(j);
+    if (code == CLI_OK)
+        code = check_stacks(j);
     if (code == CLI_OK)
         code = choose_dtype(j);
     if (code == CLI_OK)
@@ -324,7 +387,7 @@ static int work(job *j)
     if (code == CLI_OK)
         code = multiply(j);
     if (code == CLI_OK && j->set->check)
-        code = check(j, &answer);
+        code = check(j, &v);
     if (code != CLI_OK)
         return code;
     cli_progress_say(j->progress, "writing %s", j->set->out);
@@ -332,34 +395,41 @@ static int work(job *j)
         return cli_failure(j->self, "%s %s", j->set->out, error.text);
     cli_progress_clear(j->progress);
     if (!j->set->quiet)
-        print_summary(j, &answer);
+        print_summary(j, &v);
     return CLI_OK;
 }
 
 static void clean_up(job *j)
 {
-    operand *const inputs[] = {&j->a, &j->b, &j->c};
+    cli_operand *const inputs[] = {&j->a, &j->b, &j->c};
     cli_progress_end(j->progress);
     tsr_plan_release(j->plan);
     tsr_context_destroy(j->context);
     cli_npy_abandon(&j->out);
-    for (size_t i = 0; i < 3; i++) {
-        free(inputs[i]->converted);
-        cli_npy_close(&inputs[i]->file);
-    }
+    for (size_t i = 0; i < 3; i++)
+        cli_operand_close(inputs[i]);
+}
+
+static int is_stdin(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
 }
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.device = "auto", .alpha = 1, .dtype = -1};
+    settings set = {.alpha = 1, .dtype = -1};
     int code = cli_read_args(self, argc, argv, &set);
+    if (code == CLI_CONTINUE)
+        code = cli_default_device(self, &set.device);
     if (code != CLI_CONTINUE)
         return code;
     if (set.beta != 0 && !set.c)
         return cli_usage_error(self, "--beta %g needs --c FILE, the C to add", set.beta);
     if (set.beta == 0 && set.c)
         return cli_usage_error(self, "--c %s would not be read: --beta is 0", set.c);
-    job j = {.self = self, .set = &set, .out = {.file = {.fd = -1}}};
+    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) > 1)
+        return cli_usage_error(self, "- can be one input only: the standard input is read once");
+    job j = {.self = self, .set = &set, .out = CLI_NPY_NO_WRITER};
     j.progress = cli_progress_begin();
     code = work(&j);
     clean_up(&j);
@@ -367,5 +437,12 @@ static int run(const cli_command *self, int argc, char **argv)
 }
 
 const cli_command cli_cmd_run = {
-    "run", "multiply matrices in NumPy files: C = alpha*A*B + beta*C", "A.npy B.npy -o FILE [options]", options, NULL,
+    "run",
+    "multiply matrices in NumPy files: C = alpha*A*B + beta*C",
+    "A.npy B.npy -o FILE [options]",
+    options,
+    "A stack has shape (batch, rows, columns), and the product of stacks is a stack; a matrix beside a stack is used "
+    "with "
+    "each of its matrices. Pipes may stand for files on either side. A file that is replaced keeps its mode, owner and "
+    "group; symbolic links to it stay; a read-only file, and one with other hard links, are refused.",
     run};

@@ -23,12 +23,29 @@ static const char *command_name(size_t index, const void *user)
     return cli_commands[index]->name;
 }
 
+static const cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *nearest = cli_nearest(name, command_count(), command_name, NULL);
+    const char *what = name[0] == '-' ? "option" : "command";
+    if (nearest)
+        return cli_usage_error(NULL, "unknown %s %s; did you mean %s?", what, name, nearest);
+    return cli_usage_error(NULL, "unknown %s %s; tessera --help lists the commands", what, name);
+}
+
 static void print_overview(FILE *to)
 {
     fprintf(to,
             "tessera %s: tiled matrix multiplication\n\n"
             "usage: tessera COMMAND [arguments]\n"
-            "       tessera COMMAND --help\n"
+            "       tessera COMMAND --help, or tessera help COMMAND\n"
             "       tessera --version\n\n",
             tsr_version());
     for (size_t i = 0; cli_commands[i]; i++)
@@ -56,6 +73,21 @@ static void occupy_standard_streams(void)
         close(fd);
 }
 
+/* "help", or "help COMMAND". */
+static int print_help(int argc, char **argv)
+{
+    const cli_command *command = argc > 0 ? find_command(argv[0]) : NULL;
+    if (argc > 1)
+        return cli_usage_error(NULL, "unexpected argument '%s': usage is tessera help COMMAND", argv[1]);
+    if (argc > 0 && !command)
+        return unknown_command(argv[0]);
+    if (command)
+        cli_print_help(command);
+    else
+        print_overview(stdout);
+    return cli_finish_output(NULL, CLI_OK);
+}
+
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
@@ -64,21 +96,12 @@ int main(int argc, char **argv)
         return CLI_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_overview(stdout);
-        return cli_finish_output(NULL, CLI_OK);
-    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return print_help(argc - 2, argv + 2);
     if (strcmp(name, "--version") == 0) {
         printf("tessera %s\n", tsr_version());
         return cli_finish_output(NULL, CLI_OK);
     }
-    for (size_t i = 0; cli_commands[i]; i++)
-        if (strcmp(cli_commands[i]->name, name) == 0)
-            return run_command(cli_commands[i], argc - 2, argv + 2);
-
-    const char *nearest = cli_nearest(name, command_count(), command_name, NULL);
-    const char *what = name[0] == '-' ? "option" : "command";
-    if (nearest)
-        return cli_usage_error(NULL, "unknown %s %s; did you mean %s?", what, name, nearest);
-    return cli_usage_error(NULL, "unknown %s %s; tessera --help lists the commands", what, name);
+    const cli_command *command = find_command(name);
+    return command ? run_command(command, argc - 2, argv + 2) : unknown_command(name);
 }

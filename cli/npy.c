@@ -1,4 +1,4 @@
-/* .npy files as mapped memory. */
+/* .npy files as mapped memory, or through pipes. */
 #include "cli/npy.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "cli/interrupt.h"
 
-enum { HEADER_ALIGN = 64 };
+enum { HEADER_ALIGN = 64, STREAM_HEADER_MAX = 1 << 20 };
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ  22
@@ -23,19 +23,12 @@ enum { HEADER_ALIGN = 64 };
 /* ---- reading --------------------------------------------------------------------------------------------------------
  */
 
-static int map_file(int fd, cli_npy *out, cli_message *error)
+static int map_file(int fd, size_t bytes, cli_npy *out, cli_message *error)
 {
-    struct stat status;
-    if (fstat(fd, &status) != 0)
-        return cli_reject(error, "cannot be read: %s", strerror(errno));
-    if (S_ISDIR(status.st_mode))
-        return cli_reject(error, "cannot be read: it is a directory");
-    if (!S_ISREG(status.st_mode))
-        return cli_reject(error, "cannot be read: it is a device or pipe; a regular file is needed, to be mapped");
-    if (status.st_size == 0)
+    if (bytes == 0)
         return cli_reject(error, "is empty");
-    out->map_bytes = (size_t)status.st_size;
-    out->map = mmap(NULL, out->map_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    out->map_bytes = bytes;
+    out->map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (out->map == MAP_FAILED) {
         out->map = NULL;
         return cli_reject(error, "cannot be mapped: %s", strerror(errno));
@@ -59,15 +52,81 @@ static int place_data(cli_npy *npy, cli_message *error)
     return 1;
 }
 
+/* Reads until `bytes` are there or the stream ends; *got says how many. */
+static int read_all(int fd, void *to, size_t bytes, size_t *got, cli_message *error)
+{
+    for (*got = 0; *got < bytes;) {
+        const ssize_t count = read(fd, (char *)to + *got, bytes - *got);
+        if (count == 0)
+            break;
+        if (count < 0 && errno != EINTR)
+            return cli_reject(error, "cannot be read: %s", strerror(errno));
+        *got += count > 0 ? (size_t)count : 0;
+    }
+    return 1;
+}
+
+/* The header of a stream, which may be no .npy file at all, or endless. */
+static int read_header(int fd, cli_npy_header *out, cli_message *error)
+{
+    unsigned char frame[CLI_NPY_FRAME_BYTES];
+    size_t got, more = 0;
+    if (!read_all(fd, frame, sizeof frame, &got, error))
+        return 0;
+    const size_t bytes = cli_npy_header_bytes(frame, got);
+    if (bytes > STREAM_HEADER_MAX)
+        return cli_reject(error, "has a header of %zu bytes; at most %d can be read from a pipe", bytes,
+                          STREAM_HEADER_MAX);
+    unsigned char *header = malloc(bytes > sizeof frame ? bytes : sizeof frame);
+    if (!header)
+        return cli_reject(error, "cannot be read: out of memory");
+    memcpy(header, frame, got);
+    const int good = read_all(fd, header + got, bytes > got ? bytes - got : 0, &more, error) &&
+                     cli_npy_parse_header(header, got + more, out, error);
+    free(header);
+    return good;
+}
+
+/* Of a pipe or device, the header, then as many bytes as it asks for, then the end. */
+static int read_stream(int fd, cli_npy *out, cli_message *error)
+{
+    size_t got, more;
+    char beyond;
+    if (!read_header(fd, &out->header, error))
+        return 0;
+    const size_t bytes = out->header.data_bytes;
+    out->copy = bytes <= SIZE_MAX - 64 ? aligned_alloc(64, (bytes + 64) / 64 * 64) : NULL;
+    if (!out->copy)
+        return cli_reject(error, "cannot be read: %zu bytes of memory for its data are not free", bytes);
+    out->data = out->copy;
+    if (!read_all(fd, out->copy, bytes, &got, error) || !cli_npy_check_data(&out->header, got, error) ||
+        !read_all(fd, &beyond, 1, &more, error))
+        return 0;
+    return more == 0 ? 1 : cli_reject(error, "has more bytes after the %zu of its data", bytes);
+}
+
+static int read_file(int fd, cli_npy *out, cli_message *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return cli_reject(error, "cannot be read: %s", strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return cli_reject(error, "cannot be read: it is a directory");
+    /* The standard input may be a file of which somebody has read the beginning. */
+    if (!S_ISREG(status.st_mode) || lseek(fd, 0, SEEK_CUR) != 0)
+        return read_stream(fd, out, error);
+    return map_file(fd, (size_t)status.st_size, out, error) &&
+           cli_npy_parse(out->map, out->map_bytes, &out->header, error) && place_data(out, error);
+}
+
 int cli_npy_open(const char *path, cli_npy *out, cli_message *error)
 {
     memset(out, 0, sizeof *out);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without writer must not block */
+    const int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return cli_reject(error, "cannot be read: %s", strerror(errno));
     cli_interrupt_explain_bus_error();
-    int good = map_file(fd, out, error) && cli_npy_parse(out->map, out->map_bytes, &out->header, error) &&
-               place_data(out, error);
+    const int good = read_file(fd, out, error);
     close(fd);
     if (!good)
         cli_npy_close(out);
@@ -104,12 +163,14 @@ void cli_npy_close(cli_npy *npy)
  */
 
 /* The header, padded with blanks so that the data are aligned; its length. */
-static size_t make_header(char out[2 * HEADER_ALIGN + 64], tsr_dtype dtype, int64_t rows, int64_t columns)
+static size_t make_header(char out[2 * HEADER_ALIGN + 64], const cli_npy_header *shape)
 {
-    char text[2 * HEADER_ALIGN];
-    int length =
-        snprintf(text, sizeof text, "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                 tsr_dtype_bytes(dtype), rows, columns);
+    char text[2 * HEADER_ALIGN], batch[24] = "";
+    if (shape->stacked)
+        snprintf(batch, sizeof batch, "%" PRId64 ", ", shape->batch);
+    int length = snprintf(text, sizeof text,
+                          "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%s%" PRId64 ", %" PRId64 "), }",
+                          tsr_dtype_bytes(shape->dtype), batch, shape->rows, shape->columns);
     size_t total = (10 + (size_t)length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN, rest = total - 10;
     memcpy(out, "\x93NUMPY\1\0", 8);
     out[8] = (char)(rest & 0xff);
@@ -123,10 +184,11 @@ static size_t make_header(char out[2 * HEADER_ALIGN + 64], tsr_dtype dtype, int6
 /* Blocks are reserved now, because a full disk shows itself as a fatal signal once the file is mapped. */
 static int map_output(cli_npy_writer *writer, size_t bytes, cli_message *error)
 {
-    int number = posix_fallocate(writer->file.fd, 0, (off_t)bytes);
+    const int is_file = writer->stream < 0, number = is_file ? posix_fallocate(writer->file.fd, 0, (off_t)bytes) : 0;
     if (number != 0)
         return cli_reject(error, "cannot be written: %zu bytes: %s", bytes, strerror(number));
-    writer->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, writer->file.fd, 0);
+    writer->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, is_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+                       writer->file.fd, 0);
     if (writer->map == MAP_FAILED) {
         writer->map = NULL;
         return cli_reject(error, "cannot be mapped: %s", strerror(errno));
@@ -135,20 +197,43 @@ static int map_output(cli_npy_writer *writer, size_t bytes, cli_message *error)
     return 1;
 }
 
-int cli_npy_create(const char *path, tsr_dtype dtype, int64_t rows, int64_t columns, cli_npy_writer *out,
-                   cli_message *error)
+int cli_npy_is_stdout(const char *path)
+{
+    struct stat at_path, at_stdout;
+    if (strcmp(path, "-") == 0)
+        return 1;
+    return stat(path, &at_path) == 0 && fstat(STDOUT_FILENO, &at_stdout) == 0 && !S_ISCHR(at_path.st_mode) &&
+           at_path.st_dev == at_stdout.st_dev && at_path.st_ino == at_stdout.st_ino;
+}
+
+/* A pipe, a device or the standard output is opened as it is; anything else is a file that appears whole. */
+static int open_output(const char *path, cli_npy_writer *writer, cli_message *error)
+{
+    struct stat status;
+    if (cli_npy_is_stdout(path)) {
+        if (isatty(STDOUT_FILENO))
+            return cli_reject(error, "cannot be written: the standard output is a terminal, and a .npy file is binary");
+        writer->stream = dup(STDOUT_FILENO);
+    } else if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+        writer->stream = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        return cli_atomic_open(path, 0, &writer->file, error);
+    }
+    return writer->stream >= 0 ? 1 : cli_reject(error, "cannot be written: %s", strerror(errno));
+}
+
+int cli_npy_create(const char *path, const cli_npy_header *shape, cli_npy_writer *out, cli_message *error)
 {
     char header[2 * HEADER_ALIGN + 64];
-    int64_t elements, bytes;
-    cli_npy_writer writer = {.file = {.fd = -1}};
+    int64_t bytes = (int64_t)tsr_dtype_bytes(shape->dtype);
+    cli_npy_writer writer = CLI_NPY_NO_WRITER;
     *out = writer;
-    size_t header_bytes = make_header(header, dtype, rows, columns);
-    if (__builtin_mul_overflow(rows, columns, &elements) ||
-        __builtin_mul_overflow(elements, (int64_t)tsr_dtype_bytes(dtype), &bytes) ||
-        bytes > INT64_MAX - (int64_t)header_bytes)
-        return cli_reject(error, "cannot be written: %" PRId64 " x %" PRId64 " elements overflow 64 bits", rows,
-                          columns);
-    if (!cli_atomic_open(path, 0, &writer.file, error))
+    size_t header_bytes = make_header(header, shape);
+    if (__builtin_mul_overflow(bytes, shape->rows, &bytes) || __builtin_mul_overflow(bytes, shape->columns, &bytes) ||
+        __builtin_mul_overflow(bytes, shape->batch, &bytes) || bytes > INT64_MAX - (int64_t)header_bytes)
+        return cli_reject(error, "cannot be written: %" PRId64 " x %" PRId64 " elements overflow 64 bits", shape->rows,
+                          shape->columns);
+    if (!open_output(path, &writer, error))
         return 0;
     if (!map_output(&writer, header_bytes + (size_t)bytes, error)) {
         cli_npy_abandon(&writer);
@@ -160,14 +245,26 @@ int cli_npy_create(const char *path, tsr_dtype dtype, int64_t rows, int64_t colu
     return 1;
 }
 
+static int write_stream(const cli_npy_writer *writer, cli_message *error)
+{
+    for (size_t done = 0; done < writer->map_bytes;) {
+        const ssize_t count = write(writer->stream, (const char *)writer->map + done, writer->map_bytes - done);
+        if (count < 0 && errno != EINTR)
+            return cli_reject(error, "cannot be written: %s", strerror(errno));
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return 1;
+}
+
 int cli_npy_commit(cli_npy_writer *writer, cli_message *error)
 {
-    int good = msync(writer->map, writer->map_bytes, MS_SYNC) == 0;
-    if (!good)
+    const int is_file = writer->stream < 0;
+    int good = is_file ? msync(writer->map, writer->map_bytes, MS_SYNC) == 0 : write_stream(writer, error);
+    if (is_file && !good)
         cli_set_message(error, "cannot be written: %s", strerror(errno));
     munmap(writer->map, writer->map_bytes);
     writer->map = NULL;
-    good = good && cli_atomic_commit(&writer->file, error);
+    good = good && (!is_file || cli_atomic_commit(&writer->file, error));
     cli_npy_abandon(writer);
     return good;
 }
@@ -177,5 +274,8 @@ void cli_npy_abandon(cli_npy_writer *writer)
     if (writer->map)
         munmap(writer->map, writer->map_bytes);
     writer->map = NULL;
+    if (writer->stream >= 0)
+        close(writer->stream);
+    writer->stream = -1;
     cli_atomic_abandon(&writer->file);
 }

@@ -199,7 +199,7 @@ static int check_dtype(const dictionary *dict, tsr_dtype *out, cli_message *erro
 
 static int check_shape(const dictionary *dict, cli_message *error)
 {
-    if (dict->dimensions == 2)
+    if (dict->dimensions == 2 || dict->dimensions == 3)
         return 1;
     if (dict->dimensions == 0)
         return cli_reject(error, "has shape (), one scalar; a matrix has 2 dimensions");
@@ -208,30 +208,42 @@ static int check_shape(const dictionary *dict, cli_message *error)
                           "has shape (%s,), 1 dimension; a matrix has 2: in NumPy a.reshape(1, -1) makes it a row, "
                           "a.reshape(-1, 1) a column",
                           dict->shape_text);
-    return cli_reject(error, "has shape (%s), %d dimensions; a matrix has 2", dict->shape_text, dict->dimensions);
+    return cli_reject(error, "has shape (%s), %d dimensions; a matrix has 2, a stack of matrices 3", dict->shape_text,
+                      dict->dimensions);
 }
 
-static int check_size(const dictionary *dict, cli_npy_header *out, size_t size, cli_message *error)
+/* How many bytes the shape takes. An empty one may name any other length, so zeros count as ones when it is checked. */
+static int take_size(const dictionary *dict, cli_npy_header *out, cli_message *error)
 {
-    int64_t bytes = (int64_t)tsr_dtype_bytes(out->dtype);
-    out->rows = dict->shape[0];
-    out->columns = dict->shape[1];
+    const int64_t *shape = dict->shape + dict->dimensions - 2;
+    int64_t most = (int64_t)tsr_dtype_bytes(out->dtype), all = most;
+    out->stacked = dict->dimensions == 3;
+    out->batch = out->stacked ? dict->shape[0] : 1;
+    out->rows = shape[0];
+    out->columns = shape[1];
     out->fortran = dict->fortran;
-    /* An empty matrix may name any other length, so both orders are tried. */
-    int64_t row = 0, all = 0;
-    if (__builtin_mul_overflow(out->columns, bytes, &row) || __builtin_mul_overflow(out->rows, row, &all) ||
-        __builtin_mul_overflow(out->rows, bytes, &row))
-        return cli_reject(error, "has shape (%s), whose bytes overflow 64 bits", dict->shape_text);
-    size_t there = size - out->data_offset;
-    if ((uint64_t)all > there)
-        return cli_reject(error, "is truncated: shape (%s) of %s needs %" PRId64 " bytes of data, %zu are there",
-                          dict->shape_text, tsr_dtype_name(out->dtype), all, there);
-    if ((uint64_t)all < there)
-        return cli_reject(error,
-                          "has %zu bytes after its data: shape (%s) of %s needs %" PRId64 " bytes, %zu are there",
-                          there - (size_t)all, dict->shape_text, tsr_dtype_name(out->dtype), all, there);
+    for (int i = 0; i < dict->dimensions; i++) {
+        if (__builtin_mul_overflow(most, dict->shape[i] ? dict->shape[i] : 1, &most))
+            return cli_reject(error, "has shape (%s), whose bytes overflow 64 bits", dict->shape_text);
+        all *= dict->shape[i];
+    }
     out->data_bytes = (size_t)all;
     return 1;
+}
+
+int cli_npy_check_data(const cli_npy_header *header, size_t there, cli_message *error)
+{
+    char shape[80];
+    if (there == header->data_bytes)
+        return 1;
+    const int used = header->stacked ? snprintf(shape, sizeof shape, "%" PRId64 ", ", header->batch) : 0;
+    snprintf(shape + used, sizeof shape - (size_t)used, "%" PRId64 ", %" PRId64, header->rows, header->columns);
+    const char *dtype = tsr_dtype_name(header->dtype);
+    if (there < header->data_bytes)
+        return cli_reject(error, "is truncated: shape (%s) of %s needs %zu bytes of data, %zu are there", shape, dtype,
+                          header->data_bytes, there);
+    return cli_reject(error, "has %zu bytes after its data: shape (%s) of %s needs %zu bytes, %zu are there",
+                      there - header->data_bytes, shape, dtype, header->data_bytes, there);
 }
 
 /* ---- the frame
@@ -274,7 +286,16 @@ static int find_header(const unsigned char *bytes, size_t size, reader *out, cli
     return 1;
 }
 
-int cli_npy_parse(const void *bytes, size_t size, cli_npy_header *out, cli_message *error)
+size_t cli_npy_header_bytes(const void *frame, size_t size)
+{
+    const unsigned char *bytes = frame;
+    if (size < CLI_NPY_FRAME_BYTES || memcmp(bytes, "\x93NUMPY", MAGIC_BYTES) != 0)
+        return size;
+    const size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    return bytes[6] == 1 ? 10 + length : 12 + (length | (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24);
+}
+
+int cli_npy_parse_header(const void *bytes, size_t size, cli_npy_header *out, cli_message *error)
 {
     reader in = {NULL, NULL};
     dictionary dict = {.shape_text = ""};
@@ -283,5 +304,10 @@ int cli_npy_parse(const void *bytes, size_t size, cli_npy_header *out, cli_messa
         return 0;
     out->data_offset = (size_t)(in.end - (const char *)bytes);
     return take_dictionary(&in, &dict, error) && check_dtype(&dict, &out->dtype, error) && check_shape(&dict, error) &&
-           check_size(&dict, out, size, error);
+           take_size(&dict, out, error);
+}
+
+int cli_npy_parse(const void *bytes, size_t size, cli_npy_header *out, cli_message *error)
+{
+    return cli_npy_parse_header(bytes, size, out, error) && cli_npy_check_data(out, size - out->data_offset, error);
 }

@@ -161,7 +161,7 @@ typedef struct tsr_operand {
 } tsr_operand;
 
 /* What a descriptor allows a plan to need as workspace, unless it says otherwise. */
-#define TSR_WORKSPACE_LIMIT_BYTES ((size_t)64 << 20)
+#define TSR_WORKSPACE_LIMIT_BYTES (67108864 * sizeof(char)) /* 64 MiB, as a size_t */
 
 /* Flags. */
 /* Row i of D has the same bits whatever M is: only kernels are chosen that sum along K from first to last and agree to
@@ -185,6 +185,12 @@ typedef struct tsr_gemm_desc {
     const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
     size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
 } tsr_gemm_desc;
+
+/* C's NULL in the inline functions is no null pointer to strict C++ projects. */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wzero-as-null-pointer-constant"
+#endif
 
 /* A descriptor with one dtype for all operands, tight rows, host memory and no batch; change what differs. */
 static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
@@ -268,6 +274,10 @@ static inline tsr_run_args tsr_run_args_make(const void *a, const void *b, void 
     args.bias = args.scale_a = args.scale_b = args.scale_d = args.metadata_a = NULL;
     return args;
 }
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* Device operands: enqueues the kernels on the stream and returns; allocates nothing and never waits, so that it can be
  * captured in a graph. Host operands: returns when D is written. On "cpu" and "emu" always the latter. After

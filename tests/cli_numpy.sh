@@ -31,7 +31,10 @@ np.save("object.npy", np.array([[1, "x"]], dtype=object), allow_pickle=True)
 np.save("records.npy", np.zeros((2, 2), dtype=[("x", "<f4")]))
 np.save("scalar.npy", np.float32(1))
 np.save("vector.npy", np.ones(3, np.float32))
-np.save("cube.npy", np.ones((2, 2, 2), np.float32))
+np.save("four.npy", np.ones((2, 2, 2, 2), np.float32))
+stack = random.standard_normal((6, 47, 31)).astype("f4")
+np.save("stack.npy", stack)
+np.save("stack-f.npy", np.asfortranarray(stack))
 np.savez("archive.npz", a=a)
 PYTHON
 
@@ -41,9 +44,12 @@ done
 for version in 1 2 3; do
     expect 0 "" "$tessera" run version$version.npy b-f4.npy -o v$version.npy --device cpu
 done
+expect 0 "" "$tessera" run stack.npy b-f4.npy -o stacked.npy --device cpu
+expect 0 "" "$tessera" run stack-f.npy b-f4.npy -o stacked-f.npy --device cpu
+succeeds cmp stacked.npy stacked-f.npy
 expect 1 "tessera run: big-f4.npy is big-endian ('>f4'); in NumPy a.astype('<f4') is little-endian" \
     "$tessera" run big-f4.npy b-f4.npy -o none.npy
-for bad in object records scalar vector cube; do
+for bad in object records scalar vector four; do
     expect 1 "*" "$tessera" run $bad.npy b-f4.npy -o none.npy
     succeeds grep -Eq "^tessera run: $bad.npy (holds|has shape) " err
 done
@@ -60,6 +66,9 @@ for name, roundoff in ("f2", 2.0**-11), ("f4", 2.0**-24), ("f8", 2.0**-53):
     error = np.abs(d.astype(np.longdouble) - (1.5 * (a @ b) - 0.5 * c))
     size = 1.5 * (np.abs(a) @ np.abs(b)) + 0.5 * np.abs(c)
     assert (error <= 31 * roundoff * size).all(), (name, float((error / size).max()))
+stacked = np.load("stacked.npy")
+assert stacked.shape == (6, 47, 59) and stacked.flags.c_contiguous
+assert np.allclose(stacked, np.load("stack.npy") @ np.load("b-f4.npy"), rtol=1e-4, atol=1e-4)
 for version in 1, 2, 3:
     product = np.load("version1.npy").astype(float) @ np.load("b-f4.npy").astype(float)
     assert np.allclose(np.load(f"v{version}.npy"), product, rtol=1e-4, atol=1e-4)

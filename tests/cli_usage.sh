@@ -17,6 +17,13 @@ for command in $commands; do
 done
 expect 0 "" "$tessera" -h
 expect 0 "" "$tessera" help
+prints '^usage: tessera COMMAND'
+for command in $commands; do
+    expect 0 "" "$tessera" help $command
+    "$tessera" $command --help | cmp -s - out || fail "help $command is not $command --help"
+done
+expect 2 "tessera: unknown command rnu; did you mean run?" "$tessera" help rnu
+expect 2 "tessera: unexpected argument 'x': usage is tessera help COMMAND" "$tessera" help run x
 expect 0 "" "$tessera" --version
 prints '^tessera [0-9]+\.[0-9]+\.[0-9]+$'
 
@@ -63,9 +70,11 @@ for command in run route verify; do
     case $command in
     run | verify) prints '^kernels: cpu-sequential cpu-tiled uncoalesced naive tiled' ;;
     esac
-    expect 2 "tessera $command: --device needs one of auto, cpu, emu, cuda:N, not 'gpu'" "$tessera" $command --device gpu
-    expect 2 "tessera $command: --device needs one of auto, cpu, emu, cuda:N, not 'cuda:'" "$tessera" $command --device cuda:
-    expect 2 "tessera $command: --device needs one of auto, cpu, emu, cuda:N, not 'cuda:0x'" \
+    devices="auto, cpu, emu, cuda:N"
+    [ $command != route ] || devices="$devices, h200, h100, a100, a40, rtx3090"
+    expect 2 "tessera $command: --device needs one of $devices, not 'gpu'" "$tessera" $command --device gpu
+    expect 2 "tessera $command: --device needs one of $devices, not 'cuda:'" "$tessera" $command --device cuda:
+    expect 2 "tessera $command: --device needs one of $devices, not 'cuda:0x'" \
         "$tessera" $command --device=cuda:0x
     expect 2 "tessera $command: --device needs a value: --device D" "$tessera" $command --device
     expect 2 "tessera $command: unknown option --devise; did you mean --device?" "$tessera" $command --devise cpu
@@ -118,6 +127,14 @@ expect 2 "tessera run: --dtype needs one of f16, f32, f64, not 'bf16'" "$tessera
 expect 2 "tessera run: --threads needs a whole number from 1 to 4096, not '0'" "$tessera" run a b -o c --threads 0
 expect 2 "tessera run: --kernel needs the name of a kernel, not 'zebra'; tessera info --kernels lists them" \
     "$tessera" run a b -o c --kernel zebra
+expect 2 "tessera run: -o is given twice" "$tessera" run a b -o c -o d
+expect 2 "tessera run: --alpha is given twice" "$tessera" run a b -o c --alpha 1 --alpha=2
+expect 2 "tessera run: -o needs a value: -o FILE" "$tessera" run a b -qo
+expect 2 "tessera run: unknown option -x" "$tessera" run a b -qx
+expect 0 "" "$tessera" run A.npy A.npy --device cpu -qo cluster.npy
+succeeds "$npy_tool" product A.npy A.npy cluster.npy
+expect 0 "" "$tessera" run A.npy A.npy --device cpu -qocluster2.npy -q
+succeeds cmp cluster.npy cluster2.npy
 expect 2 "tessera run: --transa takes no value" "$tessera" run a b -o c --transa=yes
 
 finish

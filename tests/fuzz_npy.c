@@ -24,9 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             require(*at >= 0x20 && *at < 0x7f);
         return 0;
     }
-    require(header.rows >= 0 && header.columns >= 0);
+    require(header.rows >= 0 && header.columns >= 0 && header.batch >= 0);
+    require(header.stacked || header.batch == 1);
     require(header.data_offset <= size && header.data_bytes == size - header.data_offset);
-    require((uint64_t)header.rows * (uint64_t)header.columns * tsr_dtype_bytes(header.dtype) == header.data_bytes);
+    require((uint64_t)header.batch * (uint64_t)header.rows * (uint64_t)header.columns * tsr_dtype_bytes(header.dtype) ==
+            header.data_bytes);
     require(header.dtype == TSR_F16 || header.dtype == TSR_F32 || header.dtype == TSR_F64);
     return 0;
 }

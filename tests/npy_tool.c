@@ -5,6 +5,8 @@
  *   npy_tool product A B C                                  exit 0 if C = A*B exactly
  *   npy_tool axpby A B C ALPHA BETA OLD                     exit 0 if C = ALPHA*A*B + BETA*OLD exactly
  *   npy_tool transpose A B                                  writes A's transpose to B, in the other order: same bytes
+ *   npy_tool stack FILE c|f A...                            stacks matrices: shape (COUNT, ROWS, COLUMNS)
+ *   npy_tool slice STACK I FILE                             writes matrix I of a stack in C order
  *
  * Reads only what numpy.save, this tool and the command write: keys in that order. */
 #include <math.h>
@@ -56,38 +58,61 @@ static long place(const matrix *m, long i)
     return m->fortran ? i % m->rows * m->columns + i / m->rows : i;
 }
 
-static void write_matrix(const char *path, const matrix *m)
+static void write_header(FILE *file, int bytes, int fortran, const char *shape)
 {
     char header[128], text[100];
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        die("cannot be written", path);
-    snprintf(text, sizeof text, "{'descr': '<f%d', 'fortran_order': %s, 'shape': (%ld, %ld), }", m->bytes,
-             m->fortran ? "True" : "False", m->rows, m->columns);
+    snprintf(text, sizeof text, "{'descr': '<f%d', 'fortran_order': %s, 'shape': (%s), }", bytes,
+             fortran ? "True" : "False", shape);
     memset(header, ' ', sizeof header);
     memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
     memcpy(header + 10, text, strlen(text));
     header[127] = '\n';
     fwrite(header, 1, sizeof header, file);
-    for (long i = 0; i < m->rows * m->columns; i++) {
-        const double value = m->values[place(m, i)];
-        const float single = (float)value;
-        const uint16_t half = m->bytes == 2 ? half_bits(value) : 0;
-        fwrite(m->bytes == 8   ? (const void *)&value
-               : m->bytes == 4 ? (const void *)&single
-                               : (const void *)&half,
-               (size_t)m->bytes, 1, file);
-    }
+}
+
+static void write_element(FILE *file, int bytes, double value)
+{
+    const float single = (float)value;
+    const uint16_t half = bytes == 2 ? half_bits(value) : 0;
+    fwrite(bytes == 8   ? (const void *)&value
+           : bytes == 4 ? (const void *)&single
+                        : (const void *)&half,
+           (size_t)bytes, 1, file);
+}
+
+static void write_matrix(const char *path, const matrix *m)
+{
+    char shape[48];
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        die("cannot be written", path);
+    snprintf(shape, sizeof shape, "%ld, %ld", m->rows, m->columns);
+    write_header(file, m->bytes, m->fortran, shape);
+    for (long i = 0; i < m->rows * m->columns; i++)
+        write_element(file, m->bytes, m->values[place(m, i)]);
     if (fclose(file) != 0)
         die("cannot be written", path);
 }
 
-static matrix read_matrix(const char *path)
+static double read_element(FILE *file, int bytes, const char *path)
+{
+    unsigned char element[8];
+    double value;
+    float single;
+    uint16_t half;
+    if (fread(element, 1, (size_t)bytes, file) != (size_t)bytes)
+        die("is short", path);
+    memcpy(&value, element, 8);
+    memcpy(&single, element, 4);
+    memcpy(&half, element, 2);
+    return bytes == 8 ? value : bytes == 4 ? (double)single : half_value(half);
+}
+
+/* Past the header, which gives two or three lengths. */
+static FILE *open_matrix(const char *path, int dimensions, int *bytes, int *fortran, long shape[3])
 {
     unsigned char frame[10];
     char header[65536], order[8];
-    int bytes;
-    long rows, columns;
     FILE *file = fopen(path, "rb");
     if (!file || fread(frame, 1, 10, file) != 10)
         die("cannot be read", path);
@@ -97,26 +122,76 @@ static matrix read_matrix(const char *path)
     header[length] = 0;
     if ((10 + length) % 64 != 0 || header[length - 1] != '\n')
         die("has an unaligned header", path);
-    if (sscanf(header, "{'descr': '<f%d', 'fortran_order': %7[^,], 'shape': (%ld, %ld), }", &bytes, order, &rows,
-               &columns) != 4)
+    const int found = dimensions == 2
+                          ? sscanf(header, "{'descr': '<f%d', 'fortran_order': %7[^,], 'shape': (%ld, %ld), }", bytes,
+                                   order, &shape[0], &shape[1])
+                          : sscanf(header, "{'descr': '<f%d', 'fortran_order': %7[^,], 'shape': (%ld, %ld, %ld), }",
+                                   bytes, order, &shape[0], &shape[1], &shape[2]);
+    if (found != 2 + dimensions)
         die("has another header than expected", path);
-    matrix m = new_matrix(bytes, order[0] == 'T', rows, columns);
-    for (long i = 0; i < rows * columns; i++) {
-        unsigned char element[8];
-        double value;
-        float single;
-        uint16_t half;
-        if (fread(element, 1, (size_t)bytes, file) != (size_t)bytes)
-            die("is short", path);
-        memcpy(&value, element, 8);
-        memcpy(&single, element, 4);
-        memcpy(&half, element, 2);
-        m.values[place(&m, i)] = bytes == 8 ? value : bytes == 4 ? (double)single : half_value(half);
-    }
+    *fortran = order[0] == 'T';
+    return file;
+}
+
+static void close_at_end(FILE *file, const char *path)
+{
     if (fgetc(file) != EOF)
         die("is long", path);
     fclose(file);
+}
+
+static matrix read_matrix(const char *path)
+{
+    int bytes, fortran;
+    long shape[3];
+    FILE *file = open_matrix(path, 2, &bytes, &fortran, shape);
+    matrix m = new_matrix(bytes, fortran, shape[0], shape[1]);
+    for (long i = 0; i < m.rows * m.columns; i++)
+        m.values[place(&m, i)] = read_element(file, bytes, path);
+    close_at_end(file, path);
     return m;
+}
+
+static void stack(const char *to, int fortran, int count, char **paths)
+{
+    matrix all[8] = {{0}};
+    char shape[64];
+    FILE *file = fopen(to, "wb");
+    if (!file || count > 8)
+        die("cannot be written", to);
+    for (int i = 0; i < count; i++)
+        all[i] = read_matrix(paths[i]);
+    const long rows = all[0].rows, columns = all[0].columns;
+    snprintf(shape, sizeof shape, "%d, %ld, %ld", count, rows, columns);
+    write_header(file, all[0].bytes, fortran, shape);
+    for (long e = 0; e < count * rows * columns; e++) { /* Fortran: the matrix runs fastest, then the row */
+        const long i = fortran ? e % count : e / (rows * columns);
+        const long row = fortran ? e / count % rows : e / columns % rows;
+        const long column = fortran ? e / count / rows : e % columns;
+        write_element(file, all[0].bytes, all[i].values[row * columns + column]);
+    }
+    for (int i = 0; i < count; i++)
+        free(all[i].values);
+    if (fclose(file) != 0)
+        die("cannot be written", to);
+}
+
+static void slice(const char *from, long index, const char *to)
+{
+    int bytes, fortran;
+    long shape[3];
+    FILE *file = open_matrix(from, 3, &bytes, &fortran, shape);
+    matrix m = new_matrix(bytes, 0, shape[1], shape[2]);
+    if (fortran || index >= shape[0])
+        die("is in Fortran order, or has fewer matrices", from);
+    for (long i = 0; i < shape[0] * m.rows * m.columns; i++) {
+        const double value = read_element(file, bytes, from);
+        if (i / (m.rows * m.columns) == index)
+            m.values[i % (m.rows * m.columns)] = value;
+    }
+    close_at_end(file, from);
+    write_matrix(to, &m);
+    free(m.values);
 }
 
 static int compare(const matrix *a, const matrix *b, const matrix *c, double alpha, double beta, const matrix *old)
@@ -184,6 +259,10 @@ int main(int argc, char **argv)
         return check(argv[2], argv[3], argv[4], atof(argv[5]), atof(argv[6]), argv[7]);
     else if (argc == 4 && strcmp(argv[1], "transpose") == 0)
         transpose(argv[2], argv[3]);
+    else if (argc >= 5 && strcmp(argv[1], "stack") == 0)
+        stack(argv[2], argv[3][0] == 'f', argc - 4, argv + 4);
+    else if (argc == 5 && strcmp(argv[1], "slice") == 0)
+        slice(argv[2], atol(argv[3]), argv[4]);
     else
         die("wrong arguments", argv[0]);
     return 0;

@@ -63,7 +63,8 @@ static cli_outcome scan(const char *text, settings *set, cli_message *error)
 {
     static char buffer[512]; /* the settings point into it */
     char *argv[ARGS_MAX + 4] = {"in", "5", "-o", "out"};
-    int argc = 4;
+    const int has_output = strncmp(text, "-o", 2) == 0 || strncmp(text, "-qo", 3) == 0 || strstr(text, "--output");
+    int argc = has_output ? 2 : 4;
     snprintf(buffer, sizeof buffer, "%s", text);
     for (char *word = strtok(buffer, " "); word && argc < ARGS_MAX + 4; word = strtok(NULL, " "))
         argv[argc++] = word;
@@ -114,13 +115,15 @@ static void test_values(void **state)
     assert_int_equal(set.layout.a, TSR_T);
     assert_int_equal(set.layout.b, TSR_N);
     assert_int_equal(good("--rounds=100000").rounds, 100000);
-    assert_int_equal(good("--rounds 1 --rounds 2").rounds, 2); /* the last one counts */
     assert_true(good("--alpha -1").alpha == -1);
     assert_true(good("--alpha -.5").alpha == -0.5);
     assert_true(good("--alpha 0x1p-3").alpha == 0.125);
     assert_int_equal(good("--seed -9223372036854775808").seed == INT64_MIN, 1);
     assert_int_equal(good("-q").quick, 1);
     assert_string_equal(good("-oother").out, "other");
+    assert_string_equal(good("-qo other").out, "other");
+    assert_string_equal(good("-qoother -q").out, "other");
+    assert_int_equal(good("-qo other").quick, 1);
     assert_string_equal(good("--output=a=b").out, "a=b");
     assert_string_equal(good("-o -").out, "-");
 }
@@ -223,7 +226,10 @@ static void test_shape_of_line(void **state)
     bad("-o", "-o needs a value: -o FILE");
     bad("--output=", "--output needs a value (FILE), not ''");
     bad("--quick=1", "--quick takes no value");
-    bad("-qx", "-q takes no value");
+    bad("-qx", "unknown option -x");
+    bad("-q=1", "-q takes no value");
+    bad("--rounds 1 --rounds 2", "--rounds is given twice");
+    bad("--output a -o b", "-o is given twice");
     bad("more", "unexpected argument 'more': usage is tessera test IN SIZE -o FILE [options]");
     bad("-- --quick", "unexpected argument '--quick': usage is tessera test IN SIZE -o FILE [options]");
     bad_alone(0, NULL, "IN is missing: usage is tessera test IN SIZE -o FILE [options]");

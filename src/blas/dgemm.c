@@ -1,5 +1,6 @@
 /* Double precision. */
 #include "blas/blas.h"
+#include "tessera_blas.h"
 
 #define REAL     double
 #define DTYPE    TSR_F64

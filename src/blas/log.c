@@ -1,13 +1,16 @@
 /* The call log: TESSERA_LOG=calls writes one line for each call to the file TESSERA_LOG_FILE, or to stderr. Processes
  * may share the file: lines are appended whole. `tessera bench --replay` reads them; docs/BLAS.md says what they hold.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "blas/blas.h"
@@ -29,14 +32,17 @@ static int has_word(const char *list, const char *word)
     return 0;
 }
 
+/* A pipe must not make a product wait, neither for a reader nor for a slow one. */
 static void open_log(void)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
     if (has_word(getenv("TESSERA_LOG"), "calls")) {
         const char *path = getenv("TESSERA_LOG_FILE");
-        log_fd = path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : STDERR_FILENO;
+        log_fd = path && *path ? open(path, flags, 0666) : STDERR_FILENO;
         if (log_fd < 0)
-            tsr_blas_tell(&told, "TESSERA_LOG_FILE = %s cannot be written; calls are not logged", path);
+            tsr_blas_tell(&told, "TESSERA_LOG_FILE = %s %s; calls are not logged", path,
+                          errno == ENXIO ? "is a pipe that nobody reads" : "cannot be written");
     }
     atomic_store_explicit(&tsr_blas_log_state, log_fd >= 0 ? TSR_BLAS_LOGGED : TSR_BLAS_NOT_LOGGED,
                           memory_order_release);
@@ -52,11 +58,32 @@ int tsr_blas_log_calls(void)
     return state == TSR_BLAS_LOGGED;
 }
 
-/* A lost line is not worth a failed product. */
+/* write() of a whole line without SIGPIPE, which would end the program where the reader has left: the signal is blocked
+ * in this thread and taken back. -1 with errno. */
+static ssize_t write_unsignalled(const char *line, size_t bytes)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigemptyset(&pending);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    const ssize_t count = write(log_fd, line, bytes);
+    const int error = errno;
+    if (count < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_signal, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return count;
+}
+
+/* A lost line is not worth a failed product; it is told once. */
 static void write_line(const char *line, int length)
 {
-    if (length > 0 && write(log_fd, line, (size_t)length) != length)
-        return;
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (length > 0 && write_unsignalled(line, (size_t)length) < 0 && log_fd != STDERR_FILENO)
+        tsr_blas_tell(&told, "TESSERA_LOG_FILE: %s; lines are lost", strerror(errno));
 }
 
 /* Where the library sends this problem, or each of this batch, and what it expects of that. */

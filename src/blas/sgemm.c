@@ -1,5 +1,6 @@
 /* Single precision. */
 #include "blas/blas.h"
+#include "tessera_blas.h"
 
 #define REAL     float
 #define DTYPE    TSR_F32

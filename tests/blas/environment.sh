@@ -86,6 +86,42 @@ says '^libtessera_blas: TESSERA_LOG_FILE = /nonexistent/calls cannot be written;
 product TESSERA_LOG_FILE=/nonexistent/calls TESSERA_DEVICE=gpu -- 50
 says '^50 50 ' out
 [ "$(wc -l <err)" = 2 ] || die "one trouble hides the other: $(cat err)"
+
+# A FIFO: without a reader the program neither waits nor fails; a reader gets the lines; one that goes away, or does not
+# read, costs lines and no more.
+mkfifo pipe
+product TESSERA_LOG_FILE=pipe -- 50
+says '^50 50 ' out
+says '^libtessera_blas: TESSERA_LOG_FILE = pipe is a pipe that nobody reads; calls are not logged \(said once\)$' err
+[ "$(wc -l <err)" = 1 ] || die "said more than once: $(cat err)"
+cat pipe >read.txt &
+product TESSERA_LOG_FILE=pipe -- 50
+wait
+[ "$(grep -c '^tessera-call cblas_dgemm ' read.txt)" = 2 ] || die "through the pipe came: $(cat read.txt)"
+cat >calls.py <<'PY'
+"""calls.py BLAS PIPE COUNT [close]: opens the pipe for reading, makes so many calls without reading, then prints how many
+lines came; `close` closes it after the first."""
+import ctypes, os, sys
+reader = os.open(sys.argv[2], os.O_RDONLY | os.O_NONBLOCK)
+blas, one = ctypes.CDLL(sys.argv[1]), ctypes.c_double(1)
+a, c = (ctypes.c_double * 4)(1, 1, 1, 1), (ctypes.c_double * 4)()
+for i in range(int(sys.argv[3])):
+    if i == 1 and sys.argv[4:]:
+        os.close(reader)
+    blas.cblas_dgemm(101, 111, 111, 2, 2, 2, one, a, 2, a, 2, ctypes.c_double(0), c, 2)
+data = b"" if sys.argv[4:] else os.read(reader, 1 << 20)
+print(list(c), data.count(b"\n"), data.endswith(b"\n"))
+PY
+TESSERA_LOG=calls TESSERA_LOG_FILE=pipe timeout 20 python3 calls.py "$blas" "$PWD/pipe" 2000 >out 2>err || die "a pipe that is full: $(cat err)"
+says '^\[2.0, 2.0, 2.0, 2.0\] [1-9][0-9]* True$' out
+says '^libtessera_blas: TESSERA_LOG_FILE: Resource temporarily unavailable; lines are lost \(said once\)$' err
+TESSERA_LOG=calls TESSERA_LOG_FILE=pipe timeout 20 python3 -c '
+import signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL) # as in a program that is no Python
+sys.argv = sys.argv[1:]
+exec(open(sys.argv[0]).read())' calls.py "$blas" "$PWD/pipe" 10 close >out 2>err || die "a reader that left: $? $(cat err)"
+says '^\[2.0, 2.0, 2.0, 2.0\] 0 False$' out
+says '^libtessera_blas: TESSERA_LOG_FILE: Broken pipe; lines are lost \(said once\)$' err
 for stride in 900 -900; do
     product TESSERA_DEVICE=cpu -- 30 batch $stride
     says '^30 30 ' out

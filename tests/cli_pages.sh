@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Man pages and completions: every command and option of --help is in them, shells take them and offer the right words.
+. "$(dirname "$0")/cli_lib.sh"
+pages=$(dirname "$tessera")/pages
+[ -d "$pages" ] || {
+    echo "skipped: no pages were built"
+    exit 77
+}
+commands=$("$tessera" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+[ -n "$commands" ] || fail "no commands"
+
+options_of() { "$tessera" "$1" --help | sed -nE 's/^  (-[a-z], )?(--[a-z-]+).*/\2/p'; }
+
+for command in $commands; do
+    page=$pages/tessera-$command.1
+    for option in $(options_of $command); do
+        checks=$((checks + 3))
+        tr -d '\\' <"$page" | grep -q -- "$option" || fail "$option is not in $page"
+        grep -Fq -- "$option" "$pages/tessera.bash" || fail "$option is not in tessera.bash"
+        grep -q -- "seen_subcommand_from $command' -l ${option#--}" "$pages/tessera.fish" || fail "$command $option is not in tessera.fish"
+    done
+    succeeds grep -q "^\.BR tessera.-$command (1)" "$pages/tessera.1"
+done
+if command -v man >/dev/null; then
+    for page in "$pages"/*.1; do
+        checks=$((checks + 1))
+        LC_ALL=C.UTF-8 MANROFFSEQ= man --warnings -E UTF-8 -l -Tutf8 "$page" >rendered 2>warnings || fail "man cannot show $page"
+        [ -s rendered ] && [ ! -s warnings ] || fail "$page: $(cat warnings)"
+    done
+fi
+
+# bash: what is offered after these words, of which the last is being typed.
+offered() { # WORDS...
+    bash -c '. "$0"
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _tessera
+        printf "%s\n" "${COMPREPLY[@]}"' "$pages/tessera.bash" "$@" | sort | tr '\n' ' '
+}
+offers() { # EXPECTED WORDS...
+    local expected=$1 found
+    shift
+    checks=$((checks + 1))
+    found=$(offered "$@")
+    [ "$found" = "$expected" ] || fail "bash offers \"$found\" after $*, not \"$expected\""
+}
+mkdir here && cd here || exit 1 # of its files alone
+touch A.npy B.npy
+offers "roofline route run " tessera r
+offers "run " tessera help ru
+offers "f16 f32 f64 " tessera run A.npy --dtype ""
+offers "f32 " tessera run A.npy --dtype = f3
+offers "f32 " tessera route 5 5 5 --dtype f32
+offers "--device --dtype " tessera run --d
+offers "a100 a40 auto cpu cuda:0 emu h100 h200 rtx3090 " tessera route --device ""
+offers "auto cpu cuda:0 emu " tessera run --device ""
+offers "A.npy B.npy " tessera run ""
+offers "B.npy " tessera run A.npy -o B
+offers "mma mma-tma " tessera profile mm
+offers " " tessera run --alpha ""
+
+# zsh reads its file, and _arguments gets a specification for each option.
+if command -v zsh >/dev/null; then
+    for command in $commands; do
+        zsh -f -c '_arguments() { print -rl -- "$@" }
+            _describe() { print -r -- "$@" }
+            compdef() { }
+            words=(tessera '$command' "") CURRENT=3
+            tessera_completion() { . '"$pages"'/_tessera }
+            tessera_completion' >../specifications 2>../err || fail "zsh: $(cat ../err)"
+        for option in $(options_of $command); do
+            checks=$((checks + 1))
+            grep -q -- "$option" ../specifications || fail "zsh gets no $option for $command: $(cat ../err)"
+        done
+    done
+fi
+
+# fish completes without a terminal.
+if command -v fish >/dev/null; then
+    fish_offers() { # EXPECTED LINE
+        local found
+        checks=$((checks + 1))
+        found=$(fish --no-config -c "source '$pages/tessera.fish'; complete -C '$2'" | cut -f1 | sort | tr '\n' ' ')
+        [ "$found" = "$1" ] || fail "fish offers \"$found\" after $2, not \"$1\""
+    }
+    fish_offers "roofline route run " "tessera r"
+    fish_offers "--device --dtype " "tessera run --d"
+    fish_offers "f16 f32 f64 " "tessera run --dtype "
+    fish_offers "A.npy B.npy " "tessera run --output "
+fi
+
+finish
