@@ -17,6 +17,12 @@
  * argument and the rule. A failed call writes nothing through its pointers, unless it says otherwise.
  * The library never prints and never exits.
  *
+ * Structs: those that begin with struct_bytes grow from version to version, at the end alone. A caller sets
+ * struct_bytes to the sizeof that it was compiled with: the library takes every size from version 0.1's on (up to
+ * 4,096), and gives members that an older caller lacks their defaults. What a newer caller sets and this library does
+ * not know must be zero, or the call fails with TSR_UNSUPPORTED. Structs that the library fills are written up to the
+ * caller's size.
+ *
  * Threads: every function may be called from any thread at any time, on the same context, plan and prepared operand
  * too; only the destroy and release functions must come last. */
 #ifndef TESSERA_H
@@ -309,8 +315,9 @@ typedef struct tsr_candidate {
     const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */
 } tsr_candidate;
 
-/* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate)) each: the chosen one first, then by
- * cost, then the rejected ones. *count gets how many there are. `out` may be NULL when capacity is 0. */
+/* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate) as the caller knows it) each: the
+ * chosen one first, then by cost, then the rejected ones. *count gets how many there are. `out` may be NULL when
+ * capacity is 0. */
 TSR_API tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candidate *out,
                              size_t candidate_bytes, size_t capacity, size_t *count);
 

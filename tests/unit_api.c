@@ -81,6 +81,41 @@ static void longer_structs_are_taken_when_zero(void **state)
     tsr_context_destroy(context);
     longer.more[3] = 1;
     expect(tsr_context_create("cpu", &longer.options, &context), TSR_UNSUPPORTED, "does not know");
+    longer.options.struct_bytes = 55;
+    expect(tsr_context_create("cpu", &longer.options, &context), TSR_INVALID_ARGUMENT,
+           "tsr_context_options.struct_bytes = 55: must be sizeof(tsr_context_options), which is 56 in version 0.1 and "
+           "never less, nor more than 4096");
+}
+
+/* What we write into a newer caller's longer structs that we do not know is zero. */
+static void longer_structs_are_filled_with_zeros(void **state)
+{
+    (void)state;
+    typedef struct longer {
+        tsr_candidate candidate;
+        char more[24];
+    } longer;
+    struct {
+        tsr_kernel_info info;
+        char more[8];
+    } kernel;
+    static const char zeros[24];
+    longer both[2];
+    size_t count = 0;
+    tsr_context *context = cpu();
+    const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 64, 64, 64);
+    memset(both, 0xff, sizeof both);
+    assert_int_equal(tsr_route(context, &desc, (void *)both, sizeof both[0], 2, &count), TSR_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(both[i].candidate.device, "cpu");
+        assert_memory_equal(both[i].more, zeros, sizeof both[i].more);
+    }
+    memset(&kernel, 0xff, sizeof kernel);
+    kernel.info.struct_bytes = sizeof kernel;
+    assert_int_equal(tsr_kernel(0, &kernel.info), TSR_OK);
+    assert_int_equal(kernel.info.struct_bytes, sizeof kernel);
+    assert_memory_equal(kernel.more, zeros, sizeof kernel.more);
+    tsr_context_destroy(context);
 }
 
 /* What is behind a struct that says it ends early, or that never said how long it is, is not read. */
@@ -103,8 +138,7 @@ static void sizes_of_structs_are_believed_first(void **state)
         expect(tsr_gemm(context, short_one, &args), TSR_INVALID_ARGUMENT, "tsr_gemm_desc.struct_bytes");
         expect(tsr_gemm(context, &desc, short_one), TSR_INVALID_ARGUMENT, "tsr_run_args.struct_bytes");
         expect(tsr_plan_run(plan, short_one), TSR_INVALID_ARGUMENT, "tsr_run_args.struct_bytes");
-        if (sizes[i] < sizeof(tsr_kernel_info))
-            expect(tsr_kernel(0, short_one), TSR_INVALID_ARGUMENT, "out:");
+        expect(tsr_kernel(0, short_one), TSR_INVALID_ARGUMENT, "tsr_kernel_info.struct_bytes");
         free(short_one);
     }
     assert_true(other == NULL && more == NULL);
@@ -120,12 +154,14 @@ typedef struct bad_desc {
     const char *message;
 } bad_desc;
 
+enum { FIRST_DESC_BYTES = 272 }; /* of version 0.1 */
+
 #define SPOIL(name, statement)         \
     static void name(tsr_gemm_desc *d) \
     {                                  \
         statement;                     \
     }
-SPOIL(short_struct, d->struct_bytes -= 1)
+SPOIL(short_struct, d->struct_bytes = FIRST_DESC_BYTES - 1)
 SPOIL(negative_m, d->m = -1)
 SPOIL(negative_n, d->n = -7)
 SPOIL(negative_k, d->k = INT64_MIN)
@@ -747,7 +783,7 @@ static void route_names_the_choice_and_the_reasons(void **state)
     assert_int_equal(tsr_route(context, &desc, NULL, 0, 0, &count), TSR_OK);
     assert_int_equal(count, kernels);
     expect(tsr_route(context, &desc, candidates, 8, 1, &count), TSR_INVALID_ARGUMENT, "candidate_bytes = 8");
-    expect(tsr_kernel(0, NULL), TSR_INVALID_ARGUMENT, "out:");
+    expect(tsr_kernel(0, NULL), TSR_INVALID_ARGUMENT, "out = NULL");
     tsr_context_destroy(context);
 }
 
@@ -773,6 +809,7 @@ int main(void)
         cmocka_unit_test(test_device_memory_begins_with_zeros),
         cmocka_unit_test(contexts_refuse_bad_arguments),
         cmocka_unit_test(longer_structs_are_taken_when_zero),
+        cmocka_unit_test(longer_structs_are_filled_with_zeros),
         cmocka_unit_test(sizes_of_structs_are_believed_first),
         cmocka_unit_test(descriptors_refuse_each_broken_rule),
         cmocka_unit_test(interleaved_batches_are_fine),

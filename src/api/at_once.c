@@ -1,5 +1,6 @@
 #include "api/at_once.h"
 
+#include "api/validate.h"
 #include "cpu/direct.h"
 #include "cpu/job.h"
 
@@ -113,6 +114,7 @@ int tsr_at_once(tsr_context *context, tsr_dtype dtype, int trans_a, int trans_b,
  * no call need not be told apart. */
 static inline int is_plain_run(const tsr_run_args *args)
 {
+    _Static_assert(sizeof *args == TSR_FIRST_ARGS_BYTES, "programs with the first version's struct go the short way");
     if (args->struct_bytes != sizeof *args)
         return 0;
     const uintptr_t more = (uintptr_t)args->alpha.device | (uintptr_t)args->beta.device | (uintptr_t)args->prepared_a |

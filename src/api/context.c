@@ -108,7 +108,9 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
     if (!device)
         return tsr_fail(TSR_INVALID_ARGUMENT, "device = NULL: must be a name, \"auto\" for the best there is");
     tsr_context_options taken = {.struct_bytes = sizeof taken};
-    tsr_status status = options ? tsr_take_struct(&taken, sizeof taken, options, "tsr_context_options") : TSR_OK;
+    tsr_status status =
+        options ? tsr_take_struct(&taken, sizeof taken, TSR_FIRST_OPTIONS_BYTES, options, "tsr_context_options")
+                : TSR_OK;
     if (status == TSR_OK)
         status = check_options(&taken);
     if (status != TSR_OK)

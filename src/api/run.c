@@ -205,7 +205,7 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
     if (!plan || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
     tsr_run_args taken;
-    tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
+    tsr_status status = tsr_take_struct(&taken, sizeof taken, TSR_FIRST_ARGS_BYTES, args, "tsr_run_args");
     if (status == TSR_OK)
         status = tsr_validate_run(plan, &taken);
     if (status != TSR_OK)
@@ -243,7 +243,7 @@ tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_r
     if (desc && tsr_desc_at_once(context, desc, args))
         return TSR_OK;
     tsr_run_args taken;
-    tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
+    tsr_status status = tsr_take_struct(&taken, sizeof taken, TSR_FIRST_ARGS_BYTES, args, "tsr_run_args");
     tsr_problem problem;
     if (status == TSR_OK)
         status = tsr_validate_desc(desc, &problem);

@@ -1,5 +1,6 @@
 #include "api/validate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -7,18 +8,36 @@
 #define WORKSPACE_ALIGN_BYTES 256
 #define MOST_STRUCT_BYTES     4096 /* of any later version; beyond it, the member was never set */
 
-tsr_status tsr_take_struct(void *to, size_t to_bytes, const void *from, const char *what)
+tsr_status tsr_check_struct(const char *what, const char *member, size_t bytes, size_t first_bytes)
 {
+    return bytes >= first_bytes && bytes <= MOST_STRUCT_BYTES
+               ? TSR_OK
+               : tsr_fail(TSR_INVALID_ARGUMENT,
+                          "%s = %zu: must be sizeof(%s), which is %zu in version 0.1 and never less, nor more than %d",
+                          member, bytes, what, first_bytes, MOST_STRUCT_BYTES);
+}
+
+void tsr_give_struct(void *to, size_t to_bytes, const void *from, size_t from_bytes)
+{
+    const size_t shared_bytes = from_bytes < to_bytes ? from_bytes : to_bytes;
+    memcpy(to, from, shared_bytes);
+    memset((char *)to + shared_bytes, 0, to_bytes - shared_bytes);
+}
+
+tsr_status tsr_take_struct(void *to, size_t to_bytes, size_t first_bytes, const void *from, const char *what)
+{
+    char member[64];
     size_t from_bytes;
     memcpy(&from_bytes, from, sizeof from_bytes);
-    if (from_bytes < to_bytes || from_bytes > MOST_STRUCT_BYTES)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%s.struct_bytes = %zu: must be sizeof(%s) = %zu", what, from_bytes, what,
-                        to_bytes);
+    snprintf(member, sizeof member, "%s.struct_bytes", what);
+    const tsr_status status = tsr_check_struct(what, member, from_bytes, first_bytes);
+    if (status != TSR_OK)
+        return status;
     for (size_t i = to_bytes; i < from_bytes; i++)
         if (((const unsigned char *)from)[i])
             return tsr_fail(TSR_UNSUPPORTED, "%s has %zu bytes and sets fields that this version (%s) does not know",
                             what, from_bytes, tsr_version());
-    memcpy(to, from, to_bytes);
+    tsr_give_struct(to, to_bytes, from, from_bytes);
     return TSR_OK;
 }
 
@@ -178,7 +197,7 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
     if (!desc)
         return tsr_fail(TSR_INVALID_ARGUMENT, "desc = NULL: must point to a descriptor");
     tsr_gemm_desc d;
-    tsr_status status = tsr_take_struct(&d, sizeof d, desc, "tsr_gemm_desc");
+    tsr_status status = tsr_take_struct(&d, sizeof d, TSR_FIRST_DESC_BYTES, desc, "tsr_gemm_desc");
     if (status != TSR_OK)
         return status;
     const struct {
