@@ -143,7 +143,9 @@ typedef struct tsr_context_options {
  * `options` may be NULL. TSR_NO_DEVICE says what is missing. Any thread may use a context at any time; the child of a
  * fork may use its parent's "cpu", and its "auto", where the GPU then counts as none. */
 TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out);
-TSR_API void tsr_context_destroy(tsr_context *context); /* NULL is fine */
+/* Closes the context, or, where prepared operands of it are left, leaves that to the release of the last one; NULL is
+ * fine. Its plans must not run any more. */
+TSR_API void tsr_context_destroy(tsr_context *context);
 
 /* Memory of the context's device (host memory on "cpu" and "emu"); its first 64 KiB are zero, so that it can be a
  * workspace. Copies wait until they are done. */
@@ -282,8 +284,9 @@ TSR_API tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, con
 /* ---- prepared operands ------------------------------------------------------------------------------------------- */
 
 /* Packs operand 'a' or 'b' of the plan's problem once, for many runs of this plan. `data` is read during the call only.
- * The result is the caller's to release, after the last run that uses it. TSR_UNSUPPORTED if the plan's kernel has no
- * prepared form of that operand. */
+ * The result is the caller's to release, after the last run that uses it; until then the context stays open, its
+ * threads and callbacks too, even if it is destroyed before. TSR_UNSUPPORTED if the plan's kernel has no prepared form
+ * of that operand. */
 TSR_API tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out);
 TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
 

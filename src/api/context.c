@@ -121,6 +121,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a context");
     context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
     context->pid = getpid();
+    atomic_init(&context->references, 1);
     context->log = taken.log;
     context->user = taken.user;
     tsr_staging_init(&context->staging);
@@ -140,7 +141,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
 
 void tsr_context_destroy(tsr_context *context)
 {
-    if (!context)
+    if (!context || atomic_fetch_sub(&context->references, 1) > 1)
         return;
     tsr_plan_cache_destroy(context->cache);
     tsr_staging_close(&context->staging);

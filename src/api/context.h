@@ -13,6 +13,7 @@
 typedef struct tsr_plan_cache tsr_plan_cache;
 
 struct tsr_context {
+    atomic_int references; /* its creator's, until tsr_context_destroy, and one of each prepared operand */
     tsr_target targets[TSR_MAX_TARGETS];
     size_t target_count;
     tsr_target *home; /* where tsr_device_alloc allocates: the GPU if there is one */
@@ -47,7 +48,7 @@ struct tsr_plan {
 };
 
 struct tsr_prepared {
-    tsr_plan *plan; /* holds a reference: the packed form is this plan's */
+    tsr_plan *plan; /* holds a reference, and one to its context: the packed form is this plan's */
     char operand;
     int on_device; /* the padded copy of a GPU plan; otherwise packed in host memory */
     void *packed;

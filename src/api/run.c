@@ -134,6 +134,7 @@ tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepa
         return status;
     }
     atomic_fetch_add(&plan->references, 1);
+    atomic_fetch_add(&plan->context->references, 1);
     prepared->plan = plan;
     prepared->operand = operand;
     prepared->on_device = device_bytes > 0;
@@ -146,12 +147,14 @@ void tsr_prepared_release(tsr_prepared *prepared)
     if (!prepared)
         return;
     tsr_target *target = prepared->plan->planned.target;
+    tsr_context *context = prepared->plan->context;
     if (prepared->on_device)
         target->backend->free(&target->device, prepared->packed);
     else
-        tsr_free(&prepared->plan->context->allocator, prepared->packed);
+        tsr_free(&context->allocator, prepared->packed);
     tsr_plan_release(prepared->plan);
     free(prepared);
+    tsr_context_destroy(context); /* gives back its reference */
 }
 
 /* Prepared operands are the plan's own: neither tiles nor another device can use them. */
