@@ -164,7 +164,7 @@ typedef struct tsr_operand {
     tsr_memory memory;
     uint32_t align_bytes; /* guaranteed alignment of the pointers of every run, a power of two; 0: one element */
     int64_t ld;           /* elements from row to row; 0: rows lie tight */
-    int64_t batch_stride; /* elements from problem to problem; 0 repeats the operand (not for D if batch_count > 1) */
+    int64_t batch_stride; /* elements from problem to problem; 0 with several: see tsr_gemm_desc.broadcast */
     int64_t reserved[2];  /* 0 */
 } tsr_operand;
 
@@ -175,6 +175,11 @@ typedef struct tsr_operand {
 /* Row i of D has the same bits whatever M is: only kernels are chosen that sum along K from first to last and agree to
  * the bit. On a CPU that is the slow cpu-sequential. */
 #define TSR_BATCH_INVARIANT 1u
+
+/* Operands that are the same matrix in every problem of a batch, whose batch_stride then is 0. */
+#define TSR_BROADCAST_A 1u
+#define TSR_BROADCAST_B 2u
+#define TSR_BROADCAST_C 4u
 
 typedef struct tsr_gemm_desc {
     size_t struct_bytes; /* sizeof(tsr_gemm_desc) */
@@ -188,6 +193,12 @@ typedef struct tsr_gemm_desc {
     const char *kernel;           /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
     const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
     size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
+    /* TSR_BROADCAST_A, _B, _C: which operands the problems of a batch share. A batch_stride of 0 in a batch of several
+     * is an error without (for A and B when the plan is made, for C in a run that reads it), so that one that was
+     * forgotten does not repeat a matrix in silence. In version 0.1's shorter struct, which ends before this member, 0
+     * repeats. */
+    uint32_t broadcast;
+    uint32_t reserved; /* 0 */
 } tsr_gemm_desc;
 
 /* A descriptor with one dtype for all operands, tight rows, host memory and no batch; change what differs. */
@@ -208,6 +219,8 @@ static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64
     desc.kernel = NULL;
     desc.epilogue = NULL;
     desc.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    desc.broadcast = 0;
+    desc.reserved = 0;
     return desc;
 }
 

@@ -194,6 +194,11 @@ SPOIL(unknown_flag, d->flags = 0x80000000u)
 SPOIL(epilogue, d->epilogue = "max(x, 0)")
 SPOIL(no_kernel, d->kernel = "warp-drive")
 SPOIL(negative_stride, d->a.batch_stride = -1)
+SPOIL(forgotten_a, (d->batch_count = 2, d->b.batch_stride = d->c.batch_stride = d->d.batch_stride = 20))
+SPOIL(forgotten_b, (d->batch_count = 2, d->a.batch_stride = d->c.batch_stride = d->d.batch_stride = 20))
+SPOIL(contradicting_b, (d->broadcast = TSR_BROADCAST_B, d->b.batch_stride = 20))
+SPOIL(unknown_broadcast, d->broadcast = 8)
+SPOIL(reserved_word, d->reserved = 1)
 SPOIL(overlapping_batch, (d->batch_count = 2, d->d.batch_stride = 11))
 SPOIL(huge_ld, d->a.ld = INT64_MAX / 2)
 SPOIL(huge_batch, (d->batch_count = INT64_MAX, d->b.batch_stride = 1000, d->d.batch_stride = 12))
@@ -238,6 +243,14 @@ static const bad_desc bad_descs[] = {
     {epilogue, TSR_UNSUPPORTED, "epilogue"},
     {no_kernel, TSR_INVALID_ARGUMENT, "kernel = \"warp-drive\": no such kernel"},
     {negative_stride, TSR_INVALID_ARGUMENT, "A.batch_stride = -1"},
+    {forgotten_a, TSR_INVALID_ARGUMENT,
+     "A.batch_stride = 0: the 2 problems of the batch would share one A; give the stride, or ask for that by broadcast "
+     "= "
+     "TSR_BROADCAST_A"},
+    {forgotten_b, TSR_INVALID_ARGUMENT, "B.batch_stride = 0"},
+    {contradicting_b, TSR_INVALID_ARGUMENT, "B.batch_stride = 20: must be 0 with TSR_BROADCAST_B"},
+    {unknown_broadcast, TSR_INVALID_ARGUMENT, "broadcast = 0x8"},
+    {reserved_word, TSR_INVALID_ARGUMENT, "reserved = 1"},
     {overlapping_batch, TSR_INVALID_ARGUMENT, "D.batch_stride = 11: the 2 problems of the batch would overlap"},
     {huge_ld, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes"},
     {huge_batch, TSR_INVALID_ARGUMENT, "B spans more than 2^63 - 1 bytes"},
@@ -279,6 +292,7 @@ static void interleaved_batches_are_fine(void **state)
     desc.batch_count = 4;
     desc.d.ld = 12;
     desc.d.batch_stride = 3;
+    desc.broadcast = TSR_BROADCAST_A | TSR_BROADCAST_B;
     float a[2] = {1, 10}, b[3] = {1, 2, 3}, d[24];
     memset(d, 0, sizeof d);
     tsr_run_args args = tsr_run_args_make(a, b, d);
@@ -287,6 +301,23 @@ static void interleaved_batches_are_fine(void **state)
         assert_true(d[i] == (i < 12 ? 1.0f : 10.0f) * (float)(i % 3 + 1));
     desc.d.ld = 11;
     expect(tsr_gemm(context, &desc, &args), TSR_INVALID_ARGUMENT, "overlap");
+    /* C is another matter: nobody reads it with beta 0, and whether runs do is not known to the plan. */
+    const float c[6] = {100, 100, 100, 100, 100, 100};
+    desc.d.ld = 12;
+    args.c = c;
+    args.beta.value = 1;
+    expect(tsr_gemm(context, &desc, &args), TSR_INVALID_ARGUMENT, "C.batch_stride = 0: the 4 problems of the batch");
+    desc.broadcast |= TSR_BROADCAST_C;
+    assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+    for (int i = 0; i < 24; i++)
+        assert_true(d[i] == 100 + (i < 12 ? 1.0f : 10.0f) * (float)(i % 3 + 1));
+    /* Without elements there is nothing to share; one problem may say so, too. */
+    desc.k = 0;
+    desc.broadcast = TSR_BROADCAST_C;
+    assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+    desc = tsr_gemm_desc_make(TSR_F32, 2, 3, 1);
+    desc.broadcast = TSR_BROADCAST_A | TSR_BROADCAST_B | TSR_BROADCAST_C;
+    assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
     tsr_context_destroy(context);
 }
 

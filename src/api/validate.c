@@ -63,6 +63,49 @@ static tsr_status check_size(const char *name, int64_t value)
                      : TSR_OK;
 }
 
+static unsigned broadcast_of(char which)
+{
+    return which == 'a' ? TSR_BROADCAST_A : which == 'b' ? TSR_BROADCAST_B : which == 'c' ? TSR_BROADCAST_C : 0;
+}
+
+static tsr_status stride_forgotten(const tsr_problem *p, char which)
+{
+    const char upper = (char)(which - 'a' + 'A');
+    return tsr_fail(
+        TSR_INVALID_ARGUMENT,
+        "%c.batch_stride = 0: the %lld problems of the batch would share one %c; give the stride, or ask for "
+        "that by broadcast = TSR_BROADCAST_%c",
+        upper, p->batch, upper, upper);
+}
+
+/* A stride of 0 in a batch must be asked for by name, but in the first version's struct, which cannot. Matrices without
+ * elements are as good as any. */
+static tsr_status check_broadcast(const tsr_gemm_desc *desc, tsr_problem *p)
+{
+    if (desc->struct_bytes < TSR_BYTES_UP_TO(tsr_gemm_desc, broadcast))
+        return TSR_OK;
+    if (desc->reserved)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "reserved = %u: must be 0", desc->reserved);
+    if (desc->broadcast & ~(TSR_BROADCAST_A | TSR_BROADCAST_B | TSR_BROADCAST_C))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "broadcast = 0x%x: only TSR_BROADCAST_A, _B and _C", desc->broadcast);
+    for (const char *which = "abc"; *which; which++) {
+        const long long stride = tsr_problem_operand(p, *which)->batch_stride;
+        const int asked = (desc->broadcast & broadcast_of(*which)) != 0;
+        const char upper = (char)(*which - 'a' + 'A');
+        if (asked && stride != 0)
+            return tsr_fail(TSR_INVALID_ARGUMENT, "%c.batch_stride = %lld: must be 0 with TSR_BROADCAST_%c", upper,
+                            stride, upper);
+        long long rows, columns;
+        tsr_stored_shape(p, *which, &rows, &columns);
+        if (asked || stride != 0 || p->batch <= 1 || rows == 0 || columns == 0)
+            continue;
+        if (*which != 'c')
+            return stride_forgotten(p, *which);
+        p->flags |= TSR_C_STRIDE_FORGOTTEN;
+    }
+    return TSR_OK;
+}
+
 /* Two problems of a batch must not write the same element: whole problems apart, or interleaved within the rows. */
 static int batch_overlaps(const tsr_problem *p, const tsr_operand *d)
 {
@@ -237,7 +280,8 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
         if ((status = check_operand(out, "abcd"[i], to[i])) != TSR_OK)
             return status;
     }
-    return check_dtypes(out);
+    status = check_broadcast(&d, out);
+    return status == TSR_OK ? check_dtypes(out) : status;
 }
 
 /* ---- one run ---- */
@@ -348,6 +392,8 @@ tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
     const int product = args->alpha.value != 0 && p->k > 0;
     const int reads_a = product && !args->prepared_a, reads_b = product && !args->prepared_b;
     const int reads_c = args->beta.value != 0;
+    if (reads_c && (p->flags & TSR_C_STRIDE_FORGOTTEN))
+        return stride_forgotten(p, 'c');
     if ((status = check_pointer(p, 'd', args->d)) != TSR_OK)
         return status;
     if (reads_a && (status = check_pointer(p, 'a', args->a)) != TSR_OK)

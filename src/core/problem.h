@@ -5,6 +5,10 @@
 #include "core/gemm_args.h"
 #include "tessera.h"
 
+/* Among a problem's flags, beside the descriptor's: nobody said that the problems of the batch share C, whose stride
+ * is 0. Runs that read C are refused. */
+#define TSR_C_STRIDE_FORGOTTEN (1u << 31)
+
 typedef struct tsr_problem {
     long long m, n, k, batch;
     tsr_operand a, b, c, d; /* ld, align_bytes resolved; memory as given */

@@ -43,6 +43,12 @@ AT(tsr_gemm_desc, threads, 244);
 AT(tsr_gemm_desc, kernel, 248);
 AT(tsr_gemm_desc, epilogue, 256);
 AT(tsr_gemm_desc, workspace_limit_bytes, 264);
+#ifdef TSR_BROADCAST_A
+AT(tsr_gemm_desc, broadcast, 272);
+AT(tsr_gemm_desc, reserved, 276);
+#else
+_Static_assert(sizeof(tsr_gemm_desc) == 272, "the first descriptor has another size");
+#endif
 
 _Static_assert(sizeof(tsr_scalar) == 16, "tsr_scalar has another size");
 AT(tsr_scalar, value, 0);

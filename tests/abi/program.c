@@ -63,7 +63,7 @@ static void products(tsr_context *context)
     }
 }
 
-/* A in three problems; B is one matrix for all. */
+/* A in three problems; B is one matrix for all: by a stride of 0, and, since that has a name, by its name alone. */
 static void batches(tsr_context *context)
 {
     const float a[] = {1, 2, 3}, b[] = {10};
@@ -72,6 +72,11 @@ static void batches(tsr_context *context)
     made.batch_count = 3;
     made.a.batch_stride = made.c.batch_stride = made.d.batch_stride = 1;
     const tsr_run_args args = tsr_run_args_make(a, b, d);
+#ifdef TSR_BROADCAST_B
+    CHECK(tsr_gemm(context, &made, &args) == TSR_INVALID_ARGUMENT);
+    CHECK(strstr(tsr_last_error(), "B.batch_stride = 0") && strstr(tsr_last_error(), "TSR_BROADCAST_B"));
+    made.broadcast = TSR_BROADCAST_B;
+#endif
     CHECK(tsr_gemm(context, at_the_end(&made, sizeof made), at_the_end(&args, sizeof args)) == TSR_OK);
     CHECK(d[0] == 10 && d[1] == 20 && d[2] == 30);
 }
