@@ -24,7 +24,10 @@
  * caller's size.
  *
  * Threads: every function may be called from any thread at any time, on the same context, plan and prepared operand
- * too; only the destroy and release functions must come last. */
+ * too; only the destroy and release functions must come last.
+ *
+ * Unloading: dlclose leaves the library in memory, since the default context's threads live as long as the process; so
+ * does a plugin that the static library is linked into, once it has used several threads. Opened again, it goes on. */
 #ifndef TESSERA_H
 #define TESSERA_H
 

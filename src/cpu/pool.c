@@ -2,10 +2,11 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/thread.h"
 
 enum {
     MAX_WORKERS = 1023,
@@ -161,6 +162,7 @@ static tsr_crew *own_crew(tsr_pool *pool)
     tsr_crew *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
+    tsr_stay_loaded(); /* its workers need the code */
     made->pid = pid;
     made->inherited = crew;
     atomic_init(&made->pause_ns, ROUSE_NS);
@@ -174,21 +176,14 @@ static tsr_crew *own_crew(tsr_pool *pool)
     return crew;
 }
 
-/* Starts workers until there are `count`, as far as the system lets us; signals stay with the program's own threads.
- * Called with the lock held. */
+/* Starts workers until there are `count`, as far as the system lets us. Called with the lock held. */
 static void hire(tsr_crew *crew, int count)
 {
-    sigset_t all, old;
-    if (atomic_load(&crew->workers) >= count)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     for (int started = atomic_load(&crew->workers); started < count && started < MAX_WORKERS; started++) {
-        if (pthread_create(&crew->threads[started], NULL, worker, crew) != 0)
+        if (tsr_thread_start(&crew->threads[started], worker, crew) != 0)
             break;
         atomic_store(&crew->workers, started + 1);
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void tsr_pool_init(tsr_pool *pool)
