@@ -25,6 +25,8 @@
  *
  * Threads: every function may be called from any thread at any time, on the same context, plan and prepared operand
  * too; only the destroy and release functions must come last.
+ * The library's own threads block signals, but for those that a thread's own fault raises (SIGSEGV, SIGBUS, SIGFPE,
+ * SIGILL, SIGTRAP, SIGSYS): the program's handlers see them.
  *
  * Unloading: dlclose leaves the library in memory, since the default context's threads live as long as the process; so
  * does a plugin that the static library is linked into, once it has used several threads. Opened again, it goes on. */

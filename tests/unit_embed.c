@@ -1,14 +1,22 @@
 /* What programs that embed the library count on: what outlives what, signals, threads. */
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "core/thread.h"
 #include "tessera.h"
 
 /* ---- what outlives what ---- */
@@ -65,9 +73,95 @@ static void prepared_operands_keep_their_context(void **state)
     free(d);
 }
 
+/* ---- signals ---- */
+
+static pthread_t program_thread;
+enum { IN_A_WORKER = 42, IN_THE_CALLER = 43 };
+
+/* The caller waits for a worker to come to grief too. */
+static void on_fault(int signal)
+{
+    (void)signal;
+    const struct timespec a_while = {0, 500000000};
+    if (!pthread_equal(pthread_self(), program_thread))
+        _exit(IN_A_WORKER);
+    nanosleep(&a_while, NULL);
+    _exit(IN_THE_CALLER);
+}
+
+/* A product whose A cannot be read beyond its first rows, or ends before its file does. */
+static void multiply_what_is_not_there(int from_file)
+{
+    enum { N = 1200, BYTES = N * N * 4, THERE = 64 << 10 };
+    char name[] = "/tmp/tessera-embed-XXXXXX";
+    const int file = from_file ? mkstemp(name) : -1;
+    if (from_file && (file < 0 || unlink(name) != 0 || ftruncate(file, THERE) != 0))
+        _exit(1);
+    float *a = mmap(NULL, BYTES, PROT_READ, from_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
+    float *b = calloc(N * N, sizeof *b), *d = calloc(N * N, sizeof *d);
+    if (a == MAP_FAILED || !b || !d || (!from_file && mprotect((char *)a + THERE, BYTES - THERE, PROT_NONE) != 0))
+        _exit(1);
+    program_thread = pthread_self();
+    signal(from_file ? SIGBUS : SIGSEGV, on_fault);
+    tsr_sgemm(TSR_N, TSR_N, N, N, N, 1, a, N, b, N, 0, d, N);
+    _exit(2);
+}
+
+/* What a worker's fault finds is the program's own handler, as in the program's own threads. */
+static void faults_in_workers_reach_the_program(void **state)
+{
+    (void)state;
+    int in_workers = 0;
+    for (int i = 0; i < 8; i++) {
+        fflush(NULL);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            setenv("TESSERA_NUM_THREADS", "2", 1);
+            setenv("TESSERA_DEVICE", "cpu", 1);
+            alarm(60);
+            multiply_what_is_not_there(i & 1);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_true(WEXITSTATUS(status) == IN_A_WORKER || WEXITSTATUS(status) == IN_THE_CALLER);
+        in_workers += WEXITSTATUS(status) == IN_A_WORKER;
+    }
+    assert_true(in_workers > 0);
+}
+
+static void *own_mask(void *mask)
+{
+    pthread_sigmask(SIG_SETMASK, NULL, mask);
+    return NULL;
+}
+
+/* Signals to the process go to the program's threads, which may wait for them; a thread's own faults are its own. */
+static void threads_block_what_is_not_their_own(void **state)
+{
+    (void)state;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGCHLD, SIGUSR1, SIGUSR2, SIGPROF, SIGWINCH};
+    sigset_t mask, before, after;
+    pthread_t thread;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    assert_int_equal(tsr_thread_start(&thread, own_mask, &mask), 0);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        assert_int_equal(sigismember(&mask, own[i]), 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(sigismember(&mask, others[i]), 1);
+    for (int signal = 1; signal < 32; signal++)
+        assert_int_equal(sigismember(&before, signal), sigismember(&after, signal));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_in_workers_reach_the_program),
+        cmocka_unit_test(threads_block_what_is_not_their_own),
         cmocka_unit_test(prepared_operands_keep_their_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,13 @@
 
 int tsr_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    /* Raised by what a thread does itself: blocked, they would end the process past its handlers. */
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t others, old;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &old);
     const int error = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return error;
