@@ -301,10 +301,13 @@ TSR_API tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, con
 
 /* ---- prepared operands ------------------------------------------------------------------------------------------- */
 
-/* Packs operand 'a' or 'b' of the plan's problem once, for many runs of this plan. `data` is read during the call only.
- * The result is the caller's to release, after the last run that uses it; until then the context stays open, its
- * threads and callbacks too, even if it is destroyed before. TSR_UNSUPPORTED if the plan's kernel has no prepared form
- * of that operand. */
+/* Packs operand 'a' or 'b' of the plan's problem once, for many runs: of every plan of the same context that runs on
+ * the same device with an operand of the same dtype, size and transposition, whatever the plan's other sizes (weights
+ * serve every M); the plan itself need not be kept. A run that reads another packed form than runs before (on the CPU
+ * few rows have one of their own) makes it first, from the context's memory; results have the bits of operands that are
+ * not prepared. `data` is read during the call only. The result is the caller's to release, after the last run that
+ * uses it; until then the context stays open, its threads and callbacks too, even if it is destroyed before.
+ * TSR_UNSUPPORTED if the plan's kernel has no prepared form of that operand. */
 TSR_API tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out);
 TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
 

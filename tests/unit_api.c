@@ -457,7 +457,7 @@ static void plans_are_cached_and_bounded(void **state)
     tsr_context_destroy(context);
 }
 
-static void prepared_operands_belong_to_their_plan(void **state)
+static void prepared_operands_are_checked(void **state)
 {
     (void)state;
     tsr_context *context = cpu();
@@ -491,10 +491,28 @@ static void prepared_operands_belong_to_their_plan(void **state)
     expect(tsr_plan_run(plan, &args), TSR_INVALID_ARGUMENT, "prepared_a: was prepared as operand b");
     args.prepared_a = pa;
     args.prepared_b = pb;
-    expect(tsr_plan_run(other, &args), TSR_INVALID_ARGUMENT, "prepared for another plan");
+    expect(tsr_plan_run(other, &args), TSR_INVALID_ARGUMENT,
+           "prepared_b: is 1 of 50 x 90 as stored, the plan's is 1 of 50 x 91");
     assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
     assert_memory_equal(d, expected, sizeof(float) * 70 * 90);
-    /* A prepared operand keeps its plan alive. */
+    tsr_context *another = cpu();
+    tsr_plan *elsewhere = NULL, *transposed = NULL;
+    desc = tsr_gemm_desc_make(TSR_F32, 70, 90, 50);
+    assert_int_equal(tsr_plan_create(another, &desc, &elsewhere), TSR_OK);
+    expect(tsr_plan_run(elsewhere, &args), TSR_INVALID_ARGUMENT, "prepared on cpu of another context");
+    desc.b.trans = TSR_T;
+    desc.kernel = "cpu-tiled";
+    assert_int_equal(tsr_plan_create(context, &desc, &transposed), TSR_OK);
+    expect(tsr_plan_run(transposed, &args), TSR_INVALID_ARGUMENT, "prepared_b: is f32, the plan's is f32 transposed");
+    desc.b.trans = TSR_N;
+    desc.kernel = "cpu-sequential";
+    tsr_plan_release(sequential);
+    assert_int_equal(tsr_plan_create(context, &desc, &sequential), TSR_OK);
+    expect(tsr_plan_run(sequential, &args), TSR_UNSUPPORTED, "cpu_sequential_f32 has no prepared form");
+    tsr_plan_release(elsewhere);
+    tsr_plan_release(transposed);
+    tsr_context_destroy(another);
+    /* It needs no plan. */
     tsr_plan_release(plan);
     tsr_prepared_release(pa);
     tsr_prepared_release(pb);
@@ -847,7 +865,7 @@ int main(void)
         cmocka_unit_test(runs_refuse_each_broken_rule),
         cmocka_unit_test(empty_problems_touch_nothing),
         cmocka_unit_test(plans_are_cached_and_bounded),
-        cmocka_unit_test(prepared_operands_belong_to_their_plan),
+        cmocka_unit_test(prepared_operands_are_checked),
         cmocka_unit_test(prepared_operands_beyond_any_memory),
         cmocka_unit_test(views_of_one_buffer_may_interleave),
         cmocka_unit_test(the_default_context_is_one),

@@ -73,6 +73,118 @@ static void prepared_operands_keep_their_context(void **state)
     free(d);
 }
 
+/* ---- prepared operands ---- */
+
+enum { LARGEST = 100 };
+
+static void fill(tsr_dtype dtype, void *to, int count, unsigned seed)
+{
+    for (int i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const double value = (double)(seed >> 8) / (1 << 23) - 1;
+        if (dtype == TSR_F64)
+            ((double *)to)[i] = value;
+        else if (dtype == TSR_F32)
+            ((float *)to)[i] = (float)value;
+        else
+            ((uint16_t *)to)[i] = (uint16_t)(0x3f00 + (seed >> 25)); /* bf16 from 0.5 to 2 */
+    }
+}
+
+/* Weights are prepared by the plan of `at` rows and multiplied by `m` rows: the bits are those of weights that are not
+ * prepared. The cache holds one plan, so that none of theirs is there any more. */
+static void serve(tsr_context *context, tsr_gemm_desc desc, char which, int64_t at, int64_t m)
+{
+    static double a[LARGEST * LARGEST], b[LARGEST * LARGEST], expected[LARGEST * LARGEST], d[LARGEST * LARGEST];
+    const int is_a = which == 'a';
+    int64_t *const free_extent = is_a ? &desc.n : &desc.m;
+    tsr_plan *plan = NULL;
+    tsr_prepared *prepared = NULL;
+    fill(desc.a.dtype, a, LARGEST * LARGEST, 1);
+    fill(desc.a.dtype, b, LARGEST * LARGEST, 2);
+    *free_extent = at;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    assert_int_equal(tsr_prepare(plan, which, is_a ? a : b, &prepared), TSR_OK);
+    tsr_plan_release(plan);
+    *free_extent = m;
+    tsr_run_args args = tsr_run_args_make(a, b, expected);
+    assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+    args = tsr_run_args_make(is_a ? NULL : a, is_a ? b : NULL, d);
+    args.prepared_a = is_a ? prepared : NULL;
+    args.prepared_b = is_a ? NULL : prepared;
+    for (int again = 0; again < 2; again++) {
+        memset(d, 0xff, sizeof d);
+        const tsr_gemm_desc other = tsr_gemm_desc_make(TSR_F32, 90, 91, 92); /* takes the cache's place */
+        assert_int_equal(tsr_plan_create(context, &other, &plan), TSR_OK);
+        tsr_plan_release(plan);
+        assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+        assert_memory_equal(d, expected, (size_t)(desc.m * desc.n) * tsr_dtype_bytes(desc.d.dtype));
+    }
+    tsr_prepared_release(prepared);
+}
+
+static void prepared_operands_serve_every_extent(void **state)
+{
+    (void)state;
+    static const int64_t extents[] = {1, 2, 5, 9, 40, 97};
+    enum { EXTENTS = sizeof extents / sizeof extents[0] };
+    const tsr_context_options options = {.struct_bytes = sizeof options, .threads = 2, .plan_cache_entries = 1};
+    tsr_context *context = NULL;
+    assert_int_equal(tsr_context_create("cpu", &options, &context), TSR_OK);
+    for (int type = 0; type < 3; type++)
+        for (int layout = 0; layout < 8; layout++)
+            for (int i = 0; i < EXTENTS * EXTENTS; i++) {
+                const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_BF16};
+                tsr_gemm_desc desc = tsr_gemm_desc_make(dtypes[type], 79, 79, 93);
+                desc.a.trans = layout & 1 ? TSR_T : TSR_N;
+                desc.b.trans = layout & 2 ? TSR_T : TSR_N;
+                desc.kernel = "cpu-tiled";
+                serve(context, desc, layout & 4 ? 'a' : 'b', extents[i % EXTENTS], extents[i / EXTENTS]);
+            }
+    tsr_context_destroy(context);
+}
+
+/* One matrix prepared without a batch serves a batch that shares it, and long K, which is cut. */
+static void prepared_operands_serve_batches_and_long_k(void **state)
+{
+    (void)state;
+    enum { N = 20, K = 2000, BATCH = 3, MOST = 50 };
+    tsr_context *context = NULL;
+    float *a = calloc(BATCH * MOST * K, sizeof *a), *b = calloc(K * N, sizeof *b);
+    float *expected = calloc(BATCH * MOST * N, sizeof *expected), *d = calloc(BATCH * MOST * N, sizeof *d);
+    assert_true(a && b && d && expected);
+    fill(TSR_F32, a, BATCH * MOST * K, 1);
+    fill(TSR_F32, b, K * N, 2);
+    assert_int_equal(tsr_context_create("cpu", NULL, &context), TSR_OK);
+    for (int64_t at = 1; at <= MOST; at += MOST - 1)
+        for (int64_t m = 1; m <= MOST; m += MOST - 1) {
+            tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, at, N, K);
+            tsr_plan *plan = NULL;
+            tsr_prepared *prepared = NULL;
+            desc.kernel = "cpu-tiled";
+            assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+            assert_int_equal(tsr_prepare(plan, 'b', b, &prepared), TSR_OK);
+            tsr_plan_release(plan);
+            desc.m = m;
+            desc.batch_count = BATCH;
+            desc.a.batch_stride = m * K;
+            desc.c.batch_stride = desc.d.batch_stride = m * N;
+            desc.broadcast = TSR_BROADCAST_B;
+            tsr_run_args args = tsr_run_args_make(a, b, expected);
+            assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+            args = tsr_run_args_make(a, NULL, d);
+            args.prepared_b = prepared;
+            assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+            assert_memory_equal(d, expected, (size_t)(BATCH * m * N) * sizeof *d);
+            tsr_prepared_release(prepared);
+        }
+    tsr_context_destroy(context);
+    free(a);
+    free(b);
+    free(d);
+    free(expected);
+}
+
 /* ---- signals ---- */
 
 static pthread_t program_thread;
@@ -163,6 +275,8 @@ int main(void)
         cmocka_unit_test(faults_in_workers_reach_the_program),
         cmocka_unit_test(threads_block_what_is_not_their_own),
         cmocka_unit_test(prepared_operands_keep_their_context),
+        cmocka_unit_test(prepared_operands_serve_every_extent),
+        cmocka_unit_test(prepared_operands_serve_batches_and_long_k),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,17 +359,6 @@ static tsr_status check_aliases(const tsr_problem *p, const tsr_run_args *args, 
                           "d: overlaps C; it may only be C itself, with the same ld, dtype and batch stride");
 }
 
-static tsr_status check_prepared(const tsr_plan *plan, char which, const tsr_prepared *prepared)
-{
-    if (!prepared)
-        return TSR_OK;
-    if (prepared->operand != which)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared as operand %c", which, prepared->operand);
-    if (prepared->plan != plan)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared for another plan", which);
-    return TSR_OK;
-}
-
 tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
 {
     const tsr_problem *p = &plan->planned.problem;
@@ -383,9 +372,9 @@ tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
                         : args->scale_b ? "scale_b"
                         : args->scale_d ? "scale_d"
                                         : "metadata_a");
-    tsr_status status = check_prepared(plan, 'a', args->prepared_a);
-    if (status == TSR_OK)
-        status = check_prepared(plan, 'b', args->prepared_b);
+    tsr_status status = args->prepared_a ? tsr_prepared_check(args->prepared_a, plan, 'a') : TSR_OK;
+    if (status == TSR_OK && args->prepared_b)
+        status = tsr_prepared_check(args->prepared_b, plan, 'b');
     if (status != TSR_OK || p->m == 0 || p->n == 0 || p->batch == 0)
         return status;
 

@@ -8,5 +8,7 @@ tsr_cpu_run tsr_cpu_sequential, tsr_cpu_tiled;
 tsr_cpu_at_once tsr_cpu_tiled_at_once;
 tsr_cpu_pack_bytes tsr_cpu_tiled_pack_bytes;
 tsr_cpu_pack tsr_cpu_tiled_pack;
+tsr_cpu_packed_form tsr_cpu_tiled_packed_form;
+tsr_cpu_repack tsr_cpu_tiled_repack;
 
 #endif
