@@ -256,6 +256,8 @@ static int can_pad(const tsr_problem *p, const tsr_target *target)
 
 static question question_of(const tsr_problem *problem, tsr_target *target)
 {
+    if (target->backend->measure)
+        target->backend->measure(&target->device);
     question q = {.problem = problem, .given = tsr_device_problem(problem, &target->device), .target = target};
     q.can_pad = can_pad(problem, target);
     for (int i = 0; i < 4; i++) {
