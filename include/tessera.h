@@ -131,8 +131,8 @@ typedef struct tsr_context_options {
     int threads;             /* CPU threads of a call; 0: $TESSERA_NUM_THREADS, else all that the process may use */
     int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
     const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
-    /* Host memory for packing and staging; both or neither. `align` is a power of two. The library never frees what
-     * it did not allocate. May be called from any thread. */
+    /* Host memory for packing and staging; both or neither. `align` is a power of two; memory that is not aligned
+     * to it is refused. The library never frees what it did not allocate. May be called from any thread. */
     void *(*alloc)(size_t align, size_t bytes, void *user);
     void (*free)(void *pointer, void *user);
     /* Called with one line, without newline, for what is worth telling but is no error. May come from any thread. */
@@ -194,7 +194,7 @@ typedef struct tsr_gemm_desc {
     tsr_batch_kind batch_kind;
     int64_t batch_count; /* >= 0 */
     uint32_t flags;
-    int threads;                  /* CPU threads for this problem; 0: the context's */
+    int threads;                  /* CPU threads for this problem, at most 4,096; 0: the context's */
     const char *kernel;           /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
     const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
     size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */

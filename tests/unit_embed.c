@@ -236,6 +236,118 @@ static void prepared_operands_serve_batches_and_long_k(void **state)
     free(expected);
 }
 
+/* ---- messages and outputs ---- */
+
+static void refused(tsr_status status, tsr_status expected, const char *message)
+{
+    if (status != expected || !strstr(tsr_last_error(), message))
+        print_error("got %s: \"%s\", not \"%s\"\n", tsr_status_text(status), tsr_last_error(), message);
+    assert_int_equal(status, expected);
+    assert_non_null(strstr(tsr_last_error(), message));
+}
+
+/* A call that fails leaves its outputs alone. The default context fails but once: a later call may succeed. */
+static void a_failed_default_context_writes_nothing(void **state)
+{
+    (void)state;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int mark;
+        tsr_context *const before = (tsr_context *)(void *)&mark, *context = before;
+        setenv("TESSERA_DEVICE", "foo", 1);
+        const int failed = tsr_default_context(&context) == TSR_INVALID_ARGUMENT && context == before;
+        setenv("TESSERA_DEVICE", "cpu", 1);
+        _exit(!(failed && tsr_default_context(&context) == TSR_OK && context && context != before));
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* The one-line calls have no D, and no operand structs. */
+static void one_line_calls_name_their_own_arguments(void **state)
+{
+    (void)state;
+    float a[16] = {0}, c[16];
+    char *const odd = (char *)c + 1;
+    refused(tsr_sgemm((tsr_trans)7, TSR_N, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2), TSR_INVALID_ARGUMENT, "trans_a = 7: must");
+    refused(tsr_sgemm(TSR_N, (tsr_trans)7, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2), TSR_INVALID_ARGUMENT, "trans_b = 7: must");
+    refused(tsr_sgemm(TSR_N, TSR_N, 2, 2, 2, 1, a, 2, a, 2, 0, a, 2), TSR_INVALID_ARGUMENT, "c: overlaps A");
+    refused(tsr_sgemm(TSR_N, TSR_N, 2, 2, 2, 1, a, 2, a, 2, 0, NULL, 2), TSR_INVALID_ARGUMENT,
+            "c = NULL: it is written");
+    refused(tsr_sgemm(TSR_N, TSR_N, 2, 2, 2, 1, a, 2, a, 2, 0, (float *)(void *)odd, 2), TSR_INVALID_ARGUMENT,
+            "not aligned to the 4 bytes of an element");
+    assert_int_equal(tsr_last_error()[0], 'c');
+}
+
+static void messages_do_not_contradict_themselves(void **state)
+{
+    (void)state;
+    tsr_context *context = NULL;
+    tsr_plan *plan = NULL;
+    assert_int_equal(tsr_context_create("cpu", NULL, &context), TSR_OK);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, 16, 16, 16);
+    desc.c.dtype = TSR_F32;
+    refused(tsr_plan_create(context, &desc, &plan), TSR_UNSUPPORTED,
+            "C.dtype = f32: no kernel takes a C of another dtype than D's, bf16");
+    desc = tsr_gemm_desc_make(TSR_F32, 16, 16, 16);
+    desc.threads = 4097;
+    refused(tsr_plan_create(context, &desc, &plan), TSR_INVALID_ARGUMENT, "threads = 4097: must be 0 to 4096");
+    tsr_context_destroy(context);
+}
+
+static void *careless_alloc(size_t align, size_t bytes, void *user)
+{
+    (void)align;
+    (void)user;
+    char *all = malloc(bytes + 64); /* where malloc's pages begin no operand does */
+    return all ? all + 16 : NULL;
+}
+
+static void careless_free(void *pointer, void *user)
+{
+    (void)user;
+    if (pointer)
+        free((char *)pointer - 16);
+}
+
+/* Careful while the context is made, careless after. */
+static void *forgetful_alloc(size_t align, size_t bytes, void *user)
+{
+    char *all = NULL;
+    const size_t shift = atomic_load((atomic_int *)user) ? 16 : align;
+    return posix_memalign((void **)&all, 4096, bytes + 4096) == 0 ? all + shift % 4096 : NULL;
+}
+
+static void forgetful_free(void *pointer, void *user)
+{
+    (void)user;
+    free((void *)((uintptr_t)pointer & ~(uintptr_t)4095));
+}
+
+static void allocators_must_align(void **state)
+{
+    (void)state;
+    atomic_int careless = 0;
+    tsr_context_options options = {.struct_bytes = sizeof options, .alloc = careless_alloc, .free = careless_free};
+    tsr_context *context = NULL;
+    refused(tsr_context_create("cpu", &options, &context), TSR_INVALID_ARGUMENT, "must be a multiple of it");
+    assert_null(context);
+    options.alloc = forgetful_alloc;
+    options.free = forgetful_free;
+    options.user = &careless;
+    assert_int_equal(tsr_context_create("cpu", &options, &context), TSR_OK);
+    atomic_store(&careless, 1);
+    void *memory = NULL;
+    refused(tsr_device_alloc(context, 1000, &memory), TSR_OUT_OF_MEMORY, "no memory for 1000 bytes");
+    atomic_store(&careless, 0);
+    assert_int_equal(tsr_device_alloc(context, 1000, &memory), TSR_OK);
+    assert_int_equal(tsr_device_free(context, memory), TSR_OK);
+    tsr_context_destroy(context);
+}
+
 /* ---- signals ---- */
 
 static pthread_t program_thread;
@@ -324,11 +436,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_measure_nothing),
+        cmocka_unit_test(a_failed_default_context_writes_nothing),
         cmocka_unit_test(faults_in_workers_reach_the_program),
         cmocka_unit_test(threads_block_what_is_not_their_own),
         cmocka_unit_test(prepared_operands_keep_their_context),
         cmocka_unit_test(prepared_operands_serve_every_extent),
         cmocka_unit_test(prepared_operands_serve_batches_and_long_k),
+        cmocka_unit_test(one_line_calls_name_their_own_arguments),
+        cmocka_unit_test(messages_do_not_contradict_themselves),
+        cmocka_unit_test(allocators_must_align),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,6 @@
 
 #define DEFAULT_CACHE_ENTRIES 256
 #define MAX_CACHE_ENTRIES     65536
-#define MAX_THREADS           4096
 
 /* The number in $TESSERA_NUM_THREADS; 0 if there is none, which is told if there is something else. */
 static int threads_from_environment(const tsr_context *context)
@@ -23,11 +22,11 @@ static int threads_from_environment(const tsr_context *context)
         return 0;
     char *end, line[160];
     const long value = strtol(text, &end, 10);
-    if (*end == '\0' && value > 0 && value <= MAX_THREADS)
+    if (*end == '\0' && value > 0 && value <= TSR_MOST_THREADS)
         return (int)value;
     if (context->log) {
         snprintf(line, sizeof line, "TESSERA_NUM_THREADS = \"%.40s\": not a number from 1 to %d; as if it were not set",
-                 text, MAX_THREADS);
+                 text, TSR_MOST_THREADS);
         context->log(line, context->user);
     }
     return 0;
@@ -87,10 +86,27 @@ static tsr_status open_device(tsr_context *context, const char *device, int thre
     return TSR_OK;
 }
 
+/* An allocator that forgets about `align` is told here, and not by a crash: memory that it gives later is looked at too
+ * (core/memory.c). */
+static tsr_status check_allocator(const tsr_context_options *options)
+{
+    enum { BYTES = 100, MOST_ALIGN = 4096 };
+    for (size_t align = sizeof(void *); options->alloc && align <= MOST_ALIGN; align *= 8) {
+        void *pointer = options->alloc(align, BYTES, options->user);
+        if (!pointer)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "alloc: no memory for %d bytes", BYTES);
+        options->free(pointer, options->user);
+        if ((uintptr_t)pointer % align)
+            return tsr_fail(TSR_INVALID_ARGUMENT, "alloc = %p for align = %zu: must be a multiple of it", pointer,
+                            align);
+    }
+    return TSR_OK;
+}
+
 static tsr_status check_options(const tsr_context_options *options)
 {
-    if (options->threads < 0 || options->threads > MAX_THREADS)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", options->threads, MAX_THREADS);
+    if (options->threads < 0 || options->threads > TSR_MOST_THREADS)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", options->threads, TSR_MOST_THREADS);
     if (options->plan_cache_entries < 0 || options->plan_cache_entries > MAX_CACHE_ENTRIES)
         return tsr_fail(TSR_INVALID_ARGUMENT, "plan_cache_entries = %d: must be 0 to %d", options->plan_cache_entries,
                         MAX_CACHE_ENTRIES);
@@ -98,7 +114,7 @@ static tsr_status check_options(const tsr_context_options *options)
         return tsr_fail(TSR_INVALID_ARGUMENT, "alloc, free: give both or neither");
     if (options->tuning_file)
         return tsr_fail(TSR_UNSUPPORTED, "tuning_file: not supported yet, must be NULL");
-    return TSR_OK;
+    return check_allocator(options);
 }
 
 tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out)

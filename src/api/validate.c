@@ -250,6 +250,8 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if ((status = check_size(sizes[i].name, sizes[i].value)) != TSR_OK)
             return status;
+    if (d.threads > TSR_MOST_THREADS)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", d.threads, TSR_MOST_THREADS);
     if (d.batch_kind != TSR_BATCH_STRIDED && d.batch_kind != TSR_BATCH_POINTERS && d.batch_kind != TSR_BATCH_GROUPED)
         return tsr_fail(TSR_INVALID_ARGUMENT, "batch_kind = %d: not a kind of batch", (int)d.batch_kind);
     if (d.batch_kind != TSR_BATCH_STRIDED)
@@ -293,8 +295,10 @@ static tsr_status check_pointer(const tsr_problem *p, char which, const void *po
                         which == 'd' ? "written" : "read");
     const uint32_t align = tsr_problem_operand(p, which)->align_bytes;
     if ((uintptr_t)pointer % align)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%c = %p: not aligned to the %u bytes that the descriptor guarantees",
-                        which, pointer, align);
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c = %p: not aligned to the %u bytes %s", which, pointer, align,
+                        align == tsr_dtype_bytes(tsr_problem_operand(p, which)->dtype)
+                            ? "of an element"
+                            : "that the descriptor guarantees");
     return TSR_OK;
 }
 

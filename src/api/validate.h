@@ -17,6 +17,8 @@ enum {
     TSR_FIRST_KERNEL_BYTES = TSR_BYTES_UP_TO(tsr_kernel_info, hardware)
 };
 
+#define TSR_MOST_THREADS 4096 /* of a context, and of a problem */
+
 /* The rule for the size of a caller's struct: `what` names the type, `member` what says the size. */
 tsr_status tsr_check_struct(const char *what, const char *member, size_t bytes, size_t first_bytes);
 /* Copies a caller's struct that carries its size as its first member into ours. What an older, shorter one lacks

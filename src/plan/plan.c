@@ -48,6 +48,9 @@ static int nearness(const tsr_choice *choice, const tsr_problem *problem)
 static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *choices, size_t count)
 {
     const tsr_choice *nearest = &choices[0];
+    if (problem->c.dtype != problem->d.dtype)
+        return tsr_fail(TSR_UNSUPPORTED, "C.dtype = %s: no kernel takes a C of another dtype than D's, %s",
+                        tsr_dtype_name(problem->c.dtype), tsr_dtype_name(problem->d.dtype));
     for (size_t i = 1; i < count; i++)
         if (nearness(&choices[i], problem) > nearness(nearest, problem))
             nearest = &choices[i];
