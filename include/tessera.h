@@ -128,7 +128,7 @@ typedef struct tsr_context tsr_context;
 
 typedef struct tsr_context_options {
     size_t struct_bytes;     /* sizeof(tsr_context_options) */
-    int threads;             /* CPU threads of a call; 0: $TESSERA_NUM_THREADS, else all that the process may use */
+    int threads;             /* CPU threads of a call; 0: see tsr_set_threads */
     int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
     const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
     /* Host memory for packing and staging; both or neither. `align` is a power of two; memory that is not aligned
@@ -151,6 +151,21 @@ TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_opti
 /* Closes the context, or, where prepared operands of it are left, leaves that to the release of the last one; NULL is
  * fine. Its plans must not run any more. */
 TSR_API void tsr_context_destroy(tsr_context *context);
+
+/* CPU threads. A context has as many as its options say; else as the first of $TESSERA_NUM_THREADS,
+ * $OPENBLAS_NUM_THREADS, $MKL_NUM_THREADS, $BLIS_NUM_THREADS and $OMP_NUM_THREADS that holds a number (ours up to
+ * 4,096, the others' up to the number of processors), when it is created; else as many as there are processors that the
+ * process may use. From then on, at any time and for every context, these set how many of them a call may use at most:
+ * in the whole process, and in calls of the calling thread; 0 sets no limit, as at the start. No result depends on
+ * them. A call from within a parallel region of OpenMP takes one thread. TSR_INVALID_ARGUMENT beyond 4,096. */
+TSR_API tsr_status tsr_set_threads(int threads);
+TSR_API tsr_status tsr_set_threads_here(int threads);
+/* What a call of this thread may use on a context that was created with 0. */
+TSR_API int tsr_get_threads(void);
+
+/* Calls `tell` with a line, without newline, for each environment variable of ours that holds what is of no use
+ * (TESSERA_NUM_THREADS, TESSERA_LOG): the library itself ignores it, and tells a context's log. */
+TSR_API void tsr_check_environment(void (*tell)(const char *line, void *user), void *user);
 
 /* Memory of the context's device (host memory on "cpu" and "emu"); its first 64 KiB are zero, so that it can be a
  * workspace. Copies wait until they are done. */

@@ -1,4 +1,5 @@
 /* What programs that embed the library count on: what outlives what, signals, threads. */
+#include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -236,6 +237,111 @@ static void prepared_operands_serve_batches_and_long_k(void **state)
     free(expected);
 }
 
+/* ---- threads ---- */
+
+static int tasks(void)
+{
+    int count = -2; /* "." and ".." */
+    DIR *folder = opendir("/proc/self/task");
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+static int multiply_large(void)
+{
+    enum { N = 500 };
+    static float a[N * N], b[N * N], c[N * N];
+    return tsr_sgemm(TSR_N, TSR_N, N, N, N, 1, a, N, b, N, 0, c, N) == TSR_OK;
+}
+
+/* Threads are started when a product wants them: so many as the limits allow, of four. */
+static int limits_hold(void)
+{
+    setenv("TESSERA_NUM_THREADS", "4", 1);
+    int right = tsr_get_threads() == 4 && tsr_set_threads(1) == TSR_OK && tsr_get_threads() == 1;
+    right = right && multiply_large() && tasks() == 1;
+    right = right && tsr_set_threads(3) == TSR_OK && tsr_set_threads_here(2) == TSR_OK && tsr_get_threads() == 2;
+    right = right && multiply_large() && tasks() == 2;
+    right = right && tsr_set_threads_here(0) == TSR_OK && tsr_get_threads() == 3 && multiply_large() && tasks() == 3;
+    right = right && tsr_set_threads(0) == TSR_OK && tsr_get_threads() == 4 && multiply_large() && tasks() == 4;
+    return right && tsr_set_threads(-1) == TSR_INVALID_ARGUMENT && tsr_set_threads_here(4097) == TSR_INVALID_ARGUMENT;
+}
+
+static void count_line(const char *line, void *user)
+{
+    *(int *)user += strstr(line, "as if it were not set") || strstr(line, "only \"calls\" is known");
+}
+
+static int complaints(const char *name, const char *value)
+{
+    int count = 0;
+    setenv(name, value, 1);
+    tsr_check_environment(count_line, &count);
+    unsetenv(name);
+    return count;
+}
+
+/* Others' variables count where ours says nothing, up to the number of processors. */
+static int environment_is_read(void)
+{
+    static const char *const names[] = {"TESSERA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+                                        "BLIS_NUM_THREADS", "OMP_NUM_THREADS"};
+    int right = 1;
+    for (int i = 0; i < 5; i++)
+        unsetenv(names[i]);
+    const int all = tsr_get_threads();
+    for (int i = 1; i < 5; i++) {
+        setenv(names[i], "1", 1);
+        right = right && tsr_get_threads() == 1;
+        setenv(names[i], "4000", 1);
+        right = right && tsr_get_threads() == all;
+        setenv(names[i], "none", 1);
+        right = right && tsr_get_threads() == all;
+        setenv(names[0], "7", 1);
+        right = right && tsr_get_threads() == 7;
+        unsetenv(names[0]);
+        unsetenv(names[i]);
+    }
+    setenv("OMP_NUM_THREADS", "1,2", 1);
+    right = right && tsr_get_threads() == 1;
+    setenv("TESSERA_NUM_THREADS", "abc", 1);
+    right = right && tsr_get_threads() == 1;
+    return right && complaints("TESSERA_NUM_THREADS", "abc") == 1 && complaints("TESSERA_NUM_THREADS", "-1") == 1 &&
+           complaints("TESSERA_NUM_THREADS", "1e9") == 1 && complaints("TESSERA_NUM_THREADS", "4097") == 1 &&
+           complaints("TESSERA_NUM_THREADS", "4096") == 0 && complaints("TESSERA_LOG", "call") == 1 &&
+           complaints("TESSERA_LOG", "calls,") == 0 && complaints("TESSERA_LOG", "") == 0;
+}
+
+static void in_a_child(int (*test)(void))
+{
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("TESSERA_DEVICE", "cpu", 1);
+        _exit(!test());
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void threads_are_limited(void **state)
+{
+    (void)state;
+    in_a_child(limits_hold);
+}
+
+static void threads_come_from_the_environment(void **state)
+{
+    (void)state;
+    in_a_child(environment_is_read);
+}
+
 /* ---- messages and outputs ---- */
 
 static void refused(tsr_status status, tsr_status expected, const char *message)
@@ -437,6 +543,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_measure_nothing),
         cmocka_unit_test(a_failed_default_context_writes_nothing),
+        cmocka_unit_test(threads_are_limited),
+        cmocka_unit_test(threads_come_from_the_environment),
         cmocka_unit_test(faults_in_workers_reach_the_program),
         cmocka_unit_test(threads_block_what_is_not_their_own),
         cmocka_unit_test(prepared_operands_keep_their_context),

@@ -8,29 +8,12 @@
 #include <unistd.h>
 
 #include "api/at_once.h"
+#include "api/environment.h"
 #include "api/validate.h"
 #include "core/error.h"
 
 #define DEFAULT_CACHE_ENTRIES 256
 #define MAX_CACHE_ENTRIES     65536
-
-/* The number in $TESSERA_NUM_THREADS; 0 if there is none, which is told if there is something else. */
-static int threads_from_environment(const tsr_context *context)
-{
-    const char *text = getenv("TESSERA_NUM_THREADS");
-    if (!text || !*text)
-        return 0;
-    char *end, line[160];
-    const long value = strtol(text, &end, 10);
-    if (*end == '\0' && value > 0 && value <= TSR_MOST_THREADS)
-        return (int)value;
-    if (context->log) {
-        snprintf(line, sizeof line, "TESSERA_NUM_THREADS = \"%.40s\": not a number from 1 to %d; as if it were not set",
-                 text, TSR_MOST_THREADS);
-        context->log(line, context->user);
-    }
-    return 0;
-}
 
 static tsr_status open_target(tsr_context *context, const tsr_backend *backend, int ordinal, int threads)
 {
@@ -143,8 +126,10 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
     tsr_staging_init(&context->staging);
     context->cache =
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
+    if (context->log)
+        tsr_check_environment(context->log, context->user);
     status = context->cache
-                 ? open_device(context, device, taken.threads ? taken.threads : threads_from_environment(context))
+                 ? open_device(context, device, taken.threads ? taken.threads : tsr_threads_from_environment())
                  : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
     if (status != TSR_OK) {
         tsr_context_destroy(context);

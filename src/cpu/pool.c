@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/limit.h"
 #include "core/thread.h"
 
 enum {
@@ -262,10 +263,10 @@ static void work_together(tsr_crew *crew, job *j, int helpers)
 void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data)
 {
     job j = {.task = task, .data = data, .count = count};
-    int helpers = slots - 1;
+    int helpers = tsr_allowed_threads(slots) - 1;
     if (count <= helpers)
         helpers = (int)count - 1;
-    tsr_crew *crew = helpers > 0 ? own_crew(pool) : NULL;
+    tsr_crew *crew = helpers > 0 && !tsr_in_parallel_region() ? own_crew(pool) : NULL;
     if (!crew) {
         work(&j, 0);
         return;
@@ -298,6 +299,7 @@ int tsr_pool_is_awake(tsr_pool *pool)
 
 int tsr_pool_is_ready(tsr_pool *pool, int slots, int long_enough)
 {
+    slots = tsr_allowed_threads(slots);
     tsr_crew *crew = slots > 1 ? atomic_load(&pool->crew) : NULL;
     /* Asking the system for the process or the time takes longer than a short product may wait: not each time. */
     if (slots < 2 ||
