@@ -53,9 +53,16 @@ static void print_overview(FILE *to)
     fprintf(to, "\nexit codes: 0 success, 1 the work failed, 2 the arguments are wrong\n");
 }
 
+static void tell(const char *line, void *user)
+{
+    (void)user;
+    fprintf(stderr, "tessera: %s\n", line);
+}
+
 /* A command that a signal stopped has said what it had; the process then ends as the signal would have ended it. */
 static int run_command(const cli_command *command, int argc, char **argv)
 {
+    tsr_check_environment(tell, NULL);
     int code = cli_finish_output(command, command->run(command, argc, argv));
     cli_interrupt_die();
     return code;

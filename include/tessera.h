@@ -17,8 +17,19 @@
  * argument and the rule. A failed call writes nothing through its pointers, unless it says otherwise.
  * The library never prints and never exits.
  *
+ * Structs: those that begin with struct_bytes grow from version to version, at the end alone. A caller sets
+ * struct_bytes to the sizeof that it was compiled with: the library takes every size from version 0.1's on (up to
+ * 4,096), and gives members that an older caller lacks their defaults. What a newer caller sets and this library does
+ * not know must be zero, or the call fails with TSR_UNSUPPORTED. Structs that the library fills are written up to the
+ * caller's size.
+ *
  * Threads: every function may be called from any thread at any time, on the same context, plan and prepared operand
- * too; only the destroy and release functions must come last. */
+ * too; only the destroy and release functions must come last.
+ * The library's own threads block signals, but for those that a thread's own fault raises (SIGSEGV, SIGBUS, SIGFPE,
+ * SIGILL, SIGTRAP, SIGSYS): the program's handlers see them.
+ *
+ * Unloading: dlclose leaves the library in memory, since the default context's threads live as long as the process; so
+ * does a plugin that the static library is linked into, once it has used several threads. Opened again, it goes on. */
 #ifndef TESSERA_H
 #define TESSERA_H
 
@@ -117,11 +128,11 @@ typedef struct tsr_context tsr_context;
 
 typedef struct tsr_context_options {
     size_t struct_bytes;     /* sizeof(tsr_context_options) */
-    int threads;             /* CPU threads of a call; 0: $TESSERA_NUM_THREADS, else all that the process may use */
+    int threads;             /* CPU threads of a call; 0: see tsr_set_threads */
     int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
     const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
-    /* Host memory for packing and staging; both or neither. `align` is a power of two. The library never frees what
-     * it did not allocate. May be called from any thread. */
+    /* Host memory for packing and staging; both or neither. `align` is a power of two; memory that is not aligned
+     * to it is refused. The library never frees what it did not allocate. May be called from any thread. */
     void *(*alloc)(size_t align, size_t bytes, void *user);
     void (*free)(void *pointer, void *user);
     /* Called with one line, without newline, for what is worth telling but is no error. May come from any thread. */
@@ -137,7 +148,24 @@ typedef struct tsr_context_options {
  * `options` may be NULL. TSR_NO_DEVICE says what is missing. Any thread may use a context at any time; the child of a
  * fork may use its parent's "cpu", and its "auto", where the GPU then counts as none. */
 TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out);
-TSR_API void tsr_context_destroy(tsr_context *context); /* NULL is fine */
+/* Closes the context, or, where prepared operands of it are left, leaves that to the release of the last one; NULL is
+ * fine. Its plans must not run any more. */
+TSR_API void tsr_context_destroy(tsr_context *context);
+
+/* CPU threads. A context has as many as its options say; else as the first of $TESSERA_NUM_THREADS,
+ * $OPENBLAS_NUM_THREADS, $MKL_NUM_THREADS, $BLIS_NUM_THREADS and $OMP_NUM_THREADS that holds a number (ours up to
+ * 4,096, the others' up to the number of processors), when it is created; else as many as there are processors that the
+ * process may use. From then on, at any time and for every context, these set how many of them a call may use at most:
+ * in the whole process, and in calls of the calling thread; 0 sets no limit, as at the start. No result depends on
+ * them. A call from within a parallel region of OpenMP takes one thread. TSR_INVALID_ARGUMENT beyond 4,096. */
+TSR_API tsr_status tsr_set_threads(int threads);
+TSR_API tsr_status tsr_set_threads_here(int threads);
+/* What a call of this thread may use on a context that was created with 0. */
+TSR_API int tsr_get_threads(void);
+
+/* Calls `tell` with a line, without newline, for each environment variable of ours that holds what is of no use
+ * (TESSERA_NUM_THREADS, TESSERA_LOG): the library itself ignores it, and tells a context's log. */
+TSR_API void tsr_check_environment(void (*tell)(const char *line, void *user), void *user);
 
 /* Memory of the context's device (host memory on "cpu" and "emu"); its first 64 KiB are zero, so that it can be a
  * workspace. Copies wait until they are done. */
@@ -156,7 +184,7 @@ typedef struct tsr_operand {
     tsr_memory memory;
     uint32_t align_bytes; /* guaranteed alignment of the pointers of every run, a power of two; 0: one element */
     int64_t ld;           /* elements from row to row; 0: rows lie tight */
-    int64_t batch_stride; /* elements from problem to problem; 0 repeats the operand (not for D if batch_count > 1) */
+    int64_t batch_stride; /* elements from problem to problem; 0 with several: see tsr_gemm_desc.broadcast */
     int64_t reserved[2];  /* 0 */
 } tsr_operand;
 
@@ -168,6 +196,11 @@ typedef struct tsr_operand {
  * the bit. On a CPU that is the slow cpu-sequential. */
 #define TSR_BATCH_INVARIANT 1u
 
+/* Operands that are the same matrix in every problem of a batch, whose batch_stride then is 0. */
+#define TSR_BROADCAST_A 1u
+#define TSR_BROADCAST_B 2u
+#define TSR_BROADCAST_C 4u
+
 typedef struct tsr_gemm_desc {
     size_t struct_bytes; /* sizeof(tsr_gemm_desc) */
     int64_t m, n, k;     /* >= 0 */
@@ -176,7 +209,7 @@ typedef struct tsr_gemm_desc {
     tsr_batch_kind batch_kind;
     int64_t batch_count; /* >= 0 */
     uint32_t flags;
-    int threads;                  /* CPU threads for this problem; 0: the context's */
+    int threads;                  /* CPU threads for this problem, at most 4,096; 0: the context's */
     /* Run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose. Behind an "@" may stand the
      * schedule, for kernels that partition K: "whole", "split-k=P", "cluster-k=P", "stream-k=TILES/UNITS", "swap-ab=0" or
      * "swap-ab=1", with commas between; TSR_UNSUPPORTED says why one is not legal for the problem. Products of host
@@ -184,6 +217,12 @@ typedef struct tsr_gemm_desc {
     const char *kernel;
     const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
     size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
+    /* TSR_BROADCAST_A, _B, _C: which operands the problems of a batch share. A batch_stride of 0 in a batch of several
+     * is an error without (for A and B when the plan is made, for C in a run that reads it), so that one that was
+     * forgotten does not repeat a matrix in silence. In version 0.1's shorter struct, which ends before this member, 0
+     * repeats. */
+    uint32_t broadcast;
+    uint32_t reserved; /* 0 */
 } tsr_gemm_desc;
 
 /* C's NULL in the inline functions is no null pointer to strict C++ projects. */
@@ -210,6 +249,8 @@ static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64
     desc.kernel = NULL;
     desc.epilogue = NULL;
     desc.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    desc.broadcast = 0;
+    desc.reserved = 0;
     return desc;
 }
 
@@ -289,9 +330,13 @@ TSR_API tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, con
 
 /* ---- prepared operands ------------------------------------------------------------------------------------------- */
 
-/* Packs operand 'a' or 'b' of the plan's problem once, for many runs of this plan. `data` is read during the call only.
- * The result is the caller's to release, after the last run that uses it. TSR_UNSUPPORTED if the plan's kernel has no
- * prepared form of that operand. */
+/* Packs operand 'a' or 'b' of the plan's problem once, for many runs: of every plan of the same context that runs on
+ * the same device with an operand of the same dtype, size and transposition, whatever the plan's other sizes (weights
+ * serve every M); the plan itself need not be kept. A run that reads another packed form than runs before (on the CPU
+ * few rows have one of their own) makes it first, from the context's memory; results have the bits of operands that are
+ * not prepared. `data` is read during the call only. The result is the caller's to release, after the last run that
+ * uses it; until then the context stays open, its threads and callbacks too, even if it is destroyed before.
+ * TSR_UNSUPPORTED if the plan's kernel has no prepared form of that operand. */
 TSR_API tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out);
 TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
 
@@ -323,8 +368,9 @@ typedef struct tsr_candidate {
     const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */
 } tsr_candidate;
 
-/* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate)) each: the chosen one first, then by
- * cost, then the rejected ones. *count gets how many there are. `out` may be NULL when capacity is 0. */
+/* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate) as the caller knows it) each: the
+ * chosen one first, then by cost, then the rejected ones. *count gets how many there are. `out` may be NULL when
+ * capacity is 0. */
 TSR_API tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candidate *out,
                              size_t candidate_bytes, size_t capacity, size_t *count);
 

@@ -172,6 +172,7 @@ tsr_gemm_desc lab_cell_desc(const lab_bench *bench, const lab_cell *cell)
             desc.a.batch_stride = cell->call->stride_a;
             desc.b.batch_stride = cell->call->stride_b;
             desc.c.batch_stride = desc.d.batch_stride = cell->call->stride_c;
+            lab_shape_share_unstrided(&desc);
         }
     }
     return desc;

@@ -67,6 +67,8 @@ tsr_status lab_device_describe(const char *device, lab_device *out)
     tsr_status status = backend->open(ordinal, &options, &opened);
     if (status != TSR_OK)
         return status;
+    if (backend->measure)
+        backend->measure(&opened);
     copy_device(&opened, out);
     backend->close(&opened);
     return TSR_OK;
@@ -74,7 +76,10 @@ tsr_status lab_device_describe(const char *device, lab_device *out)
 
 void lab_device_of(const tsr_context *context, lab_device *out)
 {
-    copy_device(&context->home->device, out);
+    tsr_target *home = context->home;
+    if (home->backend->measure)
+        home->backend->measure(&home->device);
+    copy_device(&home->device, out);
 }
 
 int64_t lab_device_cache_bytes(const lab_device *device)

@@ -60,13 +60,13 @@ tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc
     memset(out, 0, sizeof *out);
     tsr_status status = check_memory(desc);
     if (status == TSR_OK)
-        status = tsr_route_on(&target, 1, desc, NULL, 0, &capacity);
+        status = tsr_route_on(&target, 1, desc, NULL, 0, 0, &capacity);
     if (status != TSR_OK)
         return status;
     out->items = calloc(capacity + 1, sizeof *out->items);
     if (out->items == NULL)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", capacity);
-    status = tsr_route_on(&target, 1, desc, out->items, capacity, &out->count);
+    status = tsr_route_on(&target, 1, desc, out->items, sizeof *out->items, capacity, &out->count);
     for (size_t i = 0; i < out->count; i++)
         out->items[i].device = gpu->id;
     return status;

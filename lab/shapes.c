@@ -45,6 +45,13 @@ void lab_shape_set_batch(int64_t batch, tsr_gemm_desc *desc)
     desc->c.batch_stride = desc->d.batch_stride = elements(desc->m, desc->n);
 }
 
+void lab_shape_share_unstrided(tsr_gemm_desc *desc)
+{
+    desc->broadcast = (desc->a.batch_stride == 0 ? TSR_BROADCAST_A : 0) |
+                      (desc->b.batch_stride == 0 ? TSR_BROADCAST_B : 0) |
+                      (desc->c.batch_stride == 0 ? TSR_BROADCAST_C : 0);
+}
+
 /* Where a number is being read: the text from `at` to `end`, and how messages name the place. */
 typedef struct text_cursor {
     const char *at, *end;

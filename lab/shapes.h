@@ -24,6 +24,8 @@ void lab_shape_text(lab_shape shape, char *out, size_t out_bytes);
 
 /* Makes a problem, whose operands have no gaps, a batch of problems one after the other. Nothing for 0 and 1. */
 void lab_shape_set_batch(int64_t batch, tsr_gemm_desc *desc);
+/* Says in the descriptor that the problems of a batch share the operands whose stride is 0. */
+void lab_shape_share_unstrided(tsr_gemm_desc *desc);
 /* TSR_INVALID_ARGUMENT, with `place` in the message, if the batch is less than 1 or an operand has more than 63 bits of
  * bytes. */
 tsr_status lab_shape_check(const char *place, lab_shape shape);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/dtype.h"
+#include "lab/shapes.h"
 
 #define GAP_ELEMS 7 /* between the problems of a batch, LAB_BATCH_GAPS */
 
@@ -140,6 +141,7 @@ static void write_call(lab_trial *trial)
     describe(trial, &trial->d, 3, 0, &desc->d);
     desc->compute = trial->kernel->info.compute;
     desc->batch_count = c->batch;
+    lab_shape_share_unstrided(desc);
     desc->threads = c->threads;
     desc->kernel = trial->name;
     snprintf(trial->name, sizeof trial->name, "%s%s%s", trial->kernel->info.instance, c->schedule[0] ? "@" : "",

@@ -27,6 +27,15 @@ expect 2 "tessera: unexpected argument 'x': usage is tessera help COMMAND" "$tes
 expect 0 "" "$tessera" --version
 prints '^tessera [0-9]+\.[0-9]+\.[0-9]+$'
 
+# What the environment holds that is of no use is told once.
+for value in abc -1 1e9 4097; do
+    expect 0 "*" env TESSERA_NUM_THREADS=$value "$tessera" route 4 4 4 --device cpu
+    succeeds grep -q "^tessera: TESSERA_NUM_THREADS = \"$value\": not a number from 1 to 4096" err
+    succeeds test "$(wc -l <err)" = 1
+done
+expect 0 "*" env TESSERA_LOG=all TESSERA_NUM_THREADS=2 "$tessera" route 4 4 4 --device cpu
+succeeds grep -q "^tessera: TESSERA_LOG = \"all\": only" err
+
 # Closed streams: what cannot be said is an error, and no file opened later takes a stream's place.
 checks=$((checks + 2))
 "$tessera" --version >&- 2>err

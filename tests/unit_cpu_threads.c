@@ -631,6 +631,8 @@ static void test_machine(void **state)
     assert_string_equal(device.id, "cpu");
     assert_true(strlen(device.name) > 0);
     assert_true(device.l1_bytes >= 8 << 10 && device.l2_bytes > device.l1_bytes);
+    assert_true(device.peak_flops_f32 == 0); /* not asked for yet */
+    tsr_cpu_backend.measure(&device);
     assert_true(device.peak_flops_f32 > 1e8 && device.peak_flops_f64 > 1e8);
     assert_true(device.memory_bytes_per_s > 1e8);
     assert_true(device.threads >= 1 && device.threads <= sysconf(_SC_NPROCESSORS_CONF));

@@ -172,6 +172,7 @@ static tsr_gemm_desc describe(tsr_dtype dtype, tsr_trans trans_a, tsr_trans tran
     if (batch > 1) {
         desc.a.batch_stride = 60;
         desc.b.batch_stride = 0; /* one B for all */
+        desc.broadcast = TSR_BROADCAST_B;
         desc.c.batch_stride = 50;
         desc.d.batch_stride = 55;
     }

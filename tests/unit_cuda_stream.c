@@ -65,8 +65,10 @@ static tsr_context *open_context(const char *device, long long memory_bytes)
     assert_int_equal(tsr_context_create(device, NULL, &context), TSR_OK);
     context->targets[context->target_count - 1].backend = &gpu;
     context->targets[context->target_count - 1].device.cuda.memory_bytes = memory_bytes;
-    if (context->target_count > 1)
+    if (context->target_count > 1) {
+        tsr_cpu_backend.measure(&context->targets[0].device);
         context->targets[0].device.peak_flops_f32 = 1;
+    }
     return context;
 }
 

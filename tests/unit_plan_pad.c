@@ -1,5 +1,6 @@
 /* Padding as a plan step: which rows it opens, what the copies look like, what a run costs and needs, prepared
  * operands; products on the emulator against the same kernel on aligned operands, bit for bit. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -350,6 +351,23 @@ static void prepared_operands_are_padded_once(void **state)
             touched |= ((unsigned char *)r.workspace)[i] != 0xff;
         assert_int_equal(touched, which != 3);
         tsr_prepared_release(pa);
+        tsr_prepared_release(pb);
+    }
+    /* A B that was padded for M rows serves any number of them, and a plan that would pad nothing. */
+    for (int64_t m = 1; m <= M; m += M - 1) {
+        tsr_prepared *pb = NULL;
+        tsr_gemm_desc other = describe(m, N, K);
+        memset(d, 0xff, 2 * M * N);
+        assert_int_equal(tsr_prepare(r.plan, 'b', b, &pb), TSR_OK);
+        if (m == 1)
+            other.kernel = "wmma_bf16_32x32_a1";
+        run s = run_make(context, &other, a, NULL, d);
+        s.args.prepared_b = pb;
+        assert_int_equal(tsr_plan_run(s.plan, &s.args), TSR_OK);
+        for (int i = 0; i < m * N; i++)
+            assert_true(fabsf(tsr_bf16_to_f32(d[i]) - tsr_bf16_to_f32(expected[i])) <=
+                        0.02f + 0.02f * fabsf(tsr_bf16_to_f32(expected[i])));
+        run_free(&s);
         tsr_prepared_release(pb);
     }
     /* What is aligned has no other form. */

@@ -159,11 +159,11 @@ static void one_line_calls_refuse(void **state)
     refuse(tsr_sgemm(TSR_T, TSR_N, 4, 5, 6, 1, x, 3, y, 5, 0, z, 5), "lda = 3");
     refuse(tsr_sgemm(TSR_N, TSR_T, 4, 5, 6, 1, x, 6, y, 5, 0, z, 5), "ldb = 5");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, z, -5), "ldc = -5");
-    refuse(tsr_sgemm((tsr_trans)2, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, z, 5), "A.trans = 2");
-    refuse(tsr_sgemm(TSR_N, (tsr_trans)-1, 4, 5, 6, 1, x, 6, y, 6, 0, z, 5), "B.trans = -1");
+    refuse(tsr_sgemm((tsr_trans)2, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, z, 5), "trans_a = 2");
+    refuse(tsr_sgemm(TSR_N, (tsr_trans)-1, 4, 5, 6, 1, x, 6, y, 6, 0, z, 5), "trans_b = -1");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, NULL, 6, y, 5, 0, z, 5), "a = NULL");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, NULL, 5, 0, z, 5), "b = NULL");
-    refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, NULL, 5), "d = NULL");
+    refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, NULL, 5), "c = NULL");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, x + 23, 5), "overlaps A");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x + 19, 6, y, 5, 0, x, 5), "overlaps A");
     refuse(tsr_sgemm(TSR_N, TSR_N, 4, 5, 6, 1, x, 6, y, 5, 0, y + 29, 5), "overlaps B");

@@ -7,31 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/environment.h"
 #include "api/small.h"
 #include "api/validate.h"
 #include "core/error.h"
 
 #define DEFAULT_CACHE_ENTRIES 256
 #define MAX_CACHE_ENTRIES     65536
-#define MAX_THREADS           4096
-
-/* The number in $TESSERA_NUM_THREADS; 0 if there is none, which is told if there is something else. */
-static int threads_from_environment(const tsr_context *context)
-{
-    const char *text = getenv("TESSERA_NUM_THREADS");
-    if (!text || !*text)
-        return 0;
-    char *end, line[160];
-    const long value = strtol(text, &end, 10);
-    if (*end == '\0' && value > 0 && value <= MAX_THREADS)
-        return (int)value;
-    if (context->log) {
-        snprintf(line, sizeof line, "TESSERA_NUM_THREADS = \"%.40s\": not a number from 1 to %d; as if it were not set",
-                 text, MAX_THREADS);
-        context->log(line, context->user);
-    }
-    return 0;
-}
 
 /* What devices are opened with, beside the context's own. */
 typedef struct device_options {
@@ -95,10 +77,27 @@ static tsr_status open_device(tsr_context *context, const char *device, const de
     return TSR_OK;
 }
 
+/* An allocator that forgets about `align` is told here, and not by a crash: memory that it gives later is looked at too
+ * (core/memory.c). */
+static tsr_status check_allocator(const tsr_context_options *options)
+{
+    enum { BYTES = 100, MOST_ALIGN = 4096 };
+    for (size_t align = sizeof(void *); options->alloc && align <= MOST_ALIGN; align *= 8) {
+        void *pointer = options->alloc(align, BYTES, options->user);
+        if (!pointer)
+            return tsr_fail(TSR_OUT_OF_MEMORY, "alloc: no memory for %d bytes", BYTES);
+        options->free(pointer, options->user);
+        if ((uintptr_t)pointer % align)
+            return tsr_fail(TSR_INVALID_ARGUMENT, "alloc = %p for align = %zu: must be a multiple of it", pointer,
+                            align);
+    }
+    return TSR_OK;
+}
+
 static tsr_status check_options(const tsr_context_options *options)
 {
-    if (options->threads < 0 || options->threads > MAX_THREADS)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", options->threads, MAX_THREADS);
+    if (options->threads < 0 || options->threads > TSR_MOST_THREADS)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", options->threads, TSR_MOST_THREADS);
     if (options->plan_cache_entries < 0 || options->plan_cache_entries > MAX_CACHE_ENTRIES)
         return tsr_fail(TSR_INVALID_ARGUMENT, "plan_cache_entries = %d: must be 0 to %d", options->plan_cache_entries,
                         MAX_CACHE_ENTRIES);
@@ -106,7 +105,7 @@ static tsr_status check_options(const tsr_context_options *options)
         return tsr_fail(TSR_INVALID_ARGUMENT, "alloc, free: give both or neither");
     if (options->tuning_file)
         return tsr_fail(TSR_UNSUPPORTED, "tuning_file: not supported yet, must be NULL");
-    return TSR_OK;
+    return check_allocator(options);
 }
 
 tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out)
@@ -122,7 +121,9 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
     if (!device)
         return tsr_fail(TSR_INVALID_ARGUMENT, "device = NULL: must be a name, \"auto\" for the best there is");
     tsr_context_options taken = {.struct_bytes = sizeof taken};
-    tsr_status status = options ? tsr_take_struct(&taken, sizeof taken, options, "tsr_context_options") : TSR_OK;
+    tsr_status status =
+        options ? tsr_take_struct(&taken, sizeof taken, TSR_FIRST_OPTIONS_BYTES, options, "tsr_context_options")
+                : TSR_OK;
     if (status == TSR_OK)
         status = check_options(&taken);
     if (status != TSR_OK)
@@ -133,13 +134,15 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a context");
     context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
     context->pid = getpid();
+    atomic_init(&context->references, 1);
     context->log = taken.log;
     context->user = taken.user;
     tsr_staging_init(&context->staging);
     context->cache =
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
-    const device_options given = {.threads = taken.threads ? taken.threads : threads_from_environment(context),
-                                  .cpu = cpu};
+    if (context->log)
+        tsr_check_environment(context->log, context->user);
+    const device_options given = {.threads = taken.threads ? taken.threads : tsr_threads_from_environment(), .cpu = cpu};
     status = context->cache ? open_device(context, device, &given)
                             : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
     if (status != TSR_OK) {
@@ -153,7 +156,7 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
 
 void tsr_context_destroy(tsr_context *context)
 {
-    if (!context)
+    if (!context || atomic_fetch_sub(&context->references, 1) > 1)
         return;
     tsr_plan_cache_destroy(context->cache);
     tsr_staging_close(&context->staging);

@@ -12,6 +12,7 @@
 typedef struct tsr_plan_cache tsr_plan_cache;
 
 struct tsr_context {
+    atomic_int references; /* its creator's, until tsr_context_destroy, and one of each prepared operand */
     tsr_target targets[TSR_MAX_TARGETS];
     size_t target_count;
     tsr_target *home; /* where tsr_device_alloc allocates: the GPU if there is one */
@@ -47,12 +48,23 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
  * thread calls. */
 tsr_context *tsr_default_context_exchange(tsr_context *context);
 
+/* One operand of a problem, ready for every plan on the same device whose operand is as large, of the same type and
+ * stored the same way. */
 struct tsr_prepared {
-    tsr_plan *plan; /* holds a reference: the packed form is this plan's */
+    tsr_context *context; /* holds a reference */
+    tsr_target *target;
+    tsr_problem problem; /* that it was made for */
+    const tsr_row *row;  /* likewise */
     char operand;
-    int on_device; /* the padded copy of a GPU plan; otherwise packed in host memory */
-    void *packed;
+    void *on_device; /* the padded copy of a GPU's operand; NULL: packed in host memory */
+    /* On the CPU, by form: that of `problem`, and others from their first use on. */
+    _Atomic(void *) packed[TSR_PACKED_FORMS];
 };
+
+/* Why the plan cannot use it as operand `which`, TSR_OK if it can. */
+tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan, char which);
+/* What runs of the plan read; another form than before is made now. */
+tsr_status tsr_prepared_form(tsr_prepared *prepared, const tsr_plan *plan, const void **out);
 
 /* Plans by problem, at most `entries` of them, the least recently used one evicted. Thread-safe, and usable in the
  * child of a fork. */

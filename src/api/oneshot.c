@@ -60,7 +60,8 @@ tsr_status tsr_default_context(tsr_context **out)
         }
         unlock_default();
     }
-    *out = context;
+    if (status == TSR_OK)
+        *out = context;
     return status;
 }
 
@@ -78,6 +79,22 @@ static tsr_status check_ld(const char *name, int64_t ld, int64_t columns)
                                               name, (long long)ld, (long long)columns);
 }
 
+static tsr_status check_trans(const char *name, tsr_trans trans)
+{
+    return trans == TSR_N || trans == TSR_T
+               ? TSR_OK
+               : tsr_fail(TSR_INVALID_ARGUMENT, "%s = %d: must be TSR_N or TSR_T", name, (int)trans);
+}
+
+/* Rules about D are about C here: the caller has no other name for it. */
+static tsr_status in_callers_words(tsr_status status)
+{
+    const char *message = tsr_last_error();
+    return status == TSR_INVALID_ARGUMENT && message[0] == 'd' && (message[1] == ':' || message[1] == ' ')
+               ? tsr_fail(status, "c%s", message + 1)
+               : status;
+}
+
 /* With all checks: by a descriptor and a plan. */
 static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans_a, tsr_trans trans_b, int64_t m,
                                                 int64_t n, int64_t k, double alpha, const void *a, int64_t lda,
@@ -92,7 +109,11 @@ static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans
     desc.a.ld = lda;
     desc.b.ld = ldb;
     desc.c.ld = desc.d.ld = ldc;
-    tsr_status status = check_ld("lda", lda, trans_a == TSR_T ? m : k);
+    tsr_status status = check_trans("trans_a", trans_a);
+    if (status == TSR_OK)
+        status = check_trans("trans_b", trans_b);
+    if (status == TSR_OK)
+        status = check_ld("lda", lda, trans_a == TSR_T ? m : k);
     if (status == TSR_OK)
         status = check_ld("ldb", ldb, trans_b == TSR_T ? k : n);
     if (status == TSR_OK)
@@ -100,7 +121,7 @@ static __attribute__((noinline)) tsr_status run(tsr_dtype dtype, tsr_trans trans
     tsr_context *context = NULL;
     if (status == TSR_OK)
         status = tsr_default_context(&context);
-    return status == TSR_OK ? tsr_gemm_checked(context, &desc, &args) : status;
+    return status == TSR_OK ? in_callers_words(tsr_gemm_checked(context, &desc, &args)) : status;
 }
 
 tsr_status tsr_one_line_checked(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k, const void *a,

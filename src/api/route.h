@@ -5,7 +5,7 @@
 #include "plan/plan.h"
 
 /* As tsr_route. Each candidate's `device` points into `targets`. */
-tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm_desc *desc, tsr_candidate *out,
-                        size_t capacity, size_t *count);
+tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm_desc *desc, void *out,
+                        size_t candidate_bytes, size_t capacity, size_t *count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Plans, prepared operands and runs behind the public functions. */
+/* Plans and runs behind the public functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,6 @@
 #include "api/stream.h"
 #include "api/validate.h"
 #include "core/error.h"
-
-#define PACK_ALIGN_BYTES 4096
 
 /* How many of the context's devices a new plan may use: in the child of a fork a GPU beside the CPU is none. */
 static size_t usable_targets(const tsr_context *context)
@@ -83,80 +81,7 @@ tsr_status tsr_plan_load(tsr_context *context, const char *path, tsr_plan **out)
     return tsr_fail(TSR_UNSUPPORTED, "tsr_plan_load: not supported yet");
 }
 
-/* Packs operand `which` in host memory, as the plan's CPU row wants it. */
-static tsr_status pack(tsr_plan *plan, char which, const void *data, size_t bytes, void **out)
-{
-    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
-    void *packed = tsr_alloc(&plan->context->allocator, PACK_ALIGN_BYTES, bytes);
-    if (!packed)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of prepared operand %c", bytes, which);
-    const tsr_status status = row->pack(row, &plan->planned.problem, which, data, packed);
-    if (status == TSR_OK)
-        *out = packed;
-    else
-        tsr_free(&plan->context->allocator, packed);
-    return status;
-}
-
-static tsr_status check_operand_data(const tsr_problem *problem, char operand, const void *data)
-{
-    const uint32_t align = tsr_problem_operand(problem, operand)->align_bytes;
-    if (!data && tsr_operand_bytes(problem, operand) > 0)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "data = NULL: operand %c has %lld bytes", operand,
-                        tsr_operand_bytes(problem, operand));
-    if ((uintptr_t)data % align)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "data = %p: not aligned to the %u bytes that the descriptor guarantees",
-                        data, align);
-    return TSR_OK;
-}
-
-tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out)
-{
-    if (!plan || !out)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "out" : "plan");
-    if (operand != 'a' && operand != 'b')
-        return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand);
-    const tsr_problem *problem = &plan->planned.problem;
-    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
-    const size_t device_bytes = tsr_plan_prepared_bytes(&plan->planned, operand);
-    const size_t host_bytes = row->pack_bytes ? row->pack_bytes(row, problem, operand) : 0;
-    if (device_bytes == 0 && host_bytes == 0)
-        return tsr_fail(TSR_UNSUPPORTED, "kernel %s has no prepared form of operand %c%s", row->instance, operand,
-                        row->kind == TSR_ROW_CUDA ? ": it reads it where it lies" : "");
-    tsr_status status = check_operand_data(problem, operand, data);
-    if (status != TSR_OK)
-        return status;
-    tsr_prepared *prepared = calloc(1, sizeof *prepared);
-    if (!prepared)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for prepared operand %c", operand);
-    status = device_bytes ? tsr_prepare_on_device(plan, operand, data, device_bytes, &prepared->packed)
-                          : pack(plan, operand, data, host_bytes, &prepared->packed);
-    if (status != TSR_OK) {
-        free(prepared);
-        return status;
-    }
-    atomic_fetch_add(&plan->references, 1);
-    prepared->plan = plan;
-    prepared->operand = operand;
-    prepared->on_device = device_bytes > 0;
-    *out = prepared;
-    return TSR_OK;
-}
-
-void tsr_prepared_release(tsr_prepared *prepared)
-{
-    if (!prepared)
-        return;
-    tsr_target *target = prepared->plan->planned.target;
-    if (prepared->on_device)
-        target->backend->free(&target->device, prepared->packed);
-    else
-        tsr_free(&prepared->plan->context->allocator, prepared->packed);
-    tsr_plan_release(prepared->plan);
-    free(prepared);
-}
-
-/* Prepared operands are the plan's own: neither tiles nor another device can use them. */
+/* Prepared operands are the device's own: neither tiles nor another device can use them. */
 static int has_prepared(const tsr_plan_inputs *inputs)
 {
     return inputs->packed_a || inputs->packed_b;
@@ -207,7 +132,7 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
     if (!plan || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
     tsr_run_args taken;
-    tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
+    tsr_status status = tsr_take_struct(&taken, sizeof taken, TSR_FIRST_ARGS_BYTES, args, "tsr_run_args");
     if (status == TSR_OK)
         status = tsr_validate_run(plan, &taken);
     if (status != TSR_OK)
@@ -215,19 +140,22 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
     const tsr_problem *problem = &plan->planned.problem;
     if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
         return TSR_OK;
-    const tsr_plan_inputs inputs = {
+    tsr_plan_inputs inputs = {
         .a = taken.a,
         .b = taken.b,
         .c = taken.c,
         .d = taken.d,
         .workspace = taken.workspace,
-        .packed_a = taken.prepared_a ? taken.prepared_a->packed : NULL,
-        .packed_b = taken.prepared_b ? taken.prepared_b->packed : NULL,
         .alpha = taken.alpha.value,
         .beta = taken.beta.value,
         .stream = taken.stream,
     };
-    status = run_checked(plan, &inputs);
+    if (taken.prepared_a)
+        status = tsr_prepared_form((tsr_prepared *)taken.prepared_a, plan, &inputs.packed_a);
+    if (status == TSR_OK && taken.prepared_b)
+        status = tsr_prepared_form((tsr_prepared *)taken.prepared_b, plan, &inputs.packed_b);
+    if (status == TSR_OK)
+        status = run_checked(plan, &inputs);
     return status != TSR_OK && !has_prepared(&inputs) && another_device_may(plan, status)
                ? run_on_cpu(plan, &inputs, status)
                : status;
@@ -249,7 +177,7 @@ tsr_status tsr_gemm_checked(tsr_context *context, const tsr_gemm_desc *desc, con
     if (!context || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "args" : "context");
     tsr_run_args taken;
-    tsr_status status = tsr_take_struct(&taken, sizeof taken, args, "tsr_run_args");
+    tsr_status status = tsr_take_struct(&taken, sizeof taken, TSR_FIRST_ARGS_BYTES, args, "tsr_run_args");
     tsr_problem problem;
     if (status == TSR_OK)
         status = tsr_validate_desc(desc, &problem);

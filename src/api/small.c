@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "api/validate.h"
 #include "core/check.h"
 
 enum {
@@ -30,6 +31,7 @@ void tsr_small_open(tsr_context *context)
  * no call need not be told apart. */
 static inline int is_plain_run(const tsr_run_args *args)
 {
+    _Static_assert(sizeof *args == TSR_FIRST_ARGS_BYTES, "programs with the first version's struct take the small path");
     if (args->struct_bytes != sizeof *args)
         return 0;
     const uintptr_t more = (uintptr_t)args->alpha.device | (uintptr_t)args->beta.device | (uintptr_t)args->prepared_a |
@@ -58,9 +60,16 @@ static int asks_for_fewer_threads(int threads, const tsr_device *device, int64_t
            2.0 * (double)m * (double)n * (double)k >= (double)OPS_OF_A_THREAD;
 }
 
+/* The first version's struct or today's, with none of what was added set. */
+static int is_plain_desc(const tsr_gemm_desc *desc)
+{
+    return desc->struct_bytes == sizeof *desc ? (desc->broadcast | desc->reserved) == 0
+                                              : desc->struct_bytes == TSR_FIRST_DESC_BYTES;
+}
+
 int tsr_desc_small(const tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
-    if (desc->struct_bytes != sizeof *desc || !is_plain_run(args))
+    if (!is_plain_desc(desc) || !is_plain_run(args))
         return 0;
     const tsr_dtype dtype = desc->a.dtype;
     if ((dtype != TSR_F32 && dtype != TSR_F64) || desc->batch_count != 1 || desc->batch_kind != TSR_BATCH_STRIDED ||

@@ -9,13 +9,13 @@
  * Where D is C and C is read, what D's tiles overwrite is kept until the end, and put back if anything fails. */
 #include "api/stream.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/stream_run.h"
 #include "core/error.h"
+#include "core/thread.h"
 
 /* A tile of D within its problem. */
 typedef struct tile {
@@ -290,12 +290,7 @@ static void enqueue_tiles(tsr_tile_run *r)
 static void run_threads(tsr_tile_run *r)
 {
     pthread_t fetcher;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals stay with the program's own threads */
-    const int started = pthread_create(&fetcher, NULL, fetch_tiles, r) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!started) {
+    if (tsr_thread_start(&fetcher, fetch_tiles, r) != 0) {
         r->status = TSR_OUT_OF_MEMORY;
         snprintf(r->message, sizeof r->message, "no thread to fetch results with");
         return;

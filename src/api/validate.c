@@ -1,5 +1,6 @@
 #include "api/validate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/check.h"
@@ -8,18 +9,36 @@
 #define WORKSPACE_ALIGN_BYTES 256
 #define MOST_STRUCT_BYTES     4096 /* of any later version; beyond it, the member was never set */
 
-tsr_status tsr_take_struct(void *to, size_t to_bytes, const void *from, const char *what)
+tsr_status tsr_check_struct(const char *what, const char *member, size_t bytes, size_t first_bytes)
 {
+    return bytes >= first_bytes && bytes <= MOST_STRUCT_BYTES
+               ? TSR_OK
+               : tsr_fail(TSR_INVALID_ARGUMENT,
+                          "%s = %zu: must be sizeof(%s), which is %zu in version 0.1 and never less, nor more than %d",
+                          member, bytes, what, first_bytes, MOST_STRUCT_BYTES);
+}
+
+void tsr_give_struct(void *to, size_t to_bytes, const void *from, size_t from_bytes)
+{
+    const size_t shared_bytes = from_bytes < to_bytes ? from_bytes : to_bytes;
+    memcpy(to, from, shared_bytes);
+    memset((char *)to + shared_bytes, 0, to_bytes - shared_bytes);
+}
+
+tsr_status tsr_take_struct(void *to, size_t to_bytes, size_t first_bytes, const void *from, const char *what)
+{
+    char member[64];
     size_t from_bytes;
     memcpy(&from_bytes, from, sizeof from_bytes);
-    if (from_bytes < to_bytes || from_bytes > MOST_STRUCT_BYTES)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%s.struct_bytes = %zu: must be sizeof(%s) = %zu", what, from_bytes, what,
-                        to_bytes);
+    snprintf(member, sizeof member, "%s.struct_bytes", what);
+    const tsr_status status = tsr_check_struct(what, member, from_bytes, first_bytes);
+    if (status != TSR_OK)
+        return status;
     for (size_t i = to_bytes; i < from_bytes; i++)
         if (((const unsigned char *)from)[i])
             return tsr_fail(TSR_UNSUPPORTED, "%s has %zu bytes and sets fields that this version (%s) does not know",
                             what, from_bytes, tsr_version());
-    memcpy(to, from, to_bytes);
+    tsr_give_struct(to, to_bytes, from, from_bytes);
     return TSR_OK;
 }
 
@@ -43,6 +62,49 @@ static tsr_status check_size(const char *name, int64_t value)
 {
     return value < 0 ? tsr_fail(TSR_INVALID_ARGUMENT, "%s = %lld: must not be negative", name, (long long)value)
                      : TSR_OK;
+}
+
+static unsigned broadcast_of(char which)
+{
+    return which == 'a' ? TSR_BROADCAST_A : which == 'b' ? TSR_BROADCAST_B : which == 'c' ? TSR_BROADCAST_C : 0;
+}
+
+static tsr_status stride_forgotten(const tsr_problem *p, char which)
+{
+    const char upper = (char)(which - 'a' + 'A');
+    return tsr_fail(
+        TSR_INVALID_ARGUMENT,
+        "%c.batch_stride = 0: the %lld problems of the batch would share one %c; give the stride, or ask for "
+        "that by broadcast = TSR_BROADCAST_%c",
+        upper, p->batch, upper, upper);
+}
+
+/* A stride of 0 in a batch must be asked for by name, but in the first version's struct, which cannot. Matrices without
+ * elements are as good as any. */
+static tsr_status check_broadcast(const tsr_gemm_desc *desc, tsr_problem *p)
+{
+    if (desc->struct_bytes < TSR_BYTES_UP_TO(tsr_gemm_desc, broadcast))
+        return TSR_OK;
+    if (desc->reserved)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "reserved = %u: must be 0", desc->reserved);
+    if (desc->broadcast & ~(TSR_BROADCAST_A | TSR_BROADCAST_B | TSR_BROADCAST_C))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "broadcast = 0x%x: only TSR_BROADCAST_A, _B and _C", desc->broadcast);
+    for (const char *which = "abc"; *which; which++) {
+        const long long stride = tsr_problem_operand(p, *which)->batch_stride;
+        const int asked = (desc->broadcast & broadcast_of(*which)) != 0;
+        const char upper = (char)(*which - 'a' + 'A');
+        if (asked && stride != 0)
+            return tsr_fail(TSR_INVALID_ARGUMENT, "%c.batch_stride = %lld: must be 0 with TSR_BROADCAST_%c", upper,
+                            stride, upper);
+        long long rows, columns;
+        tsr_stored_shape(p, *which, &rows, &columns);
+        if (asked || stride != 0 || p->batch <= 1 || rows == 0 || columns == 0)
+            continue;
+        if (*which != 'c')
+            return stride_forgotten(p, *which);
+        p->flags |= TSR_C_STRIDE_FORGOTTEN;
+    }
+    return TSR_OK;
 }
 
 /* Two problems of a batch must not write the same element: whole problems apart, or interleaved within the rows. */
@@ -179,7 +241,7 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
     if (!desc)
         return tsr_fail(TSR_INVALID_ARGUMENT, "desc = NULL: must point to a descriptor");
     tsr_gemm_desc d;
-    tsr_status status = tsr_take_struct(&d, sizeof d, desc, "tsr_gemm_desc");
+    tsr_status status = tsr_take_struct(&d, sizeof d, TSR_FIRST_DESC_BYTES, desc, "tsr_gemm_desc");
     if (status != TSR_OK)
         return status;
     const struct {
@@ -189,6 +251,8 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if ((status = check_size(sizes[i].name, sizes[i].value)) != TSR_OK)
             return status;
+    if (d.threads > TSR_MOST_THREADS)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "threads = %d: must be 0 to %d", d.threads, TSR_MOST_THREADS);
     if (d.batch_kind != TSR_BATCH_STRIDED && d.batch_kind != TSR_BATCH_POINTERS && d.batch_kind != TSR_BATCH_GROUPED)
         return tsr_fail(TSR_INVALID_ARGUMENT, "batch_kind = %d: not a kind of batch", (int)d.batch_kind);
     if (d.batch_kind != TSR_BATCH_STRIDED)
@@ -222,7 +286,8 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
         if ((status = check_operand(out, "abcd"[i], to[i])) != TSR_OK)
             return status;
     }
-    return check_dtypes(out);
+    status = check_broadcast(&d, out);
+    return status == TSR_OK ? check_dtypes(out) : status;
 }
 
 /* ---- one run ---- */
@@ -234,8 +299,10 @@ static tsr_status check_pointer(const tsr_problem *p, char which, const void *po
                         which == 'd' ? "written" : "read");
     const uint32_t align = tsr_problem_operand(p, which)->align_bytes;
     if (!tsr_is_aligned((uintptr_t)pointer, align))
-        return tsr_fail(TSR_INVALID_ARGUMENT, "%c = %p: not aligned to the %u bytes that the descriptor guarantees",
-                        which, pointer, align);
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%c = %p: not aligned to the %u bytes %s", which, pointer, align,
+                        align == tsr_dtype_bytes(tsr_problem_operand(p, which)->dtype)
+                            ? "of an element"
+                            : "that the descriptor guarantees");
     return TSR_OK;
 }
 
@@ -297,17 +364,6 @@ static tsr_status check_aliases(const tsr_problem *p, const tsr_run_args *args, 
                           "d: overlaps C; it may only be C itself, with the same ld, dtype and batch stride");
 }
 
-static tsr_status check_prepared(const tsr_plan *plan, char which, const tsr_prepared *prepared)
-{
-    if (!prepared)
-        return TSR_OK;
-    if (prepared->operand != which)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared as operand %c", which, prepared->operand);
-    if (prepared->plan != plan)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared for another plan", which);
-    return TSR_OK;
-}
-
 tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
 {
     const tsr_problem *p = &plan->planned.problem;
@@ -321,15 +377,17 @@ tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args)
                         : args->scale_b ? "scale_b"
                         : args->scale_d ? "scale_d"
                                         : "metadata_a");
-    tsr_status status = check_prepared(plan, 'a', args->prepared_a);
-    if (status == TSR_OK)
-        status = check_prepared(plan, 'b', args->prepared_b);
+    tsr_status status = args->prepared_a ? tsr_prepared_check(args->prepared_a, plan, 'a') : TSR_OK;
+    if (status == TSR_OK && args->prepared_b)
+        status = tsr_prepared_check(args->prepared_b, plan, 'b');
     if (status != TSR_OK || p->m == 0 || p->n == 0 || p->batch == 0)
         return status;
 
     const int product = args->alpha.value != 0 && p->k > 0;
     const int reads_a = product && !args->prepared_a, reads_b = product && !args->prepared_b;
     const int reads_c = args->beta.value != 0;
+    if (reads_c && (p->flags & TSR_C_STRIDE_FORGOTTEN))
+        return stride_forgotten(p, 'c');
     if ((status = check_pointer(p, 'd', args->d)) != TSR_OK)
         return status;
     if (reads_a && (status = check_pointer(p, 'a', args->a)) != TSR_OK)

@@ -32,11 +32,18 @@ static int has_word(const char *list, const char *word)
     return 0;
 }
 
+static void tell_line(const char *line, void *user)
+{
+    (void)user;
+    fprintf(stderr, "libtessera_blas: %s (said once)\n", line);
+}
+
 /* A pipe must not make a product wait, neither for a reader nor for a slow one. */
 static void open_log(void)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+    tsr_check_environment(tell_line, NULL);
     if (has_word(getenv("TESSERA_LOG"), "calls")) {
         const char *path = getenv("TESSERA_LOG_FILE");
         log_fd = path && *path ? open(path, flags, 0666) : STDERR_FILENO;

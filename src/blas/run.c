@@ -38,6 +38,7 @@ tsr_gemm_desc tsr_blas_describe(const tsr_blas_call *call)
         desc.a.batch_stride = call->stride_a;
         desc.b.batch_stride = call->stride_b;
         desc.c.batch_stride = desc.d.batch_stride = call->stride_c;
+        desc.broadcast = (call->stride_a == 0 ? TSR_BROADCAST_A : 0) | (call->stride_b == 0 ? TSR_BROADCAST_B : 0);
     }
     return desc;
 }

@@ -61,6 +61,8 @@ typedef struct tsr_backend {
     /* Fills *out but for out->allocator. TSR_NO_DEVICE with the reason if there is none. */
     tsr_status (*open)(int ordinal, const tsr_backend_options *options, tsr_device *out);
     void (*close)(tsr_device *device);
+    /* Fills what takes long to find out and only prices need: a CPU's peaks, measured. NULL: there is no such thing. */
+    void (*measure)(tsr_device *device);
     /* Makes the row's code resident, so that launch compiles and loads nothing. *out may be NULL on success. */
     tsr_status (*load)(tsr_device *device, const tsr_row *row, const tsr_loaded **out);
     tsr_status (*launch)(tsr_device *device, const tsr_launch *launch);

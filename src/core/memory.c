@@ -12,9 +12,14 @@ void *tsr_alloc(const tsr_allocator *allocator, size_t align, size_t bytes)
         bytes = 1;
     if (bytes > PTRDIFF_MAX) /* a size that did not fit 64 bits, say */
         return NULL;
-    if (allocator && allocator->alloc)
-        return allocator->alloc(align, bytes, allocator->user);
     void *pointer = NULL;
+    if (allocator && allocator->alloc) {
+        pointer = allocator->alloc(align, bytes, allocator->user);
+        if (((uintptr_t)pointer & (align - 1)) == 0)
+            return pointer;
+        allocator->free(pointer, allocator->user); /* it does not keep its promise: of no use */
+        return NULL;
+    }
     return posix_memalign(&pointer, align, bytes) == 0 ? pointer : NULL;
 }
 

@@ -10,7 +10,8 @@ typedef struct tsr_allocator {
     void *user;
 } tsr_allocator;
 
-/* `align` is a power of two; NULL when out of memory. `allocator` may be NULL for the C library's. */
+/* `align` is a power of two; NULL when out of memory, or where the callback's memory is not aligned. `allocator` may be
+ * NULL for the C library's. */
 void *tsr_alloc(const tsr_allocator *allocator, size_t align, size_t bytes);
 void tsr_free(const tsr_allocator *allocator, void *pointer);
 

@@ -2,10 +2,12 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/limit.h"
+#include "core/thread.h"
 
 enum {
     MAX_WORKERS = 1023,
@@ -161,6 +163,7 @@ static tsr_crew *own_crew(tsr_pool *pool)
     tsr_crew *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
+    tsr_stay_loaded(); /* its workers need the code */
     made->pid = pid;
     made->inherited = crew;
     atomic_init(&made->pause_ns, ROUSE_NS);
@@ -174,21 +177,14 @@ static tsr_crew *own_crew(tsr_pool *pool)
     return crew;
 }
 
-/* Starts workers until there are `count`, as far as the system lets us; signals stay with the program's own threads.
- * Called with the lock held. */
+/* Starts workers until there are `count`, as far as the system lets us. Called with the lock held. */
 static void hire(tsr_crew *crew, int count)
 {
-    sigset_t all, old;
-    if (atomic_load(&crew->workers) >= count)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
     for (int started = atomic_load(&crew->workers); started < count && started < MAX_WORKERS; started++) {
-        if (pthread_create(&crew->threads[started], NULL, worker, crew) != 0)
+        if (tsr_thread_start(&crew->threads[started], worker, crew) != 0)
             break;
         atomic_store(&crew->workers, started + 1);
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void tsr_pool_init(tsr_pool *pool)
@@ -267,10 +263,10 @@ static void work_together(tsr_crew *crew, job *j, int helpers)
 void tsr_pool_run(tsr_pool *pool, int slots, int64_t count, tsr_task *task, void *data)
 {
     job j = {.task = task, .data = data, .count = count};
-    int helpers = slots - 1;
+    int helpers = tsr_allowed_threads(slots) - 1;
     if (count <= helpers)
         helpers = (int)count - 1;
-    tsr_crew *crew = helpers > 0 ? own_crew(pool) : NULL;
+    tsr_crew *crew = helpers > 0 && !tsr_in_parallel_region() ? own_crew(pool) : NULL;
     if (!crew) {
         work(&j, 0);
         return;
@@ -303,6 +299,7 @@ int tsr_pool_is_awake(tsr_pool *pool)
 
 int tsr_pool_is_ready(tsr_pool *pool, int slots, int long_enough)
 {
+    slots = tsr_allowed_threads(slots);
     tsr_crew *crew = slots > 1 ? atomic_load(&pool->crew) : NULL;
     /* Asking the system for the process or the time takes longer than a short product may wait: not each time. */
     if (slots < 2 ||

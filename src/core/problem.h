@@ -8,6 +8,10 @@
 /* Longest name of a kernel, with the schedule that may stand behind an "@". */
 #define TSR_KERNEL_NAME_BYTES 119
 
+/* Among a problem's flags, beside the descriptor's: nobody said that the problems of the batch share C, whose stride
+ * is 0. Runs that read C are refused. */
+#define TSR_C_STRIDE_FORGOTTEN (1u << 31)
+
 typedef struct tsr_problem {
     long long m, n, k, batch;
     tsr_operand a, b, c, d; /* ld, align_bytes resolved; memory as given */

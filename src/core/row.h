@@ -104,6 +104,12 @@ typedef struct tsr_cpu_small {
 typedef size_t tsr_cpu_pack_bytes(const tsr_row *row, const tsr_problem *problem, char which);
 typedef tsr_status tsr_cpu_pack(const tsr_row *row, const tsr_problem *problem, char which, const void *data,
                                 void *packed);
+/* Which packed form of its operands a problem reads; another problem with the same operand may read another one. */
+typedef int tsr_cpu_packed_form(const tsr_row *row, const tsr_problem *problem);
+#define TSR_PACKED_FORMS 2
+/* Makes the form of operand `which` that `to` reads from that of `from`, which is the other. */
+typedef void tsr_cpu_repack(const tsr_row *row, const tsr_problem *from, const tsr_problem *to, char which,
+                            const void *packed, void *repacked);
 
 /* Grid of a CUDA row in CTAs. */
 typedef struct tsr_grid {
@@ -180,6 +186,8 @@ struct tsr_row {
     const tsr_cpu_small *small;
     tsr_cpu_pack_bytes *pack_bytes;
     tsr_cpu_pack *pack;
+    tsr_cpu_packed_form *packed_form;
+    tsr_cpu_repack *repack;
 };
 
 /* One CTA for each BM x BN tile of D: x counts tiles (row-major over D's tiles), z counts problems of the batch up to

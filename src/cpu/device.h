@@ -2,6 +2,7 @@
 #ifndef TSR_CPU_DEVICE_H
 #define TSR_CPU_DEVICE_H
 
+#include "core/claim.h"
 #include "core/device.h"
 #include "core/pool.h"
 #include "cpu/isa/micro.h"
@@ -12,6 +13,7 @@ typedef struct tsr_cpu_device {
     const tsr_pairs *pairs; /* of bf16, with that instruction set on this processor; NULL: elements are widened */
     int has_pairs;          /* the instruction set's pairs run on this processor, used or not */
     const tsr_allocator *allocator; /* the context's; outlives the device */
+    tsr_claim measured;             /* the device's peaks */
     tsr_pool pool;
     tsr_scratch scratch;
 } tsr_cpu_device;

@@ -1,10 +1,9 @@
-/* What this machine is. Nothing here is cached; each call asks the system. */
+/* What this machine is. Each call asks the system, but for what is measured. */
 #ifndef TSR_CPU_MACHINE_H
 #define TSR_CPU_MACHINE_H
 
 #include <stddef.h>
 
-#include "core/memory.h"
 #include "cpu/isa/micro.h"
 
 /* The processor's name, as it gives it itself. */
@@ -19,13 +18,14 @@ int tsr_cpu_is_zen4(void);
  */
 long long tsr_cpu_cache_bytes(int level);
 
-/* Peak FLOP/s of one core with this instruction set, measured: the best of a few runs of multiply-adds in registers,
- * about a millisecond in all. A measurement, because neither the clock under vector load nor the number of multiply-add
- * pipes can be asked of the processor. */
-double tsr_cpu_peak_flops(const tsr_tiles *tiles);
+/* Of one core. Measured, because neither the clock under vector load nor the number of multiply-add pipes can be asked
+ * of the processor. */
+typedef struct tsr_cpu_rates {
+    double flops_f32, flops_f64; /* multiply-adds in registers, with the best instruction set */
+    double read_bytes_per_s;     /* from memory; an estimate where that cannot be measured */
+} tsr_cpu_rates;
 
-/* Bytes per second that one core reads from memory, measured within a few milliseconds on a buffer that was written
- * past the caches; an estimate where that cannot be done. */
-double tsr_cpu_read_bytes_per_s(const tsr_allocator *allocator);
+/* Measured by the first call in this process, which takes some 20 ms; the same for all that follow. */
+tsr_cpu_rates tsr_cpu_measured_rates(void);
 
 #endif

@@ -5,6 +5,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/claim.h"
+#include "core/memory.h"
 #include "cpu/machine.h"
 
 static double now_s(void)
@@ -15,7 +17,7 @@ static double now_s(void)
 }
 
 /* The largest register tile on operands of one L1 cache line each step: all that remains is multiply-adds. */
-double tsr_cpu_peak_flops(const tsr_tiles *tiles)
+static double peak_flops(const tsr_tiles *tiles)
 {
     enum { STEPS = 512, RUNS = 12 };
     _Alignas(64) char zeros[256] = {0}, d[12 * 256];
@@ -34,13 +36,14 @@ double tsr_cpu_peak_flops(const tsr_tiles *tiles)
     return flops / best_s;
 }
 
-double tsr_cpu_read_bytes_per_s(const tsr_allocator *allocator)
+/* A buffer that was written past the caches, read a few times. */
+static double read_bytes_per_s(void)
 {
     const double guess = 10e9;
 #if defined(__x86_64__)
     const size_t bytes = (size_t)8 << 20;
     double best = 0;
-    char *const buffer = tsr_alloc(allocator, 4096, bytes);
+    char *const buffer = tsr_alloc(NULL, 4096, bytes);
     if (!buffer)
         return guess;
     for (int round = 0; round < 3; round++) {
@@ -58,10 +61,21 @@ double tsr_cpu_read_bytes_per_s(const tsr_allocator *allocator)
         const double rate = (double)bytes / (now_s() - start_s);
         best = rate > best ? rate : best;
     }
-    tsr_free(allocator, buffer);
+    tsr_free(NULL, buffer);
     return best;
 #else
-    (void)allocator;
     return guess;
 #endif
+}
+
+tsr_cpu_rates tsr_cpu_measured_rates(void)
+{
+    static tsr_claim measured;
+    static tsr_cpu_rates rates;
+    if (tsr_claim_begin(&measured)) {
+        const tsr_isa *isa = tsr_isa_best();
+        rates = (tsr_cpu_rates){peak_flops(&isa->f32), peak_flops(&isa->f64), read_bytes_per_s()};
+        tsr_claim_end(&measured);
+    }
+    return rates;
 }

@@ -8,7 +8,7 @@
 _Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_for(const emu_thread *culprit, emu_fault *fault,
                                                                 const void *place)
 {
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     fault->cta = thread->cta->number;
     fault->thread = culprit->id;
     fault->place = place;
@@ -20,7 +20,7 @@ _Noreturn __attribute__((noinline, cold)) void tsr_emu_fail_for(const emu_thread
 
 _Noreturn void tsr_emu_fail_thread(emu_fault *fault, const void *place)
 {
-    tsr_emu_fail_for(tsr_emu_current, fault, place);
+    tsr_emu_fail_for(tsr_emu_self(), fault, place);
 }
 
 static _Noreturn __attribute__((noinline, cold)) void fail(emu_fault *fault, const void *address, size_t size,
@@ -135,14 +135,14 @@ INLINE int quick_global_read(const emu_thread *thread, const void *address, size
 /* The thread's own stack is its own business: local arrays that gcc did not keep in registers. */
 INLINE int is_own(const void *address, size_t size, int aligned)
 {
-    return (uintptr_t)address - (uintptr_t)tsr_emu_current->fiber.stack <= EMU_STACK_BYTES - size &&
+    return (uintptr_t)address - (uintptr_t)tsr_emu_self()->fiber.stack <= EMU_STACK_BYTES - size &&
            (!aligned || ((uintptr_t)address & (size - 1)) == 0);
 }
 
 INLINE void access_elsewhere(const void *address, size_t size, int is_write, int aligned, int is_traced,
                              const void *place)
 {
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     if (aligned && ((uintptr_t)address & (size - 1)) != 0)
         misaligned(thread, address, size, is_write, place);
     if (aligned && size % 2 == 0 && quick_access(thread, address, size, is_write))
@@ -165,7 +165,7 @@ void tsr_emu_check(const void *address, size_t size, int is_write, const void *p
 
 void tsr_emu_check_reduction(const void *address, size_t size, const void *place)
 {
-    global_access(tsr_emu_current, address, size, GLOBAL_REDUCTION, place);
+    global_access(tsr_emu_self(), address, size, GLOBAL_REDUCTION, place);
 }
 
 void tsr_emu_checked_read(const void *address, size_t size, int aligned, const void *place)
@@ -180,7 +180,7 @@ void tsr_emu_checked_write(const void *address, size_t size, int aligned, const 
 
 void tsr_emu_require_shared(const void *address, unsigned bytes)
 {
-    const emu_thread *thread = tsr_emu_current;
+    const emu_thread *thread = tsr_emu_self();
     const size_t inside = (uintptr_t)address - (uintptr_t)thread->cta->shared.bytes - thread->window;
     if (inside < thread->cta->window_bytes && thread->cta->window_bytes - inside >= bytes)
         return;
@@ -229,7 +229,7 @@ void tsr_emu_func_entry(const void *caller);
 void tsr_emu_func_entry(const void *caller)
 {
     (void)caller;
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (frame - (uintptr_t)thread->fiber.stack < EMU_STACK_RESERVE) {
         emu_fault fault = {.kind = EMU_STACK};
@@ -248,43 +248,43 @@ void tsr_emu_init(void)
 
 tsr_emu_uint3 tsr_emu_thread_idx(void)
 {
-    return tsr_emu_current->idx;
+    return tsr_emu_self()->idx;
 }
 
 tsr_emu_uint3 tsr_emu_block_idx(void)
 {
-    tsr_emu_uint3 idx = tsr_emu_current->cta->idx;
-    idx.x += tsr_emu_current->rank;
+    tsr_emu_uint3 idx = tsr_emu_self()->cta->idx;
+    idx.x += tsr_emu_self()->rank;
     return idx;
 }
 
 tsr_emu_uint3 tsr_emu_block_dim(void)
 {
-    const tsr_emu_job *job = tsr_emu_current->cta->worker->launch->job;
+    const tsr_emu_job *job = tsr_emu_self()->cta->worker->launch->job;
     return (tsr_emu_uint3){job->threads_x, job->threads_y, 1};
 }
 
 tsr_emu_uint3 tsr_emu_grid_dim(void)
 {
-    const tsr_grid *grid = &tsr_emu_current->cta->worker->launch->job->grid;
+    const tsr_grid *grid = &tsr_emu_self()->cta->worker->launch->job->grid;
     return (tsr_emu_uint3){(unsigned)grid->x, (unsigned)grid->y, (unsigned)grid->z};
 }
 
 unsigned char *tsr_emu_shared_base(void)
 {
-    return tsr_emu_current->cta->shared.bytes + tsr_emu_current->window;
+    return tsr_emu_self()->cta->shared.bytes + tsr_emu_self()->window;
 }
 
 unsigned tsr_emu_shared_address(const void *pointer)
 {
-    const emu_thread *thread = tsr_emu_current;
+    const emu_thread *thread = tsr_emu_self();
     return thread->rank << EMU_RANK_SHIFT |
            (unsigned)((uintptr_t)pointer - (uintptr_t)(thread->cta->shared.bytes + thread->window));
 }
 
 void *tsr_emu_shared_pointer(unsigned address)
 {
-    const emu_thread *thread = tsr_emu_current;
+    const emu_thread *thread = tsr_emu_self();
     if (address >> EMU_RANK_SHIFT != thread->rank)
         tsr_emu_misuse("an ordinary access at a shared address of another CTA");
     return thread->cta->shared.bytes + thread->window + (address & EMU_OFFSET_MASK);

@@ -86,7 +86,7 @@ unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsi
                         unsigned order)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     emu_cta *cta = self->cta;
     emu_launch *launch = cta->worker->launch;
     const tsr_allocator *allocator = launch->job->allocator;

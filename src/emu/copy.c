@@ -45,7 +45,7 @@ static emu_copy *add_copy(emu_copies *copies, const tsr_allocator *allocator)
 void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned from_bytes)
 {
     const void *place = __builtin_return_address(0);
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     emu_shared *shared = &thread->cta->shared;
     const size_t offset = (uintptr_t)to - (uintptr_t)shared->bytes;
     const char *rule = NULL;
@@ -81,12 +81,12 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
 
 void tsr_emu_copy_commit(void)
 {
-    tsr_emu_current->copies.committed++;
+    tsr_emu_self()->copies.committed++;
 }
 
 void tsr_emu_copy_wait(unsigned pending_groups)
 {
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     emu_copies *copies = &thread->copies;
     while (copies->first < copies->count) {
         const emu_copy *copy = &copies->items[copies->first];

@@ -20,12 +20,12 @@ void tsr_emu_reach(emu_thread *self, unsigned rank, const void *place)
 
 unsigned tsr_emu_cluster_size(void)
 {
-    return tsr_emu_current->cta->worker->launch->shape.cluster;
+    return tsr_emu_self()->cta->worker->launch->shape.cluster;
 }
 
 unsigned tsr_emu_cluster_map(unsigned address, unsigned rank)
 {
-    const emu_thread *self = tsr_emu_current;
+    const emu_thread *self = tsr_emu_self();
     if (rank >= self->cta->worker->launch->shape.cluster)
         tsr_emu_break("the cluster has no CTA of this rank", __builtin_return_address(0));
     return rank << EMU_RANK_SHIFT | (address & EMU_OFFSET_MASK);

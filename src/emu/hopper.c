@@ -135,7 +135,7 @@ void tsr_emu_hopper_begin(emu_cta *cta)
 
 emu_thread *tsr_emu_hopper_self(const void *place)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     if (!self->hopper)
         tsr_emu_break("an instruction of compute capability 9.0 in a kernel for older GPUs", place);
     return self;
@@ -209,7 +209,7 @@ void tsr_emu_acquire(emu_thread *self, emu_seen *board)
 
 unsigned tsr_emu_cluster_rank(void)
 {
-    return tsr_emu_current->rank;
+    return tsr_emu_self()->rank;
 }
 
 /* All threads that have not ended arrived: a new phase. */
@@ -296,7 +296,7 @@ void tsr_emu_hopper_thread_ends(emu_thread *thread)
 
 unsigned tsr_emu_elected_lane(void)
 {
-    const emu_thread *self = tsr_emu_current;
+    const emu_thread *self = tsr_emu_self();
     const unsigned long long seed = self->cta->worker->launch->job->seed;
     /* Any will do, but the same each time. */
     const unsigned long long mixed =

@@ -128,9 +128,33 @@ struct emu_launch {
     emu_atomics atomics;
 };
 
-/* The thread that runs on this CPU thread. Initial-exec, since every access of a kernel reads it; a fiber never moves
- * from one CPU thread to another. */
-extern _Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* The thread of a kernel that runs on this CPU thread; NULL outside of kernels. Every access of a kernel asks. A
+ * library may be opened when the loader has no static thread-local memory left, so initial-exec variables are out of
+ * the question, and asking the loader each time would cost half of the speed. So workers leave the variable's distance
+ * from their thread pointers here, where it is the same for all of them so far: in static memory it always is. */
+extern _Thread_local emu_thread *tsr_emu_current __attribute__((visibility("hidden")));
+extern atomic_intptr_t tsr_emu_current_at __attribute__((visibility("hidden"))); /* EMU_ASK_LOADER: not so */
+enum { EMU_ASK_LOADER = 0, EMU_NOT_KNOWN = 1 };                                  /* no distance is odd */
+emu_thread *tsr_emu_ask_loader(void);
+/* To be called by each CPU thread before it runs kernels. */
+void tsr_emu_find_current(void);
+
+#if defined(__x86_64__) && defined(__ELF__)
+static inline __attribute__((always_inline)) emu_thread *tsr_emu_self(void)
+{
+    const intptr_t at = atomic_load_explicit(&tsr_emu_current_at, memory_order_relaxed);
+    emu_thread *self;
+    if (__builtin_expect(at == EMU_ASK_LOADER, 0))
+        return tsr_emu_ask_loader();
+    __asm__ volatile("mov %%fs:(%1), %0" : "=r"(self) : "r"(at));
+    return self;
+}
+#else
+static inline emu_thread *tsr_emu_self(void)
+{
+    return tsr_emu_current;
+}
+#endif
 
 /* schedule.c ------------------------------------------------------------------------------------------------------- */
 

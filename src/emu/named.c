@@ -59,7 +59,7 @@ static void come(emu_thread *self, unsigned index, unsigned threads, int waits, 
 
 void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     const unsigned index = self->rank * EMU_NAMED_BARRIERS + id % EMU_NAMED_BARRIERS;
     const char *rule = broken_rule(&self->cta->named[index], self->cta->worker->launch->shape.cta_threads, id, threads);
     if (rule)

@@ -137,6 +137,7 @@ void *tsr_emu_worker_main(void *data)
 {
     emu_worker *worker = data;
     emu_launch *launch = worker->launch;
+    tsr_emu_find_current();
     tsr_fiber_adopt(&worker->scheduler);
     work(worker);
     if (worker->fault.kind != EMU_NO_FAULT) {

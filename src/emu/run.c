@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "core/thread.h"
 #include "emu/machine.h"
 
 /* CTAs that the GPU holds at once, by threads and shared memory. */
@@ -19,8 +20,7 @@ static tsr_status run_workers(emu_launch *launch, emu_worker *workers, int n_wor
 {
     pthread_t threads[EMU_MAX_WORKERS];
     int started = 0;
-    while (started < n_workers - 1 &&
-           pthread_create(&threads[started], NULL, tsr_emu_worker_main, &workers[started]) == 0)
+    while (started < n_workers - 1 && tsr_thread_start(&threads[started], tsr_emu_worker_main, &workers[started]) == 0)
         started++;
     for (int i = started; i < n_workers - 1; i++)
         atomic_store(&workers[i].idle_at, INT64_MAX); /* it never runs, so nobody must wait for it */

@@ -5,7 +5,27 @@
 
 #include "emu/machine.h"
 
-_Thread_local emu_thread *tsr_emu_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+_Thread_local emu_thread *tsr_emu_current __attribute__((visibility("hidden")));
+atomic_intptr_t tsr_emu_current_at __attribute__((visibility("hidden"))) = EMU_NOT_KNOWN;
+
+__attribute__((noinline, cold)) emu_thread *tsr_emu_ask_loader(void)
+{
+    return tsr_emu_current;
+}
+
+/* A thread that finds it elsewhere than another one did ends that for all: those that go by the distance may go on,
+ * since it is right for them. */
+void tsr_emu_find_current(void)
+{
+#if defined(__x86_64__) && defined(__ELF__)
+    uintptr_t base;
+    __asm__("mov %%fs:0, %0" : "=r"(base));
+    const intptr_t own = (intptr_t)((uintptr_t)&tsr_emu_current - base);
+    intptr_t known = EMU_NOT_KNOWN;
+    if (!atomic_compare_exchange_strong(&tsr_emu_current_at, &known, own) && known != own)
+        atomic_store(&tsr_emu_current_at, EMU_ASK_LOADER);
+#endif
+}
 
 /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" (2016). */
 static uint32_t random_below(uint64_t *state, uint32_t limit)
@@ -84,7 +104,7 @@ void tsr_emu_wake(emu_thread *thread)
 
 void tsr_emu_barrier(void)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     emu_cta *cta = self->cta;
     const unsigned n_threads = cta->worker->launch->shape.n_threads;
     cta->polls = 0;
@@ -122,7 +142,7 @@ _Noreturn void tsr_emu_abandon(emu_thread *thread)
 static void thread_main(void)
 {
     tsr_fiber_entered();
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     const tsr_emu_job *job = self->cta->worker->launch->job;
     if (job->kernel_tma)
         job->kernel_tma(*job->args, *job->maps);

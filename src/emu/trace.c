@@ -152,15 +152,15 @@ static inline double fma_f64(double a, double b, double c)
 static __attribute__((noinline, cold)) float fma_traced(float a, float b, float c, const void *place)
 {
     const float result = fma_f32(a, b, c);
-    if (tsr_emu_current->cta->trace)
-        tsr_emu_trace_fma(tsr_emu_current, (const float[4]){a, b, c, result}, place);
+    if (tsr_emu_self()->cta->trace)
+        tsr_emu_trace_fma(tsr_emu_self(), (const float[4]){a, b, c, result}, place);
     return result;
 }
 
 float tsr_emu_fma_f32(float a, float b, float c)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect(__builtin_cpu_supports("fma") && tsr_emu_current->cta->trace == NULL, 1)) {
+    if (__builtin_expect(__builtin_cpu_supports("fma") && tsr_emu_self()->cta->trace == NULL, 1)) {
         __asm__("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
         return a;
     }

@@ -59,7 +59,7 @@ static void release(emu_thread *self)
 
 void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     if (self->cta->trace)
         tsr_emu_trace_meeting(self, TSR_TRACE_WARP, __builtin_return_address(0));
     if (!meet(self, mask, function, operands, __builtin_return_address(0)))
@@ -79,7 +79,7 @@ void tsr_emu_warp(unsigned mask, tsr_emu_warp_function *function, void *operands
 
 void tsr_emu_warp_sync(unsigned mask)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     if (!meet(self, mask, NULL, NULL, __builtin_return_address(0)))
         return;
     emu_time *time = &self->cta->shared.time;
@@ -101,7 +101,7 @@ void tsr_emu_warp_sync(unsigned mask)
 /* Whoever can come here before this thread's next turn is taken to run together with it. */
 unsigned tsr_emu_active_mask(void)
 {
-    emu_thread *self = tsr_emu_current;
+    emu_thread *self = tsr_emu_self();
     emu_thread *warp = &self->cta->threads[self->id & ~31u];
     const unsigned existing = existing_lanes(self);
     const void *place = __builtin_return_address(0);

@@ -125,7 +125,7 @@ void tsr_emu_watch_pause(emu_thread *thread, int is_paused)
 
 static inline void put_access(const void *address, size_t size, int is_write, const void *place)
 {
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     emu_lane *lane = lane_of(thread);
     if (!lane)
         return;
@@ -143,7 +143,7 @@ void tsr_emu_func_entry(const void *caller);
 void tsr_emu_watched_func_entry(const void *caller);
 void tsr_emu_watched_func_entry(const void *caller)
 {
-    if (tsr_emu_current)
+    if (tsr_emu_ask_loader())
         tsr_emu_func_entry(caller);
 }
 
@@ -151,7 +151,7 @@ void tsr_emu_watched_func_entry(const void *caller)
 void tsr_emu_watched_block(void);
 void tsr_emu_watched_block(void)
 {
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_ask_loader();
     emu_lane *lane = thread ? lane_of(thread) : NULL;
     if (lane)
         put(thread, lane, EMU_RECORD_TAG(EMU_RECORD_BLOCK, 0, CALLER), 0);
@@ -159,7 +159,7 @@ void tsr_emu_watched_block(void)
 
 static inline void put_fma(unsigned kind, const void *place)
 {
-    emu_thread *thread = tsr_emu_current;
+    emu_thread *thread = tsr_emu_self();
     emu_lane *lane = lane_of(thread);
     if (!lane)
         return;
@@ -185,7 +185,7 @@ double tsr_emu_watched_fma_f64(double a, double b, double c)
 
 void tsr_emu_tensor_flops(unsigned flops)
 {
-    tsr_emu_watch_put(tsr_emu_current, TSR_WATCH_TENSOR, 0, flops, CALLER);
+    tsr_emu_watch_put(tsr_emu_self(), TSR_WATCH_TENSOR, 0, flops, CALLER);
 }
 
 void tsr_emu_matrix_access(const void *address, unsigned bytes, int is_write)
@@ -195,7 +195,7 @@ void tsr_emu_matrix_access(const void *address, unsigned bytes, int is_write)
 
 void tsr_emu_matrix_pause(int is_paused)
 {
-    tsr_emu_watch_pause(tsr_emu_current, is_paused);
+    tsr_emu_watch_pause(tsr_emu_self(), is_paused);
 }
 
 /* What watched kernels call before an access: the check that all kernels call, and a record. */

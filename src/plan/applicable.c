@@ -192,6 +192,8 @@ static int can_pad(const tsr_problem *p, const tsr_target *target)
 
 tsr_viewed_problem tsr_view_problem(const tsr_problem *problem, tsr_target *target)
 {
+    if (target->backend->measure)
+        target->backend->measure(&target->device);
     tsr_viewed_problem v = {
         .problem = problem, .given = tsr_device_problem(problem, &target->device), .target = target};
     v.can_pad = can_pad(problem, target);

@@ -48,6 +48,9 @@ static int nearness(const tsr_choice *choice, const tsr_problem *problem)
 static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *choices, size_t count)
 {
     const tsr_choice *nearest = &choices[0];
+    if (problem->c.dtype != problem->d.dtype)
+        return tsr_fail(TSR_UNSUPPORTED, "C.dtype = %s: no kernel takes a C of another dtype than D's, %s",
+                        tsr_dtype_name(problem->c.dtype), tsr_dtype_name(problem->d.dtype));
     for (size_t i = 1; i < count; i++)
         if (nearness(&choices[i], problem) > nearness(nearest, problem))
             nearest = &choices[i];
@@ -247,13 +250,14 @@ static const void *place(const tsr_planned *plan, int which, long long at, const
     const char name = "ab"[which];
     const tsr_operand *original = tsr_problem_operand(&plan->device_problem, name);
     const int is_whole = name == (plan->slices.of_rows ? 'b' : 'a');
-    if (!(plan->pads >> which & 1))
-        return element(given, original, slice_offset(plan, name, original, at));
-    if (packed) { /* the whole operand's copy */
+    if (packed && plan->target->device.kind != TSR_DEVICE_CPU) { /* the whole operand's copy, needed or not */
+        const tsr_problem padded = tsr_padded_problem(&plan->device_problem, 1u << which);
         *pads &= ~(1u << which);
-        *layout = *tsr_problem_operand(&plan->padded_problem, name);
+        *layout = *tsr_problem_operand(&padded, name);
         return element(packed, layout, slice_offset(plan, name, layout, at));
     }
+    if (!(plan->pads >> which & 1))
+        return element(given, original, slice_offset(plan, name, original, at));
     if (is_whole && at > 0) /* the first slice has copied it */
         *pads &= ~(1u << which);
     return (char *)workspace + plan->workspace.copy_at[which];

@@ -121,13 +121,8 @@ double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, in
     return (double)p->batch * (first * ab + (stores ? d : 0)) / (share * device->memory_bytes_per_s) * 1e9;
 }
 
-<<<<<<< HEAD:src/plan/price.c
 /* Measured on an H200 (perf/LOG): two warps 0.45, four 0.85, eight 1. */
 double tsr_price_busy_share(double warps)
-=======
-/* Measured on an H200 (perf/LOG): two warps 0.45, four 0.85, eight 1. */
-double tsr_cost_busy_share(double warps)
->>>>>>> h/docs:src/plan/cost.c
 {
     return warps < 4 ? 0.22 * warps : warps < 8 ? 0.85 + 0.0375 * (warps - 4) : 1;
 }
@@ -164,13 +159,8 @@ static void price_warptile_nn(const tsr_row *row, const tsr_problem *problem, co
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
  * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be turned take turns with
-<<<<<<< HEAD:src/plan/price.c
  * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG. */
 static void price_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-=======
- * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG. */
-void tsr_cost_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
->>>>>>> h/docs:src/plan/cost.c
 {
     const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
     const long long element = (long long)tsr_dtype_bytes(problem->d.dtype);
@@ -266,13 +256,8 @@ static void price_tensor(const tsr_row *row, const tsr_problem *problem, const t
 
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
  * way but what their threads load, element by element, and further CTAs of an SM wait beside. Constants: measured on an
-<<<<<<< HEAD:src/plan/price.c
  * H200, perf/LOG. */
 static void price_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-=======
- * H200, perf/LOG. */
-void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
->>>>>>> h/docs:src/plan/cost.c
 {
     const double start_ns = 1200, cta_ns = 1.5, step_ns = 990, lines_share = 0.44, beside_share = 0.17;
     const double ctas = tsr_cta_tiles(row, problem), per_sm = ceil(ctas / device->cuda.sm_count);
@@ -287,13 +272,8 @@ void tsr_cost_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const ts
 }
 
 /* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
-<<<<<<< HEAD:src/plan/price.c
  * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG. */
 static void price_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
-=======
- * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG. */
-void tsr_cost_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
->>>>>>> h/docs:src/plan/cost.c
 {
     const double fill_ns = 5500, warp_values = 64 * 64, step = 64;
     /* Threads store what the copy engine cannot, and tiles that D does not fill. */

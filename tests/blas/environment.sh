@@ -54,8 +54,16 @@ if command -v taskset >/dev/null; then
     TESSERA_LOG=calls TESSERA_LOG_FILE=$log taskset -c "$first" python3 product.py "$blas" 700 >out 2>err
     says '^700 700 threads=1$' out
 fi
-product TESSERA_NUM_THREADS=many -- 700
-says '^700 700 threads=' out
+for value in many abc -1 1e9 4097; do
+    product TESSERA_NUM_THREADS=$value -- 700
+    says '^700 700 threads=' out
+    says "^libtessera_blas: TESSERA_NUM_THREADS = \"$value\": not a number from 1 to 4096; .* \(said once\)$" err
+    [ "$(wc -l <err)" = 1 ] || die "said more than once: $(cat err)"
+done
+product TESSERA_LOG=calls,all -- 50
+says '^libtessera_blas: TESSERA_LOG = "calls,all": only "calls" is known; the rest is ignored \(said once\)$' err
+product OMP_NUM_THREADS=1 -- 700
+says '^700 700 threads=1$' out
 
 # Devices: the CPU, one that does not exist, and the emulator where there is one.
 product TESSERA_DEVICE=cpu -- 50
@@ -79,7 +87,8 @@ product TESSERA_LOG_FILE= -- 50
 product TESSERA_LOG=words,calls -- 50
 need_calls cblas_dgemm 2
 product TESSERA_LOG=call -- 50
-[ ! -e "$log" ] && [ ! -s err ] || die "TESSERA_LOG=call logs: $(cat err)"
+[ ! -e "$log" ] && [ "$(wc -l <err)" = 1 ] || die "TESSERA_LOG=call logs: $(cat err)"
+says '^libtessera_blas: TESSERA_LOG = "call": only "calls" is known' err
 product TESSERA_LOG_FILE=/nonexistent/calls -- 50
 says '^50 50 ' out
 says '^libtessera_blas: TESSERA_LOG_FILE = /nonexistent/calls cannot be written; calls are not logged' err

@@ -1,4 +1,5 @@
 /* Operands packed once for many runs. */
+#include <stdint.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -109,4 +110,66 @@ tsr_status tsr_cpu_tiled_pack(const tsr_row *row, const tsr_problem *problem, ch
         return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", which);
     tsr_pack_operand(tsr_isa_best(), row->dtype_ab, problem, which, data, packed);
     return TSR_OK;
+}
+
+int tsr_cpu_tiled_packed_form(const tsr_row *row, const tsr_problem *problem)
+{
+    (void)row;
+    return is_tiles(problem);
+}
+
+/* An element as it was before it was widened, which is exact. */
+static void narrow(tsr_dtype dtype, const char *wide, char *to)
+{
+    const size_t bytes = tsr_dtype_bytes(dtype), wide_bytes = (size_t)tsr_wide_bytes(dtype);
+    uint32_t bits;
+    if (bytes == wide_bytes) {
+        memcpy(to, wide, bytes);
+        return;
+    }
+    memcpy(&bits, wide, sizeof bits); /* bf16: the upper half of an f32 */
+    const uint16_t half = (uint16_t)(bits >> 16);
+    memcpy(to, &half, sizeof half);
+}
+
+/* pack_tiles backwards, to tight rows. */
+static void unpack_tiles(const tsr_isa *isa, tsr_dtype dtype, const operand *o, long long k, const char *packed,
+                         char *to)
+{
+    const long long bytes = (long long)tsr_dtype_bytes(dtype), wide_bytes = tsr_wide_bytes(dtype);
+    const long long block = tsr_k_block(tsr_kc_of(isa, tsr_isa_pairs(isa) != NULL, dtype), k);
+    const int swapped = tsr_is_swapped(isa, dtype);
+    for (long long p = 0; p < k; p += block) {
+        const long long steps = k - p < block ? k - p : block;
+        for (long long j = 0; j < o->span; j += o->width) {
+            const long long n = o->span - j < o->width ? o->span - j : o->width;
+            for (long long s = 0; s < steps; s++) {
+                const long long at = swapped && (s | 1) < steps ? s ^ 1 : s;
+                for (long long i = 0; i < n; i++)
+                    narrow(dtype, packed + (at * o->width + i) * wide_bytes,
+                           to + (o->k_inner ? (j + i) * k + p + s : (p + s) * o->span + j + i) * bytes);
+            }
+            packed += o->width * steps * wide_bytes;
+        }
+    }
+}
+
+void tsr_cpu_tiled_repack(const tsr_row *row, const tsr_problem *from, const tsr_problem *to, char which,
+                          const void *packed, void *repacked)
+{
+    const tsr_isa *isa = tsr_isa_best();
+    const tsr_dtype dtype = row->dtype_ab;
+    const operand o = operand_of(tsr_isa_tiles(isa, dtype), from, which);
+    if (is_tiles(to)) { /* the tight form is a matrix as any other */
+        tsr_problem tight = *to;
+        tsr_operand *as = which == 'a' ? &tight.a : &tight.b;
+        as->ld = o.k_inner ? to->k : o.span;
+        as->batch_stride = copies(&o, from) > 1 ? o.span * to->k : 0;
+        tsr_pack_operand(isa, dtype, &tight, which, packed, repacked);
+        return;
+    }
+    const size_t from_bytes = bytes_of_one(from, dtype, &o), to_bytes = bytes_of_one(to, dtype, &o);
+    for (long long z = 0; from_bytes > 0 && z < copies(&o, from); z++)
+        unpack_tiles(isa, dtype, &o, from->k, (const char *)packed + (size_t)z * from_bytes,
+                     (char *)repacked + (size_t)z * to_bytes);
 }

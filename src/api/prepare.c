@@ -1,0 +1,150 @@
+/* Prepared operands: packed, padded or split once for many runs. */
+#include <stdlib.h>
+
+#include "api/context.h"
+#include "core/error.h"
+
+#define PACK_ALIGN_BYTES 4096
+
+/* Memory for the form that the plan's CPU row reads, and in it the operand. */
+static tsr_status pack(const tsr_plan *plan, char which, const void *data, void **out)
+{
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
+    const size_t bytes = row->pack_bytes(row, &plan->planned.problem, which);
+    void *packed = tsr_alloc(&plan->context->allocator, PACK_ALIGN_BYTES, bytes);
+    if (!packed)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of prepared operand %c", bytes, which);
+    const tsr_status status = row->pack(row, &plan->planned.problem, which, data, packed);
+    if (status == TSR_OK)
+        *out = packed;
+    else
+        tsr_free(&plan->context->allocator, packed);
+    return status;
+}
+
+static tsr_status check_operand_data(const tsr_problem *problem, char operand, const void *data)
+{
+    const uint32_t align = tsr_problem_operand(problem, operand)->align_bytes;
+    if (!data && tsr_operand_bytes(problem, operand) > 0)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "data = NULL: operand %c has %lld bytes", operand,
+                        tsr_operand_bytes(problem, operand));
+    if ((uintptr_t)data % align)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "data = %p: not aligned to the %u bytes that the descriptor guarantees",
+                        data, align);
+    return TSR_OK;
+}
+
+static tsr_status fill(tsr_prepared *prepared, tsr_plan *plan, size_t device_bytes, const void *data)
+{
+    void *packed = NULL;
+    if (device_bytes)
+        return tsr_prepare_on_device(plan, prepared->operand, data, device_bytes, &prepared->on_device);
+    const tsr_status status = pack(plan, prepared->operand, data, &packed);
+    if (status == TSR_OK)
+        atomic_store(&prepared->packed[prepared->row->packed_form(prepared->row, &prepared->problem)], packed);
+    return status;
+}
+
+tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out)
+{
+    if (!plan || !out)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "out" : "plan");
+    if (operand != 'a' && operand != 'b')
+        return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand);
+    const tsr_problem *problem = &plan->planned.problem;
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
+    const size_t device_bytes = tsr_plan_prepared_bytes(&plan->planned, operand);
+    if (device_bytes == 0 && !row->pack_bytes)
+        return tsr_fail(TSR_UNSUPPORTED, "kernel %s has no prepared form of operand %c%s", row->instance, operand,
+                        row->kind == TSR_ROW_CUDA ? ": it reads it where it lies" : "");
+    tsr_status status = check_operand_data(problem, operand, data);
+    if (status != TSR_OK)
+        return status;
+    tsr_prepared *prepared = calloc(1, sizeof *prepared);
+    if (!prepared)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for prepared operand %c", operand);
+    prepared->context = plan->context;
+    prepared->target = plan->planned.target;
+    prepared->problem = *problem;
+    prepared->row = row;
+    prepared->operand = operand;
+    status = fill(prepared, plan, device_bytes, data);
+    if (status != TSR_OK) {
+        free(prepared);
+        return status;
+    }
+    atomic_fetch_add(&plan->context->references, 1);
+    *out = prepared;
+    return TSR_OK;
+}
+
+void tsr_prepared_release(tsr_prepared *prepared)
+{
+    if (!prepared)
+        return;
+    if (prepared->on_device)
+        prepared->target->backend->free(&prepared->target->device, prepared->on_device);
+    for (int i = 0; i < TSR_PACKED_FORMS; i++)
+        tsr_free(&prepared->context->allocator, atomic_load(&prepared->packed[i]));
+    tsr_context_destroy(prepared->context); /* gives back its reference */
+    free(prepared);
+}
+
+/* Matrices of the batch: one if the problems share it. */
+static long long matrices(const tsr_problem *problem, char which)
+{
+    return tsr_problem_operand(problem, which)->batch_stride == 0 && problem->batch > 1 ? 1 : problem->batch;
+}
+
+tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan, char which)
+{
+    const tsr_problem *was = &prepared->problem, *is = &plan->planned.problem;
+    const tsr_operand *old = tsr_problem_operand(was, which), *new = tsr_problem_operand(is, which);
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
+    long long rows, columns, new_rows, new_columns;
+    if (prepared->operand != which)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared as operand %c", which, prepared->operand);
+    if (prepared->context != plan->context || prepared->target != plan->planned.target)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: was prepared on %s%s, the plan runs on %s", which,
+                        prepared->target->device.id, prepared->context != plan->context ? " of another context" : "",
+                        plan->planned.target->device.id);
+    if (old->dtype != new->dtype || old->trans != new->trans)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "prepared_%c: is %s%s, the plan's is %s%s", which,
+                        tsr_dtype_name(old->dtype), old->trans == TSR_T ? " transposed" : "",
+                        tsr_dtype_name(new->dtype), new->trans == TSR_T ? " transposed" : "");
+    tsr_stored_shape(was, which, &rows, &columns);
+    tsr_stored_shape(is, which, &new_rows, &new_columns);
+    if (rows != new_rows || columns != new_columns || matrices(was, which) != matrices(is, which))
+        return tsr_fail(TSR_INVALID_ARGUMENT,
+                        "prepared_%c: is %lld of %lld x %lld as stored, the plan's is %lld of %lld x %lld", which,
+                        matrices(was, which), rows, columns, matrices(is, which), new_rows, new_columns);
+    if (!prepared->on_device && !row->pack_bytes)
+        return tsr_fail(TSR_UNSUPPORTED, "prepared_%c: kernel %s has no prepared form of it", which, row->instance);
+    return TSR_OK;
+}
+
+tsr_status tsr_prepared_form(tsr_prepared *prepared, const tsr_plan *plan, const void **out)
+{
+    const tsr_problem *problem = &plan->planned.problem;
+    const tsr_row *row = tsr_plan_main(&plan->planned)->row;
+    const char which = prepared->operand;
+    *out = prepared->on_device;
+    if (prepared->on_device)
+        return TSR_OK;
+    const int form = row->packed_form(row, problem);
+    *out = atomic_load(&prepared->packed[form]);
+    if (*out)
+        return TSR_OK;
+    const size_t bytes = row->pack_bytes(row, problem, which);
+    void *made = tsr_alloc(&prepared->context->allocator, PACK_ALIGN_BYTES, bytes), *first = NULL;
+    if (!made)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of prepared operand %c", bytes, which);
+    const int old = prepared->row->packed_form(prepared->row, &prepared->problem);
+    row->repack(row, &prepared->problem, problem, which, atomic_load(&prepared->packed[old]), made);
+    if (atomic_compare_exchange_strong(&prepared->packed[form], &first, made))
+        first = made;
+    else
+        tsr_free(&prepared->context->allocator, made); /* another thread was first */
+    *out = first;
+    return TSR_OK;
+}

@@ -1,0 +1,341 @@
+/* Tessera: tiled matrix multiplication.
+ *
+ *     D = alpha * op(A) * op(B) + beta * C
+ *
+ * op(A) is M x K, op(B) is K x N, C and D are M x N. Matrices are row-major: element (i, j) of an operand with leading
+ * dimension ld lies at i * ld + j. A transposed operand is stored the other way round (A as K x M, B as N x K). For
+ * column-major matrices compute the transposed problem: D^T = op(B)^T * op(A)^T.
+ *
+ * Rules that hold for every kernel:
+ *   - beta == 0 never reads C; alpha == 0 or K == 0 never reads A or B; otherwise NaN and Inf propagate.
+ *   - D may be C itself (same pointer, dtype and leading dimension). Otherwise it shares no element with A, B or C.
+ *     Views of one buffer may interleave, but not in a batch.
+ *   - Element alignment is enough for every pointer; a stronger guarantee in the descriptor may pick a faster kernel.
+ *   - Same version, device, flags, alignments and thread count give the same bits, run after run.
+ *
+ * Errors: functions return a tsr_status. tsr_last_error() gives the calling thread's last message, which names the
+ * argument and the rule. A failed call writes nothing through its pointers, unless it says otherwise.
+ * The library never prints and never exits.
+ *
+ * Threads: every function may be called from any thread at any time, on the same context, plan and prepared operand
+ * too; only the destroy and release functions must come last. */
+#ifndef TESSERA_H
+#define TESSERA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TSR_VERSION_MAJOR 0
+#define TSR_VERSION_MINOR 1
+#define TSR_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define TSR_API __attribute__((visibility("default")))
+#else
+#define TSR_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---------------------------------------------------------------------------------------------------- */
+
+#define TSR_STATUS_MAP(X)                                              \
+    X(TSR_OK, "success")                                               \
+    X(TSR_INVALID_ARGUMENT, "invalid argument")                        \
+    X(TSR_UNSUPPORTED, "unsupported by this version, build or device") \
+    X(TSR_NO_DEVICE, "no such device")                                 \
+    X(TSR_OUT_OF_MEMORY, "out of memory")                              \
+    X(TSR_DRIVER_ERROR, "the CUDA driver reported an error")           \
+    X(TSR_KERNEL_FAULT, "the emulator caught a fault in a kernel")     \
+    X(TSR_IO_ERROR, "a file could not be read or written")             \
+    X(TSR_INTERNAL, "internal error")
+
+typedef enum tsr_status {
+#define TSR_STATUS_ENUM(name, text) name,
+    TSR_STATUS_MAP(TSR_STATUS_ENUM)
+#undef TSR_STATUS_ENUM
+} tsr_status;
+
+/* The status in words; a static string, never NULL. */
+TSR_API const char *tsr_status_text(tsr_status status);
+
+/* Message of the last call that failed on this thread, "" if none has. Valid until this thread's next failing call. */
+TSR_API const char *tsr_last_error(void);
+
+/* "MAJOR.MINOR.PATCH" of the library that is running. */
+TSR_API const char *tsr_version(void);
+
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+/* How an element is stored. */
+typedef enum tsr_dtype {
+    TSR_DTYPE_NONE = 0,
+    TSR_F64,  /* IEEE binary64 */
+    TSR_F32,  /* IEEE binary32 */
+    TSR_F16,  /* IEEE binary16 */
+    TSR_BF16, /* the upper half of a binary32 */
+    TSR_E4M3, /* OCP 8-bit float, no infinities */
+    TSR_E5M2, /* OCP 8-bit float */
+    TSR_S8,
+    TSR_U8,
+    TSR_S32,
+    TSR_DTYPE_COUNT
+} tsr_dtype;
+
+/* Arithmetic of the products and sums. TSR_COMPUTE_DEFAULT is never less precise than the operands: f64 for f64, s32
+ * for 8-bit integers, f32 for the rest. Anything less precise is used only when named here. */
+typedef enum tsr_compute {
+    TSR_COMPUTE_DEFAULT = 0,
+    TSR_COMPUTE_F64,
+    TSR_COMPUTE_F32,
+    TSR_COMPUTE_TF32,
+    TSR_COMPUTE_S32,
+    TSR_COMPUTE_COUNT
+} tsr_compute;
+
+typedef enum tsr_trans { TSR_N = 0, TSR_T = 1 } tsr_trans;
+
+/* Where an operand lies. Host operands of a GPU context are copied there and back by the call, which then waits. */
+typedef enum tsr_memory { TSR_HOST = 0, TSR_DEVICE = 1 } tsr_memory;
+
+typedef enum tsr_batch_kind {
+    TSR_BATCH_STRIDED = 0,  /* batch_count problems, batch_stride elements apart */
+    TSR_BATCH_POINTERS = 1, /* arrays of pointers (not supported yet) */
+    TSR_BATCH_GROUPED = 2   /* a size for each problem (not supported yet) */
+} tsr_batch_kind;
+
+/* Name of a dtype or compute type as the command line spells it ("f32"); "?" when out of range. */
+TSR_API const char *tsr_dtype_name(tsr_dtype dtype);
+TSR_API const char *tsr_compute_name(tsr_compute compute);
+TSR_API size_t tsr_dtype_bytes(tsr_dtype dtype);
+
+/* ---- context ---------------------------------------------------------------------------------------------------- */
+
+typedef struct tsr_context tsr_context;
+
+typedef struct tsr_context_options {
+    size_t struct_bytes;     /* sizeof(tsr_context_options) */
+    int threads;             /* CPU threads of a call; 0: $TESSERA_NUM_THREADS, else all that the process may use */
+    int plan_cache_entries;  /* plans kept for reuse; 0: 256 */
+    const char *tuning_file; /* tuned choices (not supported yet: must be NULL) */
+    /* Host memory for packing and staging; both or neither. `align` is a power of two. The library never frees what
+     * it did not allocate. May be called from any thread. */
+    void *(*alloc)(size_t align, size_t bytes, void *user);
+    void (*free)(void *pointer, void *user);
+    /* Called with one line, without newline, for what is worth telling but is no error. May come from any thread. */
+    void (*log)(const char *line, void *user);
+    void *user;
+} tsr_context_options;
+
+/* Opens a device:
+ *   "cpu"       this machine's processors
+ *   "cuda:0"    one NVIDIA GPU, by ordinal; uses the device's primary context and leaves the caller's current one as is
+ *   "emu"       runs the CUDA kernels on the CPU, exactly and slowly, and checks what they do
+ *   "auto"      the CPU, and the first GPU where there is one; each call goes where it is expected to finish first
+ * `options` may be NULL. TSR_NO_DEVICE says what is missing. Any thread may use a context at any time; the child of a
+ * fork may use its parent's "cpu", and its "auto", where the GPU then counts as none. */
+TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_options *options, tsr_context **out);
+TSR_API void tsr_context_destroy(tsr_context *context); /* NULL is fine */
+
+/* Memory of the context's device (host memory on "cpu" and "emu"); its first 64 KiB are zero, so that it can be a
+ * workspace. Copies wait until they are done. */
+TSR_API tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out);
+TSR_API tsr_status tsr_device_free(tsr_context *context, void *pointer);
+TSR_API tsr_status tsr_upload(tsr_context *context, void *device_to, const void *host_from, size_t bytes);
+TSR_API tsr_status tsr_download(tsr_context *context, void *host_to, const void *device_from, size_t bytes);
+/* Waits for all work on `stream` (a CUstream; NULL: the default stream). */
+TSR_API tsr_status tsr_synchronize(tsr_context *context, void *stream);
+
+/* ---- the problem ------------------------------------------------------------------------------------------------ */
+
+typedef struct tsr_operand {
+    tsr_dtype dtype;
+    tsr_trans trans; /* A and B only; TSR_N for C and D */
+    tsr_memory memory;
+    uint32_t align_bytes; /* guaranteed alignment of the pointers of every run, a power of two; 0: one element */
+    int64_t ld;           /* elements from row to row; 0: rows lie tight */
+    int64_t batch_stride; /* elements from problem to problem; 0 repeats the operand (not for D if batch_count > 1) */
+    int64_t reserved[2];  /* 0 */
+} tsr_operand;
+
+/* What a descriptor allows a plan to need as workspace, unless it says otherwise. */
+#define TSR_WORKSPACE_LIMIT_BYTES ((size_t)64 << 20)
+
+/* Flags. */
+/* Row i of D has the same bits whatever M is: only kernels are chosen that sum along K from first to last and agree to
+ * the bit. On a CPU that is the slow cpu-sequential. */
+#define TSR_BATCH_INVARIANT 1u
+
+typedef struct tsr_gemm_desc {
+    size_t struct_bytes; /* sizeof(tsr_gemm_desc) */
+    int64_t m, n, k;     /* >= 0 */
+    tsr_operand a, b, c, d;
+    tsr_compute compute;
+    tsr_batch_kind batch_kind;
+    int64_t batch_count; /* >= 0 */
+    uint32_t flags;
+    int threads;                  /* CPU threads for this problem; 0: the context's */
+    const char *kernel;           /* run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose */
+    const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
+    size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
+} tsr_gemm_desc;
+
+/* A descriptor with one dtype for all operands, tight rows, host memory and no batch; change what differs. */
+static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    tsr_operand operand = {dtype, TSR_N, TSR_HOST, 0, 0, 0, {0, 0}};
+    tsr_gemm_desc desc;
+    desc.struct_bytes = sizeof desc;
+    desc.m = m;
+    desc.n = n;
+    desc.k = k;
+    desc.a = desc.b = desc.c = desc.d = operand;
+    desc.compute = TSR_COMPUTE_DEFAULT;
+    desc.batch_kind = TSR_BATCH_STRIDED;
+    desc.batch_count = 1;
+    desc.flags = 0;
+    desc.threads = 0;
+    desc.kernel = NULL;
+    desc.epilogue = NULL;
+    desc.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    return desc;
+}
+
+/* ---- plan and run ------------------------------------------------------------------------------------------------ */
+
+/* Which kernel runs a problem, and how. Immutable; any number of threads and streams may run one plan at once. */
+typedef struct tsr_plan tsr_plan;
+
+/* Finds the plan in the context's cache or makes it. Release it when done; it must not outlive its context.
+ * TSR_UNSUPPORTED when no kernel applies; the message then says why the closest one does not. */
+TSR_API tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_plan **out);
+TSR_API void tsr_plan_release(tsr_plan *plan); /* NULL is fine */
+/* Instance name of the main kernel; valid as long as the library is loaded. */
+TSR_API const char *tsr_plan_kernel(const tsr_plan *plan);
+/* Device workspace that one run needs. Two runs at once need two workspaces. The first 64 KiB must be zero before the
+ * first run that uses it; each run leaves them zero, so any plan may be next. The rest may hold anything. */
+TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
+/* Writes and reads a plan as a text file, atomically (not supported yet). */
+TSR_API tsr_status tsr_plan_save(const tsr_plan *plan, const char *path);
+TSR_API tsr_status tsr_plan_load(tsr_context *context, const char *path, tsr_plan **out);
+
+/* A factor: `value`, or, where `device` is not NULL, what lies there when the kernel runs, in the compute type
+ * (device factors are not supported yet). */
+typedef struct tsr_scalar {
+    double value;
+    const void *device;
+} tsr_scalar;
+
+typedef struct tsr_prepared tsr_prepared;
+
+typedef struct tsr_run_args {
+    size_t struct_bytes; /* sizeof(tsr_run_args) */
+    const void *a, *b, *c;
+    void *d;
+    tsr_scalar alpha, beta;
+    void *stream; /* CUstream; NULL: the default stream */
+    void
+        *workspace; /* device memory, aligned to 256 bytes; NULL: the plan needs none, or an operand lies on the host */
+    size_t workspace_bytes;
+    const tsr_prepared *prepared_a, *prepared_b; /* used instead of a and b */
+    const void *bias;                            /* not supported yet: NULL, as all that follow */
+    const void *scale_a, *scale_b, *scale_d;     /* fp8 scales */
+    const void *metadata_a;                      /* 2:4 structured sparsity */
+} tsr_run_args;
+
+/* Arguments with alpha 1, beta 0 and C = D, ready for tsr_plan_run. */
+static inline tsr_run_args tsr_run_args_make(const void *a, const void *b, void *d)
+{
+    tsr_scalar one = {1.0, NULL}, zero = {0.0, NULL};
+    tsr_run_args args;
+    args.struct_bytes = sizeof args;
+    args.a = a;
+    args.b = b;
+    args.c = d;
+    args.d = d;
+    args.alpha = one;
+    args.beta = zero;
+    args.stream = NULL;
+    args.workspace = NULL;
+    args.workspace_bytes = 0;
+    args.prepared_a = args.prepared_b = NULL;
+    args.bias = args.scale_a = args.scale_b = args.scale_d = args.metadata_a = NULL;
+    return args;
+}
+
+/* Device operands: enqueues the kernels on the stream and returns; allocates nothing and never waits, so that it can be
+ * captured in a graph. Host operands: returns when D is written. On "cpu" and "emu" always the latter. After
+ * TSR_DRIVER_ERROR, TSR_KERNEL_FAULT or TSR_OUT_OF_MEMORY, D may be partly written. */
+TSR_API tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args);
+
+/* plan + run in one call. With device operands, only kernels are considered that need no more than args->workspace. */
+TSR_API tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args);
+
+/* ---- prepared operands ------------------------------------------------------------------------------------------- */
+
+/* Packs operand 'a' or 'b' of the plan's problem once, for many runs of this plan. `data` is read during the call only.
+ * The result is the caller's to release, after the last run that uses it. TSR_UNSUPPORTED if the plan's kernel has no
+ * prepared form of that operand. */
+TSR_API tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out);
+TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
+
+/* ---- one-line calls ---------------------------------------------------------------------------------------------- */
+
+/* Row-major, host memory, C = alpha * op(A) * op(B) + beta * C, on a default context that opens "auto" at the first
+ * call (or $TESSERA_DEVICE) and lives as long as the process. Leading dimensions are at least the row length. */
+TSR_API tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                             const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                             int64_t ldc);
+TSR_API tsr_status tsr_dgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, double alpha,
+                             const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c,
+                             int64_t ldc);
+
+/* The context behind them, opened if need be, for tsr_route, batches and plans. It must not be destroyed. */
+TSR_API tsr_status tsr_default_context(tsr_context **out);
+
+/* ---- why --------------------------------------------------------------------------------------------------------- */
+
+/* One kernel's answer to a problem. */
+typedef struct tsr_candidate {
+    const char *kernel; /* instance name */
+    const char *device; /* where it would run: "cpu", "cuda:0", "emu" */
+    int applicable;     /* 0: `reason` says why not */
+    int chosen;
+    char reason[120];    /* why not; if applicable: what the plan does before the kernel ("after pad A,B"), or "" */
+    double cost_ns;      /* expected time, transfers of host operands included */
+    double bytes;        /* expected traffic of the memory that limits it */
+    const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */
+} tsr_candidate;
+
+/* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate)) each: the chosen one first, then by
+ * cost, then the rejected ones. *count gets how many there are. `out` may be NULL when capacity is 0. */
+TSR_API tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candidate *out,
+                             size_t candidate_bytes, size_t capacity, size_t *count);
+
+/* What is known of a kernel instance. Strings are static. */
+typedef struct tsr_kernel_info {
+    size_t struct_bytes;  /* sizeof(tsr_kernel_info), set by the caller */
+    const char *name;     /* "tiled" */
+    const char *instance; /* "tiled_f32_t16" */
+    const char *summary;
+    const char *source;    /* the file in the source tree */
+    const char *constants; /* "TILE=16" */
+    tsr_dtype dtype_ab, dtype_cd;
+    tsr_compute compute;
+    int is_cuda;          /* runs on GPUs and in the emulator; otherwise on the CPU */
+    int has_device_code;  /* this build embeds it for GPUs */
+    int registers;        /* of a thread on sm_90a; 0 without device code */
+    const char *hash;     /* of the kernel as it now stands: source, flags, compiler; "" without device code */
+    const char *hardware; /* "H200 2026-11-21", where it last passed as it now stands, or "untested on hardware" */
+} tsr_kernel_info;
+
+/* Fills *out with kernel `index` (0, 1, ...); TSR_INVALID_ARGUMENT past the last one. */
+TSR_API tsr_status tsr_kernel(size_t index, tsr_kernel_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
