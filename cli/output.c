@@ -214,7 +214,8 @@ static void measure_cell(const char *cell, int *line, int *word)
     }
 }
 
-/* Widths of the columns: the widest that can be wrapped give way until all fit, as far as their words allow. */
+/* Widths of the columns: the widest that can be wrapped give way until all fit, as far as their words allow. The
+ * first one, which names the rows, stays whole. */
 static void find_widths(const cli_table *table, int indent, int widths[CLI_TABLE_COLUMNS])
 {
     enum { WRAPPED_MIN = 12 };
@@ -222,7 +223,7 @@ static void find_widths(const cli_table *table, int indent, int widths[CLI_TABLE
     for (size_t i = 0; i < table->rows * table->columns; i++)
         measure_cell(table->cells[i], &widths[i % table->columns], &least[i % table->columns]);
     for (size_t i = 0; i < table->columns; i++) {
-        least[i] = table->align[i] == 'r' ? widths[i] : least[i] < WRAPPED_MIN ? WRAPPED_MIN : least[i];
+        least[i] = i == 0 || table->align[i] == 'r' ? widths[i] : least[i] < WRAPPED_MIN ? WRAPPED_MIN : least[i];
         total += widths[i] + 2;
     }
     for (int excess = total - cli_columns(); excess > 0; excess--) {
