@@ -79,6 +79,15 @@ const char *cli_rate_text(char out[32], double per_second, const char *unit)
     return out;
 }
 
+const char *cli_short_rate(char out[32], double per_second)
+{
+    cli_rate_text(out, per_second, "");
+    const size_t length = strlen(out);
+    if (length && out[length - 1] == ' ')
+        out[length - 1] = '\0';
+    return out;
+}
+
 /* ---- wrapping -------------------------------------------------------------------------------------------------------
  */
 
@@ -218,7 +227,7 @@ static void measure_cell(const char *cell, int *line, int *word)
  * first one, which names the rows, stays whole. */
 static void find_widths(const cli_table *table, int indent, int widths[CLI_TABLE_COLUMNS])
 {
-    enum { WRAPPED_MIN = 12 };
+    enum { WRAPPED_MIN = 8 };
     int least[CLI_TABLE_COLUMNS] = {0}, total = indent - 2;
     for (size_t i = 0; i < table->rows * table->columns; i++)
         measure_cell(table->cells[i], &widths[i % table->columns], &least[i % table->columns]);

@@ -47,6 +47,8 @@ const char *cli_text(char *out, size_t bytes, const char *format, ...) __attribu
 const char *cli_time_text(char out[32], double ns);
 const char *cli_bytes_text(char out[32], double bytes);
 const char *cli_rate_text(char out[32], double per_second, const char *unit);
+/* The same without a unit, "234 G", for columns whose head has it. */
+const char *cli_short_rate(char out[32], double per_second);
 
 /* Prints `text` from column `at` on, wrapped at cli_columns(); further lines start at column `indent`. A newline in the
  * text is kept; one is added at the end. */

@@ -54,16 +54,6 @@ static int is_last_of_kernel(const cli_roof *roof, size_t index)
     return 1;
 }
 
-/* "234 G", of FLOP/s */
-static const char *short_rate(char out[32], double flops_s)
-{
-    cli_rate_text(out, flops_s, "");
-    const size_t length = strlen(out);
-    if (length && out[length - 1] == ' ')
-        out[length - 1] = '\0';
-    return out;
-}
-
 static int any_measured(const cli_roof *roof)
 {
     int any = 0;
@@ -82,11 +72,12 @@ static int put_points(const cli_roof *roof, FILE *to)
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
         const lab_roofpoint *at = &p->at;
-        const char *rate = isfinite(p->measured_gflops) ? short_rate(measured, p->measured_gflops * 1e9) : "-";
+        const char *rate = isfinite(p->measured_gflops) ? cli_short_rate(measured, p->measured_gflops * 1e9) : "-";
         cli_table_row(&table, at->counters.instance, CLI_CELL("%" PRId64, p->size),
                       cli_intensity_text(a, at->intensity), cli_intensity_text(b, at->intensity_moved),
-                      cli_intensity_text(c, at->intensity_dram), short_rate(uncached, at->uncached_flops_s),
-                      short_rate(bound, at->bound_flops_s), lab_roof_names[at->bounds.by], with_measured ? rate : "");
+                      cli_intensity_text(c, at->intensity_dram), cli_short_rate(uncached, at->uncached_flops_s),
+                      cli_short_rate(bound, at->bound_flops_s), lab_roof_names[at->bounds.by],
+                      with_measured ? rate : "");
     }
     return cli_table_end(&table, to, 0);
 }

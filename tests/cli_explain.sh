@@ -20,8 +20,8 @@ prints '^  \(0,0\)   A\[0,2\]=3->s0  B\[2,0\]=9->s4   C\[0,0\] \+= A\[0,2\]\*B\[
 prints '^ +228; stores C\[1,1\]$'
 prints '^  loads of A +8 +32 B +8 +32 B +8 +2$' # block: loads, bytes, different, bytes; of warp 0; of a working thread
 prints '^  loads of B +8 +32 B +8 +32 B +8 +2$'
-prints '^  put into shared memory +16 +64 B +4$'
-prints '^  read from shared memory +32 +128 B +8$'
+prints '^  into shared memory +16 +64 B +4$'
+prints '^  from shared memory +32 +128 B +8$'
 prints '^  products +16 +4$'
 prints '^In pairs, x comes first: thread \(x,y\) is threadIdx.x, threadIdx.y, block \(x,y\) is column, row of the$'
 cp out first
