@@ -276,8 +276,10 @@ static void answer_text(const lab_answer *answer, char *out, size_t bytes)
         used += snprintf(out + used, bytes - (size_t)used, " (%" PRId64 " too large to have one)", answer->unbound);
     if (answer->checked > answer->unbound)
         snprintf(out + used, bytes - (size_t)used,
-                 "; worst at (%" PRId64 ", %" PRId64 "): value %.9g, reference %.9g, error %.2g, bound %.2g",
-                 answer->row, answer->column, answer->value, answer->reference, answer->error, answer->bound);
+                 "; worst at (%" PRId64 ", %" PRId64 "): value %.9g, reference %.9g, error %.2g, bound %.2g; of all, "
+                 "error up to %.2g, relative error up to %.2g",
+                 answer->row, answer->column, answer->value, answer->reference, answer->error, answer->bound,
+                 answer->max_error, answer->max_relative);
 }
 
 static int check(job *j, lab_answer *answer)

@@ -479,14 +479,14 @@ static void put_summary(const lab_lesson *l, const lab_lesson_totals *t, int war
 /* Counted, over all phases. */
 static int put_totals(const lab_lesson *l, const cli_explain_view *view, FILE *to)
 {
-    static const char *const names[LAB_COUNTS] = {
-        "loads of A", "loads of B", "into shared memory", "read from shared memory", "products", "products with zeros"};
+    static const char *const names[LAB_COUNTS] = {"loads of A",         "loads of B", "into shared memory",
+                                                  "from shared memory", "products",   "zero products"};
     lab_lesson_totals totals;
     cli_table table;
     if (!lab_lesson_total(l, (int)view->warp, &totals))
         return 0;
     cli_table_begin(&table, "lrrrrrl", "elements", "block", "bytes", "distinct", "bytes",
-                    CLI_CELL("of warp %d", (int)view->warp), "a working thread");
+                    CLI_CELL("of warp %d", (int)view->warp), "working thread");
     for (int i = 0; i < LAB_COUNTS; i++)
         put_count(&table, names[i], &totals.of[i], i <= LAB_COUNT_LOADS_B);
     fputc('\n', to);

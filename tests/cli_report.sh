@@ -91,7 +91,7 @@ expect 1 "*" "$tessera" route 8 8 8 --device cuda:99
 succeeds grep -q '^tessera route: .' err
 
 expect 0 "" "$tessera" verify --kernel cpu-sequential --device cpu
-prints '^kernel +device +cases +failed +elements +worst error / bound$'
+prints '^kernel +device +cases +failed +elements +of bound +error +relative$'
 prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
 prints '^4 of 4 kernels passed, [0-9]+ cases, [0-9]+ elements, quick, seed 1$'
 fits_terminal
@@ -102,7 +102,7 @@ few=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
 succeeds [ "$few" -gt 5 ] && succeeds [ $((few * 5)) -lt $((all + 5)) ]
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
 is_json kernel device passed planned cases failed refused elements worst_ratio worst_c bound_c row column value reference \
-    bound problem first_failure
+    bound error problem first_failure
 checks=$((checks + 1))
 [ "$(wc -l <out)" = 1 ] || fail "$(wc -l <out) lines for one instance"
 cp out first
