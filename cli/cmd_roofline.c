@@ -441,6 +441,8 @@ const cli_command cli_cmd_roofline = {
     "from "
     "there. bound: what no run exceeds, caches and multicast at their best: the lowest of the peak (compute), A, B and "
     "C "
-    "moved once (DRAM), 64 bytes of each SM in a clock (SMs), and passes through L1 and shared memory (L1). Advice is "
+    "moved once (DRAM), 64 bytes of each SM in a clock (SMs), and passes through L1 and shared memory (L1). model: "
+    "what the "
+    "model of time predicts, where nothing was measured (tessera profile says how good it is). Advice is "
     "drawn from the counters. With M N K: one problem, whatever kernel.",
     run};

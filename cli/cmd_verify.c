@@ -156,8 +156,8 @@ static void print_notes(const lab_verify_result *result)
     const lab_verify_worst *worst = &result->worst;
     if (result->failed) {
         print_note("first: %s", result->first_failure);
-        print_note("worst: %s: value %.17g, reference %.17g, bound %.3g", worst->problem, worst->value,
-                   worst->reference, worst->bound);
+        print_note("worst at (%" PRId64 ", %" PRId64 "): value %.17g, reference %.17g, bound %.3g: %s", worst->row,
+                   worst->column, worst->value, worst->reference, worst->bound, worst->problem);
     } else if (result->cases == 0) {
         print_note("no case applies: %s", result->refusal);
     }

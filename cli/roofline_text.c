@@ -64,11 +64,11 @@ static int any_measured(const cli_roof *roof)
 
 static int put_points(const cli_roof *roof, FILE *to)
 {
-    char a[32], b[32], c[32], uncached[32], bound[32], measured[32];
+    char a[32], b[32], c[32], uncached[32], bound[32], measured[32], model[32];
     cli_table table;
     const int with_measured = any_measured(roof);
     cli_table_begin(&table, "lrrrrrrlr", "FLOP/B, FLOP/s", "size", "loaded", "SMs", "DRAM", "no cache", "bound", "by",
-                    with_measured ? "measured" : "");
+                    with_measured ? "measured" : "model");
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
         const lab_roofpoint *at = &p->at;
@@ -77,7 +77,7 @@ static int put_points(const cli_roof *roof, FILE *to)
                       cli_intensity_text(a, at->intensity), cli_intensity_text(b, at->intensity_moved),
                       cli_intensity_text(c, at->intensity_dram), cli_short_rate(uncached, at->uncached_flops_s),
                       cli_short_rate(bound, at->bound_flops_s), lab_roof_names[at->bounds.by],
-                      with_measured ? rate : "");
+                      with_measured ? rate : cli_short_rate(model, at->counters.flops / at->prediction.ns * 1e9));
     }
     return cli_table_end(&table, to, 0);
 }
@@ -86,7 +86,7 @@ static int put_points(const cli_roof *roof, FILE *to)
 static void describe(const cli_roof_point *p, char *text, size_t bytes)
 {
     const lab_roofpoint *at = &p->at;
-    char uncached[32], share[32], bound[32], of_peak[32], measured[200] = "", rate[32], of_bound[32];
+    char uncached[32], share[32], bound[32], of_peak[32], measured[200] = "", time[32], rate[32], of_bound[32];
     if (isfinite(p->measured_gflops))
         snprintf(measured, sizeof measured, "; measured %s, %s of the bound",
                  cli_rate_text(rate, p->measured_gflops * 1e9, "FLOP/s"),
@@ -94,12 +94,13 @@ static void describe(const cli_roof_point *p, char *text, size_t bytes)
     snprintf(
         text, bytes,
         "%s at %" PRId64 ", %s-bound (%s): at most %s, %s of the peak%s. As the tutorials draw it, as if each load "
-        "came from DRAM: %s, %s of the peak. By the model limited by %s.",
+        "came from DRAM: %s, %s of the peak. By the model %s, limited by %s.",
         at->counters.instance, p->size, at->is_memory_bound ? "memory" : "compute",
         at->is_memory_bound ? lab_roof_names[at->bounds.by] : "the units that multiply",
         cli_rate_text(bound, at->bound_flops_s, "FLOP/s"), percent_text(of_peak, at->bound_flops_s / at->peak_flops_s),
         measured, cli_rate_text(uncached, at->uncached_flops_s, "FLOP/s"),
-        percent_text(share, at->uncached_flops_s / at->peak_flops_s), lab_limiter_names[at->prediction.limiter]);
+        percent_text(share, at->uncached_flops_s / at->peak_flops_s), cli_time_text(time, at->prediction.ns),
+        lab_limiter_names[at->prediction.limiter]);
 }
 
 int cli_roofline_table(const cli_roof *roof, FILE *to)

@@ -20,8 +20,8 @@ says 'NVIDIA A100 SXM 80 GB: 108 SMs x 64 multiply-adds x 1.410 GHz x 2 = 19.5 T
 expect 0 "" $roofline --device rtx3090 --kernel naive,tiled_f32_t32 --sizes 256
 fits_terminal
 says '35.6 TFLOP/s; 384 bit x 9.752 GHz x 2 / 8 = 936 GB/s of DRAM'
-prints '^naive_f32 +256 +0\.25 +0\.[34][0-9]* +[0-9.]+ +234 G +[0-9.]+ [GT] +L1$'
-prints '^tiled_f32_t32 +256 +8 +[0-9.]+ +[0-9.]+ +7\.49 T +[0-9.]+ [GT] +L1$'
+prints '^naive_f32 +256 +0\.25 +0\.[34][0-9]* +[0-9.]+ +234 G +[0-9.]+ [GT] +L1 +[0-9.]+ [GT]$'
+prints '^tiled_f32_t32 +256 +8 +[0-9.]+ +[0-9.]+ +7\.49 T +[0-9.]+ [GT] +L1 +[0-9.]+ [GT]$'
 says 'naive_f32 at 256, memory-bound (L1'
 says 'as if each load came from DRAM: 234 GFLOP/s, 0.658% of the peak'
 says 'as if each load came from DRAM: 7.49 TFLOP/s, 21% of the peak'
@@ -37,11 +37,11 @@ says 'tensor cores: they multiply 16-bit factors'
 succeeds [ "$(grep -c 'bank conflicts' out)" = 1 ]
 expect 0 "" $roofline --device h100 --kernel mma --dtype bf16 --sizes 256
 says '; tensor cores 1.07 PFLOP/s, ridge 320'
-prints '^mma_bf16_[a-z0-9_]+ +256 +[0-9.]+ .* DRAM$'
+prints '^mma_bf16_[a-z0-9_]+ +256 +[0-9.]+ .* DRAM +[0-9.]+ [GT]$'
 # The flagship: 85 FLOP for each byte loaded are no bound of 410 TFLOP/s, since L2 delivers; nor do wider tiles help.
 expect 0 "" $roofline --device h200 --dtype bf16 --kernel wgmma --sizes 4096
 fits_terminal
-prints '^wgmma_bf16_[a-z0-9_]+ +4096 +85\.3 +[0-9.]+ +[0-9]+ +4[01][0-9] T +1\.07 P +compute$'
+prints '^wgmma_bf16_[a-z0-9_]+ +4096 +85\.3 +[0-9.]+ +[0-9]+ +4[01][0-9] T +1\.07 P +compute +[0-9.]+ T$'
 says ', compute-bound'
 checks=$((checks + 1))
 ! grep -q 'tiles 3 times as wide' out || fail "advice for another kernel: $(cat out)"
@@ -69,7 +69,8 @@ prints '^tiled_f32_t32 .* -$'
 expect 0 "" $roofline --device a40 --kernel tiled --sizes 256 --from a40.json
 prints '^tiled_f32_t16 +256 +4 .* 1.15 T$'
 expect 0 "" $roofline --device h100 --kernel naive --sizes 256 --from a40.json
-prints '^naive_f32 .* L1$' # nothing measured, no such column
+prints '^naive_f32 .* L1 +[0-9.]+ [GT]$' # nothing measured: the model's
+prints ' by +model$'
 
 # One problem: its own FLOP for each byte, its side, its bound, and advice for it.
 expect 0 "" $roofline 4096 4096 4096 --dtype f16 --device a100

@@ -18,9 +18,9 @@ checks=$((checks + 1))
 [ ! -e new.npy ] || fail "new.npy exists"
 
 expect 1 "" "$broken" verify --device cpu --kernel cpu_sequential_f32
-prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +[1-9][0-9]* +[1-9][0-9]* +[0-9.e+]+ +at \(0, 0\)  FAILED$'
+prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +[1-9][0-9]* +[1-9][0-9]* +[0-9.e+]+ +[0-9.e+]+ +[0-9.e+]+  FAILED$'
+prints '^  worst at \(0, 0\): value '
 prints '^  first: .*'
-prints '^  worst: .*'
 prints '^0 of 1 kernels passed, '
 fits_terminal
 expect 1 "" "$broken" verify --device cpu --kernel cpu_sequential_f32 --format json
