@@ -11,6 +11,7 @@
 enum { LABEL = 130, CHART = 470, RIGHT = 270, BAR = 18, STEP = 25, HEAD = 62, FOOT = 30, LEFT = 18, TOP = 12 };
 /* Right ends of the columns of numbers, from the chart's right edge. */
 enum { RATE = 110, OF_PEAK = 175, BELOW = 250 };
+enum { SEEN = 12 }; /* times the longest bar */
 
 /* One device and size of a ladder. */
 typedef struct panel {
@@ -50,10 +51,11 @@ static void put_bar(const panel *p, size_t rung, double y, double scale, double 
     const double width = record->gflops * scale, line = y + BAR * 0.72;
     const double below = lab_ladder_speedup(p->ladder, rung, p->size, LAB_OVER_BELOW);
     svg_text(to, LEFT + LABEL - 8, line, "end", "name", p->ladder->rungs[rung].kernel);
-    svg_rect(to, LEFT + LABEL, y, width > 1 ? width : 1, BAR, p->ladder->rungs[rung].is_cuda ? "gpu" : "cpu");
+    svg_rect(to, LEFT + LABEL, y, width > 2 ? width : 2, BAR, p->ladder->rungs[rung].is_cuda ? "gpu" : "cpu");
     svg_text(to, LEFT + LABEL + CHART + RATE, line, "end", "value", rate_text(rate, record->gflops));
     if (isfinite(peak)) {
-        snprintf(text, sizeof text, "%.1f%%", 100 * record->gflops / peak);
+        const double share = 100 * record->gflops / peak;
+        snprintf(text, sizeof text, share < 0.1 ? "%.1g%%" : "%.1f%%", share);
         svg_text(to, LEFT + LABEL + CHART + OF_PEAK, line, "end", "value", text);
     }
     if (isfinite(below)) {
@@ -75,7 +77,9 @@ static double put_panel(const panel *p, double y, FILE *to)
     const double peer = lab_ladder_peer_gflops(p->ladder, p->device, p->size, &peer_name);
     double most = fastest(p);
     most = isfinite(peer) && peer > most ? peer : most;
-    const double full = isfinite(peak) && peak > most ? peak : most, scale = CHART / full;
+    /* The peak ends the axis where bars would still be seen; else the longest of them does. */
+    const int with_peak = isfinite(peak) && peak <= SEEN * most;
+    const double full = with_peak && peak > most ? peak : most, scale = CHART / full;
     const lab_shape shape = p->ladder->sizes[p->size];
     const double bottom = y + HEAD + (double)p->rungs * STEP;
     char text[300], rate[32];
@@ -85,7 +89,10 @@ static double put_panel(const panel *p, double y, FILE *to)
         snprintf(text + used, sizeof text - (size_t)used, ", batch of %" PRId64, shape.batch);
     svg_text(to, LEFT, y + 18, "start", "title", text);
     svg_text(to, LEFT, y + 35, "start", "soft", p->device);
-    if (isfinite(peak)) {
+    if (isfinite(peak) && !with_peak) {
+        snprintf(text, sizeof text, "peak %s, beyond the axis", rate_text(rate, peak));
+        svg_text(to, LEFT + LABEL + CHART, y + HEAD - 13, "end", "soft", text);
+    } else if (with_peak) {
         svg_line(to, LEFT + LABEL + peak * scale, y + HEAD - 8, LEFT + LABEL + peak * scale, bottom, "peak");
         snprintf(text, sizeof text, "peak %s", rate_text(rate, peak));
         svg_text(to, LEFT + LABEL + peak * scale, y + HEAD - 13, "middle", "soft", text);

@@ -21,7 +21,7 @@ typedef struct settings {
     tsr_dtype dtype;
     int tf32;
     cli_layout layout;
-    int format;
+    int format, all;
 } settings;
 
 /* "x,y", two whole numbers. */
@@ -69,6 +69,7 @@ static const cli_option options[] = {
      .parse = cli_parse_int,
      AT(warp),
      .max = 31},
+    {.name = "--all", .help = "all threads, phases and sums, also where they repeat", AT(all)},
     {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
     {.name = "--tf32", .help = "products of f32 in tf32, for kernels on tensor cores", AT(tf32)},
     {.name = "--layout",
@@ -100,7 +101,7 @@ static int check_view(const cli_command *self, const settings *set, const lab_le
 
 static int write_lesson(const cli_command *self, const settings *set, const lab_lesson *lesson, FILE *to)
 {
-    const cli_explain_view view = {set->phase, set->thread.is_given, set->thread.x, set->thread.y, set->warp};
+    const cli_explain_view view = {set->phase, set->thread.is_given, set->thread.x, set->thread.y, set->warp, set->all};
     const int whole = set->format == FORMAT_HTML ? cli_explain_html(lesson, to) : cli_explain_text(lesson, &view, to);
     return whole ? CLI_OK : cli_failure(self, "out of memory");
 }
@@ -141,8 +142,8 @@ static int run(const cli_command *self, int argc, char **argv)
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
-    if (set.format == FORMAT_HTML && (set.thread.is_given || set.phase >= 0 || set.warp))
-        return cli_usage_error(self, "--thread, --phase and --warp are for text; the page shows all of them");
+    if (set.format == FORMAT_HTML && (set.thread.is_given || set.phase >= 0 || set.warp || set.all))
+        return cli_usage_error(self, "--thread, --phase, --warp and --all are for text; the page shows all of them");
     return explain(self, &set);
 }
 

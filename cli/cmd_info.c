@@ -265,7 +265,7 @@ static void print_cells(const family *f, const char *instance, const char *dtype
         column += printf("%4s  %-12.12s  ", registers, hash);
     if (!*constants)
         puts(hardware);
-    else if (column + f->hardware + 2 + f->constants <= CLI_COLUMNS)
+    else if (column + f->hardware + 2 + f->constants <= cli_columns())
         printf("%-*s  %s\n", f->hardware, hardware, constants);
     else {
         printf("%s\n    ", hardware);

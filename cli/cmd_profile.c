@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "lab/calibration.h"
 #include "lab/cupti.h"
 #include "lab/machine_code.h"
 #include "lab/ncu.h"
@@ -156,16 +157,29 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
         printf("  %-22s unknown: this build has no device code\n", "registers");
     printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s\n", "occupancy", o->ctas, o->warps, 100 * o->share,
            o->limit);
-    printf("  %-22s %.1f us, limited by %s\n", "time", p->ns * 1e-3, lab_limiter_names[p->limiter]);
+    char time[32];
+    printf("  %-22s %s, limited by %s\n", "time", cli_time_text(time, p->ns), lab_limiter_names[p->limiter]);
+    printf("  %-22s ", "calibration");
+    cli_print_wrapped(stdout, lab_calibration_of(gpu)->text, 25, 25);
 }
 
-/* `measured` may be NULL. */
-static void print_eight(const lab_eight *predicted, const lab_eight *measured)
+/* What a tutorial measured of such a kernel; the predicted and the measured numbers are below. */
+static void print_published(const lab_published *published, const lab_prediction *p)
 {
+    const double n = (double)published->size, ns = 2 * n * n * n / published->gflops;
+    char time[32];
+    printf("  %-22s %g GFLOP/s, %s: the model is at %.2f times the time\n", "published", published->gflops,
+           cli_time_text(time, ns), p->ns / ns);
+}
+
+/* `measured` may be NULL; `what` says what it is. A model that is not calibrated gives whole numbers. */
+static void print_eight(const lab_eight *predicted, const lab_eight *measured, const char *what, int is_calibrated)
+{
+    const int decimals = is_calibrated ? 1 : 0;
     if (measured)
-        printf("\n  %-22s predicted   measured\n", "");
+        printf("\n  %-22s predicted  %9s\n", "", what);
     for (int i = 0; i < LAB_EIGHT; i++) {
-        printf(measured ? "  %-22s %9.1f" : "  %-22s %.1f", lab_eight_names[i], lab_eight_value(predicted, i));
+        printf("  %-22s %*.*f", lab_eight_names[i], measured ? 9 : 0, decimals, lab_eight_value(predicted, i));
         if (measured)
             printf("  %9.1f", lab_eight_value(measured, i));
         putchar('\n');
@@ -210,6 +224,7 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_number(&json, "waits_for_dram", c->dram_waits);
     cli_json_number(&json, "time_us", p->ns * 1e-3);
     cli_json_text(&json, "limiter", lab_limiter_names[p->limiter]);
+    cli_json_text(&json, "calibration", lab_calibration_of(lab_gpu_spec_at((size_t)set->gpu))->text);
     for (int i = 0; i < LAB_EIGHT; i++)
         cli_json_number(&json, eight_keys[i], lab_eight_value(&p->eight, i));
     for (int i = 0; measured && i < LAB_EIGHT; i++) {
@@ -265,7 +280,11 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     print_counters(&counters);
     print_machine_code(&counters);
     print_prediction(&counters, &prediction, gpu);
-    print_eight(&prediction.eight, measured);
+    const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);
+    if (published)
+        print_published(published, &prediction);
+    const lab_eight *const beside = measured ? measured : published && published->has_eight ? &published->eight : NULL;
+    print_eight(&prediction.eight, beside, measured ? "measured" : "published", lab_calibration_of(gpu)->launches > 0);
     return CLI_OK;
 }
 

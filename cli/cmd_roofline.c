@@ -21,12 +21,41 @@ typedef struct settings {
     cli_name_list kernels;
     cli_int_list sizes;
     const char *device, *from, *out;
+    int64_t m, n, k;                   /* 0: no problem, but kernels at sizes */
+    double peak_tflops, bandwidth_gbs; /* 0: the device's */
     tsr_dtype dtype;
     int compute, format;
 } settings;
 
+static int parse_positive(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    cli_message unused;
+    double value;
+    if (!cli_parse_number(option, text, &value, &unused) || !(value > 0))
+        return cli_reject(error, "needs a number above 0, not '%s'", text);
+    *(double *)to = value;
+    return 1;
+}
+
 #define AT(field) .offset = offsetof(settings, field)
+#define SIZE(name_, help_, field)                                                                                  \
+    {                                                                                                              \
+        .name = name_, .help = help_, .parse = cli_parse_int, AT(field), .min = 1, .max = INT32_MAX, .optional = 1 \
+    }
 static const cli_option options[] = {
+    SIZE("M", "one problem instead of kernels: rows of A and C", m),
+    SIZE("N", "columns of B and C", n),
+    SIZE("K", "columns of A, rows of B", k),
+    {.name = "--peak-tflops",
+     .value = "X",
+     .help = "of one problem: this peak instead of the device's",
+     .parse = parse_positive,
+     AT(peak_tflops)},
+    {.name = "--bandwidth-gbs",
+     .value = "Y",
+     .help = "of one problem: this bandwidth of DRAM, 10^9 bytes a second",
+     .parse = parse_positive,
+     AT(bandwidth_gbs)},
     {.name = "--kernel",
      .value = "NAME[,NAME]|all",
      .help = "kernels or instances (default all of the type that run on GPUs)",
@@ -174,60 +203,72 @@ static int is_such(const char *device, const lab_gpu_spec *gpu)
     return found && !isdigit((unsigned char)found[strlen(gpu->id)]);
 }
 
-/* The counted instance's record, or the fastest of the same kernel. */
-static void take_record(const session *s, const char *asked, cli_roof_point *p)
+/* The fastest record of the kernel, or instance, at this size on such a GPU; NULL if there is none. */
+static const lab_record *find_record(const session *s, const char *asked, int64_t size)
 {
     const char *dtype = s->set->compute ? "tf32" : tsr_dtype_name(s->set->dtype);
+    const lab_record *best = NULL;
     for (size_t i = 0; i < s->records.count; i++) {
         const lab_record *r = &s->records.items[i];
-        const int is_same = strcmp(r->kernel, p->at.counters.instance) == 0;
-        if (r->m != p->size || r->n != p->size || r->k != p->size || strcmp(r->layout, "nn") != 0 ||
+        if (r->m != size || r->n != size || r->k != size || r->batch != 1 || strcmp(r->layout, "nn") != 0 ||
             strcmp(r->dtype, dtype) != 0 || !is_such(r->device, s->roof.gpu) || !isfinite(r->gflops))
             continue;
-        if (!is_same && strcmp(name_of(r->kernel), asked) != 0)
+        if (strcmp(r->kernel, asked) != 0 && strcmp(name_of(r->kernel), asked) != 0)
             continue;
-        if (!is_same && isfinite(p->measured_gflops) && (p->measured_of[0] == '\0' || r->gflops <= p->measured_gflops))
-            continue;
-        p->measured_gflops = r->gflops;
-        snprintf(p->measured_of, sizeof p->measured_of, "%s", is_same ? "" : r->kernel);
+        best = !best || r->gflops > best->gflops ? r : best;
     }
+    return best;
 }
 
-static void measure(session *s, const char *kernel, cli_roof_point *p)
+/* Measures the kernel, and says which of its instances ran; GFLOP/s, or NAN. */
+static double measure(session *s, const char *kernel, int64_t size, char instance[64])
 {
     lab_entry entry = {.kernel = kernel};
     lab_cell cell = {.dtype = s->set->dtype,
                      .compute = s->set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT,
-                     .shape = {p->size, p->size, p->size},
+                     .shape = {size, size, size},
                      .entries = &entry,
                      .entry_count = 1};
     const lab_bench_options quick = {.rounds = QUICK_ROUNDS, .budget_s = 2.0, .seed = 1};
+    double gflops = (double)NAN;
     if (lab_cell_measure(&s->bench, &cell, &quick) == TSR_OK && entry.timing.rounds > 0) {
-        const double ns = lab_median(entry.timing.round_ns, entry.timing.rounds), n = (double)p->size;
-        p->measured_gflops = 2 * n * n * n / ns;
-        if (strcmp(entry.instance, p->at.counters.instance) != 0)
-            snprintf(p->measured_of, sizeof p->measured_of, "%s", entry.instance);
+        const double n = (double)size;
+        gflops = 2 * n * n * n / lab_median(entry.timing.round_ns, entry.timing.rounds);
+        snprintf(instance, 64, "%s", entry.instance);
     }
     lab_cell_clear(&cell);
+    return gflops;
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------ */
 
+/* What is measured is what is counted: the same instance. */
 static int add_point(session *s, const char *kernel, int64_t size)
 {
     cli_roof_point *p = &s->roof.points[s->roof.count];
-    const tsr_gemm_desc desc = desc_of(s, kernel, size);
-    cli_progress_say(s->progress, "counting %s at %" PRId64 " in the emulator", kernel, size);
+    char instance[64];
+    snprintf(instance, sizeof instance, "%s", kernel);
     *p = (cli_roof_point){.size = size, .measured_gflops = (double)NAN};
-    if (lab_roofpoint_of(s->roof.gpu, &desc, &p->at) != TSR_OK) {
+    const lab_record *record = find_record(s, kernel, size);
+    if (record) {
+        p->measured_gflops = record->gflops;
+        snprintf(instance, sizeof instance, "%s", record->kernel);
+    } else if (s->has_bench) {
+        p->measured_gflops = measure(s, kernel, size, instance);
+    }
+    tsr_gemm_desc desc = desc_of(s, instance, size);
+    cli_progress_say(s->progress, "counting %s at %" PRId64 " in the emulator", instance, size);
+    tsr_status status = lab_roofpoint_of(s->roof.gpu, &desc, &p->at);
+    if (status != TSR_OK && strcmp(instance, kernel) != 0) { /* a record of an instance that is no more */
+        p->measured_gflops = (double)NAN;
+        desc.kernel = kernel;
+        status = lab_roofpoint_of(s->roof.gpu, &desc, &p->at);
+    }
+    if (status != TSR_OK) {
         cli_progress_clear(s->progress);
         cli_failure(s->self, "%s at %" PRId64 ": %s", kernel, size, tsr_last_error());
         return 0;
     }
-    if (s->records.count)
-        take_record(s, kernel, p);
-    else if (s->has_bench)
-        measure(s, kernel, p);
     s->roof.count++;
     return 1;
 }
@@ -291,6 +332,71 @@ static int count_and_show(session *s, const lab_gpu_here *here)
     return code;
 }
 
+/* ---- one problem ------------------------------------------------------------------------------------------------- */
+
+static void put_problem(const settings *set, const lab_gpu_spec *gpu, FILE *to)
+{
+    char text[400], a[32], b[32], c[32];
+    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
+    lab_advice advice;
+    desc.compute = set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+    const double peak =
+        set->peak_tflops > 0 ? set->peak_tflops * 1e12 : lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, 0);
+    const lab_problem_roof roof =
+        lab_problem_roof_of(&desc, peak, set->bandwidth_gbs > 0 ? set->bandwidth_gbs * 1e9 : gpu->memory_bytes_per_s);
+    snprintf(text, sizeof text, "%" PRId64 " x %" PRId64 " x %" PRId64 " %s%s on %s: %s, %s, ridge %.3g FLOP/B", set->m,
+             set->n, set->k, tsr_dtype_name(set->dtype), set->compute ? " in tf32" : "",
+             gpu ? gpu->name : "the numbers given", cli_rate_text(a, peak, "FLOP/s"),
+             cli_rate_text(b, roof.memory_bytes_per_s, "B/s"), roof.ridge);
+    cli_print_wrapped(to, text, 0, 2);
+    snprintf(text, sizeof text, "%s, %s with A and B read once and C written once: %s FLOP for each byte",
+             cli_rate_text(a, roof.flops, "FLOP"), cli_bytes_text(b, roof.bytes),
+             cli_intensity_text(c, roof.intensity));
+    cli_print_wrapped(to, text, 0, 2);
+    snprintf(text, sizeof text, "%s-bound: at most %s, %.3g%% of the peak, so no less than %s",
+             roof.is_memory_bound ? "memory" : "compute", cli_rate_text(a, roof.bound_flops_s, "FLOP/s"),
+             100 * roof.bound_flops_s / peak, cli_time_text(b, roof.flops / roof.bound_flops_s * 1e9));
+    cli_print_wrapped(to, text, 0, 2);
+    lab_advise_problem(gpu, &desc, &roof, &advice);
+    for (int i = 0; i < advice.count; i++) {
+        fputs("  - ", to);
+        cli_print_wrapped(to, advice.text[i], 4, 4);
+    }
+}
+
+static int explain_problem(const cli_command *self, const settings *set)
+{
+    lab_gpu_here here;
+    const int is_given = set->peak_tflops > 0 && set->bandwidth_gbs > 0 && !set->device;
+    const lab_gpu_spec *gpu = is_given ? NULL : cli_gpu_choose(self, set->device, &here);
+    cli_out_file out;
+    if (!is_given && !gpu)
+        return CLI_FAILED;
+    int code = cli_out_open(self, set->out, &out);
+    if (code == CLI_CONTINUE) {
+        put_problem(set, gpu, out.to);
+        code = cli_out_close(self, &out, CLI_OK);
+    }
+    return code;
+}
+
+/* Arguments that do not go together. */
+static int check(const cli_command *self, const settings *set)
+{
+    const int is_problem = set->m > 0;
+    if (set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
+        return cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
+    if (set->compute && set->dtype != TSR_F32)
+        return cli_usage_error(self, "--compute tf32 goes with --dtype f32");
+    if (is_problem && (!set->n || !set->k))
+        return cli_usage_error(self, "%s is missing: one problem is M N K", set->n ? "K" : "N");
+    if (is_problem && (set->kernels.count || set->sizes.count || set->from || set->format))
+        return cli_usage_error(self, "--kernel, --sizes, --from and --format are for kernels, not for one problem");
+    if (!is_problem && (set->peak_tflops > 0 || set->bandwidth_gbs > 0))
+        return cli_usage_error(self, "--peak-tflops and --bandwidth-gbs go with a problem M N K");
+    return CLI_CONTINUE;
+}
+
 static int run(const cli_command *self, int argc, char **argv)
 {
     settings *set = calloc(1, sizeof *set);
@@ -299,10 +405,13 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_failure(self, "out of memory");
     set->dtype = TSR_F32;
     int code = cli_read_args(self, argc, argv, set);
-    if (code == CLI_CONTINUE && set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
-        code = cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
-    if (code == CLI_CONTINUE && set->compute && set->dtype != TSR_F32)
-        code = cli_usage_error(self, "--compute tf32 goes with --dtype f32");
+    if (code == CLI_CONTINUE)
+        code = check(self, set);
+    if (code == CLI_CONTINUE && set->m > 0) {
+        code = explain_problem(self, set);
+        free(set);
+        return code;
+    }
     if (set->sizes.count == 0)
         set->sizes = (cli_int_list){1, {2048}};
     if (code == CLI_CONTINUE) {
@@ -322,13 +431,18 @@ static int run(const cli_command *self, int argc, char **argv)
 
 const cli_command cli_cmd_roofline = {
     "roofline",
-    "a GPU's peaks, and where kernels stand below them",
-    "[options]",
+    "a GPU's peaks, and where kernels, or one problem, stand below them",
+    "[M N K] [options]",
     options,
-    "Loads and FLOP are counted while a block of each kernel runs in the emulator. loaded: FLOP for each byte that "
-    "threads "
-    "load from global memory, which is what the tutorials draw; L2: for each byte that moves between L2 and the SMs; "
-    "DRAM: "
-    "for each byte of DRAM, by a model of the caches. The bound is the smaller of the peak and loaded times DRAM's "
-    "bandwidth: a kernel can be faster than that, where caches deliver. Advice is drawn from the counters.",
+    "Loads and FLOP are counted while a block of each kernel runs in the emulator. FLOP for each byte: loaded, that "
+    "threads load from global memory, which is what the tutorials draw; SMs, that enters and leaves the SMs; DRAM, by "
+    "a "
+    "model of the caches. no cache: the smaller of the peak and loaded times DRAM's bandwidth, as if each load came "
+    "from "
+    "there. bound: what no run exceeds, caches and multicast at their best: the lowest of the peak (compute), A, B and "
+    "C "
+    "moved once (DRAM), 64 bytes of each SM in a clock (SMs), and passes through L1 and shared memory (L1). model: "
+    "what the "
+    "model of time predicts, where nothing was measured (tessera profile says how good it is). Advice is "
+    "drawn from the counters. With M N K: one problem, whatever kernel.",
     run};

@@ -17,7 +17,7 @@ typedef struct settings {
     const char *device;
     const lab_gpu_spec *gpu; /* that `device` names, if it need not be here */
     int memory;              /* of the choices below: 0 host, 1 device; -1: not chosen */
-    int format;
+    int format, all;
     int64_t align_bytes; /* 0: not chosen */
 } settings;
 
@@ -76,9 +76,10 @@ static const cli_option options[] = {
      AT(align_bytes),
      .min = 1,
      .max = 1 << 20},
+    {.name = "--all", .help = "each instance with its reason, and all that apply", AT(all)},
     {.name = "--format",
      .value = "table|json",
-     .help = "json: one object a line (default table)",
+     .help = "json: one object a line, all of them (default table)",
      .parse = cli_parse_choice,
      AT(format)},
     {0}};
@@ -129,6 +130,96 @@ static void print_json(const settings *set, const cli_route_list *list)
     }
 }
 
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+static int print_applicable(const settings *set, const cli_route_list *list)
+{
+    enum { FEW = 12 };
+    cli_table table;
+    size_t told = 0, left = 0;
+    cli_table_begin(&table, "llrrll", "applicable", "device", "expected", "traffic", "limited by", "");
+    for (size_t i = 0; i < list->count; i++) {
+        const tsr_candidate *candidate = &list->items[i];
+        char time[32], bytes[32];
+        if (!candidate->applicable)
+            continue;
+        if (told >= FEW && !set->all && !candidate->chosen) {
+            left++;
+            continue;
+        }
+        told++;
+        cli_table_row(
+            &table, candidate->reason[0] ? CLI_CELL("%s %s", candidate->kernel, candidate->reason) : candidate->kernel,
+            candidate->device, cli_time_text(time, candidate->cost_ns), cli_bytes_text(bytes, candidate->bytes),
+            candidate->limiter, candidate->chosen ? "<- chosen" : "");
+    }
+    if (table.rows > 1)
+        putchar('\n');
+    const int whole = cli_table_end(&table, stdout, 0);
+    if (left > 0)
+        printf("... %zu slower ones (--all lists them)\n", left);
+    return whole;
+}
+
+/* The kernel of an instance, "tiled"; the instance itself if nobody knows it. */
+static const char *kernel_of(const char *instance)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (strcmp(info.instance, instance) == 0)
+            return info.name;
+    return instance;
+}
+
+/* Is the name one of the comma list's? */
+static int is_listed(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == names || at[-1] == ' ') && (at[length] == ',' || at[length] == '\0'))
+            return 1;
+    return 0;
+}
+
+/* The rejected candidates with the reason of number `first`, as one row. */
+static void put_reason(cli_table *table, const cli_route_list *list, size_t first)
+{
+    enum { NAMES = 1000 };
+    char names[NAMES] = "";
+    size_t count = 0;
+    for (size_t i = first; i < list->count; i++) {
+        if (list->items[i].applicable || strcmp(list->items[i].reason, list->items[first].reason) != 0)
+            continue;
+        count++;
+        const char *name = kernel_of(list->items[i].kernel);
+        const size_t used = strlen(names);
+        if (!is_listed(names, name))
+            snprintf(names + used, NAMES - used, "%s%s", used ? ", " : "", name);
+    }
+    cli_table_row(table, CLI_CELL("%zu", count), list->items[first].reason, names);
+}
+
+static int print_rejected(const settings *set, const cli_route_list *list)
+{
+    cli_table table;
+    if (set->all)
+        cli_table_begin(&table, "ll", "rejected", "reason");
+    else
+        cli_table_begin(&table, "rll", "rejected", "reason", "kernels");
+    for (size_t i = 0; i < list->count; i++) {
+        int is_first = !list->items[i].applicable;
+        for (size_t j = 0; j < i && is_first && !set->all; j++)
+            is_first = list->items[j].applicable || strcmp(list->items[j].reason, list->items[i].reason) != 0;
+        if (is_first && set->all)
+            cli_table_row(&table, list->items[i].kernel, list->items[i].reason);
+        else if (is_first)
+            put_reason(&table, list, i);
+    }
+    if (table.rows > 1)
+        putchar('\n');
+    return cli_table_end(&table, stdout, 0);
+}
+
 static int print_table(const settings *set, const cli_route_list *list)
 {
     printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s %s", set->m, set->n, set->k, tsr_dtype_name(set->dtype),
@@ -136,28 +227,8 @@ static int print_table(const settings *set, const cli_route_list *list)
     if (set->batch > 1)
         printf(", %" PRId64 " of them,", set->batch);
     printf(" on %s, operands in %s memory\n", set->device, set->memory ? "device" : "host");
-    cli_table good, bad;
-    cli_table_begin(&good, "llrrll", "applicable", "device", "expected", "traffic", "limited by", "");
-    cli_table_begin(&bad, "ll", "rejected", "reason");
-    for (size_t i = 0; i < list->count; i++) {
-        const tsr_candidate *candidate = &list->items[i];
-        char time[32], bytes[32];
-        if (!candidate->applicable) {
-            cli_table_row(&bad, candidate->kernel, candidate->reason);
-            continue;
-        }
-        cli_table_row(
-            &good, candidate->reason[0] ? CLI_CELL("%s %s", candidate->kernel, candidate->reason) : candidate->kernel,
-            candidate->device, cli_time_text(time, candidate->cost_ns), cli_bytes_text(bytes, candidate->bytes),
-            candidate->limiter, candidate->chosen ? "<- chosen" : "");
-    }
-    if (good.rows > 1)
-        putchar('\n');
-    int whole = cli_table_end(&good, stdout, 0);
-    if (bad.rows > 1)
-        putchar('\n');
-    whole &= cli_table_end(&bad, stdout, 0);
-    return whole;
+    const int is_whole = print_applicable(set, list);
+    return print_rejected(set, list) && is_whole;
 }
 
 static int show(const cli_command *self, const settings *set, const cli_route_list *list)

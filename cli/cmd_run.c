@@ -311,8 +311,10 @@ static void verdict_text(const job *j, const verdict *v, char *out, size_t bytes
         snprintf(matrix, sizeof matrix, "%" PRId64 ", ", v->problem);
     if (sum->checked > sum->unbound)
         snprintf(out + used, bytes - (size_t)used,
-                 "; worst at (%s%" PRId64 ", %" PRId64 "): value %.9g, reference %.9g, error %.2g, bound %.2g", matrix,
-                 sum->row, sum->column, sum->value, sum->reference, sum->error, sum->bound);
+                 "; worst at (%s%" PRId64 ", %" PRId64 "): value %.9g, reference %.9g, error %.2g, bound %.2g; of all, "
+                 "error up to %.2g, relative error up to %.2g",
+                 matrix, sum->row, sum->column, sum->value, sum->reference, sum->error, sum->bound, sum->max_error,
+                 sum->max_relative);
 }
 
 /* One more matrix; the worse of the two worst elements stays. */
@@ -328,6 +330,8 @@ static void add_answer(const lab_answer *one, int64_t problem, verdict *v)
     v->sum.checked = before.checked + one->checked;
     v->sum.failed = before.failed + one->failed;
     v->sum.unbound = before.unbound + one->unbound;
+    v->sum.max_error = one->max_error > before.max_error ? one->max_error : before.max_error;
+    v->sum.max_relative = one->max_relative > before.max_relative ? one->max_relative : before.max_relative;
 }
 
 static int check(job *j, verdict *v)

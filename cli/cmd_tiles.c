@@ -2,19 +2,34 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/gpu_choice.h"
 #include "cli/output.h"
 #include "lab/lesson.h"
+#include "lab/roofpoint.h"
 #include "lab/tiles.h"
 
 typedef struct settings {
     int64_t m, n, k;
     const char *device;
+    tsr_dtype dtype;
     int format;
 } settings;
+
+/* Types that a kernel on one of the rungs takes. */
+static int parse_dtype(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    tsr_dtype dtype;
+    if (!cli_parse_dtype(option, text, &dtype, error))
+        return 0;
+    if (dtype != TSR_F64 && dtype != TSR_F32 && dtype != TSR_F16 && dtype != TSR_BF16)
+        return cli_reject(error, "needs one of f64, f32, f16, bf16, not '%s'", text);
+    *(tsr_dtype *)to = dtype;
+    return 1;
+}
 
 #define AT(field) .offset = offsetof(settings, field)
 #define SIZE(name_, help_, field, optional_)                                                         \
@@ -26,6 +41,7 @@ static const cli_option options[] = {
     SIZE("M", "rows of A and C", m, 0),
     SIZE("N", "columns of B and C (default M)", n, 1),
     SIZE("K", "columns of A, rows of B (default M)", k, 1),
+    {.name = "--dtype", .value = "T", .help = "f64, f32, f16 or bf16 (default f32)", .parse = parse_dtype, AT(dtype)},
     {.name = "--device",
      .value = CLI_GPU_CHOICES,
      .help = "whose limits and peaks (default this machine's GPU, without one an h200)",
@@ -41,10 +57,26 @@ static const cli_option options[] = {
 /* The kernel `tiled` with this tile, run in the emulator: wavefronts over the fewest that would do. */
 typedef struct conflicts {
     int is_known, registers;
-    double fill, fill_turned, read; /* fill_turned: the worse operand of A and B both transposed */
+    double fill, read;
+    double transposed, padded; /* filling A and B both transposed; the same where rows have a column more, [T][T + 1] */
 } conflicts;
 
-static void add_lesson(int tile, int turned, conflicts *out)
+/* The step's wavefronts if rows of shared memory were a column longer; 0 if memory ran out. */
+static unsigned padded_wavefronts(const lab_lesson *lesson, const lab_step *step, int tile)
+{
+    const size_t threads = (size_t)lesson->threads_x * (size_t)lesson->threads_y;
+    lab_step padded = *step;
+    padded.words = malloc(threads * sizeof *padded.words);
+    if (!padded.words)
+        return 0;
+    for (size_t i = 0; i < threads; i++)
+        padded.words[i] = step->words[i] < 0 ? step->words[i] : step->words[i] + step->words[i] / tile;
+    const unsigned wavefronts = lab_step_cost_of(lesson, &padded, -1).wavefronts;
+    free(padded.words);
+    return wavefronts;
+}
+
+static void add_lesson(int tile, int transposed, conflicts *out)
 {
     const lab_lesson_request request = {.kernel = "tiled",
                                         .dtype = TSR_F32,
@@ -52,10 +84,10 @@ static void add_lesson(int tile, int turned, conflicts *out)
                                         .n = tile,
                                         .k = tile,
                                         .tile = tile,
-                                        .trans_a = turned,
-                                        .trans_b = turned};
+                                        .trans_a = transposed,
+                                        .trans_b = transposed};
     lab_lesson lesson;
-    unsigned fill = 0, fill_ideal = 0, read = 0, read_ideal = 0;
+    unsigned fill = 0, fill_ideal = 0, padded = 0, read = 0, read_ideal = 0;
     out->is_known = out->is_known && lab_lesson_make(&request, &lesson) == TSR_OK;
     if (!out->is_known)
         return;
@@ -64,21 +96,24 @@ static void add_lesson(int tile, int turned, conflicts *out)
         const int is_fill = lesson.steps[i].kind == LAB_STEP_FILL, is_read = lesson.steps[i].kind == LAB_STEP_READ;
         fill += is_fill ? cost.wavefronts : 0;
         fill_ideal += is_fill ? cost.ideal_wavefronts : 0;
+        padded += is_fill ? padded_wavefronts(&lesson, &lesson.steps[i], tile) : 0;
         read += is_read ? cost.wavefronts : 0;
         read_ideal += is_read ? cost.ideal_wavefronts : 0;
     }
-    *(turned ? &out->fill_turned : &out->fill) = fill_ideal ? (double)fill / fill_ideal : 0;
-    if (!turned)
+    *(transposed ? &out->transposed : &out->fill) = fill_ideal ? (double)fill / fill_ideal : 0;
+    if (transposed)
+        out->padded = fill_ideal ? (double)padded / fill_ideal : 0;
+    else
         out->read = read_ideal ? (double)read / read_ideal : 0;
     lab_lesson_free(&lesson);
 }
 
-static conflicts conflicts_of(int tile)
+static conflicts conflicts_of(int tile, tsr_dtype dtype)
 {
-    conflicts out = {.is_known = 1};
+    conflicts out = {.is_known = dtype == TSR_F32};
     tsr_kernel_info info = {.struct_bytes = sizeof info};
     char instance[32];
-    snprintf(instance, sizeof instance, "tiled_f32_t%d", tile);
+    snprintf(instance, sizeof instance, "tiled_%s_t%d", tsr_dtype_name(dtype), tile);
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
         if (strcmp(info.instance, instance) == 0)
             out.registers = info.registers;
@@ -92,7 +127,15 @@ static conflicts conflicts_of(int tile)
 static const int tiles[] = {4, 8, 16, 32, 64, 128};
 enum { TILES = sizeof tiles / sizeof tiles[0], WIDEST_TILED = 32, REGISTER_THREADS = 256 };
 
-static const char *verdict_of(const lab_tiling *t, const lab_gpu_spec *gpu, char out[160])
+/* Of the units that multiply: tensor cores take whole tiles of 16-bit factors, one element for each thread is for
+ * others. */
+static double peak_of(const settings *set, const lab_gpu_spec *gpu, int of_warps)
+{
+    const int is_short = set->dtype == TSR_F16 || set->dtype == TSR_BF16;
+    return lab_gpu_peak_flops(gpu, set->dtype, TSR_COMPUTE_DEFAULT, of_warps && is_short);
+}
+
+static const char *verdict_of(const lab_tiling *t, double peak_flops_s, char out[160])
 {
     const int too_wide = t->threads > LAB_BLOCK_THREADS, too_large = t->shared_bytes > LAB_BLOCK_SHARED_BYTES;
     if (t->ruled_out && strcmp(t->ruled_out, "registers") == 0)
@@ -100,7 +143,7 @@ static const char *verdict_of(const lab_tiling *t, const lab_gpu_spec *gpu, char
     else if (too_wide || too_large)
         snprintf(out, 160, "out: %s%s%s", too_wide ? "threads" : "", too_wide && too_large ? ", " : "",
                  too_large ? "shared" : "");
-    else if (t->bound_flops_s < 2.0 * gpu->sms * gpu->fma_per_clock * gpu->clock_hz)
+    else if (t->bound_flops_s < peak_flops_s)
         snprintf(out, 160, "memory");
     else
         snprintf(out, 160, "compute");
@@ -116,14 +159,14 @@ static const char *times_text(int is_known, double value, char out[32])
     return out;
 }
 
-static void put_tiling(cli_table *table, const lab_tiling *t, const lab_gpu_spec *gpu)
+static void put_tiling(cli_table *table, const lab_tiling *t, double peak_flops_s)
 {
     char shared[32], traffic[32], rate[32], verdict[160];
-    cli_table_row(table, CLI_CELL("%d", t->tile), CLI_CELL("%" PRId64 " x %" PRId64, t->tiles_m, t->tiles_n),
+    cli_table_row(table, CLI_CELL("%d", t->tile), CLI_CELL("%" PRId64 "x%" PRId64, t->tiles_m, t->tiles_n),
                   CLI_CELL("%" PRId64, t->threads), cli_bytes_text(shared, (double)t->shared_bytes),
                   cli_bytes_text(traffic, t->loaded_bytes), CLI_CELL("%.3g", t->reuse), CLI_CELL("%.3g", t->intensity),
-                  cli_rate_text(rate, t->bound_flops_s, "FLOP/s"),
-                  t->ruled_out ? "-" : CLI_CELL("%.0f%%", 100 * t->occupancy), verdict_of(t, gpu, verdict));
+                  cli_short_rate(rate, t->bound_flops_s), t->ruled_out ? "-" : CLI_CELL("%.0f%%", 100 * t->occupancy),
+                  verdict_of(t, peak_flops_s, verdict));
 }
 
 static void begin_table(cli_table *table)
@@ -132,32 +175,67 @@ static void begin_table(cli_table *table)
                     "busy", "limit");
 }
 
+/* One element for each thread, K in steps of the tile. */
+static lab_tiling simple_tiling(const settings *set, int tile, int registers, const lab_gpu_spec *gpu)
+{
+    const lab_tiling_request request = {.dtype = set->dtype,
+                                        .m = set->m,
+                                        .n = set->n,
+                                        .k = set->k,
+                                        .tile = tile,
+                                        .step = tile,
+                                        .elements = 1,
+                                        .registers = registers,
+                                        .peak_flops_s = peak_of(set, gpu, 0)};
+    return lab_tiling_of(&request, gpu);
+}
+
+/* A square of C for each of 256 threads, in registers. */
+static lab_tiling square_tiling(const settings *set, int tile, int registers, const lab_gpu_spec *gpu)
+{
+    const lab_tiling_request request = {.dtype = set->dtype,
+                                        .m = set->m,
+                                        .n = set->n,
+                                        .k = set->k,
+                                        .tile = tile,
+                                        .step = 16,
+                                        .elements = tile * tile / REGISTER_THREADS,
+                                        .registers = registers,
+                                        .peak_flops_s = peak_of(set, gpu, 1)};
+    return lab_tiling_of(&request, gpu);
+}
+
 static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts known[TILES])
 {
     cli_table table, banks;
     printf("\nOne element of C for each thread, K in steps of the tile (the kernel tiled):\n");
     begin_table(&table);
-    cli_table_begin(&banks, "rrrrr", "tile", "loads a thread", "filling", "filling, transposed", "reading");
+    cli_table_begin(&banks, "rrrrrr", "tile", "loads a thread", "filling", "filling, transposed", "same with [T][T+1]",
+                    "reading");
     for (int i = 0; i < TILES; i++) {
-        char fill[32], turned[32], read[32];
-        known[i] = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i]) : (conflicts){0};
-        const lab_tiling t = lab_tiling_of(set->m, set->n, set->k, tiles[i], tiles[i], 1, known[i].registers, gpu);
-        put_tiling(&table, &t, gpu);
+        char fill[32], transposed[32], padded[32], read[32];
+        known[i] = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->dtype) : (conflicts){0};
+        const lab_tiling t = simple_tiling(set, tiles[i], known[i].registers, gpu);
+        put_tiling(&table, &t, peak_of(set, gpu, 0));
         if (t.ruled_out)
             continue;
         cli_table_row(&banks, CLI_CELL("%d", t.tile), CLI_CELL("%" PRId64, 2 * t.phases),
                       times_text(known[i].is_known, known[i].fill, fill),
-                      times_text(known[i].is_known, known[i].fill_turned, turned),
+                      times_text(known[i].is_known, known[i].transposed, transposed),
+                      times_text(known[i].is_known, known[i].padded, padded),
                       times_text(known[i].is_known, known[i].read, read));
     }
     int whole = cli_table_end(&table, stdout, 0);
     putchar('\n');
+    if (set->dtype != TSR_F32)
+        cli_print_wrapped(
+            stdout, "Bank conflicts are found by a run of the kernel tiled in f32 alone; \"-\": not known.", 0, 0);
     cli_print_wrapped(
         stdout,
         cli_text((char[400]){0}, 400,
                  "Loads from global memory by one thread (2 K = %" PRId64 " without tiles), and wavefronts "
                  "of shared memory over the fewest that would do, run in the emulator; 1x is free of bank "
-                 "conflicts:",
+                 "conflicts; [T][T+1]: with rows of shared memory a column longer:",
                  2 * set->k),
         0, 0);
     return cli_table_end(&banks, stdout, 0) && whole;
@@ -166,32 +244,40 @@ static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts kn
 static int put_registers(const settings *set, const lab_gpu_spec *gpu)
 {
     cli_table table;
-    printf("\nSquares of C for each of %d threads, in registers, K in steps of 16 (regtile and its kin):\n",
-           REGISTER_THREADS);
+    const double peak = peak_of(set, gpu, 1);
+    putchar('\n');
+    cli_print_wrapped(
+        stdout,
+        cli_text((char[200]){0}, 200,
+                 "Squares of C for each of %d threads, in registers, K in steps of 16 (%s):", REGISTER_THREADS,
+                 peak > peak_of(set, gpu, 0) ? "on tensor cores, mma and its kin" : "regtile and its kin"),
+        0, 0);
     begin_table(&table);
     for (int i = 0; i < TILES; i++) {
         const int elements = tiles[i] * tiles[i] / REGISTER_THREADS;
         if (elements < 4)
             continue;
         const int least = elements + 2 * (int)sqrt(elements); /* the sums, a row and a column to multiply */
-        const lab_tiling t = lab_tiling_of(set->m, set->n, set->k, tiles[i], 16, elements, least, gpu);
-        put_tiling(&table, &t, gpu);
+        const lab_tiling t = square_tiling(set, tiles[i], least, gpu);
+        put_tiling(&table, &t, peak);
     }
-    const lab_tiling beyond = lab_tiling_of(set->m, set->n, set->k, 256, 16, 256, 0, gpu);
-    put_tiling(&table, &beyond, gpu);
+    const lab_tiling beyond = square_tiling(set, 256, 0, gpu);
+    put_tiling(&table, &beyond, peak);
     return cli_table_end(&table, stdout, 0);
 }
 
 static void put_head(const settings *set, const lab_gpu_spec *gpu)
 {
     char peak[32], bandwidth[32], text[500];
-    const double peak_flops_s = 2.0 * gpu->sms * gpu->fma_per_clock * gpu->clock_hz;
+    const double peak_flops_s = peak_of(set, gpu, 1);
+    const int on_tensor_cores = peak_flops_s > peak_of(set, gpu, 0);
     snprintf(
         text, sizeof text,
-        "%" PRId64 " x %" PRId64 " x %" PRId64 " f32 on %s: %d SMs, %s, %s of DRAM, ridge %.1f FLOP/B. A block has at "
+        "%" PRId64 " x %" PRId64 " x %" PRId64 " %s on %s: %d SMs, %s%s, %s of DRAM, ridge %.1f FLOP/B. A block has at "
         "most %d threads and %d KiB of shared memory (more by opting in), a thread fewer than %d registers where two "
         "blocks shall share an SM.",
-        set->m, set->n, set->k, gpu->name, gpu->sms, cli_rate_text(peak, peak_flops_s, "FLOP/s"),
+        set->m, set->n, set->k, tsr_dtype_name(set->dtype), gpu->name, gpu->sms,
+        cli_rate_text(peak, peak_flops_s, "FLOP/s"), on_tensor_cores ? " on tensor cores" : "",
         cli_rate_text(bandwidth, gpu->memory_bytes_per_s, "B/s"), peak_flops_s / gpu->memory_bytes_per_s,
         LAB_BLOCK_THREADS, LAB_BLOCK_SHARED_BYTES >> 10, LAB_THREAD_REGISTERS);
     cli_print_wrapped(stdout, text, 0, 2);
@@ -200,10 +286,11 @@ static void put_head(const settings *set, const lab_gpu_spec *gpu)
 static void put_json(const settings *set, const lab_gpu_spec *gpu)
 {
     for (int i = 0; i < TILES; i++) {
-        const conflicts known = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i]) : (conflicts){0};
-        const lab_tiling t = lab_tiling_of(set->m, set->n, set->k, tiles[i], tiles[i], 1, known.registers, gpu);
+        const conflicts known = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->dtype) : (conflicts){0};
+        const lab_tiling t = simple_tiling(set, tiles[i], known.registers, gpu);
         cli_json json = cli_json_begin(stdout);
         cli_json_text(&json, "device", gpu->name);
+        cli_json_text(&json, "dtype", tsr_dtype_name(set->dtype));
         cli_json_int(&json, "m", set->m);
         cli_json_int(&json, "n", set->n);
         cli_json_int(&json, "k", set->k);
@@ -229,7 +316,7 @@ static void put_json(const settings *set, const lab_gpu_spec *gpu)
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {0};
+    settings set = {.dtype = TSR_F32};
     lab_gpu_here here;
     conflicts known[TILES];
     int code = cli_read_args(self, argc, argv, &set);
@@ -256,7 +343,8 @@ const cli_command cli_cmd_tiles = {
     "M [N K] [options]",
     options,
     "Traffic is what all blocks load from global memory, caches aside; reuse is how often each loaded element is used; "
-    "FLOP/B counts loads and the store of C; bound is the smaller of the device's peak and FLOP/B times bandwidth; "
+    "FLOP/B counts loads and the store of C; bound, in FLOP/s, is the smaller of the device's peak and FLOP/B times "
+    "bandwidth; "
     "busy is "
     "the share of an SM's threads that resident blocks fill, by threads, shared memory and, where this build knows "
     "them, "

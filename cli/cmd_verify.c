@@ -1,5 +1,6 @@
 /* tessera verify: every kernel against the reference, element by element. */
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -103,6 +104,7 @@ static void print_json(const session *s, const lab_verify_result *result)
     cli_json_number(&json, "value", worst->value);
     cli_json_number(&json, "reference", worst->reference);
     cli_json_number(&json, "bound", worst->bound);
+    cli_json_number(&json, "error", fabs(worst->value - worst->reference));
     cli_json_text(&json, "problem", worst->problem);
     cli_json_text(&json, "first_failure", result->failed ? result->first_failure : NULL);
     cli_json_end(&json);
@@ -110,16 +112,23 @@ static void print_json(const session *s, const lab_verify_result *result)
 
 static void print_head(const session *s)
 {
-    printf("%-*s  %-7s  %6s  %6s  %9s  %s\n", s->name_width, "kernel", "device", "cases", "failed", "elements",
-           "worst error / bound");
+    printf("%-*s  %-7s  %6s  %6s  %9s  %8s  %8s  %8s\n", s->name_width, "kernel", "device", "cases", "failed",
+           "elements", "of bound", "error", "relative");
 }
 
+/* The element that came nearest to its bound: error / bound, error, error / reference. */
 static void print_worst(const lab_verify_worst *worst)
 {
-    if (worst->ratio > 0)
-        printf("%-8.3g at (%" PRId64 ", %" PRId64 ")", worst->ratio, worst->row, worst->column);
+    const double error = fabs(worst->value - worst->reference);
+    if (!(worst->ratio > 0)) {
+        printf("%8s  %8s  %8s", "0", "0", "0");
+        return;
+    }
+    printf("%8.3g  %8.2g  ", worst->ratio, error);
+    if (worst->reference != 0 && isfinite(error))
+        printf("%8.2g", error / fabs(worst->reference));
     else
-        printf("0");
+        printf("%8s", "-");
 }
 
 static void print_row(const session *s, const lab_verify_result *result)
@@ -149,8 +158,8 @@ static void print_notes(const lab_verify_result *result)
     const lab_verify_worst *worst = &result->worst;
     if (result->failed) {
         print_note("first: %s", result->first_failure);
-        print_note("worst: %s: value %.17g, reference %.17g, bound %.3g", worst->problem, worst->value,
-                   worst->reference, worst->bound);
+        print_note("worst at (%" PRId64 ", %" PRId64 "): value %.17g, reference %.17g, bound %.3g: %s", worst->row,
+                   worst->column, worst->value, worst->reference, worst->bound, worst->problem);
     } else if (result->cases == 0) {
         print_note("no case applies: %s", result->refusal);
     }
@@ -399,5 +408,6 @@ const cli_command cli_cmd_verify = {"verify",
                                     "[options]",
                                     options,
                                     "Exit code 1 if any element of any case is beyond its bound, or if a kernel ran no "
-                                    "case at all.",
+                                    "case at all. Error and relative error are those of the element that came nearest "
+                                    "to its bound, or went furthest beyond; of bound is error / bound.",
                                     run};

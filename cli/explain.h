@@ -13,9 +13,10 @@ typedef struct cli_explain_view {
     int has_thread;             /* thread_x, thread_y alone, with all that it does */
     int64_t thread_x, thread_y; /* of the block */
     int64_t warp;               /* whose accesses are shown */
+    int all;                    /* all phases, threads and sums, also where they repeat */
 } cli_explain_view;
 
-/* Writes the lesson as text, at most 100 columns wide. 0 if memory ran out. */
+/* Writes the lesson as text, at most cli_columns() wide. 0 if memory ran out. */
 int cli_explain_text(const lab_lesson *lesson, const cli_explain_view *view, FILE *to);
 
 /* Writes it as one self-contained HTML page. 0 if memory ran out. */

@@ -8,7 +8,17 @@
 #include "cli/explain_text.h"
 #include "cli/output.h"
 
-enum { CELL = CLI_TEXT_BYTES, FEW_THREADS = 16, FEW_PHASES = 9, FEW_TERMS = 4, FEW_LOADS = 1, WARP = 32 };
+enum {
+    CELL = CLI_TEXT_BYTES,
+    FEW_THREADS = 16,
+    FEW_PHASES = 9,
+    FEW_TERMS = 4,
+    FEW_STORES = 1,
+    FEW_RUNS = 2,
+    FEW_SUMS = 2,
+    FEW_LOADS = 16,
+    WARP = 32
+};
 
 const char *cli_explain_element(const lab_lesson *lesson, char operand, int32_t index, char out[48])
 {
@@ -60,24 +70,113 @@ static void put_load(cli_text_line *to, const lab_lesson *lesson, const lab_step
         cli_text_put(to, "->s%d", step->words[thread]);
 }
 
-/* The thread's loads of one operand in a phase. */
+/* Loads that follow each other at one distance in a row or column of the operand, and in shared memory. */
+typedef struct load_run {
+    const lab_step *first;
+    int32_t element, step, word, word_step;
+    int count;
+} load_run;
+
+/* Does the load go on where the run ends? */
+static int goes_on(const lab_lesson *lesson, const load_run *run, const lab_step *step, int32_t element, int32_t word)
+{
+    const int64_t columns = lab_lesson_columns(lesson, run->first->operand == 'Z' ? 'A' : run->first->operand);
+    const int32_t last = run->element + (run->count - 1) * run->step,
+                  last_word = run->word + (run->count - 1) * run->word_step;
+    if (step->width != run->first->width || (element < 0) != (run->element < 0) ||
+        (element >= 0 && element / columns != run->element / columns && element % columns != run->element % columns))
+        return 0;
+    return run->count == 1 || ((element < 0 || element - last == run->step) && word - last_word == run->word_step);
+}
+
+/* "A[0,3]", "A[0,0..3]", "B[0..6 by 2,37]" */
+static void put_run_elements(cli_text_line *to, const lab_lesson *lesson, const load_run *run, char operand)
+{
+    const int64_t columns = lab_lesson_columns(lesson, operand), width = run->first->width;
+    const int32_t last = run->element + (run->count - 1) * run->step;
+    const int64_t row0 = run->element / columns, row1 = last / columns, column0 = run->element % columns;
+    const int64_t end = last % columns + width - 1;
+    if (run->element < 0)
+        cli_text_put(to, "0");
+    else if (row0 != row1) {
+        cli_text_put(to, "%c[%" PRId64 "..%" PRId64, operand, row0, row1);
+        if (run->step != columns)
+            cli_text_put(to, " by %" PRId64, run->step / columns);
+        cli_text_put(to, column0 == end ? ",%" PRId64 "]" : ",%" PRId64 "..%" PRId64 "]", column0, end);
+    } else if (run->count > 1 && run->step != width && run->step != 0)
+        cli_text_put(to, "%c[%" PRId64 ",%" PRId64 "..%" PRId64 " by %d]", operand, row0, column0, end, run->step);
+    else if (column0 != end)
+        cli_text_put(to, "%c[%" PRId64 ",%" PRId64 "..%" PRId64 "]", operand, row0, column0, end);
+    else
+        cli_text_put(to, "%c[%" PRId64 ",%" PRId64 "]", operand, row0, column0);
+    if (run->count > 1 && (run->element < 0 || run->step == 0))
+        cli_text_put(to, " x%d", run->count);
+}
+
+static void put_run(cli_text_line *to, const lab_lesson *lesson, const load_run *run, int thread, char operand)
+{
+    const int32_t last_word = run->word + (run->count - 1) * run->word_step;
+    if (run->count == 1) {
+        put_load(to, lesson, run->first, thread, operand);
+        return;
+    }
+    put_run_elements(to, lesson, run, operand);
+    if (run->first->words && run->word_step)
+        cli_text_put(to, run->word_step == 1 ? "->s%d..%d" : "->s%d..%d by %d", run->word, last_word, run->word_step);
+    else if (run->first->words)
+        cli_text_put(to, "->s%d", run->word);
+}
+
+/* What of a thread's loads is told. */
+typedef struct load_list {
+    cli_text_line *to;
+    const lab_lesson *lesson;
+    int thread, all;
+    char operand;
+    load_run run; /* that may go on */
+    int runs, left;
+} load_list;
+
+static void end_run(load_list *list)
+{
+    if (list->run.count == 0)
+        return;
+    if (list->all || list->runs < FEW_RUNS) {
+        cli_text_put(list->to, "%s", list->runs ? ", " : "");
+        put_run(list->to, list->lesson, &list->run, list->thread, list->operand);
+    } else
+        list->left += list->run.count;
+    list->runs++;
+}
+
+static void add_load(load_list *list, const lab_step *step, int32_t element)
+{
+    const int32_t word = step->words ? step->words[list->thread] : 0;
+    load_run *const run = &list->run;
+    if (run->count && !list->all && goes_on(list->lesson, run, step, element, word)) {
+        run->step = run->count == 1 ? element - run->element : run->step;
+        run->word_step = run->count == 1 ? word - run->word : run->word_step;
+        run->count++;
+        return;
+    }
+    end_run(list);
+    *run = (load_run){step, element, 0, word, 0, 1};
+}
+
+/* The thread's loads of one operand in a phase: each on its own if `all`, else in runs, the first of them. */
 static void put_loads(cli_text_line *to, const lab_lesson *lesson, int phase, int thread, char operand, int all)
 {
     const int staged = is_staged(lesson);
-    int count = 0;
+    load_list list = {.to = to, .lesson = lesson, .thread = thread, .all = all, .operand = operand};
     for (size_t i = 0; i < lesson->step_count; i++) {
         const lab_step *step = &lesson->steps[i];
-        if (step->phase != phase || !brings(step, operand, staged) ||
-            step->elements[(unsigned)thread * step->width] == LAB_NO_THREAD)
-            continue;
-        count++;
-        if (!all && count > FEW_LOADS)
-            continue;
-        cli_text_put(to, "%s", count > 1 ? ", " : "");
-        put_load(to, lesson, step, thread, operand);
+        const int32_t element = step->elements[(unsigned)thread * step->width];
+        if (step->phase == phase && brings(step, operand, staged) && element != LAB_NO_THREAD)
+            add_load(&list, step, element);
     }
-    if (!all && count > FEW_LOADS)
-        cli_text_put(to, " +%d", count - FEW_LOADS);
+    end_run(&list);
+    if (list.left)
+        cli_text_put(to, " and %d more", list.left);
 }
 
 /* ---- what it adds ----------------------------------------------------------------------------------------------- */
@@ -176,22 +275,46 @@ static void put_stores(cli_text_line *to, const lab_lesson *lesson, int phase, i
         const int32_t element = step->elements[(unsigned)thread * step->width];
         if (step->phase != phase || step->kind != LAB_STEP_STORE || element < 0)
             continue;
-        if (count++ < FEW_LOADS)
+        if (count++ < FEW_STORES)
             cli_text_put(to, "%sstores %s%s", to->used ? "; " : "", cli_explain_element(lesson, 'D', element, name),
                          step->width > 1 ? " and neighbours" : "");
     }
-    if (count > FEW_LOADS)
-        cli_text_put(to, " +%d", count - FEW_LOADS);
+    if (count > FEW_STORES)
+        cli_text_put(to, " +%d", count - FEW_STORES);
 }
 
 /* ---- the threads of a phase ------------------------------------------------------------------------------------- */
 
-static int is_shown(const lab_lesson *lesson, const cli_explain_view *view, int thread)
+static int is_shown(const lab_lesson *lesson, int thread)
 {
     const int threads = lesson->threads_x * lesson->threads_y;
-    if (view->has_thread)
-        return thread == view->thread_y * lesson->threads_x + view->thread_x;
     return threads <= FEW_THREADS || thread < 4 || thread == WARP || thread == threads - 1;
+}
+
+/* How many loads the thread has in a phase, of both operands. */
+static int count_loads(const lab_lesson *lesson, int phase, int thread)
+{
+    int count = 0;
+    const int staged = is_staged(lesson);
+    for (size_t i = 0; i < lesson->step_count; i++) {
+        const lab_step *step = &lesson->steps[i];
+        count += step->phase == phase && (brings(step, 'A', staged) || brings(step, 'B', staged)) &&
+                 step->elements[(unsigned)thread * step->width] != LAB_NO_THREAD;
+    }
+    return count;
+}
+
+/* The three cells of a thread. 0 if it does nothing in this phase. */
+static int tell_thread(const lab_lesson *lesson, int phase, int thread, int all, char *cells)
+{
+    cli_text_line a = {cells, 0}, b = {cells + CELL, 0}, adds = {cells + 2 * CELL, 0};
+    memset(cells, 0, 3 * CELL);
+    const share s = share_of(lesson, phase, thread);
+    put_loads(&a, lesson, phase, thread, 'A', all);
+    put_loads(&b, lesson, phase, thread, 'B', all);
+    put_adds(&adds, &s);
+    put_stores(&adds, lesson, phase, thread);
+    return a.used || b.used || adds.used;
 }
 
 static int put_threads(const lab_lesson *lesson, const cli_explain_view *view, int phase, FILE *to)
@@ -204,45 +327,69 @@ static int put_threads(const lab_lesson *lesson, const cli_explain_view *view, i
         return 0;
     cli_table_begin(&table, "llll", "thread", "brings of A", "brings of B", "and adds");
     for (int thread = 0; thread < threads; thread++) {
-        if (!is_shown(lesson, view, thread)) {
-            skipped += !view->has_thread;
+        if (!view->all && !is_shown(lesson, thread)) {
+            skipped++;
             continue;
         }
         if (skipped)
             cli_table_row(&table, "...", "", "", "");
         skipped = 0;
-        cli_text_line a = {cells, 0}, b = {cells + CELL, 0}, adds = {cells + 2 * CELL, 0};
-        memset(cells, 0, 3 * CELL);
-        const share s = share_of(lesson, phase, thread);
-        put_loads(&a, lesson, phase, thread, 'A', view->has_thread);
-        put_loads(&b, lesson, phase, thread, 'B', view->has_thread);
-        put_adds(&adds, &s);
-        put_stores(&adds, lesson, phase, thread);
-        cli_table_row(&table, CLI_CELL("(%d,%d)", thread % lesson->threads_x, thread / lesson->threads_x), a.out, b.out,
-                      adds.out);
+        const int works = tell_thread(lesson, phase, thread, 0, cells);
+        cli_table_row(&table, CLI_CELL("(%d,%d)", thread % lesson->threads_x, thread / lesson->threads_x),
+                      works ? cells : "idle", cells + CELL, cells + 2 * CELL);
     }
     free(cells);
     return cli_table_end(&table, to, 2);
 }
 
-/* Each sum of one thread, in full. */
-static void put_sums(const lab_lesson *lesson, const cli_explain_view *view, int phase, FILE *to)
+/* Sums of one thread, the first few in full. */
+static void put_sums(const share *s, int all, FILE *to)
 {
-    const share s = share_of(lesson, phase, (int)(view->thread_y * lesson->threads_x + view->thread_x));
-    if (s.elements <= 1 && s.k1 - s.k0 < FEW_TERMS)
-        return; /* the table has it */
+    int told = 0, left = 0;
     char *line = malloc(CELL);
-    for (int32_t row = s.row0; line && row <= s.row1; row++)
-        for (int32_t column = s.column0; column <= s.column1; column++) {
+    for (int32_t row = s->row0; line && row <= s->row1; row++)
+        for (int32_t column = s->column0; column <= s->column1; column++) {
             size_t at = 0;
             cli_text_line sum = {line, 0};
-            if (!next_of(&s, row, column, &at))
+            if (!next_of(s, row, column, &at))
                 continue;
-            put_sum(&sum, &s, row, column, 1);
+            if (!all && told == FEW_SUMS - (s->elements > FEW_SUMS)) {
+                left++;
+                continue;
+            }
+            told++;
+            put_sum(&sum, s, row, column, 1);
             fputs("  ", to);
             cli_print_wrapped(to, line, 2, 6);
         }
     free(line);
+    if (left)
+        fprintf(to, "  and %d more elements of C[%d..%d,%d..%d] in the same way (--all tells them)\n", left, s->row0,
+                s->row1, s->column0, s->column1);
+}
+
+static void put_labelled(const char *label, const char *text, FILE *to)
+{
+    fprintf(to, "  %s  ", label);
+    cli_print_wrapped(to, *text ? text : "nothing", 4 + (int)strlen(label), 4 + (int)strlen(label));
+}
+
+/* All that one thread does in a phase. */
+static int put_one_thread(const lab_lesson *lesson, const cli_explain_view *view, int phase, FILE *to)
+{
+    const int thread = (int)(view->thread_y * lesson->threads_x + view->thread_x);
+    char *const cells = malloc(3 * CELL);
+    if (!cells)
+        return 0;
+    const share s = share_of(lesson, phase, thread);
+    tell_thread(lesson, phase, thread, view->all || count_loads(lesson, phase, thread) <= FEW_LOADS, cells);
+    put_labelled("brings of A", cells, to);
+    put_labelled("brings of B", cells + CELL, to);
+    put_labelled("adds       ", cells + 2 * CELL, to);
+    free(cells);
+    if (s.elements > 1 || s.k1 - s.k0 >= FEW_TERMS) /* else it has been told above */
+        put_sums(&s, view->all, to);
+    return 1;
 }
 
 /* ---- all of it -------------------------------------------------------------------------------------------------- */
@@ -263,6 +410,11 @@ static void put_head(const lab_lesson *l, FILE *to)
              row1 - 1, column, column1 - 1, l->threads_x, l->threads_y, l->smem_bytes, l->phases,
              l->phases == 1 ? "" : "s");
     cli_print_wrapped(to, line, 0, 2);
+    cli_print_wrapped(
+        to,
+        "In pairs, x comes first: thread (x,y) is threadIdx.x, threadIdx.y, block (x,y) is column, row of "
+        "the grid; in elements the row comes first: C[row,column]. s7 is word 7 of shared memory.",
+        0, 2);
     if (!l->has_products)
         cli_print_wrapped(to,
                           "The products are made by tensor cores, a warp at a time: loads and reads can be followed, "
@@ -275,44 +427,81 @@ static void put_head(const lab_lesson *l, FILE *to)
                           0, 2);
 }
 
-/* Counted, over all phases. */
-static void put_totals(const lab_lesson *l, FILE *to)
+/* "4", or "3 to 4, 3.5 on average". */
+static const char *of_a_thread(const lab_lesson_count *c, char out[64])
 {
-    double loads = 0, fills = 0, reads = 0, products = 0, zeros = 0;
-    const double threads = (double)l->threads_x * l->threads_y;
-    for (size_t i = 0; i < l->step_count; i++) {
-        const lab_step *step = &l->steps[i];
-        double elements = 0;
-        for (unsigned j = 0; j < (unsigned)threads * step->width; j++)
-            elements += step->elements[j] >= 0 || (step->elements[j] != LAB_NO_THREAD && step->kind == LAB_STEP_READ);
-        loads += step->kind == LAB_STEP_LOAD || step->kind == LAB_STEP_COPY ? elements : 0;
-        fills += step->kind == LAB_STEP_FILL || step->kind == LAB_STEP_COPY ? elements : 0;
-        reads += step->kind == LAB_STEP_READ ? elements : 0;
-    }
-    for (size_t i = 0; i < l->product_count; i++) {
-        products += l->products[i].row >= 0;
-        zeros += l->products[i].row < 0;
-    }
-    char line[600];
-    fputc('\n', to);
-    const int used = snprintf(line, sizeof line,
-                              "Counted, for one thread on average: %.6g elements loaded from global memory, %.6g put "
-                              "into shared memory, %.6g read from it",
-                              loads / threads, fills / threads, reads / threads);
-    if (l->has_products)
-        snprintf(line + used, sizeof line - (size_t)used,
-                 ", %.6g products%s%.6g; a thread that makes one element from global memory alone loads 2 K = %" PRId64
-                 ". FLOP for each byte loaded: %.4g",
-                 products / threads, zeros > 0 ? ", and with padding zeros " : ", padding ", zeros / threads, 2 * l->k,
-                 loads > 0 ? 2 * products / (loads * l->elem_bytes) : 0.0);
+    if (c->least == c->most)
+        snprintf(out, 64, "%.6g", c->most);
+    else
+        snprintf(out, 64, "%.6g to %.6g, %.4g on average", c->least, c->most, c->average);
+    return out;
+}
+
+static void put_count(cli_table *table, const char *what, const lab_lesson_count *c, int is_of_operand)
+{
+    char bytes[32], different[32], thread[64];
+    if (c->elements == 0)
+        return;
+    cli_table_row(table, what, CLI_CELL("%.0f", c->elements),
+                  c->bytes ? cli_bytes_text(bytes, c->elements * c->bytes) : "",
+                  is_of_operand ? CLI_CELL("%.0f", c->different) : "",
+                  is_of_operand ? cli_bytes_text(different, c->different * c->bytes) : "",
+                  is_of_operand ? CLI_CELL("%.0f", c->of_warp) : "", of_a_thread(c, thread));
+}
+
+static void put_summary(const lab_lesson *l, const lab_lesson_totals *t, int warp, FILE *to)
+{
+    const lab_lesson_count *a = &t->of[LAB_COUNT_LOADS_A], *b = &t->of[LAB_COUNT_LOADS_B];
+    const double loaded = (a->elements + b->elements) * l->elem_bytes;
+    char line[600], text[5][32];
+    if (t->working == t->threads)
+        snprintf(line, sizeof line, "All %d threads of the block work.", t->threads);
+    else
+        snprintf(line, sizeof line, "%d of the %d threads of the block work.", t->working, t->threads);
+    const size_t used = strlen(line);
+    if (l->has_products && loaded > 0)
+        snprintf(line + used, sizeof line - used,
+                 " A thread that makes one element of C from global memory alone loads 2 K = %" PRId64
+                 " elements. FLOP for each byte loaded: %.4g",
+                 2 * l->k, 2 * t->of[LAB_COUNT_PRODUCTS].elements / loaded);
     cli_print_wrapped(to, line, 0, 2);
+    if (loaded <= 0)
+        return;
+    snprintf(line, sizeof line,
+             "Warp %d loads %s of A and %s of B, each element counted once, the block %s and %s, together %s.", warp,
+             cli_bytes_text(text[0], a->of_warp * l->elem_bytes), cli_bytes_text(text[1], b->of_warp * l->elem_bytes),
+             cli_bytes_text(text[2], a->different * l->elem_bytes),
+             cli_bytes_text(text[3], b->different * l->elem_bytes),
+             cli_bytes_text(text[4], (a->different + b->different) * l->elem_bytes));
+    cli_print_wrapped(to, line, 0, 2);
+}
+
+/* Counted, over all phases. */
+static int put_totals(const lab_lesson *l, const cli_explain_view *view, FILE *to)
+{
+    static const char *const names[LAB_COUNTS] = {"loads of A",         "loads of B", "into shared memory",
+                                                  "from shared memory", "products",   "zero products"};
+    lab_lesson_totals totals;
+    cli_table table;
+    if (!lab_lesson_total(l, (int)view->warp, &totals))
+        return 0;
+    cli_table_begin(&table, "lrrrrrl", "elements", "block", "bytes", "distinct", "bytes",
+                    CLI_CELL("of warp %d", (int)view->warp), "working thread");
+    for (int i = 0; i < LAB_COUNTS; i++)
+        put_count(&table, names[i], &totals.of[i], i <= LAB_COUNT_LOADS_B);
+    fputc('\n', to);
+    const int whole = cli_table_end(&table, to, 2);
+    fputc('\n', to);
+    put_summary(l, &totals, (int)view->warp, to);
+    return whole;
 }
 
 static int is_phase_shown(const lab_lesson *lesson, const cli_explain_view *view, int phase)
 {
     if (view->phase >= 0)
         return phase == view->phase;
-    return lesson->phases <= FEW_PHASES || view->has_thread || phase < 2 || phase >= lesson->phases - 2;
+    return view->all || phase < 2 || phase >= lesson->phases - 2 ||
+           lesson->phases <= (view->has_thread ? FEW_PHASES / 2 : FEW_PHASES);
 }
 
 int cli_explain_text(const lab_lesson *lesson, const cli_explain_view *view, FILE *to)
@@ -325,16 +514,14 @@ int cli_explain_text(const lab_lesson *lesson, const cli_explain_view *view, FIL
             continue;
         }
         if (skipped)
-            fprintf(to, "\n... %d phases like these (--phase shows one)\n", skipped);
+            fprintf(to, "\n... %d phases like these (--phase shows one, --all all)\n", skipped);
         skipped = 0;
         fprintf(to, "\nphase %d\n", phase);
-        whole = put_threads(lesson, view, phase, to);
-        if (view->has_thread)
-            put_sums(lesson, view, phase, to);
-        else
+        whole = view->has_thread ? put_one_thread(lesson, view, phase, to) : put_threads(lesson, view, phase, to);
+        if (!view->has_thread)
             whole &= fputc('\n', to) != EOF && cli_explain_accesses(lesson, view, phase, to);
     }
     if (view->phase < 0 && !view->has_thread)
-        put_totals(lesson, to);
+        whole &= put_totals(lesson, view, to);
     return whole;
 }

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "lab/report.h"
 
@@ -77,11 +79,33 @@ const char *cli_rate_text(char out[32], double per_second, const char *unit)
     return out;
 }
 
+const char *cli_short_rate(char out[32], double per_second)
+{
+    cli_rate_text(out, per_second, "");
+    const size_t length = strlen(out);
+    if (length && out[length - 1] == ' ')
+        out[length - 1] = '\0';
+    return out;
+}
+
 /* ---- wrapping -------------------------------------------------------------------------------------------------------
  */
 
+int cli_columns(void)
+{
+    const char *said = getenv("COLUMNS");
+    struct winsize size;
+    long columns = said ? strtol(said, NULL, 10) : 0;
+    if (columns <= 0 && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
+    if (columns <= 0)
+        return CLI_COLUMNS;
+    return columns < CLI_COLUMNS_MIN ? CLI_COLUMNS_MIN : columns > CLI_COLUMNS_MAX ? CLI_COLUMNS_MAX : (int)columns;
+}
+
 void cli_print_wrapped(FILE *to, const char *text, int at, int indent)
 {
+    const int columns = cli_columns();
     int column = at;
     while (*text) {
         if (*text == '\n') {
@@ -92,7 +116,7 @@ void cli_print_wrapped(FILE *to, const char *text, int at, int indent)
         }
         int blanks = (int)strspn(text, " ");
         int word = (int)strcspn(text + blanks, " \n");
-        if (column + blanks + word > CLI_COLUMNS && column > indent) {
+        if (column + blanks + word > columns && column > indent) {
             fprintf(to, "\n%*s%.*s", indent, "", word, text + blanks);
             column = indent + word;
         } else {
@@ -144,24 +168,82 @@ void cli_table_row(cli_table *table, ...)
     va_end(list);
 }
 
-/* Padding is printed only before something, so that lines have no blanks at their end. */
-static void print_row(const cli_table *table, char *const *cells, const int *widths, FILE *to, int indent)
+/* What of the text fits `width` columns, broken between words; at least a word. */
+static int line_length(const char *text, int width)
 {
-    int at = 0, column = indent; /* printed so far; where the cell begins */
+    int length = 0;
+    while (text[length] && text[length] != '\n') {
+        const int blanks = (int)strspn(text + length, " ");
+        const int word = (int)strcspn(text + length + blanks, " \n");
+        if (length > 0 && length + blanks + word > width)
+            break;
+        length += blanks + word;
+    }
+    return length;
+}
+
+/* One line of a row: takes it off each cell. Padding is printed only before something, so that lines have no blanks at
+ * their end. 0 if nothing is left. */
+static int print_line(const cli_table *table, const char **rest, const int *widths, FILE *to, int indent)
+{
+    int at = 0, column = indent, is_left = 0; /* printed so far; where the cell begins */
     for (size_t i = 0; i < table->columns; i++) {
-        const int length = (int)strlen(cells[i]), last = i + 1 == table->columns;
+        const int length = line_length(rest[i], widths[i]);
         const int begin = column + (table->align[i] == 'r' ? widths[i] - length : 0);
-        if (length)
-            fprintf(to, "%*s", begin - at, "");
-        if (last && table->align[i] == 'l' && length) {
-            cli_print_wrapped(to, cells[i], begin, begin);
-            return;
+        if (length) {
+            fprintf(to, "%*s%.*s", begin - at, "", length, rest[i]);
+            at = begin + length;
         }
-        fputs(cells[i], to);
-        at = length ? begin + length : at;
+        rest[i] += length;
+        rest[i] += *rest[i] == '\n' ? 1 : (int)strspn(rest[i], " ");
+        is_left |= *rest[i] != '\0';
         column += widths[i] + 2;
     }
     fputc('\n', to);
+    return is_left;
+}
+
+static void print_row(const cli_table *table, char *const *cells, const int *widths, FILE *to, int indent)
+{
+    const char *rest[CLI_TABLE_COLUMNS];
+    for (size_t i = 0; i < table->columns; i++)
+        rest[i] = cells[i];
+    while (print_line(table, rest, widths, to, indent))
+        ;
+}
+
+/* Columns that the longest line of the cell takes, and its longest word. */
+static void measure_cell(const char *cell, int *line, int *word)
+{
+    for (int in_line = 0, in_word = 0; *cell; cell++) {
+        in_line = *cell == '\n' ? 0 : in_line + 1;
+        in_word = *cell == '\n' || *cell == ' ' ? 0 : in_word + 1;
+        *line = in_line > *line ? in_line : *line;
+        *word = in_word > *word ? in_word : *word;
+    }
+}
+
+/* Widths of the columns: the widest that can be wrapped give way until all fit, as far as their words allow. The
+ * first one, which names the rows, stays whole. */
+static void find_widths(const cli_table *table, int indent, int widths[CLI_TABLE_COLUMNS])
+{
+    enum { WRAPPED_MIN = 8 };
+    int least[CLI_TABLE_COLUMNS] = {0}, total = indent - 2;
+    for (size_t i = 0; i < table->rows * table->columns; i++)
+        measure_cell(table->cells[i], &widths[i % table->columns], &least[i % table->columns]);
+    for (size_t i = 0; i < table->columns; i++) {
+        least[i] = i == 0 || table->align[i] == 'r' ? widths[i] : least[i] < WRAPPED_MIN ? WRAPPED_MIN : least[i];
+        total += widths[i] + 2;
+    }
+    for (int excess = total - cli_columns(); excess > 0; excess--) {
+        size_t widest = table->columns;
+        for (size_t i = 0; i < table->columns; i++)
+            if (widths[i] > least[i] && (widest == table->columns || widths[i] >= widths[widest]))
+                widest = i;
+        if (widest == table->columns)
+            return;
+        widths[widest]--;
+    }
 }
 
 static void drop(cli_table *table)
@@ -174,11 +256,10 @@ static void drop(cli_table *table)
 
 int cli_table_end(cli_table *table, FILE *to, int indent)
 {
-    int widths[CLI_TABLE_COLUMNS] = {0}, good = !table->out_of_memory;
-    size_t count = table->rows * table->columns;
-    for (size_t i = 0; i < count && good; i++)
-        if ((int)strlen(table->cells[i]) > widths[i % table->columns])
-            widths[i % table->columns] = (int)strlen(table->cells[i]);
+    int widths[CLI_TABLE_COLUMNS] = {0};
+    const int good = !table->out_of_memory;
+    if (good)
+        find_widths(table, indent, widths);
     for (size_t row = 0; row < table->rows && good && table->rows > 1; row++)
         print_row(table, table->cells + row * table->columns, widths, to, indent);
     drop(table);

@@ -15,9 +15,14 @@ int cli_finish_output(const cli_command *command, int code);
 /* ---- tables ---------------------------------------------------------------------------------------------------------
  */
 
-enum { CLI_TABLE_COLUMNS = 16, CLI_COLUMNS = 100 };
+/* Columns where the output is no terminal, and the fewest and most that are filled of one. */
+enum { CLI_TABLE_COLUMNS = 16, CLI_COLUMNS = 100, CLI_COLUMNS_MIN = 60, CLI_COLUMNS_MAX = 160 };
 
-/* Rows of text cells, printed aligned. A row wider than CLI_COLUMNS has its last cell wrapped. */
+/* Columns to fill: $COLUMNS where it is set, else the terminal's on stdout, else CLI_COLUMNS. */
+int cli_columns(void);
+
+/* Rows of text cells, printed aligned. Where they are wider than cli_columns(), the widest cells of left-aligned
+ * columns are wrapped by words. */
 typedef struct cli_table {
     size_t columns, rows;
     char **cells;                  /* rows x columns, row 0 is the head */
@@ -42,8 +47,10 @@ const char *cli_text(char *out, size_t bytes, const char *format, ...) __attribu
 const char *cli_time_text(char out[32], double ns);
 const char *cli_bytes_text(char out[32], double bytes);
 const char *cli_rate_text(char out[32], double per_second, const char *unit);
+/* The same without a unit, "234 G", for columns whose head has it. */
+const char *cli_short_rate(char out[32], double per_second);
 
-/* Prints `text` from column `at` on, wrapped at CLI_COLUMNS; further lines start at column `indent`. A newline in the
+/* Prints `text` from column `at` on, wrapped at cli_columns(); further lines start at column `indent`. A newline in the
  * text is kept; one is added at the end. */
 void cli_print_wrapped(FILE *to, const char *text, int at, int indent);
 

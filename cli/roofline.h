@@ -10,8 +10,7 @@
 typedef struct cli_roof_point {
     lab_roofpoint at;
     int64_t size;
-    double measured_gflops; /* NAN: not known */
-    char measured_of[64];   /* the instance that was measured, if it is another one */
+    double measured_gflops; /* NAN: not known; of at.counters.instance */
 } cli_roof_point;
 
 typedef struct cli_roof {

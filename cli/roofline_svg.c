@@ -2,13 +2,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/output.h"
 #include "cli/roofline.h"
 #include "cli/svg.h"
 
-enum { LEFT = 64, TOP = 46, WIDTH = 520, HEIGHT = 420, BOTTOM = 56, LIST = 400, LIST_STEP = 34 };
+enum { LEFT = 64, TOP = 46, WIDTH = 520, HEIGHT = 420, BOTTOM = 56, LIST = 450, LIST_STEP = 34 };
 
 /* The part of the plane that is shown; whole powers of ten for y, of two for x. */
 typedef struct chart {
@@ -42,6 +43,7 @@ static chart chart_of(const cli_roof *roof, double peak)
     widen(&c, peak / roof->gpu->memory_bytes_per_s, peak);
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
+        widen(&c, p->at.intensity, p->at.uncached_flops_s);
         widen(&c, p->at.intensity, p->at.bound_flops_s);
         widen(&c, p->at.intensity_ideal, peak);
         if (isfinite(p->measured_gflops))
@@ -52,6 +54,7 @@ static chart chart_of(const cli_roof *roof, double peak)
 
 static void put_axes(const chart *c, FILE *to)
 {
+    enum { FEW_POWERS = 10 };
     char text[32];
     for (int power = (int)c->x0; power <= (int)c->x1; power++) {
         const double x = power;
@@ -61,14 +64,21 @@ static void put_axes(const chart *c, FILE *to)
             snprintf(text, sizeof text, "1/%.0f", exp2(-x));
         else
             snprintf(text, sizeof text, "%.0f", exp2(x));
-        svg_text(to, px, TOP + HEIGHT + 18, "middle", "soft", text);
+        if (c->x1 - c->x0 <= FEW_POWERS || power % 2 == 0)
+            svg_text(to, px, TOP + HEIGHT + 18, "middle", "soft", text);
     }
     for (int power = (int)c->y0; power <= (int)c->y1; power++) {
         const double y = power;
         const double py = at_y(c, pow(10, y));
         svg_line(to, LEFT, py, LEFT + WIDTH, py, "grid");
         const double in_giga = pow(10, y - 9);
-        snprintf(text, sizeof text, in_giga < 1000 ? "%g G" : "%g T", in_giga < 1000 ? in_giga : in_giga / 1000);
+        snprintf(text, sizeof text,
+                 in_giga < 1e3   ? "%g G"
+                 : in_giga < 1e6 ? "%g T"
+                                 : "%g P",
+                 in_giga / (in_giga < 1e3   ? 1
+                            : in_giga < 1e6 ? 1e3
+                                            : 1e6));
         svg_text(to, LEFT - 8, py + 4, "end", "soft", text);
     }
     svg_text(to, LEFT - 8, TOP - 14, "end", "axis", "FLOP/s");
@@ -101,6 +111,7 @@ static void put_roof(const cli_roof *roof, const chart *c, double peak, const ch
 static void put_ideals(const cli_roof *roof, const chart *c, FILE *to)
 {
     char text[80];
+    int lines = 0;
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
         int is_first = 1;
@@ -110,45 +121,124 @@ static void put_ideals(const cli_roof *roof, const chart *c, FILE *to)
             continue;
         const double x = at_x(c, p->at.intensity_ideal);
         svg_line(to, x, TOP, x, TOP + HEIGHT, "ideal");
-        snprintf(text, sizeof text, "%" PRId64 ", each operand once", p->size);
-        svg_text(to, x, TOP - 6, x > LEFT + WIDTH * 0.8 ? "end" : "middle", "soft", text);
+        char value[32];
+        snprintf(text, sizeof text, "%" PRId64 ", each operand once: %s", p->size,
+                 cli_intensity_text(value, p->at.intensity_ideal));
+        svg_text(to, x, TOP - 6 - 13 * (lines++ % 2), x > LEFT + WIDTH * 0.75 ? "end" : "middle", "soft", text);
     }
 }
 
-/* Points before this one whose number stands where this one's would. */
-static int crowd(const cli_roof *roof, const chart *c, size_t index)
+/* ---- points and their numbers ------------------------------------------------------------------------------------ */
+
+enum { NUMBER_HEIGHT = 12, DIGIT_WIDTH = 7, RADIUS = 5, SPOTS = 7 };
+
+typedef struct box {
+    double x0, y0, x1, y1;
+} box;
+
+/* What numbers must keep clear of. */
+typedef struct layout {
+    box *taken;
+    size_t count;
+} layout;
+
+static double mark_x(const chart *c, const cli_roof_point *p)
 {
-    const cli_roof_point *p = &roof->points[index];
-    const int is_measured = isfinite(p->measured_gflops);
-    int before = 0;
-    for (size_t i = 0; i < index; i++) {
-        const cli_roof_point *q = &roof->points[i];
-        if (isfinite(q->measured_gflops) != is_measured ||
-            fabs(at_x(c, p->at.intensity) - at_x(c, q->at.intensity)) > 12)
+    return at_x(c, p->at.intensity);
+}
+
+/* The mark that carries the number: what was measured, or else the bound without caches. */
+static double mark_y(const chart *c, const cli_roof_point *p)
+{
+    return at_y(c, isfinite(p->measured_gflops) ? p->measured_gflops * 1e9 : p->at.uncached_flops_s);
+}
+
+static double overlap(const box *a, const box *b)
+{
+    const double width = fmin(a->x1, b->x1) - fmax(a->x0, b->x0), height = fmin(a->y1, b->y1) - fmax(a->y0, b->y0);
+    return width > 0 && height > 0 ? width * height : 0;
+}
+
+static void take(layout *l, double x, double y, double half_width, double half_height)
+{
+    l->taken[l->count++] = (box){x - half_width, y - half_height, x + half_width, y + half_height};
+}
+
+/* All marks whose places are the same, as far as one can see, have one label: "3, 5". 0 if an earlier mark has it. */
+static int label_of(const cli_roof *roof, const chart *c, size_t index, char out[80])
+{
+    enum { NEAR = 4 };
+    const double x = mark_x(c, &roof->points[index]), y = mark_y(c, &roof->points[index]);
+    size_t used = 0;
+    for (size_t i = 0; i < roof->count; i++) {
+        if (fabs(mark_x(c, &roof->points[i]) - x) > NEAR || fabs(mark_y(c, &roof->points[i]) - y) > NEAR)
             continue;
-        const double y = at_y(c, is_measured ? p->measured_gflops * 1e9 : p->at.bound_flops_s);
-        before += fabs(y - at_y(c, is_measured ? q->measured_gflops * 1e9 : q->at.bound_flops_s)) < 11;
+        if (i < index)
+            return 0;
+        used += (size_t)snprintf(out + used, 80 - used, "%s%zu", used ? ", " : "", i + 1);
+        used = used < 79 ? used : 79;
     }
-    return before;
+    return 1;
 }
 
-/* The number stands beside what was measured, or else below the bound. */
-static void put_point(const cli_roof *roof, const chart *c, size_t index, FILE *to)
+/* Beside the mark where it is free: right, left, below, above, or further right. */
+static void put_number(const char *label, double x, double y, layout *l, FILE *to)
 {
-    const cli_roof_point *p = &roof->points[index];
-    const double x = at_x(c, p->at.intensity), y = at_y(c, p->at.bound_flops_s);
-    const int before = crowd(roof, c, index);
-    char number[24];
-    snprintf(number, sizeof number, "%zu", index + 1);
-    if (isfinite(p->measured_gflops)) {
-        const double measured = at_y(c, p->measured_gflops * 1e9);
-        svg_line(to, x, y, x, measured, "tie");
-        svg_circle(to, x, measured, 4.5, "measured");
-        svg_text(to, x + 8 + 13 * before, measured + 4, "start", "number", number);
-    } else {
-        svg_text(to, x + 8, y + 15 + 12 * before, "start", "number", number);
+    const double width = DIGIT_WIDTH * (double)strlen(label), half = NUMBER_HEIGHT / 2.0;
+    const double spots[SPOTS][2] = {{9 + width / 2, 0},   {-9 - width / 2, 0},   {9 + width / 2, 12},
+                                    {9 + width / 2, -12}, {-9 - width / 2, -12}, {-9 - width / 2, 12},
+                                    {26 + width / 2, 0}};
+    int best = 0;
+    double least = INFINITY;
+    for (int i = 0; i < SPOTS; i++) {
+        const double at = x + spots[i][0], level = y + spots[i][1];
+        const box spot = {at - width / 2, level - half, at + width / 2, level + half};
+        double covered = 0;
+        for (size_t j = 0; j < l->count; j++)
+            covered += overlap(&spot, &l->taken[j]);
+        if (covered < least) {
+            least = covered;
+            best = i;
+        }
     }
-    svg_circle(to, x, y, 4.5, "bound");
+    const double at = x + spots[best][0], level = y + spots[best][1];
+    if (fabs(spots[best][0]) > width / 2 + 9 || spots[best][1] != 0)
+        svg_line(to, x, y, at - (spots[best][0] > 0 ? width / 2 : -width / 2), level, "lead");
+    svg_text(to, at, level + 4, "middle", "number", label);
+    take(l, at, level, width / 2, half);
+}
+
+static void put_marks(const cli_roof_point *p, const chart *c, FILE *to)
+{
+    const double x = mark_x(c, p), uncached = at_y(c, p->at.uncached_flops_s), bound = at_y(c, p->at.bound_flops_s);
+    svg_line(to, x, uncached, x, isfinite(p->measured_gflops) ? fmin(mark_y(c, p), bound) : bound, "tie");
+    svg_line(to, x - 8, bound, x + 8, bound, "cap");
+    svg_circle(to, x, uncached, 4.5, "bound");
+    if (isfinite(p->measured_gflops))
+        svg_circle(to, x, mark_y(c, p), 4.5, "measured");
+}
+
+/* 0 if memory ran out. */
+static int put_points(const cli_roof *roof, const chart *c, FILE *to)
+{
+    enum { BOXES = 4 }; /* of a point, with its number */
+    layout l = {.taken = calloc(roof->count * BOXES + 1, sizeof *l.taken)};
+    if (!l.taken)
+        return 0;
+    for (size_t i = 0; i < roof->count; i++) {
+        const cli_roof_point *p = &roof->points[i];
+        put_marks(p, c, to);
+        take(&l, mark_x(c, p), mark_y(c, p), RADIUS, RADIUS);
+        take(&l, mark_x(c, p), at_y(c, p->at.uncached_flops_s), RADIUS, RADIUS);
+        take(&l, mark_x(c, p), at_y(c, p->at.bound_flops_s), 8, 2);
+    }
+    for (size_t i = 0; i < roof->count; i++) {
+        char label[80];
+        if (label_of(roof, c, i, label))
+            put_number(label, mark_x(c, &roof->points[i]), mark_y(c, &roof->points[i]), &l, to);
+    }
+    free(l.taken);
+    return 1;
 }
 
 static void put_list(const cli_roof *roof, FILE *to)
@@ -160,13 +250,29 @@ static void put_list(const cli_roof *roof, FILE *to)
         const double y = TOP + 10 + (double)i * LIST_STEP;
         snprintf(text, sizeof text, "%zu  %s, %" PRId64, i + 1, p->at.counters.instance, p->size);
         svg_text(to, x, y, "start", "name", text);
-        int used = snprintf(text, sizeof text, "%s FLOP/B, bound %s", cli_intensity_text(a, p->at.intensity),
-                            cli_rate_text(rate, p->at.bound_flops_s, "FLOP/s"));
+        int used = snprintf(text, sizeof text, "%s FLOP/B, bound %s by %s", cli_intensity_text(a, p->at.intensity),
+                            cli_rate_text(rate, p->at.bound_flops_s, "FLOP/s"), lab_roof_names[p->at.bounds.by]);
         if (isfinite(p->measured_gflops))
             snprintf(text + used, sizeof text - (size_t)used, ", measured %s",
                      cli_rate_text(measured, p->measured_gflops * 1e9, "FLOP/s"));
         svg_text(to, x + 18, y + 15, "start", "soft", text);
     }
+}
+
+static void put_legend(const cli_roof *roof, FILE *to)
+{
+    const double y = TOP + HEIGHT + BOTTOM + 8;
+    int any_measured = 0;
+    for (size_t i = 0; i < roof->count; i++)
+        any_measured |= isfinite(roof->points[i].measured_gflops) != 0;
+    svg_circle(to, LEFT + 6, y, 4.5, "bound");
+    svg_text(to, LEFT + 16, y + 4, "start", "soft", "if each load came from DRAM");
+    svg_line(to, LEFT + 240, y, LEFT + 256, y, "cap");
+    svg_text(to, LEFT + 262, y + 4, "start", "soft", "bound, caches at their best");
+    if (!any_measured)
+        return;
+    svg_circle(to, LEFT + 486, y, 4.5, "measured");
+    svg_text(to, LEFT + 496, y + 4, "start", "soft", "measured");
 }
 
 int cli_roofline_svg(const cli_roof *roof, FILE *to)
@@ -176,6 +282,7 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
         ".grid{stroke:#e4e8ec} .roof{stroke:#1b1f24;stroke-width:2} "
         ".rooftext{font:600 12px system-ui,sans-serif} .ridge{stroke:#9aa3ad;stroke-dasharray:2 3} "
         ".ideal{stroke:#2c8a57;stroke-dasharray:6 4} .tie{stroke:#2f6fd6;stroke-opacity:.45} "
+        ".cap{stroke:#d9730d;stroke-width:3} .lead{stroke:#9aa3ad} "
         ".bound{fill:#ffffff;stroke:#d9730d;stroke-width:2} .measured{fill:#2f6fd6} "
         ".number{font:600 11px system-ui,sans-serif} .name{font:12px ui-monospace,monospace}";
     const int is_wide = roof->dtype == TSR_F64;
@@ -196,19 +303,9 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
     put_roof(roof, &c, fmax(lanes, tensor), tensor > lanes ? "tensor cores" : "multiply-add units", 1, to);
     if (tensor > lanes)
         put_roof(roof, &c, lanes, "multiply-add units", 0, to);
-    for (size_t i = 0; i < roof->count; i++)
-        put_point(roof, &c, i, to);
+    const int whole = put_points(roof, &c, to);
     put_list(roof, to);
-    const double y = TOP + HEIGHT + BOTTOM + 8;
-    svg_circle(to, LEFT + 6, y, 4.5, "bound");
-    svg_text(to, LEFT + 16, y + 4, "start", "soft", "what DRAM allows for the bytes that threads load");
-    int any_measured = 0;
-    for (size_t i = 0; i < roof->count; i++)
-        any_measured |= isfinite(roof->points[i].measured_gflops) != 0;
-    if (any_measured) {
-        svg_circle(to, LEFT + 330, y, 4.5, "measured");
-        svg_text(to, LEFT + 340, y + 4, "start", "soft", "measured; above the roof, caches deliver");
-    }
+    put_legend(roof, to);
     svg_end(to);
-    return 1;
+    return whole;
 }

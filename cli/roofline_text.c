@@ -54,37 +54,72 @@ static int is_last_of_kernel(const cli_roof *roof, size_t index)
     return 1;
 }
 
-int cli_roofline_table(const cli_roof *roof, FILE *to)
+static int any_measured(const cli_roof *roof)
 {
-    char line[700], a[32], b[32], c[32], rate[32], share[32], measured[32];
+    int any = 0;
+    for (size_t i = 0; i < roof->count; i++)
+        any |= isfinite(roof->points[i].measured_gflops) != 0;
+    return any;
+}
+
+static int put_points(const cli_roof *roof, FILE *to)
+{
+    char a[32], b[32], c[32], uncached[32], bound[32], measured[32], model[32];
     cli_table table;
-    put_peaks(roof, line, sizeof line);
-    cli_print_wrapped(to, line, 0, 2);
-    fputc('\n', to);
-    cli_table_begin(&table, "lrrrrrrlr", "FLOP for a byte", "size", "loaded", "L2", "DRAM", "bound", "of peak", "side",
-                    "measured");
+    const int with_measured = any_measured(roof);
+    cli_table_begin(&table, "lrrrrrrlr", "FLOP/B, FLOP/s", "size", "loaded", "SMs", "DRAM", "no cache", "bound", "by",
+                    with_measured ? "measured" : "model");
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
         const lab_roofpoint *at = &p->at;
+        const char *rate = isfinite(p->measured_gflops) ? cli_short_rate(measured, p->measured_gflops * 1e9) : "-";
         cli_table_row(&table, at->counters.instance, CLI_CELL("%" PRId64, p->size),
                       cli_intensity_text(a, at->intensity), cli_intensity_text(b, at->intensity_moved),
-                      cli_intensity_text(c, at->intensity_dram), cli_rate_text(rate, at->bound_flops_s, "FLOP/s"),
-                      percent_text(share, at->bound_flops_s / at->peak_flops_s),
-                      at->is_memory_bound ? "memory" : "compute",
-                      isfinite(p->measured_gflops) ? cli_rate_text(measured, p->measured_gflops * 1e9, "FLOP/s") : "-");
+                      cli_intensity_text(c, at->intensity_dram), cli_short_rate(uncached, at->uncached_flops_s),
+                      cli_short_rate(bound, at->bound_flops_s), lab_roof_names[at->bounds.by],
+                      with_measured ? rate : cli_short_rate(model, at->counters.flops / at->prediction.ns * 1e9));
     }
-    const int whole = cli_table_end(&table, to, 0);
+    return cli_table_end(&table, to, 0);
+}
+
+/* What stands of a kernel below the table, without its advice. */
+static void describe(const cli_roof_point *p, char *text, size_t bytes)
+{
+    const lab_roofpoint *at = &p->at;
+    char uncached[32], share[32], bound[32], of_peak[32], measured[200] = "", time[32], rate[32], of_bound[32];
+    if (isfinite(p->measured_gflops))
+        snprintf(measured, sizeof measured, "; measured %s, %s of the bound",
+                 cli_rate_text(rate, p->measured_gflops * 1e9, "FLOP/s"),
+                 percent_text(of_bound, p->measured_gflops * 1e9 / at->bound_flops_s));
+    snprintf(
+        text, bytes,
+        "%s at %" PRId64 ", %s-bound (%s): at most %s, %s of the peak%s. As the tutorials draw it, as if each load "
+        "came from DRAM: %s, %s of the peak. By the model %s, limited by %s.",
+        at->counters.instance, p->size, at->is_memory_bound ? "memory" : "compute",
+        at->is_memory_bound ? lab_roof_names[at->bounds.by] : "the units that multiply",
+        cli_rate_text(bound, at->bound_flops_s, "FLOP/s"), percent_text(of_peak, at->bound_flops_s / at->peak_flops_s),
+        measured, cli_rate_text(uncached, at->uncached_flops_s, "FLOP/s"),
+        percent_text(share, at->uncached_flops_s / at->peak_flops_s), cli_time_text(time, at->prediction.ns),
+        lab_limiter_names[at->prediction.limiter]);
+}
+
+int cli_roofline_table(const cli_roof *roof, FILE *to)
+{
+    char line[900];
+    put_peaks(roof, line, sizeof line);
+    cli_print_wrapped(to, line, 0, 2);
+    fputc('\n', to);
+    const int whole = put_points(roof, to);
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
         if (!is_last_of_kernel(roof, i))
             continue;
-        fprintf(to, "\n%s, %s-bound; by the model limited by %s\n", p->at.counters.instance,
-                p->at.is_memory_bound ? "memory" : "compute", lab_limiter_names[p->at.prediction.limiter]);
-        if (p->measured_of[0])
-            fprintf(to, "  measured: %s\n", p->measured_of);
-        for (int k = 0; k < p->at.advice_count; k++) {
+        describe(p, line, sizeof line);
+        fputc('\n', to);
+        cli_print_wrapped(to, line, 0, 2);
+        for (int k = 0; k < p->at.advice.count; k++) {
             fputs("  - ", to);
-            cli_print_wrapped(to, p->at.advice[k], 4, 4);
+            cli_print_wrapped(to, p->at.advice.text[k], 4, 4);
         }
     }
     return whole;
@@ -94,13 +129,13 @@ int cli_roofline_table(const cli_roof *roof, FILE *to)
 
 static void put_row(const cli_roof_point *p, size_t number, FILE *to)
 {
-    char a[32], b[32], c[32], rate[32], share[32], measured[32];
+    char a[32], b[32], c[32], uncached[32], rate[32], share[32], measured[32];
     const lab_roofpoint *at = &p->at;
-    fprintf(to, "<tr><td>%zu<td>%s<td>%" PRId64 "<td>%s<td>%s<td>%s<td>%s<td>%s<td>%s<td>%s</tr>\n", number,
+    fprintf(to, "<tr><td>%zu<td>%s<td>%" PRId64 "<td>%s<td>%s<td>%s<td>%s<td>%s<td>%s<td>%s<td>%s</tr>\n", number,
             at->counters.instance, p->size, cli_intensity_text(a, at->intensity),
             cli_intensity_text(b, at->intensity_moved), cli_intensity_text(c, at->intensity_dram),
-            cli_rate_text(rate, at->bound_flops_s, "FLOP/s"), percent_text(share, at->bound_flops_s / at->peak_flops_s),
-            at->is_memory_bound ? "memory" : "compute",
+            cli_rate_text(uncached, at->uncached_flops_s, "FLOP/s"), cli_rate_text(rate, at->bound_flops_s, "FLOP/s"),
+            percent_text(share, at->bound_flops_s / at->peak_flops_s), lab_roof_names[at->bounds.by],
             isfinite(p->measured_gflops) ? cli_rate_text(measured, p->measured_gflops * 1e9, "FLOP/s") : "-");
 }
 
@@ -116,6 +151,7 @@ int cli_roofline_html(const cli_roof *roof, FILE *to)
         "padding:12px} svg{width:100%%;height:auto} table{border-collapse:collapse;font-size:13px} "
         "td,th{padding:3px 10px 3px 0;text-align:left;border-top:1px solid #d3d9df;white-space:nowrap} "
         ".wide{overflow-x:auto} "
+        "@media(prefers-color-scheme:dark){body{color:#e6e9ed;background:#14171a} td,th{border-color:#343b43}} "
         /* On a phone the chart fills the screen with larger letters; its list of kernels, which the table repeats, is
          * beyond the edge. */
         "@media(max-width:640px){h1{font-size:22px;margin:4px 0} ul{padding-left:20px} .chart svg{width:169%%} "
@@ -124,20 +160,20 @@ int cli_roofline_html(const cli_roof *roof, FILE *to)
         "<div class=\"wide chart\">\n",
         roof->gpu->name, roof->gpu->name, peaks);
     const int whole = cli_roofline_svg(roof, to);
-    fputs("</div>\n<div class=\"wide\"><table><tr><th><th>kernel<th>size<th>FLOP/B loaded<th>L2<th>DRAM<th>bound<th>of "
-          "peak<th>"
-          "side<th>measured</tr>\n",
+    fputs("</div>\n<div class=\"wide\"><table><tr><th><th>kernel<th>size<th>FLOP/B loaded<th>SMs<th>DRAM<th>no "
+          "cache<th>bound"
+          "<th>of peak<th>by<th>measured</tr>\n",
           to);
     for (size_t i = 0; i < roof->count; i++)
         put_row(&roof->points[i], i + 1, to);
     fputs("</table></div>\n", to);
     for (size_t i = 0; i < roof->count; i++) {
         const lab_roofpoint *at = &roof->points[i].at;
-        if (!is_last_of_kernel(roof, i) || at->advice_count == 0)
+        if (!is_last_of_kernel(roof, i) || at->advice.count == 0)
             continue;
         fprintf(to, "<h3>%s</h3>\n<ul>\n", at->counters.instance);
-        for (int k = 0; k < at->advice_count; k++)
-            fprintf(to, "<li>%s</li>\n", at->advice[k]);
+        for (int k = 0; k < at->advice.count; k++)
+            fprintf(to, "<li>%s</li>\n", at->advice.text[k]);
         fputs("</ul>\n", to);
     }
     fputs("</body></html>\n", to);

@@ -4,8 +4,10 @@ void svg_begin(FILE *to, double width, double height, const char *style)
 {
     fprintf(to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
-            "<style>text{fill:#1b1f24} .soft{font:12px system-ui,sans-serif;fill:#626b75} %s</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+            "<style>text{fill:#1b1f24} .soft{font:12px system-ui,sans-serif;fill:#626b75} .paper{fill:#ffffff} %s\n"
+            "@media(prefers-color-scheme:dark){text{fill:#e6e9ed} .soft{fill:#9aa4af} .paper{fill:#14171a} "
+            ".grid{stroke:#2b3138} .roof,.peak{stroke:#e6e9ed} .bound{fill:#14171a} .peertext{fill:#f0a35a}}</style>\n"
+            "<rect width=\"100%%\" height=\"100%%\" class=\"paper\"/>\n",
             width, height, width, height, style);
 }
 

@@ -95,6 +95,11 @@ static void note(judge *j, int64_t row, int64_t column, double value, const lab_
         judgement.ratio = (double)INFINITY; /* NaN where there should be none, and the like */
     }
     out->failed += !judgement.ok;
+    if (isfinite(judgement.error)) {
+        out->max_error = fmax(out->max_error, judgement.error);
+        if (truth->value != 0)
+            out->max_relative = fmax(out->max_relative, judgement.error / fabs(truth->value));
+    }
     if (out->checked - out->unbound > 1 && !(judgement.ratio > out->ratio))
         return;
     out->row = row;

@@ -13,6 +13,9 @@ typedef struct lab_answer {
      * reference is NaN or infinite and the other is not the same. */
     int64_t row, column;
     double value, reference, error, bound, ratio;
+    /* Over all that were checked and have a bound: the largest error, and the largest error over its reference, which
+     * is large where a sum nearly cancels. References of 0 do not count for the latter. */
+    double max_error, max_relative;
 } lab_answer;
 
 /* Checks D of one finished problem, not a batch: `args` are host operands as they went into the run of `desc` by the

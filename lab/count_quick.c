@@ -72,6 +72,19 @@ static tsr_gemm_desc shortened(const tsr_gemm_desc *desc)
     return with;
 }
 
+/* Does the kernel do the problem without sharing tiles out as well? Then CTAs do not need each other, and what few of
+ * them do stands for all; what parts of tiles cost to join is left out. */
+static int has_plan_without_workspace(const tsr_gemm_desc *desc, outlook *look)
+{
+    tsr_gemm_desc alone = *desc;
+    outlook other;
+    alone.workspace_limit_bytes = 0;
+    if (look_at(&alone, &other) != TSR_OK || other.all || other.row != look->row)
+        return 0;
+    *look = other;
+    return 1;
+}
+
 tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_counters *out)
 {
     const lab_count_options options = {.gpu = gpu, .sample_ctas = 1, .seed = 1, .is_quick = 1};
@@ -82,6 +95,8 @@ tsr_status lab_count_quick(const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, l
     if (status != TSR_OK)
         return status;
     with.kernel = look.row->instance;
+    if (look.all && has_plan_without_workspace(&with, &look))
+        with.workspace_limit_bytes = 0;
     const int64_t k = look.all ? SHORTEST_K : SHORT_K;
     if (desc->k <= 2 * k)
         return lab_count(desc, &options, out);

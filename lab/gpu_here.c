@@ -20,6 +20,8 @@ static void describe(const tsr_device *device, lab_gpu_here *out)
     if (known)
         *spec = *known;
     memcpy(out->name, device->name, sizeof out->name);
+    if (spec->lsu_lanes_per_clock <= 0) /* not known: 8.6 to 8.9 have half of the units of the others */
+        spec->lsu_lanes_per_clock = cuda->arch > 80 && cuda->arch < 90 ? 16 : 32;
     spec->id = "this";
     spec->name = out->name;
     spec->arch = cuda->arch;

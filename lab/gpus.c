@@ -5,7 +5,8 @@
 /* From NVIDIA's white papers of the A100, H100 and GA102 architectures, the CUDA programming guide's table of compute
  * capabilities, and the products' data sheets. The bandwidth of L2 is no published number: 5120 bytes a clock is what
  * the A100 white paper gives; the others have 64 bytes for each SM and clock that their crossbars carry (GA102: 96
- * slices of 32 bytes, with a slice of 64 KiB). */
+ * slices of 32 bytes, with a slice of 64 KiB). Load/store units are those of the white papers' pictures of an SM: 32 on
+ * the GA100 and GH100, 16 on the GA102, where a warp's load takes two clocks. */
 static const lab_gpu_spec specs[] = {
     {.id = "h200",
      .name = "NVIDIA H200",
@@ -15,6 +16,7 @@ static const lab_gpu_spec specs[] = {
      .memory_bytes_per_s = 4.8e12,
      .fma_per_clock = 128,
      .fma64_per_clock = 64,
+     .lsu_lanes_per_clock = 32,
      .tensor_flops_per_clock = 4096,
      .l1_bytes = 256 << 10,
      .shared_bytes = 228 << 10,
@@ -34,6 +36,7 @@ static const lab_gpu_spec specs[] = {
      .memory_bytes_per_s = 3.35e12,
      .fma_per_clock = 128,
      .fma64_per_clock = 64,
+     .lsu_lanes_per_clock = 32,
      .tensor_flops_per_clock = 4096,
      .l1_bytes = 256 << 10,
      .shared_bytes = 228 << 10,
@@ -53,6 +56,7 @@ static const lab_gpu_spec specs[] = {
      .memory_bytes_per_s = 2.039e12,
      .fma_per_clock = 64,
      .fma64_per_clock = 32,
+     .lsu_lanes_per_clock = 32,
      .tensor_flops_per_clock = 2048,
      .l1_bytes = 192 << 10,
      .shared_bytes = 164 << 10,
@@ -72,6 +76,7 @@ static const lab_gpu_spec specs[] = {
      .memory_bytes_per_s = 0.696e12,
      .fma_per_clock = 128,
      .fma64_per_clock = 2,
+     .lsu_lanes_per_clock = 16,
      .tensor_flops_per_clock = 1024,
      .l1_bytes = 128 << 10,
      .shared_bytes = 100 << 10,
@@ -91,6 +96,7 @@ static const lab_gpu_spec specs[] = {
      .memory_bytes_per_s = 0.9362e12,
      .fma_per_clock = 128,
      .fma64_per_clock = 2,
+     .lsu_lanes_per_clock = 16,
      .tensor_flops_per_clock = 512,
      .l1_bytes = 128 << 10,
      .shared_bytes = 100 << 10,

@@ -15,6 +15,7 @@ typedef struct lab_gpu_spec {
     double memory_bytes_per_s; /* peak of DRAM */
     double fma_per_clock;      /* FP32 multiply-adds of one SM */
     double fma64_per_clock;
+    double lsu_lanes_per_clock;    /* lanes of loads and stores that one SM starts */
     double tensor_flops_per_clock; /* of one SM, 16-bit inputs, sums in FP32, dense */
     int l1_bytes;                  /* L1 and shared memory of an SM together */
     int shared_bytes;              /* at most of that */

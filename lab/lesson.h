@@ -92,4 +92,32 @@ typedef struct lab_step_cost {
 /* Of warp `warp`, or of all (-1). */
 lab_step_cost lab_step_cost_of(const lab_lesson *lesson, const lab_step *step, int warp);
 
+/* What was counted of one kind, over all phases. */
+typedef struct lab_lesson_count {
+    double elements;    /* of the block's threads together */
+    double different;   /* of the operand: each element once; 0 where elements are no operand's */
+    double of_warp;     /* different ones of one warp */
+    double least, most; /* of one thread that works */
+    double average;     /* of those */
+    int bytes;          /* of an element; 0: products */
+} lab_lesson_count;
+
+typedef enum lab_lesson_kind {
+    LAB_COUNT_LOADS_A, /* from global memory, copies by cp.async too */
+    LAB_COUNT_LOADS_B,
+    LAB_COUNT_FILLS, /* put into shared memory, padding zeros too */
+    LAB_COUNT_READS, /* read from it */
+    LAB_COUNT_PRODUCTS,
+    LAB_COUNT_ZEROS, /* products with a padding zero */
+    LAB_COUNTS
+} lab_lesson_kind;
+
+typedef struct lab_lesson_totals {
+    int threads, working; /* a thread works if it loads, stores, or multiplies two elements */
+    lab_lesson_count of[LAB_COUNTS];
+} lab_lesson_totals;
+
+/* Counts the whole lesson; `warp` is the one of `of_warp`. 0 if memory ran out. */
+int lab_lesson_total(const lab_lesson *lesson, int warp, lab_lesson_totals *out);
+
 #endif

@@ -302,15 +302,102 @@ static tsr_status name_places(digest *d)
     return l->places ? TSR_OK : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the lesson");
 }
 
-/* Where only zeros were seen, other phases tell whose place they fill. */
-static void name_zeros(lab_lesson *l)
+/* ---- whose zeros --------------------------------------------------------------------------------------------------
+ */
+
+static int is_own(char operand)
 {
-    for (size_t i = 0; i < l->step_count; i++)
-        for (size_t j = 0; j < l->step_count && l->steps[i].operand == 'Z'; j++)
-            if (strcmp(l->places[l->steps[j].place], l->places[l->steps[i].place]) == 0 &&
-                l->steps[j].kind == l->steps[i].kind)
-                l->steps[i].operand = l->steps[j].operand == 'Z' ? 'Z' : l->steps[j].operand;
+    return operand == 'A' || operand == 'B';
 }
+
+static int puts_in_shared(const lab_step *step)
+{
+    return step->kind == LAB_STEP_FILL || step->kind == LAB_STEP_COPY;
+}
+
+/* Whose steps the other ones at this place are: 'A' or 'B', 0 if nobody's or both operands'. */
+static char operand_there(const lab_lesson *l, const lab_step *step, int by_instruction)
+{
+    char found = '\0';
+    for (size_t i = 0; i < l->step_count; i++) {
+        const lab_step *other = &l->steps[i];
+        const int is_there =
+            by_instruction ? other->place == step->place : strcmp(l->places[other->place], l->places[step->place]) == 0;
+        if (!is_there || other->kind != step->kind || !is_own(other->operand))
+            continue;
+        if (found && found != other->operand)
+            return '\0';
+        found = other->operand;
+    }
+    return found;
+}
+
+/* The operand of most of the words that a step touches. */
+static char operand_of_words(const digest *d, const lab_step *step, const char *owners, int32_t word_count)
+{
+    int a = 0, b = 0;
+    for (int thread = 0; step->words && thread < d->threads; thread++)
+        for (int32_t j = 0; step->words[thread] >= 0 && j < (int32_t)step->width; j++) {
+            const int32_t word = step->words[thread] + j;
+            a += word < word_count && owners[word] == 'A';
+            b += word < word_count && owners[word] == 'B';
+        }
+    return a > b ? 'A' : b > a ? 'B' : '\0';
+}
+
+static int32_t count_words(const digest *d)
+{
+    int32_t count = 0;
+    for (size_t i = 0; i < d->lesson->step_count; i++) {
+        const lab_step *step = &d->lesson->steps[i];
+        for (int thread = 0; step->words && thread < d->threads; thread++)
+            if (step->words[thread] + (int32_t)step->width > count)
+                count = step->words[thread] + (int32_t)step->width;
+    }
+    return count;
+}
+
+/* Notes for each word of shared memory whose elements are put there. */
+static void note_owners(const digest *d, char *owners)
+{
+    for (size_t i = 0; i < d->lesson->step_count; i++) {
+        const lab_step *step = &d->lesson->steps[i];
+        if (!puts_in_shared(step) || !is_own(step->operand))
+            continue;
+        for (int thread = 0; thread < d->threads; thread++)
+            if (step->words[thread] >= 0)
+                memset(owners + step->words[thread], step->operand, step->width);
+    }
+}
+
+/* Steps in which only zeros were seen pad an operand's tile: that of the elements that the same instruction puts into
+ * shared memory at other times, or that lie where it reads. */
+static int name_zeros(digest *d)
+{
+    lab_lesson *l = d->lesson;
+    const int32_t words = count_words(d);
+    char *owners = calloc((size_t)words + 1, 1);
+    const int is_whole = owners != NULL;
+    for (int by_instruction = 1; owners && by_instruction >= 0; by_instruction--)
+        for (size_t i = 0; i < l->step_count; i++)
+            if (l->steps[i].operand == 'Z' && puts_in_shared(&l->steps[i])) {
+                const char found = operand_there(l, &l->steps[i], by_instruction);
+                l->steps[i].operand = found ? found : 'Z';
+            }
+    for (int round = 0; owners && round < 2; round++) { /* then what those that were named just now put there */
+        note_owners(d, owners);
+        for (size_t i = 0; i < l->step_count; i++)
+            if (l->steps[i].operand == 'Z') {
+                const char found = operand_of_words(d, &l->steps[i], owners, words);
+                l->steps[i].operand = found ? found : 'Z';
+            }
+    }
+    free(owners);
+    return is_whole;
+}
+
+/* ---- from the first event to the last -----------------------------------------------------------------------------
+ */
 
 tsr_status lab_lesson_digest(const lesson_run *run, lab_lesson *out)
 {
@@ -339,8 +426,7 @@ tsr_status lab_lesson_digest(const lesson_run *run, lab_lesson *out)
         status = name_places(d);
     if (status == TSR_OK) {
         qsort(out->steps, out->step_count, sizeof *out->steps, compare_steps);
-        name_zeros(out);
-        status = lab_lesson_find_phases(out);
+        status = name_zeros(d) ? lab_lesson_find_phases(out) : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the lesson");
     }
     if (d) {
         free(d->visits);

@@ -45,12 +45,21 @@ static double estimate_instructions(const lab_counters *c)
            c->barriers * warps * per_barrier + (c->cut_copies * per_cut + c->store_branches * per_branch) * warps;
 }
 
-/* Passes of L1's data stage: wavefronts of shared memory, and a line of global memory each. Copies past L1 take
- * another way. */
-static double lsu_passes(const lab_counters *c)
+static double more_of(double x, double y)
 {
-    return c->shared_load_merged.wavefronts + c->shared_store.wavefronts + c->copy_shared.wavefronts + c->load.lines +
-           c->store.lines + (c->tensor_shared_bytes + c->bulk_shared_bytes) / 128;
+    return x > y ? x : y;
+}
+
+/* Passes of L1's data stage: wavefronts of shared memory, and a line of global memory each; but no fewer clocks than it
+ * takes to start the lanes. Copies past L1 take another way. */
+double lab_lsu_clocks(const lab_counters *c, const lab_gpu_spec *gpu)
+{
+    const double start = 32 / gpu->lsu_lanes_per_clock;
+    return more_of(c->shared_load_merged.wavefronts, start * c->shared_load_merged.requests) +
+           more_of(c->shared_store.wavefronts, start * c->shared_store.requests) +
+           more_of(c->copy_shared.wavefronts, start * c->copy_shared.requests) +
+           more_of(c->load.lines, start * c->load.requests) + more_of(c->store.lines, start * c->store.requests) +
+           (c->tensor_shared_bytes + c->bulk_shared_bytes) / 128;
 }
 
 static double operand_bytes(const tsr_operand *operand, int64_t rows, int64_t columns)
@@ -117,11 +126,6 @@ static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab
     out->dram_bytes = (l2->dram_reads + l2->dram_writes) * LAB_SECTOR_BYTES;
 }
 
-static double larger(double x, double y)
-{
-    return x > y ? x : y;
-}
-
 /* Where the caches were not followed, eight loads wait together, for DRAM, if one of them misses L1. */
 static double wait_cycles(const lab_counters *c)
 {
@@ -137,8 +141,8 @@ static double lone_stretch(const lab_prediction *p)
 {
     const double math = p->busy[LAB_LIMIT_FMA] + p->busy[LAB_LIMIT_TENSOR];
     const double issue = p->busy[LAB_LIMIT_ISSUE], lsu = p->busy[LAB_LIMIT_LSU];
-    const double busiest = larger(issue, larger(math, lsu));
-    return busiest > 0 ? larger(issue, math + lsu) / busiest - 1 : 0;
+    const double busiest = more_of(issue, more_of(math, lsu));
+    return busiest > 0 ? more_of(issue, math + lsu) / busiest - 1 : 0;
 }
 
 /* What one CTA does: its share of the busiest unit, and what it waits for, one after the other. */
@@ -175,7 +179,7 @@ static void fill_busy(const lab_counters *c, const lab_gpu_spec *gpu, lab_predic
     out->busy[LAB_LIMIT_ISSUE] = out->instructions / SCHEDULERS / gpu->sms;
     out->busy[LAB_LIMIT_FMA] = (c->fma_f32 / gpu->fma_per_clock + c->fma_f64 / gpu->fma64_per_clock) / gpu->sms;
     out->busy[LAB_LIMIT_TENSOR] = c->tensor_flops / gpu->tensor_flops_per_clock / gpu->sms;
-    out->busy[LAB_LIMIT_LSU] = lsu_passes(c) / gpu->sms;
+    out->busy[LAB_LIMIT_LSU] = lab_lsu_clocks(c, gpu) / gpu->sms;
     out->busy[LAB_LIMIT_L2] = out->l2_lookup_sectors * LAB_SECTOR_BYTES / gpu->l2_bytes_per_clock;
     out->busy[LAB_LIMIT_DRAM] = out->dram_bytes / gpu->memory_bytes_per_s * gpu->clock_hz;
 }
@@ -206,14 +210,15 @@ static void fill_eight(const lab_counters *c, const lab_gpu_spec *gpu, lab_predi
 {
     const double cycles = out->ns * 1e-9 * gpu->clock_hz, percent = 100 / cycles;
     const double memory_instructions =
-        (global_requests(c) + c->shared_load_merged.requests + c->shared_store.requests) / gpu->sms;
+        (global_requests(c) + c->shared_load_merged.requests + c->shared_store.requests) / gpu->sms * 32 /
+        gpu->lsu_lanes_per_clock;
     lab_eight *const e = &out->eight;
-    e->sm = percent * larger(larger(out->busy[LAB_LIMIT_ISSUE], out->busy[LAB_LIMIT_TENSOR]),
-                             larger(out->busy[LAB_LIMIT_FMA], memory_instructions));
+    e->sm = percent * more_of(more_of(out->busy[LAB_LIMIT_ISSUE], out->busy[LAB_LIMIT_TENSOR]),
+                              more_of(out->busy[LAB_LIMIT_FMA], memory_instructions));
     e->l1 = percent * out->busy[LAB_LIMIT_LSU];
     e->l2 = percent * out->busy[LAB_LIMIT_L2];
     e->dram = percent * out->busy[LAB_LIMIT_DRAM];
-    e->memory = larger(larger(e->l1, e->l2), e->dram);
+    e->memory = more_of(more_of(e->l1, e->l2), e->dram);
     e->l1_hit = 100 * c->l1_hit_rate;
     e->l2_hit = out->l2_lookup_sectors > 0 ? 100 * (1 - out->l2_miss_sectors / out->l2_lookup_sectors) : (double)NAN;
     e->memory_gbps = out->dram_bytes / out->ns;

@@ -42,6 +42,10 @@ typedef struct lab_prediction {
     lab_eight eight;
 } lab_prediction;
 
+/* Clocks in which all SMs together take the kernel's accesses through L1 and shared memory: passes of 128 bytes, and
+ * lanes started. */
+double lab_lsu_clocks(const lab_counters *counters, const lab_gpu_spec *gpu);
+
 /* `desc` is the problem that was counted: its operands are what DRAM must deliver at least. */
 void lab_predict(const lab_counters *counters, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, lab_prediction *out);
 

@@ -1,8 +1,6 @@
 #include "lab/roofpoint.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { SECTOR_BYTES = 32 };
@@ -21,97 +19,54 @@ double lab_roof_at(const lab_gpu_spec *gpu, double peak_flops_s, double intensit
     return by_memory < peak_flops_s ? by_memory : peak_flops_s;
 }
 
-/* ---- advice, from the counters ---------------------------------------------------------------------------------- */
+/* ---- bounds ----------------------------------------------------------------------------------------------------- */
 
-static void advise(lab_roofpoint *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void advise(lab_roofpoint *p, const char *format, ...)
+const char *const lab_roof_names[LAB_ROOFS] = {"compute", "DRAM", "SMs", "L1"};
+
+double lab_gpu_best_flops(const lab_gpu_spec *gpu, tsr_dtype dtype, tsr_compute compute, double clock_hz)
 {
-    va_list list;
-    if (p->advice_count == LAB_ADVICE_MAX)
-        return;
-    va_start(list, format);
-    vsnprintf(p->advice[p->advice_count++], LAB_ADVICE_BYTES, format, list);
-    va_end(list);
+    const int on_tensor_cores = dtype != TSR_F64 && (dtype != TSR_F32 || compute == TSR_COMPUTE_TF32);
+    const double peak = lab_gpu_peak_flops(gpu, dtype, compute, on_tensor_cores);
+    return clock_hz > 0 ? peak * clock_hz / gpu->clock_hz : peak;
 }
 
-/* Sectors that a warp's load touches, on average. */
-static double sectors_per_load(const lab_counters *c)
+lab_problem_roof lab_problem_roof_of(const tsr_gemm_desc *desc, double peak_flops_s, double memory_bytes_per_s)
 {
-    const double requests = c->load.requests + c->copy.requests;
-    return requests > 0 ? (c->load.sectors + c->copy.sectors) / requests : 0;
+    lab_problem_roof r = {.peak_flops_s = peak_flops_s, .memory_bytes_per_s = memory_bytes_per_s};
+    const double m = (double)desc->m, n = (double)desc->n, k = (double)desc->k, batch = (double)desc->batch_count;
+    const double in = (double)tsr_dtype_bytes(desc->a.dtype), out = (double)tsr_dtype_bytes(desc->d.dtype);
+    r.flops = 2 * m * n * k * batch;
+    r.bytes = ((m * k + k * n) * in + m * n * out) * batch;
+    r.intensity = r.bytes > 0 ? r.flops / r.bytes : 0;
+    r.ridge = memory_bytes_per_s > 0 ? peak_flops_s / memory_bytes_per_s : 0;
+    r.is_memory_bound = r.intensity < r.ridge;
+    r.bound_flops_s = r.is_memory_bound ? r.intensity * memory_bytes_per_s : peak_flops_s;
+    return r;
 }
 
-static double bytes_per_lane(const lab_counters *c)
+lab_bounds lab_bounds_of(const lab_counters *c, const tsr_gemm_desc *desc, const lab_gpu_spec *gpu, double clock_hz)
 {
-    const double requests = c->load.requests + c->copy.requests;
-    return requests > 0 ? (c->load.bytes + c->copy.bytes) / requests / 32 : 0;
-}
-
-static void advise_memory(const lab_gpu_spec *gpu, lab_roofpoint *p)
-{
-    const lab_counters *c = &p->counters;
-    const double least = bytes_per_lane(c) * 32 / SECTOR_BYTES;
-    (void)gpu;
-    if (least > 0 && sectors_per_load(c) > 1.25 * least)
-        advise(p,
-               "coalescing: a warp's load touches %.1f sectors where %.1f would do; let neighbouring threads load "
-               "neighbouring elements",
-               sectors_per_load(c), least);
-    if (c->shared_load.requests + c->shared_load_merged.requests + c->tensor_shared_bytes <= 0)
-        advise(p,
-               "shared memory: each element is loaded anew by each thread that needs it; tiles of 32 x 32 would cut "
-               "the loads 32 times, to %.3g FLOP/B",
-               32 * p->intensity);
-    else
-        advise(
-            p,
-            "traffic: %.3g FLOP for each byte loaded, the ridge is at %.3g; tiles %.3g times as wide, with more sums "
-            "in registers, would reach it",
-            p->intensity, p->ridge, ceil(p->ridge / p->intensity));
-    if (p->intensity_moved > 1.5 * p->intensity)
-        advise(p, "broadcasts and L1 already save %.0f%% of the bytes on their way from L2",
-               100 * (1 - p->intensity / p->intensity_moved));
-}
-
-static void advise_compute(const tsr_gemm_desc *desc, lab_roofpoint *p)
-{
-    const lab_counters *c = &p->counters;
-    const lab_shared_traffic *reads = &c->shared_load_merged;
-    const double fills = c->shared_store.conflicts + c->copy_shared.conflicts;
-    const double passes = reads->wavefronts + c->shared_store.wavefronts + c->copy_shared.wavefronts;
-    if (c->warp_fma > 0 && passes > 0.25 * c->warp_fma)
-        advise(
-            p,
-            "shared memory: %.2f passes over the banks for each multiply-add of a warp, an SM has time for 0.25; more "
-            "sums for each thread",
-            passes / c->warp_fma);
-    if (passes > 0 && (reads->conflicts + fills) / passes > 0.1)
-        advise(p, "bank conflicts: %.0f%% of the passes over the banks; pad or swizzle the tiles",
-               100 * (reads->conflicts + fills) / passes);
-    if (p->prediction.occupancy.share < 0.25)
-        advise(
-            p,
-            "occupancy: %d block%s on an SM, %.0f%% of its warps, limited by %s; then each thread must bring its own "
-            "parallelism",
-            p->prediction.occupancy.ctas, p->prediction.occupancy.ctas == 1 ? "" : "s",
-            100 * p->prediction.occupancy.share, p->prediction.occupancy.limit);
-    if (c->tensor_flops <= 0)
-        advise(p,
-               desc->a.dtype == TSR_F32
-                   ? "tensor cores: they multiply 16-bit factors, or f32 in tf32 (--compute tf32), several times faster"
-                   : "tensor cores have a higher peak for this type");
-    else if (desc->a.dtype == TSR_F32)
-        advise(p, "mixed precision: 16-bit factors with sums in f32 have twice the peak of tf32");
+    enum { PORT_BYTES = 64 }; /* that an SM and its way to L2 pass on in a clock */
+    lab_bounds b;
+    const double clocks = gpu->sms * (clock_hz > 0 ? clock_hz : gpu->clock_hz); /* of all SMs, in a second */
+    const double peak = lab_gpu_peak_flops(gpu, desc->a.dtype, desc->compute, c->tensor_flops > 0);
+    const double port_bytes = SECTOR_BYTES * (c->load.sectors * c->l1_load_miss_rate +
+                                              c->copy.sectors * c->l1_load_miss_rate + c->bulk_load.sectors);
+    /* What the copy engine writes goes beside what tensor cores read: wgmma on an H200 is faster than the sum allows.
+     */
+    const double passes = lab_lsu_clocks(c, gpu) - c->bulk_shared_bytes / 128;
+    b.flops_s[LAB_ROOF_PEAK] = peak * clocks / (gpu->sms * gpu->clock_hz);
+    b.flops_s[LAB_ROOF_DRAM] =
+        lab_problem_roof_of(desc, peak, gpu->memory_bytes_per_s).intensity * gpu->memory_bytes_per_s;
+    b.flops_s[LAB_ROOF_SMS] = port_bytes > 0 ? c->flops / port_bytes * PORT_BYTES * clocks : (double)INFINITY;
+    b.flops_s[LAB_ROOF_L1] = passes > 0 ? c->flops / passes * clocks : (double)INFINITY;
+    b.by = LAB_ROOF_PEAK;
+    for (lab_roof i = 0; i < LAB_ROOFS; i++)
+        b.by = b.flops_s[i] < b.flops_s[b.by] ? i : b.by;
+    return b;
 }
 
 /* ---- the point -------------------------------------------------------------------------------------------------- */
-
-static double ideal_intensity(const tsr_gemm_desc *desc)
-{
-    const double m = (double)desc->m, n = (double)desc->n, k = (double)desc->k;
-    const double in = (double)tsr_dtype_bytes(desc->a.dtype), out = (double)tsr_dtype_bytes(desc->d.dtype);
-    return 2 * m * n * k / ((m * k + k * n) * in + m * n * out);
-}
 
 tsr_status lab_roofpoint_of(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, lab_roofpoint *out)
 {
@@ -125,14 +80,13 @@ tsr_status lab_roofpoint_of(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, 
     out->intensity = loaded > 0 ? c->flops / loaded : 0;
     out->intensity_moved = lab_counters_intensity(c);
     out->intensity_dram = out->prediction.dram_bytes > 0 ? c->flops / out->prediction.dram_bytes : 0;
-    out->intensity_ideal = ideal_intensity(desc);
+    out->intensity_ideal = lab_problem_roof_of(desc, 0, 0).intensity;
     out->peak_flops_s = lab_gpu_peak_flops(gpu, desc->a.dtype, desc->compute, c->tensor_flops > 0);
     out->ridge = out->peak_flops_s / gpu->memory_bytes_per_s;
-    out->bound_flops_s = lab_roof_at(gpu, out->peak_flops_s, out->intensity);
-    out->is_memory_bound = out->intensity < out->ridge;
-    if (out->is_memory_bound)
-        advise_memory(gpu, out);
-    else
-        advise_compute(desc, out);
+    out->uncached_flops_s = lab_roof_at(gpu, out->peak_flops_s, out->intensity);
+    out->bounds = lab_bounds_of(c, desc, gpu, 0);
+    out->bound_flops_s = out->bounds.flops_s[out->bounds.by];
+    out->is_memory_bound = out->bounds.by != LAB_ROOF_PEAK;
+    lab_advise_kernel(gpu, desc, out);
     return TSR_OK;
 }

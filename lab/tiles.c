@@ -2,8 +2,6 @@
 
 #include "lab/occupancy.h"
 
-enum { ELEM_BYTES = 4 };
-
 static int64_t ceiling(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -26,25 +24,25 @@ static void find_occupancy(lab_tiling *t, int registers, const lab_gpu_spec *gpu
     t->occupancy = (double)(occupancy.ctas * t->threads) / gpu->threads_per_sm;
 }
 
-lab_tiling lab_tiling_of(int64_t m, int64_t n, int64_t k, int tile, int step, int elements, int registers,
-                         const lab_gpu_spec *gpu)
+lab_tiling lab_tiling_of(const lab_tiling_request *r, const lab_gpu_spec *gpu)
 {
-    lab_tiling t = {.tile = tile, .step = step, .elements = elements};
-    t.tiles_m = ceiling(m, tile);
-    t.tiles_n = ceiling(n, tile);
-    t.phases = ceiling(k, step);
-    t.threads = (int64_t)tile * tile / elements;
-    t.shared_bytes = 2ll * tile * step * ELEM_BYTES;
+    lab_tiling t = {.dtype = r->dtype, .tile = r->tile, .step = r->step, .elements = r->elements};
+    const int64_t elem_bytes = (int64_t)tsr_dtype_bytes(r->dtype);
+    t.tiles_m = ceiling(r->m, r->tile);
+    t.tiles_n = ceiling(r->n, r->tile);
+    t.phases = ceiling(r->k, r->step);
+    t.threads = (int64_t)r->tile * r->tile / r->elements;
+    t.shared_bytes = 2 * elem_bytes * r->tile * r->step;
     /* Each row of blocks loads B once, each column A. */
-    const double loads = (double)m * (double)k * (double)t.tiles_n + (double)k * (double)n * (double)t.tiles_m;
-    const double products = (double)m * (double)n * (double)k;
-    t.loaded_bytes = loads * ELEM_BYTES;
+    const double m = (double)r->m, n = (double)r->n, k = (double)r->k, bytes = (double)elem_bytes;
+    const double loads = m * k * (double)t.tiles_n + k * n * (double)t.tiles_m, products = m * n * k;
+    t.loaded_bytes = loads * bytes;
     t.reuse = loads > 0 ? 2 * products / loads : 0;
-    t.intensity = loads > 0 ? 2 * products / (t.loaded_bytes + (double)m * (double)n * ELEM_BYTES) : 0;
-    const double peak = 2.0 * gpu->sms * gpu->fma_per_clock * gpu->clock_hz;
-    t.bound_flops_s = t.intensity * gpu->memory_bytes_per_s < peak ? t.intensity * gpu->memory_bytes_per_s : peak;
+    t.intensity = loads > 0 ? 2 * products / (t.loaded_bytes + m * n * bytes) : 0;
+    const double by_memory = t.intensity * gpu->memory_bytes_per_s;
+    t.bound_flops_s = by_memory < r->peak_flops_s ? by_memory : r->peak_flops_s;
     t.ruled_out = ruled_out(&t);
     if (!t.ruled_out)
-        find_occupancy(&t, registers, gpu);
+        find_occupancy(&t, r->registers, gpu);
     return t;
 }

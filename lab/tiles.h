@@ -10,6 +10,7 @@ enum { LAB_BLOCK_THREADS = 1024, LAB_BLOCK_SHARED_BYTES = 48 << 10, LAB_THREAD_R
 
 /* A product by square tiles of `tile` x `tile`, K in steps of `step`; a thread makes `elements` elements of C. */
 typedef struct lab_tiling {
+    tsr_dtype dtype; /* of A, B and D */
     int tile, step, elements;
     int64_t tiles_m, tiles_n, phases;
     int64_t threads;      /* of a block */
@@ -24,8 +25,15 @@ typedef struct lab_tiling {
     double occupancy;      /* busy threads of an SM, idle lanes of half-filled warps not counted */
 } lab_tiling;
 
-/* f32. `registers` of a thread, 0: not known, and not taken into account. */
-lab_tiling lab_tiling_of(int64_t m, int64_t n, int64_t k, int tile, int step, int elements, int registers,
-                         const lab_gpu_spec *gpu);
+/* What one asks about: tile, step and elements as above; `registers` of a thread, 0: not known, and not taken into
+ * account; `peak_flops_s` of the units that multiply. */
+typedef struct lab_tiling_request {
+    tsr_dtype dtype;
+    int64_t m, n, k;
+    int tile, step, elements, registers;
+    double peak_flops_s;
+} lab_tiling_request;
+
+lab_tiling lab_tiling_of(const lab_tiling_request *request, const lab_gpu_spec *gpu);
 
 #endif

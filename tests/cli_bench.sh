@@ -67,6 +67,13 @@ succeeds [ "$(grep -c 'class="gpu"' ladder.svg)" = 3 ]
 if command -v python3 >/dev/null; then
     succeeds python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse("ladder.svg")'
 fi
+# Where the peak is far beyond what was measured, bars are as long as they compare.
+line naive_f32 GPU 32 5 10 null >tiny_ladder.json
+line tiled_f32_t16 GPU 32 2 20 null >>tiny_ladder.json
+expect 0 "" $bench --from tiny_ladder.json --format svg
+prints '>peak 100 TFLOP/s, beyond the axis<'
+prints '<rect [^>]*width="470.0" [^>]*class="gpu"'
+prints '<rect [^>]*width="235.0" [^>]*class="gpu"'
 expect 0 "" $bench --sizes 16 --format svg
 succeeds grep -q '^<svg ' out
 expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sizes 16
@@ -217,5 +224,5 @@ expect 1 "tessera bench: device emu: the emulator's times say nothing about a GP
     "$tessera" bench --device emu --sizes 16
 expect 1 "*" $bench --sizes 16 --kernel tiled
 expect 1 "*" $bench --sizes 16 --out /nonexistent/folder/x.json
-succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|ladder.svg|(ladder|old|slow|fast|other|broken|empty|kept).json)$')" ]
+succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|ladder.svg|(ladder|tiny_ladder|old|slow|fast|other|broken|empty|kept).json)$')" ]
 finish

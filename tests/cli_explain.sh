@@ -18,7 +18,12 @@ prints '^  \(0,1\)   A\[1,0\]=5->s2  B\[1,0\]=5->s6  C\[1,0\] \+= A\[1,0\]\*B\[0
 prints '^  \(1,1\)   A\[1,1\]=6->s3  B\[1,1\]=6->s7  C\[1,1\] \+= A\[1,0\]\*B\[0,1\] \+ A\[1,1\]\*B\[1,1\]: 0 \+ 5\*2 \+ 6\*6 = 46$'
 prints '^  \(0,0\)   A\[0,2\]=3->s0  B\[2,0\]=9->s4   C\[0,0\] \+= A\[0,2\]\*B\[2,0\] \+ A\[0,3\]\*B\[3,0\]: 11 \+ 3\*9 \+ 4\*13 =$'
 prints '^ +228; stores C\[1,1\]$'
-prints '^Counted, for one thread on average: 4 elements loaded from global memory, 4 put into shared memory,$'
+prints '^  loads of A +8 +32 B +8 +32 B +8 +2$' # block: loads, bytes, different, bytes; of warp 0; of a working thread
+prints '^  loads of B +8 +32 B +8 +32 B +8 +2$'
+prints '^  into shared memory +16 +64 B +4$'
+prints '^  from shared memory +32 +128 B +8$'
+prints '^  products +16 +4$'
+prints '^In pairs, x comes first: thread \(x,y\) is threadIdx.x, threadIdx.y, block \(x,y\) is column, row of the$'
 cp out first
 expect 0 "" $explain tiled --tile 2 # these sizes are what it takes by itself
 succeeds cmp -s out first
@@ -34,19 +39,73 @@ prints '^  \(31,31\) +A\[63,255\]=[0-9]+->s1023 +B\[255,95\]=[0-9]+->s2047 +C\[6
 prints '^  load A +tiled.cu:[0-9]+ +4 +1 +128 of 128 +A\[32,224..255\]$'
 prints '^  read B +tiled.cu:[0-9]+ +4 +32 +1024 of 1024 +s1024..1055$'
 expect 0 "" $explain tiled --m 5 --n 3 --k 7 --tile 4 --block 0,1 --thread 1,0
-prints 'C\[4,1\] \+= A\[4,4\]\*B\[4,1\] \+ A\[4,5\]\*B\[5,1\] \+ A\[4,6\]\*B\[6,1\]:$'
+prints '^  adds +C\[4,1\] \+= A\[4,4\]\*B\[4,1\] \+ A\[4,5\]\*B\[5,1\] \+ A\[4,6\]\*B\[6,1\]: '
 prints '1 with padding zeros'
 expect 0 "" $explain tiled --m 256 --n 64 --k 512 --tile 16
 prints '^\.\.\. 28 phases like these'
 fits_terminal
 
+# A tile's padding zeros are A's or B's, by where they lie in shared memory; two of each are read in the last phase.
+expect 0 "" $explain tiled --m 3 --n 3 --k 3 --tile 2
+succeeds [ "$(grep -cE '^  read A   tiled.cu:[0-9]+ +4 +2 ' out)" = 2 ]
+succeeds [ "$(grep -cE '^  read B   tiled.cu:[0-9]+ +4 +2 ' out)" = 2 ]
+expect 0 "" $explain tiled --m 16 --n 16 --k 1030 --tile 16 --phase 64
+prints '^  read A +tiled.cu:[0-9]+ +4 +16 '
+prints '^  read B +tiled.cu:[0-9]+ +4 +16 '
+for kernel in regtile2d padded swizzled double-buffered warptile; do # at an edge of K: no read is of nobody's
+    expect 0 "" $explain $kernel --m 130 --n 130 --k 13 --block 1,1
+    checks=$((checks + 1))
+    ! grep -Eq '^  (read|fill) +[0M]? +[a-z0-9_]+\.cu' out || fail "$kernel: accesses of nobody: $(grep -E '^  (read|fill) +[0M]? +[a-z]' out)"
+done
+
+# The naive product by 2 x 2 blocks, as tutorials draw it: each thread loads a row of A and a column of B.
+expect 0 "" $explain naive --m 4 --n 4 --k 4 --tile 2
+fits_terminal
+cp out first
+expect 0 "" $explain naive # these are the sizes that it takes by itself
+succeeds cmp -s out first
+prints '^  \(0,0\) +A\[0,0\.\.3\] +B\[0\.\.3,0\] +C\[0,0\] \+= A\[0,0\]\*B\[0,0\] \+ A\[0,1\]\*B\[1,0\] \+ A\[0,2\]\*B\[2,0\] \+$'
+prints '^  \(1,1\) +A\[1,0\.\.3\] +B\[0\.\.3,1\] +C\[1,1\] \+= '
+prints '^  loads of A +16 +64 B +8 +32 B +8 +4$'
+prints '^All 4 threads of the block work\.'
+# Threads outside of C count for nothing: each of the others loads 8.
+expect 0 "" $explain naive_f32 --m 4 --n 4 --k 4
+fits_terminal
+prints '^16 of the 256 threads of the block work\.'
+prints '^  loads of A +64 +256 B +16 +64 B +4 +4$'
+prints '^  loads of B +64 +256 B +16 +64 B +16 +4$'
+# What a block of 8 x 32 loads of 256 x 256, and a warp of it: 1 KiB of A and 32 KiB of B; a block of 32 x 32 64 KiB.
+expect 0 "" $explain naive_f32 --m 256 --n 256 --k 256
+prints '^  loads of A +65536 +256 KiB +2048 +8 KiB +256 +256$'
+prints '^  loads of B +65536 +256 KiB +8192 +32 KiB +8192 +256$'
+prints '^Warp 0 loads 1 KiB of A and 32 KiB of B, each element counted once, the block 8 KiB and 32 KiB'
+expect 0 "" $explain tiled --m 256 --n 256 --k 256 --tile 32
+prints ' the block 32 KiB and 32 KiB together 64 KiB\.$|^ *.*together 64 KiB\.$'
+prints '^  loads of A +8192 +32 KiB +8192 +32 KiB +256 +8$'
+
+# Text fits the terminal; what repeats is told once, and --all tells the rest.
+expect 0 "" $explain padded --thread 5,2
+fits_terminal
+succeeds [ "$(wc -l <out)" -le 60 ]
+prints '^  brings of A  A\[4,5\]=15->s704, A\[36,5\]=2->s740, '
+prints '^  and 63 more elements of C\[16..23,40..47\]'
+expect 0 "" $explain padded --thread 5,2 --phase 1 --all
+succeeds [ "$(grep -c '^  C\[' out)" = 64 ]
+for columns in 80 120; do
+    for what in "padded --thread 5,2" "tiled --tile 16 --m 40 --n 40 --k 40" "naive" "regtile2d --phase 0" "wmma --dtype f16"; do
+        COLUMNS=$columns expect 0 "" $explain $what
+        checks=$((checks + 1))
+        ! grep -Eq ".{$((columns + 1))}| \$" out || fail "$what at $columns columns: $(grep -E ".{$((columns + 1))}" out)"
+    done
+done
+
 # Loads are 2 K for a thread of naive, 2 K / TILE for one of tiled; FLOP for each byte 0.25, and 8 with TILE 32.
-expect 0 "" $explain naive --m 32 --n 64 --k 64
-prints 'for one thread on average: 128 elements loaded'
-succeeds grep -q 'FLOP for each byte loaded: 0.25$' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
+expect 0 "" $explain naive_f32 --m 32 --n 64 --k 64
+prints '^  loads of A +16384 .* 64$'
+succeeds grep -q 'FLOP for each byte loaded: 0.25 ' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
 expect 0 "" $explain tiled --m 64 --n 64 --k 64 --tile 32
-prints 'for one thread on average: 4 elements loaded'
-succeeds grep -q 'FLOP for each byte loaded: 8$' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
+prints '^  loads of A +2048 .* 2$'
+succeeds grep -q 'FLOP for each byte loaded: 8 ' <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
 
 # Lanes that skip an element meet again as the counters have them: the blocks' sectors add up to those of the launch.
 sectors=0
@@ -68,7 +127,7 @@ expect 0 "" $explain uncoalesced --m 64 --n 16 --k 16 --warp 3
 prints '^  load A +uncoalesced.cu:[0-9]+ +4 +16 +4096 of 512 +A\[0..31,0\]$'
 
 # Each kernel that can be followed, in each layout; tensor cores without single products.
-for kernel in uncoalesced naive tiled regtile1d regtile2d padded swizzled vectorized double-buffered warptile; do
+for kernel in uncoalesced naive_f32 tiled regtile1d regtile2d padded swizzled vectorized double-buffered warptile; do
     for layout in nn nt tn tt; do
         expect 0 "" $explain $kernel --layout $layout --warp 1 --phase 0 $([ $kernel = tiled ] && echo --tile 8)
     done
@@ -110,6 +169,6 @@ expect 2 "tessera explain: --thread 2,0: a block has 2 x 2 threads" $explain til
 expect 2 "tessera explain: --warp 1: the last of a block is 0" $explain tiled --warp 1
 expect 2 "tessera explain: --m needs a whole number from 1 to 16777216, not '0'" $explain tiled --m 0
 expect 2 "tessera explain: --format needs one of text, html, not 'pdf'" $explain tiled --format pdf
-expect 2 "tessera explain: --thread, --phase and --warp are for text; the page shows all of them" \
+expect 2 "tessera explain: --thread, --phase, --warp and --all are for text; the page shows all of them" \
     $explain tiled --format html --phase 1
 finish

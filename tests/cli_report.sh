@@ -42,7 +42,7 @@ grep '"kind": "kernel"' out >kernels && mv kernels out
 is_json kind name instance summary source constants dtype_ab dtype_cd compute is_cuda has_device_code registers hash hardware
 prints '"instance": "naive_f64"'
 
-expect 0 "" "$tessera" route 512 256 128 --device cpu
+expect 0 "" "$tessera" route 512 256 128 --device cpu --all
 prints '^512 x 256 x 128 f32 nn on cpu, operands in host memory$'
 prints '^cpu_tiled_f32 +cpu +[0-9.]+ [num]?s +[0-9.]+ [KMG]?i?B +[a-z]+ +<- chosen$'
 prints '^cpu_tiled_f64 +computes f64'
@@ -57,9 +57,27 @@ checks=$((checks + 1))
 expect 0 "" "$tessera" route 4096 4096 4096 --device h200 --dtype bf16
 prints '^4096 x 4096 x 4096 bf16 nn on h200, operands in device memory$'
 prints '^wgmma_bf16_bf16_p[0-9x]+_s[0-9]_c[0-9]+ +h200 +[0-9.]+ us .*<- chosen$'
+# Reasons are told once, with how many instances of which kernels they are of; --all lists each instance.
+expect 0 "" "$tessera" route 1000 1000 1000 --device cpu
+fits_terminal
+succeeds [ "$(wc -l <out)" -le 20 ]
+prints '^rejected +reason +kernels$'
+prints '^ +[0-9]{3} +runs on GPUs and in the emulator; .* uncoalesced, naive, tiled, '
+expect 0 "" "$tessera" route 1000 1000 1000 --device cpu --all
+succeeds [ "$(wc -l <out)" -gt 190 ]
+prints '^tiled_f32_t16 +runs on GPUs and in the emulator'
+expect 0 "" "$tessera" route 1000 1000 1000 --device h200
+fits_terminal
+succeeds [ "$(wc -l <out)" -le 60 ]
+prints '^\.\.\. [0-9]+ slower ones \(--all lists them\)$'
+for columns in 80 120; do
+    COLUMNS=$columns expect 0 "" "$tessera" route 1000 1000 1000 --device h200
+    checks=$((checks + 1))
+    ! grep -Eq ".{$((columns + 1))}| \$" out || fail "route at $columns columns: $(grep -E ".{$((columns + 1))}" out)"
+done
 expect 0 "" "$tessera" route 4096 4096 4096 --device h200 --dtype bf16 --align 2
 prints '^wgmma_bf16_bf16_[^ ]+ after pad A,B +h200 .*<- chosen$'
-expect 0 "" "$tessera" route 4096 4096 4096 --device a100 --dtype bf16
+expect 0 "" "$tessera" route 4096 4096 4096 --device a100 --dtype bf16 --all
 prints '^mma_bf16_[^ ]+ +a100 .*<- chosen$'
 prints '^wgmma_bf16_bf16_[^ ]+ +needs compute capability 9.0; the device has 8.0$'
 expect 0 "" "$tessera" route 4096 4096 4096 --device rtx3090 --format json
@@ -73,7 +91,7 @@ expect 1 "*" "$tessera" route 8 8 8 --device cuda:99
 succeeds grep -q '^tessera route: .' err
 
 expect 0 "" "$tessera" verify --kernel cpu-sequential --device cpu
-prints '^kernel +device +cases +failed +elements +worst error / bound$'
+prints '^kernel +device +cases +failed +elements +of bound +error +relative$'
 prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
 prints '^4 of 4 kernels passed, [0-9]+ cases, [0-9]+ elements, quick, seed 1$'
 fits_terminal
@@ -84,7 +102,7 @@ few=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
 succeeds [ "$few" -gt 5 ] && succeeds [ $((few * 5)) -lt $((all + 5)) ]
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
 is_json kernel device passed planned cases failed refused elements worst_ratio worst_c bound_c row column value reference \
-    bound problem first_failure
+    bound error problem first_failure
 checks=$((checks + 1))
 [ "$(wc -l <out)" = 1 ] || fail "$(wc -l <out) lines for one instance"
 cp out first

@@ -20,22 +20,31 @@ says 'NVIDIA A100 SXM 80 GB: 108 SMs x 64 multiply-adds x 1.410 GHz x 2 = 19.5 T
 expect 0 "" $roofline --device rtx3090 --kernel naive,tiled_f32_t32 --sizes 256
 fits_terminal
 says '35.6 TFLOP/s; 384 bit x 9.752 GHz x 2 / 8 = 936 GB/s of DRAM'
-prints '^naive_f32 +256 +0\.25 +0\.[34][0-9]* .* 234 GFLOP/s +0\.658% +memory +-$'
-prints '^tiled_f32_t32 +256 +8 +[0-9.]+ .* 7\.49 TFLOP/s +21% +memory +-$'
-prints '^naive_f32, memory-bound; by the model limited by '
+prints '^naive_f32 +256 +0\.25 +0\.[34][0-9]* +[0-9.]+ +234 G +[0-9.]+ [GT] +L1 +[0-9.]+ [GT]$'
+prints '^tiled_f32_t32 +256 +8 +[0-9.]+ +[0-9.]+ +7\.49 T +[0-9.]+ [GT] +L1 +[0-9.]+ [GT]$'
+says 'naive_f32 at 256, memory-bound (L1'
+says 'as if each load came from DRAM: 234 GFLOP/s, 0.658% of the peak'
+says 'as if each load came from DRAM: 7.49 TFLOP/s, 21% of the peak'
 says '- shared memory: each element is loaded anew by each thread that needs it; tiles of 32 x 32 would cut the loads 32 times, to 8 FLOP/B'
 says '- traffic: 8 FLOP for each byte loaded, the ridge is at 38; tiles 5 times as wide'
 
 # Advice that follows from counters: coalescing, conflicts, tensor cores.
 expect 0 "" $roofline --device h200 --kernel uncoalesced,regtile2d,padded --sizes 256
 says 'coalescing: a warp'
-says 'regtile2d_f32, compute-bound'
+says 'regtile2d_f32 at 256, '
 says 'bank conflicts: '
 says 'tensor cores: they multiply 16-bit factors'
 succeeds [ "$(grep -c 'bank conflicts' out)" = 1 ]
 expect 0 "" $roofline --device h100 --kernel mma --dtype bf16 --sizes 256
 says '; tensor cores 1.07 PFLOP/s, ridge 320'
-prints '^mma_bf16_[a-z0-9_]+ +256 +[0-9.]+ .* memory +-$'
+prints '^mma_bf16_[a-z0-9_]+ +256 +[0-9.]+ .* DRAM +[0-9.]+ [GT]$'
+# The flagship: 85 FLOP for each byte loaded are no bound of 410 TFLOP/s, since L2 delivers; nor do wider tiles help.
+expect 0 "" $roofline --device h200 --dtype bf16 --kernel wgmma --sizes 4096
+fits_terminal
+prints '^wgmma_bf16_[a-z0-9_]+ +4096 +85\.3 +[0-9.]+ +[0-9]+ +4[01][0-9] T +1\.07 P +compute +[0-9.]+ T$'
+says ', compute-bound'
+checks=$((checks + 1))
+! grep -q 'tiles 3 times as wide' out || fail "advice for another kernel: $(cat out)"
 expect 0 "" $roofline --device a40 --compute tf32 --sizes 128
 prints '^mma_tf32_'
 
@@ -53,11 +62,41 @@ line() { # KERNEL DEVICE GFLOPS
     line tiled_f32_t8 "NVIDIA A40" 800
 } >a40.json
 expect 0 "" $roofline --device a40 --kernel naive,tiled_f32_t16,tiled_f32_t32 --sizes 256 --from a40.json
-prints '^naive_f32 .* 465 GFLOP/s$'
-prints '^tiled_f32_t16 .* 1.15 TFLOP/s$'
+prints '^naive_f32 .* 465 G$'
+prints '^tiled_f32_t16 .* 1.15 T$'
 prints '^tiled_f32_t32 .* -$'
+# A kernel's name stands for its fastest instance on record; that one is counted.
+expect 0 "" $roofline --device a40 --kernel tiled --sizes 256 --from a40.json
+prints '^tiled_f32_t16 +256 +4 .* 1.15 T$'
 expect 0 "" $roofline --device h100 --kernel naive --sizes 256 --from a40.json
-prints '^naive_f32 .* -$'
+prints '^naive_f32 .* L1 +[0-9.]+ [GT]$' # nothing measured: the model's
+prints ' by +model$'
+
+# One problem: its own FLOP for each byte, its side, its bound, and advice for it.
+expect 0 "" $roofline 4096 4096 4096 --dtype f16 --device a100
+fits_terminal
+says '4096 x 4096 x 4096 f16 on NVIDIA A100 SXM 80 GB: 312 TFLOP/s, 2.04 TB/s, ridge 153 FLOP/B'
+says '137 GFLOP, 96 MiB with A and B read once and C written once: 1365 FLOP for each byte'
+says 'compute-bound: at most 312 TFLOP/s'
+checks=$((checks + 1))
+! grep -q 'precision:' out || fail 'an A100 multiplies no 8-bit floats'
+says '- tiles: '
+expect 0 "" $roofline 4096 4096 4096 --dtype f16 --peak-tflops 312 --bandwidth-gbs 1555
+says 'on the numbers given: 312 TFLOP/s, 1.55 TB/s, ridge 201 FLOP/B'
+says 'compute-bound: at most 312 TFLOP/s'
+expect 0 "" $roofline 4096 4096 4096 --dtype f16 --device a100 --bandwidth-gbs 1555 # the 40 GB card
+says '312 TFLOP/s, 1.55 TB/s, ridge 201 FLOP/B'
+expect 0 "" $roofline 1 4096 4096 --dtype f16 --device a100
+says 'memory-bound: at most 2.04 TFLOP/s, 0.653% of the peak'
+says '- reuse: each element of the larger operand is used 1 time'
+says '- coalescing: '
+says '- split of K: 32 tiles of 128 x 128 for 108 SMs'
+expect 0 "" $roofline 64 64 64 # this machine's GPU or an h200
+expect 2 "tessera roofline: N is missing: one problem is M N K" $roofline 5
+expect 2 "tessera roofline: --kernel, --sizes, --from and --format are for kernels, not for one problem" $roofline 5 5 5 --kernel naive
+expect 2 "tessera roofline: --peak-tflops and --bandwidth-gbs go with a problem M N K" $roofline --peak-tflops 5
+expect 2 "tessera roofline: --peak-tflops needs a number above 0, not '0'" $roofline 5 5 5 --peak-tflops 0
+expect 2 "tessera roofline: --bandwidth-gbs needs a number above 0, not '-5'" $roofline 5 5 5 --bandwidth-gbs -5
 
 # Pictures, whole or not at all.
 expect 0 "" $roofline --device a40 --kernel naive,tiled --sizes 64,256 --from a40.json --format svg --out roof.svg
@@ -66,7 +105,8 @@ succeeds grep -q '^<svg ' roof.svg
 succeeds [ "$(grep -c 'class="bound"' roof.svg)" = 5 ] # four points and the legend
 succeeds [ "$(grep -c 'class="measured"' roof.svg)" = 3 ]
 succeeds grep -q '>FLOP for each byte<' roof.svg
-succeeds grep -q '>64, each operand once<' roof.svg
+succeeds grep -q '>64, each operand once: 10.7<' roof.svg
+succeeds [ "$(grep -c 'class="cap"' roof.svg)" = 5 ]
 expect 0 "" $roofline --device a40 --kernel naive --sizes 64 --format html --out roof.html
 succeeds grep -q '^<svg ' roof.html
 succeeds grep -q '<li>shared memory' roof.html
@@ -93,7 +133,7 @@ expect 2 "tessera roofline: --sizes needs a whole number from 1 to 16384, not '0
 expect 2 "tessera roofline: --kernel needs kernels by name, or all, not 'auto'" $roofline --kernel auto
 expect 2 "tessera roofline: --compute tf32 goes with --dtype f32" $roofline --compute tf32 --dtype bf16
 expect 2 "tessera roofline: --format needs one of table, svg, html, not 'png'" $roofline --format png
-expect 2 "tessera roofline: unexpected argument 'naive': usage is tessera roofline [options]" $roofline naive
+expect 2 "tessera roofline: M needs a whole number from 1 to 2147483647, not 'naive'" $roofline naive
 # One signal ends it at once, whatever it counts, and leaves no file.
 $roofline --device a40 --sizes 16384 --format svg --out late.svg 2>err &
 pid=$!

@@ -18,6 +18,7 @@ for dtype in f16 f32 f64; do
             prints "cpu_sequential_$dtype on cpu"
             expect 0 "" run A.npy Bt.npy -o nt.npy --transb --device cpu --check
             prints "^checked 15 of 15 elements against float64: all within the bound"
+            succeeds grep -Eq "of all, error up to [0-9.e+-]+, relative error up to [0-9.e+-]+$" <(tr '\n' ' ' <out | sed 's/  */ /g; s/ $//')
             fits_terminal
             expect 0 "" run At.npy Bt.npy -o tt.npy --transa --transb --device cpu -q
             [ ! -s out ] || fail "--quiet prints $(cat out)"
@@ -128,7 +129,7 @@ expect 2 "tessera run: unknown option --a.npy" run -o D.npy --a.npy B.npy
 expect 0 "" "$tessera" verify --kernel naive,cpu_sequential_f32,naive_f32 --small --every 40
 prints '^cpu_sequential_f32 +cpu '
 prints '^naive_f32 +(emu|cuda:0) '
-prints '^3 of 3 kernels passed'
+prints '^4 of 4 kernels passed'
 expect 1 "tessera verify: kernel \"naive\": does not run on this device; this device has: cpu-sequential, cpu-tiled" \
     "$tessera" verify --kernel cpu-tiled,naive --device cpu
 

@@ -91,6 +91,50 @@ static void test_wide_table(void **state)
                   "        sixteen seventeen\n");
 }
 
+/* Two wide columns: both wrap, by words, and no line is wider than the terminal. */
+static void test_two_wide_columns(void **state)
+{
+    (void)state;
+    cli_table table;
+    setenv("COLUMNS", "60", 1);
+    FILE *file = stream();
+    cli_table_begin(&table, "lll", "thread", "loads", "adds");
+    cli_table_row(&table, "(0,0)", "one two three four five six seven eight nine ten eleven", "1 + 1");
+    cli_table_row(&table, "(1,0)", "one", "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi");
+    assert_true(cli_table_end(&table, file, 2));
+    printed(file, "  thread  loads                     adds\n"
+                  "  (0,0)   one two three four five   1 + 1\n"
+                  "          six seven eight nine ten\n"
+                  "          eleven\n"
+                  "  (1,0)   one                       alpha beta gamma delta\n"
+                  "                                    epsilon zeta eta theta\n"
+                  "                                    iota kappa lambda mu nu\n"
+                  "                                    xi\n");
+    unsetenv("COLUMNS");
+}
+
+static void test_columns_of_the_terminal(void **state)
+{
+    (void)state;
+    unsetenv("COLUMNS");
+    assert_int_equal(cli_columns(), CLI_COLUMNS); /* the tests' output is no terminal */
+    setenv("COLUMNS", "80", 1);
+    assert_int_equal(cli_columns(), 80);
+    setenv("COLUMNS", "9", 1); /* nothing fits there */
+    assert_int_equal(cli_columns(), CLI_COLUMNS_MIN);
+    setenv("COLUMNS", "wide", 1);
+    assert_int_equal(cli_columns(), CLI_COLUMNS);
+    setenv("COLUMNS", "120", 1);
+    FILE *file = stream();
+    cli_print_wrapped(file,
+                      "aaaa bbbb cccc dddd eeee ffff gggg hhhh iiii jjjj kkkk llll mmmm nnnn oooo pppp qqqq rrrr "
+                      "ssss tttt uuuu vvvv wwww xxxx yyyy",
+                      0, 2);
+    printed(file, "aaaa bbbb cccc dddd eeee ffff gggg hhhh iiii jjjj kkkk llll mmmm nnnn oooo pppp qqqq rrrr "
+                  "ssss tttt uuuu vvvv wwww xxxx\n  yyyy\n");
+    unsetenv("COLUMNS");
+}
+
 static void test_wrapping(void **state)
 {
     (void)state;
@@ -145,8 +189,14 @@ static void test_no_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),    cmocka_unit_test(test_table), cmocka_unit_test(test_wide_table),
-        cmocka_unit_test(test_wrapping), cmocka_unit_test(test_json),  cmocka_unit_test(test_no_progress),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_wide_table),
+        cmocka_unit_test(test_two_wide_columns),
+        cmocka_unit_test(test_columns_of_the_terminal),
+        cmocka_unit_test(test_wrapping),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_no_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,8 @@ static void test_right_answer(void **state)
     assert_int_equal(answer.checked, M * N);
     assert_true(answer.ratio > 0 && answer.bound > 0 && answer.error > 0); /* rounding there must be */
     assert_true(fabs(answer.value - answer.reference) <= 1e-4);
+    assert_true(answer.max_error >= answer.error && answer.max_error <= 1e-4);
+    assert_true(answer.max_relative >= answer.error / fabs(answer.reference));
     free(p);
 }
 
@@ -116,6 +118,7 @@ static void test_wrong_element(void **state)
     lab_answer answer = check(p, 1e9);
     assert_int_equal(answer.failed, 0);
     assert_true(answer.ratio == 0);
+    assert_true(answer.max_error == 0 && answer.max_relative == 0);
     static const float wrong[] = {1, -1, NAN, INFINITY, -INFINITY};
     for (int i = 0; i < M; i += 12)
         for (int j = 0; j < N; j += 13)
@@ -126,6 +129,9 @@ static void test_wrong_element(void **state)
                 assert_int_equal(answer.failed, 1);
                 assert_true(answer.row == i && answer.column == j && answer.reference == (double)right);
                 assert_true(answer.ratio > 1);
+                assert_true(answer.max_error == (w < 2 ? 1 : 0)); /* those that are numbers */
+                if (right != 0)
+                    assert_true(answer.max_relative == (w < 2 ? 1 / fabs((double)right) : 0));
                 p->d[i * N + j] = right;
             }
     free(p);

@@ -1,5 +1,6 @@
 /* The model of time held to what an H200 took: each pair of kernel and shape in perf/h200-pairs.txt, from the counters
  * that are recorded there; and those counters held to what the emulator counts now. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "lab/calibration.h"
 #include "lab/count_kinds.h"
 #include "lab/count_run.h"
 #include "lab/counters_text.h"
@@ -65,6 +67,9 @@ static void times_are_near_an_h200s(void **unused)
     const lab_pair_errors e = lab_pair_errors_of(errors, rest);
     free(errors);
     assert_int_equal(e.within_60, rest);
+    const lab_calibration *said = lab_calibration_of(lab_gpu_spec_at(0)); /* what `tessera profile` prints of it */
+    assert_int_equal(said->launches, rest);
+    assert_true(fabs(e.median - said->median) < 0.005 && fabs(e.worst - said->worst) < 0.005);
     assert_true(e.median < 0.19);
 }
 

@@ -18,6 +18,7 @@
  *   name      value  meaning
  *   BM        8      rows of D that a CTA makes = threads along y
  *   BN        32     columns of D that a CTA makes = threads along x, a full warp
+ *   TILE             where it is given, both: blocks small enough to follow on paper
  *   ELEM_*    f32    element type, also f64
  *
  * Assumes: nothing. Any M, N, K, leading dimension, transpose and alignment of the element; offsets are 64-bit.
@@ -29,7 +30,11 @@
 #include "tile/element.h"
 #include "tile/output.h"
 
+#ifdef TILE
+enum { BM = TILE, BN = TILE, THREADS = BM * BN };
+#else
 enum { BM = 8, BN = 32, THREADS = BM * BN };
+#endif
 
 TSR_KERNEL(THREADS)
 {

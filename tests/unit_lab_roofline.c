@@ -1,0 +1,200 @@
+/* No bound lies below what was measured: each record in perf/ against the problem's own roofline, and against its
+ * kernel's where the kernel's counters are recorded or can be had in a second; at the clock that was recorded with it.
+ */
+#include <glob.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/pairs.h"
+#include "lab/report.h"
+#include "lab/roofpoint.h"
+
+static lab_records *files;
+static size_t n_files;
+static lab_pair *pairs;
+static size_t n_pairs;
+
+static int read_pairs(void)
+{
+    static char line[1 << 14];
+    FILE *file = fopen(PERF_FOLDER "/h200-pairs.txt", "r");
+    if (!file)
+        return -1;
+    while (fgets(line, sizeof line, file)) {
+        lab_pair *more = realloc(pairs, (n_pairs + 1) * sizeof *more);
+        if (!more || !lab_pair_read(line, &more[n_pairs]))
+            return -1;
+        pairs = more;
+        n_pairs++;
+    }
+    return fclose(file);
+}
+
+static int read_records(void **unused)
+{
+    glob_t names;
+    (void)unused;
+    if (glob(PERF_FOLDER "/h200*.jsonl", 0, NULL, &names) != 0)
+        return -1;
+    files = calloc(names.gl_pathc, sizeof *files);
+    for (n_files = 0; files && n_files < names.gl_pathc; n_files++)
+        if (lab_records_read(names.gl_pathv[n_files], &files[n_files]) != TSR_OK)
+            return -1;
+    globfree(&names);
+    return files ? read_pairs() : -1;
+}
+
+static int free_records(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < n_files; i++)
+        lab_records_free(&files[i]);
+    free(files);
+    free(pairs);
+    return 0;
+}
+
+static const lab_gpu_spec *h200(void)
+{
+    return lab_gpu_spec_find("h200");
+}
+
+static double clock_of(const lab_record *record)
+{
+    return isfinite(record->clock_mhz) ? record->clock_mhz * 1e6 : 0;
+}
+
+/* The types of the record's kernel, and its problem. 0 if this build has no such kernel any more. */
+static int describe(const lab_record *record, tsr_gemm_desc *desc)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (strcmp(info.instance, record->kernel) == 0) {
+            *desc = tsr_gemm_desc_make(info.dtype_ab, record->m, record->n, record->k);
+            desc->c.dtype = desc->d.dtype = info.dtype_cd;
+            desc->compute = info.compute;
+            desc->batch_count = record->batch;
+            desc->kernel = info.instance;
+            return 1;
+        }
+    return 0;
+}
+
+static void is_not_below(const lab_record *record, double bound, const char *what)
+{
+    if (!(bound >= record->gflops * 1e9))
+        fail_msg("%s, %s %lld x %lld x %lld, %g MHz: measured %.4g GFLOP/s, the bound is %.4g", what, record->kernel,
+                 (long long)record->m, (long long)record->n, (long long)record->k, record->clock_mhz, record->gflops,
+                 bound * 1e-9);
+}
+
+static void no_problems_bound_is_below_a_measurement(void **unused)
+{
+    (void)unused;
+    size_t judged = 0;
+    for (size_t i = 0; i < n_files; i++)
+        for (size_t j = 0; j < files[i].count; j++) {
+            const lab_record *record = &files[i].items[j];
+            tsr_gemm_desc desc;
+            if (!isfinite(record->gflops) || !describe(record, &desc))
+                continue;
+            const double peak = lab_gpu_best_flops(h200(), desc.a.dtype, desc.compute, clock_of(record));
+            is_not_below(record, lab_problem_roof_of(&desc, peak, h200()->memory_bytes_per_s).bound_flops_s, "problem");
+            judged++;
+        }
+    assert_true(judged > 20000);
+}
+
+static const lab_pair *pair_of(const lab_record *record)
+{
+    for (size_t i = 0; i < n_pairs; i++)
+        if (strcmp(pairs[i].kernel, record->kernel) == 0 && pairs[i].m == record->m && pairs[i].n == record->n &&
+            pairs[i].k == record->k && strcmp(pairs[i].layout, record->layout) == 0 && record->batch == 1)
+            return &pairs[i];
+    return NULL;
+}
+
+static void no_kernels_bound_is_below_a_measurement(void **unused)
+{
+    (void)unused;
+    size_t judged = 0;
+    for (size_t i = 0; i < n_files; i++)
+        for (size_t j = 0; j < files[i].count; j++) {
+            const lab_record *record = &files[i].items[j];
+            const lab_pair *pair = isfinite(record->gflops) ? pair_of(record) : NULL;
+            if (!pair)
+                continue;
+            const tsr_gemm_desc desc = lab_pair_desc(pair);
+            const lab_bounds bounds = lab_bounds_of(&pair->counters, &desc, h200(), clock_of(record));
+            is_not_below(record, bounds.flops_s[bounds.by], lab_roof_names[bounds.by]);
+            judged++;
+        }
+    assert_true(judged > 1000);
+}
+
+/* wgmma, whose counters no file holds: counted now. */
+static void no_wgmmas_bound_is_below_a_measurement(void **unused)
+{
+    static const char *const kernels[] = {"wgmma_bf16_bf16_p128x128_s6_c21", "wgmma_bf16_bf16_p128x128_s6_c11",
+                                          "wgmma_bf16_bf16_p128x192_s4_c21", "wgmma_bf16_bf16_p64x256_s5_c21",
+                                          "wgmma_bf16_bf16_p64x64_s10_c11",  "wgmma_bf16_bf16_p64x128_s8_c12",
+                                          "wgmma_skinny_bf16_bf16_64_g2",    "wgmma_skinny_bf16_bf16_128_g2s4"};
+    (void)unused;
+    size_t judged = 0;
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, 4096, 4096, 4096);
+        lab_roofpoint point;
+        desc.kernel = kernels[i];
+        const tsr_status status = lab_roofpoint_of(h200(), &desc, &point);
+        if (status == TSR_UNSUPPORTED)
+            skip();
+        assert_int_equal(status, TSR_OK);
+        for (size_t f = 0; f < n_files; f++)
+            for (size_t j = 0; j < files[f].count; j++) {
+                const lab_record *record = &files[f].items[j];
+                if (strcmp(record->kernel, kernels[i]) != 0 || !isfinite(record->gflops) || record->m != 4096 ||
+                    record->n != 4096 || record->k != 4096 || strcmp(record->layout, "nn") != 0 || record->batch != 1)
+                    continue;
+                const lab_bounds bounds = lab_bounds_of(&point.counters, &desc, h200(), clock_of(record));
+                is_not_below(record, bounds.flops_s[bounds.by], lab_roof_names[bounds.by]);
+                judged++;
+            }
+    }
+    assert_true(judged >= 8);
+}
+
+/* 4096^3 in f16 on an A100: 1365 FLOP/B, compute-bound, 312 TFLOP/s; a 40 GB card has 1,555 GB/s. */
+static void the_tutorials_problem(void **unused)
+{
+    (void)unused;
+    const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F16, 4096, 4096, 4096);
+    const double peak = lab_gpu_best_flops(lab_gpu_spec_find("a100"), TSR_F16, TSR_COMPUTE_DEFAULT, 0);
+    lab_problem_roof r = lab_problem_roof_of(&desc, peak, 1555e9);
+    assert_true(fabs(r.intensity - 1365.3) < 0.1);
+    assert_true(fabs(r.bound_flops_s - 312e12) < 0.5e12);
+    assert_false(r.is_memory_bound);
+    assert_true(fabs(r.ridge - 200.6) < 0.5);
+    const tsr_gemm_desc vector = tsr_gemm_desc_make(TSR_F16, 1, 4096, 4096);
+    r = lab_problem_roof_of(&vector, peak, 1555e9);
+    assert_true(r.is_memory_bound);
+    assert_true(fabs(r.bound_flops_s - r.intensity * 1555e9) < 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_problems_bound_is_below_a_measurement),
+        cmocka_unit_test(no_kernels_bound_is_below_a_measurement),
+        cmocka_unit_test(no_wgmmas_bound_is_below_a_measurement),
+        cmocka_unit_test(the_tutorials_problem),
+    };
+    return cmocka_run_group_tests(tests, read_records, free_records);
+}
