@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # code_hash.sh BUILD [NVCC]: the hash that the build gives to a kernel is of its machine code. Another name, a helper that
-# moved to a header in another folder, comments and line numbers change nothing; another constant, more shared memory and
-# one parameter more do. Exit 77: there is no nvcc.
+# moved to a header in another folder, comments, line numbers and a parameter more that nothing reads change nothing; another
+# constant, more shared memory and a parameter that lies elsewhere do. Exit 77: there is no nvcc.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD build=$1 nvcc=${2:-}
@@ -47,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(64) TSR_KERNEL_NAME(float *d, int c
 }
 END
 sed 's/int n)/int n, int unused)/' "$work/a/first.cu" >"$work/a/third.cu"
+sed 's/float \*p, int n)/float *p, long long unused, int n)/' "$work/a/first.cu" >"$work/a/fourth.cu"
 
 hash_of() { # SOURCE NAME TIMES WORDS
     local out=$work/$RANDOM$RANDOM
@@ -77,5 +78,6 @@ compare same "helper moved and renamed" "$(hash_of b/second.cu one 3.f 64)"
 compare same "both" "$(hash_of b/second.cu another_name 3.f 64)"
 compare other "another constant" "$(hash_of a/first.cu one 5.f 64)"
 compare other "more shared memory" "$(hash_of a/first.cu one 3.f 65)"
-compare other "one parameter more" "$(hash_of a/third.cu one 3.f 64)"
+compare same "one parameter more behind the others" "$(hash_of a/third.cu one 3.f 64)"
+compare other "a parameter elsewhere" "$(hash_of a/fourth.cu one 3.f 64)"
 exit $status
