@@ -9,10 +9,13 @@
 static pthread_once_t default_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t default_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(tsr_context *) default_context;
-/* Where its calls go: to its small paths; while it is not open, or has none, through all checks. */
+/* Where its calls go: to its small paths; through all checks where it has none; or it is to be opened first. */
+static tsr_small_call open_and_call;
 static const tsr_small checked_f32 = {.call = tsr_one_line_checked, .dtype = TSR_F32};
 static const tsr_small checked_f64 = {.call = tsr_one_line_checked, .dtype = TSR_F64};
-static _Atomic(const tsr_small *) default_f32 = &checked_f32, default_f64 = &checked_f64;
+static const tsr_small unopened_f32 = {.call = open_and_call, .dtype = TSR_F32};
+static const tsr_small unopened_f64 = {.call = open_and_call, .dtype = TSR_F64};
+static _Atomic(const tsr_small *) default_f32 = &unopened_f32, default_f64 = &unopened_f64;
 
 static void lock_default(void)
 {
@@ -30,12 +33,19 @@ static void prepare_for_forks(void)
     pthread_atfork(lock_default, unlock_default, unlock_default);
 }
 
+static const tsr_small *small_path_of(const tsr_context *context, tsr_dtype dtype)
+{
+    if (!context)
+        return dtype == TSR_F64 ? &unopened_f64 : &unopened_f32;
+    if (context->small[dtype].call)
+        return &context->small[dtype];
+    return dtype == TSR_F64 ? &checked_f64 : &checked_f32;
+}
+
 static void set_small_paths(const tsr_context *context)
 {
-    const tsr_small *const f32 = context ? &context->small[TSR_F32] : NULL;
-    const tsr_small *const f64 = context ? &context->small[TSR_F64] : NULL;
-    atomic_store_explicit(&default_f32, f32 && f32->call ? f32 : &checked_f32, memory_order_release);
-    atomic_store_explicit(&default_f64, f64 && f64->call ? f64 : &checked_f64, memory_order_release);
+    atomic_store_explicit(&default_f32, small_path_of(context, TSR_F32), memory_order_release);
+    atomic_store_explicit(&default_f64, small_path_of(context, TSR_F64), memory_order_release);
 }
 
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
@@ -130,6 +140,18 @@ tsr_status tsr_one_line_checked(const tsr_small *small, uint64_t layout, int64_t
 {
     return run(small->dtype, (tsr_trans)(uint32_t)layout, (tsr_trans)(layout >> 32), m, n, k, alpha, a, lda, b, ldb,
                beta, d, ldd);
+}
+
+/* The first call. What cannot be opened is said where all is checked. */
+static tsr_status open_and_call(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k, const void *a,
+                                int64_t lda, const void *b, int64_t ldb, void *d, int64_t ldd, double alpha,
+                                double beta)
+{
+    tsr_context *context = NULL;
+    const tsr_small *const opened =
+        tsr_default_context(&context) == TSR_OK ? small_path_of(context, small->dtype) : NULL;
+    return opened ? opened->call(opened, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta)
+                  : tsr_one_line_checked(small, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta);
 }
 
 /* ThreadSanitizer takes no assembler for a synchronization. */

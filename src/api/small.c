@@ -6,7 +6,7 @@
 #include "core/check.h"
 
 enum {
-    OPS_OF_A_THREAD = 4 << 20, /* up to so many one thread does a small product, see cpu/direct.c */
+    OPS_OF_A_THREAD = 4 << 20, /* up to so many one thread does a small product, as src/cpu/small/ has it */
     /* On a machine with a GPU only what the CPU finishes within a few microseconds, where copying to a GPU alone takes
      * longer; anything else is for the cost model to decide. */
     OPS_BESIDE_GPU = 1 << 18
