@@ -180,7 +180,7 @@ static cli_outcome take_option(scan *s, const cli_option *option, const char *sh
         *(int *)((char *)s->settings + option->offset) = 1;
         return CLI_ARGS_GOOD;
     }
-    if (s->given & bit) {
+    if (option->once && (s->given & bit)) {
         cli_set_message(s->error, "%s is given twice", shown);
         return CLI_ARGS_BAD;
     }

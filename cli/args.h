@@ -46,6 +46,7 @@ struct cli_option {
     const char *name;  /* "--rounds", or, for a positional argument, as help shows it: "M" */
     char letter;       /* 'o' for -o; 0: none */
     int required;      /* an option that must be there; positional arguments must, but for those that are optional */
+    int once;          /* an option that may not come twice, as an output; of others the last one counts */
     int optional;      /* a positional argument that may be left out, with those after it */
     const char *value; /* the value's name in help, for choices all of them: "table|json"; NULL: a flag */
     const char *help;
@@ -112,7 +113,7 @@ typedef enum cli_outcome { CLI_ARGS_GOOD, CLI_ARGS_HELP, CLI_ARGS_BAD } cli_outc
 
 /* Fills `settings` from the arguments that follow the command's name; prints nothing. CLI_ARGS_BAD: `error` has the
  * message without its "tessera NAME: ". "--" ends the options; "-5" and "-" count as positional; "-qo FILE" is
- * "-q -o FILE"; an option with a value comes at most once. */
+ * "-q -o FILE"; of an option given twice the last one counts, unless it is marked `once`. */
 cli_outcome cli_scan_args(const cli_command *command, int argc, char *const *argv, void *settings, cli_message *error);
 
 /* The same for a command's run function: prints help or the error. Returns CLI_CONTINUE, or the exit code to leave

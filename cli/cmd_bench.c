@@ -103,7 +103,12 @@ static const cli_option options[] = {
      .help = "measure nothing: show the lines of an old JSON result as ladder, svg or regret",
      .parse = cli_parse_text,
      AT(from)},
-    {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
+    {.name = "--out",
+     .once = 1,
+     .value = "FILE",
+     .help = "write there, whole or not at all",
+     .parse = cli_parse_text,
+     AT(out)},
     {.name = "--replay",
      .value = "FILE",
      .help =

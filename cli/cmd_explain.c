@@ -82,7 +82,12 @@ static const cli_option options[] = {
      .help = "html: a page to step through, with A, B, C, shared memory and banks (default text)",
      .parse = cli_parse_choice,
      AT(format)},
-    {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
+    {.name = "--out",
+     .once = 1,
+     .value = "FILE",
+     .help = "write there, whole or not at all",
+     .parse = cli_parse_text,
+     AT(out)},
     {0}};
 
 /* What can only be judged once the lesson is there. */

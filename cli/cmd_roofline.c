@@ -90,7 +90,12 @@ static const cli_option options[] = {
      .help = "svg: log-log picture; html: picture and table (default table)",
      .parse = cli_parse_choice,
      AT(format)},
-    {.name = "--out", .value = "FILE", .help = "write there, whole or not at all", .parse = cli_parse_text, AT(out)},
+    {.name = "--out",
+     .once = 1,
+     .value = "FILE",
+     .help = "write there, whole or not at all",
+     .parse = cli_parse_text,
+     AT(out)},
     {0}};
 
 typedef struct session {

@@ -37,6 +37,7 @@ static const cli_option options[] = {
     {.name = "--output",
      .letter = 'o',
      .required = 1,
+     .once = 1,
      .value = "FILE",
      .help = "where the result goes; a file appears whole or not at all; - is the standard output",
      .parse = cli_parse_text,

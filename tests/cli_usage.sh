@@ -137,7 +137,7 @@ expect 2 "tessera run: --threads needs a whole number from 1 to 4096, not '0'" "
 expect 2 "tessera run: --kernel needs the name of a kernel, not 'zebra'; tessera info --kernels lists them" \
     "$tessera" run a b -o c --kernel zebra
 expect 2 "tessera run: -o is given twice" "$tessera" run a b -o c -o d
-expect 2 "tessera run: --alpha is given twice" "$tessera" run a b -o c --alpha 1 --alpha=2
+expect 2 "tessera run: --output is given twice" "$tessera" run a b -o c --output=c
 expect 2 "tessera run: -o needs a value: -o FILE" "$tessera" run a b -qo
 expect 2 "tessera run: unknown option -x" "$tessera" run a b -qx
 expect 0 "" "$tessera" run A.npy A.npy --device cpu -qo cluster.npy
