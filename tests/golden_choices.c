@@ -103,6 +103,7 @@ static tsr_gemm_desc describe(const problem *p)
     desc.workspace_limit_bytes = p->workspace;
     desc.flags = p->batch_invariant ? TSR_BATCH_INVARIANT : 0;
     desc.kernel = p->kernel;
+    desc.broadcast = p->shares_a ? TSR_BROADCAST_A : 0;
     return desc;
 }
 
