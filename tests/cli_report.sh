@@ -93,7 +93,7 @@ succeeds grep -q '^tessera route: .' err
 expect 0 "" "$tessera" verify --kernel cpu-sequential --device cpu
 prints '^kernel +device +cases +failed +elements +of bound +error +relative$'
 prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
-prints '^4 of 4 kernels passed, [0-9]+ cases, [0-9]+ elements, quick, seed 1$'
+prints '^4 of 4 kernels passed, [0-9]+ cases \([0-9]+ with a forced schedule\), [0-9]+ elements, quick, seed 1$'
 fits_terminal
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json
 all=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)
