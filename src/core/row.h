@@ -118,7 +118,8 @@ typedef struct tsr_grid {
 
 typedef enum tsr_layouts { TSR_ANY_LAYOUT, TSR_ONLY_N, TSR_ONLY_T } tsr_layouts;
 
-/* What plans know of all configs of a family: which schedules they have, and what each takes (plan/family.c). */
+/* What plans know of all configs of a family: which schedules they have, and what each takes
+ * (plan/schedule.c, plan/price.c). */
 typedef enum tsr_family {
     TSR_FAMILY_NONE, /* steps around a product */
     TSR_FAMILY_CPU_SEQUENTIAL,

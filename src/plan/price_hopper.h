@@ -1,6 +1,5 @@
-/* Parts of what a product takes with a row of `wgmma` (hopper.c) or `wgmma_skinny` (hopper_skinny.c), the same for
- * both.
- */
+/* Parts of what a product takes with a config of `wgmma` (price_wgmma.c) or `wgmma_skinny` (price_skinny.c), the same
+ * for both. */
 #ifndef TSR_PLAN_PRICE_HOPPER_H
 #define TSR_PLAN_PRICE_HOPPER_H
 

@@ -1,5 +1,5 @@
-/* What a product takes with a row of `wgmma_skinny`, by the parts that hopper.c names, however K is cut: the same
- * estimate orders rows and decides how each cuts K (skinny.c). Where it differs:
+/* What a product takes with a config of `wgmma_skinny`, by the parts that price_wgmma.c names, however K is
+ * partitioned: the same estimate orders configs and schedules (select.c). Where it differs:
  *
  *   - a step's limits count what tensor cores and the copy engine move in and out of shared memory;
  *   - memory gives nearly the pins' rate, along K as along N;

@@ -10,8 +10,8 @@
  *
  * Where two of these are both long they do not overlap perfectly: (a^q + b^q)^(1/q). Constants: fitted to times of an
  * H200, in a graph too, where the host has no share in them, perf/LOG. All this is the GPU's; the host's share is
- * tsr_launched_ns (cost.h). How K is cut is decided by the same estimates (wgmma.c, skinny.c). `wgmma_skinny`:
- * hopper_skinny.c. */
+ * tsr_launched_ns (price_common.h). Schedules are selected by the same estimates (select.c). `wgmma_skinny`:
+ * price_skinny.c. */
 #include <math.h>
 
 #include "plan/price_common.h"
