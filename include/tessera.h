@@ -209,10 +209,10 @@ typedef struct tsr_gemm_desc {
     tsr_batch_kind batch_kind;
     int64_t batch_count; /* >= 0 */
     uint32_t flags;
-    int threads;                  /* CPU threads for this problem, at most 4,096; 0: the context's */
+    int threads; /* CPU threads for this problem, at most 4,096; 0: the context's */
     /* Run this kernel, by name ("tiled") or instance ("tiled_f32_t16"); NULL: choose. Behind an "@" may stand the
-     * schedule, for kernels that partition K: "whole", "split-k=P", "cluster-k=P", "stream-k=TILES/UNITS", "swap-ab=0" or
-     * "swap-ab=1", with commas between; TSR_UNSUPPORTED says why one is not legal for the problem. Products of host
+     * schedule, for kernels that partition K: "whole", "split-k=P", "cluster-k=P", "stream-k=TILES/UNITS", "swap-ab=0"
+     * or "swap-ab=1", with commas between; TSR_UNSUPPORTED says why one is not legal for the problem. Products of host
      * matrices that go to a GPU tile by tile take the library's schedules. */
     const char *kernel;
     const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */

@@ -42,7 +42,8 @@ int lab_cta_kinds_of(const tsr_row *row, const tsr_gemm_desc *desc, tsr_gemm_des
     tsr_row_tile(row, desc->m, desc->n, &bm, &bn);
     *out = (lab_cta_kinds){.count = 0};
     *small = *desc;
-    if (bm <= 0 || bn <= 0 || row->persistent || tsr_row_partitions_k(row) || tsr_row_cluster(row) > 1 || desc->batch_count > 1)
+    if (bm <= 0 || bn <= 0 || row->persistent || tsr_row_partitions_k(row) || tsr_row_cluster(row) > 1 ||
+        desc->batch_count > 1)
         return 0;
     const side m = side_of(desc->m, bm), n = side_of(desc->n, bn);
     const double bytes = (double)tsr_dtype_bytes(desc->d.dtype);

@@ -8,9 +8,9 @@ struct tsr_row;
 
 typedef struct lab_kernel {
     tsr_kernel_info info;
-    double bound_c;     /* the row's error constant */
-    int bm, bn, bk;     /* tile of D and step along K; 0: the row has none */
-    int align_elems[4]; /* of A, B, C, D, after padding if a plan can pad it; 1: any alignment */
+    double bound_c;            /* the row's error constant */
+    int bm, bn, bk;            /* tile of D and step along K; 0: the row has none */
+    int align_elems[4];        /* of A, B, C, D, after padding if a plan can pad it; 1: any alignment */
     const struct tsr_row *row; /* what the library knows of it; NULL: none of its schedules is forced */
 } lab_kernel;
 

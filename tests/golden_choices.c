@@ -144,7 +144,8 @@ static tsr_grid grid_of(const tsr_planned *plan, const tsr_step *step)
 {
     const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
     const tsr_gemm_args args = {.m = slice.m, .n = slice.n, .k = slice.k, .batch = slice.batch};
-    return step->launch.grid.x > 0 ? step->launch.grid : tsr_row_grid(step->row, &args, plan->target->device.cuda.sm_count);
+    return step->launch.grid.x > 0 ? step->launch.grid
+                                   : tsr_row_grid(step->row, &args, plan->target->device.cuda.sm_count);
 }
 
 static int legacy_split(const tsr_step *step)
@@ -162,7 +163,11 @@ static int legacy_split(const tsr_step *step)
 
 static int legacy_sign(const tsr_planned *plan, const tsr_step *step)
 {
-    return step->row->turns && plan->padded_problem.m > 0 && plan->padded_problem.n > 0 && plan->padded_problem.batch > 0 && step->launch.schedule.swap_ab != (plan->padded_problem.m <= plan->padded_problem.n) ? -1 : 1;
+    return step->row->turns && plan->padded_problem.m > 0 && plan->padded_problem.n > 0 &&
+                   plan->padded_problem.batch > 0 &&
+                   step->launch.schedule.swap_ab != (plan->padded_problem.m <= plan->padded_problem.n)
+               ? -1
+               : 1;
 }
 
 static void answer_of(const tsr_planned *plan, char *answer)
@@ -171,9 +176,9 @@ static void answer_of(const tsr_planned *plan, char *answer)
     const tsr_launch_config *const work = &step->launch;
     const tsr_grid grid = grid_of(plan, step);
     snprintf(answer, ANSWER_BYTES, "%s pads %u slices %lld %d split %d grid %lldx%lldx%lld cluster %d sums %d ws %zu",
-             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows, legacy_sign(plan, step) * legacy_split(step), grid.x, grid.y,
-             grid.z, work->cluster > 0 ? work->cluster : tsr_row_cluster(step->row), work->reduces,
-             plan->workspace_bytes);
+             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows,
+             legacy_sign(plan, step) * legacy_split(step), grid.x, grid.y, grid.z,
+             work->cluster > 0 ? work->cluster : tsr_row_cluster(step->row), work->reduces, plan->workspace_bytes);
 }
 
 static void state(golden *file, const problem *p)

@@ -117,8 +117,11 @@ static tsr_status run(fixture *f, double alpha, long long k)
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T,
                                 .schedule = f->launch.schedule};
-    const tsr_launch launch = {
-        .row = f->row, .args = &args, .grid = f->launch.grid, .workspace_bytes = f->launch.workspace_bytes, .problem = p};
+    const tsr_launch launch = {.row = f->row,
+                               .args = &args,
+                               .grid = f->launch.grid,
+                               .workspace_bytes = f->launch.workspace_bytes,
+                               .problem = p};
     const tsr_status status = tsr_emu_backend.launch(&f->device, &launch);
     for (size_t i = 0; i < TSR_WORKSPACE_COUNTER_BYTES; i++)
         if (f->workspace[i] != 0)

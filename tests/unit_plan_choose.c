@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "core/backend.h"
+#include "plan/plan.h"
 #include "plan/price.h"
 #include "plan/price_common.h"
-#include "plan/plan.h"
 
 static int has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
 {

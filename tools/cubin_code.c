@@ -3,8 +3,9 @@
  * another checkout gives the same text as long as ptxas makes the same instructions.
  *
  * One line for each section that is loaded onto the GPU (instructions, constants, initial values, shared memory's
- * size), each relocation of those, and each attribute of a function (registers, barriers) but for parameters. Symbols appear
- * as the kind of their section and their offset in it. The lines are sorted, since ptxas orders sections by name.
+ * size), each relocation of those, and each attribute of a function (registers, barriers) but for parameters. Symbols
+ * appear as the kind of their section and their offset in it. The lines are sorted, since ptxas orders sections by
+ * name.
  *
  * NVIDIA does not document the attributes. Their layout and the few that hold a symbol's index were read off cubins of
  * nvcc 13.0: an attribute is a byte of format, a byte of kind and two bytes of value, or of the length of what follows.
@@ -16,17 +17,10 @@
 
 enum { SECTION_BYTES = 64, SYMBOL_BYTES = 24, NOBITS = 8, RELA = 4, REL = 9, LOADED = 2 };
 
-/* An attribute with its value elsewhere, and the kinds that are left out: version of the toolkit; a list of symbols; and
- * the parameters' bank, offsets and sizes. Instructions say which of a kernel's parameters they read, so one more behind
- * those changes nothing. */
-enum {
-    SIZED = 4,
-    TOOLKIT = 0x37,
-    PARAMETER_BANK = 0x0a,
-    EXTERNALS = 0x0f,
-    PARAMETER = 0x17,
-    PARAMETER_BYTES = 0x19
-};
+/* An attribute with its value elsewhere, and the kinds that are left out: version of the toolkit; a list of symbols;
+ * and the parameters' bank, offsets and sizes. Instructions say which of a kernel's parameters they read, so one more
+ * behind those changes nothing. */
+enum { SIZED = 4, TOOLKIT = 0x37, PARAMETER_BANK = 0x0a, EXTERNALS = 0x0f, PARAMETER = 0x17, PARAMETER_BYTES = 0x19 };
 
 typedef struct section {
     const char *name;

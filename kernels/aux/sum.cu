@@ -96,7 +96,8 @@ TSR_KERNEL(THREADS)
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, ways = (unsigned)args.batch_b, way = warp % ways;
     const block b = block_of(&args, blockIdx.x * (WARPS / ways) + warp / ways, way, ways, lane);
     const unsigned shared = tsr_shared_address(TSR_SHARED), of_block = shared + (warp - way) * VALUES * 4;
-    const int turned = args.schedule.swap_ab, count = ((int)(args.schedule.split_k + (int)ways - 1 - (int)way)) / (int)ways;
+    const int turned = args.schedule.swap_ab,
+              count = ((int)(args.schedule.split_k + (int)ways - 1 - (int)way)) / (int)ways;
     const unsigned row = lane / 4, column = 2 * (lane % 4);
     const unsigned own = of_block + (way * VALUES + (turned ? column * 16 + row : row * 8 + column)) * 4;
     const unsigned below = turned ? 32 : 256, beside = turned ? 64 : 4; /* 8 rows on, and a column on, in bytes */

@@ -22,9 +22,9 @@
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
  * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
  * Where the last wave of tiles would leave SMs idle, the steps along K of the walk's first
- * schedule.stream_k_tiles tiles are shared out evenly over all clusters instead ("stream-K", Osama et al., PPoPP 2023): one takes the end of a tile, maybe
- * whole ones, and the beginning of another. Parts of a tile are added up by whoever is last (tile/wgmma_join.h). They
- * come first, so that one warp group leaves sums while the other multiplies.
+ * schedule.stream_k_tiles tiles are shared out evenly over all clusters instead ("stream-K", Osama et al., PPoPP 2023):
+ * one takes the end of a tile, maybe whole ones, and the beginning of another. Parts of a tile are added up by whoever
+ * is last (tile/wgmma_join.h). They come first, so that one warp group leaves sums while the other multiplies.
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2

@@ -47,14 +47,15 @@
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
  * K is a multiple of 64. The grid is tiles * split_k CTAs, tiles rounded up to whole groups of SHARE, in clusters of
- * SHARE * cluster_k CTAs, up to PARTS parts but not 7; where cluster_k is less than split_k, it is 1 and sums are left to
- * another launch; 8 CTAs at most. M, N, K below 2^31 - 512. With split_k = 1 an element's sum is that of `wgmma`. Bound by: device memory; by L2
- * to shared memory for BN = 128, where the short operand is read again by each cluster; by the tensor cores' clock from
- * BN = 128 and two groups on. Measured, H200, 2026-11-22, bf16, against cuBLASLt's first choice, launches in a stream:
- * 1 x 4096 x 4096 9.9 us, 1.34; 32 x 6144 x 4096 15.9 us, 1.06; 64 x 4096 x 14336 30.7 us, 1.15; 64 x 2112 x 7168
- * 11.5 us, 1.18; 128 x 14336 x 4096 32.2 us, 1.04; 128 x 128 x 65536 13.1 us, 1.12; B transposed: 64 x 5120 x 5120
- * 17.4 us, 1.01; 512 x 5120 x 5120 42.2 us, 1.08; by 192 rows (2026-11-23) 144 x 24576 x 1536 26.0 us, 1.05; by
- * 192 x 200 400 x 12288 x 3072 44.6 us, 1.09; by four tiles of 64 x 96 that share 626 x 1024 x 4096 12.5 us, 1.06. */
+ * SHARE * cluster_k CTAs, up to PARTS parts but not 7; where cluster_k is less than split_k, it is 1 and sums are left
+ * to another launch; 8 CTAs at most. M, N, K below 2^31 - 512. With split_k = 1 an element's sum is that of `wgmma`.
+ * Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each cluster;
+ * by the tensor cores' clock from BN = 128 and two groups on. Measured, H200, 2026-11-22, bf16, against cuBLASLt's
+ * first choice, launches in a stream: 1 x 4096 x 4096 9.9 us, 1.34; 32 x 6144 x 4096 15.9 us, 1.06; 64 x 4096 x
+ * 14336 30.7 us, 1.15; 64 x 2112 x 7168 11.5 us, 1.18; 128 x 14336 x 4096 32.2 us, 1.04; 128 x 128 x 65536 13.1
+ * us, 1.12; B transposed: 64 x 5120 x 5120 17.4 us, 1.01; 512 x 5120 x 5120 42.2 us, 1.08; by 192 rows (2026-11-23) 144
+ * x 24576 x 1536 26.0 us, 1.05; by 192 x 200 400 x 12288 x 3072 44.6 us, 1.09; by four tiles of 64 x 96 that share 626
+ * x 1024 x 4096 12.5 us, 1.06. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)

@@ -40,7 +40,7 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     p.sharer = tsr_cluster_rank() % SHARE;
     p.size = tsr_cluster_size() / SHARE;
     const int split = args->schedule.split_k;
-    const int across = p.turned != (args->m <= args->n); /* tiles' columns lie along the longer side */
+    const int across = p.turned != (args->m <= args->n);            /* tiles' columns lie along the longer side */
     const unsigned outers = tile_quotient((unsigned)split, p.size); /* clusters that share a tile */
     const unsigned long_side = (unsigned)(p.turned ? args->n : args->m);
     const unsigned short_side = (unsigned)(p.turned ? args->m : args->n);

@@ -142,7 +142,8 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
         tsr_plan_cache_create(taken.plan_cache_entries ? (size_t)taken.plan_cache_entries : DEFAULT_CACHE_ENTRIES);
     if (context->log)
         tsr_check_environment(context->log, context->user);
-    const device_options given = {.threads = taken.threads ? taken.threads : tsr_threads_from_environment(), .cpu = cpu};
+    const device_options given = {.threads = taken.threads ? taken.threads : tsr_threads_from_environment(),
+                                  .cpu = cpu};
     status = context->cache ? open_device(context, device, &given)
                             : tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the plan cache");
     if (status != TSR_OK) {

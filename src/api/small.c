@@ -31,7 +31,8 @@ void tsr_small_open(tsr_context *context)
  * no call need not be told apart. */
 static inline int is_plain_run(const tsr_run_args *args)
 {
-    _Static_assert(sizeof *args == TSR_FIRST_ARGS_BYTES, "programs with the first version's struct take the small path");
+    _Static_assert(sizeof *args == TSR_FIRST_ARGS_BYTES,
+                   "programs with the first version's struct take the small path");
     if (args->struct_bytes != sizeof *args)
         return 0;
     const uintptr_t more = (uintptr_t)args->alpha.device | (uintptr_t)args->beta.device | (uintptr_t)args->prepared_a |

@@ -168,8 +168,8 @@ struct tsr_row {
                                * that it may be launched while the grid before it runs */
     int raster;               /* of `wgmma`: tile rows that are walked together, column after column */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
-    int sm_ctas;              /* CUDA: CTAs that an SM holds at once; rows whose schedules depend on it say it, others 0 */
-    int align_elems;          /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
+    int sm_ctas;     /* CUDA: CTAs that an SM holds at once; rows whose schedules depend on it say it, others 0 */
+    int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     tsr_order order; /* how an element's products are summed, as TSR_BATCH_INVARIANT needs to know */
 
@@ -180,7 +180,7 @@ struct tsr_row {
     tsr_family family;
     tsr_layouts a_layout, b_layout; /* which transposes of A and B it takes */
     int k_multiple;                 /* K must be a multiple of this; 0 and 1: any */
-    double efficiency; /* fraction of the compute peak that large problems reach; read by its price */
+    double efficiency;              /* fraction of the compute peak that large problems reach; read by its price */
 
     tsr_cpu_run *run; /* CPU rows */
     tsr_cpu_choose *choose;

@@ -36,7 +36,8 @@ int tsr_dtypes_fit(const tsr_row *row, const tsr_problem *p)
 }
 
 /* Which operands must be copied to aligned rows first goes to *pads. */
-static int alignment_fits(const tsr_viewed_problem *v, const tsr_row *row, unsigned *pads, char *reason, size_t reason_bytes)
+static int alignment_fits(const tsr_viewed_problem *v, const tsr_row *row, unsigned *pads, char *reason,
+                          size_t reason_bytes)
 {
     const tsr_problem *const p = &v->given;
     *pads = 0;
@@ -94,17 +95,17 @@ static int gpu_fits(const tsr_row *row, const tsr_problem *p, const tsr_cuda_lim
                     size_t reason_bytes)
 {
     if (gpu->arch < row->min_arch)
-        return tsr_refuse(reason, reason_bytes, "needs compute capability %d.%d; the device has %d.%d", row->min_arch / 10,
-                      row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
+        return tsr_refuse(reason, reason_bytes, "needs compute capability %d.%d; the device has %d.%d",
+                          row->min_arch / 10, row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
     if (row->exact_arch && gpu->arch != row->min_arch)
         return tsr_refuse(reason, reason_bytes, "runs on compute capability %d.%d alone; the device has %d.%d",
-                      row->min_arch / 10, row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
+                          row->min_arch / 10, row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
     if (row->smem_bytes > gpu->smem_per_block_bytes)
         return tsr_refuse(reason, reason_bytes, "needs %d bytes of shared memory a block; the device has %d",
-                      row->smem_bytes, gpu->smem_per_block_bytes);
+                          row->smem_bytes, gpu->smem_per_block_bytes);
     if (row->threads_x * row->threads_y > gpu->threads_per_block)
         return tsr_refuse(reason, reason_bytes, "needs %d threads a block; the device has %d",
-                      row->threads_x * row->threads_y, gpu->threads_per_block);
+                          row->threads_x * row->threads_y, gpu->threads_per_block);
     long long tiles = 0;
     int bm, bn;
     tsr_row_tile(row, p->m, p->n, &bm, &bn);
@@ -127,8 +128,8 @@ static int layout_fits(tsr_layouts layout, const tsr_operand *operand, char name
 /* Kernels that partition K count the tiles of the whole batch in 32 bits. */
 static int tiles_are_countable(const tsr_row *row, const tsr_problem *p)
 {
-    const int partitions = row->family == TSR_FAMILY_STREAM_K || row->family == TSR_FAMILY_CLUSTER_K ||
-                           row->family == TSR_FAMILY_THIN;
+    const int partitions =
+        row->family == TSR_FAMILY_STREAM_K || row->family == TSR_FAMILY_CLUSTER_K || row->family == TSR_FAMILY_THIN;
     return !partitions || tsr_cta_tiles(row, p) <= 0.5 * (double)MAX_GRID_X;
 }
 
@@ -157,7 +158,7 @@ static int checks_of_all(const tsr_viewed_problem *v, const tsr_row *row, char *
                    : tsr_refuse(reason, reason_bytes, "runs on GPUs and in the emulator; the context has neither");
     if (!tsr_dtypes_fit(row, problem))
         return tsr_refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
-                      tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
+                          tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
     if (problem->flags & TSR_BATCH_INVARIANT && row->order == TSR_ORDER_ANY)
         return tsr_refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
     if (!v->target->backend->has_code(row, device, reason, reason_bytes))

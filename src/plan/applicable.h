@@ -21,7 +21,8 @@ tsr_viewed_problem tsr_view_problem(const tsr_problem *problem, tsr_target *targ
 int tsr_is_applicable(const tsr_viewed_problem *view, const tsr_row *row, unsigned *pads, char *reason,
                       size_t reason_bytes);
 
-/* 1 if the config's own rules (layouts, multiples of K, countable tiles) allow the problem, as its kernel will see it. */
+/* 1 if the config's own rules (layouts, multiples of K, countable tiles) allow the problem, as its kernel will see it.
+ */
 int tsr_config_fits(const tsr_row *row, const tsr_problem *problem, char *reason, size_t reason_bytes);
 
 /* 1 if the config computes these types. */

@@ -25,7 +25,6 @@ tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads);
 /* Bytes of the copy of one operand ('a' or 'b') of a padded problem; a multiple of 256. */
 size_t tsr_padded_bytes(const tsr_problem *padded, char which);
 
-
 /* Arguments of the launch that copies the operands of `pads` from a and b to to_a and to_b. */
 tsr_gemm_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const void *a,
                            const void *b, void *to_a, void *to_b);

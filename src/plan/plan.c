@@ -39,8 +39,7 @@ tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *dev
 static int nearness(const tsr_choice *choice, const tsr_problem *problem)
 {
     const tsr_row *row = choice->row;
-    const int named =
-        problem->kernel && (tsr_row_is_named(row, problem->kernel));
+    const int named = problem->kernel && (tsr_row_is_named(row, problem->kernel));
     const int right_kind = (row->kind == TSR_ROW_CPU) == (choice->target->device.kind == TSR_DEVICE_CPU);
     return 4 * named + 2 * right_kind + (row->dtype_ab == problem->a.dtype);
 }

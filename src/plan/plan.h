@@ -42,14 +42,14 @@ typedef struct tsr_choice {
     unsigned pads;     /* operands that are copied to aligned rows first */
     tsr_slices slices; /* in which that is done */
     char reason[120];
-    tsr_cost cost;      /* if applicable; copies included */
-    double transfer_ns; /* copying host operands of a GPU there and back */
+    tsr_cost cost;            /* if applicable; copies included */
+    double transfer_ns;       /* copying host operands of a GPU there and back */
     tsr_launch_config launch; /* of the whole product: not where it is sliced */
 } tsr_choice;
 
-/* The schedule with the lowest price, of those whose workspace is within the problem's limit, and that price; or the one
- * that problem->kernel asks for ("thin@split-k=4"). 0 and the reason if that is not legal. `problem` is as the config
- * will see it, padding included. */
+/* The schedule with the lowest price, of those whose workspace is within the problem's limit, and that price; or the
+ * one that problem->kernel asks for ("thin@split-k=4"). 0 and the reason if that is not legal. `problem` is as the
+ * config will see it, padding included. */
 int tsr_select_schedule(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
                         tsr_launch_config *launch, tsr_cost *cost, char *reason, size_t reason_bytes);
 
@@ -113,8 +113,8 @@ typedef struct tsr_planned {
     unsigned pads;
     tsr_slices slices;
     tsr_launch_config last_launch; /* of the last slice, which may be narrower; the main step has that of the others */
-    tsr_workspace workspace; /* of a slice, if there are any */
-    int named;               /* the kernel was asked for by name */
+    tsr_workspace workspace;       /* of a slice, if there are any */
+    int named;                     /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;

@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-
 static int on_tensor_cores(const tsr_row *row)
 {
     return row->compute == TSR_COMPUTE_TF32 || (row->kind == TSR_ROW_CUDA && tsr_dtype_bytes(row->dtype_ab) == 2);
@@ -59,7 +58,7 @@ static void price_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_
 {
     const double bytes = least_bytes(problem);
     settle_beside(out, device->launch_ns, work_flops(problem) / (peak_flops(row, device) * row->efficiency) * 1e9,
-           bytes / device->memory_bytes_per_s * 1e9, bytes);
+                  bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
 /* Nothing overlaps, and each element of D takes an operation more. So it never ties with a row that it is the baseline
@@ -131,7 +130,7 @@ double tsr_price_busy_share(double warps)
  * order it runs them. `edge` rows and columns of a tile at the edge are copied element by element. Both constants were
  * measured on an H200. */
 static void price_edges(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double edge,
-                         tsr_cost *out)
+                        tsr_cost *out)
 {
     const double fill_ns = 1000;         /* until the first tile is there */
     const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
@@ -160,7 +159,8 @@ static void price_warptile_nn(const tsr_row *row, const tsr_problem *problem, co
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
  * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be turned take turns with
  * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG. */
-static void price_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+                                   tsr_cost *out)
 {
     const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
     const long long element = (long long)tsr_dtype_bytes(problem->d.dtype);
@@ -264,8 +264,8 @@ static void price_wmma_tiny(const tsr_row *row, const tsr_problem *problem, cons
     const double lines = fmin(row->bm, (double)problem->m) + fmin(row->bn, (double)problem->n);
     const double full_step_ns = step_ns * (1 + lines_share * lines / (row->bm + row->bn));
     settle_beside(out, start_ns + cta_ns * ctas,
-           full_step_ns * ceil((double)problem->k / row->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
-           input_ns(problem, device) + output_ns(problem, device), cached_bytes(row, problem, ctas));
+                  full_step_ns * ceil((double)problem->k / row->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
+                  input_ns(problem, device) + output_ns(problem, device), cached_bytes(row, problem, ctas));
     out->gpu_ns = out->ns;
     out->launches = 1;
     out->ns = tsr_launched_ns(1, out->gpu_ns) + tsr_slower_launch_ns(row, device);
@@ -279,14 +279,15 @@ static void price_mma_tma(const tsr_row *row, const tsr_problem *problem, const 
     /* Threads store what the copy engine cannot, and tiles that D does not fill. */
     const int by_engine = tsr_output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
     const double store_ns_per_value = by_engine ? 0.1 : 0.28;
-    const double per_sm = ceil(tsr_cta_tiles(row, problem) / device->cuda.sm_count), values = per_sm * row->bm * row->bn;
+    const double per_sm = ceil(tsr_cta_tiles(row, problem) / device->cuda.sm_count),
+                 values = per_sm * row->bm * row->bn;
     const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;
     const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;
     settle_beside(out, tsr_launch_ns(row, device) + fill_ns,
-           flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
-               tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
-           fmax(input_ns(problem, device), output_ns(problem, device)),
-           cached_bytes(row, problem, tsr_cta_tiles(row, problem)));
+                  flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
+                      tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
+                  fmax(input_ns(problem, device), output_ns(problem, device)),
+                  cached_bytes(row, problem, tsr_cta_tiles(row, problem)));
 }
 
 /* ---- one price for each family ---- */

@@ -16,7 +16,7 @@ double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, in
 
 /* A run whose CTAs are busy for work_ns, unless L2 or memory takes longer. */
 void tsr_price_settle(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double work_ns,
-                     tsr_cost *out);
+                      tsr_cost *out);
 
 /* What CTAs wait where many of them ask one slice of L2 for the same lines, at 1.4 ns each time: tiles
  * of tile_m x tile_n, fetched once for shared_m x shared_n CTAs, that walk `steps` along K beside each other. 0 unless

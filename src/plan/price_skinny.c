@@ -44,7 +44,7 @@ static void find_step(const tsr_row *row, const tsr_problem *p, tsr_skinny *s)
 
 /* `uncut`: what does not depend on how K is cut. */
 static tsr_skinny spread_of(const tsr_row *row, const tsr_problem *p, const tsr_device *device, const tsr_skinny *uncut,
-                        const tsr_launch_config *launch)
+                            const tsr_launch_config *launch)
 {
     /* Clusters of one CTA an SM that an H200 holds, as its driver tells. */
     enum { SMS = 132, MOST_CLUSTER = 8 };

@@ -58,8 +58,8 @@ static double busiest_sm(const tsr_row *row, const tsr_device *device, double ti
 void tsr_price_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
                          const tsr_launch_config *launch, tsr_cost *out)
 {
-    const double meet_ns = 1000, bytes_per_ns = 60;  /* of an SM */
-    const double fill_ns = 1500, alone_ns = 2000;    /* the latter where the next grid does not begin early */
+    const double meet_ns = 1000, bytes_per_ns = 60; /* of an SM */
+    const double fill_ns = 1500, alone_ns = 2000;   /* the latter where the next grid does not begin early */
     const double short_steps = 16, parts = launch->schedule.cluster_k;
     const double steps = ceil((double)problem->k / row->bk);
     const double per_sm = busiest_sm(row, device, tsr_cta_tiles(row, problem), launch->schedule.cluster_k);

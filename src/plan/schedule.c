@@ -104,7 +104,7 @@ static int stream_k_is_legal(const tsr_row *row, const tsr_problem *p, const tsr
         return tsr_refuse(reason, reason_bytes, "stream-k: %d tiles, where D has %.0f", s->stream_k_tiles, tiles);
     if (counters > MOST_COUNTERS)
         return tsr_refuse(reason, reason_bytes, "stream-k: %d tiles need more than %d counters", s->stream_k_tiles,
-                      MOST_COUNTERS);
+                          MOST_COUNTERS);
     if (s->stream_k_units < 1 || s->stream_k_units > blocks)
         return tsr_refuse(reason, reason_bytes, "stream-k: %d units for %.0f steps along K", s->stream_k_units, blocks);
     if (blocks > MOST_STEPS)
@@ -123,7 +123,7 @@ int tsr_schedule_is_legal(const tsr_row *row, const tsr_problem *p, const tsr_sc
     const double tiles = tiles_of(row, p, s->swap_ab), steps = steps_of(row, p);
     if (s->split_k < 1 || s->cluster_k < 1 || s->split_k % s->cluster_k != 0)
         return tsr_refuse(reason, reason_bytes, "split-k = %d must be a multiple of cluster-k = %d", s->split_k,
-                      s->cluster_k);
+                          s->cluster_k);
     if (!row->turns && s->swap_ab)
         return tsr_refuse(reason, reason_bytes, "swap-ab: kernel %s has no such form", row->name);
     if (s->stream_k_units == 0 && s->stream_k_tiles == 0 && s->split_k == 1)
@@ -139,12 +139,12 @@ int tsr_schedule_is_legal(const tsr_row *row, const tsr_problem *p, const tsr_sc
     }
     if (s->cluster_k > 1 && s->cluster_k > can.cluster_k)
         return tsr_refuse(reason, reason_bytes, "cluster-k = %d: this instance has at most %d", s->cluster_k,
-                      can.cluster_k > 1 ? can.cluster_k : 1);
+                          can.cluster_k > 1 ? can.cluster_k : 1);
     if (row->family == TSR_FAMILY_WGMMA_SKINNY && (s->cluster_k == 7 || s->cluster_k * row->cluster_n > MOST_CLUSTER))
         return tsr_refuse(reason, reason_bytes, "cluster-k = %d: not for clusters of this instance", s->cluster_k);
     if (s->cluster_k < s->split_k && (s->cluster_k > 1 || s->split_k > can.split_k))
         return tsr_refuse(reason, reason_bytes, "split-k = %d: this instance has at most %d%s", s->split_k,
-                      can.split_k > 1 ? can.split_k : 1, s->cluster_k > 1 ? ", without clusters" : "");
+                          can.split_k > 1 ? can.split_k : 1, s->cluster_k > 1 ? ", without clusters" : "");
     if (s->split_k > steps)
         return tsr_refuse(reason, reason_bytes, "split-k = %d: K has %.0f steps of %d", s->split_k, steps, row->bk);
     if (row->family == TSR_FAMILY_THIN && tiles > MOST_COUNTERS)
@@ -491,9 +491,9 @@ int tsr_schedule_parse(const tsr_row *row, const tsr_problem *p, const char *tex
     *out = tsr_row_whole(row, p->m, p->n);
     for (const char *at = text;; at++) {
         if (!parse_part(&at, out) || (*at != '\0' && *at != ','))
-            return tsr_refuse(reason, reason_bytes,
-                          "schedule \"%.24s\": must be whole, split-k=P, cluster-k=P, stream-k=TILES/UNITS, swap-ab=0|1",
-                          text);
+            return tsr_refuse(
+                reason, reason_bytes,
+                "schedule \"%.24s\": must be whole, split-k=P, cluster-k=P, stream-k=TILES/UNITS, swap-ab=0|1", text);
         if (*at == '\0')
             return tsr_schedule_is_legal(row, p, out, reason, reason_bytes);
     }

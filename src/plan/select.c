@@ -9,7 +9,8 @@
 #include "plan/reason.h"
 #include "plan/tiles.h"
 
-/* The schedule that the problem's kernel name asks for behind an "@": 1, 0 with the reason, or -1 if it asks for none. */
+/* The schedule that the problem's kernel name asks for behind an "@": 1, 0 with the reason, or -1 if it asks for none.
+ */
 static int forced_schedule(const tsr_row *row, const tsr_problem *p, tsr_schedule *out, char *reason,
                            size_t reason_bytes)
 {
@@ -127,7 +128,7 @@ static int compare(const void *left, const void *right)
 
 /* One for each target; how many there are. */
 static size_t views_of(const tsr_problem *problem, tsr_target *targets, size_t target_count,
-                           tsr_viewed_problem views[TSR_MAX_TARGETS])
+                       tsr_viewed_problem views[TSR_MAX_TARGETS])
 {
     const size_t count = target_count < TSR_MAX_TARGETS ? target_count : TSR_MAX_TARGETS;
     for (size_t i = 0; i < count; i++)
@@ -158,11 +159,13 @@ static void keep_to(tsr_order order, tsr_choice *choices, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (choices[i].applicable && choices[i].row->order != order)
-            choices[i].applicable = tsr_refuse(choices[i].reason, sizeof choices[i].reason,
-                                           "sums in other steps than the batch-invariant kernels that were preferred");
+            choices[i].applicable =
+                tsr_refuse(choices[i].reason, sizeof choices[i].reason,
+                           "sums in other steps than the batch-invariant kernels that were preferred");
 }
 
-size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out, size_t capacity)
+size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
+                      size_t capacity)
 {
     tsr_viewed_problem views[TSR_MAX_TARGETS];
     const size_t viewed = views_of(problem, targets, target_count, views);
@@ -187,7 +190,7 @@ size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t ta
 }
 
 size_t tsr_select_applicable(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
-                            size_t capacity)
+                             size_t capacity)
 {
     const int keeps_order = (problem->flags & TSR_BATCH_INVARIANT) != 0;
     const tsr_order order = keeps_order ? order_for(problem, targets, target_count) : TSR_ORDER_ANY;

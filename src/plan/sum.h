@@ -1,5 +1,5 @@
-/* Adding up as a step of a plan: where a launch leaves the sums of parts of K in the workspace (tsr_launch_config.reduces),
- * a second one adds them and makes D (kernels/aux/sum.cu). */
+/* Adding up as a step of a plan: where a launch leaves the sums of parts of K in the workspace
+ * (tsr_launch_config.reduces), a second one adds them and makes D (kernels/aux/sum.cu). */
 #ifndef TSR_PLAN_SUM_H
 #define TSR_PLAN_SUM_H
 
