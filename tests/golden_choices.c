@@ -16,7 +16,8 @@
     "# Written by golden_choices --update: which kernel each problem gets on a GPU, how it is scheduled, its price.\n" \
     "# GPU, layout, dtypes of A and B, of C and D, compute, M N K xBATCH, ld: padding of A B C D in elements,\n"       \
     "# stride of A, alignment in bytes, workspace limit, the kernel asked for, flag : config, padded operands,\n"      \
-    "# slices (width and whether of rows), split, grid, cluster, whether sums are left, bytes of workspace, ns\n"
+    "# slices (width and whether of rows), schedule, grid, cluster, whether a split-K reduce follows, bytes of "       \
+    "workspace, ns\n"
 
 enum { DRAWN = 1640, KEY_BYTES = 256, ANSWER_BYTES = 192 };
 
@@ -148,37 +149,18 @@ static tsr_grid grid_of(const tsr_planned *plan, const tsr_step *step)
                                    : tsr_row_grid(step->row, &args, plan->target->device.cuda.sm_count);
 }
 
-static int legacy_split(const tsr_step *step)
-{
-    const tsr_schedule *const s = &step->launch.schedule;
-    switch (step->row->family) {
-    case TSR_FAMILY_STREAM_K:
-        return s->stream_k_units > 0 ? s->stream_k_units : 1;
-    case TSR_FAMILY_WGMMA:
-        return 1 + s->stream_k_tiles;
-    default:
-        return s->split_k;
-    }
-}
-
-static int legacy_sign(const tsr_planned *plan, const tsr_step *step)
-{
-    return step->row->turns && plan->padded_problem.m > 0 && plan->padded_problem.n > 0 &&
-                   plan->padded_problem.batch > 0 &&
-                   step->launch.schedule.swap_ab != (plan->padded_problem.m <= plan->padded_problem.n)
-               ? -1
-               : 1;
-}
-
 static void answer_of(const tsr_planned *plan, char *answer)
 {
     const tsr_step *const step = tsr_plan_main(plan);
-    const tsr_launch_config *const work = &step->launch;
+    const tsr_launch_config *const launch = &step->launch;
     const tsr_grid grid = grid_of(plan, step);
-    snprintf(answer, ANSWER_BYTES, "%s pads %u slices %lld %d split %d grid %lldx%lldx%lld cluster %d sums %d ws %zu",
-             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows,
-             legacy_sign(plan, step) * legacy_split(step), grid.x, grid.y, grid.z,
-             work->cluster > 0 ? work->cluster : tsr_row_cluster(step->row), work->reduces, plan->workspace_bytes);
+    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
+    char schedule[TSR_SCHEDULE_TEXT_BYTES];
+    tsr_schedule_text(step->row, &slice, &launch->schedule, schedule);
+    snprintf(answer, ANSWER_BYTES, "%s pads %u slices %lld %d %s grid %lldx%lldx%lld cluster %d reduce %d ws %zu",
+             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows, schedule, grid.x, grid.y,
+             grid.z, launch->cluster > 0 ? launch->cluster : tsr_row_cluster(step->row), launch->reduces,
+             plan->workspace_bytes);
 }
 
 static void state(golden *file, const problem *p)
