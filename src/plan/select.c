@@ -28,13 +28,15 @@ int tsr_select_schedule(const tsr_row *row, const tsr_problem *problem, const ts
         return 0;
     const int count = forced == 1 ? 1 : tsr_schedule_candidates(row, problem, device, schedules);
     tsr_pricing_begin(&pricing, row, problem, device);
-    for (int i = 0; i < count; i++) {
+    *launch = tsr_schedule_launch(row, problem, &schedules[0]);
+    tsr_price(&pricing, launch, INFINITY, cost);
+    for (int i = 1; i < count; i++) {
         const tsr_launch_config l = tsr_schedule_launch(row, problem, &schedules[i]);
         tsr_cost found;
-        if (i > 0 && row->family != TSR_FAMILY_STREAM_K && l.workspace_bytes > problem->workspace_limit_bytes)
+        if (row->family != TSR_FAMILY_STREAM_K && l.workspace_bytes > problem->workspace_limit_bytes)
             continue;
-        tsr_price(&pricing, &l, i > 0 ? cost->ns : INFINITY, &found);
-        if (i == 0 || found.rank_ns < cost->rank_ns) {
+        tsr_price(&pricing, &l, cost->ns, &found);
+        if (found.rank_ns < cost->rank_ns) {
             *launch = l;
             *cost = found;
         }
@@ -55,9 +57,9 @@ static void add_slice(tsr_choice *choice, const tsr_problem *given, long long at
     const tsr_device *device = &choice->target->device;
     const tsr_problem slice = tsr_slice_of(given, choice->slices, at);
     const tsr_problem padded = tsr_padded_problem(&slice, choice->pads);
-    tsr_cost cost;
+    tsr_cost cost = {0};
     tsr_launch_config launch;
-    tsr_select_schedule(choice->row, &padded, device, &launch, &cost, NULL, 0);
+    (void)tsr_select_schedule(choice->row, &padded, device, &launch, &cost, NULL, 0);
     if (pads)
         tsr_cost_pad(&slice, &padded, pads, device, &cost);
     add_cost(choice, &cost, count);

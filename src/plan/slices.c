@@ -1,4 +1,6 @@
 /* Where things lie in a workspace, and products whose padded copies do not fit there whole. */
+#include <string.h>
+
 #include "plan/pad.h"
 #include "plan/plan.h"
 
@@ -38,7 +40,8 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
                              size_t limit_bytes)
 {
     const tsr_problem whole = tsr_padded_problem(given, pads);
-    if (!pads || given->batch != 1)
+    /* A schedule that was asked for by name is the whole product's. */
+    if (!pads || given->batch != 1 || (given->kernel && strchr(given->kernel, '@')))
         return (tsr_slices){0};
     /* The larger copy is cut: B by columns of D, A by rows. */
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
