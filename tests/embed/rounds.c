@@ -9,7 +9,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { N = 400, ROUNDS = 1000, WARM = 3 };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { ROUNDS = 50 }; /* slow ones */
+#else
+enum { ROUNDS = 1000 };
+#endif
+enum { N = 400, WARM = 3 };
 
 typedef int tsr_function(int, int, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t,
                          float, float *, int64_t);
