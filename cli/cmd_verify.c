@@ -17,7 +17,7 @@
 
 typedef struct settings {
     const char *kernels, *device;
-    int quick, full, small, format;
+    int quick, full, small, schedules, format;
     int64_t seed, every;
 } settings;
 
@@ -39,6 +39,11 @@ static const cli_option options[] = {
     {.name = "--small",
      .help = "sizes of a few tiles only, as the emulator always takes; for tools under which kernels are slow",
      AT(small)},
+    {.name = "--schedules",
+     .help =
+         "only cases that force a schedule, one of each kind that a kernel has; kernels that never partition K have "
+         "none",
+     AT(schedules)},
     {.name = "--every",
      .value = "N",
      .help = "each N-th case only (default 1)",
@@ -274,6 +279,7 @@ static int verify_device(session *s, const char *device, const lab_kernel_list *
                .options = {.full = s->set->full,
                            .seed = (uint64_t)s->set->seed,
                            .small = s->set->small || is_emulated,
+                           .only_schedules = s->set->schedules,
                            .every = (int)s->set->every,
                            .stop = s->stop,
                            .progress = on_case,

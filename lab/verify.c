@@ -283,7 +283,10 @@ tsr_status lab_verify(tsr_context *context, const lab_kernel *kernel, const lab_
     memset(result, 0, sizeof *result);
     result->kernel = *kernel;
     lab_case_list cases;
-    tsr_status status = lab_cases_make(kernel, options->full, options->small, options->seed, &cases);
+    memset(&cases, 0, sizeof cases);
+    tsr_status status = options->only_schedules
+                            ? lab_cases_add_schedules(kernel, options->full, options->seed, &cases)
+                            : lab_cases_make(kernel, options->full, options->small, options->seed, &cases);
     if (status != TSR_OK)
         return status;
     const size_t step = options->every > 1 ? (size_t)options->every : 1;

@@ -16,6 +16,7 @@ typedef struct lab_verify_options {
     int full; /* 0: a pairwise cover; 1: several covers, larger sizes, all factors of alpha and beta */
     uint64_t seed;
     int small;           /* 1: small sizes only (the emulator) */
+    int only_schedules;  /* 1: only the cases that force a schedule (lab/cases.h) */
     int every;           /* takes each every-th case; 0 and 1: all */
     lab_verify_run *run; /* NULL: tsr_gemm */
     void *run_user;
