@@ -24,7 +24,7 @@ expect 0 "" "$tessera" info
 prints '^tessera +[0-9]+\.[0-9]+\.[0-9]+, commit '
 prints '^CPU +[^ ].*, [0-9]+ threads?$'
 prints '^ +L1 [0-9]+ KiB, L2 [0-9.]+ [KM]iB of a core; L3 [0-9.]+ [KMG]?i?B$'
-prints '^ +peak f32 [0-9.]+ [GT]FLOP/s, f64 [0-9.]+ [GT]FLOP/s$'
+prints '^ +peak f32 [0-9.]+ [MGT]FLOP/s, f64 [0-9.]+ [MGT]FLOP/s$'
 prints '^(GPU +none: |cuda:0 +)'
 for library in cublas openblas blis nvrtc cupti; do
     prints "^$library +(not found: )?[^ ]"
