@@ -44,6 +44,7 @@ lint:
 	tools/check-paths
 	tools/check-records
 	tools/check-words
+	tools/check-pipes
 
 format:
 	tools/check-format --fix

@@ -93,6 +93,7 @@ cli_parse cli_parse_number;  /* double, finite */
 cli_parse cli_parse_choice;  /* int: index of the text among the choices in `value` */
 cli_parse cli_parse_choices; /* unsigned: comma list of choices as bits, 1u << index */
 cli_parse cli_parse_dtype;   /* tsr_dtype, by tsr_dtype_name */
+cli_parse cli_parse_compute; /* tsr_compute: default, or one that must be asked for */
 cli_parse cli_parse_layout;  /* cli_layout: nn, nt, tn, tt */
 cli_parse cli_parse_device;  /* const char *: auto, cpu, emu, cuda:N; points into argv */
 /* The device where --device was not given (*device is NULL): $TESSERA_DEVICE, as the library's default context reads

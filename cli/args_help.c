@@ -41,7 +41,7 @@ static void print_kernels(void)
 void cli_print_help(const cli_command *command)
 {
     char text[256];
-    int width = (int)strlen("--help"), has_kernels = 0;
+    int width = (int)strlen("-h, --help"), has_kernels = 0;
     for (const cli_option *option = command->options; option->name; option++) {
         int length = term(option, text, sizeof text);
         if (length > width && length <= HELP_WIDEST)
@@ -57,7 +57,7 @@ void cli_print_help(const cli_command *command)
         term(option, text, sizeof text);
         print_row(text, option->help, width);
     }
-    print_row("-h, --help", "this text", width < 10 ? 10 : width);
+    print_row("-h, --help", "this text", width);
     if (has_kernels)
         print_kernels();
     if (command->notes) {

@@ -106,6 +106,18 @@ int cli_parse_dtype(const cli_option *option, const char *text, void *to, cli_me
     return cli_reject(error, "needs one of %s, not '%s'", names, text);
 }
 
+int cli_parse_compute(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    static const tsr_compute known[] = {TSR_COMPUTE_DEFAULT, TSR_COMPUTE_TF32, TSR_COMPUTE_FAST};
+    (void)option;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(tsr_compute_name(known[i]), text) == 0) {
+            *(tsr_compute *)to = known[i];
+            return 1;
+        }
+    return cli_reject(error, "needs one of default, tf32, fast, not '%s'", text);
+}
+
 int cli_parse_layout(const cli_option *option, const char *text, void *to, cli_message *error)
 {
     (void)option;
@@ -142,17 +154,32 @@ int cli_default_device(const cli_command *command, const char **device)
     return cli_usage_error(command, "TESSERA_DEVICE %s", wrong.text);
 }
 
+/* Names of kernels, each once, of so many configs: completions and spelling ask for them thousands of times. */
+enum { KERNEL_NAMES_MAX = 64 };
+static struct {
+    size_t configs, count;
+    const char *names[KERNEL_NAMES_MAX];
+} known;
+
+static void find_kernel_names(void)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    known.count = 0;
+    for (known.configs = 0; tsr_kernel(known.configs, &info) == TSR_OK; known.configs++) {
+        size_t i = 0;
+        while (i < known.count && strcmp(known.names[i], info.name) != 0)
+            i++;
+        if (i == known.count && known.count < KERNEL_NAMES_MAX)
+            known.names[known.count++] = info.name;
+    }
+}
+
 const char *cli_kernel_name(size_t index)
 {
-    tsr_kernel_info info = {.struct_bytes = sizeof info}, other = info;
-    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++) {
-        size_t j = 0;
-        while (j < i && tsr_kernel(j, &other) == TSR_OK && strcmp(other.name, info.name) != 0)
-            j++;
-        if (j == i && index-- == 0)
-            return info.name;
-    }
-    return NULL;
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    if (known.configs == 0 || tsr_kernel(known.configs, &info) == TSR_OK) /* `try FILE.cu` adds one */
+        find_kernel_names();
+    return index < known.count ? known.names[index] : NULL;
 }
 
 static const char *nth_kernel_name(size_t index, const void *user)

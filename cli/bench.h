@@ -6,7 +6,7 @@
 
 #include "cli/args.h"
 #include "cli/output.h"
-#include "lab/bench.h"
+#include "lab/bench/bench.h"
 
 /* Formats beyond those of a report. */
 enum { CLI_BENCH_LADDER = LAB_MD + 1, CLI_BENCH_SVG, CLI_BENCH_REGRET };
@@ -15,12 +15,13 @@ enum { CLI_BENCH_PEERS = 5 }; /* of the choices "cublas|openblas|blis|onednn|mem
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;
-    const char *sizes, *shapes, *device, *out, *compare, *from, *replay;
+    const char *sizes, *shapes, *device, *out, *compare, *from, *replay, *epilogue;
     cli_dtype_list dtypes;
     cli_layout_list layouts;
     unsigned peers; /* bits of the choices */
     int format;     /* lab_format, or one of the two below; -1: not chosen */
-    int compute;    /* of the choices "default|tf32" */
+    tsr_compute compute;
+    tsr_dtype out_dtype; /* TSR_DTYPE_NONE: not chosen */
     int instances, graph, batch_invariant;
     int64_t rounds, threads, random, seed, batch;
 } cli_bench_settings;

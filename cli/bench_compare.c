@@ -7,8 +7,8 @@
 
 #include "cli/bench.h"
 #include "cli/interrupt.h"
-#include "lab/stats.h"
-#include "lab/verdict.h"
+#include "lab/bench/verdict.h"
+#include "lab/common/stats.h"
 
 /* One line of the old file: what came of it. */
 typedef struct line_outcome {
@@ -27,7 +27,7 @@ typedef struct comparing {
 
 /* ---- reading what a line says ---- */
 
-/* "tf32" is f32 with products in tf32. */
+/* "tf32" is f32 with products in tf32, "e4m3-fast" e4m3 whose sums stay in the tensor cores. */
 static int dtype_of(const char *name, tsr_dtype *out, tsr_compute *compute)
 {
     *compute = TSR_COMPUTE_DEFAULT;
@@ -36,9 +36,14 @@ static int dtype_of(const char *name, tsr_dtype *out, tsr_compute *compute)
         *compute = TSR_COMPUTE_TF32;
         return 1;
     }
+    const size_t length = strcspn(name, "-");
+    if (name[length] != '\0' && strcmp(name + length, "-fast") != 0)
+        return 0;
     for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
-        if (strcmp(tsr_dtype_name((tsr_dtype)dtype), name) == 0) {
+        if (strlen(tsr_dtype_name((tsr_dtype)dtype)) == length &&
+            memcmp(tsr_dtype_name((tsr_dtype)dtype), name, length) == 0) {
             *out = (tsr_dtype)dtype;
+            *compute = name[length] != '\0' ? TSR_COMPUTE_FAST : TSR_COMPUTE_DEFAULT;
             return 1;
         }
     return 0;

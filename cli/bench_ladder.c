@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { NAME_WIDTH = 16, CELL_WIDTH = 10, SIDE_BY_SIDE = 5 /* sizes, at most, for two tables in 120 columns */ };
+#include "cli/output.h"
+
+enum { NAME_WIDTH = 16, CELL_WIDTH = 10 };
 
 /* Three digits, never an exponent. */
 static void three_digits(char out[24], double value, const char *after)
@@ -75,19 +77,40 @@ static const ladder_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
-static void put_sizes(const lab_ladder *l, FILE *to)
+/* Sizes from first to last - 1, side by side. */
+typedef struct span {
+    size_t first, last;
+} span;
+
+static int width_of(const lab_ladder *l, span sizes)
 {
     char text[64];
-    for (size_t s = 0; s < l->size_count; s++) {
+    int width = CELL_WIDTH - 1;
+    for (size_t s = sizes.first; s < sizes.last; s++) {
         lab_shape_text(l->sizes[s], text, sizeof text);
-        fprintf(to, " %*s", CELL_WIDTH - 1, text);
+        width = (int)strlen(text) > width ? (int)strlen(text) : width;
+    }
+    return width + 1;
+}
+
+static void put_sizes(const lab_ladder *l, span sizes, int width, FILE *to)
+{
+    char text[64];
+    for (size_t s = sizes.first; s < sizes.last; s++) {
+        lab_shape_text(l->sizes[s], text, sizeof text);
+        fprintf(to, " %*s", width - 1, text);
     }
 }
 
-/* Tables beside each other. */
-static void put_tables(const lab_ladder *l, const size_t *tables, size_t count, FILE *to)
+static int has_devices(const lab_ladder *l)
 {
-    const int width = (int)l->size_count * CELL_WIDTH;
+    return l->rung_count > 0 && strcmp(l->rungs[0].device, l->rungs[l->rung_count - 1].device) != 0;
+}
+
+/* Tables beside each other, of some of the sizes. */
+static void put_tables(const lab_ladder *l, const size_t *tables, size_t count, span sizes, FILE *to)
+{
+    const int cell = width_of(l, sizes), width = (int)(sizes.last - sizes.first) * cell;
     char text[24];
     fprintf(to, "\n%-*s", NAME_WIDTH, "");
     for (size_t i = 0; i < count; i++)
@@ -95,20 +118,35 @@ static void put_tables(const lab_ladder *l, const size_t *tables, size_t count, 
     fprintf(to, "\n%-*s", NAME_WIDTH, "");
     for (size_t i = 0; i < count; i++) {
         fputs(i > 0 ? "  " : "", to);
-        put_sizes(l, to);
+        put_sizes(l, sizes, cell, to);
     }
     fputc('\n', to);
     for (size_t r = 0; r < l->rung_count; r++) {
+        if (has_devices(l) && (r == 0 || strcmp(l->rungs[r].device, l->rungs[r - 1].device) != 0))
+            fprintf(to, "%s\n", l->rungs[r].device);
         fprintf(to, "%-*s", NAME_WIDTH, l->rungs[r].kernel);
         for (size_t i = 0; i < count; i++) {
             fputs(i > 0 ? "  " : "", to);
-            for (size_t s = 0; s < l->size_count; s++) {
+            for (size_t s = sizes.first; s < sizes.last; s++) {
                 columns[tables[i]].write(l, r, s, text);
-                fprintf(to, " %*s", CELL_WIDTH - 1, text);
+                fprintf(to, " %*s", cell - 1, text);
             }
         }
         fputc('\n', to);
     }
+}
+
+/* As many sizes as the terminal has room for, from `first` on. */
+static span fitting(const lab_ladder *l, size_t first)
+{
+    span sizes = {first, first + 1};
+    while (sizes.last < l->size_count) {
+        const span wider = {first, sizes.last + 1};
+        if (cli_has_columns() && NAME_WIDTH + (int)(wider.last - first) * width_of(l, wider) > cli_columns())
+            break;
+        sizes = wider;
+    }
+    return sizes;
 }
 
 /* Whom each device's rungs were measured beside. */
@@ -116,15 +154,17 @@ static void put_peers(const lab_ladder *l, FILE *to)
 {
     for (size_t r = 0; r < l->rung_count; r++) {
         const char *device = l->rungs[r].device, *name = NULL;
+        char text[400];
         if (r > 0 && strcmp(device, l->rungs[r - 1].device) == 0)
             continue;
         for (size_t s = 0; s < l->size_count && !name; s++)
             lab_ladder_peer_gflops(l, device, s, &name);
         if (name)
-            fprintf(to, "%s: the peer is %s\n", device, name);
+            snprintf(text, sizeof text, "%s: the peer is %s", device, name);
         else
-            fprintf(to, "%s: no peer was measured%s\n", device,
-                    l->rungs[r].is_cuda ? " (--vs cublas)" : " (--vs openblas or blis; cuBLAS needs a GPU)");
+            snprintf(text, sizeof text, "%s: no peer was measured%s", device,
+                     l->rungs[r].is_cuda ? " (--vs cublas)" : " (--vs openblas or blis; cuBLAS needs a GPU)");
+        cli_print_wrapped(to, text, 0, 2);
     }
 }
 
@@ -143,20 +183,28 @@ static int is_empty(const lab_ladder *l, size_t table)
 
 void cli_ladder_print(const lab_ladder *ladder, FILE *to)
 {
-    const size_t beside = ladder->size_count <= SIDE_BY_SIDE ? 2 : 1;
+    const span all = {0, ladder->size_count};
+    const int width = (int)ladder->size_count * width_of(ladder, all);
+    const size_t beside = NAME_WIDTH + 2 * width + 2 <= cli_columns() ? 2 : 1;
+    char text[200];
     fprintf(to, "%s %s\n", ladder->dtype, ladder->layout);
     size_t tables[COLUMNS], count = 0;
     for (size_t t = 0; t < COLUMNS; t++)
         if (!is_empty(ladder, t))
             tables[count++] = t;
     for (size_t t = 0; t < count; t += beside)
-        put_tables(ladder, tables + t, count - t < beside ? count - t : beside, to);
+        for (span sizes = beside == 2 ? all : fitting(ladder, 0); sizes.first < ladder->size_count;
+             sizes = sizes.last < ladder->size_count ? fitting(ladder, sizes.last) : (span){sizes.last, sizes.last})
+            put_tables(ladder, tables + t, count - t < beside ? count - t : beside, sizes, to);
     for (size_t t = 0; t < COLUMNS; t++)
         if (is_empty(ladder, t))
             fprintf(to, "\n%s: not measured\n", columns[t].title);
     fputc('\n', to);
     put_peers(ladder, to);
-    if (ladder->left_out)
-        fprintf(to, "%zu lines are not shown: more than %d sizes or %d kernels, or kernels that this build lacks\n",
-                ladder->left_out, LAB_LADDER_SIZES, LAB_LADDER_RUNGS);
+    if (ladder->left_out) {
+        snprintf(text, sizeof text,
+                 "%zu lines are not shown: more than %d sizes or %d kernels, or kernels that this build lacks",
+                 ladder->left_out, LAB_LADDER_SIZES, LAB_LADDER_RUNGS);
+        cli_print_wrapped(to, text, 0, 2);
+    }
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lab/ladder.h"
+#include "lab/bench/ladder.h"
 
 /* Prints the ladder: times and rates, then speedups; at most 120 columns wide for up to four sizes. */
 void cli_ladder_print(const lab_ladder *ladder, FILE *to);

@@ -19,12 +19,12 @@ static void put_line(cli_table *table, const lab_regret_line *line)
 int cli_regret_print(const lab_regret *regret, FILE *to)
 {
     cli_table table;
-    cli_table_begin(&table, "llrlrlrr", "M x N x K", "type", "rows", "chosen", "us", "fastest", "us", "regret");
+    cli_table_begin(&table, "llrlrlrr", "M x N x K", "type", "configs", "chosen", "us", "fastest", "us", "regret");
     for (size_t i = 0; i < regret->count; i++)
         put_line(&table, &regret->lines[i]);
     const int whole = cli_table_end(&table, to, 0);
     if (regret->count == 0)
-        fputs("no problem on a known GPU has two rows measured\n", to);
+        fputs("no problem on a known GPU has two configs measured\n", to);
     if (regret->judged > 0)
         fprintf(to, "\n%zu of %zu problems judged: geometric mean %.3f, worst %.3f\n", regret->judged, regret->count,
                 regret->mean, regret->worst);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lab/regret.h"
+#include "lab/bench/regret.h"
 
 /* A line for each problem, then the mean and the worst. 0 if memory ran out. */
 int cli_regret_print(const lab_regret *regret, FILE *to);

@@ -7,10 +7,10 @@
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/out_file.h"
-#include "lab/baseline.h"
-#include "lab/report.h"
-#include "lab/shapes.h"
-#include "lab/stats.h"
+#include "lab/bench/baseline.h"
+#include "lab/bench/report.h"
+#include "lab/common/shapes.h"
+#include "lab/common/stats.h"
 
 enum { RATES_MAX = 256, REPLAYED_MAX = 64 };
 static const double too_long_s = 20.0; /* a single call that `all` leaves out */
@@ -202,7 +202,8 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
         lab_cell cell;
         memset(&cell, 0, sizeof cell);
         cell.dtype = dtype;
-        cell.compute = s->common.set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+        cell.dtype_d = s->common.set->out_dtype;
+        cell.compute = s->common.set->compute;
         cell.trans_a = layout.a == TSR_T;
         cell.trans_b = layout.b == TSR_T;
         cell.shape = shape;
@@ -263,6 +264,15 @@ static int bench_all(session *s)
 
 /* ---- the report ---- */
 
+/* A remark, as wide as the terminal. */
+static void remark(session *s, const char *text)
+{
+    if (s->report.columns > 0)
+        cli_print_wrapped(s->report.to, text, 0, 2);
+    else
+        lab_report_note(&s->report, text);
+}
+
 /* What the numbers are of, above tables. */
 static void describe(session *s)
 {
@@ -274,20 +284,19 @@ static void describe(session *s)
         const int64_t bytes = lab_device_cache_bytes(&bench->device);
         cli_bytes_text(cache, (double)bytes);
         snprintf(text, sizeof text, "%s: %s", bench->device.id, bench->label);
-        lab_report_note(&s->report, text);
+        remark(s, text);
         snprintf(text, sizeof text,
                  bench->device.is_cuda
                      ? "%s: operands rotate through twice its %s of cache"
                      : "%s: operands above a quarter of its %s of cache rotate through twice as much, others stay hot",
                  bench->device.id, cache);
-        lab_report_note(&s->report, text);
+        remark(s, text);
         for (size_t p = 0; p < bench->peer_count; p++) {
             snprintf(text, sizeof text, "%s: beside %s", bench->device.id, bench->peers[p].version);
-            lab_report_note(&s->report, text);
+            remark(s, text);
         }
     }
-    lab_report_note(&s->report,
-                    "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
+    remark(s, "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
 }
 
 static int kernel_width(void)
@@ -308,6 +317,8 @@ static int bench_to(session *s, FILE *to)
     const int is_whole = cli_bench_is_whole(s->common.set);
     s->report =
         lab_report_begin(is_whole ? LAB_TABLE : (lab_format)s->common.set->format, to, kernel_width(), peers > 0);
+    if (to == stdout && cli_has_columns())
+        s->report.columns = cli_columns();
     describe(s);
     int code = bench_all(s);
     cli_progress_clear(s->common.progress);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
-#include "lab/kernels.h"
+#include "lab/common/kernel_names.h"
 
 static int open_device(const cli_bench_session *session, const char *device, cli_bench_devices *out)
 {
@@ -47,6 +47,9 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
         open_device(session, "cuda:0", out); /* none is no failure */
     for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
         lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
+    for (size_t i = 0; i < out->count && session->set->epilogue; i++)
+        if (lab_bench_set_epilogue(&out->items[i], session->set->epilogue) != TSR_OK)
+            return cli_failure(session->self, "%s", tsr_last_error());
     if (session->set->graph && !out->items[out->count - 1].device.is_cuda)
         return cli_failure(session->self, "--graph: no GPU is measured here");
     add_peers(session, peers, out);
@@ -79,12 +82,6 @@ static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entr
     entry->kernel = name;
 }
 
-/* Kernels that compute in tf32 run where that was asked for, and only they do. */
-static int is_computed(const cli_bench_settings *set, const tsr_kernel_info *info)
-{
-    return (set->compute != 0) == (info->compute == TSR_COMPUTE_TF32);
-}
-
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out)
 {
     size_t room = 1;
@@ -105,7 +102,7 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_
         if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)
             continue; /* of another kind of device */
         for (size_t i = 0; i < list.count; i++)
-            if (list.items[i].info.dtype_ab == dtype && is_computed(set, &list.items[i].info))
+            if (lab_instance_takes(list.items[i].info.instance, dtype, set->out_dtype, set->compute))
                 add_kernel(&list.items[i], set->instances || strcmp(asked, list.items[i].info.instance) == 0, out);
         lab_kernels_free(&list);
     }

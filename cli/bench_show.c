@@ -19,7 +19,7 @@ int cli_bench_is_whole(const cli_bench_settings *set)
 static int show_regret(const lab_record *records, size_t count, FILE *to)
 {
     lab_regret regret;
-    const int good = lab_regret_of(records, count, &regret) == TSR_OK && cli_regret_print(&regret, to);
+    const int good = lab_regret_of(records, count, NULL, &regret) == TSR_OK && cli_regret_print(&regret, to);
     lab_regret_free(&regret);
     return good;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/bench_ladder.h"
+#include "cli/output.h"
 #include "cli/svg.h"
 
 enum { LABEL = 130, CHART = 470, RIGHT = 270, BAR = 18, STEP = 25, HEAD = 62, FOOT = 30, LEFT = 18, TOP = 12 };
@@ -37,11 +38,7 @@ static double fastest(const panel *p)
 
 static const char *rate_text(char out[32], double gflops)
 {
-    if (gflops >= 1000)
-        snprintf(out, 32, "%.3g TFLOP/s", gflops / 1000);
-    else
-        snprintf(out, 32, "%.3g GFLOP/s", gflops);
-    return out;
+    return cli_rate_text(out, gflops * 1e9, "FLOP/s");
 }
 
 static void put_bar(const panel *p, size_t rung, double y, double scale, double peak, FILE *to)

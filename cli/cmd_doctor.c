@@ -1,6 +1,5 @@
-/* tessera doctor: what was found on this machine, and whether a Python's NumPy really calls us. */
+/* tessera doctor: what was found on this machine, and whether a Python's NumPy and PyTorch really call us. */
 #include <dlfcn.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +10,12 @@
 #include "cli/commands.h"
 #include "cli/doctor_blas.h"
 #include "cli/doctor_python.h"
+#include "cli/doctor_versions.h"
 #include "cli/output.h"
+#include "cli/own_library.h"
 
 typedef struct settings {
-    const char *python, *blas;
+    const char *python, *blas, *cublas;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
@@ -28,6 +29,11 @@ static const cli_option options[] = {{.name = "--python",
                                       .help = "libtessera_blas (default: the one that belongs to this command)",
                                       .parse = cli_parse_text,
                                       AT(blas)},
+                                     {.name = "--cublas",
+                                      .value = "FILE",
+                                      .help = "libtessera_cublas (default: the one that belongs to this command)",
+                                      .parse = cli_parse_text,
+                                      AT(cublas)},
                                      {0}};
 
 enum { INDENT = 11 };
@@ -39,29 +45,6 @@ static void tell(const char *label, const char *text)
 }
 
 /* ---- libraries ---- */
-
-/* Beside the command, as in a build folder, or in the library folder of the same prefix. */
-static int find_blas(char path[PATH_MAX])
-{
-    static const char *const places[] = {"", "../lib/", "../lib64/", "../lib/*-linux-gnu*/"};
-    char folder[PATH_MAX], pattern[2 * PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (length <= 0)
-        return 0;
-    folder[length] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        glob_t found;
-        snprintf(pattern, sizeof pattern, "%s%slibtessera_blas.so.0", folder, places[i]);
-        const int good = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0 && realpath(found.gl_pathv[0], path);
-        globfree(&found);
-        if (good)
-            return 1;
-    }
-    return 0;
-}
 
 /* 1 if it loads and has what programs call. */
 static int check_blas(const char *path)
@@ -119,14 +102,32 @@ static void tell_system_blas(void)
 
 /* ---- Python ---- */
 
-/* 1 if the package is there, right, and calls us. */
-static int tell_package(const char *name, const cli_doctor_package *p)
+/* What a Python ended with that had not told all: perhaps as it loaded a package that fails with ours, or anywhere. One
+ * that multiplied with ours fails the command. */
+static int tell_end(const cli_command *self, const char *name, const cli_doctor_package *p, const char *message)
+{
+    char text[2 * CLI_DOCTOR_TEXT];
+    if (!p->ended) {
+        tell(name, message);
+        return CLI_OK;
+    }
+    snprintf(text, sizeof text, "cannot be tried: %s as Python %s it", message, p->present ? "used" : "loaded");
+    tell(name, text);
+    return p->present ? cli_failure(self, "%s does not work with our library loaded", name) : CLI_OK;
+}
+
+static int check_results(const cli_command *self, const char *name, const cli_doctor_package *p)
+{
+    return p->present && !p->right ? cli_failure(self, "the results of %s are wrong", name) : CLI_OK;
+}
+
+static void tell_package(const char *name, const cli_doctor_package *p)
 {
     char text[4 * CLI_DOCTOR_TEXT];
     if (!p->present) {
         snprintf(text, sizeof text, "not to be had: %s", p->trouble);
         tell(name, text);
-        return 0;
+        return;
     }
     snprintf(text, sizeof text, "%s, %s", p->version, p->file);
     tell(name, text);
@@ -140,7 +141,16 @@ static int tell_package(const char *name, const cli_doctor_package *p)
                             : ": it was built without a BLAS",
                  p->right ? "right" : "WRONG");
     tell("", text);
-    return p->right && p->symbols[0];
+}
+
+static int try_scipy(const cli_command *self, const char *python, const char *blas)
+{
+    char message[CLI_DOCTOR_TEXT];
+    cli_doctor_package package;
+    if (!cli_doctor_python(python, blas, "scipy", &package, message))
+        return tell_end(self, "SciPy", &package, message);
+    tell_package("SciPy", &package);
+    return check_results(self, "SciPy", &package);
 }
 
 static int try_python(const cli_command *self, const settings *set, const char *blas)
@@ -151,15 +161,74 @@ static int try_python(const cli_command *self, const settings *set, const char *
     tell("Python", python);
     if (!cli_doctor_python(python, blas, "numpy", &package, message))
         return set->python ? cli_failure(self, "%s: %s", python, message) : (tell("", message), CLI_OK);
-    const int numpy_present = package.present, numpy_good = tell_package("NumPy", &package);
-    if (numpy_present && cli_doctor_python(python, blas, "scipy", &package, message))
-        tell_package("SciPy", &package);
-    if (!numpy_present && !set->python)
+    tell_package("NumPy", &package);
+    const int scipy_code = package.present ? try_scipy(self, python, blas) : CLI_OK;
+    if (!package.present && !set->python)
         return CLI_OK;
-    if (!numpy_good)
+    if (!package.present || !package.symbols[0])
         return cli_failure(self, "%s: NumPy does not call libtessera_blas", python);
+    if (check_results(self, "NumPy", &package) != CLI_OK || scipy_code != CLI_OK)
+        return CLI_FAILED;
     printf("\nTo use it:  LD_PRELOAD=%s %s your_script.py\n", blas, python);
     return CLI_OK;
+}
+
+/* ---- PyTorch ---- */
+
+/* What a PyTorch without a GPU would do: the loader binds a reference to the version that it asks for. */
+static void tell_would_call(const char *cublas, const cli_doctor_package *p)
+{
+    char versions[256], text[4 * CLI_DOCTOR_TEXT];
+    if (!p->library[0] || !cli_needed_versions(p->library, "libcublas", versions, sizeof versions)) {
+        tell("", "would call us: NO: no library of it needs a cuBLAS by version");
+        return;
+    }
+    const int good = cli_has_versions(cublas, versions);
+    snprintf(text, sizeof text, "would call us on a GPU: %s: %s needs %s, which ours %s", good ? "yes" : "NO",
+             p->library, versions, good ? "has" : "lacks");
+    tell("", text);
+}
+
+static void tell_torch(const char *cublas, const cli_doctor_package *p)
+{
+    char text[4 * CLI_DOCTOR_TEXT];
+    if (!p->present) {
+        snprintf(text, sizeof text, "not to be had: %s", p->trouble);
+        tell("PyTorch", text);
+        return;
+    }
+    snprintf(text, sizeof text, "%s, %s", p->version, p->file);
+    tell("PyTorch", text);
+    snprintf(text, sizeof text, "its cuBLAS is %s", p->blas[0] ? p->blas : "not loaded");
+    tell("", text);
+    if (!p->has_gpu) {
+        tell_would_call(cublas, p);
+        return;
+    }
+    if (p->symbols[0])
+        snprintf(text, sizeof text, "calls us: yes, %s; Tessera answered %d of %d calls; results %s", p->symbols,
+                 p->answered, p->calls, p->right ? "right" : "WRONG");
+    else
+        snprintf(text, sizeof text, "calls us: NO: its products reach cuBLAS some other way; results %s",
+                 p->right ? "right" : "WRONG");
+    tell("", text);
+}
+
+/* A Python may have no PyTorch, and a build may lack the library: both are told and fail nothing. */
+static int try_torch(const cli_command *self, const settings *set)
+{
+    const char *python = set->python ? set->python : "python3";
+    char path[PATH_MAX] = "", message[CLI_DOCTOR_TEXT];
+    cli_doctor_package package;
+    if (set->cublas ? !realpath(set->cublas, path) : !cli_find_own_library("libtessera_cublas.so.0", path)) {
+        tell("our cuBLAS", "there is no libtessera_cublas.so.0");
+        return CLI_OK;
+    }
+    tell("our cuBLAS", path);
+    if (!cli_doctor_python(python, path, "torch", &package, message))
+        return tell_end(self, "PyTorch", &package, message);
+    tell_torch(path, &package);
+    return check_results(self, "PyTorch", &package);
 }
 
 static int run(const cli_command *self, int argc, char **argv)
@@ -170,21 +239,25 @@ static int run(const cli_command *self, int argc, char **argv)
     if (code != CLI_CONTINUE)
         return code;
     cli_print_machine();
-    if (set.blas ? !realpath(set.blas, path) : !find_blas(path))
+    if (set.blas ? !realpath(set.blas, path) : !cli_find_own_library("libtessera_blas.so.0", path))
         return cli_failure(self, "%s: there is no libtessera_blas.so.0 there",
                            set.blas ? set.blas : "beside this command and in its library folder");
     if (!check_blas(path))
         return cli_failure(self, "%s cannot be used", path);
     tell_full_blas(path);
     tell_system_blas();
-    return try_python(self, &set, path);
+    code = try_torch(self, &set);
+    const int python_code = try_python(self, &set, path);
+    return code == CLI_OK ? python_code : code;
 }
 
 const cli_command cli_cmd_doctor = {"doctor",
-                                    "what was found here, and whether a Python's NumPy really calls us",
-                                    "[--python PYTHON] [--blas FILE]",
+                                    "what was found here, and whether a Python's NumPy and PyTorch really call us",
+                                    "[--python PYTHON] [--blas FILE] [--cublas FILE]",
                                     options,
                                     "Runs a few products in the Python with libtessera_blas preloaded, and reads from "
-                                    "the call log which of our symbols were called. Exit code 1 if the Python that was "
-                                    "named has no NumPy that calls us, or gets wrong results.",
+                                    "the call log which of our symbols were called; the same with PyTorch and "
+                                    "libtessera_cublas. Exit code 1 if the Python that was "
+                                    "named has no NumPy that calls us, or if NumPy, SciPy or PyTorch "
+                                    "gets wrong results.",
                                     run};

@@ -4,6 +4,8 @@
 
 #include "cli/commands.h"
 #include "cli/explain.h"
+#include "cli/explain_cpu.h"
+#include "cli/explain_pipeline.h"
 #include "cli/out_file.h"
 #include "cli/output.h"
 
@@ -16,7 +18,7 @@ typedef struct pair {
 
 typedef struct settings {
     const char *kernel, *out;
-    int64_t m, n, k, tile, phase, warp;
+    int64_t m, n, k, tile, phase, warp, cta;
     pair block, thread;
     tsr_dtype dtype;
     int tf32;
@@ -36,13 +38,42 @@ static int parse_pair(const cli_option *option, const char *text, void *to, cli_
     return 1;
 }
 
+/* A kernel or instance, "wgmma-skinny" for "wgmma_skinny" too, with or without a schedule: "wgmma@stream-k=3/2". */
+static int parse_explained(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    static char name[128];
+    const char *bare;
+    cli_message unused;
+    const size_t length = strcspn(text, "@");
+    if (strlen(text) >= sizeof name)
+        return cli_parse_kernel(option, text, to, error);
+    for (int attempt = 0; attempt < 3; attempt++) {
+        memcpy(name, text, strlen(text) + 1);
+        name[length] = '\0';
+        for (size_t i = 0; i < length && attempt > 0; i++)
+            if (name[i] == (attempt == 1 ? '-' : '_'))
+                name[i] = attempt == 1 ? '_' : '-';
+        if (!cli_parse_kernel(option, name, &bare, &unused))
+            continue;
+        name[length] = text[length];
+        *(const char **)to = name;
+        return 1;
+    }
+    memcpy(name, text, strlen(text) + 1);
+    name[length] = '\0';
+    return cli_parse_kernel(option, name, to, error);
+}
+
 #define AT(field) .offset = offsetof(settings, field)
 #define SIZE(option, field_, text)                                                                               \
     {                                                                                                            \
         .name = option, .value = "N", .help = text, .parse = cli_parse_int, AT(field_), .min = 1, .max = 1 << 24 \
     }
 static const cli_option options[] = {
-    {.name = "KERNEL", .help = "kernel or instance of it", .parse = cli_parse_kernel, AT(kernel)},
+    {.name = "KERNEL",
+     .help = "kernel or instance of it, with a schedule behind an @ where it has several: wgmma@stream-k=3/2",
+     .parse = parse_explained,
+     AT(kernel)},
     SIZE("--m", m, "rows of A and C (default: two blocks)"),
     SIZE("--n", n, "columns of B and C (default: two blocks)"),
     SIZE("--k", k, "columns of A, rows of B (default: some steps)"),
@@ -52,6 +83,12 @@ static const cli_option options[] = {
      .help = "which block: tile column and tile row of C (default 0,0)",
      .parse = parse_pair,
      AT(block)},
+    {.name = "--cta",
+     .value = "N",
+     .help = "which CTA of a kernel with a pipeline, in place of --block",
+     .parse = cli_parse_int,
+     AT(cta),
+     .max = INT32_MAX},
     {.name = "--thread",
      .value = "X,Y",
      .help = "one thread of the block, with all that it does",
@@ -70,7 +107,11 @@ static const cli_option options[] = {
      AT(warp),
      .max = 31},
     {.name = "--all", .help = "all threads, phases and sums, also where they repeat", AT(all)},
-    {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
+    {.name = "--dtype",
+     .value = "T",
+     .help = "element type (default f32 where the kernel computes in f32, else the first that it takes)",
+     .parse = cli_parse_dtype,
+     AT(dtype)},
     {.name = "--tf32", .help = "products of f32 in tf32, for kernels on tensor cores", AT(tf32)},
     {.name = "--layout",
      .value = "nn|nt|tn|tt",
@@ -111,26 +152,92 @@ static int write_lesson(const cli_command *self, const settings *set, const lab_
     return whole ? CLI_OK : cli_failure(self, "out of memory");
 }
 
+static int write_pipeline(const cli_command *self, const settings *set, const lab_pipeline *pipeline)
+{
+    cli_out_file out;
+    if (set->thread.is_given || set->phase >= 0 || set->warp)
+        return cli_usage_error(self, "--thread, --phase and --warp: %s is told as a pipeline", pipeline->kernel);
+    const int code = cli_out_open(self, set->out, &out);
+    if (code != CLI_CONTINUE)
+        return code;
+    const int whole = set->format == FORMAT_HTML ? cli_pipeline_html(pipeline, out.to)
+                                                 : cli_pipeline_text(pipeline, set->all, out.to);
+    return cli_out_close(self, &out, whole ? CLI_OK : cli_failure(self, "out of memory"));
+}
+
+enum { CPU_SIZE = 2048, CPU_SMALL_SIZE = 256 }; /* where no size is given */
+
+static int64_t size_or(int64_t size, int64_t otherwise)
+{
+    return size > 0 ? size : otherwise;
+}
+
+static int is_kernel(const char *name, const char *kernel, const char *instances)
+{
+    return strcmp(name, kernel) == 0 || strncmp(name, instances, strlen(instances)) == 0;
+}
+
+/* The CPU's kernels need no emulator. */
+static int explain_cpu(const cli_command *self, const settings *set, int is_sequential)
+{
+    const tsr_dtype dtype = set->dtype != TSR_DTYPE_NONE ? set->dtype : TSR_F32;
+    const int64_t size = is_sequential ? CPU_SMALL_SIZE : CPU_SIZE, m = size_or(set->m, size),
+                  n = size_or(set->n, size), k = size_or(set->k, size);
+    const int trans_a = set->layout.a == TSR_T, trans_b = set->layout.b == TSR_T;
+    lab_cpu_lesson lesson;
+    cli_out_file out;
+    if (set->format == FORMAT_HTML)
+        return cli_usage_error(self, "--format html: %s is told as text", set->kernel);
+    if (set->thread.is_given || set->phase >= 0 || set->warp || set->block.is_given || set->tile || set->cta >= 0)
+        return cli_usage_error(self, "--block, --cta, --tile, --thread, --phase and --warp are for kernels of a GPU");
+    if (!is_sequential && lab_cpu_lesson_make(dtype, m, n, k, trans_a, trans_b, &lesson) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    const int code = cli_out_open(self, set->out, &out);
+    if (code != CLI_CONTINUE)
+        return code;
+    if (is_sequential)
+        cli_cpu_sequential_text(m, n, k, trans_a, trans_b, (int)tsr_dtype_bytes(dtype), out.to);
+    else
+        cli_cpu_text(&lesson, out.to);
+    return cli_out_close(self, &out, CLI_OK);
+}
+
 static int explain(const cli_command *self, const settings *set)
 {
-    const lab_lesson_request request = {.kernel = set->kernel,
-                                        .dtype = set->dtype,
-                                        .compute = set->tf32 ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT,
-                                        .m = set->m,
-                                        .n = set->n,
-                                        .k = set->k,
-                                        .tile = (int)set->tile,
-                                        .trans_a = set->layout.a == TSR_T,
-                                        .trans_b = set->layout.b == TSR_T,
-                                        .block_x = set->block.x,
-                                        .block_y = set->block.y};
+    if (is_kernel(set->kernel, "cpu-tiled", "cpu_tiled") || is_kernel(set->kernel, "cpu-sequential", "cpu_sequential"))
+        return explain_cpu(self, set, is_kernel(set->kernel, "cpu-sequential", "cpu_sequential"));
+    const lab_lesson_request request = {
+        .kernel = set->kernel,
+        .dtype = set->dtype != TSR_DTYPE_NONE ? set->dtype : lab_pipeline_dtype(set->kernel, set->tf32),
+        .compute = set->tf32 ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT,
+        .m = set->m,
+        .n = set->n,
+        .k = set->k,
+        .tile = (int)set->tile,
+        .trans_a = set->layout.a == TSR_T,
+        .trans_b = set->layout.b == TSR_T,
+        .block_x = set->block.x,
+        .block_y = set->block.y};
     lab_lesson lesson;
+    lab_pipeline pipeline;
+    int is_simple = 0;
     cli_progress *progress = cli_progress_begin();
     cli_progress_say(progress, "running %s in the emulator", set->kernel);
-    const tsr_status status = lab_lesson_make(&request, &lesson);
+    tsr_status status = lab_pipeline_make(&request, set->cta, &is_simple, &pipeline);
+    if (status == TSR_OK && is_simple)
+        status = lab_lesson_make(&request, &lesson);
     cli_progress_end(progress);
     if (status != TSR_OK)
         return cli_failure(self, "%s", tsr_last_error());
+    if (!is_simple) {
+        const int code_of_pipeline = write_pipeline(self, set, &pipeline);
+        lab_pipeline_free(&pipeline);
+        return code_of_pipeline;
+    }
+    if (set->cta >= 0) {
+        lab_lesson_free(&lesson);
+        return cli_usage_error(self, "--cta: %s is told by blocks; take --block", set->kernel);
+    }
     int code = check_view(self, set, &lesson);
     cli_out_file out;
     if (code == CLI_CONTINUE)
@@ -143,7 +250,7 @@ static int explain(const cli_command *self, const settings *set)
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.dtype = TSR_F32, .phase = -1};
+    settings set = {.dtype = TSR_DTYPE_NONE, .phase = -1, .cta = -1};
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
@@ -162,5 +269,9 @@ const cli_command cli_cmd_explain = {
     "elements. Sectors are 32 bytes of global memory, "
     "wavefronts passes over the 32 banks of shared memory; \"of\" gives the fewest that would do. Accesses are those "
     "of "
-    "the source: nvcc may merge neighbouring reads of one thread.",
+    "the source: nvcc may merge neighbouring reads of one thread. Kernels in which several parties work together are "
+    "told "
+    "as a pipeline: a time line of roles, what fills each stage of the ring, how boxes lie in shared memory and sums "
+    "in "
+    "registers, and which CTA multiplies what. cpu-tiled is told for this machine: its algorithm, why, and its blocks.",
     run};

@@ -8,16 +8,18 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/probe.h"
-#include "lab/device.h"
-#include "lab/peer.h"
+#include "lab/bench/levels.h"
+#include "lab/common/device_facts.h"
+#include "lab/peers/peer.h"
 
 typedef struct settings {
-    int kernels, format;
+    int kernels, measure, format;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
     {.name = "--kernels", .help = "all kernels, and on which GPU each last passed as it now stands", AT(kernels)},
+    {.name = "--measure", .help = "latency and bandwidth of each level of the CPU's memory: some seconds", AT(measure)},
     {.name = "--format",
      .value = "table|json",
      .help = "json: one object a line, kernels included (default table)",
@@ -62,7 +64,7 @@ static void print_cpu(void)
 
 static void print_gpu(const lab_device *gpu)
 {
-    char memory[32], l2[32], bandwidth[32], f32[32], f64[32], tensor16[32], tf32[32];
+    char memory[32], l2[32], bandwidth[32], f32[32], f64[32], tensor16[32], tf32[32], tensor64[40] = "";
     line(gpu->id, "%s, compute capability %d.%d, %d SMs at up to %d MHz", gpu->name, gpu->arch / 10, gpu->arch % 10,
          gpu->sm_count, gpu->core_clock_khz / 1000);
     line("", "%s of memory, %d bits at %d MHz: peak %s; L2 %s", cli_bytes_text(memory, (double)gpu->memory_bytes),
@@ -71,10 +73,12 @@ static void print_gpu(const lab_device *gpu)
     line("", "peak f32 %s, f64 %s without tensor cores; ridge %.1f FLOP/B in f32",
          cli_rate_text(f32, gpu->peak_flops_f32, "FLOP/s"), cli_rate_text(f64, gpu->peak_flops_f64, "FLOP/s"),
          gpu->memory_bytes_per_s > 0 ? gpu->peak_flops_f32 / gpu->memory_bytes_per_s : 0.0);
+    if (gpu->peak_flops_f64_tensor > 0)
+        snprintf(tensor64, sizeof tensor64, ", f64 %s", cli_rate_text(f64, gpu->peak_flops_f64_tensor, "FLOP/s"));
     if (gpu->peak_flops_tensor16 > 0)
-        line("", "peak bf16 and f16 %s, tf32 %s with tensor cores",
+        line("", "peak bf16 and f16 %s, tf32 %s%s with tensor cores",
              cli_rate_text(tensor16, gpu->peak_flops_tensor16, "FLOP/s"),
-             cli_rate_text(tf32, gpu->peak_flops_tf32, "FLOP/s"));
+             cli_rate_text(tf32, gpu->peak_flops_tf32, "FLOP/s"), tensor64);
 }
 
 /* Opens GPU after GPU until one is not there; 0 and why, if not even the first is. */
@@ -123,6 +127,7 @@ static void json_device(const lab_device *device)
     cli_json_int(&json, "l2_bytes", device->l2_bytes);
     cli_json_number(&json, "peak_flops_f32", device->peak_flops_f32);
     cli_json_number(&json, "peak_flops_f64", device->peak_flops_f64);
+    cli_json_number(&json, "peak_flops_f64_tensor", device->peak_flops_f64_tensor);
     cli_json_number(&json, "peak_flops_tensor16", device->peak_flops_tensor16);
     cli_json_number(&json, "peak_flops_tf32", device->peak_flops_tf32);
     cli_json_number(&json, "memory_bytes_per_s", device->memory_bytes_per_s);
@@ -347,6 +352,67 @@ static void json_kernels(void)
     }
 }
 
+/* ---- memory, measured -----------------------------------------------------------------------------------------------
+ */
+
+static const char *rate(char out[32], double bytes_per_s)
+{
+    return cli_rate_text(out, bytes_per_s, "B/s");
+}
+
+static int print_levels(const lab_level *levels, int count, int threads)
+{
+    cli_table table;
+    char all[32];
+    snprintf(all, sizeof all, "all %d", threads);
+    printf("\nThe CPU's memory, measured by reading:\n");
+    cli_table_begin(&table, "lrrrr", "level", "working set", "latency", "one thread", all);
+    for (int i = 0; i < count; i++) {
+        char bytes[32], one[32], every[32];
+        cli_table_row(&table, levels[i].name, cli_bytes_text(bytes, (double)levels[i].bytes),
+                      CLI_CELL("%.*f ns", levels[i].latency_ns < 10 ? 2 : 0, levels[i].latency_ns),
+                      rate(one, levels[i].one_bytes_per_s), rate(every, levels[i].all_bytes_per_s));
+    }
+    return cli_table_end(&table, stdout, 0);
+}
+
+static void json_levels(const lab_level *levels, int count, int threads)
+{
+    for (int i = 0; i < count; i++) {
+        cli_json json = cli_json_begin(stdout);
+        cli_json_text(&json, "kind", "memory_level");
+        cli_json_text(&json, "name", levels[i].name);
+        cli_json_bool(&json, "is_shared", levels[i].is_shared);
+        cli_json_int(&json, "bytes", levels[i].bytes);
+        cli_json_number(&json, "latency_ns", levels[i].latency_ns);
+        cli_json_number(&json, "one_thread_bytes_per_s", levels[i].one_bytes_per_s);
+        cli_json_number(&json, "all_threads_bytes_per_s", levels[i].all_bytes_per_s);
+        cli_json_int(&json, "threads", threads);
+        cli_json_end(&json);
+    }
+}
+
+static int measure_memory(const cli_command *self, int format)
+{
+    lab_device cpu, gpu;
+    lab_level levels[LAB_LEVELS];
+    if (lab_device_describe("cpu", &cpu) != TSR_OK)
+        return cli_failure(self, "%s", tsr_last_error());
+    cli_progress *progress = cli_progress_begin();
+    cli_progress_say(progress, "measuring the CPU's memory");
+    const int count = lab_measure_levels(&cpu, levels);
+    cli_progress_end(progress);
+    if (format == CLI_FORMAT_JSON) {
+        json_levels(levels, count, cpu.threads);
+        return CLI_OK;
+    }
+    if (!print_levels(levels, count, cpu.threads))
+        return cli_failure(self, "out of memory");
+    if (next_gpu(0, &gpu))
+        cli_print_wrapped(stdout, "The memory of GPUs is not measured here; their peaks stand above.", 0, 0);
+    return CLI_OK;
+}
+
 /* ---- the command ----------------------------------------------------------------------------------------------------
  */
 
@@ -377,14 +443,21 @@ static int run(const cli_command *self, int argc, char **argv)
         return code;
     if (set.format == CLI_FORMAT_JSON) {
         print_all_json();
-        return CLI_OK;
+        return set.measure ? measure_memory(self, set.format) : CLI_OK;
     }
     cli_print_machine();
     print_kernel_count();
     if (set.kernels)
         print_kernels();
-    return CLI_OK;
+    return set.measure ? measure_memory(self, set.format) : CLI_OK;
 }
 
 const cli_command cli_cmd_info = {
-    "info", "this machine, and the kernels there are for it", "[--kernels] [--format table|json]", options, NULL, run};
+    "info",
+    "this machine, and the kernels there are for it",
+    "[--kernels] [--measure] [--format table|json]",
+    options,
+    "--measure: latency is the time from a load to the next that needs its value, lines of 64 bytes in random order; "
+    "where pages are small, that of large levels contains the search for them. The working set of L1 and L2 is that of "
+    "one thread; DRAM's fits no cache. The rate of registers is the peak.",
+    run};

@@ -1,4 +1,6 @@
 /* tessera profile: one kernel, one size: what a profiler would show of it, or the kernel alone for a profiler. */
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,12 +8,13 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "lab/calibration.h"
-#include "lab/cupti.h"
-#include "lab/machine_code.h"
-#include "lab/ncu.h"
-#include "lab/predict.h"
-#include "lab/profile.h"
+#include "lab/bench/profile.h"
+#include "lab/explain/user_kernel.h"
+#include "lab/predict/calibration.h"
+#include "lab/predict/cupti.h"
+#include "lab/predict/machine_code.h"
+#include "lab/predict/ncu.h"
+#include "lab/predict/predict.h"
 
 typedef struct settings {
     cli_name_list kernels;
@@ -82,26 +85,50 @@ static const cli_option options[] = {
 /* ---- output ---------------------------------------------------------------------------------------------------------
  */
 
+/* What stands behind a name goes on below itself where the terminal is narrow. */
+enum { TEXT_AT = 25 };
+
+static void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print_line(const char *format, ...)
+{
+    char text[300];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    cli_print_wrapped(stdout, text, 0, TEXT_AT);
+}
+
 static void print_traffic(const char *name, const lab_traffic *t)
 {
-    if (t->requests > 0)
-        printf("  %-22s %14.0f requests %15.0f sectors %6.1f%% of their bytes used\n", name, t->requests, t->sectors,
-               100 * t->bytes / (32 * t->sectors));
+    char used[64];
+    const double share = t->sectors > 0 ? t->bytes / (32 * t->sectors) : 0;
+    if (t->requests <= 0)
+        return;
+    if (share > 1) /* lanes that want the same */
+        snprintf(used, sizeof used, " each byte used %.3g times", share);
+    else
+        snprintf(used, sizeof used, "%6.1f%% of their bytes used", 100 * share);
+    print_line("  %-22s %14.0f requests %15.0f sectors %s", name, t->requests, t->sectors, used);
 }
 
 static void print_shared(const char *name, const lab_shared_traffic *t)
 {
     if (t->requests > 0)
-        printf("  %-22s %14.0f requests %15.0f wavefronts, %.0f by bank conflicts\n", name, t->requests, t->wavefronts,
-               t->conflicts);
+        print_line("  %-22s %14.0f requests %15.0f wavefronts, %.0f by bank conflicts", name, t->requests,
+                   t->wavefronts, t->conflicts);
 }
 
-static void print_counters(const lab_counters *c)
+static void print_counters(const lab_counters *c, const tsr_gemm_desc *desc)
 {
-    printf("%lld CTAs of %d threads", c->ctas, c->threads);
+    char text[300];
+    int used = snprintf(text, sizeof text, "%.64s, %" PRId64 " x %" PRId64 " x %" PRId64 ", %lld CTAs of %d threads",
+                        c->instance, desc->m, desc->n, desc->k, c->ctas, c->threads);
     if (c->counted_ctas < c->ctas)
-        printf(", %lld of them counted: standard error %.2g%%", c->counted_ctas, 100 * c->sample_error);
-    printf("\n\ncounted in the emulator\n");
+        snprintf(text + used, sizeof text - (size_t)used, ", %lld of them counted: standard error %.2g%%",
+                 c->counted_ctas, 100 * c->sample_error);
+    cli_print_wrapped(stdout, text, 0, 2);
+    printf("\ncounted in the emulator\n");
     printf("  %-22s %14.0f of threads, %.0f FLOP in all\n", "multiply-adds", c->fma_f32 + c->fma_f64, c->flops);
     print_traffic("global loads", &c->load);
     print_traffic("global stores", &c->store);
@@ -112,7 +139,7 @@ static void print_counters(const lab_counters *c)
     print_shared("shared loads", &c->shared_load);
     print_shared("  merged by a compiler", &c->shared_load_merged);
     print_shared("shared stores", &c->shared_store);
-    printf("  %-22s %14.2f FLOP for each byte between L2 and SMs or L1\n", "intensity", lab_counters_intensity(c));
+    print_line("  %-22s %14.2f FLOP for each byte between L2 and SMs or L1", "intensity", lab_counters_intensity(c));
 }
 
 /* " 96 of 4 bytes, 8 of 16", for instructions in the code. */
@@ -135,8 +162,14 @@ static void print_machine_code(const lab_counters *c)
 {
     const lab_machine_code *code = lab_machine_code_of(c->instance);
     if (!code) {
-        printf("\nno machine code is recorded of this kernel as it stands (tools/machine-code): widths are the "
-               "source's\n");
+        putchar('\n');
+        cli_print_wrapped(stdout,
+                          lab_is_user_kernel(c->instance)
+                              ? "Widths of accesses are the source's: nvcc, which may merge some, did not compile the "
+                                "kernel."
+                              : "no machine code is recorded of this kernel as it stands (tools/machine-code): widths "
+                                "are the source's",
+                          0, 2);
         return;
     }
     printf("\nin its machine code, %d bytes, which the counts above and below go by\n", code->code_bytes);
@@ -154,7 +187,9 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
     if (c->registers > 0)
         printf("  %-22s %d of a thread\n", "registers", c->registers);
     else
-        printf("  %-22s unknown: this build has no device code\n", "registers");
+        print_line("  %-22s unknown: %s", "registers",
+                   lab_is_user_kernel(c->instance) ? "nvcc did not compile the kernel"
+                                                   : "this build has no device code");
     printf("  %-22s %d CTAs, %d warps an SM (%.0f%%), by %s\n", "occupancy", o->ctas, o->warps, 100 * o->share,
            o->limit);
     char time[32];
@@ -168,8 +203,8 @@ static void print_published(const lab_published *published, const lab_prediction
 {
     const double n = (double)published->size, ns = 2 * n * n * n / published->gflops;
     char time[32];
-    printf("  %-22s %g GFLOP/s, %s: the model is at %.2f times the time\n", "published", published->gflops,
-           cli_time_text(time, ns), p->ns / ns);
+    print_line("  %-22s %g GFLOP/s, %s: the model is at %.2f times the time", "published", published->gflops,
+               cli_time_text(time, ns), p->ns / ns);
 }
 
 /* `measured` may be NULL; `what` says what it is. A model that is not calibrated gives whole numbers. */
@@ -276,8 +311,7 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
         print_json(set, &counters, &prediction, measured);
         return CLI_OK;
     }
-    printf("%s, %lld x %lld x %lld, ", counters.instance, (long long)desc->m, (long long)desc->n, (long long)desc->k);
-    print_counters(&counters);
+    print_counters(&counters, desc);
     print_machine_code(&counters);
     print_prediction(&counters, &prediction, gpu);
     const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);

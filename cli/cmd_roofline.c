@@ -11,9 +11,10 @@
 #include "cli/out_file.h"
 #include "cli/output.h"
 #include "cli/roofline.h"
-#include "lab/bench.h"
-#include "lab/paper.h"
-#include "lab/stats.h"
+#include "lab/bench/bench.h"
+#include "lab/common/kernel_names.h"
+#include "lab/common/paper.h"
+#include "lab/common/stats.h"
 
 enum { FORMAT_TABLE, FORMAT_SVG, FORMAT_HTML, QUICK_ROUNDS = 5 };
 
@@ -24,7 +25,8 @@ typedef struct settings {
     int64_t m, n, k;                   /* 0: no problem, but kernels at sizes */
     double peak_tflops, bandwidth_gbs; /* 0: the device's */
     tsr_dtype dtype;
-    int compute, format;
+    tsr_compute compute;
+    int format;
 } settings;
 
 static int parse_positive(const cli_option *option, const char *text, void *to, cli_message *error)
@@ -75,9 +77,10 @@ static const cli_option options[] = {
      AT(device)},
     {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
     {.name = "--compute",
-     .value = "default|tf32",
-     .help = "tf32: the kernels that multiply f32 in tf32",
-     .parse = cli_parse_choice,
+     .value = "default|tf32|fast",
+     .help = "tf32: the kernels that multiply f32 in tf32; fast: those whose sums of 8-bit floats stay in the tensor "
+             "cores",
+     .parse = cli_parse_compute,
      AT(compute)},
     {.name = "--from",
      .value = "FILE",
@@ -112,8 +115,12 @@ typedef struct session {
 
 static int is_fitting(const session *s, const tsr_kernel_info *info)
 {
-    return info->is_cuda && info->dtype_ab == s->set->dtype &&
-           (info->compute == TSR_COMPUTE_TF32) == (s->set->compute != 0);
+    return info->is_cuda && lab_instance_takes(info->instance, s->set->dtype, TSR_DTYPE_NONE, s->set->compute);
+}
+
+static const char *compute_text(tsr_compute compute)
+{
+    return compute == TSR_COMPUTE_TF32 ? " in tf32" : compute == TSR_COMPUTE_FAST ? ", sums in tensor cores" : "";
 }
 
 static int is_asked(const cli_name_list *list, const char *name)
@@ -155,7 +162,8 @@ static const char **choose(const session *s, size_t *out)
 static tsr_gemm_desc desc_of(const session *s, const char *kernel, int64_t size)
 {
     tsr_gemm_desc desc = tsr_gemm_desc_make(s->set->dtype, size, size, size);
-    desc.compute = s->set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+    desc.c.dtype = desc.d.dtype = lab_default_result(s->set->dtype);
+    desc.compute = s->set->compute;
     desc.kernel = kernel;
     return desc;
 }
@@ -180,7 +188,7 @@ static int runs_there(const session *s, const char *kernel, int64_t size, char *
         operands[i]->memory = TSR_DEVICE;
         operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
     }
-    const int good = lab_route_on_paper(s->roof.gpu, &desc, &all) == TSR_OK && all.count > 0;
+    const int good = lab_route_on_paper(s->roof.gpu, NULL, &desc, &all) == TSR_OK && all.count > 0;
     const int runs = !good || all.items[0].applicable;
     for (size_t i = 0; good && !runs && i < all.count; i++)
         if (strcmp(all.items[i].kernel, kernel) == 0 || strcmp(name_of(all.items[i].kernel), kernel) == 0) {
@@ -211,7 +219,8 @@ static int is_such(const char *device, const lab_gpu_spec *gpu)
 /* The fastest record of the kernel, or instance, at this size on such a GPU; NULL if there is none. */
 static const lab_record *find_record(const session *s, const char *asked, int64_t size)
 {
-    const char *dtype = s->set->compute ? "tf32" : tsr_dtype_name(s->set->dtype);
+    char dtype[24];
+    lab_arithmetic_name(s->set->dtype, s->set->compute, dtype, sizeof dtype);
     const lab_record *best = NULL;
     for (size_t i = 0; i < s->records.count; i++) {
         const lab_record *r = &s->records.items[i];
@@ -230,7 +239,7 @@ static double measure(session *s, const char *kernel, int64_t size, char instanc
 {
     lab_entry entry = {.kernel = kernel};
     lab_cell cell = {.dtype = s->set->dtype,
-                     .compute = s->set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT,
+                     .compute = s->set->compute,
                      .shape = {size, size, size},
                      .entries = &entry,
                      .entry_count = 1};
@@ -315,7 +324,7 @@ static int add_chosen_points(session *s)
     s->roof.points = names ? calloc(kernels * s->set->sizes.count + 1, sizeof *s->roof.points) : NULL;
     const int code = !s->roof.points ? cli_failure(s->self, "out of memory")
                      : kernels == 0  ? cli_failure(s->self, "none of the kernels named computes %s%s on GPUs",
-                                                   tsr_dtype_name(s->set->dtype), s->set->compute ? " in tf32" : "")
+                                                   tsr_dtype_name(s->set->dtype), compute_text(s->set->compute))
                                      : add_points(s, names, kernels);
     free(names);
     return code;
@@ -344,13 +353,13 @@ static void put_problem(const settings *set, const lab_gpu_spec *gpu, FILE *to)
     char text[400], a[32], b[32], c[32];
     tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
     lab_advice advice;
-    desc.compute = set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+    desc.compute = set->compute;
     const double peak =
         set->peak_tflops > 0 ? set->peak_tflops * 1e12 : lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, 0);
     const lab_problem_roof roof =
         lab_problem_roof_of(&desc, peak, set->bandwidth_gbs > 0 ? set->bandwidth_gbs * 1e9 : gpu->memory_bytes_per_s);
     snprintf(text, sizeof text, "%" PRId64 " x %" PRId64 " x %" PRId64 " %s%s on %s: %s, %s, ridge %.3g FLOP/B", set->m,
-             set->n, set->k, tsr_dtype_name(set->dtype), set->compute ? " in tf32" : "",
+             set->n, set->k, tsr_dtype_name(set->dtype), compute_text(set->compute),
              gpu ? gpu->name : "the numbers given", cli_rate_text(a, peak, "FLOP/s"),
              cli_rate_text(b, roof.memory_bytes_per_s, "B/s"), roof.ridge);
     cli_print_wrapped(to, text, 0, 2);
@@ -391,8 +400,10 @@ static int check(const cli_command *self, const settings *set)
     const int is_problem = set->m > 0;
     if (set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
         return cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
-    if (set->compute && set->dtype != TSR_F32)
+    if (set->compute == TSR_COMPUTE_TF32 && set->dtype != TSR_F32)
         return cli_usage_error(self, "--compute tf32 goes with --dtype f32");
+    if (set->compute == TSR_COMPUTE_FAST && set->dtype != TSR_E4M3 && set->dtype != TSR_E5M2)
+        return cli_usage_error(self, "--compute fast goes with --dtype e4m3 or e5m2");
     if (is_problem && (!set->n || !set->k))
         return cli_usage_error(self, "%s is missing: one problem is M N K", set->n ? "K" : "N");
     if (is_problem && (set->kernels.count || set->sizes.count || set->from || set->format))
@@ -423,7 +434,7 @@ static int run(const cli_command *self, int argc, char **argv)
         session s = {.self = self, .set = set};
         s.roof.gpu = cli_gpu_choose(self, set->device, &here);
         s.roof.dtype = set->dtype;
-        s.roof.compute = set->compute ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
+        s.roof.compute = set->compute;
         s.progress = cli_progress_begin();
         code = s.roof.gpu ? count_and_show(&s, &here) : CLI_FAILED;
         cli_progress_end(s.progress);

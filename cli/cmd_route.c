@@ -7,12 +7,14 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
-#include "lab/paper.h"
-#include "lab/shapes.h"
+#include "lab/common/kernel_names.h"
+#include "lab/common/paper.h"
+#include "lab/common/shapes.h"
 
 typedef struct settings {
     int64_t m, n, k, batch;
-    tsr_dtype dtype;
+    tsr_dtype dtype, out_dtype; /* the latter TSR_DTYPE_NONE: not chosen */
+    tsr_compute compute;
     cli_layout layout;
     const char *device;
     const lab_gpu_spec *gpu; /* that `device` names, if it need not be here */
@@ -44,6 +46,16 @@ static const cli_option options[] = {
     {.name = "N", .help = "columns of B and C", .parse = cli_parse_int, AT(n), .max = INT64_MAX},
     {.name = "K", .help = "columns of A, rows of B", .parse = cli_parse_int, AT(k), .max = INT64_MAX},
     {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
+    {.name = "--out-dtype",
+     .value = "T",
+     .help = "type of C and D (default: bf16 for 8-bit floats, s32 for 8-bit integers, else as --dtype)",
+     .parse = cli_parse_dtype,
+     AT(out_dtype)},
+    {.name = "--compute",
+     .value = "default|tf32|fast",
+     .help = "tf32: products of f32 in tf32; fast: sums of 8-bit floats stay in the tensor cores",
+     .parse = cli_parse_compute,
+     AT(compute)},
     {.name = "--layout",
      .value = "nn|nt|tn|tt",
      .help = "t: A, or B, is stored transposed (default nn)",
@@ -87,6 +99,8 @@ static const cli_option options[] = {
 static tsr_gemm_desc describe(const settings *set)
 {
     tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
+    desc.c.dtype = desc.d.dtype = set->out_dtype != TSR_DTYPE_NONE ? set->out_dtype : lab_default_result(set->dtype);
+    desc.compute = set->compute;
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
     desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = set->memory ? TSR_DEVICE : TSR_HOST;
@@ -258,7 +272,7 @@ static int route_on_paper(const cli_command *self, const settings *set)
 {
     lab_candidates candidates;
     const tsr_gemm_desc desc = describe(set);
-    const int code = lab_route_on_paper(set->gpu, &desc, &candidates) == TSR_OK
+    const int code = lab_route_on_paper(set->gpu, NULL, &desc, &candidates) == TSR_OK
                          ? show(self, set, &(cli_route_list){candidates.items, candidates.count})
                          : cli_failure(self, "%s", tsr_last_error());
     lab_candidates_free(&candidates);

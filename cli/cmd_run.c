@@ -11,25 +11,32 @@
 #include "cli/operand.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
-#include "lab/answer.h"
+#include "cli/run_sparse.h"
+#include "lab/common/convert.h"
+#include "lab/verify/answer.h"
 
 /* Multiply-adds that --check may spend: a few seconds on two cores. */
 #define CHECK_BUDGET     4e9
 #define CHECK_BUDGET_F64 1e9
 #define ANSWER_TEXT      400
 
+#define BIND_BIAS "bias=" /* the one name that an epilogue has */
+
 typedef struct settings {
-    const char *a, *b, *c, *out, *kernel, *device;
+    const char *a, *b, *c, *out, *kernel, *device, *epilogue, *bind;
     double alpha, beta;
-    int trans_a, trans_b, check, quiet;
-    int dtype; /* of the choices below; -1: the inputs' own */
+    int trans_a, trans_b, check, quiet, prune;
+    int sparse;          /* of the choices below; -1: neither */
+    tsr_dtype dtype;     /* TSR_DTYPE_NONE: the inputs' own */
+    tsr_dtype out_dtype; /* TSR_DTYPE_NONE: that which suits the inputs' */
     int64_t threads;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
     {.name = "A.npy",
-     .help = "a matrix of f16, f32 or f64, in C or Fortran order, or a stack of them (3 dimensions); - is the "
+     .help = "a matrix of f16, f32, f64, s8, u8 or, with --dtype, bf16, e4m3 or e5m2, in C or Fortran order, or a "
+             "stack of them (3 dimensions); - is the "
              "standard input",
      .parse = cli_parse_text,
      AT(a)},
@@ -49,8 +56,24 @@ static const cli_option options[] = {
      .help = "the C to add, as .npy; may be the output",
      .parse = cli_parse_text,
      AT(c)},
+    {.name = "--epilogue",
+     .value = "TEXT",
+     .help = "what follows before the result is rounded: \"acc + bias[n]\" or \"relu(acc + bias[n])\"; needs --bind",
+     .parse = cli_parse_text,
+     AT(epilogue)},
+    {.name = "--bind",
+     .value = "NAME=FILE",
+     .help = "what a name in --epilogue stands for: bias=FILE, a vector with a value for each column",
+     .parse = cli_parse_text,
+     AT(bind)},
     {.name = "--transa", .help = "use the transpose of A", AT(trans_a)},
     {.name = "--transb", .help = "use the transpose of B", AT(trans_b)},
+    {.name = "--sparse",
+     .value = "a|b",
+     .help = "multiply this operand compressed 2:4; of each four neighbours along K at most two may be nonzero",
+     .parse = cli_parse_choice,
+     AT(sparse)},
+    {.name = "--prune", .help = "with --sparse: drop all but the two largest magnitudes of each four", AT(prune)},
     {.name = "--kernel",
      .value = "NAME",
      .help = "run this kernel (default: the library chooses)",
@@ -62,10 +85,18 @@ static const cli_option options[] = {
      .parse = cli_parse_device,
      AT(device)},
     {.name = "--dtype",
-     .value = "f16|f32|f64",
-     .help = "convert inputs that differ to this type, compute and write it (default: the inputs' own, if they agree)",
-     .parse = cli_parse_choice,
+     .value = "T",
+     .help = "f64, f32, f16, bf16, e4m3, e5m2, s8 or u8: convert inputs that differ to this type (default: the inputs' "
+             "own, if they agree); also names the elements of files that do not say what they hold, as ml_dtypes "
+             "writes bf16, e4m3 and e5m2",
+     .parse = cli_parse_dtype,
      AT(dtype)},
+    {.name = "--out-dtype",
+     .value = "T",
+     .help = "write results of this type; C has it too, and so has the bias, but for results in 8-bit floats, whose "
+             "bias is bf16 (default: the inputs' type; bf16 for 8-bit floats, s32 for 8-bit integers)",
+     .parse = cli_parse_dtype,
+     AT(out_dtype)},
     {.name = "--threads",
      .value = "N",
      .help = "CPU threads (default: all)",
@@ -77,17 +108,17 @@ static const cli_option options[] = {
     {.name = "--quiet", .letter = 'q', .help = "print nothing on success", AT(quiet)},
     {0}};
 
-static const tsr_dtype dtype_choices[] = {TSR_F16, TSR_F32, TSR_F64};
-
 typedef struct job {
     const cli_command *self;
     const settings *set;
     cli_progress *progress;
-    cli_operand a, b, c;
-    tsr_dtype dtype;
-    int stacked;   /* the result has three dimensions */
-    int64_t batch; /* its matrices */
+    cli_operand a, b, c, bias;
+    tsr_dtype dtype;     /* of A and B */
+    tsr_dtype out_dtype; /* of C and the result */
+    int stacked;         /* the result has three dimensions */
+    int64_t batch;       /* its matrices */
     cli_npy_writer out;
+    cli_sparse sparse;
     tsr_context *context;
     tsr_plan *plan;
     tsr_gemm_desc desc;
@@ -114,6 +145,8 @@ static int open_inputs(job *j)
     for (size_t i = 0; i < 3 && code == CLI_OK; i++)
         if (paths[i])
             code = cli_operand_open(j->self, paths[i], transposes[i], inputs[i]);
+    if (code == CLI_OK && j->set->bind)
+        code = cli_operand_open_vector(j->self, j->set->bind + strlen(BIND_BIAS), &j->bias);
     return code;
 }
 
@@ -129,6 +162,9 @@ static int check_shapes(const job *j)
     if (j->c.path && (j->c.rows != j->a.rows || j->c.columns != j->b.columns))
         return cli_failure(j->self, "%s is %" PRId64 " x %" PRId64 "; the product is %" PRId64 " x %" PRId64, j->c.path,
                            j->c.rows, j->c.columns, j->a.rows, j->b.columns);
+    if (j->bias.path && j->bias.columns != j->b.columns)
+        return cli_failure(j->self, "%s has %" PRId64 " values; the product has %" PRId64 " columns, each with one",
+                           j->bias.path, j->bias.columns, j->b.columns);
     return CLI_OK;
 }
 
@@ -152,22 +188,39 @@ static int check_stacks(job *j)
     return CLI_OK;
 }
 
+/* Types of the inputs must agree, unless --dtype or --out-dtype says into which they are converted. */
+static int check_dtype(const job *j, const cli_operand *x, tsr_dtype wanted, int is_said)
+{
+    if (!x->path || x->dtype == wanted || is_said)
+        return CLI_OK;
+    return cli_failure(j->self, "%s holds %s and %s %s; --dtype says in which type to compute", j->a.path,
+                       tsr_dtype_name(j->a.dtype), x->path, tsr_dtype_name(x->dtype));
+}
+
 static int choose_dtype(job *j)
 {
-    const cli_operand *inputs[] = {&j->b, &j->c};
-    const tsr_dtype first = j->a.dtype;
-    j->dtype = first;
-    if (j->set->dtype >= 0) {
-        j->dtype = dtype_choices[j->set->dtype];
-        return CLI_OK;
-    }
-    for (size_t i = 0; i < 2; i++) {
-        const tsr_dtype other = inputs[i]->dtype;
-        if (inputs[i]->path && other != first)
-            return cli_failure(j->self, "%s holds %s and %s %s; --dtype says in which type to compute", j->a.path,
-                               tsr_dtype_name(first), inputs[i]->path, tsr_dtype_name(other));
-    }
-    return CLI_OK;
+    const tsr_dtype said = j->set->dtype;
+    cli_operand *const inputs[] = {&j->a, &j->b};
+    int code = CLI_OK;
+    for (size_t i = 0; i < 2 && code == CLI_OK; i++)
+        code = cli_operand_name(j->self, said, inputs[i]);
+    if (code != CLI_OK)
+        return code;
+    j->dtype = said != TSR_DTYPE_NONE ? said : j->a.dtype;
+    j->out_dtype = j->set->out_dtype != TSR_DTYPE_NONE ? j->set->out_dtype : lab_result_dtype(j->dtype);
+    if (j->dtype == TSR_S32)
+        return cli_failure(j->self, "%s: A and B cannot be s32; --dtype says in which type to compute", j->a.path);
+    const int out_is_said = said != TSR_DTYPE_NONE || j->set->out_dtype != TSR_DTYPE_NONE;
+    const tsr_dtype bias = lab_bias_dtype(j->out_dtype);
+    if (j->c.path)
+        code = cli_operand_name(j->self, j->out_dtype, &j->c);
+    if (code == CLI_OK && j->bias.path)
+        code = cli_operand_name(j->self, bias, &j->bias);
+    if (code == CLI_OK)
+        code = check_dtype(j, &j->b, j->dtype, said != TSR_DTYPE_NONE);
+    if (code == CLI_OK)
+        code = check_dtype(j, &j->c, j->out_dtype, out_is_said);
+    return code == CLI_OK ? check_dtype(j, &j->bias, bias, out_is_said) : code;
 }
 
 /* A factor is rounded to the type in which products are computed: f64 for f64, f32 for the others. */
@@ -192,7 +245,9 @@ static int convert_inputs(job *j)
     if (code == CLI_OK)
         code = cli_operand_convert(j->self, j->progress, j->dtype, 0, &j->b);
     if (code == CLI_OK && j->c.path)
-        code = cli_operand_convert(j->self, j->progress, j->dtype, 1, &j->c);
+        code = cli_operand_convert(j->self, j->progress, j->out_dtype, 1, &j->c);
+    if (code == CLI_OK && j->bias.path)
+        code = cli_operand_convert(j->self, j->progress, lab_bias_dtype(j->out_dtype), 0, &j->bias);
     return code;
 }
 
@@ -203,7 +258,7 @@ static int open_output(job *j)
 {
     cli_message error;
     const cli_npy_header shape = {
-        .dtype = j->dtype, .stacked = j->stacked, .batch = j->batch, .rows = j->a.rows, .columns = j->b.columns};
+        .dtype = j->out_dtype, .stacked = j->stacked, .batch = j->batch, .rows = j->a.rows, .columns = j->b.columns};
     if (!cli_npy_create(j->set->out, &shape, &j->out, &error))
         return cli_failure(j->self, "%s %s", j->set->out, error.text);
     return CLI_OK;
@@ -219,9 +274,11 @@ static int is_one_call(const job *j)
 static void describe(job *j)
 {
     j->desc = tsr_gemm_desc_make(j->dtype, j->a.rows, j->b.columns, j->a.columns);
+    j->desc.c.dtype = j->desc.d.dtype = j->out_dtype;
     j->desc.a.trans = j->a.trans;
     j->desc.b.trans = j->b.trans;
     j->desc.kernel = j->set->kernel;
+    j->desc.epilogue = j->set->epilogue;
     if (j->batch <= 1 || !is_one_call(j))
         return;
     j->desc.batch_count = j->batch;
@@ -233,24 +290,31 @@ static void describe(job *j)
 /* The arguments from matrix i of the stacks on. */
 static tsr_run_args arguments(const job *j, int64_t i)
 {
-    const int64_t element_bytes = (int64_t)tsr_dtype_bytes(j->dtype);
+    const int64_t element_bytes = (int64_t)tsr_dtype_bytes(j->out_dtype);
     tsr_run_args args = tsr_run_args_make(cli_operand_at(&j->a, i), cli_operand_at(&j->b, i),
                                           (char *)j->out.data + i * j->desc.m * j->desc.n * element_bytes);
     args.alpha.value = j->set->alpha;
     args.beta.value = j->set->beta;
+    args.bias = j->bias.data;
     if (j->c.path)
         args.c = cli_operand_at(&j->c, i);
     return args;
 }
 
-static tsr_status run_plan(const job *j)
+/* Adds up the time of the products alone. */
+static int run_plan(job *j)
 {
-    tsr_status status = TSR_OK;
-    for (int64_t i = 0; i < j->batch && status == TSR_OK; i += j->desc.batch_count) {
-        const tsr_run_args args = arguments(j, i);
-        status = tsr_plan_run(j->plan, &args);
+    for (int64_t i = 0; i < j->batch; i += j->desc.batch_count) {
+        tsr_run_args args = arguments(j, i);
+        const int code = cli_sparse_prepare(j->self, &j->sparse, j->plan, i, &args);
+        if (code != CLI_OK)
+            return code;
+        const double begin = now_ns();
+        if (tsr_plan_run(j->plan, &args) != TSR_OK)
+            return cli_failure(j->self, "%s", tsr_last_error());
+        j->time_ns += now_ns() - begin;
     }
-    return status;
+    return CLI_OK;
 }
 
 /* "auto" is several devices; the plan's is the one that the route chose. */
@@ -271,9 +335,12 @@ static int multiply(job *j)
     if (tsr_context_create(j->set->device, &context_options, &j->context) != TSR_OK)
         return cli_failure(j->self, "%s", tsr_last_error());
     describe(j);
+    int code = cli_sparse_begin(j->self, &j->sparse, &j->desc, is_one_call(j) ? 1 : j->batch);
+    if (code != CLI_OK)
+        return code;
     if (tsr_plan_create(j->context, &j->desc, &j->plan) != TSR_OK)
         return cli_failure(j->self, "%s", tsr_last_error());
-    int code = note_device(j);
+    code = note_device(j);
     if (code != CLI_OK)
         return code;
     cli_npy_fetch(&j->a.file);
@@ -281,11 +348,7 @@ static int multiply(job *j)
     cli_npy_writer_fetch(&j->out);
     cli_progress_say(j->progress, "multiplying %" PRId64 " x %" PRId64 " x %" PRId64 " on %s", j->desc.m, j->desc.n,
                      j->desc.k, j->device);
-    const double begin = now_ns();
-    if (run_plan(j) != TSR_OK)
-        return cli_failure(j->self, "%s", tsr_last_error());
-    j->time_ns = now_ns() - begin;
-    return CLI_OK;
+    return run_plan(j);
 }
 
 /* What --check found in all matrices; `problem` is where the worst element lies. */
@@ -364,9 +427,10 @@ static void print_summary(const job *j, const verdict *v)
     if (j->stacked)
         snprintf(stack, sizeof stack, "%" PRId64 " of ", j->batch);
     fprintf(to, "%s: %s%" PRId64 " x %" PRId64 " %s, K = %" PRId64 ", %s on %s, %s%s, %s\n", j->set->out, stack,
-            j->desc.m, j->desc.n, tsr_dtype_name(j->dtype), j->desc.k, tsr_plan_kernel(j->plan), j->device,
+            j->desc.m, j->desc.n, tsr_dtype_name(j->out_dtype), j->desc.k, tsr_plan_kernel(j->plan), j->device,
             cli_time_text(time, j->time_ns), strncmp(j->device, "cuda", 4) == 0 ? " with copies" : "",
             cli_rate_text(rate, flop / j->time_ns * 1e9, "FLOP/s"));
+    cli_sparse_print(&j->sparse, to);
     if (j->set->check) {
         verdict_text(j, v, text, sizeof text);
         cli_print_wrapped(to, text, 0, 2);
@@ -406,12 +470,13 @@ static int work(job *j)
 
 static void clean_up(job *j)
 {
-    cli_operand *const inputs[] = {&j->a, &j->b, &j->c};
+    cli_operand *const inputs[] = {&j->a, &j->b, &j->c, &j->bias};
     cli_progress_end(j->progress);
+    cli_sparse_end(&j->sparse);
     tsr_plan_release(j->plan);
     tsr_context_destroy(j->context);
     cli_npy_abandon(&j->out);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
         cli_operand_close(inputs[i]);
 }
 
@@ -420,9 +485,20 @@ static int is_stdin(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+static int check_bind(const cli_command *self, const settings *set)
+{
+    if (set->epilogue && !set->bind)
+        return cli_usage_error(self, "--epilogue needs --bind bias=FILE, a vector with a value for each column");
+    if (set->bind && !set->epilogue)
+        return cli_usage_error(self, "--bind %s would not be read: there is no --epilogue", set->bind);
+    if (set->bind && (strncmp(set->bind, BIND_BIAS, strlen(BIND_BIAS)) != 0 || !set->bind[strlen(BIND_BIAS)]))
+        return cli_usage_error(self, "--bind needs bias=FILE, not '%s'", set->bind);
+    return CLI_CONTINUE;
+}
+
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.alpha = 1, .dtype = -1};
+    settings set = {.alpha = 1, .sparse = -1};
     int code = cli_read_args(self, argc, argv, &set);
     if (code == CLI_CONTINUE)
         code = cli_default_device(self, &set.device);
@@ -432,9 +508,18 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_usage_error(self, "--beta %g needs --c FILE, the C to add", set.beta);
     if (set.beta == 0 && set.c)
         return cli_usage_error(self, "--c %s would not be read: --beta is 0", set.c);
-    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) > 1)
+    code = check_bind(self, &set);
+    if (code != CLI_CONTINUE)
+        return code;
+    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) + is_stdin(set.bind ? set.bind + strlen(BIND_BIAS) : NULL) >
+        1)
         return cli_usage_error(self, "- can be one input only: the standard input is read once");
+    if (set.prune && set.sparse < 0)
+        return cli_usage_error(self, "--prune needs --sparse a or --sparse b, the operand to prune");
     job j = {.self = self, .set = &set, .out = CLI_NPY_NO_WRITER};
+    j.sparse.which = set.sparse < 0 ? '\0' : "ab"[set.sparse];
+    j.sparse.prune = set.prune;
+    j.sparse.operand = set.sparse == 1 ? &j.b : &j.a;
     j.progress = cli_progress_begin();
     code = work(&j);
     clean_up(&j);
@@ -443,7 +528,7 @@ static int run(const cli_command *self, int argc, char **argv)
 
 const cli_command cli_cmd_run = {
     "run",
-    "multiply matrices in NumPy files: C = alpha*A*B + beta*C",
+    "multiply matrices in NumPy files: C = alpha*A*B + beta*C, and an epilogue",
     "A.npy B.npy -o FILE [options]",
     options,
     "A stack has shape (batch, rows, columns), and the product of stacks is a stack; a matrix beside a stack is used "

@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/gpu_choice.h"
 #include "cli/output.h"
-#include "lab/lesson.h"
-#include "lab/roofpoint.h"
-#include "lab/tiles.h"
+#include "lab/explain/lesson.h"
+#include "lab/roofline/roofpoint.h"
+#include "lab/roofline/tilings.h"
 
 typedef struct settings {
     int64_t m, n, k;
@@ -131,8 +131,7 @@ enum { TILES = sizeof tiles / sizeof tiles[0], WIDEST_TILED = 32, REGISTER_THREA
  * others. */
 static double peak_of(const settings *set, const lab_gpu_spec *gpu, int of_warps)
 {
-    const int is_short = set->dtype == TSR_F16 || set->dtype == TSR_BF16;
-    return lab_gpu_peak_flops(gpu, set->dtype, TSR_COMPUTE_DEFAULT, of_warps && is_short);
+    return lab_gpu_peak_flops(gpu, set->dtype, TSR_COMPUTE_DEFAULT, of_warps && set->dtype != TSR_F32);
 }
 
 static const char *verdict_of(const lab_tiling *t, double peak_flops_s, char out[160])
@@ -210,8 +209,11 @@ static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts kn
     cli_table table, banks;
     printf("\nOne element of C for each thread, K in steps of the tile (the kernel tiled):\n");
     begin_table(&table);
-    cli_table_begin(&banks, "rrrrrr", "tile", "loads a thread", "filling", "filling, transposed", "same with [T][T+1]",
-                    "reading");
+    if (set->dtype == TSR_F32)
+        cli_table_begin(&banks, "rrrrrr", "tile", "loads a thread", "filling", "filling, transposed",
+                        "same with [T][T+1]", "reading");
+    else
+        cli_table_begin(&banks, "rr", "tile", "loads a thread");
     for (int i = 0; i < TILES; i++) {
         char fill[32], transposed[32], padded[32], read[32];
         known[i] = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->dtype) : (conflicts){0};
@@ -219,6 +221,7 @@ static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts kn
         put_tiling(&table, &t, peak_of(set, gpu, 0));
         if (t.ruled_out)
             continue;
+        /* A table of two columns takes the first two cells. */
         cli_table_row(&banks, CLI_CELL("%d", t.tile), CLI_CELL("%" PRId64, 2 * t.phases),
                       times_text(known[i].is_known, known[i].fill, fill),
                       times_text(known[i].is_known, known[i].transposed, transposed),
@@ -227,16 +230,14 @@ static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts kn
     }
     int whole = cli_table_end(&table, stdout, 0);
     putchar('\n');
-    if (set->dtype != TSR_F32)
-        cli_print_wrapped(
-            stdout, "Bank conflicts are found by a run of the kernel tiled in f32 alone; \"-\": not known.", 0, 0);
     cli_print_wrapped(
         stdout,
-        cli_text((char[400]){0}, 400,
-                 "Loads from global memory by one thread (2 K = %" PRId64 " without tiles), and wavefronts "
-                 "of shared memory over the fewest that would do, run in the emulator; 1x is free of bank "
-                 "conflicts; [T][T+1]: with rows of shared memory a column longer:",
-                 2 * set->k),
+        cli_text((char[400]){0}, 400, "Loads from global memory by one thread (2 K = %" PRId64 " without tiles)%s",
+                 2 * set->k,
+                 set->dtype == TSR_F32
+                     ? ", and wavefronts of shared memory over the fewest that would do, run in the emulator; 1x is "
+                       "free of bank conflicts; [T][T+1]: with rows of shared memory a column longer:"
+                     : "; bank conflicts are counted in f32 alone, where the kernel tiled runs in the emulator:"),
         0, 0);
     return cli_table_end(&banks, stdout, 0) && whole;
 }
@@ -250,7 +251,8 @@ static int put_registers(const settings *set, const lab_gpu_spec *gpu)
         stdout,
         cli_text((char[200]){0}, 200,
                  "Squares of C for each of %d threads, in registers, K in steps of 16 (%s):", REGISTER_THREADS,
-                 peak > peak_of(set, gpu, 0) ? "on tensor cores, mma and its kin" : "regtile and its kin"),
+                 peak > peak_of(set, gpu, 0) ? "on tensor cores, as mma makes them"
+                                             : "regtile1d and the rungs above it"),
         0, 0);
     begin_table(&table);
     for (int i = 0; i < TILES; i++) {

@@ -11,9 +11,9 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "lab/device.h"
-#include "lab/parallel.h"
-#include "lab/verify.h"
+#include "lab/common/device_facts.h"
+#include "lab/common/parallel.h"
+#include "lab/verify/verify.h"
 
 typedef struct settings {
     const char *kernels, *device;
@@ -24,8 +24,8 @@ typedef struct settings {
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
     {.name = "--kernel",
-     .value = "NAME|all",
-     .help = "kernels, or instances of them, with commas between (default all)",
+     .value = "NAME[,NAME]|all",
+     .help = "kernels, or instances of them (default all)",
      .parse = cli_parse_kernels_or_all,
      AT(kernels)},
     {.name = "--device",
@@ -115,10 +115,21 @@ static void print_json(const session *s, const lab_verify_result *result)
     cli_json_end(&json);
 }
 
+/* The kernel's name: in the first column, or, where the terminal is too narrow, on a line of its own. */
+static void print_name(const session *s, const char *name)
+{
+    enum { OTHER_COLUMNS = 66 };
+    if (s->name_width + OTHER_COLUMNS <= cli_columns() || !cli_has_columns())
+        printf("%-*s  ", s->name_width, name);
+    else
+        printf("%s\n  ", name);
+}
+
 static void print_head(const session *s)
 {
-    printf("%-*s  %-7s  %6s  %6s  %9s  %8s  %8s  %8s\n", s->name_width, "kernel", "device", "cases", "failed",
-           "elements", "of bound", "error", "relative");
+    print_name(s, "kernel");
+    printf("%-7s  %6s  %6s  %9s  %8s  %8s  %8s\n", "device", "cases", "failed", "elements", "of bound", "error",
+           "relative");
 }
 
 /* The element that came nearest to its bound: error / bound, error, error / reference. */
@@ -138,8 +149,9 @@ static void print_worst(const lab_verify_worst *worst)
 
 static void print_row(const session *s, const lab_verify_result *result)
 {
-    printf("%-*s  %-7s  %6" PRId64 "  %6" PRId64 "  %9" PRId64 "  ", s->name_width, result->kernel.info.instance,
-           s->device, result->cases, result->failed, result->elements);
+    print_name(s, result->kernel.info.instance);
+    printf("%-7s  %6" PRId64 "  %6" PRId64 "  %9" PRId64 "  ", s->device, result->cases, result->failed,
+           result->elements);
     print_worst(&result->worst);
     puts(is_good(result) ? "" : "  FAILED");
 }
@@ -312,9 +324,14 @@ static void widen(session *s, const lab_kernel_list *kernels)
 
 static void print_total(const session *s)
 {
-    printf("\n%d of %d kernels passed, %" PRId64 " cases (%" PRId64 " with a forced schedule), %" PRId64
-           " elements, %s, seed %" PRId64 "\n",
-           s->passed, s->kernels, s->cases, s->forced, s->elements, s->set->full ? "full" : "quick", s->set->seed);
+    putchar('\n');
+    cli_print_wrapped(stdout,
+                      cli_text((char[300]){0}, 300,
+                               "%d of %d kernels passed, %" PRId64 " cases (%" PRId64
+                               " with a forced schedule), %" PRId64 " elements, %s, seed %" PRId64,
+                               s->passed, s->kernels, s->cases, s->forced, s->elements, s->set->full ? "full" : "quick",
+                               s->set->seed),
+                      0, 2);
 }
 
 static int verify(session *s, const char *const *devices, const lab_kernel_list *kernels, size_t count)

@@ -7,21 +7,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Prints "key=value" lines. Products of small whole numbers are exact, so the results must be equal. */
+#include "cli/own_library.h"
+
+/* Prints "key=value" lines; that the package loaded is out before anything can end the Python. Products of small whole
+ * numbers are exact, so the results must be equal. */
 static const char script[] =
     "import sys\n"
     "name = sys.argv[1]\n"
     "try:\n"
     "    import numpy as np\n"
     "    package = __import__(name)\n"
-    "except Exception as error:\n"
-    "    print('trouble=' + str(error).splitlines()[0])\n"
+    "    if name == 'scipy':\n"
+    "        import scipy.linalg.blas as blas\n"
+    "except BaseException as error:\n"
+    "    print('trouble=' + (str(error) or repr(error)).splitlines()[0])\n"
     "    sys.exit(0)\n"
     "print('version=' + package.__version__)\n"
-    "print('file=' + package.__file__)\n"
+    "print('file=' + package.__file__, flush=True)\n"
     "right = True\n"
-    "if name == 'scipy':\n"
-    "    import scipy.linalg.blas as blas\n"
     "for kind in ('f4', 'f8'):\n"
     "    a = (np.arange(97 * 83).reshape(97, 83) % 7 - 3).astype(kind)\n"
     "    b = (np.arange(83 * 89).reshape(83, 89) % 5 - 2).astype(kind)\n"
@@ -40,6 +43,31 @@ static const char script[] =
     "f.split('/')[-1][:6]\n"
     "               and 'cpython' not in f)\n"
     "print('blas=' + ', '.join(names))\n";
+
+/* The same of PyTorch, whose sums of ones are exact too. */
+static const char torch_script[] =
+    "import sys\n"
+    "try:\n"
+    "    import torch\n"
+    "except BaseException as error:\n"
+    "    print('trouble=' + (str(error) or repr(error)).splitlines()[0])\n"
+    "    sys.exit(0)\n"
+    "print('version=' + torch.__version__)\n"
+    "print('file=' + torch.__file__, flush=True)\n"
+    "right = True\n"
+    "if torch.cuda.is_available():\n"
+    "    print('gpu=1')\n"
+    "    for dtype in (torch.bfloat16, torch.float16, torch.float32):\n"
+    "        a = torch.ones((64, 64), dtype=dtype, device='cuda')\n"
+    "        right = right and (a @ a).double().sum().item() == 64.0 ** 3\n"
+    "        right = right and torch.nn.functional.linear(a, a, a[0]).double().sum().item() == 64.0 * 64 * 65\n"
+    "print('right=%d' % right)\n"
+    "try:\n"
+    "    files = {line.split()[-1] for line in open('/proc/self/maps') if '/' in line}\n"
+    "except OSError:\n"
+    "    files = set()\n"
+    "print('blas=' + ', '.join(sorted(f for f in files if f.split('/')[-1].startswith('libcublas'))))\n"
+    "print('library=' + ''.join(sorted(f for f in files if 'libtorch_cuda' in f.split('/')[-1])[:1]))\n";
 
 static void set(char *to, size_t bytes, const char *value)
 {
@@ -62,6 +90,10 @@ static void read_answers(FILE *from, cli_doctor_package *out)
             set(out->file, sizeof out->file, value);
         } else if (strcmp(line, "blas") == 0) {
             set(out->blas, sizeof out->blas, value);
+        } else if (strcmp(line, "library") == 0) {
+            set(out->library, sizeof out->library, value);
+        } else if (strcmp(line, "gpu") == 0) {
+            out->has_gpu = 1;
         } else if (strcmp(line, "trouble") == 0) {
             set(out->trouble, sizeof out->trouble, value);
         } else if (strcmp(line, "right") == 0) {
@@ -85,7 +117,11 @@ static void read_log(const char *path, cli_doctor_package *out)
     char line[1024], name[64];
     FILE *log = fopen(path, "r");
     while (log && fgets(line, sizeof line, log)) {
-        if (sscanf(line, "tessera-call %63s", name) != 1 || is_listed(out->symbols, name))
+        if (sscanf(line, "tessera-call %63s", name) != 1 && sscanf(line, "tessera-cublas %63s", name) != 1)
+            continue;
+        out->calls++;
+        out->answered += !strstr(line, " by=cublas ");
+        if (is_listed(out->symbols, name))
             continue;
         const size_t used = strlen(out->symbols);
         snprintf(out->symbols + used, sizeof out->symbols - used, "%s%s", used ? ", " : "", name);
@@ -95,22 +131,23 @@ static void read_log(const char *path, cli_doctor_package *out)
 }
 
 /* In the child: never returns. */
-static void become_python(const char *python, const char *blas, const char *package, const char *log, int out)
+static void become_python(const char *python, const char *preload, const char *package, const char *log, int out)
 {
-    char *const arguments[] = {(char *)python, "-c", (char *)script, (char *)package, NULL};
+    const char *text = strcmp(package, "torch") == 0 ? torch_script : script;
+    char *const arguments[] = {(char *)python, "-c", (char *)text, (char *)package, NULL};
     const char *before = getenv("LD_PRELOAD");
-    char preload[2 * CLI_DOCTOR_TEXT];
-    snprintf(preload, sizeof preload, "%s%s%s", blas, before && *before ? ":" : "", before ? before : "");
+    char list[2 * CLI_DOCTOR_TEXT];
+    snprintf(list, sizeof list, "%s%s%s", preload, before && *before ? ":" : "", before ? before : "");
     if (dup2(out, STDOUT_FILENO) < 0)
         _exit(126);
-    setenv("LD_PRELOAD", preload, 1);
+    setenv("LD_PRELOAD", list, 1);
     setenv("TESSERA_LOG", "calls", 1);
     setenv("TESSERA_LOG_FILE", log, 1);
     execvp(python, arguments);
     _exit(127);
 }
 
-static int run_child(const char *python, const char *blas, const char *package, const char *log,
+static int run_child(const char *python, const char *preload, const char *package, const char *log,
                      cli_doctor_package *out, char message[CLI_DOCTOR_TEXT])
 {
     int ends[2], state = 0;
@@ -122,7 +159,7 @@ static int run_child(const char *python, const char *blas, const char *package, 
     const pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        become_python(python, blas, package, log, ends[1]);
+        become_python(python, preload, package, log, ends[1]);
     }
     close(ends[1]);
     FILE *from = child > 0 ? fdopen(ends[0], "r") : NULL;
@@ -141,6 +178,7 @@ static int run_child(const char *python, const char *blas, const char *package, 
         return 0;
     }
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
+        out->ended = 1;
         snprintf(message, CLI_DOCTOR_TEXT, "it ended with %s %d", WIFEXITED(state) ? "code" : "signal",
                  WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state));
         return 0;
@@ -148,18 +186,22 @@ static int run_child(const char *python, const char *blas, const char *package, 
     return 1;
 }
 
-int cli_doctor_python(const char *python, const char *blas, const char *package, cli_doctor_package *out,
+int cli_doctor_python(const char *python, const char *preload, const char *package, cli_doctor_package *out,
                       char message[CLI_DOCTOR_TEXT])
 {
     char log[] = "/tmp/tessera-doctor-XXXXXX";
-    const int fd = mkstemp(log);
     memset(out, 0, sizeof *out);
+    if (!cli_can_preload(preload)) {
+        snprintf(message, CLI_DOCTOR_TEXT, "%.900s: LD_PRELOAD cannot name a path with a space or a colon", preload);
+        return 0;
+    }
+    const int fd = mkstemp(log);
     if (fd < 0) {
         snprintf(message, CLI_DOCTOR_TEXT, "no temporary file for the call log: %s", strerror(errno));
         return 0;
     }
     close(fd);
-    const int good = run_child(python, blas, package, log, out, message);
+    const int good = run_child(python, preload, package, log, out, message);
     read_log(log, out);
     unlink(log);
     return good;

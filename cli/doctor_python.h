@@ -1,4 +1,4 @@
-/* What a Python's NumPy and SciPy do with libtessera_blas preloaded. */
+/* What a Python's NumPy and SciPy do with libtessera_blas preloaded, and PyTorch with libtessera_cublas. */
 #ifndef CLI_DOCTOR_PYTHON_H
 #define CLI_DOCTOR_PYTHON_H
 
@@ -11,13 +11,19 @@ typedef struct cli_doctor_package {
     int present;
     char version[64], file[CLI_DOCTOR_TEXT];
     char blas[CLI_DOCTOR_TEXT];    /* BLAS libraries in the process besides ours, comma between; "" for none */
+    int ended;                     /* Python ended, by an error or a signal, before all was told */
     int right;                     /* its products were right */
     char symbols[CLI_DOCTOR_TEXT]; /* ours that were called, comma between; "" for none */
     char trouble[CLI_DOCTOR_TEXT]; /* what kept it from being tried; "" for nothing */
+    /* Of PyTorch alone. */
+    int has_gpu;                   /* it sees one; without one it makes no product */
+    char library[CLI_DOCTOR_TEXT]; /* the file of it that calls cuBLAS; "" for none */
+    int calls, answered;           /* of cuBLAS, and those that Tessera computed */
 } cli_doctor_package;
 
-/* Runs `python` with `blas` preloaded and the call log on. 0 with a message if it could not be run at all. */
-int cli_doctor_python(const char *python, const char *blas, const char *package, cli_doctor_package *out,
+/* Runs `python` with the library `preload` preloaded and the call log on; `package` is numpy, scipy or torch. 0 with a
+ * message if it could not be run at all. */
+int cli_doctor_python(const char *python, const char *preload, const char *package, cli_doctor_package *out,
                       char message[CLI_DOCTOR_TEXT]);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "cli/args.h"
-#include "lab/lesson.h"
+#include "lab/explain/lesson.h"
 
 /* What of a lesson is told. */
 typedef struct cli_explain_view {

@@ -28,15 +28,32 @@ typedef struct lanes {
     int32_t at[WARP];
 } lanes;
 
+/* Wide accesses of a transposed operand: each lane has elements below each other. */
+static void put_down(cli_text_line *to, const lanes *l, int32_t begin, int32_t end, int32_t stride, int count)
+{
+    const int64_t columns = lab_lesson_columns(l->lesson, l->of), deep = l->width - 1;
+    const int64_t row0 = begin / columns, row1 = end / columns, column0 = begin % columns, column1 = end % columns;
+    if (count == 1 || (column0 == column1 && (stride == 0 || stride == (int32_t)l->width * columns)))
+        cli_text_put(to, "%c[%" PRId64 "..%" PRId64 ",%" PRId64 "]", l->of, row0, row1 + deep, column0);
+    else if (row0 == row1 && stride == 1)
+        cli_text_put(to, "%c[%" PRId64 "..%" PRId64 ",%" PRId64 "..%" PRId64 "]", l->of, row0, row1 + deep, column0,
+                     column1);
+    else
+        cli_text_put(to, "%c[%" PRId64 "..%" PRId64 ",%" PRId64 "] ... [%" PRId64 "..%" PRId64 ",%" PRId64 "]", l->of,
+                     row0, row0 + deep, column0, row1, row1 + deep, column1);
+}
+
 static void put_lane_run(cli_text_line *to, const lanes *l, int first, int count)
 {
     const int64_t columns = l->of == 's' ? INT64_MAX : lab_lesson_columns(l->lesson, l->of);
+    const int pitch = l->of == 's' ? 1 : lab_lesson_pitch(l->lesson, l->of);
+    const int32_t span = pitch * (int32_t)l->width; /* from a lane to the one that goes on behind it */
     const int32_t begin = l->at[first], end = l->at[first + count - 1];
-    const int32_t stride = count > 1 ? l->at[first + 1] - begin : (int32_t)l->width;
+    const int32_t stride = count > 1 ? l->at[first + 1] - begin : span;
     const int64_t row0 = begin / columns, row1 = end / columns, column0 = begin % columns, column1 = end % columns;
-    const int is_dense = stride == (int32_t)l->width && row0 == row1;
+    const int is_dense = stride == span && row0 == row1;
     const char name = l->of == 'D' ? 'C' : l->of;
-    const int64_t last = column1 + l->width - 1;
+    const int64_t last = column1 + span - pitch;
     cli_text_put(to, "%s", to->used ? ", " : "");
     if (l->of == 's') {
         if (stride < 0)
@@ -46,9 +63,11 @@ static void put_lane_run(cli_text_line *to, const lanes *l, int first, int count
                          column0, stride == 0 ? column0 + l->width - 1 : last);
         else
             cli_text_put(to, "s%" PRId64 "..%" PRId64 " by %d", column0, last, stride);
+    } else if (l->width > 1 && lab_lesson_goes_down(l->lesson, l->of)) {
+        put_down(to, l, begin, end, stride, count);
     } else if (stride == 0 || count == 1) {
         cli_text_put(to, l->width > 1 ? "%c[%" PRId64 ",%" PRId64 "..%" PRId64 "]" : "%c[%" PRId64 ",%" PRId64 "]",
-                     name, row0, column0, column0 + l->width - 1);
+                     name, row0, column0, column0 + span - pitch);
     } else if (is_dense) {
         cli_text_put(to, "%c[%" PRId64 ",%" PRId64 "..%" PRId64 "]", name, row0, column0, last);
     } else if (column0 == column1) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/explain.h"
-#include "lab/report.h"
+#include "lab/bench/report.h"
 
 /* In cli/explain_page.S. */
 extern const char cli_explain_page[];

@@ -17,6 +17,7 @@ enum {
     FEW_RUNS = 2,
     FEW_SUMS = 2,
     FEW_LOADS = 16,
+    FEW_FRAGMENTS = 8,
     WARP = 32
 };
 
@@ -59,9 +60,14 @@ static void put_load(cli_text_line *to, const lab_lesson *lesson, const lab_step
     const float *values = lesson->dtype != TSR_F32 ? NULL : operand == 'A' ? lesson->a : lesson->b;
     char name[48];
     cli_explain_element(lesson, operand, first, name);
-    if (first >= 0 && step->width > 1)
+    if (first >= 0 && step->width > 1 && lab_lesson_goes_down(lesson, operand))
+        cli_text_put(
+            to, "%c[%" PRId64 "..%" PRId64 ",%" PRId64 "]", operand, first / lab_lesson_columns(lesson, operand),
+            first / lab_lesson_columns(lesson, operand) + step->width - 1, first % lab_lesson_columns(lesson, operand));
+    else if (first >= 0 && step->width > 1)
         cli_text_put(to, "%.*s..%" PRId64 "]", (int)strlen(name) - 1, name,
-                     first % lab_lesson_columns(lesson, operand) + step->width - 1);
+                     first % lab_lesson_columns(lesson, operand) +
+                         lab_lesson_pitch(lesson, operand) * ((int64_t)step->width - 1));
     else
         cli_text_put(to, "%s", name);
     if (values && first >= 0 && step->width == 1)
@@ -89,21 +95,47 @@ static int goes_on(const lab_lesson *lesson, const load_run *run, const lab_step
     return run->count == 1 || ((element < 0 || element - last == run->step) && word - last_word == run->word_step);
 }
 
+/* "3", "0..6", "0..6 by 2" */
+static void put_range(cli_text_line *to, int64_t first, int64_t last, int64_t step)
+{
+    cli_text_put(to, first == last ? "%" PRId64 : "%" PRId64 "..%" PRId64, first, last);
+    if (step > 1)
+        cli_text_put(to, " by %" PRId64, step);
+}
+
+/* "B[0..7,0..64 by 32]": wide loads of a transposed operand. */
+static void put_run_down(cli_text_line *to, const lab_lesson *lesson, const load_run *run, char operand)
+{
+    const int64_t columns = lab_lesson_columns(lesson, operand), width = run->first->width;
+    const int64_t last = run->element + (int64_t)(run->count - 1) * run->step;
+    const int64_t row0 = run->element / columns, row1 = last / columns, column0 = run->element % columns,
+                  column1 = last % columns;
+    const int64_t row_step = row1 != row0 ? run->step / columns : 0;
+    cli_text_put(to, "%c[", operand);
+    put_range(to, row0, row1 + width - 1, row_step == width ? 0 : row_step);
+    cli_text_put(to, ",");
+    put_range(to, column0, column1, column1 != column0 ? run->step : 0);
+    cli_text_put(to, "]");
+}
+
 /* "A[0,3]", "A[0,0..3]", "B[0..6 by 2,37]" */
 static void put_run_elements(cli_text_line *to, const lab_lesson *lesson, const load_run *run, char operand)
 {
-    const int64_t columns = lab_lesson_columns(lesson, operand), width = run->first->width;
+    const int64_t columns = lab_lesson_columns(lesson, operand),
+                  span = lab_lesson_pitch(lesson, operand) * (int64_t)run->first->width;
     const int32_t last = run->element + (run->count - 1) * run->step;
     const int64_t row0 = run->element / columns, row1 = last / columns, column0 = run->element % columns;
-    const int64_t end = last % columns + width - 1;
+    const int64_t end = last % columns + span - lab_lesson_pitch(lesson, operand);
     if (run->element < 0)
         cli_text_put(to, "0");
+    else if (run->first->width > 1 && lab_lesson_goes_down(lesson, operand))
+        put_run_down(to, lesson, run, operand);
     else if (row0 != row1) {
         cli_text_put(to, "%c[%" PRId64 "..%" PRId64, operand, row0, row1);
         if (run->step != columns)
             cli_text_put(to, " by %" PRId64, run->step / columns);
         cli_text_put(to, column0 == end ? ",%" PRId64 "]" : ",%" PRId64 "..%" PRId64 "]", column0, end);
-    } else if (run->count > 1 && run->step != width && run->step != 0)
+    } else if (run->count > 1 && run->step != span && run->step != 0)
         cli_text_put(to, "%c[%" PRId64 ",%" PRId64 "..%" PRId64 " by %d]", operand, row0, column0, end, run->step);
     else if (column0 != end)
         cli_text_put(to, "%c[%" PRId64 ",%" PRId64 "..%" PRId64 "]", operand, row0, column0, end);
@@ -403,9 +435,9 @@ static void put_head(const lab_lesson *l, FILE *to)
     snprintf(line, sizeof line, "%s: %s (%s)", l->instance, l->summary, l->source);
     cli_print_wrapped(to, line, 0, 2);
     snprintf(line, sizeof line,
-             "C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s; block (%" PRId64 ",%" PRId64 ") of %" PRId64
-             " x %" PRId64 " makes rows %" PRId64 "..%" PRId64 " and columns %" PRId64 "..%" PRId64
-             " of C with %d x %d threads and %d bytes of shared memory, in %d phase%s",
+             "C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s; block (%" PRId64 ",%" PRId64
+             ") of a grid of %" PRId64 " x %" PRId64 " makes rows %" PRId64 "..%" PRId64 " and columns %" PRId64
+             "..%" PRId64 " of C with %d x %d threads and %d bytes of shared memory, in %d phase%s",
              l->m, l->n, l->k, tsr_dtype_name(l->dtype), l->block_x, l->block_y, l->blocks_x, l->blocks_y, row,
              row1 - 1, column, column1 - 1, l->threads_x, l->threads_y, l->smem_bytes, l->phases,
              l->phases == 1 ? "" : "s");
@@ -418,12 +450,18 @@ static void put_head(const lab_lesson *l, FILE *to)
     if (!l->has_products)
         cli_print_wrapped(to,
                           "The products are made by tensor cores, a warp at a time: loads and reads can be followed, "
-                          "single products cannot.",
+                          "and which fragments are multiplied, single products cannot.",
                           0, 2);
     if (strcmp(l->kernel, "wmma") == 0)
+        cli_print_wrapped(
+            to,
+            "Which lane holds which element of a WMMA fragment is not documented: the reads of fragments, "
+            "and their wavefronts, are those of an order that the emulator made up.",
+            0, 2);
+    if (l->is_sparse_a)
         cli_print_wrapped(to,
-                          "Which lane reads what of a WMMA fragment is the hardware's secret: the reads of fragments "
-                          "are those of the emulator's own order, their wavefronts too.",
+                          "A is compressed 2:4. Here the second and the fourth of each four elements along K are kept, "
+                          "A[i,1], A[i,3], A[i,5], ...; \"copy\" without an operand brings the metadata.",
                           0, 2);
 }
 
@@ -504,6 +542,43 @@ static int is_phase_shown(const lab_lesson *lesson, const cli_explain_view *view
            lesson->phases <= (view->has_thread ? FEW_PHASES / 2 : FEW_PHASES);
 }
 
+/* "A[0..15,16..31]", or "zeros". */
+static const char *fragment_text(char operand, int row0, int row1, int column0, int column1, char out[64])
+{
+    if (row1 < row0 || column1 < column0)
+        snprintf(out, 64, "zeros");
+    else
+        snprintf(out, 64, "%c[%d..%d,%d..%d]", operand, row0, row1, column0, column1);
+    return out;
+}
+
+/* What one warp multiplies on tensor cores, product after product. */
+static int put_warp_products(const lab_lesson *l, const cli_explain_view *view, FILE *to)
+{
+    cli_table table;
+    char a[64], b[64], c[64];
+    int shown = 0, all = 0;
+    for (size_t i = 0; i < l->warp_product_count; i++)
+        all += l->warp_products[i].warp == view->warp;
+    if (all == 0)
+        return 1;
+    fprintf(to, "\nproducts of warp %d, in its order\n", (int)view->warp);
+    cli_table_begin(&table, "rlll", "product", "of A", "of B", "added to");
+    for (size_t i = 0; i < l->warp_product_count && (view->all || shown < FEW_FRAGMENTS); i++) {
+        const lab_warp_product *p = &l->warp_products[i];
+        if (p->warp != view->warp)
+            continue;
+        cli_table_row(&table, CLI_CELL("%d", shown++), fragment_text('A', p->row0, p->row1, p->k0, p->k1, a),
+                      fragment_text('B', p->k0, p->k1, p->column0, p->column1, b),
+                      fragment_text('C', p->row0, p->row1, p->column0, p->column1, c));
+    }
+    if (!cli_table_end(&table, to, 2))
+        return 0;
+    if (shown < all)
+        fprintf(to, "  and %d more products (--all)\n", all - shown);
+    return 1;
+}
+
 int cli_explain_text(const lab_lesson *lesson, const cli_explain_view *view, FILE *to)
 {
     int whole = 1, skipped = 0;
@@ -521,6 +596,8 @@ int cli_explain_text(const lab_lesson *lesson, const cli_explain_view *view, FIL
         if (!view->has_thread)
             whole &= fputc('\n', to) != EOF && cli_explain_accesses(lesson, view, phase, to);
     }
+    if (view->phase < 0 && !view->has_thread)
+        whole &= put_warp_products(lesson, view, to);
     if (view->phase < 0 && !view->has_thread)
         whole &= put_totals(lesson, view, to);
     return whole;

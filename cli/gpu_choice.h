@@ -3,7 +3,7 @@
 #define CLI_GPU_CHOICE_H
 
 #include "cli/args.h"
-#include "lab/gpus.h"
+#include "lab/common/gpus.h"
 
 cli_parse cli_parse_gpu; /* const char *: this, or a GPU that is known by name; points into argv */
 

@@ -41,7 +41,7 @@ static int place_data(cli_npy *npy, cli_message *error)
 {
     const char *data = (const char *)npy->map + npy->header.data_offset;
     npy->data = data;
-    if ((uintptr_t)data % tsr_dtype_bytes(npy->header.dtype) == 0)
+    if ((uintptr_t)data % cli_npy_element_bytes(&npy->header) == 0)
         return 1;
     npy->copy = malloc(npy->header.data_bytes ? npy->header.data_bytes : 1);
     if (!npy->copy)
@@ -67,7 +67,7 @@ static int read_all(int fd, void *to, size_t bytes, size_t *got, cli_message *er
 }
 
 /* The header of a stream, which may be no .npy file at all, or endless. */
-static int read_header(int fd, cli_npy_header *out, cli_message *error)
+static int read_header(int fd, int vector, cli_npy_header *out, cli_message *error)
 {
     unsigned char frame[CLI_NPY_FRAME_BYTES];
     size_t got, more = 0;
@@ -82,17 +82,17 @@ static int read_header(int fd, cli_npy_header *out, cli_message *error)
         return cli_reject(error, "cannot be read: out of memory");
     memcpy(header, frame, got);
     const int good = read_all(fd, header + got, bytes > got ? bytes - got : 0, &more, error) &&
-                     cli_npy_parse_header(header, got + more, out, error);
+                     cli_npy_parse_header(header, got + more, vector, out, error);
     free(header);
     return good;
 }
 
 /* Of a pipe or device, the header, then as many bytes as it asks for, then the end. */
-static int read_stream(int fd, cli_npy *out, cli_message *error)
+static int read_stream(int fd, int vector, cli_npy *out, cli_message *error)
 {
     size_t got, more;
     char beyond;
-    if (!read_header(fd, &out->header, error))
+    if (!read_header(fd, vector, &out->header, error))
         return 0;
     const size_t bytes = out->header.data_bytes;
     out->copy = bytes <= SIZE_MAX - 64 ? aligned_alloc(64, (bytes + 64) / 64 * 64) : NULL;
@@ -105,7 +105,7 @@ static int read_stream(int fd, cli_npy *out, cli_message *error)
     return more == 0 ? 1 : cli_reject(error, "has more bytes after the %zu of its data", bytes);
 }
 
-static int read_file(int fd, cli_npy *out, cli_message *error)
+static int read_file(int fd, int vector, cli_npy *out, cli_message *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -114,23 +114,34 @@ static int read_file(int fd, cli_npy *out, cli_message *error)
         return cli_reject(error, "cannot be read: it is a directory");
     /* The standard input may be a file of which somebody has read the beginning. */
     if (!S_ISREG(status.st_mode) || lseek(fd, 0, SEEK_CUR) != 0)
-        return read_stream(fd, out, error);
+        return read_stream(fd, vector, out, error);
     return map_file(fd, (size_t)status.st_size, out, error) &&
-           cli_npy_parse(out->map, out->map_bytes, &out->header, error) && place_data(out, error);
+           cli_npy_parse_header(out->map, out->map_bytes, vector, &out->header, error) &&
+           cli_npy_check_data(&out->header, out->map_bytes - out->header.data_offset, error) && place_data(out, error);
 }
 
-int cli_npy_open(const char *path, cli_npy *out, cli_message *error)
+static int open_as(const char *path, int vector, cli_npy *out, cli_message *error)
 {
     memset(out, 0, sizeof *out);
     const int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return cli_reject(error, "cannot be read: %s", strerror(errno));
     cli_interrupt_explain_bus_error();
-    const int good = read_file(fd, out, error);
+    const int good = read_file(fd, vector, out, error);
     close(fd);
     if (!good)
         cli_npy_close(out);
     return good;
+}
+
+int cli_npy_open(const char *path, cli_npy *out, cli_message *error)
+{
+    return open_as(path, 0, out, error);
+}
+
+int cli_npy_open_vector(const char *path, cli_npy *out, cli_message *error)
+{
+    return open_as(path, 1, out, error);
 }
 
 /* No more than a quarter of the machine's memory; older kernels know no such advice, and then nothing happens. */
@@ -162,15 +173,24 @@ void cli_npy_close(cli_npy *npy)
 /* ---- writing --------------------------------------------------------------------------------------------------------
  */
 
+/* As NumPy and ml_dtypes name them. */
+static const char *descr_of(tsr_dtype dtype)
+{
+    static const char *const names[TSR_DTYPE_COUNT] = {
+        [TSR_F64] = "<f8",  [TSR_F32] = "<f4", [TSR_F16] = "<f2", [TSR_BF16] = "<V2", [TSR_E4M3] = "<V1",
+        [TSR_E5M2] = "<f1", [TSR_S8] = "|i1",  [TSR_U8] = "|u1",  [TSR_S32] = "<i4"};
+    return names[dtype];
+}
+
 /* The header, padded with blanks so that the data are aligned; its length. */
 static size_t make_header(char out[2 * HEADER_ALIGN + 64], const cli_npy_header *shape)
 {
     char text[2 * HEADER_ALIGN], batch[24] = "";
     if (shape->stacked)
         snprintf(batch, sizeof batch, "%" PRId64 ", ", shape->batch);
-    int length = snprintf(text, sizeof text,
-                          "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%s%" PRId64 ", %" PRId64 "), }",
-                          tsr_dtype_bytes(shape->dtype), batch, shape->rows, shape->columns);
+    int length =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%" PRId64 ", %" PRId64 "), }",
+                 descr_of(shape->dtype), batch, shape->rows, shape->columns);
     size_t total = (10 + (size_t)length + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN, rest = total - 10;
     memcpy(out, "\x93NUMPY\1\0", 8);
     out[8] = (char)(rest & 0xff);

@@ -173,28 +173,51 @@ static int take_dictionary(reader *in, dictionary *out, cli_message *error)
 /* ---- what the dictionary says
  * ------------------------------------------------------------------------------------------ */
 
-static int check_dtype(const dictionary *dict, tsr_dtype *out, cli_message *error)
+#define NEEDED "a matrix of f16, f32, f64, s8 or u8 is needed"
+
+size_t cli_npy_element_bytes(const cli_npy_header *header)
+{
+    return header->opaque ? (size_t)header->opaque : tsr_dtype_bytes(header->dtype);
+}
+
+/* ml_dtypes saves bf16 as '<V2', e4m3 as '<V1' and e5m2 as '<f1' (0.6.0): none of these says what it is. */
+static int check_dtype(const dictionary *dict, cli_npy_header *out, cli_message *error)
 {
     static const struct {
         const char *descr;
         tsr_dtype dtype;
-    } known[] = {{"f2", TSR_F16}, {"f4", TSR_F32}, {"f8", TSR_F64}};
+        int opaque, is_byte;
+    } known[] = {{"f2", TSR_F16, 0, 0},        {"f4", TSR_F32, 0, 0},        {"f8", TSR_F64, 0, 0},
+                 {"i4", TSR_S32, 0, 0},        {"i1", TSR_S8, 0, 1},         {"u1", TSR_U8, 0, 1},
+                 {"V1", TSR_DTYPE_NONE, 1, 1}, {"f1", TSR_DTYPE_NONE, 1, 1}, {"V2", TSR_DTYPE_NONE, 2, 1}};
     if (dict->structured)
-        return cli_reject(error, "holds records (a structured dtype); a matrix of f16, f32 or f64 is needed");
+        return cli_reject(error, "holds records (a structured dtype); " NEEDED);
     const char *descr = dict->descr, *type = descr + (descr[0] && strchr("<>=|", descr[0]) ? 1 : 0);
     if (type[0] == 'O')
-        return cli_reject(error, "holds pickled Python objects ('%s'); a matrix of f16, f32 or f64 is needed", descr);
+        return cli_reject(error, "holds pickled Python objects ('%s'); " NEEDED, descr);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(type, known[i].descr) != 0)
             continue;
-        if (descr[0] == '>')
+        if (descr[0] == '>' && (!known[i].is_byte || known[i].opaque > 1))
             return cli_reject(error, "is big-endian ('%s'); in NumPy a.astype('<%s') is little-endian", descr, type);
-        if (descr[0] == '|')
+        if (descr[0] == '|' && !known[i].is_byte)
             break;
-        *out = known[i].dtype;
+        out->dtype = known[i].dtype;
+        out->opaque = known[i].opaque;
         return 1;
     }
-    return cli_reject(error, "holds elements of dtype '%s'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed", descr);
+    return cli_reject(error,
+                      "holds elements of dtype '%s'; f16, f32, f64, s8 or u8 ('<f2', '<f4', '<f8', '|i1', '|u1') is "
+                      "needed, or with --dtype bf16, e4m3 or e5m2 ('<V2', '<V1', '<f1')",
+                      descr);
+}
+
+static int check_vector(const dictionary *dict, cli_message *error)
+{
+    return dict->dimensions == 1
+               ? 1
+               : cli_reject(error, "has shape (%s), %d dimensions; a vector has 1: in NumPy a.ravel() makes it one",
+                            dict->shape_text, dict->dimensions);
 }
 
 static int check_shape(const dictionary *dict, cli_message *error)
@@ -215,13 +238,14 @@ static int check_shape(const dictionary *dict, cli_message *error)
 /* How many bytes the shape takes. An empty one may name any other length, so zeros count as ones when it is checked. */
 static int take_size(const dictionary *dict, cli_npy_header *out, cli_message *error)
 {
-    const int64_t *shape = dict->shape + dict->dimensions - 2;
-    int64_t most = (int64_t)tsr_dtype_bytes(out->dtype), all = most;
+    const int64_t *const last = dict->shape + dict->dimensions - 1;
+    int64_t most = (int64_t)cli_npy_element_bytes(out), all = most;
     out->stacked = dict->dimensions == 3;
     out->batch = out->stacked ? dict->shape[0] : 1;
-    out->rows = shape[0];
-    out->columns = shape[1];
-    out->fortran = dict->fortran;
+    out->vector = dict->dimensions == 1;
+    out->rows = out->vector ? 1 : last[-1];
+    out->columns = last[0];
+    out->fortran = dict->fortran && !out->vector;
     for (int i = 0; i < dict->dimensions; i++) {
         if (__builtin_mul_overflow(most, dict->shape[i] ? dict->shape[i] : 1, &most))
             return cli_reject(error, "has shape (%s), whose bytes overflow 64 bits", dict->shape_text);
@@ -237,8 +261,11 @@ int cli_npy_check_data(const cli_npy_header *header, size_t there, cli_message *
     if (there == header->data_bytes)
         return 1;
     const int used = header->stacked ? snprintf(shape, sizeof shape, "%" PRId64 ", ", header->batch) : 0;
-    snprintf(shape + used, sizeof shape - (size_t)used, "%" PRId64 ", %" PRId64, header->rows, header->columns);
-    const char *dtype = tsr_dtype_name(header->dtype);
+    if (header->vector)
+        snprintf(shape, sizeof shape, "%" PRId64 ",", header->columns);
+    else
+        snprintf(shape + used, sizeof shape - (size_t)used, "%" PRId64 ", %" PRId64, header->rows, header->columns);
+    const char *dtype = header->opaque ? "opaque elements" : tsr_dtype_name(header->dtype);
     if (there < header->data_bytes)
         return cli_reject(error, "is truncated: shape (%s) of %s needs %zu bytes of data, %zu are there", shape, dtype,
                           header->data_bytes, there);
@@ -295,7 +322,7 @@ size_t cli_npy_header_bytes(const void *frame, size_t size)
     return bytes[6] == 1 ? 10 + length : 12 + (length | (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24);
 }
 
-int cli_npy_parse_header(const void *bytes, size_t size, cli_npy_header *out, cli_message *error)
+int cli_npy_parse_header(const void *bytes, size_t size, int vector, cli_npy_header *out, cli_message *error)
 {
     reader in = {NULL, NULL};
     dictionary dict = {.shape_text = ""};
@@ -303,11 +330,11 @@ int cli_npy_parse_header(const void *bytes, size_t size, cli_npy_header *out, cl
     if (!find_header(bytes, size, &in, error))
         return 0;
     out->data_offset = (size_t)(in.end - (const char *)bytes);
-    return take_dictionary(&in, &dict, error) && check_dtype(&dict, &out->dtype, error) && check_shape(&dict, error) &&
-           take_size(&dict, out, error);
+    return take_dictionary(&in, &dict, error) && check_dtype(&dict, out, error) &&
+           (vector ? check_vector(&dict, error) : check_shape(&dict, error)) && take_size(&dict, out, error);
 }
 
 int cli_npy_parse(const void *bytes, size_t size, cli_npy_header *out, cli_message *error)
 {
-    return cli_npy_parse_header(bytes, size, out, error) && cli_npy_check_data(out, size - out->data_offset, error);
+    return cli_npy_parse_header(bytes, size, 0, out, error) && cli_npy_check_data(out, size - out->data_offset, error);
 }

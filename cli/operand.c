@@ -3,15 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "lab/convert.h"
+#include "lab/common/convert.h"
 
-int cli_operand_open(const cli_command *self, const char *path, int transpose, cli_operand *out)
+static int describe(const char *path, int transpose, cli_operand *out)
 {
-    cli_message error;
-    out->path = path;
-    if (!cli_npy_open(path, &out->file, &error))
-        return cli_failure(self, "%s %s", path, error.text);
     const cli_npy_header *header = &out->file.header;
+    out->path = path;
     out->batch = header->batch;
     out->rows = transpose ? header->columns : header->rows;
     out->columns = transpose ? header->rows : header->columns;
@@ -20,6 +17,35 @@ int cli_operand_open(const cli_command *self, const char *path, int transpose, c
     out->ld = header->fortran ? header->rows : header->columns;
     out->stride = header->rows * header->columns;
     out->data = out->file.data;
+    return CLI_OK;
+}
+
+int cli_operand_open(const cli_command *self, const char *path, int transpose, cli_operand *out)
+{
+    cli_message error;
+    return cli_npy_open(path, &out->file, &error) ? describe(path, transpose, out)
+                                                  : cli_failure(self, "%s %s", path, error.text);
+}
+
+int cli_operand_open_vector(const cli_command *self, const char *path, cli_operand *out)
+{
+    cli_message error;
+    return cli_npy_open_vector(path, &out->file, &error) ? describe(path, 0, out)
+                                                         : cli_failure(self, "%s %s", path, error.text);
+}
+
+int cli_operand_name(const cli_command *self, tsr_dtype dtype, cli_operand *x)
+{
+    const size_t bytes = cli_npy_element_bytes(&x->file.header);
+    if (!x->file.header.opaque)
+        return CLI_OK;
+    if (dtype == TSR_DTYPE_NONE)
+        return cli_failure(self, "%s does not say what its elements of %zu byte%s are; --dtype %s does", x->path, bytes,
+                           bytes == 1 ? "" : "s", bytes == 1 ? "e4m3, e5m2, s8 or u8" : "bf16 or f16");
+    if (tsr_dtype_bytes(dtype) != bytes)
+        return cli_failure(self, "%s has elements of %zu byte%s, which cannot be %s", x->path, bytes,
+                           bytes == 1 ? "" : "s", tsr_dtype_name(dtype));
+    x->dtype = dtype;
     return CLI_OK;
 }
 

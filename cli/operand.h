@@ -20,6 +20,12 @@ typedef struct cli_operand {
 /* `transpose` 1: the transposes of the file's matrices. An exit code, with the message printed if it is not CLI_OK. */
 int cli_operand_open(const cli_command *self, const char *path, int transpose, cli_operand *out);
 
+/* A vector: a matrix of one row. */
+int cli_operand_open_vector(const cli_command *self, const char *path, cli_operand *out);
+
+/* Says of which type the elements of a file are that does not say it itself. */
+int cli_operand_name(const cli_command *self, tsr_dtype dtype, cli_operand *x);
+
 /* Brings the data to `dtype`, and each matrix to C order with `order` 1, where they differ. */
 int cli_operand_convert(const cli_command *self, cli_progress *progress, tsr_dtype dtype, int order, cli_operand *x);
 

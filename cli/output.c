@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lab/report.h"
+#include "lab/bench/report.h"
 
 int cli_finish_output(const cli_command *command, int code)
 {
@@ -101,6 +101,11 @@ int cli_columns(void)
     if (columns <= 0)
         return CLI_COLUMNS;
     return columns < CLI_COLUMNS_MIN ? CLI_COLUMNS_MIN : columns > CLI_COLUMNS_MAX ? CLI_COLUMNS_MAX : (int)columns;
+}
+
+int cli_has_columns(void)
+{
+    return getenv("COLUMNS") || isatty(STDOUT_FILENO);
 }
 
 void cli_print_wrapped(FILE *to, const char *text, int at, int indent)
@@ -224,8 +229,8 @@ static void measure_cell(const char *cell, int *line, int *word)
 }
 
 /* Widths of the columns: the widest that can be wrapped give way until all fit, as far as their words allow. The
- * first one, which names the rows, stays whole. */
-static void find_widths(const cli_table *table, int indent, int widths[CLI_TABLE_COLUMNS])
+ * first one, which names the rows, stays whole. 0 if they are still too wide. */
+static int find_widths(const cli_table *table, int indent, int widths[CLI_TABLE_COLUMNS])
 {
     enum { WRAPPED_MIN = 8 };
     int least[CLI_TABLE_COLUMNS] = {0}, total = indent - 2;
@@ -241,9 +246,23 @@ static void find_widths(const cli_table *table, int indent, int widths[CLI_TABLE
             if (widths[i] > least[i] && (widest == table->columns || widths[i] >= widths[widest]))
                 widest = i;
         if (widest == table->columns)
-            return;
+            return 0;
         widths[widest]--;
     }
+    return 1;
+}
+
+/* The name of a row on a line of its own, the rest below it. */
+static void print_stacked(const cli_table *table, char *const *cells, const int *widths, FILE *to, int indent)
+{
+    char *rest[CLI_TABLE_COLUMNS] = {(char[]){""}};
+    fprintf(to, "%*s%s\n", indent, "", cells[0]);
+    memcpy(rest + 1, cells + 1, (table->columns - 1) * sizeof *rest);
+    size_t empty = 1;
+    while (empty < table->columns && !*rest[empty])
+        empty++;
+    if (empty < table->columns)
+        print_row(table, rest, widths, to, indent);
 }
 
 static void drop(cli_table *table)
@@ -258,10 +277,12 @@ int cli_table_end(cli_table *table, FILE *to, int indent)
 {
     int widths[CLI_TABLE_COLUMNS] = {0};
     const int good = !table->out_of_memory;
-    if (good)
-        find_widths(table, indent, widths);
+    const int fits = !good || find_widths(table, indent, widths);
+    const int is_stacked = !fits && cli_has_columns() && table->columns > 1 && table->align[0] == 'l';
+    if (is_stacked)
+        widths[0] = 0;
     for (size_t row = 0; row < table->rows && good && table->rows > 1; row++)
-        print_row(table, table->cells + row * table->columns, widths, to, indent);
+        (is_stacked ? print_stacked : print_row)(table, table->cells + row * table->columns, widths, to, indent);
     drop(table);
     return good;
 }

@@ -20,9 +20,12 @@ enum { CLI_TABLE_COLUMNS = 16, CLI_COLUMNS = 100, CLI_COLUMNS_MIN = 60, CLI_COLU
 
 /* Columns to fill: $COLUMNS where it is set, else the terminal's on stdout, else CLI_COLUMNS. */
 int cli_columns(void);
+/* 1 if there is a width to keep to: $COLUMNS is set, or stdout is a terminal. Elsewhere rows of tables stay lines. */
+int cli_has_columns(void);
 
 /* Rows of text cells, printed aligned. Where they are wider than cli_columns(), the widest cells of left-aligned
- * columns are wrapped by words. */
+ * columns are wrapped by words. Where that does not do on a terminal (cli_has_columns), a left-aligned first column,
+ * which names the rows, has lines of its own, above the rest of its row. */
 typedef struct cli_table {
     size_t columns, rows;
     char **cells;                  /* rows x columns, row 0 is the head */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lab/roofpoint.h"
+#include "lab/roofline/roofpoint.h"
 
 /* A kernel at a size. */
 typedef struct cli_roof_point {

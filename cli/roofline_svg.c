@@ -9,7 +9,7 @@
 #include "cli/roofline.h"
 #include "cli/svg.h"
 
-enum { LEFT = 64, TOP = 46, WIDTH = 520, HEIGHT = 420, BOTTOM = 56, LIST = 450, LIST_STEP = 34 };
+enum { LEFT = 64, TOP = 46, WIDTH = 520, HEIGHT = 420, BOTTOM = 74, LIST = 450, LIST_STEP = 34 };
 
 /* The part of the plane that is shown; whole powers of ten for y, of two for x. */
 typedef struct chart {
@@ -104,33 +104,36 @@ static void put_roof(const cli_roof *roof, const chart *c, double peak, const ch
     snprintf(text, sizeof text, "%s %s", name, cli_rate_text(rate, peak, "FLOP/s"));
     svg_text(to, at_x(c, end) - 4, at_y(c, peak) - 7, "end", "rooftext", text);
     snprintf(text, sizeof text, "ridge %.3g", ridge);
-    svg_text(to, at_x(c, ridge) + 4, TOP + HEIGHT - 6, "start", "soft", text);
+    svg_text(to, at_x(c, ridge) - 4, TOP + HEIGHT - 6, "end", "ridgetext", text);
 }
 
-/* Where A, B and D go by once each: for each size one line. */
+/* Where A, B and D go by once each: for each size one line, with its values above it; the legend says what they are.
+ * Where neighbours are near, their numbers go one above the other. */
 static void put_ideals(const cli_roof *roof, const chart *c, FILE *to)
 {
-    char text[80];
-    int lines = 0;
+    enum { NEAR = 64, LINES = 2, LINE_HEIGHT = 13 };
+    char text[80], value[32];
+    double last[LINES] = {-1e9, -1e9};
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
-        int is_first = 1;
+        int is_first = 1, line = 0;
         for (size_t j = 0; j < i; j++)
             is_first &= roof->points[j].size != p->size;
         if (!is_first)
             continue;
         const double x = at_x(c, p->at.intensity_ideal);
         svg_line(to, x, TOP, x, TOP + HEIGHT, "ideal");
-        char value[32];
-        snprintf(text, sizeof text, "%" PRId64 ", each operand once: %s", p->size,
-                 cli_intensity_text(value, p->at.intensity_ideal));
-        svg_text(to, x, TOP - 6 - 13 * (lines++ % 2), x > LEFT + WIDTH * 0.75 ? "end" : "middle", "soft", text);
+        while (line < LINES - 1 && fabs(x - last[line]) < NEAR)
+            line++;
+        last[line] = x;
+        snprintf(text, sizeof text, "%" PRId64 ": %s", p->size, cli_intensity_text(value, p->at.intensity_ideal));
+        svg_text(to, x, TOP - 6 - LINE_HEIGHT * line, "middle", "idealtext", text);
     }
 }
 
 /* ---- points and their numbers ------------------------------------------------------------------------------------ */
 
-enum { NUMBER_HEIGHT = 12, DIGIT_WIDTH = 7, RADIUS = 5, SPOTS = 7 };
+enum { NUMBER_HEIGHT = 12, DIGIT_WIDTH = 7, RADIUS = 5, SPOTS = 9, SLOPE_BOXES = 60 };
 
 typedef struct box {
     double x0, y0, x1, y1;
@@ -181,13 +184,19 @@ static int label_of(const cli_roof *roof, const chart *c, size_t index, char out
     return 1;
 }
 
-/* Beside the mark where it is free: right, left, below, above, or further right. */
+/* Beside the mark where it is free: right, left, obliquely, further right, straight below or above. */
 static void put_number(const char *label, double x, double y, layout *l, FILE *to)
 {
     const double width = DIGIT_WIDTH * (double)strlen(label), half = NUMBER_HEIGHT / 2.0;
-    const double spots[SPOTS][2] = {{9 + width / 2, 0},   {-9 - width / 2, 0},   {9 + width / 2, 12},
-                                    {9 + width / 2, -12}, {-9 - width / 2, -12}, {-9 - width / 2, 12},
-                                    {26 + width / 2, 0}};
+    const double spots[SPOTS][2] = {{9 + width / 2, 0},
+                                    {-9 - width / 2, 0},
+                                    {9 + width / 2, 12},
+                                    {9 + width / 2, -12},
+                                    {-9 - width / 2, -12},
+                                    {-9 - width / 2, 12},
+                                    {26 + width / 2, 0},
+                                    {0, 16},
+                                    {0, -14}};
     int best = 0;
     double least = INFINITY;
     for (int i = 0; i < SPOTS; i++) {
@@ -202,7 +211,7 @@ static void put_number(const char *label, double x, double y, layout *l, FILE *t
         }
     }
     const double at = x + spots[best][0], level = y + spots[best][1];
-    if (fabs(spots[best][0]) > width / 2 + 9 || spots[best][1] != 0)
+    if (fabs(spots[best][0]) > width / 2 + 9 || (spots[best][0] != 0 && spots[best][1] != 0))
         svg_line(to, x, y, at - (spots[best][0] > 0 ? width / 2 : -width / 2), level, "lead");
     svg_text(to, at, level + 4, "middle", "number", label);
     take(l, at, level, width / 2, half);
@@ -218,13 +227,29 @@ static void put_marks(const cli_roof_point *p, const chart *c, FILE *to)
         svg_circle(to, x, mark_y(c, p), 4.5, "measured");
 }
 
-/* 0 if memory ran out. */
-static int put_points(const cli_roof *roof, const chart *c, FILE *to)
+/* The highest roof, its ridge and what is written on it. */
+static void take_roof(const cli_roof *roof, const chart *c, double peak, layout *l)
 {
-    enum { BOXES = 4 }; /* of a point, with its number */
-    layout l = {.taken = calloc(roof->count * BOXES + 1, sizeof *l.taken)};
+    enum { LABEL_WIDTH = 220 };
+    const double ridge = at_x(c, peak / roof->gpu->memory_bytes_per_s), end = LEFT + WIDTH, top = at_y(c, peak);
+    const double slope = (at_y(c, 1e10) - at_y(c, 1e12)) / (at_x(c, 100) - at_x(c, 1));
+    take(l, (ridge + end) / 2, top, (end - ridge) / 2, 2);
+    take(l, end - LABEL_WIDTH / 2.0, top - 11, LABEL_WIDTH / 2.0, 6);
+    take(l, ridge, (top + TOP + HEIGHT) / 2.0, 1, (TOP + HEIGHT - top) / 2);
+    for (int i = 0; i < SLOPE_BOXES; i++) {
+        const double x = ridge - (ridge - LEFT) * i / SLOPE_BOXES;
+        take(l, x, top + (ridge - x) * slope, (ridge - LEFT) / SLOPE_BOXES / 2, 3);
+    }
+}
+
+/* 0 if memory ran out. */
+static int put_points(const cli_roof *roof, const chart *c, double peak, FILE *to)
+{
+    enum { BOXES = 4, ROOF_BOXES = 3 + SLOPE_BOXES }; /* of a point, with its number; of the roof */
+    layout l = {.taken = calloc(roof->count * BOXES + ROOF_BOXES, sizeof *l.taken)};
     if (!l.taken)
         return 0;
+    take_roof(roof, c, peak, &l);
     for (size_t i = 0; i < roof->count; i++) {
         const cli_roof_point *p = &roof->points[i];
         put_marks(p, c, to);
@@ -261,7 +286,7 @@ static void put_list(const cli_roof *roof, FILE *to)
 
 static void put_legend(const cli_roof *roof, FILE *to)
 {
-    const double y = TOP + HEIGHT + BOTTOM + 8;
+    const double y = TOP + HEIGHT + BOTTOM - 8, below = y + 20;
     int any_measured = 0;
     for (size_t i = 0; i < roof->count; i++)
         any_measured |= isfinite(roof->points[i].measured_gflops) != 0;
@@ -269,10 +294,12 @@ static void put_legend(const cli_roof *roof, FILE *to)
     svg_text(to, LEFT + 16, y + 4, "start", "soft", "if each load came from DRAM");
     svg_line(to, LEFT + 240, y, LEFT + 256, y, "cap");
     svg_text(to, LEFT + 262, y + 4, "start", "soft", "bound, caches at their best");
+    svg_line(to, LEFT, below, LEFT + 12, below, "ideal");
+    svg_text(to, LEFT + 16, below + 4, "start", "soft", "a size, with A, B and C moved once");
     if (!any_measured)
         return;
-    svg_circle(to, LEFT + 486, y, 4.5, "measured");
-    svg_text(to, LEFT + 496, y + 4, "start", "soft", "measured");
+    svg_circle(to, LEFT + 248, below, 4.5, "measured");
+    svg_text(to, LEFT + 262, below + 4, "start", "soft", "measured");
 }
 
 int cli_roofline_svg(const cli_roof *roof, FILE *to)
@@ -280,11 +307,15 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
     static const char style[] =
         ".title{font:600 15px system-ui,sans-serif} .axis{font:13px system-ui,sans-serif} "
         ".grid{stroke:#e4e8ec} .roof{stroke:#1b1f24;stroke-width:2} "
-        ".rooftext{font:600 12px system-ui,sans-serif} .ridge{stroke:#9aa3ad;stroke-dasharray:2 3} "
+        ".rooftext{font:600 12px system-ui,sans-serif;paint-order:stroke;stroke:#ffffff;stroke-width:3px} "
+        ".ridge{stroke:#9aa3ad;stroke-dasharray:2 3} "
+        ".ridgetext{font:12px system-ui,sans-serif;fill:#5f6973;paint-order:stroke;stroke:#ffffff;stroke-width:3px} "
+        ".idealtext{font:12px system-ui,sans-serif;fill:#2c8a57} "
         ".ideal{stroke:#2c8a57;stroke-dasharray:6 4} .tie{stroke:#2f6fd6;stroke-opacity:.45} "
         ".cap{stroke:#d9730d;stroke-width:3} .lead{stroke:#9aa3ad} "
         ".bound{fill:#ffffff;stroke:#d9730d;stroke-width:2} .measured{fill:#2f6fd6} "
-        ".number{font:600 11px system-ui,sans-serif} .name{font:12px ui-monospace,monospace}";
+        ".number{font:600 11px system-ui,sans-serif;paint-order:stroke;stroke:#ffffff;stroke-width:3px} "
+        ".name{font:12px ui-monospace,monospace}";
     const int is_wide = roof->dtype == TSR_F64;
     const double lanes = lab_gpu_peak_flops(roof->gpu, is_wide ? TSR_F64 : TSR_F32, TSR_COMPUTE_DEFAULT, 0);
     double tensor = 0;
@@ -303,7 +334,7 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
     put_roof(roof, &c, fmax(lanes, tensor), tensor > lanes ? "tensor cores" : "multiply-add units", 1, to);
     if (tensor > lanes)
         put_roof(roof, &c, lanes, "multiply-add units", 0, to);
-    const int whole = put_points(roof, &c, to);
+    const int whole = put_points(roof, &c, fmax(lanes, tensor), to);
     put_list(roof, to);
     put_legend(roof, to);
     svg_end(to);

@@ -34,7 +34,7 @@ static void put_peaks(const cli_roof *roof, char *text, size_t bytes)
         cli_rate_text(bandwidth, gpu->memory_bytes_per_s, "B/s"), peak / gpu->memory_bytes_per_s, peak * 1e-12,
         gpu->memory_bytes_per_s * 1e-12, round(peak * 1e-11) / round(gpu->memory_bytes_per_s * 1e-11));
     const double on_tensor = lab_gpu_peak_flops(gpu, roof->dtype, roof->compute, 1);
-    if (roof->dtype != TSR_F64 && (roof->dtype != TSR_F32 || roof->compute == TSR_COMPUTE_TF32))
+    if (on_tensor > peak && (roof->dtype != TSR_F32 || roof->compute == TSR_COMPUTE_TF32))
         snprintf(text + used, bytes - used, "; tensor cores %s, ridge %.0f", cli_rate_text(tensor, on_tensor, "FLOP/s"),
                  on_tensor / gpu->memory_bytes_per_s);
 }
@@ -155,7 +155,8 @@ int cli_roofline_html(const cli_roof *roof, FILE *to)
         /* On a phone the chart fills the screen with larger letters; its list of kernels, which the table repeats, is
          * beyond the edge. */
         "@media(max-width:640px){h1{font-size:22px;margin:4px 0} ul{padding-left:20px} .chart svg{width:169%%} "
-        ".chart .soft,.chart .rooftext,.chart .name{font-size:15.5px} .chart .axis,.chart .number{font-size:16px} "
+        ".chart .soft,.chart .rooftext,.chart .ridgetext,.chart .idealtext,.chart .name{font-size:15.5px} .chart "
+        ".axis,.chart .number{font-size:16px} "
         ".chart .title{font-size:18px}}</style></head>\n<body><h1>Roofline of %s</h1>\n<p>%s</p>\n"
         "<div class=\"wide chart\">\n",
         roof->gpu->name, roof->gpu->name, peaks);

@@ -6,7 +6,10 @@ void svg_begin(FILE *to, double width, double height, const char *style)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
             "<style>text{fill:#1b1f24} .soft{font:12px system-ui,sans-serif;fill:#626b75} .paper{fill:#ffffff} %s\n"
             "@media(prefers-color-scheme:dark){text{fill:#e6e9ed} .soft{fill:#9aa4af} .paper{fill:#14171a} "
-            ".grid{stroke:#2b3138} .roof,.peak{stroke:#e6e9ed} .bound{fill:#14171a} .peertext{fill:#f0a35a}}</style>\n"
+            ".grid{stroke:#2b3138} .roof,.peak{stroke:#e6e9ed} .bound{fill:#14171a} "
+            ".rooftext,.number,.ridgetext{stroke:#14171a} "
+            ".ridgetext{fill:#9aa4af} .idealtext{fill:#5fbf8a} "
+            ".peertext{fill:#f0a35a}}</style>\n"
             "<rect width=\"100%%\" height=\"100%%\" class=\"paper\"/>\n",
             width, height, width, height, style);
 }

@@ -7,7 +7,7 @@ execute_process(
   COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "U tsr_emu_[a-z0-9_]+" names "${text}")
 list(REMOVE_DUPLICATES names)
-list(REMOVE_ITEM names "U tsr_emu_init") # called while the file is loaded: src/emu/module/module.c has one of its own
+list(REMOVE_ITEM names "U tsr_emu_init") # called while the file is loaded: src/emu/module/kernel_file.c has one of its own
 list(SORT names)
 list(TRANSFORM names REPLACE "^U (.*)$" "X(\\1)\n")
 list(JOIN names "" names)

@@ -9,12 +9,15 @@ install(FILES include/tessera.h include/tessera_blas.h DESTINATION ${CMAKE_INSTA
 install(TARGETS tessera_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 install(TARGETS tessera EXPORT TesseraTargets ${shared} COMPONENT runtime NAMELINK_COMPONENT dev)
 install(TARGETS tessera_blas EXPORT TesseraTargets ${shared} COMPONENT blas NAMELINK_COMPONENT dev)
+# Nobody links it: it stands in front of programs that know cuBLAS alone.
+install(TARGETS tessera_cublas LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT blas NAMELINK_SKIP)
+install(FILES src/cublas/measured.tsv DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera COMPONENT blas RENAME cublas.tsv)
 install(TARGETS tessera_static EXPORT TesseraTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 install(PROGRAMS packaging/link-blas DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera COMPONENT blas)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc FILES_MATCHING PATTERN "*.c")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc FILES_MATCHING PATTERN "*.c" PATTERN "*.cu")
 
 if(TESSERA_EMU) # the library opens it by its SONAME
   install(TARGETS tessera_emu LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)

@@ -1,4 +1,5 @@
-/* Tessera: tiled matrix multiplication.
+/* Tessera: tiled matrix multiplication. For C99, C++11 and later, with enumerations of the size of int (gcc's
+ * -fshort-enums has others).
  *
  *     D = alpha * op(A) * op(B) + beta * C
  *
@@ -7,6 +8,7 @@
  * column-major matrices compute the transposed problem: D^T = op(B)^T * op(A)^T.
  *
  * Rules that hold for every kernel:
+ *   - An epilogue (tsr_gemm_desc.epilogue) may follow: D = relu(alpha * op(A) * op(B) + beta * C + bias).
  *   - beta == 0 never reads C; alpha == 0 or K == 0 never reads A or B; otherwise NaN and Inf propagate.
  *   - D may be C itself (same pointer, dtype and leading dimension). Otherwise it shares no element with A, B or C.
  *     Views of one buffer may interleave, but not in a batch.
@@ -24,12 +26,23 @@
  * caller's size.
  *
  * Threads: every function may be called from any thread at any time, on the same context, plan and prepared operand
- * too; only the destroy and release functions must come last.
- * The library's own threads block signals, but for those that a thread's own fault raises (SIGSEGV, SIGBUS, SIGFPE,
- * SIGILL, SIGTRAP, SIGSYS): the program's handlers see them.
+ * too; only the destroy and release functions must come last. No function is a cancellation point: a thread that is
+ * cancelled (pthread_cancel) within one goes on to its end. Asynchronous cancellation is not allowed for, nor is
+ * leaving a call by longjmp from a signal handler, nor a call from a signal handler that has interrupted one. A
+ * library's constructor may call, but must not wait for another thread that calls: that one may wait for the loader,
+ * whose lock the constructor's thread holds, to find a GPU's driver or OpenMP. On a CPU a call needs up to 48 KiB of
+ * its thread's stack; a GPU's driver may need more. The library's own threads block signals, but for those that a
+ * thread's own fault raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS): the program's handlers see them. On the
+ * CPU a product has the calling thread's rounding mode, flush to zero and floating-point traps, in all its threads
+ * alike; the caller's flags tell of its own part. These threads, and their number, follow the main thread's affinity
+ * mask, wherever the calling thread is pinned; they have an ordinary priority where the caller's is real-time, and
+ * stacks of 512 KiB.
+ *
+ * Callbacks (alloc, free, log, tell) may use the library, the context that calls them too unless it is being created or
+ * destroyed. They return: no exception, longjmp or pthread_exit may leave one.
  *
  * Unloading: dlclose leaves the library in memory, since the default context's threads live as long as the process; so
- * does a plugin that the static library is linked into, once it has used several threads. Opened again, it goes on. */
+ * does a plugin that the static library is linked into. Opened again, it goes on. */
 #ifndef TESSERA_H
 #define TESSERA_H
 
@@ -96,13 +109,16 @@ typedef enum tsr_dtype {
 } tsr_dtype;
 
 /* Arithmetic of the products and sums. TSR_COMPUTE_DEFAULT is never less precise than the operands: f64 for f64, s32
- * for 8-bit integers, f32 for the rest. Anything less precise is used only when named here. */
+ * for 8-bit integers, f32 for the rest. Anything less precise is used only when named here: TSR_COMPUTE_TF32 for f32
+ * operands (11 significant bits of each element, sums in f32), TSR_COMPUTE_FAST for 8-bit floats (sums stay in the
+ * tensor cores, which keep about 14 bits of them; by default each 128 of K are summed in f32). s32 wraps around. */
 typedef enum tsr_compute {
     TSR_COMPUTE_DEFAULT = 0,
     TSR_COMPUTE_F64,
     TSR_COMPUTE_F32,
     TSR_COMPUTE_TF32,
     TSR_COMPUTE_S32,
+    TSR_COMPUTE_FAST,
     TSR_COMPUTE_COUNT
 } tsr_compute;
 
@@ -111,11 +127,31 @@ typedef enum tsr_trans { TSR_N = 0, TSR_T = 1 } tsr_trans;
 /* Where an operand lies. Host operands of a GPU context are copied there and back by the call, which then waits. */
 typedef enum tsr_memory { TSR_HOST = 0, TSR_DEVICE = 1 } tsr_memory;
 
+/* Which elements of A or B share a scale, an f32 each, where the operand has scales (tsr_run_args.scale_a, scale_b).
+ * `outer` stands for a row of A or a column of B, of which there are M or N; KB = (K + 127) / 128, rounded down. All
+ * are stored without gaps, the same way whether the operand is transposed or not. In a batch the scales of one problem
+ * follow those of the one before, but where the problems share the operand (TSR_BROADCAST_A, _B): then they share its
+ * scales. A scale of the whole operand is one for all problems. The layouts are those of cuBLASLt (modes
+ * CUBLASLT_MATMUL_MATRIX_SCALE_...) and of PyTorch's torch._scaled_mm (names behind the semicolon), where scales of 1 x
+ * 128 blocks are "outer-dim-major" and those of 128 x 128 blocks lie along K "with 16-byte aligned strides". */
+typedef enum tsr_scale_mode {
+    TSR_SCALE_TENSOR = 0, /* all: 1 scale (SCALAR_32F; TensorWise) */
+    TSR_SCALE_VECTOR,     /* a row of A, a column of B: [outer] (OUTER_VEC_32F; RowWise) */
+    TSR_SCALE_1X128,      /* 128 steps of K of one of these: [k / 128][outer], KB * M or KB * N (VEC128_32F;
+                           * BlockWise1x128). 8-bit floats alone, as is the next one */
+    TSR_SCALE_128X128,    /* 128 steps of K of 128 of these: [outer / 128][k / 128], where a row has KB rounded up to a
+                           * multiple of 4, of which the last are not read (BLK128x128_32F; BlockWise128x128) */
+    TSR_SCALE_MODE_COUNT
+} tsr_scale_mode;
+
 typedef enum tsr_batch_kind {
     TSR_BATCH_STRIDED = 0,  /* batch_count problems, batch_stride elements apart */
     TSR_BATCH_POINTERS = 1, /* arrays of pointers (not supported yet) */
     TSR_BATCH_GROUPED = 2   /* a size for each problem (not supported yet) */
 } tsr_batch_kind;
+
+/* Where this has no size, the compiler's enumerations are not those that the library was built with. */
+typedef char tsr_enums_are_ints[sizeof(tsr_dtype) == sizeof(int) ? 1 : -1];
 
 /* Name of a dtype or compute type as the command line spells it ("f32"); "?" when out of range. */
 TSR_API const char *tsr_dtype_name(tsr_dtype dtype);
@@ -155,9 +191,10 @@ TSR_API void tsr_context_destroy(tsr_context *context);
 /* CPU threads. A context has as many as its options say; else as the first of $TESSERA_NUM_THREADS,
  * $OPENBLAS_NUM_THREADS, $MKL_NUM_THREADS, $BLIS_NUM_THREADS and $OMP_NUM_THREADS that holds a number (ours up to
  * 4,096, the others' up to the number of processors), when it is created; else as many as there are processors that the
- * process may use. From then on, at any time and for every context, these set how many of them a call may use at most:
- * in the whole process, and in calls of the calling thread; 0 sets no limit, as at the start. No result depends on
- * them. A call from within a parallel region of OpenMP takes one thread. TSR_INVALID_ARGUMENT beyond 4,096. */
+ * process's main thread may use. From then on, at any time and for every context, these set how many of them a call may
+ * use at most: in the whole process, and in calls of the calling thread; 0 sets no limit, as at the start. No result
+ * depends on them. A call from within a parallel region of OpenMP takes one thread. TSR_INVALID_ARGUMENT beyond 4,096.
+ */
 TSR_API tsr_status tsr_set_threads(int threads);
 TSR_API tsr_status tsr_set_threads_here(int threads);
 /* What a call of this thread may use on a context that was created with 0. */
@@ -192,9 +229,17 @@ typedef struct tsr_operand {
 #define TSR_WORKSPACE_LIMIT_BYTES (67108864 * sizeof(char)) /* 64 MiB, as a size_t */
 
 /* Flags. */
-/* Row i of D has the same bits whatever M is: only kernels are chosen that sum along K from first to last and agree to
- * the bit. On a CPU that is the slow cpu-sequential. */
+/* Row i of D has the same bits whatever M is: only kernels are chosen whose order of sums does not depend on M, and
+ * that agree to the bit. What that costs on a CPU is in docs/CPU.md. */
 #define TSR_BATCH_INVARIANT 1u
+/* A, or B, is compressed 2:4 ("2:4 structured sparsity" below): every run takes it as prepared_a or prepared_b, which
+ * tsr_compress24 or tsr_import24 makes from a plan with this flag. Not both; not with TSR_COMPUTE_TF32, whose
+ * instruction's pattern is 1:2. The descriptor says how the whole matrix is stored. */
+#define TSR_SPARSE24_A 2u
+#define TSR_SPARSE24_B 4u
+/* A D of 8-bit floats beyond its type's range becomes infinite (e5m2) or NaN (e4m3, which has no infinities). Without
+ * the flag it becomes the largest finite number, infinite values too; NaN is NaN either way. */
+#define TSR_OVERFLOW_SPECIAL 8u
 
 /* Operands that are the same matrix in every problem of a batch, whose batch_stride then is 0. */
 #define TSR_BROADCAST_A 1u
@@ -215,14 +260,22 @@ typedef struct tsr_gemm_desc {
      * or "swap-ab=1", with commas between; TSR_UNSUPPORTED says why one is not legal for the problem. Products of host
      * matrices that go to a GPU tile by tile take the library's schedules. */
     const char *kernel;
-    const char *epilogue;         /* fused C expression (not supported yet: must be NULL) */
+    /* What becomes of acc = alpha * op(A) * op(B) + beta * C before it is rounded to D; NULL: D is acc.
+     *     "acc + bias[n]"          one value for each column of D, of D's dtype, or of bf16 for a D of 8 bits:
+     *                              tsr_run_args.bias
+     *     "relu(acc + bias[n])"    and relu(x), which is x < 0 ? 0 : x: NaN stays NaN, -0 stays -0
+     * Blanks do not matter; TSR_UNSUPPORTED names any other text. acc is in the type of the sums (f32 for operands of 8
+     * and 16 bits), and so is each step: alpha * sum is rounded, beta * C is added by one fused multiply-add, the bias
+     * is added, and only what relu makes of that is rounded to D's dtype. With alpha or K 0 the product is 0. */
+    const char *epilogue;
     size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
     /* TSR_BROADCAST_A, _B, _C: which operands the problems of a batch share. A batch_stride of 0 in a batch of several
      * is an error without (for A and B when the plan is made, for C in a run that reads it), so that one that was
      * forgotten does not repeat a matrix in silence. In version 0.1's shorter struct, which ends before this member, 0
      * repeats. */
     uint32_t broadcast;
-    uint32_t reserved; /* 0 */
+    uint32_t reserved;                         /* 0 */
+    tsr_scale_mode scale_mode_a, scale_mode_b; /* of 8-bit operands; each on its own */
 } tsr_gemm_desc;
 
 /* C's NULL in the inline functions is no null pointer to strict C++ projects. */
@@ -251,6 +304,7 @@ static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64
     desc.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
     desc.broadcast = 0;
     desc.reserved = 0;
+    desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_TENSOR;
     return desc;
 }
 
@@ -291,9 +345,32 @@ typedef struct tsr_run_args {
         *workspace; /* device memory, aligned to 256 bytes; NULL: the plan needs none, or an operand lies on the host */
     size_t workspace_bytes;
     const tsr_prepared *prepared_a, *prepared_b; /* used instead of a and b */
-    const void *bias;                            /* not supported yet: NULL, as all that follow */
-    const void *scale_a, *scale_b, *scale_d;     /* fp8 scales */
-    const void *metadata_a;                      /* 2:4 structured sparsity */
+    /* For an epilogue that reads it, else NULL: N values of D's dtype (bf16 for a D of 8 bits), one after the other,
+     * shared by all problems of a batch. They lie where D does, on the host or the device, are aligned to an element,
+     * and share none with D. */
+    const void *bias;
+    /* Of A or B in 8 bits: floats (binary32), aligned to 4 bytes, that lie where the operand does and are read when the
+     * kernel runs; the operand is what is stored times these. tsr_gemm_desc.scale_mode_a and scale_mode_b say how many
+     * they are, and in which order. Scales of the whole operand, of a row and of a column multiply the sum: its factor
+     * is alpha * *scale_a * *scale_b, then times the row's and times the column's, in f32, from left to right. Scales
+     * of blocks multiply the sums of 128 steps of K, in f32: sum += part * (a's * b's). NULL: 1. A scale that is NaN is
+     * an error where it lies in host memory, and otherwise makes NaN of the elements of D that it has a part in. */
+    const void *scale_a, *scale_b;
+    /* Of D in 8-bit floats: one float as above, where D lies; D is the result (behind the epilogue) times that, in f32,
+     * and then rounded. So it is the inverse of what a reader multiplies D by, as with cuBLASLt. NULL: 1. */
+    const void *scale_d;
+    const void *metadata_a; /* not supported, NULL: tsr_import24 takes the metadata of a compressed operand */
+    /* Of C in 8-bit floats: one float as above, where C lies; beta * *scale_c multiplies what is stored. NULL: 1. */
+    const void *scale_c;
+    /* Of D in 8-bit floats: gets one float, the greatest magnitude of the result before scale_d, as with cuBLASLt; 0
+     * where D has no elements, NaN if one of them is NaN. It lies where D does, aligned to 4 bytes, and shares no byte
+     * with D; one for all problems of a batch. NULL: not wanted. */
+    void *amax_d;
+    int64_t scale_a_count, scale_b_count; /* floats at scale_a and scale_b; must be right where it is not 0 */
+    /* Of A or B in s8 or u8: numbers of the operand's dtype, as many as it has scales and in the same order (also where
+     * scale_a or scale_b is NULL), that lie where the operand does. The product is of what is stored less these, modulo
+     * 2^32 before alpha and scales. NULL: 0. */
+    const void *zero_a, *zero_b;
 } tsr_run_args;
 
 /* Arguments with alpha 1, beta 0 and C = D, ready for tsr_plan_run. */
@@ -312,7 +389,10 @@ static inline tsr_run_args tsr_run_args_make(const void *a, const void *b, void 
     args.workspace = NULL;
     args.workspace_bytes = 0;
     args.prepared_a = args.prepared_b = NULL;
-    args.bias = args.scale_a = args.scale_b = args.scale_d = args.metadata_a = NULL;
+    args.bias = args.scale_a = args.scale_b = args.scale_d = args.metadata_a = args.scale_c = NULL;
+    args.zero_a = args.zero_b = NULL;
+    args.amax_d = NULL;
+    args.scale_a_count = args.scale_b_count = 0;
     return args;
 }
 
@@ -336,14 +416,62 @@ TSR_API tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, con
  * few rows have one of their own) makes it first, from the context's memory; results have the bits of operands that are
  * not prepared. `data` is read during the call only. The result is the caller's to release, after the last run that
  * uses it; until then the context stays open, its threads and callbacks too, even if it is destroyed before.
- * TSR_UNSUPPORTED if the plan's kernel has no prepared form of that operand. */
+ * TSR_UNSUPPORTED if the plan's kernel has no prepared form of that operand. On a GPU some kernels need the copy
+ * transposed ("transpose" in tsr_candidate.reason); one copy serves plans of these kernels or plans of the others, and
+ * the run of any other plan is refused with TSR_UNSUPPORTED. */
 TSR_API tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepared **out);
 TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
 
+/* ---- 2:4 structured sparsity ------------------------------------------------------------------------------------- */
+
+/* An operand keeps the 2:4 pattern if of each four neighbours along K, from k = 0 on, at most two are not zero (-0 is
+ * zero, NaN is not). K need not be a multiple of 4: the last group then has fewer, as if zeros stood behind it.
+ * For bf16, f16, f32, e4m3, e5m2, s8 and u8. f32 is 2:4 too, and multiplied as f32, on the CPU alone.
+ *
+ * Compressed, a line along K (a row of op(A), a column of op(B)), whichever way the operand is stored, is
+ *   values    of each group the two elements that are kept, in the order of K: V = 2 * ceil(K / 4) elements
+ *   metadata  of each group four bits: bits 0 and 1 are the first kept element's index in its group, bits 2 and 3 the
+ *             second's, which is higher. Group g is in byte g / 2, in its lower four bits if g is even: ceil(K / 8)
+ * bytes Lines follow each other without gaps, and so do the matrices of a batch (one if they share it). A group with
+ * fewer than two that are not zero keeps zeros at its lowest free indices; a value whose index lies beyond K counts as
+ * zero. With K a multiple of 8 the values have half of the matrix's bytes, and the metadata as many as 1/8 of the
+ * values of 16 bits (9/16 of the matrix in all), 1/4 of the values of 8 bits (5/8), and 1/16 of the values of 32 bits
+ * (17/32).
+ *
+ * On the CPU a product has the bits of the product with the whole matrix, spread out again (-0 comes back as 0).
+ * Tensor cores skip the elements of the other operand that meet only dropped zeros: NaN and infinities there do not
+ * reach D, as they do on the CPU. These kernels read another layout, of lines padded to 128 and K to 128 bytes, which
+ * tsr_compress24 and tsr_import24 make. */
+
+/* The functions of this section that take a descriptor look at its sizes, batch and operand 'a' or 'b', which lies in
+ * host memory; flags do not matter. Where the pattern is broken, TSR_INVALID_ARGUMENT and a message that names the
+ * first group: "A breaks the 2:4 pattern: row 3, columns 8 to 11 hold 3 nonzeros, at most 2 may be". */
+
+/* TSR_OK if the operand keeps the pattern. */
+TSR_API tsr_status tsr_check24(const tsr_gemm_desc *desc, char operand, const void *data);
+/* Makes all but the two largest magnitudes of each group zero, in place; groups that keep the pattern stay as they are.
+ * Of equal magnitudes the one with the lower k stays; NaN counts as larger than any number. *lost, unless `lost` is
+ * NULL, gets the Frobenius norm of what went over that of the whole operand, finite elements alone; 0 of zeros. */
+TSR_API tsr_status tsr_prune24(const tsr_gemm_desc *desc, char operand, void *data, double *lost);
+/* Bytes of the compressed operand's values and metadata. */
+TSR_API tsr_status tsr_bytes24(const tsr_gemm_desc *desc, char operand, size_t *values_bytes, size_t *metadata_bytes);
+/* Compresses an operand that keeps the pattern, and spreads one out again, elements alone, with zeros between. Metadata
+ * whose two indices of a group do not ascend is refused, and the message names the first such group. */
+TSR_API tsr_status tsr_pack24(const tsr_gemm_desc *desc, char operand, const void *data, void *values, void *metadata);
+TSR_API tsr_status tsr_unpack24(const tsr_gemm_desc *desc, char operand, const void *values, const void *metadata,
+                                void *data);
+/* As tsr_prepare, for the operand that the plan's TSR_SPARSE24_A or TSR_SPARSE24_B names: from the whole matrix, which
+ * lies where the descriptor says, or from its values and metadata in host memory. */
+TSR_API tsr_status tsr_compress24(tsr_plan *plan, char operand, const void *data, tsr_prepared **out);
+TSR_API tsr_status tsr_import24(tsr_plan *plan, char operand, const void *values, const void *metadata,
+                                tsr_prepared **out);
+
 /* ---- one-line calls ---------------------------------------------------------------------------------------------- */
 
-/* Row-major, host memory, C = alpha * op(A) * op(B) + beta * C, on a default context that opens "auto" at the first
- * call (or $TESSERA_DEVICE) and lives as long as the process. Leading dimensions are at least the row length. */
+/* Row-major, host memory, C = alpha * op(A) * op(B) + beta * C, on a default context that opens "auto" (or
+ * $TESSERA_DEVICE) at the first call that is not tiny, and lives as long as the process. Tiny calls before, of up to
+ * 16,384 operations (20 x 20 x 20), read no file and look for no GPU where "auto" or "cpu" is the default. Leading
+ * dimensions are at least the row length. */
 TSR_API tsr_status tsr_sgemm(tsr_trans trans_a, tsr_trans trans_b, int64_t m, int64_t n, int64_t k, float alpha,
                              const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                              int64_t ldc);

@@ -125,7 +125,7 @@ regret_below 22-regret-f32 28 1.09 1.71
 regret_below 22-regret-f32-2 33 1.05 1.37
 regret_below 22-batches 38 1.04 1.34
 expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
-prints '^no problem on a known GPU has two rows measured$'
+prints '^no problem on a known GPU has two configs measured$'
 expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --random 3 --sizes 16
 
 # Batches: from the command line, from a file, in an old result.

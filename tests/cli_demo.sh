@@ -9,5 +9,11 @@ for rung in uncoalesced naive tiled regtile1d regtile2d padded swizzled vectoriz
     wgmma_skinny; do
     prints "^${rung}_[a-z0-9_]+ +2048 .* [GTP]$"
 done
-prints '^Next: tessera explain'
+prints '^Next, from docs/COURSE.md'
+# As wide as the terminal.
+export COLUMNS=80
+expect 0 "" "$source_folder/tools/demo" "$(realpath --relative-to="$source_folder" "$(dirname "$tessera")")" --emulated
+prints '^([0-9]+) of \1 kernels passed, '
+checks=$((checks + 1))
+! grep -E '.{81}' out || fail "lines wider than 80 columns"
 finish

@@ -10,7 +10,7 @@ fi
 # The table for 4 x 4 with tiles of 2 x 2. A and B hold 1 .. 16.
 expect 0 "" $explain tiled --m 4 --n 4 --k 4 --tile 2
 fits_terminal
-prints '^C = A B, 4 x 4 x 4 f32; block \(0,0\) of 2 x 2 makes rows 0..1 and columns 0..1 of C with 2 x 2$'
+prints '^C = A B, 4 x 4 x 4 f32; block \(0,0\) of a grid of 2 x 2 makes rows 0..1 and columns 0..1 of C with 2$'
 succeeds [ "$(grep -c '^phase' out)" = 2 ]
 prints '^  \(0,0\)   A\[0,0\]=1->s0  B\[0,0\]=1->s4  C\[0,0\] \+= A\[0,0\]\*B\[0,0\] \+ A\[0,1\]\*B\[1,0\]: 0 \+ 1\*1 \+ 2\*5 = 11$'
 prints '^  \(1,0\)   A\[0,1\]=2->s1  B\[0,1\]=2->s5  C\[0,1\] \+= A\[0,0\]\*B\[0,1\] \+ A\[0,1\]\*B\[1,1\]: 0 \+ 1\*2 \+ 2\*6 = 14$'
@@ -34,7 +34,7 @@ succeeds cmp -s out first
 expect 0 "" $explain tiled --m 256 --n 256 --k 256 --tile 32 --block 2,1 --phase 7
 fits_terminal
 succeeds [ "$(grep -c '^phase' out)" = 1 ]
-prints 'makes rows 32..63 and columns 64..95 of C'
+prints 'makes rows 32..63 and columns 64..95 of$'
 prints '^  \(31,31\) +A\[63,255\]=[0-9]+->s1023 +B\[255,95\]=[0-9]+->s2047 +C\[63,95\]: [0-9]+ -> [0-9]+ by k = 224..255;'
 prints '^  load A +tiled.cu:[0-9]+ +4 +1 +128 of 128 +A\[32,224..255\]$'
 prints '^  read B +tiled.cu:[0-9]+ +4 +32 +1024 of 1024 +s1024..1055$'
@@ -138,7 +138,18 @@ prints '^The products are made by tensor cores, a warp at a time'
 prints '^  copy A '
 expect 0 "" $explain mma --tf32
 expect 0 "" $explain wmma --dtype f16
-prints '^Which lane reads what of a WMMA fragment'
+prints '^Which lane holds which element of a WMMA fragment is not documented'
+# What the tensor cores multiply: 64 along K by fragments of 16; an edge of K is filled up with zeros.
+prints '^ +0  A\[0\.\.15,0\.\.15\] +B\[0\.\.15,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
+prints '^ +3  A\[0\.\.15,48\.\.63\] +B\[48\.\.63,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
+succeeds [ "$(sed -n '/^products of warp 0/,/^$/p' out | wc -l)" = 7 ]
+expect 0 "" $explain wmma --dtype f16 --layout tt --m 40 --n 50 --k 20
+prints '^ +1  A\[0\.\.15,16\.\.19\] +B\[16\.\.19,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
+expect 0 "" $explain mma-f64 --layout tn --k 18
+prints '^ +0  A\[0\.\.15,0\.\.3\] +B\[0\.\.3,0\.\.7\] +C\[0\.\.15,0\.\.7\]$'
+prints '^ +7  A\[16\.\.31,0\.\.3\] +B\[0\.\.3,24\.\.31\] +C\[16\.\.31,24\.\.31\]$'
+expect 0 "" $explain mma --warp 0 --all
+prints '^ +63  A\[16\.\.31,112\.\.127\] +B\[112\.\.127,24\.\.31\] +C\[16\.\.31,24\.\.31\]$'
 fits_terminal
 
 # A page, whole or not at all.
@@ -152,9 +163,6 @@ expect 1 "tessera explain: no/page.html: cannot be written: No such file or dire
 expect 2 "*" $explain tiled --m 4 --n 4 --k 4 --tile 2 --thread 2,0 --out none.txt
 succeeds [ ! -e none.txt ]
 
-expect 1 "tessera explain: cpu-tiled runs on the CPU; only kernels that run in the emulator can be followed" $explain cpu-tiled
-expect 1 "*" $explain wgmma --dtype bf16
-succeeds grep -q "^tessera explain: wgmma: its loads and products are made by the copy engine" err
 expect 1 "tessera explain: naive: explained in f32; f64 does the same with twice the bytes" $explain naive --dtype f64
 expect 1 "tessera explain: tiled has no instance with tiles of 5 x 5 in f32; there are: 2, 4, 8, 16, 32" $explain tiled --tile 5
 expect 1 "tessera explain: block 0,2: tiled_f32_t2 makes C from 2 x 2 blocks (x up to 1, y up to 1)" $explain tiled --block 0,2
@@ -171,4 +179,22 @@ expect 2 "tessera explain: --m needs a whole number from 1 to 16777216, not '0'"
 expect 2 "tessera explain: --format needs one of text, html, not 'pdf'" $explain tiled --format pdf
 expect 2 "tessera explain: --thread, --phase, --warp and --all are for text; the page shows all of them" \
     $explain tiled --format html --phase 1
+# A wide load of a transposed operand brings elements that lie below each other in op(B).
+expect 0 "" "$tessera" explain mma --dtype bf16 --layout nt --phase 0
+prints '^  \(1,0\) .* B\[8\.\.15,0\.\.32 by'
+prints '^  copy B .* B\[0\.\.31,0\]'
+
+# 2:4: values of every second element, half of A's loads, and instructions that go twice as far along K.
+expect 0 "" "$tessera" explain sparse24
+prints '^A is compressed 2:4\.'
+prints '^  \(0,0\) +A\[0\.\.96 by 32,1\.\.15\]'
+prints '^ +0  A\[0\.\.15,0\.\.31\] +B\[0\.\.31,0\.\.7\] +C\[0\.\.15,0\.\.7\]$'
+prints '^  loads of A +8192 +16 KiB +8192 '
+prints '^  loads of B +16384 +32 KiB +16384 '
+cp out first
+expect 0 "" "$tessera" explain sparse24 # wherever the operands lie
+succeeds cmp -s out first
+expect 0 "" "$tessera" explain sparse24 --dtype s8 --layout nt
+expect 1 "tessera explain: sparse24_bf16_128x128: explained where B needs no copy before: rows of whole 16 bytes, and in 8 bits layout nt" \
+    "$tessera" explain sparse24 --m 100 --n 60 --k 70
 finish

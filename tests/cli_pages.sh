@@ -15,7 +15,7 @@ for command in $commands; do
     page=$pages/tessera-$command.1
     for option in $(options_of $command); do
         checks=$((checks + 3))
-        tr -d '\\' <"$page" | grep -q -- "$option" || fail "$option is not in $page"
+        tr -d '\\' <"$page" | grep -- "$option" >/dev/null || fail "$option is not in $page"
         grep -Fq -- "$option" "$pages/tessera.bash" || fail "$option is not in tessera.bash"
         grep -q -- "seen_subcommand_from $command' -l ${option#--}" "$pages/tessera.fish" || fail "$command $option is not in tessera.fish"
     done
@@ -47,7 +47,7 @@ mkdir here && cd here || exit 1 # of its files alone
 touch A.npy B.npy
 offers "roofline route run " tessera r
 offers "run " tessera help ru
-offers "f16 f32 f64 " tessera run A.npy --dtype ""
+offers "bf16 e4m3 e5m2 f16 f32 f64 s32 s8 u8 " tessera run A.npy --dtype ""
 offers "f32 " tessera run A.npy --dtype = f3
 offers "f32 " tessera route 5 5 5 --dtype f32
 offers "--device --dtype " tessera run --d
@@ -55,8 +55,11 @@ offers "a100 a40 auto cpu cuda:0 emu h100 h200 rtx3090 " tessera route --device 
 offers "auto cpu cuda:0 emu " tessera run --device ""
 offers "A.npy B.npy " tessera run ""
 offers "B.npy " tessera run A.npy -o B
-offers "mma mma-tma " tessera profile mm
+offers "mma mma-f64 mma-tma " tessera profile mm
 offers " " tessera run --alpha ""
+offers "naive,mma naive,mma-f64 naive,mma-tma " tessera verify --kernel naive,mm
+offers "f32,bf16 " tessera bench --dtype f32,b
+offers " " tessera run --device cpu,e # takes one
 
 # zsh reads its file, and _arguments gets a specification for each option.
 if command -v zsh >/dev/null; then
@@ -84,7 +87,7 @@ if command -v fish >/dev/null; then
     }
     fish_offers "roofline route run " "tessera r"
     fish_offers "--device --dtype " "tessera run --d"
-    fish_offers "f16 f32 f64 " "tessera run --dtype "
+    fish_offers "bf16 e4m3 e5m2 f16 f32 f64 s32 s8 u8 " "tessera run --dtype "
     fish_offers "A.npy B.npy " "tessera run --output "
 fi
 

@@ -21,7 +21,7 @@ expect 0 "" "$tessera" profile tiled_f32_t16,naive 32 --device emu --gpu a40
 prints '^  published +19 GFLOP/s, 3.45 us: the model is at 1\.[0-9]+ times the time$'
 prints '^  published +6.5 GFLOP/s, 10.1 us: '
 expect 0 "" "$tessera" profile tiled_f32_t16 64 --device emu
-prints '^  calibration +fitted to 16 launches on an H200; of 1,021 others'
+prints '^  calibration +fitted to 246 launches on an H200; of 791 others'
 fits_terminal
 expect 0 "" "$tessera" profile tiled 64 --device emu --format json --sample 0
 prints '^\{"kernel": "tiled_f32_t[0-9]+", "m": 64, "n": 64, "k": 64, .*"ffma": 262144,.*"l2_hit_pct": [0-9.]+, "memory_gbps": [0-9.]+\}$'

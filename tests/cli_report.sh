@@ -84,7 +84,7 @@ expect 0 "" "$tessera" route 4096 4096 4096 --device rtx3090 --format json
 prints '"kernel": "[a-z_0-9]+", "device": "rtx3090", .*"chosen": true'
 expect 2 "tessera route: --memory host: the link to a GPU that is not here is not known" "$tessera" route 8 8 8 --device h100 --memory host
 expect 0 "" "$tessera" route 0 0 0 --device cpu
-expect 1 "tessera route: no kernel applies" "$tessera" route 8 8 8 --device cpu --dtype e4m3
+expect 1 "tessera route: no kernel applies" "$tessera" route 8 8 8 --device cpu --dtype e4m3 --compute fast
 expect 1 "*" "$tessera" route 9223372036854775807 9223372036854775807 1 --device cpu
 succeeds grep -q '^tessera route: .' err
 expect 1 "*" "$tessera" route 8 8 8 --device cuda:99
@@ -93,7 +93,7 @@ succeeds grep -q '^tessera route: .' err
 expect 0 "" "$tessera" verify --kernel cpu-sequential --device cpu
 prints '^kernel +device +cases +failed +elements +of bound +error +relative$'
 prints '^cpu_sequential_f32 +cpu +[1-9][0-9]* +0 +[1-9][0-9]* +0'
-prints '^4 of 4 kernels passed, [0-9]+ cases \([0-9]+ with a forced schedule\), [0-9]+ elements, quick, seed 1$'
+prints '^8 of 8 kernels passed, [0-9]+ cases \([0-9]+ with a forced schedule\), [0-9]+ elements, quick, seed 1$'
 fits_terminal
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json
 all=$(grep -o '"cases": [0-9]*' out | cut -d' ' -f2)

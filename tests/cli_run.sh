@@ -67,6 +67,50 @@ prints 'all within the bound'
 expect 0 "" run A.npy B.npy -o D.npy --alpha 3e38 --device cpu --check
 prints '^checked 2310 of 2310 elements against float64: [1-9][0-9]* overflow f32 and have no bound; of the others'
 
+# An epilogue: of the product, of C too, of a stack, and where nothing is multiplied; on the CPU and in the emulator.
+for dtype in f16 f32 f64; do
+    make_matrix P.npy $dtype 9 6 c 11
+    make_matrix Q.npy $dtype 6 13 c 12
+    make_matrix O.npy $dtype 9 13 c 13
+    make_matrix row.npy $dtype 1 13 c 14
+    "$npy_tool" vector row.npy bias.npy
+    expect 0 "" run P.npy Q.npy -o acc.npy --beta 2 --c O.npy --device cpu
+    expect 0 "" run P.npy Q.npy -o D.npy --beta 2 --c O.npy --epilogue "acc + bias[n]" --bind bias=bias.npy --device cpu --check
+    prints '^checked 117 of 117 elements against float64: all within the bound'
+    succeeds "$npy_tool" form acc.npy row.npy D.npy bias
+    expect 0 "" run P.npy Q.npy -o D.npy --beta 2 --c O.npy --epilogue "relu(acc+bias[n])" --bind bias=bias.npy --device cpu --check
+    succeeds "$npy_tool" form acc.npy row.npy D.npy relu
+    expect 0 "" run P.npy Q.npy -o D.npy --beta 2 --c O.npy --epilogue "relu(acc+bias[n])" --bind bias=- --device cpu <bias.npy
+    succeeds "$npy_tool" form acc.npy row.npy D.npy relu
+done
+"$npy_tool" stack PP.npy c P.npy P.npy
+expect 0 "" run PP.npy Q.npy -o DD.npy --epilogue "relu(acc + bias[n])" --bind bias=bias.npy --device cpu --check
+"$npy_tool" slice DD.npy 1 D.npy
+expect 0 "" run P.npy Q.npy -o acc.npy --device cpu
+succeeds "$npy_tool" form acc.npy row.npy D.npy relu
+make_matrix P0.npy f64 9 0 c
+make_matrix Q0.npy f64 0 13 c
+expect 0 "" run P0.npy Q0.npy -o D.npy --epilogue "acc + bias[n]" --bind bias=bias.npy --device cpu --check
+make_matrix row32.npy f32 1 13 c 14
+"$npy_tool" vector row32.npy bias32.npy
+expect 1 "tessera run: P.npy holds f64 and bias32.npy f32; --dtype says in which type to compute" \
+    run P.npy Q.npy -o D.npy --epilogue "acc + bias[n]" --bind bias=bias32.npy
+expect 0 "" run P.npy Q.npy -o D.npy --epilogue "acc + bias[n]" --bind bias=bias32.npy --dtype f64 --device cpu
+succeeds "$npy_tool" form acc.npy row.npy D.npy bias
+expect 1 "tessera run: row.npy has shape (1, 13), 2 dimensions; a vector has 1: in NumPy a.ravel() makes it one" \
+    run P.npy Q.npy -o D.npy --epilogue "acc + bias[n]" --bind bias=row.npy
+expect 1 "tessera run: bias.npy has 13 values; the product has 9 columns, each with one" \
+    run Q.npy P.npy -o D.npy --transa --transb --epilogue "acc + bias[n]" --bind bias=bias.npy
+expect 1 "tessera run: epilogue = \"max(acc)\": only \"acc + bias[n]\" and \"relu(acc + bias[n])\" are supported yet" \
+    run P.npy Q.npy -o none.npy --epilogue "max(acc)" --bind bias=bias.npy --device cpu
+expect 2 "tessera run: --epilogue needs --bind bias=FILE, a vector with a value for each column" \
+    run P.npy Q.npy -o none.npy --epilogue "acc + bias[n]"
+expect 2 "tessera run: --bind bias=bias.npy would not be read: there is no --epilogue" \
+    run P.npy Q.npy -o none.npy --bind bias=bias.npy
+expect 2 "tessera run: --bind needs bias=FILE, not 'scale=bias.npy'" \
+    run P.npy Q.npy -o none.npy --epilogue "acc + bias[n]" --bind scale=bias.npy
+succeeds test ! -e none.npy
+
 # TESSERA_DEVICE is the default of --device.
 TESSERA_DEVICE=cpu expect 0 "" run A.npy B.npy -o D.npy
 prints ' on cpu, '
@@ -132,5 +176,41 @@ prints '^naive_f32 +(emu|cuda:0) '
 prints '^4 of 4 kernels passed'
 expect 1 "tessera verify: kernel \"naive\": does not run on this device; this device has: cpu-sequential, cpu-tiled" \
     "$tessera" verify --kernel cpu-tiled,naive --device cpu
+
+# Elements of 8 bits, and types that NumPy has no name for, as ml_dtypes writes them.
+raw() { # FILE DESCR SHAPE BYTES
+    local header="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
+    printf "\\x93NUMPY\\x01\\x00\\x$(printf %02x ${#header})\\x00%s$4" "$header" >"$1"
+}
+holds() { # FILE BYTES-IN-HEX: its last bytes
+    checks=$((checks + 1))
+    local got
+    got=$(tail -c $((${#2} / 2)) "$1" | od -An -tx1 -v | tr -d ' \n')
+    [ "$got" = "$2" ] || fail "$1 ends with $got, not $2"
+}
+raw V.npy '<V1' '(2, 2)' '\x38\x40\x40\x38' # e4m3: 1 2; 2 1
+raw I.npy '|V1' '(2, 2)' '\x38\x00\x00\x38' # 1 0; 0 1
+expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype e4m3, e5m2, s8 or u8 does" \
+    run V.npy I.npy -o D.npy
+expect 1 "tessera run: V.npy has elements of 1 byte, which cannot be bf16" run V.npy I.npy -o D.npy --dtype bf16
+expect 0 "" run V.npy I.npy -o D.npy --dtype e4m3 --out-dtype e4m3 --device cpu --check
+prints "D.npy: 2 x 2 e4m3, K = 2, cpu_[a-z]+_fp8 on cpu"
+holds D.npy 38404038
+expect 0 "" run V.npy V.npy -o D.npy --dtype e4m3 --device cpu --check # bf16 by itself: 5 4; 4 5
+holds D.npy a04080408040a040
+expect 1 "tessera run: V.npy has elements of 1 byte, which cannot be f32" \
+    run V.npy V.npy -o D.npy --dtype e4m3 --out-dtype f32 --beta 1 --c V.npy
+expect 0 "" run V.npy V.npy -o D.npy --dtype e4m3 --out-dtype e4m3 --beta 1 --c V.npy --device cpu --check # 6 6; 6 6
+holds D.npy 4c4c4c4c
+raw S.npy '|i1' '(1, 2)' '\x01\xff'
+raw T.npy '|i1' '(2, 1)' '\x02\x05'
+expect 0 "" run S.npy T.npy -o D.npy --device cpu --check
+prints "D.npy: 1 x 1 s32"
+holds D.npy fdffffff
+expect 0 "" run S.npy T.npy -o D.npy --out-dtype f32 --device cpu --check
+holds D.npy 000040c0
+raw W.npy '<i4' '(1, 2)' '\x01\x00\x00\x00\x02\x00\x00\x00'
+expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
+expect 1 "tessera run: D.dtype = e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
 
 finish

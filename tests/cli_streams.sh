@@ -61,6 +61,70 @@ if [ -w /dev/full ]; then
     expect 1 "tessera run: /dev/full cannot be written: No space left on device" run A.npy B.npy -o /dev/full
 fi
 
+# Version 3 of the format, whose header's length has four bytes, through a file and a pipe; no elements at all.
+version_3() { # DICTIONARY
+    printf '\x93NUMPY\x03\x00'"\\x$(printf %02x ${#1})"'\x00\x00\x00%s' "$1"
+}
+{
+    version_3 "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 7), }"
+    tail -c 140 A.npy
+} >A_3.npy
+expect 0 "" run A.npy B.npy -o D.npy
+expect 0 "" run A_3.npy B.npy -o D_3.npy
+succeeds cmp D.npy D_3.npy
+in_pipe_3() { cat A_3.npy | run - B.npy -o D_3.npy; }
+rm D_3.npy
+expect 0 "" in_pipe_3
+succeeds cmp D.npy D_3.npy
+rm D.npy D_3.npy
+make_matrix none.npy f32 0 7 c
+expect 0 "" run none.npy B.npy -o D.npy --check
+prints '^D.npy: 0 x 3 f32'
+rm D.npy
+
+# The reader is gone: killed by SIGPIPE as other commands are, or told where that is ignored.
+make_matrix large.npy f64 300 300 c 7 # more than a pipe holds
+gone() { run large.npy large.npy -q -o - | true; return ${PIPESTATUS[0]}; }
+expect 141 "" gone
+ignored() { (trap '' PIPE; run large.npy large.npy -q -o - | true; exit ${PIPESTATUS[0]}); }
+expect 1 "tessera run: - cannot be written: Broken pipe" ignored
+# A closed standard stream; a summary that nobody takes: the file is whole.
+closed_in() { run - B.npy -o D.npy <&-; }
+expect 1 "tessera run: - is empty" closed_in
+closed_out() { run A.npy B.npy -o - >&-; }
+expect 1 "tessera run: - cannot be written: Bad file descriptor" closed_out
+succeeds test ! -e D.npy
+if [ -w /dev/full ]; then
+    full() { run A.npy B.npy -o - >/dev/full; }
+    expect 1 "tessera run: - cannot be written: No space left on device" full
+    full_summary() { run A.npy B.npy -o D.npy >/dev/full; }
+    expect 1 "tessera run: cannot write to the standard output: No space left on device" full_summary
+    succeeds "$npy_tool" product A.npy B.npy D.npy
+    rm D.npy
+fi
+
+# Interrupted while it waits for its input, for a reader to come, and for one that does not read: nothing is left.
+before=$(ls -A | grep -vE '^(out|err)$')
+mkfifo waits.fifo
+interrupted() { # SIGNAL COMMAND...: its exit code is the signal's
+    local signal=$1
+    shift
+    checks=$((checks + 1))
+    timeout --preserve-status -s $signal 0.4 "$tessera" run --device cpu "$@" >out 2>err
+    [ $? = $((128 + $(kill -l $signal))) ] || fail "SIG$signal of run $*: $(cat err)"
+}
+sleep 2 >waits.fifo &
+for signal in INT TERM HUP; do
+    interrupted $signal waits.fifo B.npy -o D.npy
+done
+wait
+interrupted INT A.npy B.npy -o waits.fifo
+sleep 2 <waits.fifo &
+interrupted INT large.npy large.npy -o waits.fifo
+wait
+rm waits.fifo
+succeeds test "$(ls -A | grep -vE '^(out|err)$')" = "$before"
+
 # ---- stacks: problem by problem they are the products of the matrices they were made of ----
 for i in 0 1 2; do
     make_matrix A$i.npy f32 5 7 c 1$i
@@ -102,5 +166,10 @@ for order in c f; do
 done
 "$npy_tool" stack two.npy c B0.npy B1.npy
 expect 1 "tessera run: A.npy is a stack of 3 matrices and two.npy of 2" run A.npy two.npy -o D.npy
+# A stack of no matrices is one too.
+version_3 "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 5, 7), }" >empty.npy
+expect 0 "" run empty.npy B1.npy -o D.npy --check
+prints '^D.npy: 0 of 5 x 3 f32'
+expect 1 "tessera run: empty.npy is a stack of 0 matrices and two.npy of 2" run empty.npy two.npy -o D.npy
 
 finish

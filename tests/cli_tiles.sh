@@ -35,7 +35,7 @@ prints '^ *128 +32x32 +256 +8 KiB +2 GiB +128 +63 .* 302 T .* memory$'
 prints '^ *256 +16x16 +256 +16 KiB +1 GiB +256 +124 '
 expect 0 "" $tiles 2048 --dtype f64 --device a100
 fits_terminal
-prints '^2048 x 2048 x 2048 f64 on NVIDIA A100 SXM 80 GB: 108 SMs, 9\.75 TFLOP/s, 2\.04 TB/s of DRAM, ridge'
+prints '^2048 x 2048 x 2048 f64 on NVIDIA A100 SXM 80 GB: 108 SMs, 19\.5 TFLOP/s on tensor cores, 2\.04 TB/s of'
 prints '^ *32 +64x64 +1024 +16 KiB +4 GiB +32 +3\.97 '
 expect 0 "" $tiles 64 --dtype f16 --format json --device a40
 prints '"dtype": "f16", .*"tile": 16, .*"shared_bytes": 1024, '

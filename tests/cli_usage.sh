@@ -2,8 +2,8 @@
 # Help, version, and every way to get the arguments wrong.
 . "$(dirname "$0")/cli_lib.sh"
 
-commands="info run route verify explain tiles roofline profile doctor"
-if "$tessera" --help | grep -q '^  bench '; then
+commands="info run route verify explain tiles roofline profile try doctor with"
+if "$tessera" --help | grep '^  bench ' >/dev/null; then
     commands="$commands bench"
 fi
 
@@ -89,7 +89,7 @@ for command in run route verify; do
     expect 2 "tessera $command: unknown option --devise; did you mean --device?" "$tessera" $command --devise cpu
 done
 
-expect 2 "tessera info: unexpected argument 'cpu': usage is tessera info [--kernels] [--format table|json]" \
+expect 2 "tessera info: unexpected argument 'cpu': usage is tessera info [--kernels] [--measure] [--format table|json]" \
     "$tessera" info cpu
 expect 2 "tessera info: --format needs one of table, json, not 'xml'" "$tessera" info --format xml
 expect 2 "tessera info: --kernels takes no value" "$tessera" info --kernels=all
@@ -114,9 +114,11 @@ expect 2 "tessera verify: --kernel needs the name of a kernel or all, not 'tild'
 expect 2 "tessera verify: --kernel needs a list without empty items, such as a,b" "$tessera" verify --kernel naive,
 expect 2 "tessera verify: unexpected argument 'tiled': usage is tessera verify [options]" "$tessera" verify tiled
 
-expect 2 "tessera doctor: unexpected argument 'python3': usage is tessera doctor [--python PYTHON] [--blas FILE]" "$tessera" doctor python3
+expect 2 "tessera doctor: unexpected argument 'python3': usage is tessera doctor [--python PYTHON] [--blas FILE] [--cublas FILE]" \
+    "$tessera" doctor python3
 expect 2 "tessera doctor: --python needs a value: --python PYTHON" "$tessera" doctor --python
 expect 2 "tessera doctor: --blas needs a value: --blas FILE" "$tessera" doctor --blas
+expect 2 "tessera doctor: --cublas needs a value: --cublas FILE" "$tessera" doctor --cublas
 
 expect 2 "tessera profile: KERNEL is missing: usage is tessera profile KERNEL,... SIZE,... [options]" "$tessera" profile
 expect 2 "tessera profile: SIZE is missing: usage is tessera profile KERNEL,... SIZE,... [options]" "$tessera" profile naive
@@ -132,7 +134,7 @@ expect 2 "tessera run: --alpha needs a finite number, not 'one'" "$tessera" run 
 expect 2 "tessera run: --beta needs a finite number, not 'nan'" "$tessera" run a b -o c --beta nan
 expect 2 "tessera run: --beta 0.5 needs --c FILE, the C to add" "$tessera" run a b -o c --beta 0.5
 expect 2 "tessera run: --c old would not be read: --beta is 0" "$tessera" run a b -o c --c old
-expect 2 "tessera run: --dtype needs one of f16, f32, f64, not 'bf16'" "$tessera" run a b -o c --dtype bf16
+expect 2 "tessera run: --dtype needs one of f64, f32, f16, bf16, e4m3, e5m2, s8, u8, s32, not 'tf32'" "$tessera" run a b -o c --dtype tf32
 expect 2 "tessera run: --threads needs a whole number from 1 to 4096, not '0'" "$tessera" run a b -o c --threads 0
 expect 2 "tessera run: --kernel needs the name of a kernel, not 'zebra'; tessera info --kernels lists them" \
     "$tessera" run a b -o c --kernel zebra

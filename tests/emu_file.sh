@@ -24,7 +24,7 @@ expect "no file" "^no such device.*: device emu: .*$name.*$work/$name"
 cp "$emu" "$work/$name"
 expect "the file" '^ok$'
 cp "$emu" "$work/other" # the build that it says it is of, with one digit changed
-build=$(grep -aoE '[0-9]+\.[0-9]+\.[0-9]+ [0-9a-f]{16}' "$emu" | head -n 1)
+build=$(grep -aoE '[0-9]+\.[0-9]+\.[0-9]+ [0-9a-f]{16}' "$emu" | sed -n 1p)
 [ -n "$build" ] || { echo "no build in $emu"; exit 1; }
 last=${build: -1}
 [ "$last" = 0 ] && changed=${build%?}1 || changed=${build%?}0

@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
+#include "core/config.h"
 #include "core/device_code.h"
 #include "core/dtype.h"
-#include "core/row.h"
 #include "emu/hopper.h"
-#include "emu/run.h"
-#include "plan/sum.h"
+#include "emu/run_launch.h"
+#include "plan/split_reduce.h"
 
 #include "tma_mutants.h"
 
@@ -35,18 +35,18 @@ enum {
     BATCH = 2,
     PAD = 8
 };
-enum { SHARE = WHOLE ? 1 : 2, PARTS = 4, INBOX_BYTES = BM * BN * 3 };
+enum { SHARE = WHOLE ? 1 : 2, PARTS = 4, STAGING_BYTES = BM * BN * 3 };
 enum { MOST_LD = K + PAD, MOST_ROWS = K, MOST_SPLIT = 70, TILES = (LONG + BN - 1) / BN * BATCH };
 
-static const tsr_row row = {.instance = "skinny",
-                            .kind = TSR_ROW_CUDA,
-                            .bm = BM,
-                            .bn = BN,
-                            .bk = 64,
-                            .cluster_m = 1,
-                            .cluster_n = SHARE,
-                            .turns = 1,
-                            .tma = 1};
+static const tsr_config config = {.instance = "skinny",
+                                  .kind = TSR_CONFIG_CUDA,
+                                  .bm = BM,
+                                  .bn = BN,
+                                  .bk = 64,
+                                  .cluster_m = 1,
+                                  .cluster_n = SHARE,
+                                  .swaps_ab = 1,
+                                  .tma = 1};
 
 typedef struct problem {
     /* cluster: parts of K in one, for each of the SHARE tiles; outers: clusters that share a tile */
@@ -56,7 +56,7 @@ typedef struct problem {
 
 typedef struct matrices {
     uint16_t a[BATCH * MOST_ROWS * MOST_LD], b[BATCH * MOST_ROWS * MOST_LD], d[BATCH * LONG * MOST_LD];
-    uint16_t c[BATCH * LONG * MOST_LD];
+    uint16_t c[BATCH * LONG * MOST_LD], bias[LONG];
     struct {
         unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
         float sums[TILES * MOST_SPLIT * BM * BN];
@@ -79,9 +79,17 @@ static matrices *make_matrices(void)
     }
     for (size_t i = 0; i < sizeof m->c / sizeof m->c[0]; i++)
         m->c[i] = tsr_f32_to_bf16((float)(i % 5));
+    for (int j = 0; j < LONG; j++)
+        m->bias[j] = tsr_f32_to_bf16((float)(j % 7 * -40));
     memset(&m->workspace, 0, sizeof m->workspace.counters);
     memset(m->workspace.sums, 0xff, sizeof m->workspace.sums);
     return m;
+}
+
+/* What is left whole to one end has no form: another end would do it. */
+static int form_of(const problem *p)
+{
+    return WHOLE ? TSR_EPILOGUE_NONE : (p->trans_a + 2 * p->trans_b) % TSR_EPILOGUE_COUNT;
 }
 
 static tsr_gemm_args args_of(const problem *p, matrices *m)
@@ -110,29 +118,30 @@ static tsr_gemm_args args_of(const problem *p, matrices *m)
         .beta = p->beta,
         .trans_a = p->trans_a,
         .trans_b = p->trans_b,
+        .bias = m->bias,
+        .epilogue = form_of(p),
         .schedule = {.split_k = p->cluster * p->outers, .cluster_k = p->cluster, .swap_ab = p->m <= p->n}};
 }
 
-static tsr_status run_sum(const tsr_gemm_args *product, matrices *m, unsigned long long seed)
+static tsr_status run_reduce(const tsr_gemm_args *product, matrices *m, unsigned long long seed)
 {
-    const tsr_row *sum = tsr_sum_row(TSR_BF16);
-    const tsr_emu_code *code = tsr_find_emu_code(tsr_emu_codes, sum->instance);
-    const tsr_gemm_args args = tsr_sum_args(&row, product);
+    const tsr_config *reduce = tsr_split_reduce_config(TSR_BF16);
+    const tsr_emu_code *code = tsr_find_emu_code(tsr_emu_codes, reduce->instance);
+    const tsr_reduce_args args = tsr_split_reduce_args(&config, product);
     assert_non_null(code);
-    const tsr_emu_job job = {.name = sum->instance,
+    const tsr_emu_job job = {.name = reduce->instance,
                              .kernel = code->kernel,
                              .cluster = 1,
                              .is_dependent = 1,
-                             .adds = 1,
-                             .args = &args,
+                             .reduce = &args,
                              .dtype_a = TSR_BF16,
                              .dtype_b = TSR_BF16,
                              .dtype_c = TSR_BF16,
                              .dtype_d = TSR_BF16,
-                             .grid = tsr_sum_grid(sum, &args),
-                             .threads_x = (unsigned)sum->threads_x,
+                             .grid = tsr_split_reduce_grid(reduce, &args),
+                             .threads_x = (unsigned)reduce->threads_x,
                              .threads_y = 1,
-                             .shared_bytes = (size_t)sum->smem_bytes,
+                             .shared_bytes = (size_t)reduce->smem_bytes,
                              .workspace_bytes = sizeof m->workspace,
                              .seed = seed,
                              .workers = 2};
@@ -141,13 +150,15 @@ static tsr_status run_sum(const tsr_gemm_args *product, matrices *m, unsigned lo
 
 static tsr_status run(kernel_tma *kernel, const problem *p, matrices *m, unsigned long long seed)
 {
-    const tsr_gemm_args args = args_of(p, m);
+    tsr_gemm_args args = args_of(p, m);
     tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
     tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
     memset(m->d, 0x55, sizeof m->d);
     memset(&maps, 0, sizeof maps);
-    tsr_row_tensor_specs(&row, &args, TSR_BF16, TSR_BF16, specs);
+    args.type_a = args.type_b = TSR_BF16;
+    args.type_d = TSR_BF16;
+    tsr_config_tensor_specs(&config, &args, specs);
     assert_null(specs[2].base);
     assert_null(specs[3].base);
     for (int i = 0; i < 2; i++) {
@@ -166,12 +177,12 @@ static tsr_status run(kernel_tma *kernel, const problem *p, matrices *m, unsigne
                              .grid = {TILES * args.schedule.split_k, 1, 1},
                              .threads_x = WIDE ? 256 : 160,
                              .threads_y = 1,
-                             .shared_bytes = RING_BYTES + (WIDE ? 0 : INBOX_BYTES) + 16 * STAGES + 16,
+                             .shared_bytes = RING_BYTES + (WIDE ? 0 : STAGING_BYTES) + 16 * STAGES + 16,
                              .workspace_bytes = p->outers > 1 ? sizeof m->workspace : 0,
                              .seed = seed,
                              .workers = 2};
     const tsr_status status = tsr_emu_run(&job);
-    return status == TSR_OK && p->outers > 1 ? run_sum(&args, m, seed) : status;
+    return status == TSR_OK && p->outers > 1 ? run_reduce(&args, m, seed) : status;
 }
 
 static float element(const uint16_t *matrix, long long index)
@@ -192,7 +203,10 @@ static void assert_exact(const problem *p, matrices *m)
                     sum += element(m->a, z * g.batch_a + (g.trans_a ? k * g.lda + i : i * g.lda + k)) *
                            element(m->b, z * g.batch_b + (g.trans_b ? j * g.ldb + k : k * g.ldb + j));
                 const float c = p->beta != 0 ? element(m->c, z * g.batch_c + i * g.ldc + j) : 0;
-                assert_int_equal(m->d[at + j], tsr_f32_to_bf16(0.5f * sum + (float)p->beta * c));
+                float value = 0.5f * sum + (float)p->beta * c + (g.epilogue ? element(m->bias, j) : 0);
+                if (g.epilogue == TSR_EPILOGUE_BIAS_RELU && value < 0)
+                    value = 0;
+                assert_int_equal(m->d[at + j], tsr_f32_to_bf16(value));
             }
             for (long long j = p->n; j < g.ldd; j++)
                 assert_int_equal(m->d[at + j], 0x5555);
@@ -207,15 +221,15 @@ static void parts_add_up(void **state)
     static const int deals[][2] = {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {1, 3}, {2, 2}, {4, 3}};
     matrices *m = make_matrices();
     for (size_t i = 0; i < sizeof deals / sizeof deals[0]; i++)
-        for (int turned = 0; turned < 2; turned++)
+        for (int swap_ab = 0; swap_ab < 2; swap_ab++)
             for (int trans = 0; trans < 4; trans++) {
-                const problem p = {.m = turned ? SHORT : LONG,
-                                   .n = turned ? LONG : SHORT,
+                const problem p = {.m = swap_ab ? SHORT : LONG,
+                                   .n = swap_ab ? LONG : SHORT,
                                    .trans_a = trans & 1,
                                    .trans_b = trans >> 1,
                                    .cluster = deals[i][0],
                                    .outers = deals[i][1],
-                                   .beta = (trans + turned) % 2};
+                                   .beta = (trans + swap_ab) % 2};
                 const tsr_status status = run(MUTANT_KERNEL(none), &p, m, i);
                 if (status != TSR_OK)
                     fail_msg("cluster %d, %d clusters, trans %d: %s", p.cluster, p.outers, trans, tsr_last_error());
@@ -231,12 +245,12 @@ static void many_parts_add_up(void **state)
     static const int parts[] = {2, 7, 8, 9, 12, 16, 31, 32, MOST_SPLIT};
     matrices *m = make_matrices();
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        for (int turned = 0; turned < 2; turned++) {
-            const problem p = {.m = turned ? SHORT : LONG,
-                               .n = turned ? LONG : SHORT,
+        for (int swap_ab = 0; swap_ab < 2; swap_ab++) {
+            const problem p = {.m = swap_ab ? SHORT : LONG,
+                               .n = swap_ab ? LONG : SHORT,
                                .cluster = 1,
                                .outers = parts[i],
-                               .beta = turned ? 2 : 0};
+                               .beta = swap_ab ? 2 : 0};
             if (run(MUTANT_KERNEL(none), &p, m, i) != TSR_OK)
                 fail_msg("%d parts: %s", parts[i], tsr_last_error());
             assert_exact(&p, m);

@@ -3,7 +3,7 @@
 #ifndef TESTS_FAKE_CUBLAS_LT_H
 #define TESTS_FAKE_CUBLAS_LT_H
 
-#include "lab/cublas_lt.h"
+#include "lab/peers/cublas_lt.h"
 
 typedef struct fake_lt {
     /* What goes wrong, and what the heuristic proposes: `proposed` algorithms, of which number `unusable` (-1: none) is

@@ -155,7 +155,7 @@ static unsigned fake_cuLaunchKernelEx(const tsr_cu_config *driver_config, tsr_cu
 CALL(cuMemGetInfo, 1, (size_t * free_bytes, size_t *total_bytes), *free_bytes = 1000;
      *total_bytes = state.memory_bytes;)
 CALL(cuMemAlloc, 1, (tsr_cu_pointer * pointer, size_t bytes), state.allocations++; state.last_alloc_bytes = bytes;
-     *pointer = (tsr_cu_pointer)(uintptr_t)malloc(bytes);)
+     *pointer = (tsr_cu_pointer)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);) /* as a driver aligns */
 CALL(cuMemFree, 1, (tsr_cu_pointer pointer), state.allocations--; free((void *)(uintptr_t)pointer);)
 CALL(cuMemAllocHost, 1, (void **pointer, size_t bytes), state.pinned++; *pointer = malloc(bytes);)
 CALL(cuMemFreeHost, 1, (void *pointer), state.pinned--; free(pointer);)
@@ -165,6 +165,8 @@ CALL(cuMemcpyHtoDAsync, 1, (tsr_cu_pointer to, const void *from, size_t bytes, t
      memcpy((void *)(uintptr_t)to, from, bytes);)
 CALL(cuMemcpyDtoHAsync, 1, (void *to, tsr_cu_pointer from, size_t bytes, tsr_cu_stream stream), (void)stream;
      memcpy(to, (const void *)(uintptr_t)from, bytes);)
+CALL(cuMemsetD8Async, 1, (tsr_cu_pointer to, unsigned char value, size_t bytes, tsr_cu_stream stream), (void)stream;
+     memset((void *)(uintptr_t)to, value, bytes);)
 CALL(cuStreamCreate, 1, (tsr_cu_stream * stream, unsigned flags), (void)flags; state.streams++;
      *stream = (tsr_cu_stream)(void *)&handle_bytes;)
 CALL(cuStreamDestroy, 1, (tsr_cu_stream stream), (void)stream; state.streams--;)

@@ -2,7 +2,7 @@
 #ifndef TESTS_FAKE_CUPTI_H
 #define TESTS_FAKE_CUPTI_H
 
-#include "lab/cupti_abi.h"
+#include "lab/predict/cupti_abi.h"
 
 typedef struct fake_cupti {
     /* What goes wrong. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/report.h"
+#include "lab/bench/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

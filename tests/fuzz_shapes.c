@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/shapes.h"
+#include "lab/common/shapes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

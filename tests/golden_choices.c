@@ -8,8 +8,8 @@
 #include "api/validate.h"
 #include "core/backend.h"
 #include "golden.h"
-#include "lab/gpus.h"
-#include "lab/paper.h"
+#include "lab/common/gpus.h"
+#include "lab/common/paper.h"
 #include "plan/plan.h"
 
 #define ABOUT                                                                                                          \
@@ -23,15 +23,15 @@ enum { DRAWN = 1640, KEY_BYTES = 256, ANSWER_BYTES = 192 };
 
 /* ---- GPUs ---- */
 
-static int has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+static int has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
-    (void)row, (void)device, (void)reason, (void)reason_bytes;
+    (void)config, (void)device, (void)reason, (void)reason_bytes;
     return 1;
 }
 
-static tsr_status load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+static tsr_status load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
 {
-    (void)device, (void)row;
+    (void)device, (void)config;
     *out = NULL;
     return TSR_OK;
 }
@@ -66,7 +66,7 @@ static const types all_types[] = {
     {TSR_BF16, TSR_F32, TSR_COMPUTE_F32, TENSOR_KERNELS},
     {TSR_F16, TSR_F32, TSR_COMPUTE_F32, TENSOR_KERNELS},
     {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, {"mma"}},
-    {TSR_F64, TSR_F64, TSR_COMPUTE_F64, {"naive", "uncoalesced", "tiled"}},
+    {TSR_F64, TSR_F64, TSR_COMPUTE_F64, {"naive", "uncoalesced", "tiled", "mma-f64"}},
 };
 
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
@@ -126,18 +126,18 @@ static void die(const char *key, const char *why)
 }
 
 /* The first in the order of preference; NULL if none applies. */
-static const tsr_choice *best_of(const tsr_choice *choices, size_t count)
+static const tsr_plan_candidate *best_of(const tsr_plan_candidate *candidates, size_t count)
 {
-    const tsr_choice *best = count > 0 ? choices : NULL;
+    const tsr_plan_candidate *best = count > 0 ? candidates : NULL;
     for (size_t i = 1; i < count; i++)
-        if (tsr_comes_before(&choices[i], best))
-            best = &choices[i];
+        if (tsr_comes_before(&candidates[i], best))
+            best = &candidates[i];
     return best;
 }
 
-static double price_of(const tsr_choice *choice)
+static double price_of(const tsr_plan_candidate *candidate)
 {
-    return choice->cost.ns + choice->transfer_ns;
+    return candidate->cost.ns + candidate->transfer_ns;
 }
 
 /* As it is launched; of slices the first. */
@@ -146,7 +146,7 @@ static tsr_grid grid_of(const tsr_planned *plan, const tsr_step *step)
     const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
     const tsr_gemm_args args = {.m = slice.m, .n = slice.n, .k = slice.k, .batch = slice.batch};
     return step->launch.grid.x > 0 ? step->launch.grid
-                                   : tsr_row_grid(step->row, &args, plan->target->device.cuda.sm_count);
+                                   : tsr_config_grid(step->config, &args, plan->target->device.cuda.sm_count);
 }
 
 static void answer_of(const tsr_planned *plan, char *answer)
@@ -156,10 +156,10 @@ static void answer_of(const tsr_planned *plan, char *answer)
     const tsr_grid grid = grid_of(plan, step);
     const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
     char schedule[TSR_SCHEDULE_TEXT_BYTES];
-    tsr_schedule_text(step->row, &slice, &launch->schedule, schedule);
+    tsr_schedule_text(step->config, &slice, &launch->schedule, schedule);
     snprintf(answer, ANSWER_BYTES, "%s pads %u slices %lld %d %s grid %lldx%lldx%lld cluster %d reduce %d ws %zu",
-             step->row->instance, plan->pads, plan->slices.width, plan->slices.of_rows, schedule, grid.x, grid.y,
-             grid.z, launch->cluster > 0 ? launch->cluster : tsr_row_cluster(step->row), launch->reduces,
+             step->config->instance, plan->pads, plan->slices.width, plan->slices.of_rows, schedule, grid.x, grid.y,
+             grid.z, launch->cluster > 0 ? launch->cluster : tsr_config_cluster(step->config), launch->reduces,
              plan->workspace_bytes);
 }
 
@@ -173,20 +173,21 @@ static void state(golden *file, const problem *p)
     key_of(p, key);
     if (tsr_validate_desc(&desc, &valid) != TSR_OK)
         die(key, "not a problem");
-    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
-    tsr_choice *const choices = calloc(room, sizeof *choices);
-    if (!choices)
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *const candidates = calloc(room, sizeof *candidates);
+    if (!candidates)
         die(key, "no memory");
-    const tsr_choice *const best = best_of(choices, tsr_select_applicable(&valid, &target, 1, choices, room));
+    const tsr_plan_candidate *const best =
+        best_of(candidates, tsr_select_applicable(&valid, &target, 1, candidates, room));
     const tsr_status status = tsr_plan_build(&valid, &target, 1, &plan);
     if (status != (best ? TSR_OK : TSR_UNSUPPORTED))
         die(key, "plans and prices disagree on whether there is a kernel");
-    if (best && tsr_plan_main(&plan)->row != best->row)
+    if (best && tsr_plan_main(&plan)->config != best->config)
         die(key, "the plan has another kernel than the one of the lowest price");
     if (best)
         answer_of(&plan, answer);
     golden_case(file, key, best ? answer : "none", best ? price_of(best) : -1);
-    free(choices);
+    free(candidates);
 }
 
 /* ---- which problems ---- */

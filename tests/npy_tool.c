@@ -2,11 +2,15 @@
  * hide behind itself.
  *
  *   npy_tool make FILE f16|f32|f64 ROWS COLUMNS c|f SEED   small whole numbers, which every product keeps exact
+ *   npy_tool identity FILE f16|f32|f64 N                    ones on the diagonal
  *   npy_tool product A B C                                  exit 0 if C = A*B exactly
  *   npy_tool axpby A B C ALPHA BETA OLD                     exit 0 if C = ALPHA*A*B + BETA*OLD exactly
  *   npy_tool transpose A B                                  writes A's transpose to B, in the other order: same bytes
  *   npy_tool stack FILE c|f A...                            stacks matrices: shape (COUNT, ROWS, COLUMNS)
- *   npy_tool slice STACK I FILE                             writes matrix I of a stack in C order
+ *   npy_tool vector A FILE                                  writes A, a matrix of one row, as a vector
+ *   npy_tool form ACC BIAS C bias|relu                      exit 0 if C is ACC + BIAS, a matrix of one row, in each
+ * row, and no less than 0 with "relu" npy_tool slice STACK I FILE                             writes matrix I of a
+ * stack in C order
  *
  * Reads only what numpy.save, this tool and the command write: keys in that order. */
 #include <math.h>
@@ -80,18 +84,23 @@ static void write_element(FILE *file, int bytes, double value)
            (size_t)bytes, 1, file);
 }
 
-static void write_matrix(const char *path, const matrix *m)
+static void write_array(const char *path, const matrix *m, const char *shape)
 {
-    char shape[48];
     FILE *file = fopen(path, "wb");
     if (!file)
         die("cannot be written", path);
-    snprintf(shape, sizeof shape, "%ld, %ld", m->rows, m->columns);
     write_header(file, m->bytes, m->fortran, shape);
     for (long i = 0; i < m->rows * m->columns; i++)
         write_element(file, m->bytes, m->values[place(m, i)]);
     if (fclose(file) != 0)
         die("cannot be written", path);
+}
+
+static void write_matrix(const char *path, const matrix *m)
+{
+    char shape[48];
+    snprintf(shape, sizeof shape, "%ld, %ld", m->rows, m->columns);
+    write_array(path, m, shape);
 }
 
 static double read_element(FILE *file, int bytes, const char *path)
@@ -225,6 +234,49 @@ static int check(const char *a_path, const char *b_path, const char *c_path, dou
     return result;
 }
 
+static void vector(const char *from, const char *to)
+{
+    char shape[48];
+    matrix m = read_matrix(from);
+    if (m.rows != 1)
+        die("has more rows than one", from);
+    snprintf(shape, sizeof shape, "%ld,", m.columns);
+    m.fortran = 0;
+    write_array(to, &m, shape);
+    free(m.values);
+}
+
+static int form(const char *acc_path, const char *bias_path, const char *c_path, int relu)
+{
+    matrix acc = read_matrix(acc_path), bias = read_matrix(bias_path), c = read_matrix(c_path);
+    int wrong = 0;
+    if (acc.rows != c.rows || acc.columns != c.columns || bias.rows != 1 || bias.columns != c.columns || c.fortran)
+        die("has the wrong shape or order", c_path);
+    for (long i = 0; i < c.rows * c.columns && !wrong; i++) {
+        const double sum = acc.values[i] + bias.values[i % c.columns], want = relu && sum < 0 ? 0 : sum;
+        wrong = !(c.values[i] == want);
+        if (wrong)
+            fprintf(stderr, "npy_tool: element %ld is %g, not %g\n", i, c.values[i], want);
+    }
+    free(acc.values);
+    free(bias.values);
+    free(c.values);
+    return wrong;
+}
+
+static void identity(char **argv)
+{
+    const long n = strtol(argv[2], NULL, 10);
+    matrix m = {.bytes = atoi(argv[1] + 1) / 8, .rows = n, .columns = n};
+    m.values = calloc((size_t)(n * n), sizeof *m.values);
+    if (!m.values)
+        die("out of memory", argv[0]);
+    for (long i = 0; i < n; i++)
+        m.values[i * n + i] = 1;
+    write_matrix(argv[0], &m);
+    free(m.values);
+}
+
 static void make(char **argv)
 {
     uint64_t state = strtoull(argv[5], NULL, 10) * 2654435761u + 1;
@@ -253,6 +305,8 @@ int main(int argc, char **argv)
 {
     if (argc == 8 && strcmp(argv[1], "make") == 0)
         make(argv + 2);
+    else if (argc == 5 && strcmp(argv[1], "identity") == 0)
+        identity(argv + 2);
     else if (argc == 5 && strcmp(argv[1], "product") == 0)
         return check(argv[2], argv[3], argv[4], 1, 0, argv[4]);
     else if (argc == 8 && strcmp(argv[1], "axpby") == 0)
@@ -261,6 +315,10 @@ int main(int argc, char **argv)
         transpose(argv[2], argv[3]);
     else if (argc >= 5 && strcmp(argv[1], "stack") == 0)
         stack(argv[2], argv[3][0] == 'f', argc - 4, argv + 4);
+    else if (argc == 4 && strcmp(argv[1], "vector") == 0)
+        vector(argv[2], argv[3]);
+    else if (argc == 6 && strcmp(argv[1], "form") == 0)
+        return form(argv[2], argv[3], argv[4], strcmp(argv[5], "relu") == 0);
     else if (argc == 5 && strcmp(argv[1], "slice") == 0)
         slice(argv[2], atol(argv[3]), argv[4]);
     else

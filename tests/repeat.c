@@ -60,28 +60,28 @@ static void close_product(product *p)
     tsr_plan_release(p->plan);
 }
 
-static int open_product(const repeat_settings *s, const tsr_row *row, product *p)
+static int open_product(const repeat_settings *s, const tsr_config *config, product *p)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(row->dtype_ab, strcmp(row->name, "thin") == 0 ? 4 : M, N, K);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(tsr_op_of(&config->op).a, strcmp(config->name, "thin") == 0 ? 4 : M, N, K);
     tsr_operand *const operands[4] = {&desc.a, &desc.b, &desc.c, &desc.d};
     for (int i = 0; i < 4; i++) {
         operands[i]->memory = TSR_DEVICE;
         operands[i]->align_bytes = 256;
     }
-    desc.c.dtype = desc.d.dtype = row->dtype_cd;
-    desc.compute = row->compute;
-    desc.kernel = row->instance;
+    desc.c.dtype = desc.d.dtype = tsr_op_of(&config->op).d;
+    desc.compute = tsr_op_of(&config->op).compute;
+    desc.kernel = config->instance;
     memset(p, 0, sizeof *p);
     p->context = s->context;
     if (tsr_plan_create(s->context, &desc, &p->plan) != TSR_OK) {
-        desc.b.trans = TSR_T; /* what only some rows ask for */
+        desc.b.trans = TSR_T; /* what only some configs ask for */
         if (tsr_plan_create(s->context, &desc, &p->plan) != TSR_OK)
             return 0;
     }
-    p->d_bytes = (size_t)(desc.m * desc.n) * tsr_dtype_bytes(row->dtype_cd);
+    p->d_bytes = (size_t)(desc.m * desc.n) * tsr_dtype_bytes(tsr_op_of(&config->op).d);
     p->workspace_bytes = tsr_plan_workspace_bytes(p->plan);
-    p->a = device_random(s->context, row->dtype_ab, (size_t)(desc.m * K), 1);
-    p->b = device_random(s->context, row->dtype_ab, (size_t)K * N, 2);
+    p->a = device_random(s->context, tsr_op_of(&config->op).a, (size_t)(desc.m * K), 1);
+    p->b = device_random(s->context, tsr_op_of(&config->op).a, (size_t)K * N, 2);
     int good = p->a && p->b;
     for (int i = 0; i < s->stream_count && good; i++)
         good =
@@ -133,17 +133,17 @@ static const char *repeat_product(const repeat_settings *s, const product *p, ch
 
 void repeat_launches(const repeat_settings *s, repeat_result *out)
 {
-    const tsr_row *row;
+    const tsr_config *config;
     int candidate = 0;
     memset(out, 0, sizeof *out);
-    for (size_t r = 0; (row = tsr_row_at(r)) != NULL; r++) {
+    for (size_t r = 0; (config = tsr_config_at(r)) != NULL; r++) {
         product p;
-        if (!tsr_row_partitions_k(row) || candidate++ % s->step != 0 || !open_product(s, row, &p))
+        if (!tsr_config_partitions_k(config) || candidate++ % s->step != 0 || !open_product(s, config, &p))
             continue;
         char *first = malloc(p.d_bytes), *last = malloc(p.d_bytes);
         const char *fault = first && last ? repeat_product(s, &p, first, last) : "no memory";
         if (fault)
-            fail(out, row->instance, fault);
+            fail(out, config->instance, fault);
         out->kernels++;
         out->split += p.workspace_bytes > 0;
         free(first);

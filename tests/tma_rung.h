@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/config.h"
 #include "core/dtype.h"
-#include "core/row.h"
-#include "emu/run.h"
+#include "emu/run_launch.h"
 #include "tma_mutants.h"
 
 typedef struct shape {
@@ -20,7 +20,7 @@ typedef struct shape {
 
 /* C and D are f32; CTAs walk over tiles, or each tile has one. */
 typedef struct tma_rung {
-    tsr_row row;
+    tsr_config config;
     int threads, shared_bytes;
     int ctas; /* 0: one for each tile of a problem of the batch */
     const shape *shapes;
@@ -31,7 +31,7 @@ enum { SEEDS = 2, MOST = 1 << 17, ROW_BYTES = 16 /* rows of A and B begin at mul
 
 typedef struct matrices {
     unsigned char stored_a[MOST * 4], stored_b[MOST * 4]; /* as the kernel reads them */
-    float a[MOST], b[MOST], c[MOST], d[MOST];
+    float a[MOST], b[MOST], c[MOST], d[MOST], bias[MOST];
 } matrices;
 
 /* 0 to 3: sums are exact. */
@@ -44,15 +44,16 @@ static matrices *make_matrices(const tma_rung *rung)
         x->a[i] = (float)((state = state * 1664525u + 1013904223u) >> 30);
         x->b[i] = (float)((state = state * 1664525u + 1013904223u) >> 30);
         x->c[i] = (float)(i % 5);
-        tsr_store_element(rung->row.dtype_ab, x->stored_a, i, (double)x->a[i]);
-        tsr_store_element(rung->row.dtype_ab, x->stored_b, i, (double)x->b[i]);
+        x->bias[i] = (float)(i % 6 * -100);
+        tsr_store_element(tsr_op_of(&rung->config.op).a, x->stored_a, i, (double)x->a[i]);
+        tsr_store_element(tsr_op_of(&rung->config.op).a, x->stored_b, i, (double)x->b[i]);
     }
     return x;
 }
 
 static tsr_gemm_args args_of(const tma_rung *rung, const shape *s, matrices *x)
 {
-    const long long whole = ROW_BYTES / (long long)tsr_dtype_bytes(rung->row.dtype_ab);
+    const long long whole = ROW_BYTES / (long long)tsr_dtype_bytes(tsr_op_of(&rung->config.op).a);
     const long long lda = ((s->trans_a ? s->m : s->k) + whole - 1) / whole * whole;
     const long long ldb = ((s->trans_b ? s->k : s->n) + whole - 1) / whole * whole;
     const long long ldd = s->n + s->pad_d;
@@ -75,33 +76,38 @@ static tsr_gemm_args args_of(const tma_rung *rung, const shape *s, matrices *x)
                            .alpha = 1,
                            .beta = s->beta,
                            .trans_a = s->trans_a,
-                           .trans_b = s->trans_b};
+                           .trans_b = s->trans_b,
+                           .bias = x->bias,
+                           .epilogue = (int)((s - rung->shapes) % TSR_EPILOGUE_COUNT)};
 }
 
 static tsr_status run(const tma_rung *rung, kernel_tma *kernel, const tsr_gemm_args *g, unsigned long long seed)
 {
-    const tsr_row *row = &rung->row;
+    const tsr_config *config = &rung->config;
     tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
     memset(&maps, 0, sizeof maps);
-    tsr_row_tensor_specs(row, g, row->dtype_ab, row->dtype_cd, specs);
+    tsr_gemm_args typed = *g;
+    typed.type_a = typed.type_b = (int)tsr_op_of(&config->op).a;
+    typed.type_d = (int)tsr_op_of(&config->op).d;
+    tsr_config_tensor_specs(config, &typed, specs);
     tsr_tensor_map *const all[2] = {&maps.a, &maps.b};
     for (int i = 0; i < 2; i++)
         if (specs[i].base) {
             assert_null(tsr_tensor_spec_fault(&specs[i]));
             tsr_emu_encode(&specs[i], all[i]);
         }
-    const long long tiles = (g->m + row->bm - 1) / row->bm * ((g->n + row->bn - 1) / row->bn);
-    const tsr_emu_job job = {.name = row->instance,
+    const long long tiles = (g->m + config->bm - 1) / config->bm * ((g->n + config->bn - 1) / config->bn);
+    const tsr_emu_job job = {.name = config->instance,
                              .kernel_tma = kernel,
                              .maps = &maps,
                              .arch = 90,
                              .is_dependent = 1,
                              .args = g,
-                             .dtype_a = row->dtype_ab,
-                             .dtype_b = row->dtype_ab,
-                             .dtype_c = row->dtype_cd,
-                             .dtype_d = row->dtype_cd,
+                             .dtype_a = tsr_op_of(&config->op).a,
+                             .dtype_b = tsr_op_of(&config->op).a,
+                             .dtype_c = tsr_op_of(&config->op).d,
+                             .dtype_d = tsr_op_of(&config->op).d,
                              .grid = {rung->ctas > 0 ? rung->ctas : tiles, 1, 1},
                              .threads_x = rung->threads,
                              .threads_y = 1,
@@ -122,6 +128,10 @@ static int is_right(const tsr_gemm_args *g, const matrices *x)
                 for (long long k = 0; k < g->k; k++)
                     sum += a[g->trans_a ? k * g->lda + i : i * g->lda + k] *
                            b[g->trans_b ? j * g->ldb + k : k * g->ldb + j];
+                if (g->epilogue)
+                    sum += x->bias[j];
+                if (g->epilogue == TSR_EPILOGUE_BIAS_RELU && sum < 0)
+                    sum = 0;
                 if (x->d[at] != sum)
                     return 0;
             }

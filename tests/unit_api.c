@@ -205,7 +205,7 @@ SPOIL(huge_batch, (d->batch_count = INT64_MAX, d->b.batch_stride = 1000, d->d.ba
 SPOIL(huge_empty, (d->m = d->n = 0, d->k = INT64_MAX, d->a.ld = d->b.ld = d->c.ld = d->d.ld = 0))
 SPOIL(huge_k, (d->k = INT64_MAX, d->b.ld = 0, d->a.ld = 0))
 SPOIL(cuda_kernel, d->kernel = "tiled")
-SPOIL(fp8, (d->a.dtype = d->b.dtype = TSR_E4M3, d->c.dtype = d->d.dtype = TSR_BF16))
+SPOIL(fp8, (d->a.dtype = d->b.dtype = TSR_E4M3, d->c.dtype = d->d.dtype = TSR_BF16, d->compute = TSR_COMPUTE_FAST))
 SPOIL(tf32, d->compute = TSR_COMPUTE_TF32)
 #undef SPOIL
 
@@ -240,7 +240,8 @@ static const bad_desc bad_descs[] = {
     {pointer_batch, TSR_UNSUPPORTED, "TSR_BATCH_STRIDED"},
     {bad_batch, TSR_INVALID_ARGUMENT, "batch_kind = 3"},
     {unknown_flag, TSR_INVALID_ARGUMENT, "flags = 0x80000000"},
-    {epilogue, TSR_UNSUPPORTED, "epilogue"},
+    {epilogue, TSR_UNSUPPORTED,
+     "epilogue = \"max(x, 0)\": only \"acc + bias[n]\" and \"relu(acc + bias[n])\" are supported yet"},
     {no_kernel, TSR_INVALID_ARGUMENT, "kernel = \"warp-drive\": no such kernel"},
     {negative_stride, TSR_INVALID_ARGUMENT, "A.batch_stride = -1"},
     {forgotten_a, TSR_INVALID_ARGUMENT,
@@ -257,7 +258,7 @@ static const bad_desc bad_descs[] = {
     {huge_empty, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes (0 rows, lda = 9223372036854775807)"},
     {huge_k, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes"},
     {cuda_kernel, TSR_UNSUPPORTED, "kernel \"tiled\" does not run f32 x f32 -> f32 on cpu; nearest: tiled_f32"},
-    {fp8, TSR_UNSUPPORTED, "no kernel runs e4m3 x e4m3 -> bf16 on cpu"},
+    {fp8, TSR_UNSUPPORTED, "no kernel runs e4m3 x e4m3 -> bf16 in fast on cpu"},
     {tf32, TSR_UNSUPPORTED, "no kernel runs f32 x f32 -> f32 in tf32 on cpu"},
 };
 
@@ -372,7 +373,7 @@ static void runs_refuse_each_broken_rule(void **state)
     expect(tsr_plan_run(plan, &args), TSR_UNSUPPORTED, "alpha.device");
     args = good;
     args.bias = a;
-    expect(tsr_plan_run(plan, &args), TSR_UNSUPPORTED, "bias");
+    expect(tsr_plan_run(plan, &args), TSR_INVALID_ARGUMENT, "bias: must be NULL");
     args = good;
     args.metadata_a = a;
     expect(tsr_plan_run(plan, &args), TSR_UNSUPPORTED, "metadata_a");
@@ -480,7 +481,9 @@ static void prepared_operands_are_checked(void **state)
 
     tsr_prepared *pa = NULL, *pb = NULL;
     expect(tsr_prepare(NULL, 'b', b, &pb), TSR_INVALID_ARGUMENT, "plan = NULL");
-    expect(tsr_prepare(plan, 'c', b, &pb), TSR_INVALID_ARGUMENT, "operand = 'c'");
+    expect(tsr_prepare(plan, 'c', b, &pb), TSR_INVALID_ARGUMENT, "operand = 'c': must be 'a' or 'b'");
+    expect(tsr_prepare(plan, 0, b, &pb), TSR_INVALID_ARGUMENT, "operand = (char)0: must be 'a' or 'b'");
+    expect(tsr_prepare(plan, '\n', b, &pb), TSR_INVALID_ARGUMENT, "operand = (char)10: must be 'a' or 'b'");
     expect(tsr_prepare(plan, 'b', NULL, &pb), TSR_INVALID_ARGUMENT, "data = NULL");
     expect(tsr_prepare(plan, 'b', (char *)b + 1, &pb), TSR_INVALID_ARGUMENT, "not aligned");
     expect(tsr_prepare(sequential, 'b', b, &pb), TSR_UNSUPPORTED, "cpu_sequential_f32 has no prepared form");

@@ -107,23 +107,53 @@ static void test_good_headers(void **state)
     assert_true(header.columns == 1000000000000);
 }
 
+#define NEEDED                                                                        \
+    "f16, f32, f64, s8 or u8 ('<f2', '<f4', '<f8', '|i1', '|u1') is needed, or with " \
+    "--dtype bf16, e4m3 or e5m2 ('<V2', '<V1', '<f1')"
+
+static void test_bytes_and_opaque_elements(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dictionary;
+        tsr_dtype dtype;
+        int opaque;
+        size_t bytes;
+    } files[] = {{"{'descr': '|i1', 'fortran_order': False, 'shape': (3, 4)}", TSR_S8, 0, 12},
+                 {"{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4)}", TSR_U8, 0, 12},
+                 {"{'descr': '<i4', 'fortran_order': False, 'shape': (3, 4)}", TSR_S32, 0, 48},
+                 {"{'descr': '<V1', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 1, 12},
+                 {"{'descr': '|V1', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 1, 12},
+                 {"{'descr': '<f1', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 1, 12},
+                 {"{'descr': '<V2', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 2, 24},
+                 {"{'descr': '|V2', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 2, 24}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const cli_npy_header header = good(1, files[i].dictionary, files[i].bytes);
+        assert_int_equal(header.dtype, files[i].dtype);
+        assert_int_equal(header.opaque, files[i].opaque);
+        assert_int_equal(cli_npy_element_bytes(&header), files[i].bytes / 12);
+    }
+}
+
 static void test_bad_dtypes(void **state)
 {
     (void)state;
 #define WITH(descr) "{'descr': " descr ", 'fortran_order': False, 'shape': (1, 1), }"
     bad(WITH("'>f4'"), 4, "is big-endian ('>f4'); in NumPy a.astype('<f4') is little-endian");
     bad(WITH("'>f8'"), 8, "is big-endian ('>f8'); in NumPy a.astype('<f8') is little-endian");
-    bad(WITH("'|O'"), 8, "holds pickled Python objects ('|O'); a matrix of f16, f32 or f64 is needed");
-    bad(WITH("'O'"), 8, "holds pickled Python objects ('O'); a matrix of f16, f32 or f64 is needed");
+    bad(WITH("'|O'"), 8, "holds pickled Python objects ('|O'); a matrix of f16, f32, f64, s8 or u8 is needed");
+    bad(WITH("'O'"), 8, "holds pickled Python objects ('O'); a matrix of f16, f32, f64, s8 or u8 is needed");
     bad(WITH("[('a', '<f4'), ('b', '<i4')]"), 8,
-        "holds records (a structured dtype); a matrix of f16, f32 or f64 is needed");
-    bad(WITH("'<i4'"), 4, "holds elements of dtype '<i4'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
-    bad(WITH("'>i4'"), 4, "holds elements of dtype '>i4'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
-    bad(WITH("'<c8'"), 8, "holds elements of dtype '<c8'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
-    bad(WITH("'|f4'"), 4, "holds elements of dtype '|f4'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
-    bad(WITH("''"), 4, "holds elements of dtype ''; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
-    bad(WITH("'<f16'"), 16, "holds elements of dtype '<f16'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
-    bad(WITH("'\x1b[31m'"), 4, "holds elements of dtype '?[31m'; f16, f32 or f64 ('<f2', '<f4', '<f8') is needed");
+        "holds records (a structured dtype); a matrix of f16, f32, f64, s8 or u8 is needed");
+    bad(WITH("'<i8'"), 8, "holds elements of dtype '<i8'; " NEEDED);
+    bad(WITH("'>i4'"), 4, "is big-endian ('>i4'); in NumPy a.astype('<i4') is little-endian");
+    bad(WITH("'>V2'"), 2, "is big-endian ('>V2'); in NumPy a.astype('<V2') is little-endian");
+    bad(WITH("'|V3'"), 3, "holds elements of dtype '|V3'; " NEEDED);
+    bad(WITH("'<c8'"), 8, "holds elements of dtype '<c8'; " NEEDED);
+    bad(WITH("'|f4'"), 4, "holds elements of dtype '|f4'; " NEEDED);
+    bad(WITH("''"), 4, "holds elements of dtype ''; " NEEDED);
+    bad(WITH("'<f16'"), 16, "holds elements of dtype '<f16'; " NEEDED);
+    bad(WITH("'\x1b[31m'"), 4, "holds elements of dtype '?[31m'; " NEEDED);
 #undef WITH
 }
 
@@ -311,11 +341,11 @@ static void test_paths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_headers),   cmocka_unit_test(test_bad_dtypes),
-        cmocka_unit_test(test_bad_shapes),     cmocka_unit_test(test_bad_dictionaries),
-        cmocka_unit_test(test_bad_frames),     cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_write_and_read), cmocka_unit_test(test_unaligned),
-        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_good_headers),     cmocka_unit_test(test_bytes_and_opaque_elements),
+        cmocka_unit_test(test_bad_dtypes),       cmocka_unit_test(test_bad_shapes),
+        cmocka_unit_test(test_bad_dictionaries), cmocka_unit_test(test_bad_frames),
+        cmocka_unit_test(test_every_truncation), cmocka_unit_test(test_write_and_read),
+        cmocka_unit_test(test_unaligned),        cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

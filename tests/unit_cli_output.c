@@ -113,6 +113,39 @@ static void test_two_wide_columns(void **state)
     unsetenv("COLUMNS");
 }
 
+/* Columns that cannot be wrapped and do not fit: the name of each row is above it; but not where nobody said how wide
+ * the output may be, since scripts read rows as lines. */
+static void test_stacked_table(void **state)
+{
+    (void)state;
+    cli_table table;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        if (narrow)
+            setenv("COLUMNS", "60", 1);
+        else
+            unsetenv("COLUMNS");
+        FILE *file = stream();
+        cli_table_begin(&table, "lrr", "kernel", "loaded", "bound");
+        cli_table_row(&table, "wgmma_bf16_bf16_p128x128_s6_c21_and_some_more_letters_of_a_name", "85.3",
+                      "1.07_P_and_something_that_is_long_too");
+        cli_table_row(&table, "naive", "", "");
+        assert_true(cli_table_end(&table, file, 2));
+        if (narrow)
+            printed(file, "  kernel\n"
+                          "    loaded                                  bound\n"
+                          "  wgmma_bf16_bf16_p128x128_s6_c21_and_some_more_letters_of_a_name\n"
+                          "      85.3  1.07_P_and_something_that_is_long_too\n"
+                          "  naive\n");
+        else
+            printed(file, "  kernel                                                           loaded"
+                          "                                  bound\n"
+                          "  wgmma_bf16_bf16_p128x128_s6_c21_and_some_more_letters_of_a_name    85.3"
+                          "  1.07_P_and_something_that_is_long_too\n"
+                          "  naive\n");
+    }
+    unsetenv("COLUMNS");
+}
+
 static void test_columns_of_the_terminal(void **state)
 {
     (void)state;
@@ -189,13 +222,10 @@ static void test_no_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_wide_table),
-        cmocka_unit_test(test_two_wide_columns),
-        cmocka_unit_test(test_columns_of_the_terminal),
-        cmocka_unit_test(test_wrapping),
-        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_units),         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_wide_table),    cmocka_unit_test(test_two_wide_columns),
+        cmocka_unit_test(test_stacked_table), cmocka_unit_test(test_columns_of_the_terminal),
+        cmocka_unit_test(test_wrapping),      cmocka_unit_test(test_json),
         cmocka_unit_test(test_no_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

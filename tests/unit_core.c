@@ -163,9 +163,121 @@ static void stamps_are_of_machine_code(void **state)
     assert_string_equal(tsr_stamp_text(stamps, NULL, "13.0.88"), "untested on hardware");
 }
 
+/* A set names the first of its rules that an operation breaks, and accepts the one that stands for it. */
+static void sets_say_what_they_refuse(void **state)
+{
+    (void)state;
+    const tsr_op_set sets[] = {
+        TSR_OPS(TSR_FP8_TYPES, TSR_FLOAT_TYPES, TSR_COMPUTE_F32, TSR_BLOCK_SCALES, TSR_TAKES_WHOLE),
+        TSR_OP(TSR_F32, TSR_F32, TSR_COMPUTE_TF32),
+        TSR_OPS(TSR_INT8_TYPES, TSR_FLOAT_TYPES, TSR_COMPUTE_S32, TSR_VECTOR_SCALES, TSR_TAKES_SPARSE24),
+        {.a = TSR_TYPE_BIT(TSR_F16),
+         .b = TSR_TYPE_BIT(TSR_F16),
+         .cd = TSR_TYPE_BIT(TSR_F32),
+         .computes = TSR_COMPUTE_BIT(TSR_COMPUTE_F32),
+         .scales = TSR_ONE_SCALE,
+         .epilogues = 1,
+         .operands = TSR_TAKES_WHOLE}};
+    const struct {
+        int set;
+        tsr_op op;
+        const char *reason;
+    } refused[] = {
+        {0,
+         {.a = TSR_E5M2, .b = TSR_S8, .c = TSR_F32, .d = TSR_F32, .compute = TSR_COMPUTE_F32},
+         "computes e4m3 x e4m3 -> bf16 in f32"},
+        {0,
+         {.a = TSR_E5M2, .b = TSR_E4M3, .c = TSR_F16, .d = TSR_F32, .compute = TSR_COMPUTE_F32},
+         "computes e4m3 x e4m3 -> bf16 in f32"},
+        {1,
+         {.a = TSR_F32, .b = TSR_F32, .c = TSR_F32, .d = TSR_F32, .compute = TSR_COMPUTE_F32},
+         "computes f32 x f32 -> f32 in tf32"},
+        {0,
+         {.a = TSR_E5M2,
+          .b = TSR_E4M3,
+          .c = TSR_F32,
+          .d = TSR_F32,
+          .compute = TSR_COMPUTE_F32,
+          .sparse24 = TSR_SPARSE24_B},
+         "B is compressed 2:4: it reads whole matrices"},
+        {2,
+         {.a = TSR_U8, .b = TSR_S8, .c = TSR_F32, .d = TSR_F32, .compute = TSR_COMPUTE_S32},
+         "multiplies a matrix that is compressed 2:4 (TSR_SPARSE24_A, _B)"},
+        {2,
+         {.a = TSR_U8,
+          .b = TSR_S8,
+          .c = TSR_F32,
+          .d = TSR_F32,
+          .compute = TSR_COMPUTE_S32,
+          .sparse24 = TSR_SPARSE24_A,
+          .scale_b = TSR_SCALE_1X128},
+         "takes no scales of blocks"},
+        {1,
+         {.a = TSR_F32,
+          .b = TSR_F32,
+          .c = TSR_F32,
+          .d = TSR_F32,
+          .compute = TSR_COMPUTE_TF32,
+          .scale_a = TSR_SCALE_VECTOR},
+         "takes no scales of rows, columns or blocks"},
+        {3,
+         {.a = TSR_F16,
+          .b = TSR_F16,
+          .c = TSR_F32,
+          .d = TSR_F32,
+          .compute = TSR_COMPUTE_F32,
+          .epilogue = TSR_EPILOGUE_BIAS},
+         "takes no form of an epilogue"},
+    };
+    char reason[120] = "";
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_false(tsr_op_accepts(&sets[refused[i].set], &refused[i].op, reason, sizeof reason));
+        assert_string_equal(reason, refused[i].reason);
+        assert_false(tsr_op_accepts(&sets[refused[i].set], &refused[i].op, NULL, 0));
+    }
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        const tsr_op own = tsr_op_of(&sets[i]);
+        assert_true(tsr_op_accepts(&sets[i], &own, NULL, 0));
+    }
+    const tsr_op own = tsr_op_of(&sets[0]);
+    assert_int_equal(own.a, TSR_E4M3);
+    assert_int_equal(own.d, TSR_BF16); /* not f32, the first: what suits 8-bit floats */
+    assert_int_equal(tsr_op_of(&sets[2]).d, TSR_F32);
+}
+
+/* What the records of elements.def say of each other; a number that is no dtype has no operation. */
+static void elements_agree_with_each_other(void **state)
+{
+    (void)state;
+    for (int i = TSR_DTYPE_NONE + 1; i < TSR_DTYPE_COUNT; i++) {
+        const tsr_dtype dtype = (tsr_dtype)i;
+        const tsr_element *const element = tsr_element_of(dtype);
+        assert_int_equal(tsr_dtype_named(element->text), dtype);
+        assert_true(element->bytes > 0 && element->is_integer == (element->roundoff == 0));
+        assert_int_equal(element->partners != 0, element->results != 0);
+        assert_int_equal(element->partners != 0, element->peak != TSR_PEAK_NONE);
+        if (!element->partners)
+            continue;
+        assert_true(element->partners & TSR_TYPE_BIT(dtype) && element->results & TSR_TYPE_BIT(element->result));
+        for (int j = TSR_DTYPE_NONE + 1; j < TSR_DTYPE_COUNT; j++)
+            if (element->partners & TSR_TYPE_BIT(j)) {
+                assert_int_equal(tsr_element_of((tsr_dtype)j)->partners, element->partners);
+                assert_int_equal(tsr_element_of((tsr_dtype)j)->results, element->results);
+            }
+        assert_int_equal(tsr_op_peak(element->compute, dtype, 0), dtype == TSR_F64 ? TSR_PEAK_F64 : TSR_PEAK_F32);
+        assert_int_equal(tsr_op_peak(TSR_COMPUTE_TF32, dtype, 1), TSR_PEAK_TF32);
+    }
+    assert_int_equal(tsr_dtype_named("tf32"), TSR_DTYPE_NONE);
+    assert_int_equal(tsr_element_of((tsr_dtype)99)->partners, 0);
+    assert_int_equal(tsr_op_peak(TSR_COMPUTE_F32, TSR_S32, 1), TSR_PEAK_NONE);
+    assert_string_equal(tsr_dtype_name((tsr_dtype)99), "?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_say_what_they_refuse),
+        cmocka_unit_test(elements_agree_with_each_other),
         cmocka_unit_test(every_narrow_pattern_round_trips),
         cmocka_unit_test(narrowing_rounds_to_nearest_even),
         cmocka_unit_test(narrowing_overflows_to_infinity),

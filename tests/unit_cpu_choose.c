@@ -15,14 +15,14 @@ static int asked;
 static tsr_algorithm answered;
 
 tsr_cpu_choice __real_tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args,
-                                        int is_prepared, int threads);
+                                        unsigned conditions, int threads);
 tsr_cpu_choice __wrap_tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args,
-                                        int is_prepared, int threads);
+                                        unsigned conditions, int threads);
 
 tsr_cpu_choice __wrap_tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args,
-                                        int is_prepared, int threads)
+                                        unsigned conditions, int threads)
 {
-    const tsr_cpu_choice choice = __real_tsr_cpu_algorithm(device, dtype, args, is_prepared, threads);
+    const tsr_cpu_choice choice = __real_tsr_cpu_algorithm(device, dtype, args, conditions, threads);
     asked++;
     answered = choice.algorithm;
     return choice;
@@ -113,6 +113,30 @@ static void plans_remember(void **state)
     }
 }
 
+/* What knows of no form gets small products alone, whose D is little beside them; the plan asks and remembers as ever.
+ */
+static void forms_go_where_they_are_taken(void **state)
+{
+    static const trial formed[] = {
+        {1, 300, 200, TSR_GEMV},      {300, 1, 200, TSR_GEMV},      {3, 1500, 500, TSR_SKINNY},
+        {40, 60, 200, TSR_SMALL},     {300, 300, 130, TSR_BLOCKED}, {1500, 1200, 4, TSR_BLOCKED},
+        {520, 500, 490, TSR_BLOCKED},
+    };
+    tsr_context *const context = *state;
+    for (size_t i = 0; i < sizeof formed / sizeof formed[0]; i++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, formed[i].m, formed[i].n, formed[i].k);
+        tsr_run_args args = tsr_run_args_make(a, b, c);
+        tsr_plan *plan = NULL;
+        desc.epilogue = "acc + bias[n]";
+        args.bias = a;
+        asked = 0;
+        assert_int_equal(asked_by(tsr_plan_create(context, &desc, &plan)), 2);
+        assert_int_equal(answered, formed[i].algorithm);
+        assert_int_equal(asked_by(tsr_plan_run(plan, &args)), 0);
+        tsr_plan_release(plan);
+    }
+}
+
 static int open_context(void **state)
 {
     const tsr_context_options options = {.struct_bytes = sizeof options, .threads = 1};
@@ -143,6 +167,7 @@ int main(void)
         cmocka_unit_test(smallest_calls_ask_nothing),
         cmocka_unit_test(descriptors_ask_once),
         cmocka_unit_test(plans_remember),
+        cmocka_unit_test(forms_go_where_they_are_taken),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

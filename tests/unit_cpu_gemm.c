@@ -15,7 +15,7 @@
 #include "core/backend.h"
 #include "core/dtype.h"
 #include "cpu/cpu.h"
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 #include "cpu/isa/micro.h"
 #include "cpu/skinny/shape.h"
 
@@ -145,7 +145,8 @@ static long long wrong_elements(const problem *p, const matrix *a, const matrix 
 
 static void check(tsr_device *device, tsr_cpu_run *run, const problem *p, const char *what)
 {
-    const tsr_row row = {.instance = "under test", .dtype_ab = p->dtype, .dtype_cd = p->dtype, .run = run};
+    const tsr_config config = {
+        .instance = "under test", .op = TSR_OP(p->dtype, p->dtype, tsr_dtype_compute(p->dtype)), .run = run};
     matrix a = p->trans_a ? matrix_make(p->dtype, p->k, p->m, p->pad, p->batch)
                           : matrix_make(p->dtype, p->m, p->k, p->pad, p->batch);
     matrix b = p->trans_b ? matrix_make(p->dtype, p->n, p->k, 2 * p->pad, p->batch)
@@ -179,7 +180,7 @@ static void check(tsr_device *device, tsr_cpu_run *run, const problem *p, const 
                                 .beta = p->beta,
                                 .trans_a = p->trans_a,
                                 .trans_b = p->trans_b};
-    const tsr_launch launch = {.row = &row, .args = &args, .threads = p->threads};
+    const tsr_launch launch = {.config = &config, .args = &args, .threads = p->threads};
     assert_int_equal(tsr_cpu_backend.launch(device, &launch), TSR_OK);
     assert_int_equal(wrong_elements(p, &a, &b, &c_before, out, what), 0);
     assert_true(guards_intact(out));
@@ -357,7 +358,8 @@ static void test_special_values(void **state)
             continue;
         for (int round = 0; round < 400; round++) {
             const long long m = random_int(1, M), n = random_int(1, N), k = random_int(1, K);
-            const tsr_row row = {.instance = "under test", .dtype_ab = TSR_F32, .dtype_cd = TSR_F32};
+            const tsr_config config = {.instance = "under test",
+                                       .op = TSR_OP(TSR_F32, TSR_F32, tsr_dtype_compute(TSR_F32))};
             const int trans_a = round & 1, trans_b = round >> 1 & 1;
             for (int i = 0; i < M * K; i++)
                 a[i] = (float)random_int(-3, 3);
@@ -380,9 +382,9 @@ static void test_special_values(void **state)
                                   .trans_a = trans_a,
                                   .trans_b = trans_b};
             tsr_cpu_call call = {.args = &args, .threads = 1, .device = &device};
-            assert_int_equal(tsr_cpu_sequential(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_sequential(&config, &call), TSR_OK);
             args.d = have;
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             for (long long i = 0; i < m * n; i++)
                 assert_true(isnan(want[i]) ? isnan(have[i]) : have[i] == want[i]);
         }
@@ -425,7 +427,7 @@ static void test_fences(void **state)
             const int most = dtype == TSR_F64 ? 20 : 30, ends = random_int(0, 7);
             const long long m = random_int(1, most), n = random_int(1, most), k = random_int(1, most);
             const int trans_a = random_int(0, 1), trans_b = random_int(0, 1);
-            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
             tsr_gemm_args args = {.a = fenced_at(&fa, (size_t)(m * k) * element, ends & 1),
                                   .b = fenced_at(&fb, (size_t)(k * n) * element, ends & 2),
                                   .d = fenced_at(&fd, (size_t)(m * n) * element, ends & 4),
@@ -447,7 +449,7 @@ static void test_fences(void **state)
             char name[32];
             snprintf(name, sizeof name, "%s%s", (*isa)->name, tsr_isa_pairs(*isa) && round & 4 ? "+pairs" : "");
             assert_int_equal(tsr_cpu_force_isa(&device, name), TSR_OK);
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
         }
     munmap(fa.memory, 3 * fa.page);
     munmap(fb.memory, 3 * fb.page);
@@ -457,10 +459,10 @@ static void test_fences(void **state)
 
 static void run_bf16(tsr_device *device, const char *isa, const tsr_gemm_args *args)
 {
-    const tsr_row row = {.instance = "under test", .dtype_ab = TSR_BF16, .dtype_cd = TSR_BF16};
+    const tsr_config config = {.instance = "under test", .op = TSR_OP(TSR_BF16, TSR_BF16, tsr_dtype_compute(TSR_BF16))};
     const tsr_cpu_call call = {.args = args, .threads = 2, .device = device};
     assert_int_equal(tsr_cpu_force_isa(device, isa), TSR_OK);
-    assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+    assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
 }
 
 /* Pairs give the bits of widened elements, also where products or sums are subnormal, or elements are. */
@@ -566,7 +568,7 @@ static void test_streamed_results(void **state)
         for (int t = 0; t < 4 * 9 * 4; t++) {
             const tsr_dtype dtype = dtypes[t % 4];
             const int k = t / 4 % 9 + 1, trans_a = t / 36 & 1, trans_b = t / 72; /* the last K goes another way */
-            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
             matrix a = matrix_make(dtype, trans_a ? k : M, trans_a ? M : k, 0, 1);
             matrix b = matrix_make(dtype, trans_b ? N : k, trans_b ? k : N, 0, 1);
             fill(&a, any_number);
@@ -577,10 +579,10 @@ static void test_streamed_results(void **state)
             args.alpha = t % 5 ? 1 : 0.5;
             const tsr_cpu_call call = {.args = &args, .threads = 2, .device = &device};
             device.l3_bytes = 1LL << 40;
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             device.l3_bytes = 0;
             args.d = have;
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             assert_memory_equal(have, want, BYTES);
             matrix_free(&a);
             matrix_free(&b);
@@ -605,7 +607,7 @@ static void test_streamed_tiles(void **state)
         for (int t = 0; t < 2 * 17 * 2; t++) {
             const tsr_dtype dtype = t % 2 ? TSR_F64 : TSR_F32;
             const int bytes = dtype == TSR_F64 ? 8 : 4, offset = t / 2 % 17, trans_b = t / 34;
-            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
             matrix a = matrix_make(dtype, M, STEPS, 0, 1);
             matrix b = matrix_make(dtype, trans_b ? N : STEPS, trans_b ? STEPS : N, 0, 1);
             fill(&a, any_number);
@@ -617,10 +619,10 @@ static void test_streamed_tiles(void **state)
             const tsr_cpu_call call = {.args = &args, .threads = 1 + t % 3 / 2, .device = &device};
             device.l2_bytes = (int64_t)bytes * 8192; /* D is more than four times as large, B less than half */
             device.l3_bytes = 1LL << 40;
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             device.l3_bytes = 0;
             args.d = have + offset * bytes;
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             assert_memory_equal(have, want, BYTES);
             matrix_free(&a);
             matrix_free(&b);
@@ -645,7 +647,7 @@ static void test_zen4(void **state)
         const tsr_dtype dtype = dtypes[t % 4];
         const int few = counts[t / 32], trans_a = t >> 2 & 1, trans_b = t >> 3 & 1, by_columns = t >> 4 & 1;
         const int m = by_columns ? MANY : few, n = by_columns ? few : MANY;
-        const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+        const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
         matrix a = matrix_make(dtype, trans_a ? K : m, trans_a ? m : K, 0, 1);
         matrix b = matrix_make(dtype, trans_b ? n : K, trans_b ? K : n, 0, 1);
         fill(&a, any_number);
@@ -657,10 +659,10 @@ static void test_zen4(void **state)
         memset(want, GUARD, sizeof want);
         memset(have, GUARD, sizeof have);
         assert_int_equal(tsr_cpu_force_isa(&device, "avx512"), TSR_OK);
-        assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
         assert_int_equal(tsr_cpu_force_isa(&device, "avx512-zen4"), TSR_OK);
         args.d = have;
-        assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
         assert_memory_equal(have, want, sizeof want);
         matrix_free(&a);
         matrix_free(&b);
@@ -681,7 +683,7 @@ static void test_half_vectors(void **state)
             const tsr_dtype dtype = t % 2 ? TSR_F64 : TSR_F32;
             const int trans_a = t >> 1 & 1, trans_b = t >> 2 & 1, how = t >> 3;
             const int m = rows[(n + t) % 8], k = steps[(n + t) % 7];
-            const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+            const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
             matrix a = matrix_make(dtype, trans_a ? k : m, trans_a ? m : k, 0, 1);
             matrix b = matrix_make(dtype, trans_b ? n : k, trans_b ? k : n, 0, 1);
             fill(&a, any_number);
@@ -697,11 +699,11 @@ static void test_half_vectors(void **state)
             for (size_t i = 0; i < sizeof want / sizeof *want && how == 2; i++)
                 want[i] = have[i] = 0.25 * (double)(i % 7);
             assert_int_equal(tsr_cpu_force_isa(&device, "avx512"), TSR_OK);
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             assert_int_equal(tsr_cpu_force_isa(&device, "avx512-zen4"), TSR_OK);
             args.d = have;
             args.c = have;
-            assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+            assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
             assert_memory_equal(have, want, sizeof want);
             matrix_free(&a);
             matrix_free(&b);

@@ -12,8 +12,9 @@
 #include <cmocka.h>
 
 #include "core/backend.h"
+#include "core/dtype.h"
 #include "cpu/cpu.h"
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 #include "cpu/isa/isa.h"
 #include "cpu/skinny/shape.h"
 
@@ -54,7 +55,7 @@ static void transpose(tsr_dtype dtype, void *to, const void *from, long long row
 
 static void product(tsr_device *device, tsr_dtype dtype, tsr_gemm_args *g, int layout, void *d)
 {
-    const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+    const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
     const tsr_cpu_call call = {.args = g, .threads = 1, .device = device};
     g->trans_a = layout & 1;
     g->trans_b = layout >> 1;
@@ -63,7 +64,7 @@ static void product(tsr_device *device, tsr_dtype dtype, tsr_gemm_args *g, int l
     g->lda = g->trans_a ? g->m : g->k;
     g->ldb = g->trans_b ? g->k : g->n;
     g->d = d;
-    assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+    assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
 }
 
 static int is_tiles(tsr_dtype dtype, const tsr_gemm_args *g, int layout)
@@ -199,13 +200,13 @@ static void sums(tsr_device *device, tsr_dtype dtype)
             g.ldb = WIDE;
         }
         g.d = other;
-        const tsr_row row = {.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype};
+        const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
         const tsr_cpu_call call = {.args = &g, .threads = 1, .device = device};
-        assert_int_equal(tsr_cpu_tiled(&row, &call), TSR_OK);
+        assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
         assert_memory_equal(other, plain, (size_t)(g.m * g.n) * element);
         memset(other, 0xff, (size_t)(g.m * g.n) * element);
         tsr_small small = {.most_ops = INFINITY};
-        assert_true(tsr_cpu_tiled_small.of_device(&row, device, &small));
+        assert_true(tsr_cpu_tiled_small.of_device(&config, device, &small));
         if (small.try_apart(&small, TSR_LAYOUT(g.trans_a, g.trans_b), g.m, g.n, g.k, g.a, g.lda, g.b, g.ldb, NULL,
                             g.ldc, g.d, g.ldd, 1, 0))
             assert_memory_equal(other, plain, (size_t)(g.m * g.n) * element);

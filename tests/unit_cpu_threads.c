@@ -20,7 +20,7 @@
 #include "core/dtype.h"
 #include "core/processors.h"
 #include "cpu/cpu.h"
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 #include "cpu/skinny/shape.h"
 
 typedef struct problem {
@@ -66,22 +66,20 @@ static void data_free(data *x)
     free(x->d);
 }
 
-static tsr_row row_of(tsr_dtype dtype)
+static tsr_config config_of(tsr_dtype dtype)
 {
-    return (tsr_row){.instance = "under test", .dtype_ab = dtype, .dtype_cd = dtype, .run = tsr_cpu_tiled};
+    return (tsr_config){
+        .instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype)), .run = tsr_cpu_tiled};
 }
 
 static tsr_problem description(const problem *p)
 {
     tsr_problem out = {.m = p->m, .n = p->n, .k = p->k, .batch = p->batch};
-    out.a = (tsr_operand){.dtype = p->dtype,
-                          .trans = p->trans_a ? TSR_T : TSR_N,
-                          .ld = p->trans_a ? p->m : p->k,
-                          .batch_stride = (long long)p->m * p->k};
-    out.b = (tsr_operand){.dtype = p->dtype,
-                          .trans = p->trans_b ? TSR_T : TSR_N,
-                          .ld = p->trans_b ? p->k : p->n,
-                          .batch_stride = (long long)p->k * p->n};
+    out.op.a = out.op.b = p->dtype;
+    out.a = (tsr_matrix){
+        .trans = p->trans_a ? TSR_T : TSR_N, .ld = p->trans_a ? p->m : p->k, .batch_stride = (long long)p->m * p->k};
+    out.b = (tsr_matrix){
+        .trans = p->trans_b ? TSR_T : TSR_N, .ld = p->trans_b ? p->k : p->n, .batch_stride = (long long)p->k * p->n};
     return out;
 }
 
@@ -89,7 +87,7 @@ static tsr_status multiply(tsr_device *device, const data *x, void *d, int threa
                            const void *packed_b)
 {
     const problem *p = &x->p;
-    const tsr_row row = row_of(p->dtype);
+    const tsr_config config = config_of(p->dtype);
     const tsr_gemm_args args = {.a = packed_a ? NULL : x->a,
                                 .b = packed_b ? NULL : x->b,
                                 .c = x->c,
@@ -110,8 +108,13 @@ static tsr_status multiply(tsr_device *device, const data *x, void *d, int threa
                                 .beta = -0.75,
                                 .trans_a = p->trans_a,
                                 .trans_b = p->trans_b};
-    const tsr_launch launch = {
-        .row = &row, .args = &args, .packed_a = packed_a, .packed_b = packed_b, .threads = threads};
+    const tsr_problem described = description(p);
+    const tsr_launch launch = {.config = &config,
+                               .args = &args,
+                               .problem = &described,
+                               .packed_a = packed_a,
+                               .packed_b = packed_b,
+                               .threads = threads};
     return tsr_cpu_backend.launch(device, &launch);
 }
 
@@ -217,14 +220,14 @@ static void test_bits_when_prepared(void **state)
     tsr_device device = open_device(2, NULL);
     for (int i = 0; i < PROBLEMS; i++) {
         data x = data_make(problems[i]);
-        const tsr_row row = row_of(x.p.dtype);
+        const tsr_config config = config_of(x.p.dtype);
         const tsr_problem described = description(&x.p);
-        void *packed_a = malloc(tsr_cpu_tiled_pack_bytes(&row, &described, 'a'));
-        void *packed_b = malloc(tsr_cpu_tiled_pack_bytes(&row, &described, 'b'));
+        void *packed_a = malloc(tsr_cpu_tiled_pack_bytes(&config, &described, 'a'));
+        void *packed_b = malloc(tsr_cpu_tiled_pack_bytes(&config, &described, 'b'));
         void *want = malloc(x.d_bytes);
         assert_true(packed_a && packed_b && want);
-        assert_int_equal(tsr_cpu_tiled_pack(&row, &described, 'a', x.a, packed_a), TSR_OK);
-        assert_int_equal(tsr_cpu_tiled_pack(&row, &described, 'b', x.b, packed_b), TSR_OK);
+        assert_int_equal(tsr_cpu_tiled_pack(&config, &described, 'a', x.a, packed_a), TSR_OK);
+        assert_int_equal(tsr_cpu_tiled_pack(&config, &described, 'b', x.b, packed_b), TSR_OK);
         assert_int_equal(multiply(&device, &x, want, 1, NULL, NULL), TSR_OK);
         for (int which = 1; which < 4; which++)
             for (int threads = 1; threads < 3; threads++) {
@@ -245,9 +248,9 @@ static void test_bits_when_prepared(void **state)
 static void test_pack_refuses_other_operands(void **state)
 {
     (void)state;
-    const tsr_row row = row_of(TSR_F32);
+    const tsr_config config = config_of(TSR_F32);
     const tsr_problem described = description(&problems[0]);
-    assert_int_equal(tsr_cpu_tiled_pack(&row, &described, 'c', NULL, NULL), TSR_INVALID_ARGUMENT);
+    assert_int_equal(tsr_cpu_tiled_pack(&config, &described, 'c', NULL, NULL), TSR_INVALID_ARGUMENT);
 }
 
 /* A child may call on the device that its parent opened and used, whatever the parent's threads were doing. */

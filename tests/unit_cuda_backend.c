@@ -15,11 +15,11 @@ static fake_cuda_access fake;
 static const tsr_backend_options options;
 static tsr_device device;
 
-#define ROW_FIELDS .kind = TSR_ROW_CUDA, .min_arch = 80, .bm = 16, .bn = 8, .threads_x = 32, .threads_y = 4
-static const tsr_row row = {.name = "probe", .instance = "probe_f32", .smem_bytes = 2048, ROW_FIELDS};
-static const tsr_row big_row = {.name = "big", .instance = "big_f32", .smem_bytes = 200000, ROW_FIELDS};
-static const tsr_row huge_row = {.name = "huge", .instance = "huge_f32", .smem_bytes = 300000, ROW_FIELDS};
-static const tsr_row cpu_row = {.name = "cpu", .instance = "cpu_f32", .kind = TSR_ROW_CPU};
+#define ROW_FIELDS .kind = TSR_CONFIG_CUDA, .min_arch = 80, .bm = 16, .bn = 8, .threads_x = 32, .threads_y = 4
+static const tsr_config config = {.name = "probe", .instance = "probe_f32", .smem_bytes = 2048, ROW_FIELDS};
+static const tsr_config big_config = {.name = "big", .instance = "big_f32", .smem_bytes = 200000, ROW_FIELDS};
+static const tsr_config huge_config = {.name = "huge", .instance = "huge_f32", .smem_bytes = 300000, ROW_FIELDS};
+static const tsr_config cpu_config = {.name = "cpu", .instance = "cpu_f32", .kind = TSR_CONFIG_CPU};
 
 #define assert_error(text)                                               \
     do {                                                                 \
@@ -52,7 +52,7 @@ static void fail_with(const char *call, unsigned result)
     fake.state->seen_failing = 0;
 }
 
-static tsr_status load(const tsr_row *which, const tsr_loaded **out)
+static tsr_status load(const tsr_config *which, const tsr_loaded **out)
 {
     return tsr_cuda_load_image(&device, which, which->instance, out);
 }
@@ -60,7 +60,7 @@ static tsr_status load(const tsr_row *which, const tsr_loaded **out)
 static const tsr_loaded *loaded_row(void)
 {
     const tsr_loaded *loaded = NULL;
-    assert_int_equal(load(&row, &loaded), TSR_OK);
+    assert_int_equal(load(&config, &loaded), TSR_OK);
     assert_non_null(loaded);
     return loaded;
 }
@@ -75,7 +75,7 @@ static void loading_is_once_and_eager(void **unused)
     assert_int_equal(fake.state->module_loads, 1);
 
     const tsr_loaded *big = NULL;
-    assert_int_equal(load(&big_row, &big), TSR_OK);
+    assert_int_equal(load(&big_config, &big), TSR_OK);
     assert_int_equal(fake.state->raised_smem_bytes, 200000);
     assert_int_equal(fake.state->modules, 2);
     assert_int_equal(fake.depth(), 0);
@@ -87,22 +87,22 @@ static void failing_loads_say_why_and_keep_nothing(void **unused)
     (void)unused;
     fail_with("cuModuleLoadDataEx", 218);
     fake.state->compiler_log = "ptxas fatal: line 3";
-    assert_int_equal(load(&row, &loaded), TSR_DRIVER_ERROR);
+    assert_int_equal(load(&config, &loaded), TSR_DRIVER_ERROR);
     assert_error("cuda:0: probe_f32: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX");
     assert_error("ptxas fatal: line 3");
     fake.state->compiler_log = NULL;
     fail_with("cuModuleLoadDataEx", TSR_CU_NO_BINARY_FOR_GPU);
-    assert_int_equal(load(&row, &loaded), TSR_UNSUPPORTED);
+    assert_int_equal(load(&config, &loaded), TSR_UNSUPPORTED);
     assert_error("code 209");
     fail_with("cuModuleLoadDataEx", TSR_CU_OUT_OF_MEMORY);
-    assert_int_equal(load(&row, &loaded), TSR_OUT_OF_MEMORY);
+    assert_int_equal(load(&config, &loaded), TSR_OUT_OF_MEMORY);
     fail_with("cuModuleGetFunction", 500);
-    assert_int_equal(load(&row, &loaded), TSR_DRIVER_ERROR);
+    assert_int_equal(load(&config, &loaded), TSR_DRIVER_ERROR);
     assert_error("cuModuleGetFunction: CUDA_ERROR_NOT_FOUND");
     fail_with("cuFuncLoad", TSR_CU_OUT_OF_MEMORY);
-    assert_int_equal(load(&row, &loaded), TSR_OUT_OF_MEMORY);
+    assert_int_equal(load(&config, &loaded), TSR_OUT_OF_MEMORY);
     fail_with("cuFuncSetAttribute", 1);
-    assert_int_equal(load(&big_row, &loaded), TSR_DRIVER_ERROR);
+    assert_int_equal(load(&big_config, &loaded), TSR_DRIVER_ERROR);
     assert_error("cuFuncSetAttribute");
     assert_null(loaded);
     assert_int_equal(fake.state->modules, 0);
@@ -115,10 +115,10 @@ static void limits_are_checked_when_loading(void **unused)
 {
     const tsr_loaded *loaded = NULL;
     (void)unused;
-    assert_int_equal(load(&huge_row, &loaded), TSR_UNSUPPORTED);
+    assert_int_equal(load(&huge_config, &loaded), TSR_UNSUPPORTED);
     assert_error("huge_f32 needs 300000 bytes of shared memory a block, the GPU has 232448");
     fake.state->function_most_threads = 64;
-    assert_int_equal(load(&row, &loaded), TSR_UNSUPPORTED);
+    assert_int_equal(load(&config, &loaded), TSR_UNSUPPORTED);
     assert_error("probe_f32 has 128 threads a block, its registers allow 64");
     assert_int_equal(fake.state->modules, 0);
 }
@@ -129,7 +129,7 @@ static void *load_in_thread(void *unused)
 {
     const tsr_loaded *loaded = NULL;
     (void)unused;
-    return load(&row, &loaded) == TSR_OK ? (void *)(uintptr_t)loaded : NULL;
+    return load(&config, &loaded) == TSR_OK ? (void *)(uintptr_t)loaded : NULL;
 }
 
 static void threads_load_one_module(void **unused)
@@ -150,7 +150,7 @@ static void launches_pass_everything_on(void **unused)
 {
     static char stream;
     const tsr_gemm_args args = {.m = 33, .n = 17, .k = 5, .batch = 70000, .alpha = 2.5};
-    const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args, .stream = &stream};
+    const tsr_launch launch = {.config = &config, .loaded = loaded_row(), .args = &args, .stream = &stream};
     (void)unused;
     const int waits = fake.state->synchronizes;
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
@@ -171,7 +171,7 @@ static void launches_pass_everything_on(void **unused)
 static void empty_and_oversized_grids(void **unused)
 {
     tsr_gemm_args args = {.m = 0, .n = 17, .k = 5, .batch = 1};
-    const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args};
+    const tsr_launch launch = {.config = &config, .loaded = loaded_row(), .args = &args};
     (void)unused;
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
     args.m = 16;
@@ -192,12 +192,12 @@ static void launches_say_what_is_special(void **unused)
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1, .schedule = {.split_k = 4, .cluster_k = 4}};
     const tsr_loaded *loaded = loaded_row();
     tsr_loaded early_loaded = *loaded;
-    tsr_row early = row;
+    tsr_config early = config;
     early.starts_early = 1;
-    early_loaded.row = &early;
+    early_loaded.config = &early;
     const tsr_cu_launch_attribute *attributes = fake.state->launch.attributes;
     (void)unused;
-    tsr_launch launch = {.row = &row, .loaded = loaded, .args = &args};
+    tsr_launch launch = {.config = &config, .loaded = loaded, .args = &args};
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
     assert_int_equal(fake.state->launch.attribute_count, 0);
 
@@ -211,7 +211,7 @@ static void launches_say_what_is_special(void **unused)
     assert_int_equal(attributes[0].value.cluster.y, 1);
     assert_int_equal(attributes[0].value.cluster.z, 1);
 
-    launch.row = &early;
+    launch.config = &early;
     launch.loaded = &early_loaded;
     const int arch = device.cuda.arch;
     device.cuda.arch = 80; /* has no early grids */
@@ -228,7 +228,7 @@ static void launches_say_what_is_special(void **unused)
 static void launch_needs_the_rows_own_code(void **unused)
 {
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
-    tsr_launch launch = {.row = &big_row, .args = &args};
+    tsr_launch launch = {.config = &big_config, .args = &args};
     (void)unused;
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_INTERNAL);
     launch.loaded = loaded_row();
@@ -239,7 +239,7 @@ static void launch_needs_the_rows_own_code(void **unused)
 static void a_failing_launch_is_no_death(void **unused)
 {
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
-    const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args};
+    const tsr_launch launch = {.config = &config, .loaded = loaded_row(), .args = &args};
     (void)unused;
     fail_with("cuLaunchKernelEx", 701);
     assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_DRIVER_ERROR);
@@ -251,7 +251,7 @@ static void a_failing_launch_is_no_death(void **unused)
 static void sticky_errors_end_the_device(void **unused)
 {
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
-    const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args};
+    const tsr_launch launch = {.config = &config, .loaded = loaded_row(), .args = &args};
     void *pointer = NULL;
     (void)unused;
     assert_int_equal(tsr_cuda_alloc(&device, 64, &pointer), TSR_OK);
@@ -340,7 +340,7 @@ static void callers_context_is_restored(void **unused)
     (void)unused;
     fake.push(fake.foreign);
     for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
-        const tsr_launch launch = {.row = &row, .loaded = loaded_row(), .args = &args};
+        const tsr_launch launch = {.config = &config, .loaded = loaded_row(), .args = &args};
         const tsr_loaded *loaded = NULL;
         char bytes[8] = {0}, memory[8];
         void *pointer = NULL;
@@ -355,7 +355,7 @@ static void callers_context_is_restored(void **unused)
         assert_true(fake.current() == fake.foreign);
         tsr_cuda_synchronize(&device, NULL);
         assert_true(fake.current() == fake.foreign);
-        load(&big_row, &loaded);
+        load(&big_config, &loaded);
         assert_true(fake.current() == fake.foreign);
         if (pointer && tsr_cuda_free(&device, pointer) != TSR_OK)
             free(pointer);
@@ -375,12 +375,12 @@ static void has_code_says_why_not(void **unused)
     char reason[120] = "";
     const tsr_loaded *loaded = NULL;
     (void)unused;
-    assert_false(tsr_cuda_has_code(&cpu_row, &device, reason, sizeof reason));
+    assert_false(tsr_cuda_has_code(&cpu_config, &device, reason, sizeof reason));
     assert_string_equal(reason, "runs on the CPU only");
-    assert_false(tsr_cuda_has_code(&row, &device, reason, sizeof reason));
+    assert_false(tsr_cuda_has_code(&config, &device, reason, sizeof reason));
     assert_string_equal(reason, tsr_toolkit_version ? "this build has no device code of it"
                                                     : "built without nvcc: no device code");
-    assert_int_equal(tsr_cuda_load(&device, &row, &loaded), TSR_UNSUPPORTED);
+    assert_int_equal(tsr_cuda_load(&device, &config, &loaded), TSR_UNSUPPORTED);
     assert_error("probe_f32");
     assert_error(reason);
 }

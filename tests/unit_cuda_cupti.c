@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "fake_cuda.h"
 #include "fake_cupti.h"
-#include "lab/cupti.h"
+#include "lab/predict/cupti.h"
 
 #ifdef HAVE_CUPTI_H
 #include <cuda.h>

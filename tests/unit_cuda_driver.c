@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "comma_locale.h"
 #include "core/device_code.h"
 #include "cuda/impl.h"
 #include "fake_cuda.h"
@@ -147,22 +148,26 @@ static void peaks_follow_from_properties(void **unused)
     tsr_cuda_set_peaks(&a100, 2);
     assert_near(a100.peak_flops_f32, 19.5e12, 0.002);
     assert_near(a100.peak_flops_f64, 9.7e12, 0.01);
+    assert_near(a100.peak_flops_f64_tensor, 19.5e12, 0.002);
     assert_near(a100.peak_flops_tensor16, 312e12, 0.001);
     assert_near(a100.peak_flops_tf32, 156e12, 0.001);
     assert_near(a100.memory_bytes_per_s, 1555e9, 0.001);
     tsr_cuda_set_peaks(&rtx3090, 32);
     assert_near(rtx3090.peak_flops_f32, 35.58e12, 0.001);
     assert_near(rtx3090.peak_flops_f64, 35.58e12 / 64, 0.001); /* the table, where the attribute says otherwise */
+    assert_true(rtx3090.peak_flops_f64_tensor == 0);           /* its tensor cores have none of their own */
     assert_near(rtx3090.memory_bytes_per_s, 936.2e9, 0.001);
     tsr_cuda_set_peaks(&h200, 2);
     assert_near(h200.peak_flops_f32, 66.9e12, 0.001);
     assert_near(h200.peak_flops_f64, 33.5e12, 0.002);
+    assert_near(h200.peak_flops_f64_tensor, 66.9e12, 0.002);
     /* The data sheet's 989 TFLOP/s are at 1.83 GHz. */
     assert_near(h200.peak_flops_tensor16, 989.4e12 * 1980 / 1830, 0.001);
     assert_near(h200.memory_bytes_per_s, 4.917e12, 0.001);
     tsr_cuda_set_peaks(&unknown, 4);
     assert_near(unknown.peak_flops_f32, 2.56e12, 1e-9);
     assert_near(unknown.peak_flops_f64, 0.64e12, 1e-9);
+    assert_true(unknown.peak_flops_f64_tensor == 0);
     assert_true(unknown.peak_flops_tensor16 == 0 && unknown.peak_flops_tf32 == 0);
 }
 
@@ -176,6 +181,9 @@ static void link_rates_are_read_strictly(void **unused)
     assert_true(tsr_pcie_bytes_per_s("32.0 GT/s PCIe\n", "0\n") == 0);
     assert_true(tsr_pcie_bytes_per_s("32.0 GT/s PCIe\n", "255\n") == 0);
     assert_true(tsr_pcie_bytes_per_s("", "") == 0);
+    if (set_comma_locale()) /* of the program that calls */
+        assert_near(tsr_pcie_bytes_per_s("2.5 GT/s PCIe\n", "16\n"), 4.5e9, 0.01);
+    setlocale(LC_NUMERIC, "C");
 }
 
 static void wrong_ordinals_and_no_gpus(void **unused)
@@ -220,10 +228,10 @@ static void driver_older_than_the_device_code(void **unused)
     assert_error("driver 12.4 is older than the 13.0 that the embedded device code needs");
 }
 
-static int runs(const tsr_row *row, int arch, int driver, int toolkit, const char *expected)
+static int runs(const tsr_config *config, int arch, int driver, int toolkit, const char *expected)
 {
     char reason[160] = "";
-    const int answer = tsr_cuda_code_runs(row, arch, driver, toolkit, reason, sizeof reason);
+    const int answer = tsr_cuda_code_runs(config, arch, driver, toolkit, reason, sizeof reason);
     if (strcmp(reason, expected) != 0)
         fail_msg("\"%s\" instead of \"%s\"", reason, expected);
     return answer;
@@ -231,8 +239,8 @@ static int runs(const tsr_row *row, int arch, int driver, int toolkit, const cha
 
 static void code_runs_where_it_can(void **unused)
 {
-    const tsr_row any = {.kind = TSR_ROW_CUDA, .min_arch = 80};
-    const tsr_row hopper = {.kind = TSR_ROW_CUDA, .min_arch = 90, .exact_arch = 1};
+    const tsr_config any = {.kind = TSR_CONFIG_CUDA, .min_arch = 80};
+    const tsr_config hopper = {.kind = TSR_CONFIG_CUDA, .min_arch = 90, .exact_arch = 1};
     (void)unused;
     assert_true(runs(&any, 90, 13000, 13000, ""));
     assert_true(runs(&any, 80, 13000, 13000, ""));

@@ -11,10 +11,10 @@
 #include "core/error.h"
 #include "fake_cublas_lt.h"
 #include "fake_cuda.h"
-#include "lab/measure.h"
-#include "lab/nvml.h"
-#include "lab/peer.h"
-#include "lab/timer.h"
+#include "lab/bench/measure.h"
+#include "lab/common/nvml.h"
+#include "lab/common/timer.h"
+#include "lab/peers/peer.h"
 
 static fake_cuda_access cuda;
 static fake_lt_access lt;

@@ -12,8 +12,8 @@
 #include "core/device_code.h"
 #include "fake_cuda.h"
 #include "fake_nvtx.h"
-#include "lab/nvtx.h"
-#include "lab/profile.h"
+#include "lab/bench/profile.h"
+#include "lab/common/nvtx.h"
 #if HAVE_NVTX_H
 #include <nvtx3/nvToolsExt.h>
 #endif

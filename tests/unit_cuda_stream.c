@@ -11,6 +11,7 @@
 
 #include "api/context.h"
 #include "core/device_code.h"
+#include "core/forms.h"
 #include "cuda/impl.h"
 #include "fake_cuda.h"
 #include "plan/tiles.h"
@@ -20,19 +21,19 @@
 static fake_cuda_access fake;
 static tsr_backend gpu; /* the real one, but for code: every f32 kernel has some */
 
-static int has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+static int has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
     (void)device;
     snprintf(reason, reason_bytes, "not for this test");
-    return row->kind == TSR_ROW_CUDA && row->dtype_ab == TSR_F32 && !row->tma;
+    return config->kind == TSR_CONFIG_CUDA && tsr_op_of(&config->op).a == TSR_F32 && !config->tma;
 }
 
-static tsr_status load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+static tsr_status load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
 {
-    return tsr_cuda_load_image(device, row, row->instance, out);
+    return tsr_cuda_load_image(device, config, config->instance, out);
 }
 
-/* D = alpha op(A) op(B) + beta C as launches describe it, whatever the kernel. */
+/* D = alpha op(A) op(B) + beta C in its form as launches describe it, whatever the kernel. */
 static void multiply(const tsr_gemm_args *g)
 {
     const float *a = g->a, *b = g->b, *c = g->c;
@@ -45,8 +46,12 @@ static void multiply(const tsr_gemm_args *g)
             for (long long j = 0; j < g->n; j++)
                 sums[j] += x * b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
         }
-        for (long long j = 0; j < g->n; j++)
-            d[i * g->ldd + j] = (float)g->alpha * sums[j] + (g->beta != 0 ? (float)g->beta * c[i * g->ldc + j] : 0.0f);
+        for (long long j = 0; j < g->n; j++) {
+            float value = (float)g->alpha * sums[j] + (g->beta != 0 ? (float)g->beta * c[i * g->ldc + j] : 0.0f);
+            if (g->epilogue != TSR_EPILOGUE_NONE)
+                value += ((const float *)g->bias)[j];
+            d[i * g->ldd + j] = g->epilogue == TSR_EPILOGUE_BIAS_RELU && value < 0 ? 0 : value;
+        }
     }
     free(sums);
 }
@@ -100,9 +105,9 @@ static float *filled(long long elements, int step)
 
 typedef struct product {
     long long m, n, k, pad;
-    int trans_a, trans_b, in_place;
+    int trans_a, trans_b, in_place, epilogue;
     double alpha, beta;
-    float *a, *b, *c, *d, *expected;
+    float *a, *b, *c, *d, *bias, *expected;
     long long d_elements;
     tsr_gemm_desc desc;
 } product;
@@ -120,6 +125,8 @@ static void make(product *p)
     p->b = filled((p->trans_b ? p->n : p->k) * p->desc.b.ld, 5);
     p->d = filled(p->d_elements, 2);
     p->c = p->in_place ? p->d : filled(p->d_elements, 4);
+    p->desc.epilogue = tsr_form_text(p->epilogue);
+    p->bias = p->epilogue ? filled(p->n, 11) : NULL;
     p->expected = malloc((size_t)p->d_elements * sizeof *p->expected);
     assert_non_null(p->expected);
     memcpy(p->expected, p->d, (size_t)p->d_elements * sizeof *p->expected);
@@ -137,7 +144,9 @@ static void make(product *p)
                                 .alpha = p->alpha,
                                 .beta = p->beta,
                                 .trans_a = p->trans_a,
-                                .trans_b = p->trans_b};
+                                .trans_b = p->trans_b,
+                                .bias = p->bias,
+                                .epilogue = p->epilogue};
     multiply(&args);
 }
 
@@ -148,6 +157,7 @@ static void drop(product *p)
     if (!p->in_place)
         free(p->c);
     free(p->d);
+    free(p->bias);
     free(p->expected);
 }
 
@@ -157,6 +167,7 @@ static tsr_status run(tsr_context *context, product *p)
     args.c = p->c;
     args.alpha.value = p->alpha;
     args.beta.value = p->beta;
+    args.bias = p->bias;
     return tsr_gemm(context, &p->desc, &args);
 }
 
@@ -181,7 +192,8 @@ static void every_layout_and_cut(void **unused)
                      .trans_b = variant >> 1 & 1,
                      .in_place = variant >> 2 & 1,
                      .alpha = variant % 5 == 4 ? 0 : 2,
-                     .beta = variant >= 8 ? 0.5 * (variant >> 3) : 0};
+                     .beta = variant >= 8 ? 0.5 * (variant >> 3) : 0,
+                     .epilogue = variant % 5 % TSR_EPILOGUE_COUNT};
         make(&p);
         tsr_context *context = open_context("cuda:0", memories[variant % 3]);
         if (run(context, &p) != TSR_OK)
@@ -205,7 +217,8 @@ static void long_sums_are_cut_along_k(void **unused)
                      .trans_b = variant >> 1,
                      .in_place = 1,
                      .alpha = 1,
-                     .beta = 0.5};
+                     .beta = 0.5,
+                     .epilogue = variant % TSR_EPILOGUE_COUNT};
         make(&p);
         tsr_context *context = open_context("cuda:0", 3 * MIB);
         assert_int_equal(run(context, &p), TSR_OK);
@@ -225,7 +238,7 @@ static void cuts_fit(void **unused)
         for (long long budget = 100000; budget < 1000000000000; budget *= 100) {
             tsr_problem p = {.m = sizes[i % 8], .n = sizes[i / 8 % 8], .k = sizes[i / 64]};
             tsr_tiles_of t;
-            p.a.dtype = p.b.dtype = p.c.dtype = p.d.dtype = TSR_F64;
+            p.op.a = p.op.b = p.op.c = p.op.d = TSR_F64;
             assert_true(tsr_tiles_choose(&p, (double)budget, &t));
             assert_true(t.m >= 1 && t.n >= 1 && t.k >= 1 && t.m <= p.m && t.n <= p.n && t.k <= p.k);
             assert_true((t.down - 1) * t.m < p.m && t.down * t.m >= p.m);
@@ -237,7 +250,7 @@ static void cuts_fit(void **unused)
         }
     tsr_problem p = {.m = 5, .n = 5, .k = 5};
     tsr_tiles_of t;
-    p.a.dtype = p.b.dtype = p.c.dtype = p.d.dtype = TSR_F64;
+    p.op.a = p.op.b = p.op.c = p.op.d = TSR_F64;
     assert_false(tsr_tiles_choose(&p, 10, &t));
 }
 
@@ -251,7 +264,7 @@ static const unsigned results[] = {2, 1, 719}; /* out of memory; a passing error
 static void any_failure_leaves_c_or_a_cpu_result(void **unused)
 {
     (void)unused;
-    product p = {.m = 1500, .n = 1431, .k = 40, .pad = 3, .in_place = 1, .alpha = 1.0 / 3, .beta = 0.7};
+    product p = {.m = 1500, .n = 1431, .k = 40, .pad = 3, .in_place = 1, .alpha = 1.0 / 3, .beta = 0.7, .epilogue = 2};
     make(&p);
     const size_t bytes = (size_t)p.d_elements * sizeof *p.d;
     float *before = malloc(bytes), *cpu_result = malloc(bytes);

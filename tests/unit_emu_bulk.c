@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "emu/run.h"
+#include "emu/run_launch.h"
 #include "ptx/reduction.h"
 #include "twins/operands.h"
 

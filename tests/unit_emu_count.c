@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/run.h"
-#include "lab/count_cta.h"
+#include "emu/run_launch.h"
+#include "lab/predict/count_cta.h"
 
 /* Counts are whole numbers: exact. */
 #define equal(found, wanted) equal_at(found, wanted, #found, __LINE__)

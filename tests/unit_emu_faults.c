@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 enum { M = 6, N = 7, LDA = 9, LDC = 8, LDD = 8, SLACK = 2048, THREADS = 32 };
 

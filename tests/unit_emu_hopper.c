@@ -13,7 +13,7 @@
 
 #include "core/dtype.h"
 #include "emu/hopper.h"
-#include "emu/run.h"
+#include "emu/run_launch.h"
 #include "emu/wgmma.h"
 
 #define MUTANT_KERNEL(name) unit_emu_hopper_mutant_##name
@@ -23,7 +23,7 @@
 enum { M = 200, N = 128, K = 328, BM = 64, BN = 64, STAGES = 4, LDD = N + 8, TILES = 4, MOST_CLUSTERS = 7, SEEDS = 8 };
 
 typedef struct matrices {
-    uint16_t a[M * K], b[K * N], c[M * LDD], d[M * LDD];
+    uint16_t a[M * K], b[K * N], c[M * LDD], d[M * LDD], bias[N];
     float exact[M * N];
     struct {
         unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
@@ -31,15 +31,15 @@ typedef struct matrices {
     } workspace;
 } matrices;
 
-static const tsr_row row = {.instance = "mutant",
-                            .kind = TSR_ROW_CUDA,
-                            .bm = BM,
-                            .bn = BN,
-                            .bk = 64,
-                            .cluster_m = 2,
-                            .cluster_n = 1,
-                            .persistent = 1,
-                            .tma = 1};
+static const tsr_config config = {.instance = "mutant",
+                                  .kind = TSR_CONFIG_CUDA,
+                                  .bm = BM,
+                                  .bn = BN,
+                                  .bk = 64,
+                                  .cluster_m = 2,
+                                  .cluster_n = 1,
+                                  .persistent = 1,
+                                  .tma = 1};
 
 static matrices *make_matrices(void)
 {
@@ -53,12 +53,15 @@ static matrices *make_matrices(void)
         m->b[i] = tsr_f32_to_bf16((float)((state = state * 1664525u + 1013904223u) >> 31));
     for (int i = 0; i < M * LDD; i++)
         m->c[i] = tsr_f32_to_bf16((float)(i % 5));
+    for (int j = 0; j < N; j++)
+        m->bias[j] = tsr_f32_to_bf16((float)(j % 11 * -24));
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             float sum = 0;
             for (int k = 0; k < K; k++)
                 sum += tsr_bf16_to_f32(m->a[i * K + k]) * tsr_bf16_to_f32(m->b[k * N + j]);
-            m->exact[i * N + j] = sum + tsr_bf16_to_f32(m->c[i * LDD + j]);
+            sum += tsr_bf16_to_f32(m->c[i * LDD + j]) + tsr_bf16_to_f32(m->bias[j]);
+            m->exact[i * N + j] = sum < 0 ? 0 : sum;
         }
     return m;
 }
@@ -66,35 +69,39 @@ static matrices *make_matrices(void)
 static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int clusters, int dealt)
 {
     memset(m->d, 0x55, sizeof m->d);
-    const tsr_gemm_args args = {.a = m->a,
-                                .b = m->b,
-                                .c = m->c,
-                                .d = m->d,
-                                .m = M,
-                                .n = N,
-                                .k = K,
-                                .lda = K,
-                                .ldb = N,
-                                .ldc = LDD,
-                                .ldd = LDD,
-                                .batch = 1,
-                                .alpha = 1,
-                                .beta = 1,
-                                .workspace = &m->workspace,
-                                .schedule = {.split_k = 1, .cluster_k = 1, .stream_k_tiles = dealt}};
+    tsr_gemm_args args = {.a = m->a,
+                          .b = m->b,
+                          .c = m->c,
+                          .d = m->d,
+                          .m = M,
+                          .n = N,
+                          .k = K,
+                          .lda = K,
+                          .ldb = N,
+                          .ldc = LDD,
+                          .ldd = LDD,
+                          .batch = 1,
+                          .alpha = 1,
+                          .beta = 1,
+                          .bias = m->bias,
+                          .epilogue = TSR_EPILOGUE_BIAS_RELU,
+                          .workspace = &m->workspace,
+                          .schedule = {.split_k = 1, .cluster_k = 1, .stream_k_tiles = dealt}};
     tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
     tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
-    tsr_row_tensor_specs(&row, &args, TSR_BF16, TSR_BF16, specs);
+    args.type_a = args.type_b = TSR_BF16;
+    args.type_d = TSR_BF16;
+    tsr_config_tensor_specs(&config, &args, specs);
     for (int i = 0; i < 4; i++) {
         assert_null(tsr_tensor_spec_fault(&specs[i]));
         tsr_emu_encode(&specs[i], all[i]);
     }
-    const tsr_grid whole = tsr_row_grid(&row, &args, 2 * clusters), all_clusters = {2 * clusters, 1, 1};
+    const tsr_grid whole = tsr_config_grid(&config, &args, 2 * clusters), all_clusters = {2 * clusters, 1, 1};
     const tsr_emu_job job = {.name = "mutant",
                              .kernel_tma = kernel,
                              .maps = &maps,
-                             .cluster = tsr_row_cluster(&row),
+                             .cluster = tsr_config_cluster(&config),
                              .args = &args,
                              .dtype_a = TSR_BF16,
                              .dtype_b = TSR_BF16,

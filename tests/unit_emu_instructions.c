@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_vector, emu_test_warp, emu_test_async_copy, emu_test_ldmatrix, emu_test_convert;
@@ -19,6 +19,7 @@ kernel emu_test_stmatrix, emu_test_cluster;
 kernel emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3;
 kernel emu_test_handover, emu_test_pipeline;
 kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
+kernel emu_test_mma_f64_8_4, emu_test_mma_f64_16_4, emu_test_mma_f64_16_8, emu_test_mma_f64_16_16;
 
 typedef struct setup {
     const char *name;
@@ -268,6 +269,65 @@ static void mma_multiplies(void **state)
     check_product(&tf32, 16, 8, 16, 0, 0, 1, 1);
 }
 
+/* Random fractions: each shape sums by rising k, with one rounding to nearest for each product. */
+static void mma_f64_multiplies(void **state)
+{
+    (void)state;
+    enum { M = 16, N = 8, K = 16 };
+    static const struct {
+        const char *name;
+        kernel *function;
+    } shapes[] = {{"m8n8k4", emu_test_mma_f64_8_4},
+                  {"m16n8k4", emu_test_mma_f64_16_4},
+                  {"m16n8k8", emu_test_mma_f64_16_8},
+                  {"m16n8k16", emu_test_mma_f64_16_16}};
+    double a[M * K], b[K * N], c[M * N], d[M * N];
+    srand(5);
+    for (int i = 0; i < M * K; i++)
+        a[i] = rand() / (double)RAND_MAX - 0.5;
+    for (int i = 0; i < K * N; i++)
+        b[i] = rand() / (double)RAND_MAX - 0.5;
+    for (int i = 0; i < M * N; i++)
+        c[i] = rand() / (double)RAND_MAX - 0.5;
+    const tsr_gemm_args args = {.a = a,
+                                .b = b,
+                                .c = c,
+                                .d = d,
+                                .m = M,
+                                .n = N,
+                                .k = K,
+                                .lda = K,
+                                .ldb = N,
+                                .ldc = N,
+                                .ldd = N,
+                                .batch = 1,
+                                .alpha = 1,
+                                .beta = 1};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        const tsr_emu_job job = {.name = shapes[s].name,
+                                 .kernel = shapes[s].function,
+                                 .args = &args,
+                                 .dtype_a = TSR_F64,
+                                 .dtype_b = TSR_F64,
+                                 .dtype_c = TSR_F64,
+                                 .dtype_d = TSR_F64,
+                                 .grid = {1, 1, 1},
+                                 .threads_x = 32,
+                                 .threads_y = 1,
+                                 .workers = 1};
+        memset(d, 0, sizeof d);
+        if (tsr_emu_run(&job) != TSR_OK)
+            fail_msg("%s: %s", shapes[s].name, tsr_last_error());
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                double sum = c[i * N + j];
+                for (int k = 0; k < K; k++)
+                    sum = fma(a[i * K + k], b[k * N + j], sum);
+                assert_true(d[i * N + j] == sum);
+            }
+    }
+}
+
 static void wmma_multiplies(void **state)
 {
     (void)state;
@@ -448,13 +508,13 @@ static void gpu_is_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_move),          cmocka_unit_test(warps_exchange),
-        cmocka_unit_test(copies_land),           cmocka_unit_test(matrices_load),
-        cmocka_unit_test(mma_multiplies),        cmocka_unit_test(wmma_multiplies),
-        cmocka_unit_test(conversions_round),     cmocka_unit_test(named_barriers_order),
-        cmocka_unit_test(a_pipeline_multiplies), cmocka_unit_test(ctas_hand_over),
-        cmocka_unit_test(gpu_is_finite),         cmocka_unit_test(matrices_are_stored),
-        cmocka_unit_test(clusters_share_memory),
+        cmocka_unit_test(vectors_move),         cmocka_unit_test(warps_exchange),
+        cmocka_unit_test(copies_land),          cmocka_unit_test(matrices_load),
+        cmocka_unit_test(mma_multiplies),       cmocka_unit_test(mma_f64_multiplies),
+        cmocka_unit_test(wmma_multiplies),      cmocka_unit_test(conversions_round),
+        cmocka_unit_test(named_barriers_order), cmocka_unit_test(a_pipeline_multiplies),
+        cmocka_unit_test(ctas_hand_over),       cmocka_unit_test(gpu_is_finite),
+        cmocka_unit_test(matrices_are_stored),  cmocka_unit_test(clusters_share_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,16 +20,15 @@ static const shape shapes[] = {{140, 72, 264, 2, 0, 0, 0, 0, 0, 0}, {136, 33, 33
 
 int main(void)
 {
-    tma_rung rung = {.row = {.instance = "mma_tma",
-                             .kind = TSR_ROW_CUDA,
-                             .dtype_ab = TSR_BF16,
-                             .dtype_cd = TSR_F32,
-                             .bm = BM,
-                             .bn = BN,
-                             .bk = BK,
-                             .tma = 1,
-                             .cluster_m = 1,
-                             .cluster_n = 1},
+    tma_rung rung = {.config = {.instance = "mma_tma",
+                                .kind = TSR_CONFIG_CUDA,
+                                .op = TSR_OP(TSR_BF16, TSR_F32, TSR_COMPUTE_F32),
+                                .bm = BM,
+                                .bn = BN,
+                                .bk = BK,
+                                .tma = 1,
+                                .cluster_m = 1,
+                                .cluster_n = 1},
                      .threads = WARPS * 32,
                      .shared_bytes = STAGES * (2 * BK * (BM + BN) + 16) + WARPS * LINES * PITCH * (int)sizeof(float),
                      .ctas = 2, /* fewer than tiles, so that each does some */

@@ -11,27 +11,34 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "emu/run.h"
+#include "core/sparse24.h"
+#include "emu/run_launch.h"
 
 typedef void kernel(const tsr_gemm_args args);
 
 /* X(base, dtype of A and B, of C and D, tile's rows, columns, threads along x and y, bytes of shared memory, alignment)
  */
-#define BASES(X)                                                            \
-    X(tiled, TSR_F32, TSR_F32, 8, 8, 8, 8, 2 * 64 * 4, 1)                   \
-    X(regtile1d, TSR_F32, TSR_F32, 64, 64, 64, 4, 2 * 64 * 16 * 4, 1)       \
-    X(regtile2d, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)    \
-    X(padded, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)       \
-    X(swizzled, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)     \
-    X(vectorized, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)   \
-    X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1) \
-    X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)       \
-    X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)      \
-    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)         \
-    X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)  \
-    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)      \
-    X(thin_turned, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)   \
-    X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)
+#define BASES(X)                                                              \
+    X(tiled, TSR_F32, TSR_F32, 8, 8, 8, 8, 2 * 64 * 4, 1)                     \
+    X(regtile1d, TSR_F32, TSR_F32, 64, 64, 64, 4, 2 * 64 * 16 * 4, 1)         \
+    X(regtile2d, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)      \
+    X(padded, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)         \
+    X(swizzled, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)       \
+    X(vectorized, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)     \
+    X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1)   \
+    X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)         \
+    X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)        \
+    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)           \
+    X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8, 2)         \
+    X(mma_f64_eight, TSR_F64, TSR_F64, 64, 128, 128, 1, 3 * 16 * 192 * 8, 1)  \
+    X(mma_f64_sixteen, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 32 * 128 * 8, 1) \
+    X(mma_f64_one_set, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 16 * 128 * 8, 2) \
+    X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)    \
+    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)        \
+    X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1) \
+    X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)        \
+    X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)           \
+    X(sparse24_s8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
 BASES(DECLARE)
@@ -88,7 +95,8 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 
 enum { UNITS = 5, PARTS = 2, CLUSTER = 3, WORKSPACE_FLOATS = 1 << 18 };
 
 typedef struct matrices {
-    float a[MOST], b[MOST], d[MOST]; /* bytes for any dtype */
+    double a[MOST], b[MOST], d[MOST], bias[160];                    /* bytes for any dtype */
+    unsigned char values[MOST * 4], metadata[MOST], form[MOST * 8]; /* of a compressed operand */
     struct {
         unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
         float sums[WORKSPACE_FLOATS];
@@ -104,7 +112,37 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed)
 
 static int is_thin(const base *b)
 {
-    return b == &bases[BASE_thin] || b == &bases[BASE_thin_turned];
+    return b == &bases[BASE_thin] || b == &bases[BASE_thin_transposed];
+}
+
+/* A compressed is of bf16, B of s8, which lies along K, as A does. */
+static int is_sparse(const base *b)
+{
+    return b == &bases[BASE_sparse24] || b == &bases[BASE_sparse24_s8];
+}
+
+static tsr_problem problem_of(const base *b, const tsr_gemm_args *g)
+{
+    return (tsr_problem){.op = {.a = b->dtype_ab, .b = b->dtype_ab},
+                         .m = g->m,
+                         .n = g->n,
+                         .k = g->k,
+                         .batch = g->batch,
+                         .a = {.trans = g->trans_a ? TSR_T : TSR_N, .ld = g->lda, .batch_stride = g->batch_a},
+                         .b = {.trans = g->trans_b ? TSR_T : TSR_N, .ld = g->ldb, .batch_stride = g->batch_b}};
+}
+
+/* Prunes the operand, and puts its form in its place; returns its bytes. */
+static long long compress(const base *b, tsr_gemm_args *g, matrices *x)
+{
+    const tsr_problem p = problem_of(b, g);
+    const int is_b = g->schedule.swap_ab;
+    const tsr_lines24 o = tsr_lines24_of(&p, is_b ? 'b' : 'a');
+    tsr_squeeze24(&o, is_b ? x->b : x->a, x->values, x->metadata);
+    tsr_device24(&o, x->values, x->metadata, x->form);
+    *(is_b ? &g->b : &g->a) = x->form;
+    *(is_b ? &g->batch_b : &g->batch_a) = tsr_device24_bytes(&o) / (long long)tsr_dtype_bytes(b->dtype_ab);
+    return tsr_device24_bytes(&o) * o.matrices;
 }
 
 static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
@@ -129,8 +167,14 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
                            .alpha = 1,
                            .trans_a = s->trans_a,
                            .trans_b = s->trans_b,
+                           .bias = x->bias,
+                           .epilogue = (int)((s - shapes) % TSR_EPILOGUE_COUNT),
                            .workspace = &x->workspace,
+                           .type_a = (int)b->dtype_ab,
+                           .type_b = (int)b->dtype_ab,
+                           .type_d = (int)b->dtype_cd,
                            .schedule = {.split_k = is_thin(b) ? PARTS : 1,
+                                        .swap_ab = b == &bases[BASE_sparse24_s8],
                                         .cluster_k = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
                                         .stream_k_units = b == &bases[BASE_stream_k] ? UNITS : 0}};
 }
@@ -147,9 +191,12 @@ static tsr_grid grid_of(const base *b, const tsr_gemm_args *g)
                       1, 1};
 }
 
-static tsr_status run(const base *b, kernel *function, const char *name, const tsr_gemm_args *g,
-                      unsigned long long seed)
+static tsr_status run(const base *b, kernel *function, const char *name, const tsr_gemm_args *whole,
+                      unsigned long long seed, matrices *x)
 {
+    tsr_gemm_args args = *whole;
+    const tsr_gemm_args *const g = &args;
+    const long long bytes = is_sparse(b) ? compress(b, &args, x) : 0;
     const tsr_emu_job job = {.name = name,
                              .kernel = function,
                              .args = g,
@@ -157,9 +204,13 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .dtype_b = b->dtype_ab,
                              .dtype_c = b->dtype_cd,
                              .dtype_d = b->dtype_cd,
+                             .a_bytes = g->schedule.swap_ab ? 0 : bytes,
+                             .b_bytes = g->schedule.swap_ab ? bytes : 0,
                              .grid = grid_of(b, g),
                              .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
-                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k],
+                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k] || b == &bases[BASE_mma_f64] ||
+                                             b == &bases[BASE_mma_f64_eight] || b == &bases[BASE_mma_f64_sixteen] ||
+                                             b == &bases[BASE_mma_f64_one_set],
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,
@@ -184,6 +235,10 @@ static int is_right(const base *b, const tsr_gemm_args *g, const matrices *x)
                                             z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
                            tsr_load_element(b->dtype_ab, x->b,
                                             z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
+                if (g->epilogue != TSR_EPILOGUE_NONE)
+                    sum += tsr_load_element(b->dtype_cd, x->bias, j);
+                if (g->epilogue == TSR_EPILOGUE_BIAS_RELU && sum < 0)
+                    sum = 0;
                 if (tsr_load_element(b->dtype_cd, x->d, z * g->batch_d + i * g->ldd + j) != sum)
                     return 0;
             }
@@ -197,11 +252,20 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
     for (int s = 0; s < SHAPES; s++)
         for (unsigned long long seed = 0; seed < SEEDS; seed++) {
             const tsr_gemm_args g = args_of(b, &shapes[s], x);
-            if (is_thin(b) && g.trans_b != (b == &bases[BASE_thin_turned]))
+            if (is_thin(b) && g.trans_b != (b == &bases[BASE_thin_transposed]))
                 continue; /* each form takes B in one way only */
+            if (b == &bases[BASE_sparse24_s8] && g.trans_a)
+                continue; /* bytes lie along K */
+            if (is_sparse(b)) {
+                const tsr_problem p = problem_of(b, &g);
+                const tsr_lines24 o = tsr_lines24_of(&p, g.schedule.swap_ab ? 'b' : 'a');
+                fill(b->dtype_ab, x->a, 1); /* what was pruned for another shape is too sparse for this one */
+                fill(b->dtype_ab, x->b, 2);
+                tsr_drop24(&o, g.schedule.swap_ab ? x->b : x->a, NULL);
+            }
             memset(x->workspace.counters, 0, sizeof x->workspace.counters);
             memset(x->d, 0x7f, sizeof x->d);
-            if (run(b, function, name, &g, seed) != TSR_OK) {
+            if (run(b, function, name, &g, seed, x) != TSR_OK) {
                 snprintf(said, 300, "%s", tsr_last_error());
                 if (strstr(said, says))
                     return 1;
@@ -218,6 +282,8 @@ static matrices *make_matrices(const base *b)
     matrices *x = test_malloc(sizeof *x);
     fill(b->dtype_ab, x->a, 1);
     fill(b->dtype_ab, x->b, 2);
+    for (int j = 0; j < (int)(sizeof x->bias / sizeof x->bias[0]); j++)
+        tsr_store_element(b->dtype_cd, x->bias, j, j % 7 * -10 + 20);
     return x;
 }
 

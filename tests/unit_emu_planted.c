@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
 

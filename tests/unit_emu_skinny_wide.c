@@ -1,4 +1,4 @@
-/* The inbox in the ring, a warp group for the producer. */
+/* The staging in the ring, a warp group for the producer. */
 #define WIDE                1
 #define WHOLE               0
 #define MUTANT_KERNEL(name) unit_emu_skinny_wide_mutant_##name

@@ -20,14 +20,13 @@ static const shape shapes[] = {{140, 70, 75, 2, 0, 0, 0, 0, 0, 0}, {132, 33, 52,
 
 int main(void)
 {
-    tma_rung rung = {.row = {.instance = "specialized",
-                             .kind = TSR_ROW_CUDA,
-                             .dtype_ab = TSR_F32,
-                             .dtype_cd = TSR_F32,
-                             .bm = BM,
-                             .bn = BN,
-                             .bk = BK,
-                             .tma = 1},
+    tma_rung rung = {.config = {.instance = "specialized",
+                                .kind = TSR_CONFIG_CUDA,
+                                .op = TSR_OP(TSR_F32, TSR_F32, TSR_COMPUTE_F32),
+                                .bm = BM,
+                                .bn = BN,
+                                .bk = BK,
+                                .tma = 1},
                      .threads = WARPS * 32 + 128,
                      .shared_bytes = (STAGES * (4 * BK * (BM + BN) + 24) + 15) / 16 * 16 +
                                      WARPS * LINES * PITCH * (int)sizeof(float),

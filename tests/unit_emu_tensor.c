@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "emu/tensor.h"
-#include "lab/random.h"
+#include "lab/common/random.h"
 
 enum { ROWS = 3, COLUMNS = 16, PITCH = 24, MOST_K = 32 };
 

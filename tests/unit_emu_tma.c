@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
 kernel_tma emu_test_tma_1, emu_test_tma_2, emu_test_tma_3, emu_test_tma_4, emu_test_tma_5;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "emu/run.h"
+#include "emu/run_launch.h"
 #include "twins/operands.h"
 
 typedef void kernel(const tsr_gemm_args args);

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "lab/answer.h"
-#include "lab/convert.h"
-#include "lab/random.h"
+#include "lab/common/convert.h"
+#include "lab/common/random.h"
+#include "lab/verify/answer.h"
 
 /* ---- conversions ----------------------------------------------------------------------------------------------------
  */

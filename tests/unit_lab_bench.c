@@ -11,11 +11,11 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
-#include "lab/bench.h"
-#include "lab/random.h"
-#include "lab/reference.h"
-#include "lab/stats.h"
-#include "lab/verdict.h"
+#include "lab/bench/bench.h"
+#include "lab/bench/verdict.h"
+#include "lab/common/random.h"
+#include "lab/common/stats.h"
+#include "lab/verify/reference.h"
 
 static void near(double got, double want, double tolerance)
 {
@@ -268,6 +268,7 @@ static void check_peer_problem(const lab_peer_ops *ops, void *peer, tsr_dtype dt
                                          K,
                                          dtype,
                                          dtype,
+                                         dtype,
                                          layout & 1,
                                          layout >> 1,
                                          LD,
@@ -278,7 +279,13 @@ static void check_peer_problem(const lab_peer_ops *ops, void *peer, tsr_dtype dt
                                          (char *)c + skip,
                                          0.5,
                                          -1,
-                                         1};
+                                         1,
+                                         0,
+                                         NULL,
+                                         {0},
+                                         {0},
+                                         NULL,
+                                         NULL};
         lab_reference_element truth[M * N];
         assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, truth), TSR_OK);
         for (int i = 0; i < M; i++)
@@ -510,6 +517,8 @@ static void rooflines(void **state)
 
     desc = tsr_gemm_desc_make(TSR_F64, 8, 8, 8);
     near(lab_roofline_of(&d, &desc, 0).ridge, d.peak_flops_f64 / 2e12, 1e-9);
+    d.peak_flops_f64_tensor = 2 * d.peak_flops_f64;
+    near(lab_roofline_of(&d, &desc, 0).ridge, d.peak_flops_f64_tensor / 2e12, 1e-9);
     desc = tsr_gemm_desc_make(TSR_F16, 8, 8, 8);
     near(lab_peak_flops(&d, TSR_COMPUTE_F32, TSR_F32), d.peak_flops_f32, 0);
     desc.compute = TSR_COMPUTE_TF32;
@@ -543,13 +552,13 @@ static void this_machine(void **state)
 static void verdicts(void **state)
 {
     (void)state;
-    assert_int_equal(lab_judge_speed((lab_interval){1.05, 1.1, 1.2}), LAB_FASTER);
-    assert_int_equal(lab_judge_speed((lab_interval){0.7, 0.8, 0.9}), LAB_SLOWER);
-    assert_int_equal(lab_judge_speed((lab_interval){0.99, 1.0, 1.01}), LAB_SAME);
-    assert_int_equal(lab_judge_speed((lab_interval){1.001, 1.01, 1.02}), LAB_SAME); /* surely faster, by nothing */
-    assert_int_equal(lab_judge_speed((lab_interval){0.9, 1.0, 1.1}), LAB_UNDECIDED);
-    assert_int_equal(lab_judge_speed((lab_interval){1.01, 1.05, 1.1}), LAB_FASTER);
-    assert_int_equal(lab_judge_speed((lab_interval){NAN, 2, NAN}), LAB_UNDECIDED);
+    assert_int_equal(lab_decide_speed((lab_interval){1.05, 1.1, 1.2}), LAB_FASTER);
+    assert_int_equal(lab_decide_speed((lab_interval){0.7, 0.8, 0.9}), LAB_SLOWER);
+    assert_int_equal(lab_decide_speed((lab_interval){0.99, 1.0, 1.01}), LAB_SAME);
+    assert_int_equal(lab_decide_speed((lab_interval){1.001, 1.01, 1.02}), LAB_SAME); /* surely faster, by nothing */
+    assert_int_equal(lab_decide_speed((lab_interval){0.9, 1.0, 1.1}), LAB_UNDECIDED);
+    assert_int_equal(lab_decide_speed((lab_interval){1.01, 1.05, 1.1}), LAB_FASTER);
+    assert_int_equal(lab_decide_speed((lab_interval){NAN, 2, NAN}), LAB_UNDECIDED);
     assert_string_equal(lab_verdict_text(LAB_UNDECIDED), "undecided");
 }
 

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "lab/cache.h"
-#include "lab/count_run.h"
-#include "lab/hierarchy.h"
-#include "lab/machine_code.h"
+#include "lab/predict/count_run.h"
+#include "lab/predict/gpu_cache.h"
+#include "lab/predict/hierarchy.h"
+#include "lab/predict/machine_code.h"
 
 /* ---- a cache that writes back ---- */
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lab/calls.h"
+#include "lab/bench/calls.h"
 
 #define CALL                                                                                                      \
     "tessera-call dgemm_ dtype=f64 layout=nt m=4 n=5 k=6 lda=7 ldb=8 ldc=9 alpha=-0.5 beta=1 batch=1 stride_a=0 " \

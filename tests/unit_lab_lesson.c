@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lab/lesson_run.h"
+#include "lab/explain/lesson_run.h"
 
 static const char code[8]; /* places in it */
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lab/pairwise.h"
+#include "lab/verify/pairwise.h"
 
 static void assert_covers(const int *levels, int factors, const lab_cover *cover)
 {

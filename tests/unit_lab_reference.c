@@ -10,9 +10,10 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "lab/parallel.h"
-#include "lab/random.h"
-#include "lab/reference.h"
+#include "core/epilogue.h"
+#include "lab/common/parallel.h"
+#include "lab/common/random.h"
+#include "lab/verify/reference.h"
 
 static void *filled(tsr_dtype dtype, int64_t count, uint64_t seed)
 {
@@ -28,8 +29,8 @@ static __float128 exact_element(const lab_reference_problem *p, int64_t i, int64
     __float128 sum = 0;
     double magnitude = 0;
     for (int64_t k = 0; p->alpha != 0 && k < p->k; k++) {
-        const double a = tsr_load_element(p->dtype_ab, p->a, p->trans_a ? k * p->lda + i : i * p->lda + k);
-        const double b = tsr_load_element(p->dtype_ab, p->b, p->trans_b ? j * p->ldb + k : k * p->ldb + j);
+        const double a = tsr_load_element(p->dtype_a, p->a, p->trans_a ? k * p->lda + i : i * p->lda + k);
+        const double b = tsr_load_element(p->dtype_b, p->b, p->trans_b ? j * p->ldb + k : k * p->ldb + j);
         sum += (__float128)a * b;
         magnitude += fabs(a * b);
     }
@@ -40,6 +41,13 @@ static __float128 exact_element(const lab_reference_problem *p, int64_t i, int64
         result += (__float128)p->beta * c;
         *size += fabs(p->beta * c);
     }
+    if (p->epilogue != TSR_EPILOGUE_NONE) {
+        const double bias = tsr_load_element(p->dtype_c, p->bias, j);
+        result += bias;
+        *size += fabs(bias);
+    }
+    if (p->epilogue == TSR_EPILOGUE_BIAS_RELU && result < 0)
+        result = 0;
     return result;
 }
 
@@ -57,7 +65,7 @@ static void check_problem(const lab_reference_problem *p)
             if (error < 0)
                 error = -error;
             /* f64: as if summed in twice the precision; others: exact products, sums in double. */
-            const double unit = p->dtype_ab == TSR_F64 ? 0x1p-98 : 0x1p-50;
+            const double unit = p->dtype_a == TSR_F64 ? 0x1p-98 : 0x1p-50;
             assert_true(error <= (__float128)(unit * size * (double)(p->k + 1)));
             assert_true(fabs(e->size - size) <= 1e-12 * size);
         }
@@ -72,7 +80,8 @@ static void layouts_and_factors(void **state)
     for (size_t t = 0; t < 4; t++)
         for (int layout = 0; layout < 4; layout++)
             for (int f = 0; f < 5; f++) {
-                lab_reference_problem p = {.m = 19, .n = 67, .k = 131, .dtype_ab = dtypes[t], .dtype_c = dtypes[t]};
+                lab_reference_problem p = {
+                    .m = 19, .n = 67, .k = 131, .dtype_a = dtypes[t], .dtype_b = dtypes[t], .dtype_c = dtypes[t]};
                 p.trans_a = layout & 1;
                 p.trans_b = layout >> 1;
                 p.lda = (p.trans_a ? p.m : p.k) + 3;
@@ -80,12 +89,16 @@ static void layouts_and_factors(void **state)
                 p.ldc = p.n + 2;
                 p.alpha = factors[f];
                 p.beta = factors[(f + layout) % 5];
-                void *a = filled(p.dtype_ab, 140 * 140, 1), *b = filled(p.dtype_ab, 140 * 140, 2);
+                void *a = filled(p.dtype_a, 140 * 140, 1), *b = filled(p.dtype_a, 140 * 140, 2);
                 void *c = filled(p.dtype_c, 140 * 140, 3);
                 p.a = a;
                 p.b = b;
                 p.c = c;
-                check_problem(&p);
+                void *bias = filled(p.dtype_c, p.n, 4);
+                p.bias = bias;
+                for (p.epilogue = 0; p.epilogue < TSR_EPILOGUE_COUNT; p.epilogue++)
+                    check_problem(&p);
+                free(bias);
                 free(a);
                 free(b);
                 free(c);
@@ -97,7 +110,8 @@ static void cancellation(void **state)
 {
     (void)state;
     const double a[] = {1, 0x1p-60, -1}, b[] = {1, 1, 1};
-    lab_reference_problem p = {1, 1, 3, TSR_F64, TSR_F64, 0, 0, 3, 1, 1, a, b, NULL, 1, 0, 1};
+    lab_reference_problem p = {1, 1,    3, TSR_F64, TSR_F64, TSR_F64, 0,    0,   3,   1,    1,   a,
+                               b, NULL, 1, 0,       1,       0,       NULL, {0}, {0}, NULL, NULL};
     lab_reference_element e;
     assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
     assert_true(e.value == 0x1p-60 && e.rest == 0 && e.size == 2);
@@ -114,7 +128,8 @@ static void unread_operands(void **state)
     (void)state;
     const float c[] = {3, NAN, 5, 6};
     lab_reference_element e[4];
-    lab_reference_problem p = {2, 2, 5, TSR_F32, TSR_F32, 0, 0, 5, 2, 2, NULL, NULL, c, 0, 2, 1};
+    lab_reference_problem p = {2,    2, 5, TSR_F32, TSR_F32, TSR_F32, 0,    0,   5,   2,    2,   NULL,
+                               NULL, c, 0, 2,       1,       0,       NULL, {0}, {0}, NULL, NULL};
     assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, e), TSR_OK);
     assert_true(e[0].value == 6 && isnan(e[1].value) && isnan(e[1].size) && e[2].value == 10 && e[3].size == 12);
     p.alpha = 1;
@@ -140,7 +155,8 @@ static void infinities_stay(void **state)
             tsr_store_element(dtypes[t], b, i, others[i]);
         }
         lab_reference_element e;
-        lab_reference_problem p = {1, 1, 3, dtypes[t], dtypes[t], 0, 0, 3, 1, 1, a, b, NULL, 0.5, 0, 1};
+        lab_reference_problem p = {1, 1,    3,   dtypes[t], dtypes[t], dtypes[t], 0,    0,   3,   1,    1,   a,
+                                   b, NULL, 0.5, 0,         1,         0,         NULL, {0}, {0}, NULL, NULL};
         assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
         assert_true(isinf(e.value) && e.value < 0 && e.rest == 0 && isinf(e.size));
         tsr_store_element(dtypes[t], b, 1, 0); /* infinity x 0 */
@@ -154,7 +170,8 @@ static void chosen_rows_and_columns(void **state)
     (void)state;
     enum { M = 70, N = 90, K = 200 };
     void *a = filled(TSR_F32, M * K, 1), *b = filled(TSR_F32, K * N, 2);
-    lab_reference_problem p = {M, N, K, TSR_F32, TSR_F32, 0, 0, K, N, N, a, b, NULL, 1, 0, 0};
+    lab_reference_problem p = {M, N,    K, TSR_F32, TSR_F32, TSR_F32, 0,    0,   K,   N,    N,   a,
+                               b, NULL, 1, 0,       0,       0,       NULL, {0}, {0}, NULL, NULL};
     lab_reference_element *all = malloc(M * N * sizeof *all), some[6];
     assert_non_null(all);
     const int64_t rows[] = {69, 0, 33}, columns[] = {5, 89};

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lab/report.h"
+#include "lab/bench/report.h"
 
 static lab_record sample(void)
 {
@@ -226,6 +226,31 @@ static void tables(void **state)
     free(text);
 }
 
+/* In a narrow terminal rows go on in lines below, the same for all rows. */
+static void narrow_tables(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+    lab_report report = lab_report_begin(LAB_TABLE, file, 20, 1);
+    report.columns = 80;
+    lab_record r = sample();
+    r.m = r.n = r.k = 64;
+    lab_report_add(&report, &r);
+    fclose(file);
+    size_t lines = 0, widest = 0;
+    for (const char *at = text; *at; lines++) {
+        const size_t length = strcspn(at, "\n");
+        widest = length > widest ? length : widest;
+        at += length + (at[length] == '\n');
+    }
+    assert_int_equal(lines, 6); /* name, ours, the peer's; of the head and of a row */
+    assert_in_range(widest, 60, 80);
+    assert_non_null(strstr(text, "\ntiled_f32_t16"));
+    free(text);
+}
+
 static void markdown(void **state)
 {
     (void)state;
@@ -269,9 +294,10 @@ static void formats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_strings), cmocka_unit_test(json_numbers), cmocka_unit_test(json_line),
-        cmocka_unit_test(json_read),    cmocka_unit_test(json_broken),  cmocka_unit_test(tables),
-        cmocka_unit_test(markdown),     cmocka_unit_test(csv),          cmocka_unit_test(formats),
+        cmocka_unit_test(json_strings),  cmocka_unit_test(json_numbers), cmocka_unit_test(json_line),
+        cmocka_unit_test(json_read),     cmocka_unit_test(json_broken),  cmocka_unit_test(tables),
+        cmocka_unit_test(narrow_tables), cmocka_unit_test(markdown),     cmocka_unit_test(csv),
+        cmocka_unit_test(formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* No bound lies below what was measured: each record in perf/ against the problem's own roofline, and against its
- * kernel's where the kernel's counters are recorded or can be had in a second; at the clock that was recorded with it.
+/* No bound lies below what was measured: each record of a GPU in perf/, and the peer's time in it, against the
+ * problem's own roofline, and each record against its kernel's where the kernel's counters are recorded or can be had
+ * in a second; at the clock that was recorded with it.
  */
 #include <glob.h>
 #include <math.h>
@@ -13,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "lab/pairs.h"
-#include "lab/report.h"
-#include "lab/roofpoint.h"
+#include "lab/bench/report.h"
+#include "lab/predict/measured_pairs.h"
+#include "lab/roofline/roofpoint.h"
 
 static lab_records *files;
 static size_t n_files;
@@ -42,7 +43,8 @@ static int read_records(void **unused)
 {
     glob_t names;
     (void)unused;
-    if (glob(PERF_FOLDER "/h200*.jsonl", 0, NULL, &names) != 0)
+    if (glob(PERF_FOLDER "/h200*.jsonl", 0, NULL, &names) != 0 ||
+        glob(PERF_FOLDER "/h100*.jsonl", GLOB_APPEND, NULL, &names) != 0)
         return -1;
     files = calloc(names.gl_pathc, sizeof *files);
     for (n_files = 0; files && n_files < names.gl_pathc; n_files++)
@@ -67,12 +69,32 @@ static const lab_gpu_spec *h200(void)
     return lab_gpu_spec_find("h200");
 }
 
+/* The records' devices are H200s and H100s. */
+static const lab_gpu_spec *gpu_of(const lab_record *record)
+{
+    return strstr(record->device, "H100") ? lab_gpu_spec_find("h100") : h200();
+}
+
 static double clock_of(const lab_record *record)
 {
     return isfinite(record->clock_mhz) ? record->clock_mhz * 1e6 : 0;
 }
 
-/* The types of the record's kernel, and its problem. 0 if this build has no such kernel any more. */
+/* The record's problem, of a kernel that this build has no more: by its type, with a result of as few bytes, so that
+ * the bound is if anything too high. */
+static int describe_by_type(const lab_record *record, tsr_gemm_desc *desc)
+{
+    static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16, TSR_E4M3, TSR_E5M2, TSR_S8, TSR_U8};
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        if (strcmp(record->dtype, tsr_dtype_name(dtypes[i])) == 0) {
+            *desc = tsr_gemm_desc_make(dtypes[i], record->m, record->n, record->k);
+            desc->batch_count = record->batch;
+            return 1;
+        }
+    return 0;
+}
+
+/* The types of the record's kernel, and its problem. */
 static int describe(const lab_record *record, tsr_gemm_desc *desc)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
@@ -85,32 +107,49 @@ static int describe(const lab_record *record, tsr_gemm_desc *desc)
             desc->kernel = info.instance;
             return 1;
         }
-    return 0;
+    return describe_by_type(record, desc);
 }
 
-static void is_not_below(const lab_record *record, double bound, const char *what)
+static void is_not_below(const lab_record *record, const char *kernel, double gflops, double bound, const char *what)
 {
-    if (!(bound >= record->gflops * 1e9))
-        fail_msg("%s, %s %lld x %lld x %lld, %g MHz: measured %.4g GFLOP/s, the bound is %.4g", what, record->kernel,
-                 (long long)record->m, (long long)record->n, (long long)record->k, record->clock_mhz, record->gflops,
+    if (!(bound >= gflops * 1e9))
+        fail_msg("%s, %s %lld x %lld x %lld, %g MHz: measured %.4g GFLOP/s, the bound is %.4g", what, kernel,
+                 (long long)record->m, (long long)record->n, (long long)record->k, record->clock_mhz, gflops,
                  bound * 1e-9);
+}
+
+/* 0 of peers that make no product of their own: what a plain copy of the operands takes. */
+static int is_one_product(const lab_record *record)
+{
+    return strncmp(record->peer, "cuBLAS", strlen("cuBLAS")) == 0;
 }
 
 static void no_problems_bound_is_below_a_measurement(void **unused)
 {
     (void)unused;
-    size_t judged = 0;
+    size_t judged = 0, peers = 0, on_h100 = 0;
     for (size_t i = 0; i < n_files; i++)
         for (size_t j = 0; j < files[i].count; j++) {
             const lab_record *record = &files[i].items[j];
+            const lab_gpu_spec *gpu = gpu_of(record);
             tsr_gemm_desc desc;
             if (!isfinite(record->gflops) || !describe(record, &desc))
                 continue;
-            const double peak = lab_gpu_best_flops(h200(), desc.a.dtype, desc.compute, clock_of(record));
-            is_not_below(record, lab_problem_roof_of(&desc, peak, h200()->memory_bytes_per_s).bound_flops_s, "problem");
+            const double peak = lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, clock_of(record));
+            const double bound = lab_problem_roof_of(&desc, peak, gpu->memory_bytes_per_s).bound_flops_s;
+            is_not_below(record, record->kernel, record->gflops, bound, "problem");
             judged++;
+            on_h100 += gpu != h200();
+            if (isfinite(record->peer_time_us) && is_one_product(record)) {
+                is_not_below(record, record->peer, record->gflops * record->time_us / record->peer_time_us, bound,
+                             "problem");
+                peers++;
+            }
         }
     assert_true(judged > 20000);
+    print_message("%zu records, %zu times of cuBLAS, %zu records of an H100\n", judged, peers, on_h100);
+    assert_true(peers > 5000);
+    assert_true(on_h100 > 10);
 }
 
 static const lab_pair *pair_of(const lab_record *record)
@@ -134,7 +173,7 @@ static void no_kernels_bound_is_below_a_measurement(void **unused)
                 continue;
             const tsr_gemm_desc desc = lab_pair_desc(pair);
             const lab_bounds bounds = lab_bounds_of(&pair->counters, &desc, h200(), clock_of(record));
-            is_not_below(record, bounds.flops_s[bounds.by], lab_roof_names[bounds.by]);
+            is_not_below(record, record->kernel, record->gflops, bounds.flops_s[bounds.by], lab_roof_names[bounds.by]);
             judged++;
         }
     assert_true(judged > 300);
@@ -164,11 +203,24 @@ static void no_wgmmas_bound_is_below_a_measurement(void **unused)
                     record->n != 4096 || record->k != 4096 || strcmp(record->layout, "nn") != 0 || record->batch != 1)
                     continue;
                 const lab_bounds bounds = lab_bounds_of(&point.counters, &desc, h200(), clock_of(record));
-                is_not_below(record, bounds.flops_s[bounds.by], lab_roof_names[bounds.by]);
+                is_not_below(record, record->kernel, record->gflops, bounds.flops_s[bounds.by],
+                             lab_roof_names[bounds.by]);
                 judged++;
             }
     }
     assert_true(judged >= 8);
+}
+
+/* f64 on an H200: its tensor cores have twice the peak of its other units; cuBLAS uses them. An A40 has none. */
+static void f64_on_tensor_cores(void **unused)
+{
+    (void)unused;
+    assert_true(fabs(lab_gpu_best_flops(h200(), TSR_F64, TSR_COMPUTE_DEFAULT, 0) - 66.9e12) < 0.1e12);
+    assert_true(fabs(lab_gpu_best_flops(lab_gpu_spec_find("a100"), TSR_F64, TSR_COMPUTE_DEFAULT, 0) - 19.5e12) <
+                0.1e12);
+    const lab_gpu_spec *a40 = lab_gpu_spec_find("a40");
+    assert_true(lab_gpu_best_flops(a40, TSR_F64, TSR_COMPUTE_DEFAULT, 0) ==
+                lab_gpu_peak_flops(a40, TSR_F64, TSR_COMPUTE_DEFAULT, 0));
 }
 
 /* 4096^3 in f16 on an A100: 1365 FLOP/B, compute-bound, 312 TFLOP/s; a 40 GB card has 1,555 GB/s. */
@@ -194,6 +246,7 @@ int main(void)
         cmocka_unit_test(no_problems_bound_is_below_a_measurement),
         cmocka_unit_test(no_kernels_bound_is_below_a_measurement),
         cmocka_unit_test(no_wgmmas_bound_is_below_a_measurement),
+        cmocka_unit_test(f64_on_tensor_cores),
         cmocka_unit_test(the_tutorials_problem),
     };
     return cmocka_run_group_tests(tests, read_records, free_records);

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "lab/file.h"
-#include "lab/shapes.h"
+#include "lab/common/file.h"
+#include "lab/common/shapes.h"
 
 /* Parses a copy without a final zero byte, so that the sanitizer sees each read past the end. */
 static tsr_status parse(const char *text, lab_shapes *out)

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "lab/random.h"
-#include "lab/stats.h"
+#include "lab/common/random.h"
+#include "lab/common/stats.h"
 
 static void near(double got, double want, double tolerance)
 {

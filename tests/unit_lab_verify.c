@@ -12,10 +12,11 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
-#include "lab/cases.h"
-#include "lab/guarded.h"
-#include "lab/judge.h"
-#include "lab/verify.h"
+#include "core/forms.h"
+#include "lab/verify/cases.h"
+#include "lab/verify/check_element.h"
+#include "lab/verify/guarded.h"
+#include "lab/verify/verify.h"
 
 typedef enum kernel_fault {
     NONE,
@@ -40,6 +41,11 @@ typedef enum kernel_fault {
     READS_BEYOND_ROW_OF_A,
     SUMS_IN_BF16,
     CHANGES_BITS,
+    DROPS_BIAS,
+    TAKES_ITS_NEIGHBOURS_BIAS,
+    ADDS_BIAS_TWICE,
+    DROPS_RELU,
+    WRITES_BIAS,
     FAILS,
     FAILS_ONCE,
     FAULTS
@@ -90,8 +96,8 @@ static float sum_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_arg
     return sum;
 }
 
-static float result_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_args *args, int64_t batch, int64_t i,
-                       int64_t j)
+static float acc_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_args *args, int64_t batch, int64_t i,
+                    int64_t j)
 {
     const float alpha = (float)args->alpha.value;
     float beta = (float)args->beta.value;
@@ -108,6 +114,19 @@ static float result_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_
     if (m->fault == USES_LDD_FOR_C && ldd < ldc)
         ldc = ldd;
     return fmaf(beta, (float)element(&desc->c, ldc, args->c, batch, i, j), value);
+}
+
+static float result_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_args *args, int64_t batch, int64_t i,
+                       int64_t j)
+{
+    const float acc = acc_of(m, desc, args, batch, i, j), *const bias = args->bias;
+    if (!desc->epilogue)
+        return acc;
+    const int64_t column = m->fault == TAKES_ITS_NEIGHBOURS_BIAS ? (j + 1) % desc->n : j;
+    float value = m->fault == DROPS_BIAS ? acc : acc + bias[column];
+    if (m->fault == ADDS_BIAS_TWICE)
+        value += bias[column];
+    return tsr_form_of(desc->epilogue) == TSR_EPILOGUE_BIAS_RELU && value < 0 && m->fault != DROPS_RELU ? 0 : value;
 }
 
 static void write_problem(const model *m, const tsr_gemm_desc *desc, const tsr_run_args *args, int64_t batch)
@@ -140,6 +159,8 @@ static void do_damage(const model *m, const tsr_gemm_desc *desc, const tsr_run_a
         d[desc->n] = 1;
     else if (m->fault == WRITES_A && args->a != NULL && desc->k > 0)
         *(char *)(uintptr_t)args->a = 0x11;
+    else if (m->fault == WRITES_BIAS && args->bias != NULL)
+        ((char *)(uintptr_t)args->bias)[-1] = 1;
 }
 
 static tsr_status run_model(void *user, tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
@@ -211,12 +232,13 @@ static void every_fault_is_caught(void **state)
         [WRITES_BEFORE_D] = "outside of its elements",
         [WRITES_IN_GAP_OF_D] = "outside of its elements",
         [WRITES_A] = "only to be read",
+        [WRITES_BIAS] = "bias: byte -1 from its start was written",
         [LEAVES_ONE_OUT] = "not written",
         [LEAVES_LAST_BATCH_OUT] = "problem",
         [CHANGES_BITS] = "other bits",
         [FAILS_ONCE] = "made to fail",
-        [SUMS_IN_BF16] = "beyond its bound",
-        [READS_C_AT_BETA_0] = "value nan",
+        [SUMS_IN_BF16] = "reference",
+        [READS_C_AT_BETA_0] = "nan",
     };
     for (kernel_fault fault = ONE_ELEMENT_OFF; fault < FAULTS; fault++) {
         if (fault == FAILS)
@@ -263,49 +285,49 @@ static void wrong_by_a_half_is_worst(void **state)
 
 /* ---- the parts -------------------------------------------------------------------------------------------------- */
 
-static lab_judgement judge(tsr_dtype dtype, int exact, double got, double value, double size)
+static lab_check checked(tsr_dtype dtype, int exact, double got, double value, double size)
 {
-    const lab_rule rule = {2.0, dtype == TSR_F64 ? 0x1p-53 : 0x1p-24, dtype, exact};
-    const lab_reference_element truth = {value, 0, size};
-    return lab_judge(&rule, got, &truth);
+    const lab_rule rule = {2.0, dtype == TSR_F64 ? 0x1p-53 : 0x1p-24, dtype, exact, 0};
+    const lab_reference_element truth = {value, 0, size, value};
+    return lab_check_element(&rule, got, &truth);
 }
 
-static void judgements(void **state)
+static void checks(void **state)
 {
     (void)state;
-    assert_true(judge(TSR_F32, 0, 1, 1, 1).ok);
-    assert_true(judge(TSR_F32, 0, 1 + 0x1p-23, 1, 1).ok); /* error = c u size */
-    assert_true(judge(TSR_F32, 0, 1 + 0x1p-23, 1, 1).ratio == 1);
-    assert_true(judge(TSR_F32, 0, 1 + 0x1p-22, 1, 1).c_needed == 4);
-    assert_false(judge(TSR_F32, 0, 1 + 0x1p-22, 1, 1).ok);
-    assert_false(judge(TSR_F32, 0, NAN, 1, 1).ok);
-    assert_true(isinf(judge(TSR_F32, 0, NAN, 1, 1).ratio));
-    assert_true(isinf(judge(TSR_F32, 0, NAN, 1, 1).c_needed));
-    assert_false(judge(TSR_F32, 0, INFINITY, 1, 1).ok);
-    assert_true(judge(TSR_F32, 0, NAN, NAN, NAN).ok);
-    assert_false(judge(TSR_F32, 0, 0, NAN, NAN).ok);
-    assert_true(judge(TSR_F32, 0, -INFINITY, -INFINITY, INFINITY).ok);
-    assert_false(judge(TSR_F32, 0, INFINITY, -INFINITY, INFINITY).ok);
-    assert_true(judge(TSR_F32, 0, INFINITY, 1e39, 1e39).ok); /* overflows f32 */
-    assert_true(judge(TSR_F32, 0, 0, 0, 0).ok);
-    assert_false(judge(TSR_F32, 0, 1e-30, 0, 0).ok);
-    assert_true(isinf(judge(TSR_F32, 0, 1e-30, 0, 0).ratio));
+    assert_true(checked(TSR_F32, 0, 1, 1, 1).ok);
+    assert_true(checked(TSR_F32, 0, 1 + 0x1p-23, 1, 1).ok); /* error = c u size */
+    assert_true(checked(TSR_F32, 0, 1 + 0x1p-23, 1, 1).ratio == 1);
+    assert_true(checked(TSR_F32, 0, 1 + 0x1p-22, 1, 1).c_needed == 4);
+    assert_false(checked(TSR_F32, 0, 1 + 0x1p-22, 1, 1).ok);
+    assert_false(checked(TSR_F32, 0, NAN, 1, 1).ok);
+    assert_true(isinf(checked(TSR_F32, 0, NAN, 1, 1).ratio));
+    assert_true(isinf(checked(TSR_F32, 0, NAN, 1, 1).c_needed));
+    assert_false(checked(TSR_F32, 0, INFINITY, 1, 1).ok);
+    assert_true(checked(TSR_F32, 0, NAN, NAN, NAN).ok);
+    assert_false(checked(TSR_F32, 0, 0, NAN, NAN).ok);
+    assert_true(checked(TSR_F32, 0, -INFINITY, -INFINITY, INFINITY).ok);
+    assert_false(checked(TSR_F32, 0, INFINITY, -INFINITY, INFINITY).ok);
+    assert_true(checked(TSR_F32, 0, INFINITY, 1e39, 1e39).ok); /* overflows f32 */
+    assert_true(checked(TSR_F32, 0, 0, 0, 0).ok);
+    assert_false(checked(TSR_F32, 0, 1e-30, 0, 0).ok);
+    assert_true(isinf(checked(TSR_F32, 0, 1e-30, 0, 0).ratio));
     /* f16: half an ulp of the result more. 1 + 2^-11 lies half way between neighbours. */
-    assert_true(judge(TSR_F16, 0, 1, 1 + 0x1p-11, 1).ok);
-    assert_false(judge(TSR_F16, 0, 1, 1 + 0x1p-11 + 0x1p-12, 1).ok);
-    assert_true(judge(TSR_F16, 0, 0, 0x1p-25, 0x1p-25).ok); /* half of the smallest subnormal */
-    assert_false(judge(TSR_F16, 0, 0, 0x1p-24, 0x1p-24).ok);
-    assert_true(judge(TSR_F16, 0, INFINITY, 70000, 70000).ok);
+    assert_true(checked(TSR_F16, 0, 1, 1 + 0x1p-11, 1).ok);
+    assert_false(checked(TSR_F16, 0, 1, 1 + 0x1p-11 + 0x1p-12, 1).ok);
+    assert_true(checked(TSR_F16, 0, 0, 0x1p-25, 0x1p-25).ok); /* half of the smallest subnormal */
+    assert_false(checked(TSR_F16, 0, 0, 0x1p-24, 0x1p-24).ok);
+    assert_true(checked(TSR_F16, 0, INFINITY, 70000, 70000).ok);
     /* Exact means the nearest number of the dtype. */
-    assert_true(judge(TSR_F16, 1, 2048, 2049, 1e9).ok); /* a tie: to even */
-    assert_false(judge(TSR_F16, 1, 2050, 2049, 1e9).ok);
-    assert_false(judge(TSR_F32, 1, 1 + 0x1p-23, 1, 1e9).ok);
-    assert_true(judge(TSR_S32, 1, 7, 7, 7).ok);
-    assert_false(judge(TSR_S32, 1, 8, 7, 7).ok);
+    assert_true(checked(TSR_F16, 1, 2048, 2049, 1e9).ok); /* a tie: to even */
+    assert_false(checked(TSR_F16, 1, 2050, 2049, 1e9).ok);
+    assert_false(checked(TSR_F32, 1, 1 + 0x1p-23, 1, 1e9).ok);
+    assert_true(checked(TSR_S32, 1, 7, 7, 7).ok);
+    assert_false(checked(TSR_S32, 1, 8, 7, 7).ok);
     /* f64 uses the truth's second word. */
-    const lab_rule rule = {1, 0x1p-53, TSR_F64, 0};
-    const lab_reference_element truth = {1, 0x1p-54, 1};
-    assert_true(lab_judge(&rule, 1, &truth).error == 0x1p-54);
+    const lab_rule rule = {1, 0x1p-53, TSR_F64, 0, 0};
+    const lab_reference_element truth = {1, 0x1p-54, 1, 1};
+    assert_true(lab_check_element(&rule, 1, &truth).error == 0x1p-54);
 }
 
 static void guarded_operands(void **state)
@@ -362,7 +384,7 @@ static void cases_show_all(void **state)
     lab_case_list list;
     assert_int_equal(lab_cases_make(&kernel, 0, 1, 1, &list), TSR_OK);
     int layouts = 0, alphas = 0, betas = 0, zeros = 0, tiles = 0, modes = 0, batches = 0, memories = 0, offsets = 0;
-    int fills = 0, nan_c = 0, nan_ab = 0, every_k = 0, none = 0;
+    int fills = 0, forms = 0, nan_c = 0, nan_ab = 0, every_k = 0, none = 0;
     for (size_t i = 0; i < list.count; i++) {
         const lab_case *c = &list.items[i];
         layouts |= 1 << (c->trans_a + 2 * c->trans_b);
@@ -376,6 +398,7 @@ static void cases_show_all(void **state)
         memories |= 1 << c->memory;
         offsets |= c->offset[0] % 2 == 1 && c->offset[3] % 2 == 1;
         fills |= 1 << c->fill;
+        forms |= 1 << c->epilogue;
         nan_c |= c->beta == 0 && c->c_mode != LAB_C_IN_PLACE && !c->null_unread && c->m * c->n * c->k > 0;
         nan_ab |= (c->alpha == 0 || c->k == 0) && !c->null_unread && c->m * c->n > 0;
         none |= c->batch == 0;
@@ -393,6 +416,7 @@ static void cases_show_all(void **state)
     assert_int_equal(memories, 7);
     assert_true(offsets && nan_c && nan_ab && none);
     assert_int_equal(fills & 7, 7);
+    assert_int_equal(forms, 7);
     assert_int_equal(every_k, 511);
     const size_t quick = list.count;
     lab_cases_free(&list);
@@ -468,7 +492,7 @@ int main(void)
         cmocka_unit_test(refusal_is_no_pass),
         cmocka_unit_test(stops_when_told),
         cmocka_unit_test(wrong_by_a_half_is_worst),
-        cmocka_unit_test(judgements),
+        cmocka_unit_test(checks),
         cmocka_unit_test(guarded_operands),
         cmocka_unit_test(cases_show_all),
         cmocka_unit_test(case_in_words),

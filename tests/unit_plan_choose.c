@@ -15,20 +15,20 @@
 #include "plan/price.h"
 #include "plan/price_common.h"
 
-static int has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+static int has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
-    (void)row, (void)device, (void)reason, (void)reason_bytes;
+    (void)config, (void)device, (void)reason, (void)reason_bytes;
     return 1;
 }
 
-/* A row that cannot be loaded. */
-static const tsr_row *missing;
+/* A config that cannot be loaded. */
+static const tsr_config *missing;
 
-static tsr_status load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+static tsr_status load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
 {
     (void)device;
     *out = NULL;
-    return row == missing ? TSR_UNSUPPORTED : TSR_OK;
+    return config == missing ? TSR_UNSUPPORTED : TSR_OK;
 }
 
 static const tsr_backend backend = {.has_code = has_code, .load = load};
@@ -71,10 +71,10 @@ static tsr_problem draw_problem(uint32_t *state)
 {
     static const size_t limits[] = {0, 1 << 20, TSR_WORKSPACE_LIMIT_BYTES, TSR_WORKSPACE_LIMIT_BYTES};
     tsr_problem p = {.m = draw_extent(state), .n = draw_extent(state), .k = draw_extent(state), .batch = 1};
-    p.compute = TSR_COMPUTE_F32;
+    p.op = (tsr_op){.a = TSR_BF16, .b = TSR_BF16, .c = TSR_BF16, .d = TSR_BF16, .compute = TSR_COMPUTE_F32};
     p.workspace_limit_bytes = limits[draw(state, 4)];
     p.flags = draw(state, 5) == 0 ? TSR_BATCH_INVARIANT : 0;
-    p.a = p.b = p.c = p.d = (tsr_operand){.dtype = TSR_BF16, .memory = TSR_DEVICE, .align_bytes = 256};
+    p.a = p.b = p.c = p.d = (tsr_matrix){.memory = TSR_DEVICE, .align_bytes = 256};
     p.a.trans = draw(state, 2) ? TSR_T : TSR_N;
     p.b.trans = draw(state, 2) ? TSR_T : TSR_N;
     p.a.ld = (p.a.trans == TSR_T ? p.m : p.k) + (draw(state, 4) ? 0 : draw(state, 50));
@@ -96,8 +96,8 @@ static void plans_take_what_is_listed_first(void **state)
 {
     enum { PROBLEMS = 600 };
     (void)state;
-    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
-    tsr_choice *const all = malloc(room * sizeof *all), *const applicable = malloc(room * sizeof *applicable);
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *const all = malloc(room * sizeof *all), *const applicable = malloc(room * sizeof *applicable);
     tsr_target target = h200();
     uint32_t seed = 5;
     int chosen = 0, sliced = 0, padded = 0, cut = 0;
@@ -114,7 +114,7 @@ static void plans_take_what_is_listed_first(void **state)
             assert_true(tsr_comes_before(&all[c - 1], &all[c]) && !tsr_comes_before(&all[c], &all[c - 1]));
         for (size_t c = 0; c < few; c++) {
             size_t at = 0;
-            while (at < few && all[at].row != applicable[c].row)
+            while (at < few && all[at].config != applicable[c].config)
                 at++;
             assert_true(at < few && all[at].cost.ns == applicable[c].cost.ns);
             assert_same_launch(&all[at].launch, &applicable[c].launch);
@@ -124,17 +124,17 @@ static void plans_take_what_is_listed_first(void **state)
         if (few == 0)
             continue;
         chosen++;
-        assert_ptr_equal(tsr_plan_main(&plan)->row, all[0].row);
+        assert_ptr_equal(tsr_plan_main(&plan)->config, all[0].config);
         if (plan.slices.width == 0)
             assert_same_launch(&tsr_plan_main(&plan)->launch, &all[0].launch);
         sliced += plan.slices.width > 0;
         padded += plan.pads != 0;
         cut += plan.last_launch.schedule.split_k > 1 || plan.last_launch.schedule.stream_k_units > 0;
         /* The second takes the place of a first that cannot be loaded. */
-        missing = all[0].row;
+        missing = all[0].config;
         assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), few > 1 ? TSR_OK : TSR_UNSUPPORTED);
         if (few > 1)
-            assert_ptr_equal(tsr_plan_main(&plan)->row, all[1].row);
+            assert_ptr_equal(tsr_plan_main(&plan)->config, all[1].config);
     }
     assert_true(chosen > PROBLEMS * 3 / 4 && sliced > 5 && padded > 50 && cut > 50);
     free(all);
@@ -152,24 +152,25 @@ static void prices_do_not_depend_on_each_other(void **state)
     int partitioned = 0;
     for (int i = 0; i < PROBLEMS; i++) {
         const tsr_problem p = draw_problem(&seed);
-        for (size_t r = 0; r < tsr_row_count(); r++) {
-            const tsr_row *const row = tsr_row_at(r);
+        for (size_t r = 0; r < tsr_config_count(); r++) {
+            const tsr_config *const config = tsr_config_at(r);
             tsr_launch_config launch;
             tsr_schedule all[TSR_MOST_SCHEDULES];
             tsr_pricing pricing;
-            tsr_cost found, alone;
-            if (row->dtype_ab != TSR_BF16 || row->dtype_cd != TSR_BF16 || strncmp(row->name, "wgmma", 5) != 0)
+            tsr_price found, alone;
+            if (tsr_op_of(&config->op).a != TSR_BF16 || tsr_op_of(&config->op).d != TSR_BF16 ||
+                strncmp(config->name, "wgmma", 5) != 0)
                 continue;
-            assert_true(tsr_select_schedule(row, &p, device, &launch, &found, NULL, 0));
-            tsr_pricing_begin(&pricing, row, &p, device);
-            tsr_price(&pricing, &launch, INFINITY, &alone);
+            assert_true(tsr_select_schedule(config, &p, device, &launch, &found, NULL, 0));
+            tsr_pricing_begin(&pricing, config, &p, device);
+            tsr_price_launch(&pricing, &launch, INFINITY, &alone);
             if (!(isfinite(found.ns) && found.ns == alone.ns && found.bytes == alone.bytes))
-                fail_msg("%s, %lld x %lld x %lld: %.17g, alone %.17g", row->instance, p.m, p.n, p.k, found.ns,
+                fail_msg("%s, %lld x %lld x %lld: %.17g, alone %.17g", config->instance, p.m, p.n, p.k, found.ns,
                          alone.ns);
-            const int count = tsr_schedule_candidates(row, &p, device, all);
+            const int count = tsr_schedule_candidates(config, &p, device, all);
             for (int c = count - 1; c >= 0; c--) {
-                const tsr_launch_config other = tsr_schedule_launch(row, &p, &all[c]);
-                tsr_price(&pricing, &other, INFINITY, &alone);
+                const tsr_launch_config other = tsr_schedule_launch(config, &p, &all[c]);
+                tsr_price_launch(&pricing, &other, INFINITY, &alone);
                 assert_true(alone.ns >= found.ns || other.workspace_bytes > p.workspace_limit_bytes);
             }
             partitioned += launch.schedule.split_k > 1 || launch.schedule.stream_k_units > 0;
@@ -192,21 +193,48 @@ static void nothing_better_is_left_out(void **state)
                                  .memory_ns = 70. * row,
                                  .after_ns = i % 7,
                                  .sharpness = 2.56};
-        tsr_cost all = {0}, some = {0};
-        settle(&parts, INFINITY, &all);
-        settle(&parts, all.ns, &some);
+        tsr_price all = {0}, some = {0};
+        settle(&tsr_profile_h200, &parts, INFINITY, &all);
+        settle(&tsr_profile_h200, &parts, all.ns, &some);
         assert_true(some.ns == all.ns);
-        settle(&parts, all.ns * 0.99, &some);
+        settle(&tsr_profile_h200, &parts, all.ns * 0.99, &some);
         assert_true(some.ns == all.ns || some.ns == INFINITY);
-        settle(&parts, 2000, &some);
+        settle(&tsr_profile_h200, &parts, 2000, &some);
         assert_true(some.ns == INFINITY);
     }
 }
 
+/* Where a GPU's tensor cores do not multiply f64, or only as slowly as its other units, configs that need them do not
+ * apply; elsewhere a large product gets one, and a batch-invariant one too. */
+static void f64_goes_to_tensor_cores_made_for_it(void **state)
+{
+    (void)state;
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *const choices = malloc(room * sizeof *choices);
+    tsr_problem p = {.m = 4096, .n = 4096, .k = 4096, .batch = 1};
+    p.op = (tsr_op){.a = TSR_F64, .b = TSR_F64, .c = TSR_F64, .d = TSR_F64, .compute = TSR_COMPUTE_F64};
+    p.a = p.b = p.c = p.d = (tsr_matrix){.memory = TSR_DEVICE, .align_bytes = 256, .ld = 4096};
+    assert_non_null(choices);
+    for (int i = 0; i < 4; i++) {
+        tsr_target target = h200();
+        const int on_tensor_cores = i / 2;
+        target.device.peak_flops_f64_tensor = on_tensor_cores ? 66.9e12 : 0;
+        p.flags = i % 2 ? TSR_BATCH_INVARIANT : 0;
+        int refused = 0;
+        const size_t count = tsr_select_all(&p, &target, 1, choices, room);
+        for (size_t c = 0; c < count; c++)
+            refused += !choices[c].applicable && strstr(choices[c].reason, "no help in f64") != NULL;
+        assert_true(on_tensor_cores ? refused == 0 : refused > 0);
+        assert_true(choices[0].applicable);
+        assert_string_equal(choices[0].config->name, on_tensor_cores ? "mma-f64" : "tiled");
+    }
+    free(choices);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_take_what_is_listed_first),
-                                       cmocka_unit_test(prices_do_not_depend_on_each_other),
-                                       cmocka_unit_test(nothing_better_is_left_out)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_take_what_is_listed_first), cmocka_unit_test(prices_do_not_depend_on_each_other),
+        cmocka_unit_test(nothing_better_is_left_out), cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

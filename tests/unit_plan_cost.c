@@ -1,5 +1,5 @@
 /* The cost models against times of an H200: for each measured shape, the instance that they prefer among the measured
- * ones is within 5% of the fastest of all candidates, rows or not. */
+ * ones is within 5% of the fastest of all candidates, configs or not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/dtype.h"
 #include "plan/plan.h"
 
 typedef struct measured {
@@ -42,6 +43,7 @@ static tsr_device h200(void)
                                  .smem_per_sm_bytes = 228 << 10},
                         .peak_flops_f32 = 66.9e12,
                         .peak_flops_f64 = 33.5e12,
+                        .peak_flops_f64_tensor = 66.9e12,
                         .peak_flops_tensor16 = 1070e12,
                         .peak_flops_tf32 = 535e12,
                         .memory_bytes_per_s = 4.8e12,
@@ -50,34 +52,34 @@ static tsr_device h200(void)
 
 static tsr_problem describe(const measured *at)
 {
-    const tsr_operand none = {.dtype = at->dtype};
-    return (tsr_problem){.m = at->m, .n = at->n, .k = at->k, .batch = 1, .a = none, .b = none, .c = none, .d = none};
+    const tsr_op op = {at->dtype, at->dtype, at->dtype, at->dtype, .compute = tsr_dtype_compute(at->dtype)};
+    return (tsr_problem){.op = op, .m = at->m, .n = at->n, .k = at->k, .batch = 1};
 }
 
-static const tsr_row *find(const char *instance)
+static const tsr_config *find(const char *instance)
 {
-    for (size_t i = 0; i < tsr_row_count(); i++)
-        if (strcmp(tsr_row_at(i)->instance, instance) == 0)
-            return tsr_row_at(i);
-    fail_msg("no row %s", instance);
+    for (size_t i = 0; i < tsr_config_count(); i++)
+        if (strcmp(tsr_config_at(i)->instance, instance) == 0)
+            return tsr_config_at(i);
+    fail_msg("no config %s", instance);
     return NULL;
 }
 
 /* The price of the schedule that is selected, and that schedule's launch where somebody asks. */
-static tsr_cost selected(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                         tsr_launch_config *launch)
+static tsr_price selected(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                          tsr_launch_config *launch)
 {
-    tsr_launch_config config;
-    tsr_cost cost;
-    assert_true(tsr_select_schedule(row, problem, device, &config, &cost, NULL, 0));
+    tsr_launch_config launch_config;
+    tsr_price cost;
+    assert_true(tsr_select_schedule(config, problem, device, &launch_config, &cost, NULL, 0));
     if (launch)
-        *launch = config;
+        *launch = launch_config;
     return cost;
 }
 
-static int may_run(const tsr_row *row, const tsr_problem *problem)
+static int may_run(const tsr_config *config, const tsr_problem *problem)
 {
-    return row->align_elems <= 1 || (problem->n % row->align_elems == 0 && problem->k % row->align_elems == 0);
+    return config->align_elems <= 1 || (problem->n % config->align_elems == 0 && problem->k % config->align_elems == 0);
 }
 
 static void the_preferred_instance_is_fast(void **state)
@@ -92,10 +94,10 @@ static void the_preferred_instance_is_fast(void **state)
         double least_ns = INFINITY;
         assert_null(shape->instance);
         for (; i < COUNT && times[i].instance; i++) {
-            const tsr_row *row = find(times[i].instance);
-            if (!may_run(row, &problem))
+            const tsr_config *config = find(times[i].instance);
+            if (!may_run(config, &problem))
                 continue;
-            const tsr_cost cost = selected(row, &problem, &device, NULL);
+            const tsr_price cost = selected(config, &problem, &device, NULL);
             if (cost.ns < least_ns) {
                 least_ns = cost.ns;
                 chosen = &times[i];
@@ -117,39 +119,39 @@ static void cost_grows_with_the_problem(void **state)
 {
     (void)state;
     const tsr_device device = h200();
-    for (size_t r = 0; r < tsr_row_count(); r++) {
-        const tsr_row *const row = tsr_row_at(r);
-        if (row->kind != TSR_ROW_CUDA)
+    for (size_t r = 0; r < tsr_config_count(); r++) {
+        const tsr_config *const config = tsr_config_at(r);
+        if (config->kind != TSR_CONFIG_CUDA)
             continue;
         double before = 0;
         for (long long size = 0; size <= 8192; size = size ? 2 * size : 1) {
-            const tsr_problem problem = describe(&(measured){NULL, row->dtype_ab, size, size, size, 0});
-            tsr_cost cost;
-            cost = selected(row, &problem, &device, NULL);
+            const tsr_problem problem = {.op = tsr_op_of(&config->op), .m = size, .n = size, .k = size, .batch = 1};
+            tsr_price cost;
+            cost = selected(config, &problem, &device, NULL);
             if (!(isfinite(cost.ns) && cost.ns >= before))
-                fail_msg("%s costs %g at %lld, %g before", row->instance, cost.ns, size, before);
+                fail_msg("%s costs %g at %lld, %g before", config->instance, cost.ns, size, before);
             /* An edge may cost more than the next size without one. */
             before = size < 256 ? 0 : cost.ns;
         }
     }
 }
 
-/* The cheapest row without tensor cores among those that take `align` elements. */
-static const tsr_row *cheapest(const tsr_device *device, long long m, long long n, long long k, int align)
+/* The cheapest config without tensor cores among those that take `align` elements. */
+static const tsr_config *cheapest(const tsr_device *device, long long m, long long n, long long k, int align)
 {
     const tsr_problem problem = describe(&(measured){NULL, TSR_F32, m, n, k, 0});
-    const tsr_row *best = NULL;
+    const tsr_config *best = NULL;
     double least_ns = INFINITY;
-    for (size_t r = 0; r < tsr_row_count(); r++) {
-        const tsr_row *const row = tsr_row_at(r);
-        tsr_cost cost;
-        if (row->kind != TSR_ROW_CUDA || row->dtype_ab != TSR_F32 || row->compute != TSR_COMPUTE_F32 ||
-            row->align_elems > align)
+    for (size_t r = 0; r < tsr_config_count(); r++) {
+        const tsr_config *const config = tsr_config_at(r);
+        tsr_price cost;
+        if (config->kind != TSR_CONFIG_CUDA || !tsr_op_accepts(&config->op, &problem.op, NULL, 0) ||
+            config->align_elems > align)
             continue;
-        cost = selected(row, &problem, device, NULL);
+        cost = selected(config, &problem, device, NULL);
         if (cost.ns < least_ns) {
             least_ns = cost.ns;
-            best = row;
+            best = config;
         }
     }
     assert_non_null(best);
@@ -183,13 +185,13 @@ static void k_is_cut_where_it_pays(void **state)
     };
     const tsr_device device = h200();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const tsr_row *const row = cheapest(&device, cases[i].m, cases[i].n, cases[i].k, cases[i].align);
+        const tsr_config *const config = cheapest(&device, cases[i].m, cases[i].n, cases[i].k, cases[i].align);
         const tsr_problem problem = describe(&(measured){NULL, TSR_F32, cases[i].m, cases[i].n, cases[i].k, 0});
         tsr_launch_config launch;
-        selected(row, &problem, &device, &launch);
-        if (strcmp(row->name, cases[i].kernel) != 0 || (launch.workspace_bytes > 0) != cases[i].is_cut)
-            fail_msg("%lld x %lld x %lld: %s, %zu bytes of workspace", problem.m, problem.n, problem.k, row->instance,
-                     launch.workspace_bytes);
+        selected(config, &problem, &device, &launch);
+        if (strcmp(config->name, cases[i].kernel) != 0 || (launch.workspace_bytes > 0) != cases[i].is_cut)
+            fail_msg("%lld x %lld x %lld: %s, %zu bytes of workspace", problem.m, problem.n, problem.k,
+                     config->instance, launch.workspace_bytes);
         assert_true(launch.workspace_bytes <= TSR_WORKSPACE_LIMIT_BYTES);
     }
 }
@@ -198,27 +200,27 @@ static void k_is_cut_where_it_pays(void **state)
 static double hopper_ns(const char *instance, long long m, long long n, long long k)
 {
     const tsr_device device = h200();
-    const tsr_row *const row = find(instance);
+    const tsr_config *const config = find(instance);
     tsr_problem problem = describe(&(measured){NULL, TSR_BF16, m, n, k, 0});
-    tsr_cost cost;
+    tsr_price cost;
     problem.a.ld = k;
     problem.b.ld = problem.c.ld = problem.d.ld = n;
     problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
-    cost = selected(row, &problem, &device, NULL);
+    cost = selected(config, &problem, &device, NULL);
     assert_true(isfinite(cost.ns) && cost.ns > 0 && cost.bytes >= 0);
     return cost.ns;
 }
 
-/* What the kernel relies on (kernels/tile/deal.h): every cluster has some of the shared blocks, counters and sums have
- * room. K is whole where rows must not depend on M. */
+/* What the kernel relies on (kernels/collective/stream_k.h): every cluster has some of the shared blocks, counters and
+ * sums have room. K is whole where rows must not depend on M. */
 static void wgmma_shares_what_fits(void **state)
 {
     (void)state;
     const tsr_device device = h200();
     int shared = 0;
-    for (size_t i = 0; i < tsr_row_count(); i++) {
-        const tsr_row *const row = tsr_row_at(i);
-        if (strcmp(row->name, "wgmma") != 0)
+    for (size_t i = 0; i < tsr_config_count(); i++) {
+        const tsr_config *const config = tsr_config_at(i);
+        if (strcmp(config->name, "wgmma") != 0)
             continue;
         for (long long m = 1; m <= 12000; m += m / 3 + 37)
             for (long long k = 64; k <= 60000; k *= 5) {
@@ -227,11 +229,11 @@ static void wgmma_shares_what_fits(void **state)
                 p.b.ld = p.c.ld = p.d.ld = p.n;
                 p.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
                 tsr_launch_config launch;
-                selected(row, &p, &device, &launch);
+                selected(config, &p, &device, &launch);
                 const tsr_schedule *const s = &launch.schedule;
-                const int tile_rows = row->bm * row->cluster_m, tile_columns = row->bn * row->cluster_n;
+                const int tile_rows = config->bm * config->cluster_m, tile_columns = config->bn * config->cluster_n;
                 const long long tiles = ((m + tile_rows - 1) / tile_rows) * ((p.n + tile_columns - 1) / tile_columns);
-                const long long cluster = tsr_row_cluster(row);
+                const long long cluster = tsr_config_cluster(config);
                 if (s->stream_k_units == 0) {
                     assert_true(launch.workspace_bytes == 0);
                     continue;
@@ -241,16 +243,16 @@ static void wgmma_shares_what_fits(void **state)
                 assert_true(launch.grid.x <= 132 && s->stream_k_tiles * ((k + 63) / 64) >= s->stream_k_units);
                 assert_true(s->stream_k_tiles * cluster * 4 <= TSR_WORKSPACE_COUNTER_BYTES);
                 assert_true((long long)launch.workspace_bytes ==
-                            TSR_WORKSPACE_COUNTER_BYTES + 2 * launch.grid.x * row->bm * row->bn * 4);
+                            TSR_WORKSPACE_COUNTER_BYTES + 2 * launch.grid.x * config->bm * config->bn * 4);
                 p.flags = TSR_BATCH_INVARIANT;
-                selected(row, &p, &device, &launch);
+                selected(config, &p, &device, &launch);
                 assert_int_equal(launch.schedule.stream_k_units, 0);
             }
     }
     assert_true(shared > 20);
 }
 
-/* What tells Hopper's rows apart, each in its direction as an H200 showed it (perf/LOG). */
+/* What tells Hopper's configs apart, each in its direction as an H200 showed it (perf/LOG). */
 static void hopper_rows_differ_as_measured(void **state)
 {
     (void)state;
@@ -296,16 +298,16 @@ static void hopper_rows_differ_as_measured(void **state)
                 1.2 * hopper_ns(WGMMA("p64x64_s10_c11"), 192, 8, 10728));
     /* Products of a few kB are a launch. */
     assert_true(hopper_ns(SKINNY("16_g1"), 8, 8, 8) < 1.1 * hopper_ns(SKINNY("16_g1"), 1, 1, 1));
-    /* No K, and the largest extents that rows take. */
+    /* No K, and the largest extents that configs take. */
     const long long most = 2147483647LL - 512;
-    for (size_t r = 0; r < tsr_row_count(); r++) {
-        const tsr_row *const row = tsr_row_at(r);
-        if (row->dtype_ab != TSR_BF16 || strncmp(row->name, "wgmma", 5) != 0)
+    for (size_t r = 0; r < tsr_config_count(); r++) {
+        const tsr_config *const config = tsr_config_at(r);
+        if (tsr_op_of(&config->op).a != TSR_BF16 || strncmp(config->name, "wgmma", 5) != 0)
             continue;
-        hopper_ns(row->instance, 1, 1, 0);
-        hopper_ns(row->instance, most, 1, 1);
-        hopper_ns(row->instance, 1, most, most);
-        hopper_ns(row->instance, most, most, most);
+        hopper_ns(config->instance, 1, 1, 0);
+        hopper_ns(config->instance, most, 1, 1);
+        hopper_ns(config->instance, 1, most, most);
+        hopper_ns(config->instance, most, most, most);
     }
 #undef SKINNY
 #undef WGMMA
@@ -329,19 +331,19 @@ static void skinny_parts_are_as_measured(void **state)
     };
     const tsr_device device = h200();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const tsr_row *const row = find(cases[i].instance);
+        const tsr_config *const config = find(cases[i].instance);
         tsr_problem problem = describe(&(measured){NULL, TSR_BF16, cases[i].m, cases[i].n, cases[i].k, 0});
         problem.b.trans = TSR_T;
         problem.a.ld = problem.b.ld = problem.k;
         problem.c.ld = problem.d.ld = problem.n;
         problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
         tsr_launch_config launch;
-        selected(row, &problem, &device, &launch);
+        selected(config, &problem, &device, &launch);
         if (launch.schedule.split_k != cases[i].parts || launch.schedule.cluster_k != cases[i].parts)
-            fail_msg("%s, %lld x %lld x %lld: %d parts, %d in a cluster", row->instance, problem.m, problem.n,
+            fail_msg("%s, %lld x %lld x %lld: %d parts, %d in a cluster", config->instance, problem.m, problem.n,
                      problem.k, launch.schedule.split_k, launch.schedule.cluster_k);
         problem.flags = TSR_BATCH_INVARIANT;
-        selected(row, &problem, &device, &launch);
+        selected(config, &problem, &device, &launch);
         assert_int_equal(launch.schedule.split_k, 1);
     }
     /* K whole at 16 x 4096 x 4096: stages of 64 along K, 10.9 us, are faster than few of 128, 12.2 us. */
@@ -349,12 +351,13 @@ static void skinny_parts_are_as_measured(void **state)
     whole.a.ld = whole.b.ld = whole.c.ld = whole.d.ld = 4096;
     whole.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
     whole.flags = TSR_BATCH_INVARIANT;
-    const tsr_cost narrow = selected(find("wgmma_skinny_bf16_bf16_64_g1"), &whole, &device, NULL);
-    const tsr_cost deep = selected(find("wgmma_skinny_bf16_bf16_32_g1d2"), &whole, &device, NULL);
+    const tsr_price narrow = selected(find("wgmma_skinny_bf16_bf16_64_g1"), &whole, &device, NULL);
+    const tsr_price deep = selected(find("wgmma_skinny_bf16_bf16_32_g1d2"), &whole, &device, NULL);
     assert_true(narrow.ns < deep.ns);
 }
 
-/* Bits depend on which of the CPU's rows runs, so the choice must not depend on what its peaks were measured to be. */
+/* Bits depend on which of the CPU's configs runs, so the choice must not depend on what its peaks were measured to be.
+ */
 static void cpu_rows_never_tie(void **state)
 {
     static const long long sizes[] = {1, 2, 5, 44, 300, 5000};
@@ -371,9 +374,9 @@ static void cpu_rows_never_tie(void **state)
                                            .peak_flops_f64 = flops,
                                            .memory_bytes_per_s = bandwidth,
                                            .launch_ns = 50};
-                const tsr_row *sequential = find("cpu_sequential_f64"), *fast = find("cpu_tiled_f64");
-                const tsr_cost plain = selected(sequential, &p, &device, NULL);
-                const tsr_cost tiled = selected(fast, &p, &device, NULL);
+                const tsr_config *sequential = find("cpu_sequential_f64"), *fast = find("cpu_tiled_f64");
+                const tsr_price plain = selected(sequential, &p, &device, NULL);
+                const tsr_price tiled = selected(fast, &p, &device, NULL);
                 if (!(tiled.ns < plain.ns))
                     fail_msg("%lld x %lld x %lld, %g B/s, %g FLOP/s: %g and %g ns", p.m, p.n, p.k, bandwidth, flops,
                              tiled.ns, plain.ns);

@@ -1,4 +1,4 @@
-/* Padding as a plan step: which rows it opens, what the copies look like, what a run costs and needs, prepared
+/* Padding as a plan step: which configs it opens, what the copies look like, what a run costs and needs, prepared
  * operands; products on the emulator against the same kernel on aligned operands, bit for bit. */
 #include <math.h>
 #include <setjmp.h>
@@ -47,8 +47,9 @@ static uint16_t *random_elements(size_t count, unsigned seed)
 
 static tsr_problem problem_of(long long m, long long n, long long k, long long batch)
 {
-    tsr_problem p = {.m = m, .n = n, .k = k, .batch = batch, .compute = TSR_COMPUTE_F32};
-    p.a = p.b = p.c = p.d = (tsr_operand){.dtype = TSR_BF16, .align_bytes = 2};
+    tsr_problem p = {.m = m, .n = n, .k = k, .batch = batch};
+    p.op = (tsr_op){.a = TSR_BF16, .b = TSR_BF16, .c = TSR_BF16, .d = TSR_BF16, .compute = TSR_COMPUTE_F32};
+    p.a = p.b = p.c = p.d = (tsr_matrix){.align_bytes = 2};
     p.a.ld = k;
     p.b.ld = p.c.ld = p.d.ld = n;
     p.a.batch_stride = m * k;
@@ -93,14 +94,14 @@ static void alignment_is_base_and_strides(void **state)
     p.a.ld = 24;
     p.a.batch_stride = 100;
     assert_false(tsr_operand_is_aligned(&p, 'a', 16));
-    const tsr_row tma = {.tma = 1}, vectors = {.align_elems = 8}, any = {.align_elems = 0};
-    assert_int_equal(tsr_row_align_bytes(&tma, &p, 'a'), 16);
-    assert_int_equal(tsr_row_align_bytes(&tma, &p, 'd'), 2);
-    assert_int_equal(tsr_row_align_bytes(&vectors, &p, 'd'), 16);
-    assert_int_equal(tsr_row_align_bytes(&any, &p, 'a'), 2);
-    assert_null(tsr_pad_row(1));
-    assert_string_equal(tsr_pad_row(2)->instance, "pad_2b");
-    assert_string_equal(tsr_pad_row(4)->instance, "pad_4b");
+    const tsr_config tma = {.tma = 1}, vectors = {.align_elems = 8}, any = {.align_elems = 0};
+    assert_int_equal(tsr_config_align_bytes(&tma, &p, 'a'), 16);
+    assert_int_equal(tsr_config_align_bytes(&tma, &p, 'd'), 2);
+    assert_int_equal(tsr_config_align_bytes(&vectors, &p, 'd'), 16);
+    assert_int_equal(tsr_config_align_bytes(&any, &p, 'a'), 2);
+    assert_string_equal(tsr_pad_config(TSR_E5M2)->instance, "pad_1b");
+    assert_string_equal(tsr_pad_config(TSR_F16)->instance, "pad_2b");
+    assert_string_equal(tsr_pad_config(TSR_F32)->instance, "pad_4b");
 }
 
 /* ---- the route ---- */
@@ -261,9 +262,12 @@ static void slices_give_the_same_bits(void **state)
         tsr_gemm_desc desc = describe(m, n, k);
         desc.a.trans = cases[i].trans_a;
         desc.b.trans = cases[i].trans_b;
+        desc.epilogue = "relu(acc + bias[n])"; /* each slice its columns' */
+        uint16_t *bias = random_elements((size_t)n, 4);
         run whole = run_make(context, &desc, a, b, expected);
         whole.args.c = c;
         whole.args.beta.value = 0.5;
+        whole.args.bias = bias;
         assert_int_equal(tsr_plan_run(whole.plan, &whole.args), TSR_OK);
         desc.workspace_limit_bytes = cases[i].limit_bytes;
         run sliced = run_make(context, &desc, a, b, d);
@@ -271,6 +275,7 @@ static void slices_give_the_same_bits(void **state)
         assert_true(sliced.args.workspace_bytes < whole.args.workspace_bytes);
         sliced.args.c = c;
         sliced.args.beta.value = 0.5;
+        sliced.args.bias = bias;
         assert_int_equal(tsr_plan_run(sliced.plan, &sliced.args), TSR_OK);
         assert_memory_equal(d, expected, d_bytes);
         /* Prepared operands are whole. */
@@ -294,6 +299,7 @@ static void slices_give_the_same_bits(void **state)
         free(b);
         free(c);
         free(d);
+        free(bias);
         free(expected);
     }
     tsr_context_destroy(context);
@@ -386,13 +392,70 @@ static void prepared_operands_are_padded_once(void **state)
     tsr_context_destroy(context);
 }
 
+/* A copy made for a config that reads along K alone is transposed: configs that read the operand as it lies refuse it,
+ * and the former refuse a copy that was only padded. */
+static void transposed_copies_serve_their_own_kind(void **state)
+{
+    (void)state;
+    enum { SIDE = 34 }; /* rows of 136 bytes: both kinds copy */
+    static const struct {
+        const char *kernel;
+        tsr_compute compute;
+        const char *refusal; /* of B from the other */
+    } kinds[2] = {
+        {"wgmma_kmajor_tf32_64x64_c1", TSR_COMPUTE_TF32,
+         "prepared_b: was prepared as it lies, kernel wgmma_kmajor_tf32_64x64_c1 reads it transposed"},
+        {"warp_specialized_f32_128x128", TSR_COMPUTE_F32,
+         "prepared_b: was prepared transposed, kernel warp_specialized_f32_128x128 reads it as it lies"},
+    };
+    tsr_context *context = open_emu();
+    float a[SIDE * SIDE], b[SIDE * SIDE], d[SIDE * SIDE];
+    tsr_plan *plans[2];
+    tsr_prepared *copies[2];
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        a[i] = (float)(i % 7 - 3);
+        b[i] = (float)(i % 11 - 5);
+    }
+    for (int kind = 0; kind < 2; kind++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, SIDE, SIDE, SIDE);
+        desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+        desc.compute = kinds[kind].compute;
+        desc.kernel = kinds[kind].kernel;
+        assert_int_equal(tsr_plan_create(context, &desc, &plans[kind]), TSR_OK);
+        assert_int_equal(tsr_prepare(plans[kind], 'b', b, &copies[kind]), TSR_OK);
+    }
+    for (int kind = 0; kind < 2; kind++) {
+        const size_t bytes = tsr_plan_workspace_bytes(plans[kind]);
+        tsr_run_args args = tsr_run_args_make(a, NULL, d);
+        assert_int_equal(tsr_device_alloc(context, bytes, &args.workspace), TSR_OK);
+        args.workspace_bytes = bytes;
+        args.prepared_b = copies[kind];
+        assert_int_equal(tsr_plan_run(plans[kind], &args), TSR_OK);
+        for (int i = 0; i < SIDE * SIDE; i++) {
+            float sum = 0; /* of whole numbers: exact in every type */
+            for (int k = 0; k < SIDE; k++)
+                sum += a[i / SIDE * SIDE + k] * b[k * SIDE + i % SIDE];
+            assert_true(d[i] == sum);
+        }
+        args.prepared_b = copies[!kind];
+        assert_int_equal(tsr_plan_run(plans[kind], &args), TSR_UNSUPPORTED);
+        assert_string_equal(tsr_last_error(), kinds[kind].refusal);
+        tsr_device_free(context, args.workspace);
+    }
+    for (int kind = 0; kind < 2; kind++) {
+        tsr_prepared_release(copies[kind]);
+        tsr_plan_release(plans[kind]);
+    }
+    tsr_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_have_aligned_rows),          cmocka_unit_test(alignment_is_base_and_strides),
         cmocka_unit_test(the_route_tells_what_is_padded),    cmocka_unit_test(a_padded_run_gives_the_same_bits),
         cmocka_unit_test(slices_give_the_same_bits),         cmocka_unit_test(without_a_product_nothing_is_copied),
-        cmocka_unit_test(prepared_operands_are_padded_once),
+        cmocka_unit_test(prepared_operands_are_padded_once), cmocka_unit_test(transposed_copies_serve_their_own_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Tensor maps of rows: extents, strides, boxes; the driver's rules; grids of clusters. */
+/* Tensor maps of configs: extents, strides, boxes; the driver's rules; grids of clusters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,8 @@
 
 #include "core/tensor_spec.h"
 
-static const tsr_row row = {.bm = 128, .bn = 192, .bk = 64, .cluster_m = 2, .cluster_n = 1, .persistent = 1, .tma = 1};
+static const tsr_config config = {
+    .bm = 128, .bn = 192, .bk = 64, .cluster_m = 2, .cluster_n = 1, .persistent = 1, .tma = 1};
 
 static tsr_gemm_args args_of(int trans_a, int trans_b)
 {
@@ -54,7 +55,9 @@ static void maps_follow_layout_and_cluster(void **state)
     (void)state;
     tsr_tensor_spec specs[4];
     tsr_gemm_args args = args_of(0, 0);
-    tsr_row_tensor_specs(&row, &args, TSR_BF16, TSR_F32, specs);
+    args.type_a = args.type_b = TSR_BF16;
+    args.type_d = TSR_F32;
+    tsr_config_tensor_specs(&config, &args, specs);
     /* A is shared by the batch: one layer. Both CTAs of a cluster need the same columns of B: 32 of 64 along K each. */
     check(&specs[0], 0x1000, 300, 1000, 1, 2016, 2016, 64, 128);
     check(&specs[1], 0x2000, 512, 300, 3, 1040, 1040 * 512, 64, 32);
@@ -64,7 +67,9 @@ static void maps_follow_layout_and_cluster(void **state)
     assert_int_equal(specs[3].dtype, TSR_F32);
 
     args = args_of(1, 1);
-    tsr_row_tensor_specs(&row, &args, TSR_F16, TSR_F16, specs);
+    args.type_a = args.type_b = TSR_F16;
+    args.type_d = TSR_F16;
+    tsr_config_tensor_specs(&config, &args, specs);
     check(&specs[0], 0x1000, 1000, 300, 1, 2016, 2016, 64, 64);
     check(&specs[1], 0x2000, 300, 512, 3, 1040, 1040 * 512, 64, 96);
     check(&specs[3], 0x4000, 512, 1000, 3, 1040, 1040000, 64, 64);
@@ -85,20 +90,22 @@ static void boxes_are_no_higher_than_needed(void **state)
         {1, 1000, 24, 1, 0, 128}, {1, 40, 40, 0, 0, 40},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const tsr_row turns = {
-            .bm = 128, .bn = 64, .bk = 64, .cluster_m = 1, .cluster_n = cases[i].share, .turns = 1, .tma = 1};
+        const tsr_config turns = {
+            .bm = 128, .bn = 64, .bk = 64, .cluster_m = 1, .cluster_n = cases[i].share, .swaps_ab = 1, .tma = 1};
         tsr_gemm_args args = args_of(cases[i].trans_a, cases[i].trans_b);
         tsr_tensor_spec specs[4];
         args.m = cases[i].m;
         args.n = cases[i].n;
         args.lda = args.ldb = 1024;
-        args.schedule = tsr_row_whole(&turns, args.m, args.n);
-        tsr_row_tensor_specs(&turns, &args, TSR_BF16, TSR_BF16, specs);
-        const int turned = args.m > args.n, along_k = turned ? args.trans_b : !args.trans_a;
-        assert_int_equal(tsr_row_short_tile(&turns, &args), cases[i].rows);
-        assert_int_equal(specs[turned].box[1], (along_k ? cases[i].rows : 64) / cases[i].share);
-        assert_int_equal(specs[!turned].box[1], 64);
-        assert_int_equal(specs[!turned].box[0], 64);
+        args.schedule = tsr_config_whole(&turns, args.m, args.n);
+        args.type_a = args.type_b = TSR_BF16;
+        args.type_d = TSR_BF16;
+        tsr_config_tensor_specs(&turns, &args, specs);
+        const int swap_ab = args.m > args.n, along_k = swap_ab ? args.trans_b : !args.trans_a;
+        assert_int_equal(tsr_config_short_tile(&turns, &args), cases[i].rows);
+        assert_int_equal(specs[swap_ab].box[1], (along_k ? cases[i].rows : 64) / cases[i].share);
+        assert_int_equal(specs[!swap_ab].box[1], 64);
+        assert_int_equal(specs[!swap_ab].box[0], 64);
     }
 }
 
@@ -110,7 +117,9 @@ static void what_is_not_read_has_no_map(void **state)
     args.k = 0;
     args.beta = 0;
     args.c = NULL;
-    tsr_row_tensor_specs(&row, &args, TSR_BF16, TSR_BF16, specs);
+    args.type_a = args.type_b = TSR_BF16;
+    args.type_d = TSR_BF16;
+    tsr_config_tensor_specs(&config, &args, specs);
     assert_null(specs[0].base);
     assert_null(specs[1].base);
     assert_null(specs[2].base);
@@ -125,7 +134,9 @@ static void outputs_that_do_not_suit_have_no_map(void **state)
     assert_true(tsr_tensor_output_fits(&args, TSR_BF16));
     args.n = 511; /* the copy engine would write zeros behind the row */
     assert_false(tsr_tensor_output_fits(&args, TSR_BF16));
-    tsr_row_tensor_specs(&row, &args, TSR_BF16, TSR_BF16, specs);
+    args.type_a = args.type_b = TSR_BF16;
+    args.type_d = TSR_BF16;
+    tsr_config_tensor_specs(&config, &args, specs);
     assert_non_null(specs[0].base);
     assert_null(specs[2].base);
     assert_null(specs[3].base);
@@ -198,18 +209,18 @@ static void persistent_grids_are_whole_clusters(void **state)
 {
     (void)state;
     tsr_gemm_args args = args_of(0, 0); /* 4 x 3 cluster tiles of 256 x 192, three problems: 36 */
-    tsr_grid grid = tsr_row_grid(&row, &args, 132);
+    tsr_grid grid = tsr_config_grid(&config, &args, 132);
     assert_int_equal(grid.x, 72);
     assert_int_equal(grid.y * grid.z, 1);
-    assert_int_equal(tsr_row_grid(&row, &args, 15).x, 14);
-    assert_int_equal(tsr_row_grid(&row, &args, 1).x, 2);
+    assert_int_equal(tsr_config_grid(&config, &args, 15).x, 14);
+    assert_int_equal(tsr_config_grid(&config, &args, 1).x, 2);
     args.m = 0;
-    assert_int_equal(tsr_row_grid(&row, &args, 132).x, 0);
-    assert_int_equal(tsr_row_cluster(&row), 2);
-    const tsr_row plain = {.bm = 16, .bn = 16};
-    assert_int_equal(tsr_row_cluster(&plain), 1);
+    assert_int_equal(tsr_config_grid(&config, &args, 132).x, 0);
+    assert_int_equal(tsr_config_cluster(&config), 2);
+    const tsr_config plain = {.bm = 16, .bn = 16};
+    assert_int_equal(tsr_config_cluster(&plain), 1);
     args.m = 17;
-    grid = tsr_row_grid(&plain, &args, 132);
+    grid = tsr_config_grid(&plain, &args, 132);
     assert_int_equal(grid.x, 2 * 32);
     assert_int_equal(grid.z, 3);
 }

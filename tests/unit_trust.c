@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "core/dtype.h"
-#include "lab/random.h"
+#include "lab/common/random.h"
 #include "tessera.h"
 
 /* ---- memory that fails on demand: the linker leads the library's calls here ---- */

@@ -9,7 +9,7 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
-#include "lab/gpus.h"
+#include "lab/common/gpus.h"
 #include "tessera.h"
 
 /* ---- what the tables say ---------------------------------------------------------------------------------------- */
@@ -223,6 +223,8 @@ static void bash_values(FILE *to, const cli_command *command)
             fprintf(to, " | '%s -%c'", command->name, option->letter);
         fputs(") values=1 ", to);
         if (list.count) {
+            if (strstr(option->value, "[,")) /* several, with commas between them */
+                fputs("list=1 ", to);
             fputs("words='", to);
             print_words(to, &list);
             fputc('\'', to);
@@ -268,7 +270,7 @@ static void bash(const char *folder)
     fputs(
         "# bash completion of tessera\n_tessera() {\n"
         "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}\n"
-        "    local words= options= files= values=\n"
+        "    local words= options= files= values= list= before=\n"
         "    COMPREPLY=()\n"
         "    # --option=value arrives as three words\n"
         "    if [ \"$previous\" = = ]; then\n        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
@@ -283,8 +285,9 @@ static void bash(const char *folder)
     fputs("    esac\n    [ -n \"$values\" ] || case $command in\n", to);
     for (size_t i = 0; cli_commands[i]; i++)
         bash_arguments(to, cli_commands[i]);
-    fputs("    esac\n    case $current in\n    -*) words=$options files= ;;\n    esac\n"
-          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+    fputs("    esac\n    case $current in\n    -*) words=$options files= ;;\n"
+          "    *,*) [ -z \"$list\" ] || before=${current%,*}, ;;\n    esac\n"
+          "    COMPREPLY=($(compgen -P \"$before\" -W \"$words\" -- \"${current#\"$before\"}\"))\n"
           "    if [ -n \"$files\" ]; then\n        compopt -o filenames 2>/dev/null\n"
           "        COMPREPLY+=($(compgen -f -- \"$current\"))\n    fi\n}\ncomplete -F _tessera tessera\n",
           to);

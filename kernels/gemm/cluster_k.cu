@@ -11,7 +11,7 @@
  *                                                                 | rank 2    |
  *                                                                 +-----------+
  *
- * The main loop is that of warptile (tile/warp_product.h), and so are the parameters:
+ * The main loop is that of warptile (collective/warp_product.h), and so are the parameters:
  *
  *   name      tuned      meaning
  *   BM, BN    64 64      tile of D; others for few rows
@@ -23,7 +23,7 @@
  *   CTAS      4          CTAs that an SM holds; the row says so too, since the cluster's size depends on it
  *   ALIGNED   0 1        1: 16-byte copies where rows are contiguous, 16-byte stores of D
  *   shared    STAGES * BK * (BM + BN + 8) * 4 bytes, then BM * (BN + 4) sums in the same place
- * A cluster has schedule.cluster_k CTAs, 1 to 8 (src/plan/schedule.c); the grid is all tiles of the batch x cluster_k.
+ * A cluster has schedule.cluster_k CTAs, 1 to 8 (src/plan/schedules.c); the grid is all tiles of the batch x cluster_k.
  *
  * Assumes: as warptile, and sm_90.
  *
@@ -33,8 +33,9 @@
  * (14.6, 10.2), 16 x 4096 x 4096 in 27.6 us (33.3, 80.8). */
 #include "ptx/cluster.h"
 #include "ptx/grid.h"
-#include "tile/raster.h"
-#include "tile/warp_product.h"
+
+#include "collective/raster.h"
+#include "collective/warp_product.h"
 
 enum {
     MOST_PARTS = 8,

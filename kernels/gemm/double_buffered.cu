@@ -9,9 +9,9 @@
  *      stage 2      . . . . copy 2 . . . .  ] [ use 2 ]  [ . . copy 5
  *                              ^ wait for the copy of tile t, barrier, start the copy into the stage of tile t - 1
  *
- * As there are no registers on the way, an operand with k contiguous is turned by the copy itself: 4 bytes each, 8 k x
- * 4 rows for a warp (tile/async_tile.h). The other kind takes 16-byte copies. A thread's 8 x 8 block lies in four 4 x 4
- * blocks, 64 apart, so that neighbouring threads read neighbouring quads and the padding within a k can go:
+ * As there are no registers on the way, an operand with k contiguous is transposed by the copy itself: 4 bytes each, 8
+ * k x 4 rows for a warp (tile/async_tile.h). The other kind takes 16-byte copies. A thread's 8 x 8 block lies in four 4
+ * x 4 blocks, 64 apart, so that neighbouring threads read neighbouring quads and the padding within a k can go:
  *
  *         x: 0 1 .. 15 0 1 .. 15
  *      y 0 [ # # .. # | # # .. # ]      each # is 4 x 4; thread (0, 0) has the first # of each of the four parts
@@ -24,7 +24,7 @@
  *   TM, TN    8         elements of D that a thread makes, in quads; 16 x 16 threads
  *   STAGES    2 3 4     buffers
  *   ALIGNED   0 1       1: 16-byte copies where rows are contiguous, 16-byte stores of D
- *   PITCH     132       elements from k to k + 1: 4 more than a tile has, so that turning has no bank conflicts
+ *   PITCH     132       elements from k to k + 1: 4 more than a tile has, so that transposing has no bank conflicts
  *   shared    8448      bytes a stage
  *
  * Assumes: ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of four elements; the
@@ -36,6 +36,7 @@
  * Measured on an H200, 2026-11-21: STAGES = 3: 41.9 TFLOP/s at 2048, 42.5 at 4096, 84% of cuBLAS. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
+#include "ptx/warp.h"
 #include "tile/async_tile.h"
 #include "tile/fragment.h"
 
@@ -112,12 +113,13 @@ TSR_KERNEL_CTAS(THREADS, 2)
         }
         tsr_barrier(); /* the next problem of the batch overwrites the stages */
 
+        const int again = tsr_again(thread), down = again / THREADS_X, across = again % THREADS_X;
         TSR_UNROLL
         for (int i = 0; i < TM; i++) {
             TSR_UNROLL
             for (int j = 0; j < TN; j += 4)
-                tile_output_quad(&args, z, row0 + i / 4 * (4 * THREADS_Y) + 4 * y + i % 4,
-                                 col0 + j / 4 * (4 * THREADS_X) + 4 * x, &sum[i][j], ALIGNED);
+                tile_output_quad(&args, z, row0 + i / 4 * (4 * THREADS_Y) + 4 * down + i % 4,
+                                 col0 + j / 4 * (4 * THREADS_X) + 4 * across, &sum[i][j], ALIGNED);
         }
     }
 }

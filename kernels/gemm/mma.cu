@@ -27,7 +27,7 @@
  *   WM, WN    64       tile of a warp
  *   STAGES    4 3      buffers in shared memory
  *   FRAGMENTS 2 (1)    sets of fragments in registers; tf32, whose elements are rounded first, has room for one only
- *   BAND      8        rows of tiles in a band (tile/raster.h)
+ *   BAND      8        rows of tiles in a band (collective/raster.h)
  *   CTAS      1        CTAs that must fit on an SM: bounds the registers
  *   ALIGNED   0 1      1: cp.async of 16 bytes; 0: by elements, 16-bit ones through registers
  *   ELEM_*    bf16 f16 tf32    A and B; OUT_f32: C and D are f32
@@ -43,7 +43,8 @@
  * 54 and 57% of cuBLAS. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
-#include "tile/raster.h"
+
+#include "collective/raster.h"
 #include "tile/tensor_fragment.h"
 
 enum {
@@ -154,7 +155,6 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, long long z, long long row0,
 
 TSR_KERNEL_CTAS(THREADS, CTAS)
 {
-    const int warp = (int)threadIdx.x / 32, g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
     const tile_place place =
         tile_raster(blockIdx.x, (unsigned)((args.m + BM - 1) / BM), (unsigned)((args.n + BN - 1) / BN), BAND);
     const long long row0 = (long long)place.m * BM, col0 = (long long)place.n * BN;
@@ -177,7 +177,9 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         }
 
         const tensor_out out = tensor_out_open(&args, z);
-        const long long row = row0 + warp / WARPS_N * WM + g, col = col0 + warp % WARPS_N * WN + 2 * t;
+        const int thread = tsr_again((int)threadIdx.x), warp = thread / 32;
+        const long long row = row0 + warp / WARPS_N * WM + thread % 32 / 4;
+        const long long col = col0 + warp % WARPS_N * WN + thread % 4 * 2;
         TSR_UNROLL
         for (int i = 0; i < ROWS_16; i++) {
             TSR_UNROLL

@@ -24,7 +24,7 @@
  *   name      tuned     meaning
  *   BM, BN    256 128   tile of D, multiples of 64; a warp makes 64 x 64 (fragments: ptx/mma.h)
  *   STAGES    4         of the ring
- *   RASTER    8         rows of tiles in a group (tile/order.h)
+ *   RASTER    8         rows of tiles in a group (collective/order.h)
  *   CTAS      1         CTAs that fit on an SM
  *   PRODUCER  1         see above
  *   PRODUCER_, CONSUMER_REGISTERS   of a thread: 40, 232
@@ -46,10 +46,13 @@
 #include "ptx/mbarrier.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
-#include "tile/order.h"
-#include "tile/ring.h"
+
+#include "collective/order.h"
+#include "collective/ring.h"
+#include "collective/ring_barriers.h"
 #include "tile/tensor_fragment.h"
-#include "tile/tensor_lines.h"
+
+#include "collective/tensor_lines.h"
 
 enum {
     BK = 64, /* 128 bytes: the span of the swizzle */
@@ -73,6 +76,8 @@ enum {
     SMEM_BYTES = LINES_AT + WARPS * LINES * PITCH * 4
 };
 
+#include "collective/slab_boxes.h"
+
 /* What all roles know. */
 typedef struct walk {
     unsigned shared;
@@ -88,19 +93,6 @@ TSR_DEVICE ring ring_refill(const ring *at)
     return refill;
 }
 
-/* One operand's part of a stage: lines of K in one box, or one slab after the other. */
-TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned bar, int k_contiguous, int rows, int mn,
-                             int k, int z)
-{
-    if (k_contiguous) {
-        tsr_tma_load(to, map, bar, k, mn, z);
-        return;
-    }
-    TSR_UNROLL
-    for (int slab = 0; slab < rows / SLAB; slab++)
-        tsr_tma_load(to + (unsigned)(slab * SLAB_BYTES), map, bar, mn + slab * SLAB, k, z);
-}
-
 /* A warp asks for a block of K, once all have left the stage that it goes to. */
 TSR_DEVICE void load_block(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, const ring *to,
                            const tile_place *place, int block)
@@ -111,8 +103,8 @@ TSR_DEVICE void load_block(const tsr_gemm_args *args, const tsr_tensor_maps *map
     tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1);
     if (tsr_elect()) {
         tsr_mbarrier_arrive_expect(bars + FULL_AT, STAGE_BYTES);
-        load_operand(at, &maps->a, bars + FULL_AT, !args->trans_a, BM, m, k, za);
-        load_operand(at + A_BYTES, &maps->b, bars + FULL_AT, args->trans_b, BN, n, k, zb);
+        tile_load_slabs(at, &maps->a, bars + FULL_AT, !args->trans_a, BM, m, k, za);
+        tile_load_slabs(at + A_BYTES, &maps->b, bars + FULL_AT, args->trans_b, BN, n, k, zb);
     }
 }
 
@@ -258,7 +250,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 multiply(args, maps, w, &at, &place, warp, sum, 1, 0);
         }
         /* Asked for once more, so that no register keeps D's places, nor alpha, during the main loop. */
-        const int again = (int)tsr_shuffle(TSR_ALL_LANES, (unsigned)thread, (unsigned)thread);
+        const int again = tsr_again(thread);
         output(args + (again >> 31), unit, again, sum);
     }
 }
@@ -271,13 +263,11 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
                     .first = blockIdx.x + gridDim.x * blockIdx.z,
                     .step = gridDim.x * gridDim.z};
     if (thread == 0) {
-        for (unsigned i = 0; i < STAGES; i++) {
-            tsr_mbarrier_init(w.shared + FULL_AT + 8 * i, 1);
-            tsr_mbarrier_init(w.shared + EMPTY_AT + 8 * i, WARPS);
-        }
+        ring_barriers_make(w.shared + FULL_AT, w.shared + EMPTY_AT, STAGES, WARPS);
         tsr_mbarrier_fence_init();
     }
-    /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are dealt out unevenly. */
+    /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are distributed unevenly.
+     */
     if (CTAS == 1)
         tsr_grid_launch_dependents();
     tsr_barrier();

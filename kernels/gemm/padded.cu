@@ -8,12 +8,12 @@
  *   plain      x0 .... x1 .... x2 .... x3 .... x4 ....     x0 and x4, x1 and x5, ... meet in one bank
  *   padded     x0 .... x1 .... x2 .... x3 .... ---- x4     x4 begins in bank 4, x5 in 12: they all miss each other
  *
- *   turning A: element (row, k) falls into bank 140 * k + row = 12 * k + row (mod 32). The 8 k begin in banks 0, 12,
- * 24, 4, 16, 28, 8, 20: with 4 rows each they fill all 32.
+ *   transposing A: element (row, k) falls into bank 140 * k + row = 12 * k + row (mod 32). The 8 k begin in banks 0,
+ * 12, 24, 4, 16, 28, 8, 20: with 4 rows each they fill all 32.
  *
- * Bank conflicts, in wavefronts of one warp: read a 2 and read b 4 for each step of k (was 2 and 8), turn A 4 and store
- * B 4 for each tile (was 32 and 4). Together 56 instead of 116 for a tile of 128 cycles. A hole of 16 bytes, not of one
- * element as for 4-byte reads, keeps 16-byte reads aligned.
+ * Bank conflicts, in wavefronts of one warp: read a 2 and read b 4 for each step of k (was 2 and 8), transpose A 4 and
+ * store B 4 for each tile (was 32 and 4). Together 56 instead of 116 for a tile of 128 cycles. A hole of 16 bytes, not
+ * of one element as for 4-byte reads, keeps 16-byte reads aligned.
  *
  *   name      value  meaning
  *   BM, BN    128    tile of D

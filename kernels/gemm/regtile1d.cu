@@ -30,8 +30,8 @@
  * Assumes: nothing. Any M, N, K, leading dimension, transpose and alignment of the element; offsets are 64-bit.
  *
  * Bound by: shared memory still. 20 wavefronts take 20 cycles of the SM, the 64 multiply-adds of a warp 16: at most 80%
- * of the peak; and waiting for each tile, as `tiled` does. As is turned in shared memory when A is transposed, at the
- * price of bank conflicts; so is Bs when B is.
+ * of the peak; and waiting for each tile, as `tiled` does. As is transposed in shared memory when A is transposed, at
+ * the price of bank conflicts; so is Bs when B is.
  *
  * Measured on an H200, 2026-11-21: 16.4 TFLOP/s at 2048, 17.1 at 4096, 34% of cuBLAS. */
 #include "ptx/barrier.h"

@@ -11,18 +11,18 @@
  *      +----+   +------------------+                           : [            ]    64 multiply-adds
  *      | a0 |   |     +------+     |                          a7 [ .  .     . ]
  *      |  : | y |     | 8x8  |     |
- *      | a7 |   |     +------+     |       As is kept turned, As[k][m], so that a thread's eight a lie side by side, as
- *      |    |   |                  |       its eight b do: two 16-byte reads each.
+ *      | a7 |   |     +------+     |       As is kept transposed, As[k][m], so that a thread's eight a lie side by
+ * side, as |    |   |                  |       its eight b do: two 16-byte reads each.
  *      +----+   +------------------+
  *        BK              BN
  *
  * Bank conflicts, in wavefronts (passes over the 32 banks) of one warp, which has 16 x and 2 y:
  *   read a      2 per step of k   all threads of one y read the same 16 bytes
  *   read b      8 per step of k   2 reads of 16 pieces; the pieces begin 8 elements apart, so they fall into half of
- * the banks: 4 wavefronts a read where 2 would do turn A     32 per tile        4 stores of 8 k x 4 rows; all k of a
- * row fall into one bank: 8 wavefronts a store store B     4 per tile        32 neighbours: none Together 8 * 10 + 36 =
- * 116 for a tile, whose 512 multiply-adds take the warp's share of the SM 128 cycles. With A transposed and B
- * transposed it is B that is turned: the same.
+ * the banks: 4 wavefronts a read where 2 would do transpose A     32 per tile        4 stores of 8 k x 4 rows; all k of
+ * a row fall into one bank: 8 wavefronts a store store B     4 per tile        32 neighbours: none Together 8 * 10 + 36
+ * = 116 for a tile, whose 512 multiply-adds take the warp's share of the SM 128 cycles. With A transposed and B
+ * transposed it is B that is transposed: the same.
  *
  *   name      value  meaning
  *   BM, BN    128    tile of D
@@ -37,6 +37,7 @@
  *
  * Measured on an H200, 2026-11-21: 30.2 TFLOP/s at 2048, 31.1 at 4096, 61% of cuBLAS. */
 #include "ptx/barrier.h"
+#include "ptx/warp.h"
 #include "tile/fragment.h"
 #include "tile/load.h"
 
@@ -93,11 +94,12 @@ TSR_KERNEL_CTAS(THREADS, 2)
             }
             tsr_barrier();
         }
+        const int across = tsr_again(thread) % THREADS_X;
         TSR_UNROLL
         for (int i = 0; i < TM; i++) {
             TSR_UNROLL
             for (int j = 0; j < TN; j += 4)
-                tile_output_quad(&args, z, row0 + y * TM + i, col0 + x * TN + j, &sum[i][j], 0);
+                tile_output_quad(&args, z, row0 + y * TM + i, col0 + across * TN + j, &sum[i][j], 0);
         }
     }
 }

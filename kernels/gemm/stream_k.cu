@@ -2,15 +2,15 @@
  *
  * New against warptile: what a CTA gets is not a tile but a share of the steps along K.
  *   - As many tiles as make whole rounds over the SMs are made as ever, one CTA each. The steps of those that are left
- * (`dealt` tiles) lie one after the other on a line that is cut into `units` equal parts, one for each of the first
- * CTAs.
+ * (`stream_k_tiles` tiles) lie one after the other on a line that is cut into `units` equal parts, one for each of the
+ * first CTAs.
  *   - So every SM is busy to the end. With few tiles and a long K (M small) no tile is whole, and this is split-K.
  *   - Where a cut falls inside a tile, each CTA leaves its sums in the workspace and counts. Whoever counts last adds
  * all of them up, in the order of K, and writes D. Nobody ever waits, so there is no deadlock, whatever runs beside.
  *   - Which CTA is last does not matter: its own sums are read back too. The bits are the same run after run.
  *   - The last CTA sets the counter back to 0 for the next launch.
  *
- *      5 tiles of 4 steps, 3 SMs: a round of 3 tiles, and 8 steps dealt to 3 units
+ *      5 tiles of 4 steps, 3 SMs: a round of 3 tiles, and 8 steps for 3 units
  *
  *      without                               with                                 the line of steps
  *      SM 0 | tile 0  | tile 3  |            SM 0 | 0 0   | tile 2  |             |   tile 0   |   tile 1   |
@@ -18,10 +18,10 @@
  *      SM 2 | tile 2  |  idle   |            SM 2 | 1 1 1 | tile 4  |             |unit 0|unit 1  |unit 2   |
  *      8 steps                               7 steps, and two tiles to add up
  *
- *      workspace: 64 KiB of counters, one for each dealt tile; then sums of BM x BN elements. A unit's part of a tile
- *      has the number unit + tile, which counts up along the line, so no two share a place.
+ *      workspace: 64 KiB of counters, one for each stream-K tile; then sums of BM x BN elements. A unit's part of a
+ * tile has the number unit + tile, which counts up along the line, so no two share a place.
  *
- * The main loop is that of warptile (tile/warp_product.h), and so are the parameters:
+ * The main loop is that of warptile (collective/warp_product.h), and so are the parameters:
  *
  *   name      tuned    meaning
  *   BM, BN    64 128   tile of D; smaller ones for few rows
@@ -30,24 +30,25 @@
  *   TM, TN    8 8      elements of D that a thread makes
  *   STAGES    3 4      buffers in shared memory
  *   BAND      16       rows of tiles in a band
- *   CTAS      3 4      CTAs that an SM holds; the row says so too, since the deal depends on it
+ *   CTAS      3 4      CTAs that an SM holds; the config says so too, since the partition depends on it
  *   ALIGNED   0 1      1: 16-byte copies where rows are contiguous, 16-byte stores of D
  *   shared    STAGES * BK * (BM + BN + 8) * 4 + 16 bytes
- * schedule.stream_k_units units (src/plan/schedule.c) share the first tiles; each further CTA has a whole one.
+ * schedule.stream_k_units units (src/plan/schedules.c) share the first tiles; each further CTA has a whole one.
  *
- * Assumes: as warptile. All problems of a batch lie on one line. The dealt steps are fewer than 2^32.
+ * Assumes: as warptile. All problems of a batch lie on one line. The stream-K steps are fewer than 2^32.
  *
  * Bound by: as warptile; beside that, a cut costs writing and reading BM x BN sums and the filling of the pipeline.
  *
  * Measured on an H200, 2026-11-21: 2176 x 2048 x 2048 in 390 us instead of 469 uncut (cuBLAS 475), 16 x 4096 x 4096 in
  * 34 us (79), 64 x 4096 x 14336 in 172 us (173). */
 #include "ptx/atomic.h"
-#include "tile/raster.h"
-#include "tile/warp_product.h"
+
+#include "collective/raster.h"
+#include "collective/warp_product.h"
 
 enum { QUADS = TM * TN / 4, TILE = BM * BN /* elements */ };
 
-/* How the steps of the dealt tiles lie on the units: unit u makes steps u * all / units to (u + 1) * all / units. */
+/* How the steps of the stream-K tiles lie on the units: unit u makes steps u * all / units to (u + 1) * all / units. */
 TSR_DEVICE unsigned unit_begin(unsigned unit, unsigned all, unsigned units)
 {
     return (unsigned)((unsigned long long)unit * all / units);
@@ -117,10 +118,10 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const unsigned steps = args.k > 0 ? (unsigned)((args.k + BK - 1) / BK) : 1;
     const int rest = (int)((args.k - 1) % BK) + 1;
     const unsigned units = args.schedule.stream_k_units > 0 ? (unsigned)args.schedule.stream_k_units : 1;
-    const unsigned dealt = (unsigned)(tiles_m * tiles_n * args.batch) - (gridDim.x - units);
-    const unsigned all = dealt * steps;
+    const unsigned stream_k_tiles = (unsigned)(tiles_m * tiles_n * args.batch) - (gridDim.x - units);
+    const unsigned all = stream_k_tiles * steps;
 
-    unsigned index = dealt + blockIdx.x - units, first = 0, left = steps;
+    unsigned index = stream_k_tiles + blockIdx.x - units, first = 0, left = steps;
     if (blockIdx.x < units) {
         const unsigned begin = unit_begin(blockIdx.x, all, units);
         left = unit_begin(blockIdx.x + 1, all, units) - begin;

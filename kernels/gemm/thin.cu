@@ -15,14 +15,14 @@
  *              |  ...                                |
  *           64 |  warp 0 again                       |            part 1: panels ...
  *
- * TURNED = 1 is for a transposed B, whose rows are the columns of the product. A row is contiguous along K, so a line
- * of 128 bytes is 32 steps of one column: 8 lanes read it, 16 bytes each. Each warp has 16 columns of its own and walks
- * all of the part's K; four of the columns are a lane's, of whose sums it has every eighth quad of K. Eight lanes' sums
- * are added by shuffles, in a fixed order.
+ * TRANSPOSED = 1 is for a transposed B, whose rows are the columns of the product. A row is contiguous along K, so a
+ * line of 128 bytes is 32 steps of one column: 8 lanes read it, 16 bytes each. Each warp has 16 columns of its own and
+ * walks all of the part's K; four of the columns are a lane's, of whose sums it has every eighth quad of K. Eight
+ * lanes' sums are added by shuffles, in a fixed order.
  *
- *      TURNED         K: 0    4    8   ...  28 | 32 ...           lanes 0 to 7, 8 to 15, 16 to 23, 24 to 31 take the
- *      column  0       lane 0 |  1 |  2 |...| 7 | lane 0          first, second, third, fourth column of each four
- *              1       lane 8 |  9 | 10 |...|15 | lane 8
+ *      TRANSPOSED         K: 0    4    8   ...  28 | 32 ...           lanes 0 to 7, 8 to 15, 16 to 23, 24 to 31 take
+ * the column  0       lane 0 |  1 |  2 |...| 7 | lane 0          first, second, third, fourth column of each four 1
+ * lane 8 |  9 | 10 |...|15 | lane 8
  *
  *   name      tuned      meaning
  *   BM        1 4 8 16   rows of D
@@ -30,12 +30,13 @@
  *   DEPTH     8 4        quads of B that a lane has on their way
  *   CTAS      2          CTAs that an SM holds: bounds the registers
  *   ALIGNED   0 1        1: 16-byte loads of B
- *   TURNED    0 1        1: B is transposed
+ *   TRANSPOSED    0 1        1: B is transposed
  *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
- * The grid is tiles x schedule.split_k (src/plan/schedule.c).
+ * The grid is tiles x schedule.split_k (src/plan/schedules.c).
  *
- * Assumes: B is transposed if TURNED, else not. ALIGNED = 1 needs pointers, leading dimensions and batch strides that
- * are multiples of four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are 64-bit.
+ * Assumes: B is transposed if TRANSPOSED, else not. ALIGNED = 1 needs pointers, leading dimensions and batch strides
+ * that are multiples of four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are
+ * 64-bit.
  *
  * Bound by: memory, for BM up to 4; the multiply-add units and shared memory above.
  *
@@ -54,7 +55,7 @@ enum {
     PITCH = BK + 4,
     SUMS = BM * BN,
     EACH = (SUMS + THREADS - 1) / THREADS, /* sums that a thread finishes */
-#if TURNED
+#if TRANSPOSED
     ADDENDS = 1,       /* sums of an element that meet in shared memory */
     BLOCK = 8 * DEPTH, /* of K, that a warp multiplies between loads */
     STRIDE = BLOCK,    /* to the next of its blocks */
@@ -66,7 +67,7 @@ enum {
     SCRATCH = ADDENDS * SUMS > BM *PITCH ? ADDENDS *SUMS : BM *PITCH /* elements */
 };
 
-#if TURNED
+#if TRANSPOSED
 
 /* Column of a lane's quad j among the warp's 16, and its first step of K. */
 TSR_DEVICE int lane_col(int lane, int j)
@@ -242,7 +243,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
               cols = args.n - col0 < BN ? (int)(args.n - col0) : BN;
     const long long panels = (args.k + BK - 1) / BK;
     const elem *const a = (const elem *)args.a + z * args.batch_a + row0 * (args.trans_a ? 1 : args.lda);
-#if TURNED
+#if TRANSPOSED
     const elem *const b =
         (const elem *)args.b + z * args.batch_b + (col0 + 16 * warp + lane_col(lane, 0)) * args.ldb + lane_k(lane, 0);
     const int warp_cols = cols - 16 * warp, warp_k = 0;
@@ -263,7 +264,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const long long end = last * BK < args.k ? last * BK : args.k;
     long long next = first * BK + warp_k; /* of K, this warp's next block */
     elem ahead[DEPTH][4];
-    load_block(ahead, b + next * (TURNED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
+    load_block(ahead, b + next * (TRANSPOSED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
     TSR_ROLLED
     for (long long p = first; p < last; p++) {
         const long long k0 = p * BK;
@@ -282,7 +283,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
             for (int i = 0; i < DEPTH * 4; i++)
                 now[i / 4][i % 4] = ahead[i / 4][i % 4];
             next += STRIDE;
-            load_block(ahead, b + next * (TURNED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
+            load_block(ahead, b + next * (TRANSPOSED ? 1 : args.ldb), args.ldb, lane, warp_cols, end - next);
             multiply(sum, shared + k, now, lane);
         }
     }

@@ -17,9 +17,9 @@
  *          <------- K ------->     x
  *
  * Coalescing: in global memory threadIdx.x always runs along the stored rows of an operand, transposed or not. A
- * transposed operand is turned while it is written to shared memory: then the threads of a warp write a column of the
- * tile, which costs bank conflicts (up to 32 at TILE 32) once per phase, against 2 * TILE conflict-free reads.
- * In step 3 a warp reads As[y][k] as a broadcast and Bs[k][x] as neighbours: no conflicts.
+ * transposed operand is transposed while it is written to shared memory: then the threads of a warp write a column of
+ * the tile, which costs bank conflicts (up to 32 at TILE 32) once per phase, against 2 * TILE conflict-free reads. In
+ * step 3 a warp reads As[y][k] as a broadcast and Bs[k][x] as neighbours: no conflicts.
  *
  *   name      value           meaning
  *   TILE      2 4 8 16 32     BM = BN = BK = threads along x = threads along y

@@ -12,7 +12,7 @@
  *                                    k3 | .  d  .    four 4-byte stores: a warp has 16 m and k0, k4, which fall into
  *                                                    32 banks
  *
- * A transposed is kept, B transposed is turned.
+ * A transposed is kept, B transposed is transposed.
  *
  *   name      value  meaning
  *   BM, BN    128    tile of D
@@ -43,7 +43,8 @@ TSR_DEVICE int padded(int row, int k, int pitch)
     return k * pitch + row + row / 32 * 4;
 }
 
-/* Quad number i of a thread: along the rows it keeps its shape; along k it is turned, one element to each of four k. */
+/* Quad number i of a thread: along the rows it keeps its shape; along k it is transposed, one element to each of four
+ * k. */
 TSR_DEVICE void store_quad(elem *tile, const tile_quads *quads, int i, int pitch, tsr_f32x4 quad)
 {
     const int row = quads->row + i * quads->row_step, k = quads->k + i * quads->k_step;

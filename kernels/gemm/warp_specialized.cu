@@ -2,23 +2,23 @@
  *
  * New against warptile: whoever multiplies neither copies nor meets anybody.
  *   - The copy engine (TMA) brings the tiles: one lane of a producer warp asks for boxes. cp.async of 4 bytes, which
- * turned A on its way, took more time of the load/store units than its instructions say (perf/LOG).
- *   - An operand that is contiguous along K arrives as rows of k. Three turning warps transpose it where it lies, 32
- * rows at a time, before the multipliers see it.
+ * transposed A on its way, took more time of the load/store units than its instructions say (perf/LOG).
+ *   - An operand that is contiguous along K arrives as rows of k. Three transposing warps transpose it where it lies,
+ * 32 rows at a time, before the multipliers see it.
  *   - Warps wait for stages by mbarriers, each for itself; there is no barrier of the CTA in the main loop.
  *   - Registers move from producers to multipliers (setmaxnreg).
  *
  *      warp group of producers                                         multipliers: warps of WM x WN, as in warptile
- *        warp 0: loads     raw[s]   A has arrived, not yet turned         full[s]   wait, read fragments, multiply, add
- *        warps 1..3: turn  full[s]  B has arrived and A is turned         empty[s]  tell that a stage has been read
+ *        warp 0: loads     raw[s]   A has arrived, not yet transposed         full[s]   wait, read fragments, multiply,
+ * add warps 1..3: turn  full[s]  B has arrived and A is transposed         empty[s]  tell that a stage has been read
  *
  * A stage is slabs of 32 rows of op(A), or columns of op(B), by BK: slab[k][32]. Turning a slab takes as much place as
  * it held before, 2 KiB:
  *
- *      arrived: 32 rows of 16 k, 64-byte swizzle                    turned: 16 k of 32 rows
+ *      arrived: 32 rows of 16 k, 64-byte swizzle                    transposed: 16 k of 32 rows
  *      lane (q, r) reads quads q of rows r, r + 8, r + 16, r + 24,   and writes, for each of its 4 k, the quad r.
  *
- * Both without bank conflicts. So place 4 r + i of a turned slab is row r + 8 i; only the output minds.
+ * Both without bank conflicts. So place 4 r + i of a transposed slab is row r + 8 i; only the output minds.
  *
  *   name      tuned    meaning
  *   BM, BN    128 256  tile of D, multiples of 32
@@ -27,7 +27,7 @@
  *   WM, WN    64       tile of a warp; WM / TM x WN / TN lanes, at least 2 each way
  *   TM, TN    16, 8    elements of D that a thread makes, in quads
  *   STAGES    6        of the ring
- *   BAND      16       rows of tiles in a band (tile/raster.h)
+ *   BAND      16       rows of tiles in a band (collective/raster.h)
  *   CTAS      1        CTAs that fit on an SM
  *   PRODUCER_, CONSUMER_REGISTERS   of a thread: 40, 232
  *   shared    STAGES * (BK * (BM + BN) * 4 + 24) bytes, and 4 * WM / TM lines of WN + 4 elements for each warp
@@ -51,8 +51,9 @@
 #include "ptx/warpgroup.h"
 #include "tile/fragment.h"
 #include "tile/output.h"
-#include "tile/raster.h"
-#include "tile/ring.h"
+
+#include "collective/raster.h"
+#include "collective/ring.h"
 
 enum {
     WARPS_N = BN / WN,
@@ -78,6 +79,8 @@ enum {
     SMEM_BYTES = LINES_AT + MULTIPLIERS / 32 * LINES * PITCH * 4
 };
 
+#include "collective/slab_boxes.h"
+
 /* What all roles know. */
 typedef struct walk {
     unsigned shared;
@@ -85,20 +88,6 @@ typedef struct walk {
     int m, n;       /* where the CTA's tile begins */
     int turn_a, turn_b;
 } walk;
-
-/* Rows of op(A), or columns of op(B), from `mn` on and BK of K into a stage: as rows of k in one box, or as it will be
- * read, a box a slab. */
-TSR_DEVICE void load_operand(unsigned to, const tsr_tensor_map *map, unsigned bar, int k_contiguous, int rows, int mn,
-                             int k, int z)
-{
-    if (k_contiguous) {
-        tsr_tma_load(to, map, bar, k, mn, z);
-        return;
-    }
-    TSR_UNROLL
-    for (int slab = 0; slab < rows / SLAB; slab++)
-        tsr_tma_load(to + (unsigned)(slab * SLAB_BYTES), map, bar, mn + slab * SLAB, k, z);
-}
 
 /* One lane asks for the boxes of all steps. */
 TSR_DEVICE void produce(const walk *w, const tsr_tensor_maps *maps, ring *at, int za, int zb)
@@ -111,15 +100,15 @@ TSR_DEVICE void produce(const walk *w, const tsr_tensor_maps *maps, ring *at, in
             if (raw_bytes)
                 tsr_mbarrier_arrive_expect(bars + RAW_AT, raw_bytes);
             tsr_mbarrier_arrive_expect(bars + FULL_AT, STAGE_BYTES - raw_bytes);
-            load_operand(to, &maps->a, bars + (w->turn_a ? RAW_AT : FULL_AT), w->turn_a, BM, w->m, (int)t * BK, za);
-            load_operand(to + A_BYTES, &maps->b, bars + (w->turn_b ? RAW_AT : FULL_AT), w->turn_b, BN, w->n,
-                         (int)t * BK, zb);
+            tile_load_slabs(to, &maps->a, bars + (w->turn_a ? RAW_AT : FULL_AT), w->turn_a, BM, w->m, (int)t * BK, za);
+            tile_load_slabs(to + A_BYTES, &maps->b, bars + (w->turn_b ? RAW_AT : FULL_AT), w->turn_b, BN, w->n,
+                            (int)t * BK, zb);
         }
         ring_advance(at, STAGES);
     }
 }
 
-/* A warp turns a slab: 32 rows of 16 k to 16 k of 32 rows. */
+/* A warp transposes a slab: 32 rows of 16 k to 16 k of 32 rows. */
 TSR_DEVICE void turn_slab(float *slab)
 {
     const int lane = (int)tsr_lane_id(), q = lane / 8, r = lane % 8;
@@ -130,16 +119,17 @@ TSR_DEVICE void turn_slab(float *slab)
     tsr_warp_sync(TSR_ALL_LANES);
     TSR_UNROLL
     for (int k = 0; k < 4; k++) {
-        tsr_f32x4 turned = quad[0];
+        tsr_f32x4 transposed = quad[0];
         TSR_UNROLL
         for (int i = 0; i < 4; i++)
-            tsr_lane(turned, i) = tsr_lane(quad[i], k);
-        tsr_store_f32x4(slab + (4 * q + k) * SLAB + 4 * r, turned);
+            tsr_lane(transposed, i) = tsr_lane(quad[i], k);
+        tsr_store_f32x4(slab + (4 * q + k) * SLAB + 4 * r, transposed);
     }
 }
 
-/* Slabs that came as rows of k are dealt out to the turning warps, one after the other, through all steps; `next` is
- * this warp's next one, counted from the first slab of the step. Each lane arrives for what it has written itself. */
+/* Slabs that came as rows of k are distributed to the transposing warps, one after the other, through all steps; `next`
+ * is this warp's next one, counted from the first slab of the step. Each lane arrives for what it has written itself.
+ */
 TSR_DEVICE void turn(const walk *w, ring *at, int *next)
 {
     const int slabs = (w->turn_a ? BM / SLAB : 0) + (w->turn_b ? BN / SLAB : 0);
@@ -174,7 +164,7 @@ TSR_DEVICE void read_fragment(float *to, const float *from, int count, int step)
         tile_fragment(to + i, from + slab_place(i / 4 * step), 4, 0);
 }
 
-/* As an ox ploughs (tile/warp_product.h). */
+/* As an ox ploughs (collective/warp_product.h). */
 TSR_DEVICE void multiply_step(const float a[TM], const float b[TN], float sum[TM][TN])
 {
     TSR_UNROLL
@@ -234,9 +224,9 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int thread_m, int thread_n, fl
 
 /* Row of op(A), or column of op(B), of place `at` in the tile. Places whose bits do not overlap may be taken
  * apart. */
-TSR_DEVICE int place_of(int at, int turned)
+TSR_DEVICE int place_of(int at, int transposed)
 {
-    return turned ? at / SLAB * SLAB + at % SLAB / 4 + at % 4 * 8 : at;
+    return transposed ? at / SLAB * SLAB + at % SLAB / 4 + at % 4 * 8 : at;
 }
 
 /* 1 if four neighbours in a row of D, and of C where it is read, are one access. */
@@ -249,7 +239,7 @@ TSR_DEVICE int output_is_aligned(const tsr_gemm_args *args)
     return (args->beta != 0.0 ? c | d : d) % 16 == 0;
 }
 
-/* Where in the tile a thread's first quad of sums lies, as in tile/warp_product.h. */
+/* Where in the tile a thread's first quad of sums lies, as in collective/warp_product.h. */
 TSR_DEVICE int thread_row(int thread)
 {
     const int lane = thread % 32;
@@ -341,7 +331,8 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         }
         tsr_mbarrier_fence_init();
     }
-    /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are dealt out unevenly. */
+    /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are distributed unevenly.
+     */
     if (CTAS == 1)
         tsr_grid_launch_dependents();
     tsr_barrier();
@@ -363,7 +354,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
             multiply(&w, &at, thread_row(thread), thread_column(thread), sum);
             /* Asked for once more, so that no register keeps D's places during the main loop. */
-            const int again = (int)tsr_shuffle(TSR_ALL_LANES, (unsigned)thread, (unsigned)thread);
+            const int again = tsr_again(thread);
             output(&args, &w, z, again, sum);
         }
     }

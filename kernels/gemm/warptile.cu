@@ -4,7 +4,7 @@
  *   - A warp makes WM x WN; its lanes lie in a grid as square as can be, so it reads least from shared memory for what
  * it computes. A thread makes 16 x 8: 24 elements read for 128 multiply-adds, at 6 of 134 instructions.
  *   - Fragments are double-buffered in registers: those of k + 1 are read while k is multiplied, across tiles too.
- *   - CTAs take tiles in bands (tile/raster.h), so that those which run together share rows and columns in L2.
+ *   - CTAs take tiles in bands (collective/raster.h), so that those which run together share rows and columns in L2.
  *   - Four warps a CTA, two CTAs an SM: while one CTA is at its barrier, each scheduler has a warp of the other.
  *
  *      CTA: BM x BN        warp: WM x WN = 64 x 64, 4 x 8 lanes           thread: TM x TN = 16 x 8, in 4 x 4 blocks
@@ -40,8 +40,8 @@
  *
  * Measured on an H200, 2026-11-21: 128 x 256 x 16: 46.7 TFLOP/s at 2048, 48.4 at 4096, 49.4 at 8192: 0.95, 0.97 and
  * 1.04 of cuBLAS. 128 x 128 x 8 with TM x TN = 8 x 16: 46.9, 47.6, 48.0. */
-#include "tile/raster.h"
-#include "tile/warp_product.h"
+#include "collective/raster.h"
+#include "collective/warp_product.h"
 
 TSR_KERNEL_CTAS(THREADS, CTAS)
 {

@@ -1,7 +1,7 @@
 /* warptile, for operands as they are: D = alpha * A * B + beta * C without a single copy of 4 bytes.
  *
- * New against warptile.cu, which turns A on its way to shared memory, 4 bytes at a time: A stays as it is, its k next
- * to each other, and comes by 16-byte copies, a quarter of the instructions.
+ * New against warptile.cu, which transposes A on its way to shared memory, 4 bytes at a time: A stays as it is, its k
+ * next to each other, and comes by 16-byte copies, a quarter of the instructions.
  *   - A thread reads four k of a row at once and uses them in the next four steps. The quad of a row is replaced as
  * soon as its last k has been multiplied, so one set of registers is enough; only B's fragments are double-buffered.
  *   - Its rows are neighbours of its neighbours' rows, LANES_M apart, so that eight lanes read 8 rows, 20 words apart.
@@ -36,7 +36,8 @@
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 #include "tile/fragment.h"
-#include "tile/raster.h"
+
+#include "collective/raster.h"
 
 enum {
     WARPS_N = BN / WN,

@@ -20,11 +20,11 @@
  * a share each and send it to all (multicast), so that each byte leaves L2 once for the cluster. A stage is empty when
  * the readers in all CTAs of the cluster are done, because all of them may be written to by one. One batch of wgmma is
  * always in flight: stage s is given back when the batch of stage s + 1 has been issued. Tiles are walked in groups of
- * RASTER rows (tile/order.h); how they leave is in tile/wgmma_output.h, or where D is not aligned in tile/wgmma_rows.h.
- * Where the last wave of tiles would leave SMs idle, the steps along K of the walk's first
+ * RASTER rows (collective/order.h); how they leave is in collective/wgmma_output.h, or where D is not aligned in
+ * collective/wgmma_rows.h. Where the last wave of tiles would leave SMs idle, the steps along K of the walk's first
  * schedule.stream_k_tiles tiles are shared out evenly over all clusters instead ("stream-K", Osama et al., PPoPP 2023):
  * one takes the end of a tile, maybe whole ones, and the beginning of another. Parts of a tile are added up by whoever
- * is last (tile/wgmma_join.h). They come first, so that one warp group leaves sums while the other multiplies.
+ * is last (collective/wgmma_fixup.h). They come first, so that one warp group leaves sums while the other multiplies.
  *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
@@ -54,12 +54,14 @@
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
-#include "tile/deal.h"
-#include "tile/order.h"
-#include "tile/ring.h"
-#include "tile/wgmma_join.h"
-#include "tile/wgmma_output.h"
-#include "tile/wgmma_rows.h"
+
+#include "collective/order.h"
+#include "collective/ring.h"
+#include "collective/ring_barriers.h"
+#include "collective/stream_k.h"
+#include "collective/wgmma_fixup.h"
+#include "collective/wgmma_output.h"
+#include "collective/wgmma_rows.h"
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -80,8 +82,8 @@ enum {
     EMPTY_AT = FULL_AT + 8 * STAGES,
     C_FULL_AT = EMPTY_AT + 8 * STAGES,
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
-    DEAL_AT = LAST_AT + 4 * CONSUMERS,
-    SMEM_BYTES = DEAL_AT + TILE_DEAL_BYTES,
+    STREAM_K_AT = LAST_AT + 4 * CONSUMERS,
+    SMEM_BYTES = STREAM_K_AT + TILE_STREAM_K_BYTES,
 
     /* 64 x 64 x 64 take the tensor cores so little time that the producer's own instructions count. Elsewhere it asks
      * for a box when the copy engine has taken the one before: where all SMs ask, L2 serves that 1 to 3% faster. */
@@ -94,7 +96,7 @@ enum {
     START = ORDER + CONSUMERS
 };
 
-#include "tile/wgmma_boxes.h"
+#include "collective/wgmma_boxes.h"
 
 /* What all roles know. */
 typedef struct walk {
@@ -121,14 +123,14 @@ TSR_DEVICE void ring_skip(ring *at, int blocks)
 
 /* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
  * arrive as well, whoever is first. Tiles that share rows of A or columns of B ask for different blocks. */
-TSR_DEVICE void ask_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, const tile_unit *u, int m,
-                          int n, int za, int zb, int mn_major_a, int mn_major_b)
+TSR_DEVICE void prefetch_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, const tile_unit *u,
+                               int m, int n, int za, int zb, int mn_major_a, int mn_major_b)
 {
     const int count = u->count < ASKED ? u->count : ASKED;
     for (int i = at->n; i < count; i += (int)w->raster.tiles_n)
-        tile_ask_boxes(&maps->a, mn_major_a, BM, m, (u->first + i) * BK, za, CLUSTER_N, w->rank_n);
+        tile_prefetch_boxes(&maps->a, mn_major_a, BM, m, (u->first + i) * BK, za, CLUSTER_N, w->rank_n);
     for (int i = at->m; i < count; i += (int)w->raster.tiles_m)
-        tile_ask_boxes(&maps->b, mn_major_b, BN, n, (u->first + i) * BK, zb, CLUSTER_M, w->rank_m);
+        tile_prefetch_boxes(&maps->b, mn_major_b, BN, n, (u->first + i) * BK, zb, CLUSTER_M, w->rank_m);
 }
 
 /* Keeps the ring full. With SHORT_STEPS one lane alone is here, and `mn_major_` are constants: no lane is elected in
@@ -147,10 +149,10 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
 
     /* Contiguous along K, B is loaded by rows and fills a stage only where BN is a multiple of 64. */
     const int stage_bytes = mn_major_b ? STAGE_BYTES : A_BYTES + BN * 128;
-    const unsigned deal = w->shared + DEAL_AT;
+    const unsigned partition = w->shared + STREAM_K_AT;
     ring at = {0, 0};
-    for (unsigned index = 0; tile_has_unit(deal, index); index++) {
-        const tile_unit u = tile_unit_of(deal, index);
+    for (unsigned index = 0; tile_has_unit(partition, index); index++) {
+        const tile_unit u = tile_unit_of(partition, index);
         const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0, idle = is_idle(args, m, n);
@@ -158,7 +160,7 @@ TSR_DEVICE void fill(const tsr_gemm_args *args, const tsr_tensor_maps *maps, con
         const unsigned bytes = (unsigned)(loads_a ? A_BYTES : 0) + (unsigned)(loads_b ? stage_bytes - A_BYTES : 0);
         if (index == 0) {
             if (SHORT_STEPS || tsr_elect())
-                ask_early(maps, w, &place, &u, m, n, za, zb, mn_major_a, mn_major_b);
+                prefetch_early(maps, w, &place, &u, m, n, za, zb, mn_major_a, mn_major_b);
             tsr_grid_wait();
         }
         TSR_ROLLED
@@ -202,16 +204,10 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     tsr_warp_sync(TSR_ALL_LANES);
 }
 
-/* A warp is done with a stage: lane r tells CTA r of the cluster, because that one may send into this CTA's stage. */
+/* A warp is done with a stage. */
 TSR_DEVICE void release(const walk *w, unsigned stage)
 {
-    const int lane = (int)threadIdx.x % 32;
-    if (CLUSTER == 1) {
-        if (lane == 0)
-            tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * stage);
-    } else if (lane < CLUSTER) {
-        tsr_mbarrier_arrive(w->shared + EMPTY_AT + 8 * stage, (unsigned)lane);
-    }
+    ring_release(w->shared + EMPTY_AT + 8 * stage, CLUSTER);
 }
 
 /* The products of `count` blocks of a tile. `pass_on` >= 0: the ping-pong partner whose turn comes when all have been
@@ -276,25 +272,25 @@ TSR_DEVICE void pass_by(const walk *w, ring *at, int count, int pass_on)
 /* 1 if all parts of the tile are in `sum`; 0 if another part, which is not done yet, will add them up. A cluster has
  * two places in the workspace: for the part of its first tile, unless that begins there, and for the beginning of its
  * last. */
-TSR_DEVICE int join(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int thread,
-                    float sum[MMAS][TSR_WGMMA_REGISTERS])
+TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int thread,
+                     float sum[MMAS][TSR_WGMMA_REGISTERS])
 {
     enum { PLACE = WM * BN, PLACES = CLUSTER * (PINGPONG ? 1 : CONSUMERS) };
     const unsigned rank = (unsigned)(w->rank_m * CLUSTER_N + w->rank_n);
     const unsigned place = PINGPONG ? rank : rank * CONSUMERS + (unsigned)group;
-    const tile_parts parts = tile_parts_of(w->shared + DEAL_AT, tile);
+    const tile_parts parts = tile_parts_of(w->shared + STREAM_K_AT, tile);
     float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
                         ((long long)parts.cluster * (2 * PLACES) + place) * PLACE;
-    const tile_join all = {.beginning = sums + PLACES * PLACE,
-                           .others = sums,
-                           .stride = 2 * PLACES * PLACE,
-                           .counter = (unsigned *)args->workspace + tile * PLACES + place,
-                           .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
-                           .barrier = 1 + (unsigned)group,
-                           .thread = thread,
-                           .part = parts.part,
-                           .parts = parts.parts};
-    return tile_joined(&all, MMAS * TSR_WGMMA_REGISTERS, sum[0]);
+    const tile_fixup all = {.beginning = sums + PLACES * PLACE,
+                            .others = sums,
+                            .stride = 2 * PLACES * PLACE,
+                            .counter = (unsigned *)args->workspace + tile * PLACES + place,
+                            .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
+                            .barrier = 1 + (unsigned)group,
+                            .thread = thread,
+                            .part = parts.part,
+                            .parts = parts.parts};
+    return tile_fixup_sums(&all, MMAS * TSR_WGMMA_REGISTERS, sum[0]);
 }
 
 TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int group)
@@ -307,16 +303,16 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                         .group = group,
                         .thread = (int)threadIdx.x % 128};
     const int boxed = tile_output_is_boxed(args);
-    const unsigned deal = w->shared + DEAL_AT;
+    const unsigned partition = w->shared + STREAM_K_AT;
     ring at = {0, 0};
     float sum[MMAS][TSR_WGMMA_REGISTERS];
 
     tsr_grid_wait();
     if (PINGPONG && group == 1)
-        ring_skip(&at, tile_unit_of(deal, 0).count);
-    for (unsigned index = PINGPONG ? (unsigned)group : 0; tile_has_unit(deal, index); index += PINGPONG ? 2 : 1) {
-        const int pass_on = PINGPONG && tile_has_unit(deal, index + 1) ? 1 - group : -1;
-        const tile_unit u = tile_unit_of(deal, index);
+        ring_skip(&at, tile_unit_of(partition, 0).count);
+    for (unsigned index = PINGPONG ? (unsigned)group : 0; tile_has_unit(partition, index); index += PINGPONG ? 2 : 1) {
+        const int pass_on = PINGPONG && tile_has_unit(partition, index + 1) ? 1 - group : -1;
+        const tile_unit u = tile_unit_of(partition, index);
         const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank_m) * BM + row, n = (place.n * CLUSTER_N + w->rank_n) * BN;
         const int idle = is_idle(args, m - row, n);
@@ -340,10 +336,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         else
             multiply(w, &at, u.count, pass_on, row, 0, 1, sum);
         if (PINGPONG)
-            ring_skip(&at, tile_unit_of(deal, index + 1).count);
+            ring_skip(&at, tile_unit_of(partition, index + 1).count);
         if (idle)
             continue;
-        if (u.count < (int)tile_deal_word(deal, DEAL_K_BLOCKS) && !join(args, w, u.tile, group, boxes.thread, sum))
+        if (u.count < (int)tile_stream_k_word(partition, STREAM_K_K_BLOCKS) &&
+            !fixup(args, w, u.tile, group, boxes.thread, sum))
             continue;
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
@@ -361,12 +358,9 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
 {
     /* alpha 0 reaches a plan for the whole K as K = 0: there are no iterations to share out, all tiles are whole. */
     const unsigned shared_tiles = args->k > 0 ? (unsigned)args->schedule.stream_k_tiles : 0;
-    tile_deal_make(w->shared + DEAL_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), shared_tiles,
-                   blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
-    for (unsigned i = 0; i < STAGES; i++) {
-        tsr_mbarrier_init(w->shared + FULL_AT + 8 * i, 1);
-        tsr_mbarrier_init(w->shared + EMPTY_AT + 8 * i, RELEASES * CLUSTER);
-    }
+    tile_stream_k_make(w->shared + STREAM_K_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), shared_tiles,
+                       blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, RELEASES * CLUSTER);
     for (unsigned i = 0; i < CONSUMERS; i++)
         tsr_mbarrier_init(w->shared + C_FULL_AT + 8 * i, 1);
     tsr_mbarrier_fence_init();

@@ -19,7 +19,7 @@
  *                   sums in shared memory of each CTA: 64 * GROUPS x BN floats, over the ring, which is empty by then
  *                        |          |          |
  *                   the copy engine sends rank r its share of the lines that they are of D, which adds those of all
- *                   ranks, in the order of the ranks, and stores them (tile/wgmma_share.h)
+ *                   ranks, in the order of the ranks, and stores them (collective/wgmma_reduce.h)
  *
  * SHARE tiles beside each other along the long side may be of one cluster, too; each loads a share of the short
  * operand's boxes and sends it to all (multicast), which pays where that operand is as large a load as the long one.
@@ -28,11 +28,11 @@
  * sharer, and so are its boxes: rows beyond an operand cost the copy engine four clocks more than rows that are there.
  *
  * Where a cluster's 8 CTAs are too few (128 x 128 x 65536), each part's sums go to the workspace as they lie in
- * registers, and a second launch adds them, by all SMs at once (kernels/aux/sum.cu). No CTA ever waits for one outside
- * its cluster.
+ * registers, and a second launch adds them, by all SMs at once (kernels/prep/reduce.cu). No CTA ever waits for one
+ * outside its cluster.
  *
- * A tile whose K is not cut leaves by another, shorter way where D takes 16 bytes at once (tile/wgmma_whole.h). Where
- * tiles share nothing the producer asks for its boxes before it has met anybody, CTAs of its cluster included.
+ * A tile whose K is not cut leaves by another, shorter way where D takes 16 bytes at once (collective/wgmma_whole.h).
+ * Where tiles share nothing the producer asks for its boxes before it has met anybody, CTAs of its cluster included.
  *
  * The next launch may start when all CTAs have asked for their last boxes (programmatic dependent launch), not before:
  * what it brings would push out of L2 what this one still needs. Until this one ends it asks for its first boxes.
@@ -99,20 +99,20 @@ enum {
     START = 2
 };
 
-#include "tile/ring.h"
-#include "tile/wgmma_boxes.h"
-#include "tile/wgmma_share.h"
-#include "tile/wgmma_whole.h"
+#include "collective/ring.h"
+#include "collective/wgmma_boxes.h"
+#include "collective/wgmma_reduce.h"
+#include "collective/wgmma_whole.h"
 
 enum {
-    INBOX_AT = WIDE ? TILE_BYTES : RING_BYTES,
-    FULL_AT = RING_BYTES + (WIDE ? 0 : INBOX_BYTES), /* mbarriers: the copy engine has delivered a stage */
-    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,            /* all warps that read it are done with it */
-    INBOX_FULL_AT = EMPTY_AT + 8 * MOST_STAGES,      /* the rank's lines of all others have come */
-    INBOXES_FREE_AT = INBOX_FULL_AT + 8              /* all other ranks' rings are empty */
+    STAGING_AT = WIDE ? TILE_BYTES : RING_BYTES,
+    FULL_AT = RING_BYTES + (WIDE ? 0 : STAGING_BYTES), /* mbarriers: the copy engine has delivered a stage */
+    EMPTY_AT = FULL_AT + 8 * MOST_STAGES,              /* all warps that read it are done with it */
+    STAGING_FULL_AT = EMPTY_AT + 8 * MOST_STAGES,      /* the rank's lines of all others have come */
+    STAGING_FREE_AT = STAGING_FULL_AT + 8              /* all other ranks' rings are empty */
 };
 
-#include "tile/skinny_part.h"
+#include "collective/skinny_part.h"
 
 /* The operands' tensor maps, and the problem of the batch that each is read at. */
 typedef struct sources {
@@ -122,9 +122,9 @@ typedef struct sources {
 
 TSR_DEVICE sources sources_of(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
 {
-    const long long batch_long = p->turned ? args->batch_b : args->batch_a;
-    const long long batch_short = p->turned ? args->batch_a : args->batch_b;
-    const sources from = {p->turned ? &maps->b : &maps->a, p->turned ? &maps->a : &maps->b, batch_long ? p->z : 0,
+    const long long batch_long = p->swap_ab ? args->batch_b : args->batch_a;
+    const long long batch_short = p->swap_ab ? args->batch_a : args->batch_b;
+    const sources from = {p->swap_ab ? &maps->b : &maps->a, p->swap_ab ? &maps->a : &maps->b, batch_long ? p->z : 0,
                           batch_short ? p->z : 0};
     return from;
 }
@@ -146,20 +146,20 @@ TSR_DEVICE void load_stage(const part *p, const sources *from, unsigned bar, uns
 /* Before the grid in front has ended, the first steps are asked for: to L2, where that grid's writes arrive as well,
  * whoever is first. Tiles that need the same boxes ask for different ones. Parts of few steps do not ask: the requests
  * proper would only come later. */
-TSR_DEVICE void ask_early(const part *p, const sources *from)
+TSR_DEVICE void prefetch_early(const part *p, const sources *from)
 {
     if (p->count <= ASKED)
         return;
     for (int i = p->short_at / p->rows_short; i < ASKED; i += p->tiles_short)
-        tile_ask_boxes(from->long_map, p->long_is_mn, LONG, p->long_at, (p->first + i * p->step) * BK, from->z_long, 1,
-                       0);
+        tile_prefetch_boxes(from->long_map, p->long_is_mn, LONG, p->long_at, (p->first + i * p->step) * BK,
+                            from->z_long, 1, 0);
     for (int i = p->long_at / (LONG * SHARE); i < ASKED; i += p->groups_long)
         if (p->short_is_mn)
-            tile_ask_boxes(from->short_map, 1, BN, p->short_at, (p->first + i * p->step) * BK, from->z_short, SHARE,
-                           (int)p->sharer);
+            tile_prefetch_boxes(from->short_map, 1, BN, p->short_at, (p->first + i * p->step) * BK, from->z_short,
+                                SHARE, (int)p->sharer);
         else
-            tile_ask_boxes(from->short_map, 0, p->rows_short, p->short_at, (p->first + i * p->step) * BK, from->z_short,
-                           SHARE, (int)p->sharer);
+            tile_prefetch_boxes(from->short_map, 0, p->rows_short, p->short_at, (p->first + i * p->step) * BK,
+                                from->z_short, SHARE, (int)p->sharer);
 }
 
 /* Keeps the ring full. With AT_ONCE one lane alone is here, and how the operands lie is a constant. */
@@ -190,7 +190,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     const sources from = sources_of(args, maps, p);
     /* Where several stand on an SM they are early, and would take from the grid in front what it still needs. */
     if (is_elected && CTAS == 1)
-        ask_early(p, &from);
+        prefetch_early(p, &from);
     tsr_grid_wait();
     if (!AT_ONCE)
         fill(p, &from, p->long_is_mn, p->short_is_mn);
@@ -281,51 +281,51 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
 
 /* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. Then to
  * the ranks that add them up. */
-TSR_DEVICE void leave_sums(const part *p, const tile_share *mine, const float sum[TSR_WGMMA_REGISTERS])
+TSR_DEVICE void leave_sums(const part *p, const tile_reduce *mine, const float sum[TSR_WGMMA_REGISTERS])
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32), lane = (int)threadIdx.x % 32;
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (WIDE && warp == 0 && lane < (int)p->size && lane != (int)p->rank)
-        tsr_mbarrier_arrive(p->shared + INBOXES_FREE_AT, (unsigned)lane * SHARE + p->sharer);
-    if (p->turned)
-        tile_share_leave(mine, 1, sum);
+        tsr_mbarrier_arrive(p->shared + STAGING_FREE_AT, (unsigned)lane * SHARE + p->sharer);
+    if (p->swap_ab)
+        tile_reduce_leave(mine, 1, sum);
     else
-        tile_share_leave(mine, 0, sum);
+        tile_reduce_leave(mine, 0, sum);
     if (p->size > 1)
         tsr_fence_async_shared();
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (p->size > 1) {
         if (warp == 0 && tsr_elect()) {
             if (WIDE)
-                tsr_mbarrier_wait(p->shared + INBOXES_FREE_AT, 0);
-            tile_share_send(mine, p->shared, p->shared + INBOX_AT, p->shared + INBOX_FULL_AT, p->rank, p->size,
-                            p->sharer, SHARE);
+                tsr_mbarrier_wait(p->shared + STAGING_FREE_AT, 0);
+            tile_reduce_send(mine, p->shared, p->shared + STAGING_AT, p->shared + STAGING_FULL_AT, p->rank, p->size,
+                             p->sharer, SHARE);
         }
-        tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);
+        tsr_mbarrier_wait(p->shared + STAGING_FULL_AT, 0);
     }
 }
 
 /* Adds the rank's lines of the tile over the cluster, and stores them. */
-TSR_DEVICE void finish(const part *p, const tile_share *mine)
+TSR_DEVICE void finish(const part *p, const tile_reduce *mine)
 {
     float total[4];
     TSR_UNROLL_BY(4)
     for (unsigned i = 0; mine->first + (int)i * mine->step < mine->end; i++) {
-        tile_share_add(mine, i, p->rank, p->size, total);
-        tile_share_store(mine, i, total);
+        tile_reduce_add(mine, i, p->rank, p->size, total);
+        tile_reduce_store(mine, i, total);
     }
 }
 
-TSR_DEVICE tile_share share_of(const tsr_gemm_args *args, const part *p)
+TSR_DEVICE tile_reduce share_of(const tsr_gemm_args *args, const part *p)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
-    return tile_share_of(args, p->shared, p->shared + INBOX_AT, p->turned, p->short_at, p->rows_short, p->long_at, p->z,
-                         p->lines, p->lines_each, p->rank, row, column);
+    return tile_reduce_of(args, p->shared, p->shared + STAGING_AT, p->swap_ab, p->short_at, p->rows_short, p->long_at,
+                          p->z, p->lines, p->lines_each, p->rank, row, column);
 }
 
 TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
 {
-    const tile_share mine = share_of(args, p);
+    const tile_reduce mine = share_of(args, p);
     float sum[TSR_WGMMA_REGISTERS];
     if (p->count == 0)
         TSR_UNROLL
@@ -351,7 +351,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
     if (p->is_left)
         tile_leave_to_next(args, p->tile * GROUPS + (unsigned)group, p->rows_short, p->index, sum);
     else if (is_whole)
-        tile_whole_output(args, p->shared, p->turned, p->short_at, p->rows_short, p->long_at, p->z, p->lines, sum);
+        tile_whole_output(args, p->shared, p->swap_ab, p->short_at, p->rows_short, p->long_at, p->z, p->lines, sum);
     else
         finish(p, &mine);
 }

@@ -45,4 +45,24 @@ TSR_DEVICE double tsr_mul_f64(double a, double b)
 #endif
 }
 
+/* add.rn.f32: a + b, never fused with a multiplication. */
+TSR_DEVICE float tsr_add_f32(float a, float b)
+{
+#if TSR_EMU
+    return a + b;
+#else
+    return __fadd_rn(a, b);
+#endif
+}
+
+/* add.rn.f64: a + b, never fused with a multiplication. */
+TSR_DEVICE double tsr_add_f64(double a, double b)
+{
+#if TSR_EMU
+    return a + b;
+#else
+    return __dadd_rn(a, b);
+#endif
+}
+
 #endif

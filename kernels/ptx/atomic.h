@@ -58,7 +58,7 @@ TSR_DEVICE unsigned tsr_add_acquire_release(unsigned *word, unsigned value)
 #endif
 }
 
-/* atom.relaxed.gpu.global.add.u32: adds; the value before. Orders nothing: for counters that deal out work. */
+/* atom.relaxed.gpu.global.add.u32: adds; the value before. Orders nothing: for counters that distribute work. */
 TSR_DEVICE unsigned tsr_add_relaxed(unsigned *word, unsigned value)
 {
 #if TSR_EMU

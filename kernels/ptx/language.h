@@ -18,14 +18,19 @@
 #define TSR_SHARED_ALIGN 128
 #endif
 
+/* The type of `args`; a step around a product defines another one first (kernels/prep/). */
+#ifndef TSR_ARGS
+#define TSR_ARGS tsr_gemm_args
+#endif
+
 #if TSR_EMU
 #include "ptx/emulator.h"
 
 /* The one entry of a file; its name comes from the build. `threads` is the CTA's size. With _CTAS, the compiler keeps
  * the registers so few that `ctas` of them fit on an SM. */
-#define TSR_KERNEL(threads)                         \
-    void TSR_KERNEL_NAME(const tsr_gemm_args args); \
-    void TSR_KERNEL_NAME(const tsr_gemm_args args)
+#define TSR_KERNEL(threads)                    \
+    void TSR_KERNEL_NAME(const TSR_ARGS args); \
+    void TSR_KERNEL_NAME(const TSR_ARGS args)
 #define TSR_KERNEL_CTAS(threads, ctas) TSR_KERNEL(threads)
 
 /* Functions that kernels call: always inlined, so that no rung pays for being readable. */
@@ -48,10 +53,9 @@
 #else
 
 #define TSR_KERNEL(threads) \
-    extern "C" __global__ void __launch_bounds__(threads) TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
-#define TSR_KERNEL_CTAS(threads, ctas)                          \
-    extern "C" __global__ void __launch_bounds__(threads, ctas) \
-        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args)
+    extern "C" __global__ void __launch_bounds__(threads) TSR_KERNEL_NAME(const __grid_constant__ TSR_ARGS args)
+#define TSR_KERNEL_CTAS(threads, ctas) \
+    extern "C" __global__ void __launch_bounds__(threads, ctas) TSR_KERNEL_NAME(const __grid_constant__ TSR_ARGS args)
 #define TSR_DEVICE static __device__ __forceinline__
 
 /* clang-format off */

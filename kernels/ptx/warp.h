@@ -57,6 +57,13 @@ TSR_DEVICE unsigned tsr_shuffle(unsigned mask, unsigned value, unsigned source)
 #endif
 }
 
+/* The thread's number once more (modulo 32 it is the lane), which the compiler takes for another: no register keeps
+ * what only follows from it, an output's addresses say, during what comes before. All lanes of the warp. */
+TSR_DEVICE int tsr_again(int thread)
+{
+    return (int)tsr_shuffle(TSR_ALL_LANES, (unsigned)thread, (unsigned)thread);
+}
+
 /* shfl.sync.bfly.b32: the value of the lane whose number differs from ours by the bits of `flip` (below 32). */
 TSR_DEVICE unsigned tsr_shuffle_xor(unsigned mask, unsigned value, unsigned flip)
 {

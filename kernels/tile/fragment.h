@@ -17,40 +17,43 @@ TSR_DEVICE void tile_fragment(float *to, const float *from, int count, int step)
     }
 }
 
-/* D = alpha * sum + beta * C for four neighbours of a row, as tsr_output does it for one; what lies outside the matrix
- * is left alone. `aligned`: C, D and their rows are aligned to 16 bytes. */
+/* D of four neighbours' sums in a row; what lies outside the matrix is left alone. `aligned`: C, D and their rows are
+ * aligned to 16 bytes. */
 TSR_DEVICE void tile_output_quad(const tsr_gemm_args *args, long long z, long long row, long long col, const float *sum,
                                  int aligned)
 {
     if (row >= args->m || col >= args->n)
         return;
-    const float alpha = (float)args->alpha, beta = (float)args->beta;
-    const int any = args->k > 0; /* without a sum, an infinite alpha must not make it NaN */
+    const epilogue e = epilogue_of(args);
     const float *c = (const float *)args->c + z * args->batch_c + row * args->ldc + col;
     float *d = (float *)args->d + z * args->batch_d + row * args->ldd + col;
-    if (aligned && col + 4 <= args->n) {
-        tsr_f32x4 value;
+    const int left = args->n - col < 4 ? (int)(args->n - col) : 4, whole = aligned && left == 4;
+    float value[4];
+    epilogue_scale(&e, 4, sum, value);
+    if (e.reads_c) {
+        float old[4] = {0, 0, 0, 0};
+        if (whole)
+            tile_fragment(old, c, 4, 0);
+        else
+            TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            if (j < left)
+                old[j] = c[j];
+        epilogue_add_c(&e, 4, old, value);
+    }
+    epilogue_form_row(&e, e.bias + col, left, 4, value);
+    if (whole) {
+        tsr_f32x4 quad = {0, 0, 0, 0};
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
-            tsr_lane(value, j) = any ? tsr_mul_f32(alpha, sum[j]) : 0;
-        if (args->beta != 0.0) {
-            const tsr_f32x4 old = tsr_load_f32x4(c);
-            TSR_UNROLL
-            for (int j = 0; j < 4; j++)
-                tsr_lane(value, j) = tsr_fma_f32(beta, tsr_lane(old, j), tsr_lane(value, j));
-        }
-        tsr_store_f32x4(d, value);
+            tsr_lane(quad, j) = value[j];
+        tsr_store_f32x4(d, quad);
         return;
     }
     TSR_UNROLL
-    for (int j = 0; j < 4; j++) {
-        if (col + j >= args->n)
-            return;
-        float value = any ? tsr_mul_f32(alpha, sum[j]) : 0;
-        if (args->beta != 0.0)
-            value = tsr_fma_f32(beta, c[j], value);
-        d[j] = value;
-    }
+    for (int j = 0; j < 4; j++)
+        if (j < left)
+            d[j] = value[j];
 }
 
 #endif

@@ -4,15 +4,17 @@
 
 #include "tile/element.h"
 
-/* D[row, col] = alpha * sum + beta * C[row, col] in problem z of the batch. With beta == 0, C is not read: it may hold
- * NaN, or not exist. With K == 0 there is no sum, so that an infinite alpha does not make it NaN. */
+/* D[row, col] of `sum`, in problem z of the batch. */
 TSR_DEVICE void tsr_output(const tsr_gemm_args *args, long long z, long long row, long long col, elem sum)
 {
-    elem value = args->k > 0 ? tsr_mul((elem)args->alpha, sum) : 0;
-    if (args->beta != 0.0) {
+    const epilogue e = epilogue_of(args);
+    elem value;
+    epilogue_scale(&e, 1, &sum, &value);
+    if (e.reads_c) {
         const elem *c = (const elem *)args->c + z * args->batch_c;
-        value = tsr_fma((elem)args->beta, c[row * args->ldc + col], value);
+        epilogue_add_c(&e, 1, &c[row * args->ldc + col], &value);
     }
+    epilogue_form_row(&e, e.bias + col, 1, 1, &value);
     elem *d = (elem *)args->d + z * args->batch_d;
     d[row * args->ldd + col] = value;
 }

@@ -54,14 +54,18 @@ TSR_DEVICE void tensor_store_pair(out_elem *to, float first, float second)
 }
 #endif
 
-/* Where sums go: D = alpha * sum + beta * C in one problem of the batch. */
+#define epilogue_is_f64 0
+#define epilogue_widen  tensor_widen_out
+typedef float epilogue_sum;
+typedef out_elem epilogue_element;
+#include "epilogue/epilogue.h"
+
+/* Where sums go: D, and C, in one problem of the batch. */
 typedef struct tensor_out {
     const out_elem *c;
     out_elem *d;
     long long m, n, ldc, ldd;
-    float alpha, beta;
-    int any_sum; /* K > 0; otherwise an infinite alpha must not make NaN of no sum */
-    int reads_c; /* beta != 0; otherwise C may hold NaN, or not exist */
+    epilogue e;
 } tensor_out;
 
 TSR_DEVICE tensor_out tensor_out_open(const tsr_gemm_args *args, long long z)
@@ -73,10 +77,7 @@ TSR_DEVICE tensor_out tensor_out_open(const tsr_gemm_args *args, long long z)
     out.n = args->n;
     out.ldc = args->ldc;
     out.ldd = args->ldd;
-    out.alpha = (float)args->alpha;
-    out.beta = (float)args->beta;
-    out.any_sum = args->k > 0;
-    out.reads_c = args->beta != 0.0;
+    out.e = epilogue_of(args);
     return out;
 }
 
@@ -85,22 +86,38 @@ TSR_DEVICE void tensor_output(const tensor_out *out, long long row, long long co
 {
     if (row >= out->m || col >= out->n)
         return;
-    float value = out->any_sum ? tsr_mul_f32(out->alpha, sum) : 0;
-    if (out->reads_c)
-        value = tsr_fma_f32(out->beta, tensor_widen_out(out->c[row * out->ldc + col]), value);
+    float value;
+    epilogue_scale(&out->e, 1, &sum, &value);
+    if (out->e.reads_c) {
+        const float old = tensor_widen_out(out->c[row * out->ldc + col]);
+        epilogue_add_c(&out->e, 1, &old, &value);
+    }
+    epilogue_form_row(&out->e, out->e.bias + col, 1, 1, &value);
     out->d[row * out->ldd + col] = tensor_narrow_out(value);
 }
 
-/* Two neighbours of a row, by one store if D and its rows are aligned to two elements (`aligned`) and C is not read. */
+/* Two neighbours of a row, or those inside the matrix, by one store if D and its rows are aligned to two elements. */
 TSR_DEVICE void tensor_output_pair(const tensor_out *out, long long row, long long col, const float sum[2], int aligned)
 {
-    if (!aligned || out->reads_c || col + 2 > out->n) {
-        tensor_output(out, row, col, sum[0]);
-        tensor_output(out, row, col + 1, sum[1]);
-    } else if (row < out->m) {
-        tensor_store_pair(out->d + row * out->ldd + col, out->any_sum ? tsr_mul_f32(out->alpha, sum[0]) : 0,
-                          out->any_sum ? tsr_mul_f32(out->alpha, sum[1]) : 0);
+    if (row >= out->m || col >= out->n)
+        return;
+    const int both = col + 2 <= out->n;
+    out_elem *const d = out->d + row * out->ldd + col;
+    float value[2];
+    epilogue_scale(&out->e, 2, sum, value);
+    if (out->e.reads_c) {
+        const out_elem *const c = out->c + row * out->ldc + col;
+        const float old[2] = {tensor_widen_out(c[0]), both ? tensor_widen_out(c[1]) : 0};
+        epilogue_add_c(&out->e, 2, old, value);
     }
+    epilogue_form_row(&out->e, out->e.bias + col, 1 + both, 2, value);
+    if (aligned && both) {
+        tensor_store_pair(d, value[0], value[1]);
+        return;
+    }
+    d[0] = tensor_narrow_out(value[0]);
+    if (both)
+        d[1] = tensor_narrow_out(value[1]);
 }
 
 #endif

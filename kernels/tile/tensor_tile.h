@@ -24,7 +24,9 @@
 
 #include "ptx/async_copy.h"
 #include "ptx/vector.h"
+#ifndef TSR_TILE_SPARSE_ELEMENT_H
 #include "tile/tensor_element.h"
+#endif
 
 /* Bytes from the tile's begin to the chunk that holds (row, k). */
 TSR_DEVICE unsigned tensor_place(int row, int k, int height, int bk, int k_contiguous)

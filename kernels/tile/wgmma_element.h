@@ -43,10 +43,10 @@ TSR_DEVICE void tile_store_four(tile_element *to, const float value[4])
 #endif
 }
 
-/* With K = 0 there is no product, whatever alpha is: an infinity must not make a NaN of it. */
-TSR_DEVICE float tile_alpha(const tsr_gemm_args *args)
-{
-    return args->k > 0 ? (float)args->alpha : 0.0f;
-}
+#define epilogue_is_f64 0
+#define epilogue_widen  tile_widen
+typedef float epilogue_sum;
+typedef tile_element epilogue_element;
+#include "epilogue/epilogue.h"
 
 #endif

@@ -1,9 +1,9 @@
 /* The bounded plan cache: a hash table with chains over a fixed array of entries. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/context.h"
+#include "core/process.h"
 
 #define KERNEL_NAME_BYTES (TSR_KERNEL_NAME_BYTES + 1)
 
@@ -24,7 +24,7 @@ typedef struct cache_entry {
 
 struct tsr_plan_cache {
     pthread_mutex_t mutex;
-    pid_t pid; /* the process that made it */
+    int process; /* that made it (core/process.h) */
     size_t entry_count, bucket_count;
     unsigned long long clock;
     size_t *buckets;
@@ -59,7 +59,7 @@ tsr_plan_cache *tsr_plan_cache_create(size_t entries)
     tsr_plan_cache *cache = calloc(1, sizeof *cache);
     if (!cache)
         return NULL;
-    cache->pid = getpid();
+    cache->process = tsr_process();
     cache->entry_count = entries;
     cache->bucket_count = 2 * entries + 1;
     cache->entries = calloc(entries, sizeof *cache->entries);
@@ -93,7 +93,7 @@ static int lock(tsr_plan_cache *cache)
 {
     if (pthread_mutex_trylock(&cache->mutex) == 0)
         return 1;
-    return getpid() == cache->pid && pthread_mutex_lock(&cache->mutex) == 0;
+    return tsr_process() == cache->process && pthread_mutex_lock(&cache->mutex) == 0;
 }
 
 static cache_entry *find_locked(tsr_plan_cache *cache, const cache_key *key, size_t bucket)

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/environment.h"
 #include "api/small.h"
 #include "api/validate.h"
 #include "core/error.h"
+#include "core/process.h"
+#include "core/uncancelled.h"
 
 #define DEFAULT_CACHE_ENTRIES 256
 #define MAX_CACHE_ENTRIES     65536
@@ -116,6 +117,7 @@ tsr_status tsr_context_create(const char *device, const tsr_context_options *opt
 tsr_status tsr_context_open(const char *device, const tsr_context_options *options, const tsr_cpu_profile *cpu,
                             tsr_context **out)
 {
+    TSR_UNCANCELLED();
     if (!out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
     if (!device)
@@ -133,7 +135,7 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
     if (!context)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a context");
     context->allocator = (tsr_allocator){taken.alloc, taken.free, taken.user};
-    context->pid = getpid();
+    context->process = tsr_process();
     atomic_init(&context->references, 1);
     context->log = taken.log;
     context->user = taken.user;
@@ -157,6 +159,7 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
 
 void tsr_context_destroy(tsr_context *context)
 {
+    TSR_UNCANCELLED();
     if (!context || atomic_fetch_sub(&context->references, 1) > 1)
         return;
     tsr_plan_cache_destroy(context->cache);
@@ -173,6 +176,7 @@ static tsr_status need_context(const tsr_context *context)
 
 tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out)
 {
+    TSR_UNCANCELLED();
     if (need_context(context) != TSR_OK)
         return TSR_INVALID_ARGUMENT;
     if (!out)
@@ -188,6 +192,7 @@ tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out)
 
 tsr_status tsr_device_free(tsr_context *context, void *pointer)
 {
+    TSR_UNCANCELLED();
     if (need_context(context) != TSR_OK)
         return TSR_INVALID_ARGUMENT;
     return pointer ? context->home->backend->free(&context->home->device, pointer) : TSR_OK;
@@ -195,6 +200,7 @@ tsr_status tsr_device_free(tsr_context *context, void *pointer)
 
 tsr_status tsr_upload(tsr_context *context, void *device_to, const void *host_from, size_t bytes)
 {
+    TSR_UNCANCELLED();
     if (need_context(context) != TSR_OK)
         return TSR_INVALID_ARGUMENT;
     if (bytes == 0)
@@ -207,6 +213,7 @@ tsr_status tsr_upload(tsr_context *context, void *device_to, const void *host_fr
 
 tsr_status tsr_download(tsr_context *context, void *host_to, const void *device_from, size_t bytes)
 {
+    TSR_UNCANCELLED();
     if (need_context(context) != TSR_OK)
         return TSR_INVALID_ARGUMENT;
     if (bytes == 0)
@@ -219,6 +226,7 @@ tsr_status tsr_download(tsr_context *context, void *host_to, const void *device_
 
 tsr_status tsr_synchronize(tsr_context *context, void *stream)
 {
+    TSR_UNCANCELLED();
     if (need_context(context) != TSR_OK)
         return TSR_INVALID_ARGUMENT;
     return context->home->backend->synchronize(&context->home->device, stream);

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "api/staging.h"
 #include "plan/plan.h"
@@ -20,28 +19,28 @@ struct tsr_context {
     void (*log)(const char *line, void *user);
     void *user;
     tsr_plan_cache *cache;
-    pid_t pid;                        /* that opened it: in the child of a fork a GPU is of no use */
+    int process;                      /* that opened it: in the child of a fork a GPU is of no use */
     tsr_small small[TSR_DTYPE_COUNT]; /* the first target's small paths, see small.h; zeros: none */
     tsr_staging staging;
 };
 
 /* What every run of a plan for a small product on host memory shares, see small.h. */
-typedef struct tsr_quick_plan {
+typedef struct tsr_small_path {
     tsr_small_plan
-        *small; /* one block of malloc; NULL: all checks are made for each run, and the row's `run` is called */
+        *small; /* one block of malloc; NULL: all checks are made for each run, and the config's `run` is called */
     long long a_bytes, b_bytes, c_bytes, d_bytes; /* from the first to the last element */
     uintptr_t a_below, b_below, c_below, d_below; /* promised alignments less 1 */
     int c_like_d;                                 /* C and D have the same leading dimension */
-} tsr_quick_plan;
+} tsr_small_path;
 
 struct tsr_plan {
     tsr_context *context;
-    tsr_quick_plan quick;
+    tsr_small_path small_path;
     tsr_planned planned;
     atomic_int references;
 };
 
-/* tsr_context_create, where the CPU is taken to be as `cpu` says (NULL: as it is found), for tests. */
+/* tsr_context_create, where the CPU is taken to be as `cpu` says (NULL: as it is found). */
 tsr_status tsr_context_open(const char *device, const tsr_context_options *options, const tsr_cpu_profile *cpu,
                             tsr_context **out);
 /* Makes `context` the default one and returns the one that was, either of which may be NULL; for tests, while no other
@@ -49,13 +48,15 @@ tsr_status tsr_context_open(const char *device, const tsr_context_options *optio
 tsr_context *tsr_default_context_exchange(tsr_context *context);
 
 /* One operand of a problem, ready for every plan on the same device whose operand is as large, of the same type and
- * stored the same way. */
+ * stored the same way; on a GPU, whose kernel reads it the same way. */
 struct tsr_prepared {
     tsr_context *context; /* holds a reference */
     tsr_target *target;
-    tsr_problem problem; /* that it was made for */
-    const tsr_row *row;  /* likewise */
+    tsr_problem problem;      /* that it was made for */
+    const tsr_config *config; /* likewise */
     char operand;
+    int transposed;  /* the copy on a GPU, against the operand */
+    int is_sparse24; /* compressed: values and metadata in packed[0], or on_device as kernels read them */
     void *on_device; /* the padded copy of a GPU's operand; NULL: packed in host memory */
     /* On the CPU, by form: that of `problem`, and others from their first use on. */
     _Atomic(void *) packed[TSR_PACKED_FORMS];

@@ -7,6 +7,7 @@
 #include "api/validate.h"
 #include "core/limit.h"
 #include "core/processors.h"
+#include "core/uncancelled.h"
 
 /* A whole number from 1 to the most threads there may be, up to the end of the text or, in a list as OpenMP has, up to
  * its first comma; else 0. */
@@ -43,6 +44,7 @@ int tsr_threads_from_environment(void)
 
 int tsr_get_threads(void)
 {
+    TSR_UNCANCELLED();
     const int threads = tsr_threads_from_environment();
     return tsr_allowed_threads(threads ? threads : tsr_cpu_count());
 }

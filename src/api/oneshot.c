@@ -1,37 +1,20 @@
 /* The one-line calls, and the default context behind them: the library's one mutable global. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/context.h"
 #include "core/error.h"
+#include "core/uncancelled.h"
 
-static pthread_once_t default_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t default_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(tsr_context *) default_context;
 /* Where its calls go: to its small paths; through all checks where it has none; or it is to be opened first. */
-static tsr_small_call open_and_call;
+static tsr_small_call open_and_call, call_first;
 static const tsr_small checked_f32 = {.call = tsr_one_line_checked, .dtype = TSR_F32};
 static const tsr_small checked_f64 = {.call = tsr_one_line_checked, .dtype = TSR_F64};
-static const tsr_small unopened_f32 = {.call = open_and_call, .dtype = TSR_F32};
-static const tsr_small unopened_f64 = {.call = open_and_call, .dtype = TSR_F64};
+static const tsr_small unopened_f32 = {.call = call_first, .dtype = TSR_F32};
+static const tsr_small unopened_f64 = {.call = call_first, .dtype = TSR_F64};
 static _Atomic(const tsr_small *) default_f32 = &unopened_f32, default_f64 = &unopened_f64;
-
-static void lock_default(void)
-{
-    pthread_mutex_lock(&default_mutex);
-}
-
-static void unlock_default(void)
-{
-    pthread_mutex_unlock(&default_mutex);
-}
-
-/* A fork waits while another thread opens the context: the child has no thread that would unlock the mutex. */
-static void prepare_for_forks(void)
-{
-    pthread_atfork(lock_default, unlock_default, unlock_default);
-}
 
 static const tsr_small *small_path_of(const tsr_context *context, tsr_dtype dtype)
 {
@@ -49,30 +32,29 @@ static void set_small_paths(const tsr_context *context)
 }
 
 /* Opened at the first call; a failure is not kept, so that a later call may succeed. Never closed: it must outlive
- * every caller, exit handlers included. */
+ * every caller, exit handlers included. No lock is held meanwhile, since a driver may fork, or wait for the loader: of
+ * threads that come together each opens one, and the first to be done has the default. */
 tsr_status tsr_default_context(tsr_context **out)
 {
-    tsr_status status = TSR_OK;
     if (!out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a context pointer");
     tsr_context *context = atomic_load_explicit(&default_context, memory_order_acquire);
     if (!context) {
-        pthread_once(&default_once, prepare_for_forks);
-        lock_default();
-        context = atomic_load_explicit(&default_context, memory_order_relaxed);
-        if (!context) {
-            const char *device = getenv("TESSERA_DEVICE");
-            status = tsr_context_create(device && *device ? device : "auto", NULL, &context);
-            if (status == TSR_OK) {
-                atomic_store_explicit(&default_context, context, memory_order_release);
-                set_small_paths(context);
-            }
+        TSR_UNCANCELLED();
+        const char *device = getenv("TESSERA_DEVICE");
+        tsr_context *made = NULL;
+        const tsr_status status = tsr_context_create(device && *device ? device : "auto", NULL, &made);
+        if (status != TSR_OK)
+            return status;
+        if (atomic_compare_exchange_strong(&default_context, &context, made)) {
+            context = made;
+            set_small_paths(context);
+        } else {
+            tsr_context_destroy(made);
         }
-        unlock_default();
     }
-    if (status == TSR_OK)
-        *out = context;
-    return status;
+    *out = context;
+    return TSR_OK;
 }
 
 tsr_context *tsr_default_context_exchange(tsr_context *context)
@@ -142,7 +124,7 @@ tsr_status tsr_one_line_checked(const tsr_small *small, uint64_t layout, int64_t
                beta, d, ldd);
 }
 
-/* The first call. What cannot be opened is said where all is checked. */
+/* What cannot be opened is said where all is checked. */
 static tsr_status open_and_call(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k, const void *a,
                                 int64_t lda, const void *b, int64_t ldb, void *d, int64_t ldd, double alpha,
                                 double beta)
@@ -152,6 +134,74 @@ static tsr_status open_and_call(const tsr_small *small, uint64_t layout, int64_t
         tsr_default_context(&context) == TSR_OK ? small_path_of(context, small->dtype) : NULL;
     return opened ? opened->call(opened, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta)
                   : tsr_one_line_checked(small, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta);
+}
+
+/* ---- tiny products before the default context is opened ----
+ *
+ * Opening it reads a score of the system's files and looks for a GPU. A product of so few operations runs on the CPU
+ * whatever is found there, and its bits depend on the instruction set alone, so it takes a context that asks for
+ * nothing: one thread, and caches of a usual size. */
+
+enum { TINY_OPS = 1 << 14 };
+
+typedef struct tiny_paths {
+    tsr_small f32, f64;
+    tsr_context *context; /* whose they are */
+} tiny_paths;
+
+static _Atomic(const tiny_paths *) tiny;
+
+static tsr_small tiny_path_of(const tsr_context *context, tsr_dtype dtype)
+{
+    tsr_small path = context->small[dtype];
+    path.otherwise = open_and_call;
+    path.most_ops = TINY_OPS;
+    return path;
+}
+
+/* NULL where the default device is another one, or there is no memory. */
+static const tiny_paths *get_tiny_paths(void)
+{
+    static const tsr_cpu_profile usual = {.l1_bytes = 32 << 10, .l2_bytes = 512 << 10, .l3_bytes = 8 << 20};
+    static const tsr_context_options alone = {.struct_bytes = sizeof alone, .threads = 1, .plan_cache_entries = 1};
+    const tiny_paths *known = atomic_load_explicit(&tiny, memory_order_acquire);
+    const char *device = getenv("TESSERA_DEVICE");
+    if (known || (device && *device && strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0))
+        return known;
+    tsr_context *context = NULL;
+    tiny_paths *const made = malloc(sizeof *made);
+    if (!made || tsr_context_open("cpu", &alone, &usual, &context) != TSR_OK) {
+        free(made);
+        return NULL;
+    }
+    *made = (tiny_paths){tiny_path_of(context, TSR_F32), tiny_path_of(context, TSR_F64), context};
+    if (atomic_compare_exchange_strong(&tiny, &known, made))
+        return made; /* never closed, as the default context */
+    tsr_context_destroy(context);
+    free(made);
+    return known;
+}
+
+static int is_tiny(int64_t m, int64_t n, int64_t k)
+{
+    return m > 0 && n > 0 && k > 0 && m <= TINY_OPS && n <= TINY_OPS && k <= TINY_OPS && 2 * m * n * k <= TINY_OPS;
+}
+
+static void replace_unopened(_Atomic(const tsr_small *) *path, const tsr_small *unopened, const tsr_small *by)
+{
+    atomic_compare_exchange_strong(path, &unopened, by);
+}
+
+static tsr_status call_first(const tsr_small *small, uint64_t layout, int64_t m, int64_t n, int64_t k, const void *a,
+                             int64_t lda, const void *b, int64_t ldb, void *d, int64_t ldd, double alpha, double beta)
+{
+    const tiny_paths *const paths = is_tiny(m, n, k) ? get_tiny_paths() : NULL;
+    if (!paths)
+        return open_and_call(small, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta);
+    replace_unopened(&default_f32, &unopened_f32, &paths->f32);
+    replace_unopened(&default_f64, &unopened_f64, &paths->f64);
+    const tsr_small *const path = small->dtype == TSR_F64 ? &paths->f64 : &paths->f32;
+    return path->call(path, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta);
 }
 
 /* ThreadSanitizer takes no assembler for a synchronization. */

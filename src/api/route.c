@@ -8,19 +8,34 @@
 #include "api/validate.h"
 #include "core/device_code.h"
 #include "core/error.h"
+#include "core/uncancelled.h"
+#include "plan/pad.h"
 
-static void describe(const tsr_choice *choice, int chosen, tsr_candidate *out)
+/* What the plan does before the kernel. */
+static void describe_steps(unsigned pads, char *out, size_t out_bytes)
 {
-    static const char *const steps[] = {"", "after pad A", "after pad B", "after pad A,B"};
+    static const char *const operands[] = {"", " A", " B", " A,B"};
+    const unsigned padded = tsr_copies_of(pads, 0), transposed = tsr_copies_of(pads, 1);
+    snprintf(out, out_bytes, "%s%s%s%s%s%s", pads ? "after" : "", padded ? " pad" : "", operands[padded],
+             padded && transposed ? "," : "", transposed ? " transpose" : "", operands[transposed]);
+}
+
+static void describe(const tsr_plan_candidate *candidate, int chosen, tsr_candidate *out)
+{
     memset(out, 0, sizeof *out);
-    out->kernel = choice->row->instance;
-    out->device = choice->target->device.id;
-    out->applicable = choice->applicable;
+    out->kernel = candidate->config->instance;
+    out->device = candidate->target->device.id;
+    out->applicable = candidate->applicable;
     out->chosen = chosen;
-    snprintf(out->reason, sizeof out->reason, "%s", !choice->applicable ? choice->reason : steps[choice->pads]);
-    out->cost_ns = choice->cost.ns + choice->transfer_ns;
-    out->bytes = choice->cost.bytes;
-    out->limiter = !choice->applicable ? "" : choice->transfer_ns > choice->cost.ns ? "transfer" : choice->cost.limiter;
+    if (candidate->applicable)
+        describe_steps(candidate->pads, out->reason, sizeof out->reason);
+    else
+        snprintf(out->reason, sizeof out->reason, "%s", candidate->reason);
+    out->cost_ns = candidate->cost.ns + candidate->transfer_ns;
+    out->bytes = candidate->cost.bytes;
+    out->limiter = !candidate->applicable                        ? ""
+                   : candidate->transfer_ns > candidate->cost.ns ? "transfer"
+                                                                 : candidate->cost.limiter;
 }
 
 tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm_desc *desc, void *out,
@@ -30,23 +45,24 @@ tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm
     const tsr_status status = tsr_validate_desc(desc, &problem);
     if (status != TSR_OK)
         return status;
-    const size_t room = tsr_row_count() * TSR_MAX_TARGETS;
-    tsr_choice *choices = malloc(room * sizeof *choices);
-    if (!choices)
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *candidates = malloc(room * sizeof *candidates);
+    if (!candidates)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu candidates", room);
-    *count = tsr_select_all(&problem, targets, target_count, choices, room);
+    *count = tsr_select_all(&problem, targets, target_count, candidates, room);
     for (size_t i = 0; i < *count && i < capacity; i++) {
         tsr_candidate candidate;
-        describe(&choices[i], i == 0 && choices[i].applicable, &candidate);
+        describe(&candidates[i], i == 0 && candidates[i].applicable, &candidate);
         tsr_give_struct((char *)out + i * candidate_bytes, candidate_bytes, &candidate, sizeof candidate);
     }
-    free(choices);
+    free(candidates);
     return TSR_OK;
 }
 
 tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candidate *out, size_t candidate_bytes,
                      size_t capacity, size_t *count)
 {
+    TSR_UNCANCELLED();
     if (!context || !count || (capacity > 0 && !out))
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", !context ? "context" : !count ? "count" : "out");
     const tsr_status status =
@@ -66,25 +82,26 @@ tsr_status tsr_kernel(size_t index, tsr_kernel_info *out)
         tsr_check_struct("tsr_kernel_info", "tsr_kernel_info.struct_bytes", bytes, TSR_FIRST_KERNEL_BYTES);
     if (status != TSR_OK)
         return status;
-    const tsr_row *row = tsr_row_at(index);
-    if (!row)
-        return tsr_fail(TSR_INVALID_ARGUMENT, "index = %zu: there are %zu kernels", index, tsr_row_count());
-    const tsr_device_code *code = row->kind == TSR_ROW_CUDA ? tsr_find_device_code(row->instance) : NULL;
+    const tsr_config *config = tsr_config_at(index);
+    if (!config)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "index = %zu: there are %zu kernels", index, tsr_config_count());
+    const tsr_device_code *code = config->kind == TSR_CONFIG_CUDA ? tsr_find_device_code(config->instance) : NULL;
+    const tsr_op op = tsr_op_of(&config->op);
     const tsr_kernel_info info = {
         .struct_bytes = bytes,
-        .name = row->name,
-        .instance = row->instance,
-        .summary = row->summary,
-        .source = row->source,
-        .constants = row->defines,
-        .dtype_ab = row->dtype_ab,
-        .dtype_cd = row->dtype_cd,
-        .compute = row->compute,
-        .is_cuda = row->kind == TSR_ROW_CUDA,
+        .name = config->name,
+        .instance = config->instance,
+        .summary = config->summary,
+        .source = config->source,
+        .constants = config->defines,
+        .dtype_ab = op.a,
+        .dtype_cd = op.d,
+        .compute = op.compute,
+        .is_cuda = config->kind == TSR_CONFIG_CUDA,
         .has_device_code = code != NULL,
         .registers = code ? code->registers : 0,
         .hash = code ? code->hash : "",
-        .hardware = row->kind == TSR_ROW_CPU ? "" : tsr_stamp_text(tsr_stamps, code, tsr_nvcc_version),
+        .hardware = config->kind == TSR_CONFIG_CPU ? "" : tsr_stamp_text(tsr_stamps, code, tsr_nvcc_version),
     };
     tsr_give_struct(out, bytes, &info, sizeof info);
     return TSR_OK;

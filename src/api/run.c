@@ -2,18 +2,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/context.h"
 #include "api/small.h"
 #include "api/stream.h"
 #include "api/validate.h"
+#include "core/dtype.h"
 #include "core/error.h"
+#include "core/process.h"
+#include "core/uncancelled.h"
 
 /* How many of the context's devices a new plan may use: in the child of a fork a GPU beside the CPU is none. */
 static size_t usable_targets(const tsr_context *context)
 {
-    return context->target_count > 1 && context->targets[0].device.kind == TSR_DEVICE_CPU && getpid() != context->pid
+    return context->target_count > 1 && context->targets[0].device.kind == TSR_DEVICE_CPU &&
+                   tsr_process() != context->process
                ? 1
                : context->target_count;
 }
@@ -32,7 +35,7 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
             free(plan);
             return status;
         }
-        tsr_quick_plan_make(plan);
+        tsr_small_path_make(plan);
         plan = tsr_plan_cache_insert(context->cache, problem, plan);
     }
     *out = plan;
@@ -41,6 +44,7 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
 
 tsr_status tsr_plan_create(tsr_context *context, const tsr_gemm_desc *desc, tsr_plan **out)
 {
+    TSR_UNCANCELLED();
     if (!context || !out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "out" : "context");
     tsr_problem problem;
@@ -52,13 +56,13 @@ void tsr_plan_release(tsr_plan *plan)
 {
     if (!plan || atomic_fetch_sub(&plan->references, 1) > 1)
         return;
-    free(plan->quick.small);
+    free(plan->small_path.small);
     free(plan);
 }
 
 const char *tsr_plan_kernel(const tsr_plan *plan)
 {
-    return plan ? tsr_plan_main(&plan->planned)->row->instance : "";
+    return plan ? tsr_plan_main(&plan->planned)->config->instance : "";
 }
 
 size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
@@ -87,9 +91,17 @@ static int has_prepared(const tsr_plan_inputs *inputs)
     return inputs->packed_a || inputs->packed_b;
 }
 
+/* Scales belong to rows, columns and blocks of the whole problem, and between two tiles along K a D of 8 bits would be
+ * rounded. */
+static int has_scaling(const tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    const tsr_scaling *const s = &inputs->scaling;
+    return s->a || s->b || s->c || s->zero_a || s->zero_b || tsr_dtype_is_fp8(plan->planned.problem.op.d);
+}
+
 static tsr_status run_checked(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
-    if (!has_prepared(inputs) && tsr_run_wants_tiles(plan))
+    if (!has_prepared(inputs) && !has_scaling(plan, inputs) && tsr_run_wants_tiles(plan))
         return tsr_run_tiles(plan, inputs);
     return plan->planned.workspace_bytes && !inputs->workspace ? tsr_run_with_workspace(plan, inputs)
                                                                : tsr_run_inputs(plan, inputs);
@@ -126,9 +138,34 @@ static tsr_status run_on_cpu(const tsr_plan *plan, const tsr_plan_inputs *inputs
     return status == TSR_OK ? tsr_plan_execute(&planned, &on_host) : status;
 }
 
+/* Kernels read scales that they can reach. In host memory of a GPU's product, that of a whole operand becomes a part of
+ * alpha; others are copied with the operand. */
+static void take_scale(const tsr_plan *plan, char which, const float *scale, tsr_plan_inputs *inputs)
+{
+    const tsr_problem *p = &plan->planned.problem;
+    if ((which == 'a' ? p->op.scale_a : p->op.scale_b) != TSR_SCALE_TENSOR)
+        *(which == 'a' ? &inputs->scaling.a : &inputs->scaling.b) = scale;
+    else if (!tsr_operand_staged(&plan->planned.problem, &plan->planned.target->device, which))
+        *(which == 'a' ? &inputs->scale_a : &inputs->scale_b) = scale;
+    else if (scale && inputs->alpha != 0)
+        inputs->alpha = (float)inputs->alpha * *scale;
+}
+
+/* What amax_d gets where D has no elements. */
+static tsr_status amax_of_nothing(const tsr_plan *plan, const tsr_run_args *args)
+{
+    tsr_target *const target = plan->planned.target;
+    const float zero = 0;
+    if (!tsr_operand_staged(&plan->planned.problem, &target->device, 'd'))
+        return target->backend->zero(&target->device, args->amax_d, sizeof zero, args->stream);
+    memcpy(args->amax_d, &zero, sizeof zero);
+    return TSR_OK;
+}
+
 /* With all checks. Not part of tsr_plan_run, which would save and restore for it what the short way does not need. */
 static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, const tsr_run_args *args)
 {
+    TSR_UNCANCELLED();
     if (!plan || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "args" : "plan");
     tsr_run_args taken;
@@ -139,17 +176,25 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
         return status;
     const tsr_problem *problem = &plan->planned.problem;
     if (problem->m == 0 || problem->n == 0 || problem->batch == 0)
-        return TSR_OK;
+        return taken.amax_d ? amax_of_nothing(plan, &taken) : TSR_OK;
     tsr_plan_inputs inputs = {
         .a = taken.a,
         .b = taken.b,
         .c = taken.c,
         .d = taken.d,
+        .bias = taken.bias,
         .workspace = taken.workspace,
         .alpha = taken.alpha.value,
         .beta = taken.beta.value,
+        .scaling = {.c = taken.scale_c,
+                    .d = taken.scale_d,
+                    .amax = taken.amax_d,
+                    .zero_a = taken.zero_a,
+                    .zero_b = taken.zero_b},
         .stream = taken.stream,
     };
+    take_scale(plan, 'a', taken.scale_a, &inputs);
+    take_scale(plan, 'b', taken.scale_b, &inputs);
     if (taken.prepared_a)
         status = tsr_prepared_form((tsr_prepared *)taken.prepared_a, plan, &inputs.packed_a);
     if (status == TSR_OK && taken.prepared_b)
@@ -163,7 +208,8 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
 
 tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)
 {
-    return plan && args && plan->quick.small && tsr_quick_plan_run(plan, args) ? TSR_OK : run_with_checks(plan, args);
+    return plan && args && plan->small_path.small && tsr_small_path_run(plan, args) ? TSR_OK
+                                                                                    : run_with_checks(plan, args);
 }
 
 tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
@@ -174,6 +220,7 @@ tsr_status tsr_gemm(tsr_context *context, const tsr_gemm_desc *desc, const tsr_r
 
 tsr_status tsr_gemm_checked(tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
 {
+    TSR_UNCANCELLED();
     if (!context || !args)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", context ? "args" : "context");
     tsr_run_args taken;

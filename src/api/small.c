@@ -4,6 +4,7 @@
 
 #include "api/validate.h"
 #include "core/check.h"
+#include "core/sparse24.h"
 
 enum {
     OPS_OF_A_THREAD = 4 << 20, /* up to so many one thread does a small product, as src/cpu/small/ has it */
@@ -17,10 +18,10 @@ void tsr_small_open(tsr_context *context)
     tsr_target *const target = &context->targets[0];
     if (context->target_count == 0 || target->device.kind != TSR_DEVICE_CPU)
         return;
-    const tsr_row *row;
-    for (size_t i = 0; (row = tsr_row_at(i)) != NULL; i++) {
-        tsr_small *const small = &context->small[row->dtype_ab];
-        if (!row->small || !row->small->of_device(row, &target->device, small))
+    const tsr_config *config;
+    for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++) {
+        tsr_small *const small = &context->small[tsr_op_of(&config->op).a];
+        if (!config->small || !config->small->of_device(config, &target->device, small))
             continue;
         small->otherwise = tsr_one_line_checked;
         small->most_ops = target->gpu_beside ? OPS_BESIDE_GPU : (double)INFINITY;
@@ -31,9 +32,10 @@ void tsr_small_open(tsr_context *context)
  * no call need not be told apart. */
 static inline int is_plain_run(const tsr_run_args *args)
 {
-    _Static_assert(sizeof *args == TSR_FIRST_ARGS_BYTES,
-                   "programs with the first version's struct take the small path");
-    if (args->struct_bytes != sizeof *args)
+    if (args->struct_bytes != TSR_FIRST_ARGS_BYTES &&
+        (args->struct_bytes != sizeof *args ||
+         ((uintptr_t)args->scale_c | (uintptr_t)args->amax_d | (uintptr_t)args->scale_a_count |
+          (uintptr_t)args->scale_b_count | (uintptr_t)args->zero_a | (uintptr_t)args->zero_b) != 0))
         return 0;
     const uintptr_t more = (uintptr_t)args->alpha.device | (uintptr_t)args->beta.device | (uintptr_t)args->prepared_a |
                            (uintptr_t)args->prepared_b | (uintptr_t)args->bias | (uintptr_t)args->scale_a |
@@ -64,8 +66,9 @@ static int asks_for_fewer_threads(int threads, const tsr_device *device, int64_t
 /* The first version's struct or today's, with none of what was added set. */
 static int is_plain_desc(const tsr_gemm_desc *desc)
 {
-    return desc->struct_bytes == sizeof *desc ? (desc->broadcast | desc->reserved) == 0
-                                              : desc->struct_bytes == TSR_FIRST_DESC_BYTES;
+    return desc->struct_bytes == sizeof *desc
+               ? (desc->broadcast | desc->reserved | (uint32_t)desc->scale_mode_a | (uint32_t)desc->scale_mode_b) == 0
+               : desc->struct_bytes == TSR_FIRST_DESC_BYTES;
 }
 
 int tsr_desc_small(const tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args)
@@ -103,49 +106,49 @@ static int is_valid_ld(const tsr_problem *p)
 static int has_small_path(const tsr_planned *planned)
 {
     const tsr_problem *p = &planned->problem;
-    const tsr_operand *operands[] = {&p->a, &p->b, &p->c, &p->d};
-    for (int i = 0; i < 4; i++)
-        if (!is_plain(operands[i], p->a.dtype))
+    for (const char *which = "abcd"; *which; which++)
+        if (tsr_op_dtype(&p->op, *which) != p->op.a || tsr_problem_operand(p, *which)->memory != TSR_HOST)
             return 0;
-    return planned->step_count == 1 && planned->steps[0].row->small && p->batch == 1 &&
-           planned->target->device.kind == TSR_DEVICE_CPU && tsr_are_small_extents(p->m, p->n, p->k) &&
-           is_valid_ld(p) && !asks_for_fewer_threads(p->threads, &planned->target->device, p->m, p->n, p->k);
+    return planned->step_count == 1 && !p->op.sparse24 && p->op.epilogue == TSR_EPILOGUE_NONE &&
+           planned->steps[0].config->small && p->batch == 1 && planned->target->device.kind == TSR_DEVICE_CPU &&
+           tsr_are_small_extents(p->m, p->n, p->k) && is_valid_ld(p) &&
+           !asks_for_fewer_threads(p->threads, &planned->target->device, p->m, p->n, p->k);
 }
 
-void tsr_quick_plan_make(tsr_plan *plan)
+void tsr_small_path_make(tsr_plan *plan)
 {
     const tsr_planned *planned = &plan->planned;
     const tsr_problem *p = &planned->problem;
-    tsr_quick_plan *quick = &plan->quick;
+    tsr_small_path *path = &plan->small_path;
     if (!has_small_path(planned))
         return;
     const tsr_step *const step = &planned->steps[0];
-    quick->small = step->row->small->plan(step->row, &planned->target->device, p, step->chosen);
-    quick->c_like_d = p->c.ld == p->d.ld;
-    quick->a_bytes = tsr_operand_bytes(p, 'a');
-    quick->b_bytes = tsr_operand_bytes(p, 'b');
-    quick->c_bytes = tsr_operand_bytes(p, 'c');
-    quick->d_bytes = tsr_operand_bytes(p, 'd');
-    quick->a_below = p->a.align_bytes - 1;
-    quick->b_below = p->b.align_bytes - 1;
-    quick->c_below = p->c.align_bytes - 1;
-    quick->d_below = p->d.align_bytes - 1;
+    path->small = step->config->small->plan(step->config, &planned->target->device, p, step->algorithms);
+    path->c_like_d = p->c.ld == p->d.ld;
+    path->a_bytes = tsr_operand_bytes(p, 'a');
+    path->b_bytes = tsr_operand_bytes(p, 'b');
+    path->c_bytes = tsr_operand_bytes(p, 'c');
+    path->d_bytes = tsr_operand_bytes(p, 'd');
+    path->a_below = p->a.align_bytes - 1;
+    path->b_below = p->b.align_bytes - 1;
+    path->c_below = p->c.align_bytes - 1;
+    path->d_below = p->d.align_bytes - 1;
 }
 
-int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args)
+int tsr_small_path_run(const tsr_plan *plan, const tsr_run_args *args)
 {
-    const tsr_quick_plan *quick = &plan->quick;
+    const tsr_small_path *path = &plan->small_path;
     if (!is_plain_run(args))
         return 0;
     const void *const a = args->a, *const b = args->b, *const c = args->c;
     void *const d = args->d;
-    const uintptr_t crooked = ((uintptr_t)a & quick->a_below) | ((uintptr_t)b & quick->b_below) |
-                              ((uintptr_t)c & quick->c_below) | ((uintptr_t)d & quick->d_below);
+    const uintptr_t crooked = ((uintptr_t)a & path->a_below) | ((uintptr_t)b & path->b_below) |
+                              ((uintptr_t)c & path->c_below) | ((uintptr_t)d & path->d_below);
     if (crooked != 0 || !a || !b || !d || args->alpha.value == 0 ||
-        !tsr_are_apart(a, quick->a_bytes, d, quick->d_bytes) || !tsr_are_apart(b, quick->b_bytes, d, quick->d_bytes))
+        !tsr_are_apart(a, path->a_bytes, d, path->d_bytes) || !tsr_are_apart(b, path->b_bytes, d, path->d_bytes))
         return 0;
-    if (args->beta.value != 0 && (c != d || !quick->c_like_d) &&
-        (!c || !tsr_are_apart(c, quick->c_bytes, d, quick->d_bytes)))
+    if (args->beta.value != 0 && (c != d || !path->c_like_d) &&
+        (!c || !tsr_are_apart(c, path->c_bytes, d, path->d_bytes)))
         return 0;
-    return quick->small->run(quick->small, a, b, c, d, args->alpha.value, args->beta.value);
+    return path->small->run(path->small, a, b, c, d, args->alpha.value, args->beta.value);
 }

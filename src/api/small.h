@@ -1,5 +1,5 @@
-/* The small path: products on host memory that a CPU row does straight from the call, by its `small` hook (core/row.h).
- * Each call tries the hook once; plans remember its answer. */
+/* The small path: products on host memory that a CPU config does straight from the call, by its `small` hook
+ * (core/config.h). Each call tries the hook once; plans remember its answer. */
 #ifndef TSR_API_SMALL_H
 #define TSR_API_SMALL_H
 
@@ -12,10 +12,10 @@ void tsr_small_open(tsr_context *context);
  * pointer is NULL. */
 int tsr_desc_small(const tsr_context *context, const tsr_gemm_desc *desc, const tsr_run_args *args);
 
-/* Plans of small products on host memory: what every run shares is worked out with the plan. Fills plan->quick. */
-void tsr_quick_plan_make(tsr_plan *plan);
-/* 1 if the run was valid and is done; 0 if all checks must be made. Nothing was written then. plan->quick.small is not
- * NULL. */
-int tsr_quick_plan_run(const tsr_plan *plan, const tsr_run_args *args);
+/* Plans of small products on host memory: what every run shares is worked out with the plan. Fills plan->small_path. */
+void tsr_small_path_make(tsr_plan *plan);
+/* 1 if the run was valid and is done; 0 if all checks must be made. Nothing was written then. plan->small_path.small is
+ * not NULL. */
+int tsr_small_path_run(const tsr_plan *plan, const tsr_run_args *args);
 
 #endif

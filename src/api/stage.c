@@ -11,7 +11,7 @@ typedef struct staged {
     long long bytes;
 } staged;
 
-static int is_tight(const tsr_operand *host, const tsr_operand *device, long long batch)
+static int is_tight(const tsr_matrix *host, const tsr_matrix *device, long long batch)
 {
     return host->ld == device->ld && (batch <= 1 || host->batch_stride == device->batch_stride);
 }
@@ -20,9 +20,9 @@ static int is_tight(const tsr_operand *host, const tsr_operand *device, long lon
 static void copy_rows(const tsr_plan *plan, char which, char *caller, char *tight, int to_caller)
 {
     const tsr_problem *p = &plan->planned.problem;
-    const tsr_operand *from = tsr_problem_operand(p, which);
-    const tsr_operand *to = tsr_problem_operand(&plan->planned.device_problem, which);
-    const long long element = (long long)tsr_dtype_bytes(from->dtype);
+    const tsr_matrix *from = tsr_problem_operand(p, which);
+    const tsr_matrix *to = tsr_problem_operand(&plan->planned.device_problem, which);
+    const long long element = tsr_problem_element(p, which);
     long long rows, columns;
     tsr_stored_shape(p, which, &rows, &columns);
     const long long batches = from->batch_stride ? p->batch : 1;
@@ -41,7 +41,7 @@ static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read
     tsr_target *target = plan->planned.target;
     const tsr_allocator *allocator = &plan->context->allocator;
     const tsr_problem *p = &plan->planned.problem;
-    const tsr_operand *device_operand = tsr_problem_operand(&plan->planned.device_problem, which);
+    const tsr_matrix *device_operand = tsr_problem_operand(&plan->planned.device_problem, which);
     out->bytes = tsr_operand_bytes(&plan->planned.device_problem, which);
     tsr_status status = target->backend->alloc(&target->device, (size_t)out->bytes, &out->device);
     if (status != TSR_OK)
@@ -69,6 +69,50 @@ static tsr_status fetch(tsr_plan *plan, char *caller, const staged *d, void *str
     return status;
 }
 
+/* What goes where an operand goes: the bias and scales, to the device; the greatest magnitude, back from there. */
+enum { BIAS, SCALES_A, SCALES_B, SCALE_C, SCALE_D, ZEROS_A, ZEROS_B, AMAX, SIDES };
+
+typedef struct side {
+    const void *caller; /* NULL: there is none */
+    void *device;       /* NULL: it is not staged */
+    size_t bytes;
+    char operand;
+} side;
+
+static void list_sides(const tsr_problem *p, const tsr_plan_inputs *inputs, side out[SIDES])
+{
+    const tsr_scaling *const s = &inputs->scaling;
+    out[BIAS] = (side){inputs->bias, NULL, (size_t)tsr_bias_bytes(p), 'd'};
+    out[SCALES_A] = (side){s->a, NULL, (size_t)tsr_scale_count(p, 'a') * sizeof(float), 'a'};
+    out[SCALES_B] = (side){s->b, NULL, (size_t)tsr_scale_count(p, 'b') * sizeof(float), 'b'};
+    out[SCALE_C] = (side){s->c, NULL, sizeof(float), 'c'};
+    out[SCALE_D] = (side){s->d, NULL, sizeof(float), 'd'};
+    out[ZEROS_A] = (side){s->zero_a, NULL, (size_t)tsr_scale_count(p, 'a'), 'a'};
+    out[ZEROS_B] = (side){s->zero_b, NULL, (size_t)tsr_scale_count(p, 'b'), 'b'};
+    out[AMAX] = (side){s->amax, NULL, sizeof(float), 'd'};
+}
+
+static tsr_status stage_sides(const tsr_plan *plan, void *stream, side sides[SIDES])
+{
+    tsr_target *target = plan->planned.target;
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < SIDES && status == TSR_OK; i++) {
+        side *const s = &sides[i];
+        if (!s->caller || !tsr_operand_staged(&plan->planned.problem, &target->device, s->operand))
+            continue;
+        status = target->backend->alloc(&target->device, s->bytes, &s->device);
+        if (status == TSR_OK && i != AMAX)
+            status = target->backend->upload(&target->device, s->device, s->caller, s->bytes, stream);
+    }
+    return status;
+}
+
+/* Where the kernels find it. */
+static const void *seen_side(const side *s)
+{
+    return s->device ? s->device : s->caller;
+}
+
 static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
     const tsr_problem *p = &plan->planned.problem;
@@ -78,15 +122,27 @@ static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
     const int needed[4] = {product && !inputs->packed_a, product && !inputs->packed_b, inputs->beta != 0, 1};
     const void *seen[4] = {inputs->a, inputs->b, inputs->c, inputs->d};
     staged copies[4] = {{0}};
+    side sides[SIDES];
     tsr_status status = TSR_OK;
+    list_sides(p, inputs, sides);
     for (int i = 0; i < 4 && status == TSR_OK; i++) {
         if (!needed[i] || !tsr_operand_staged(p, &target->device, "abcd"[i]))
             continue;
         status = stage(plan, "abcd"[i], caller[i], i < 3, i == 3 && inputs->beta != 0, inputs->stream, &copies[i]);
         seen[i] = copies[i].device;
     }
+    if (status == TSR_OK)
+        status = stage_sides(plan, inputs->stream, sides);
     if (status == TSR_OK) {
         tsr_plan_inputs device_inputs = *inputs;
+        device_inputs.bias = seen_side(&sides[BIAS]);
+        device_inputs.scaling.a = seen_side(&sides[SCALES_A]);
+        device_inputs.scaling.b = seen_side(&sides[SCALES_B]);
+        device_inputs.scaling.c = seen_side(&sides[SCALE_C]);
+        device_inputs.scaling.d = seen_side(&sides[SCALE_D]);
+        device_inputs.scaling.zero_a = seen_side(&sides[ZEROS_A]);
+        device_inputs.scaling.zero_b = seen_side(&sides[ZEROS_B]);
+        device_inputs.scaling.amax = sides[AMAX].device ? sides[AMAX].device : inputs->scaling.amax;
         device_inputs.a = seen[0];
         device_inputs.b = seen[1];
         device_inputs.c = seen[2];
@@ -97,6 +153,12 @@ static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
         status = fetch(plan, inputs->d, &copies[3], inputs->stream);
     else if (status == TSR_OK)
         status = target->backend->synchronize(&target->device, inputs->stream);
+    if (status == TSR_OK && sides[AMAX].device)
+        status = target->backend->download(&target->device, inputs->scaling.amax, sides[AMAX].device, sides[AMAX].bytes,
+                                           inputs->stream);
+    for (int i = 0; i < SIDES; i++)
+        if (sides[i].device)
+            target->backend->free(&target->device, sides[i].device);
     for (int i = 0; i < 4; i++) {
         if (copies[i].device)
             target->backend->free(&target->device, copies[i].device);

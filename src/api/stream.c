@@ -11,10 +11,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/stream_run.h"
 #include "core/error.h"
+#include "core/process.h"
 #include "core/thread.h"
 
 /* A tile of D within its problem. */
@@ -43,8 +43,8 @@ static tile tile_at(const tsr_tile_run *r, long long index)
 static tsr_block block_of(const tsr_tile_run *r, char which, const void *host, void *device, long long z, long long row,
                           long long column, long long rows, long long columns)
 {
-    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
-    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    const tsr_matrix *operand = tsr_problem_operand(&r->plan->planned.problem, which);
+    const long long element = tsr_problem_element(&r->plan->planned.problem, which);
     const int flip = operand->trans == TSR_T;
     const long long stored_row = flip ? column : row, stored_column = flip ? row : column;
     const long long row_bytes = (flip ? rows : columns) * element;
@@ -85,13 +85,13 @@ static int wait_enqueued(tsr_tile_run *r, long long index)
 static char *kept_tile(const tsr_tile_run *r, const tile *t)
 {
     const tsr_problem *p = &r->plan->planned.problem;
-    return r->kept + (t->z * p->m * p->n + t->row * p->n + t->column) * (long long)tsr_dtype_bytes(p->d.dtype);
+    return r->kept + (t->z * p->m * p->n + t->row * p->n + t->column) * (long long)tsr_dtype_bytes(p->op.d);
 }
 
 static void keep(tsr_tile_run *r, const tile *t, const tsr_block *block)
 {
     const tsr_problem *p = &r->plan->planned.problem;
-    const long long pitch = p->n * (long long)tsr_dtype_bytes(p->d.dtype);
+    const long long pitch = p->n * (long long)tsr_dtype_bytes(p->op.d);
     tsr_lane_copy(r->staging, &r->staging->down, kept_tile(r, t), pitch, block->host, block->host_pitch, block->rows,
                   block->row_bytes);
     r->kept_count++; /* read by the caller only after this thread has ended */
@@ -100,7 +100,7 @@ static void keep(tsr_tile_run *r, const tile *t, const tsr_block *block)
 static void put_back(tsr_tile_run *r)
 {
     const tsr_problem *p = &r->plan->planned.problem;
-    const long long pitch = p->n * (long long)tsr_dtype_bytes(p->d.dtype);
+    const long long pitch = p->n * (long long)tsr_dtype_bytes(p->op.d);
     for (long long i = 0; i < r->kept_count; i++) {
         const tile t = tile_at(r, i);
         const tsr_block block = block_of(r, 'd', r->inputs->d, NULL, t.z, t.row, t.column, t.rows, t.columns);
@@ -141,7 +141,7 @@ static tsr_status bring(tsr_tile_run *r, char which, const void *host, tsr_tile_
                         long long row, long long column, long long rows, long long columns)
 {
     const tsr_async *async = r->target->backend->async;
-    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
+    const tsr_matrix *operand = tsr_problem_operand(&r->plan->planned.problem, which);
     const long long key[3] = {operand->batch_stride ? z : 0, row, column};
     for (int i = 0; i < 2; i++)
         if (memcmp(buffers[i].key, key, sizeof key) == 0) {
@@ -182,19 +182,26 @@ static tsr_status need_workspace(tsr_tile_run *r, size_t bytes)
     return status;
 }
 
-static void set_operand(tsr_problem *sub, char which, tsr_operand *operand)
+static void set_operand(tsr_problem *sub, char which, tsr_matrix *operand)
 {
     long long rows, columns;
     tsr_stored_shape(sub, which, &rows, &columns);
-    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    const long long element = tsr_problem_element(sub, which);
     operand->memory = TSR_DEVICE;
     operand->align_bytes = 256; /* cuMemAlloc's */
     operand->ld = tsr_tile_pitch(columns * element) / element;
     operand->batch_stride = 0;
 }
 
+/* The tile's columns of the bias, for the last step along K: before, there is no form. */
+static const void *bias_of(const tsr_tile_run *r, const tile *t)
+{
+    const long long element = (long long)tsr_dtype_bytes(r->plan->planned.problem.op.d);
+    return r->bias ? (const char *)r->bias + t->column * element : NULL;
+}
+
 /* Multiplies what lies in the buffers: one step along K of one tile. */
-static tsr_status multiply(tsr_tile_run *r, const tile *t, long long index, long long k, int first)
+static tsr_status multiply(tsr_tile_run *r, const tile *t, long long index, long long k, int first, int last)
 {
     const tsr_planned *whole = &r->plan->planned;
     tsr_problem sub = whole->problem;
@@ -202,7 +209,8 @@ static tsr_status multiply(tsr_tile_run *r, const tile *t, long long index, long
     sub.n = t->columns;
     sub.k = k;
     sub.batch = 1;
-    sub.kernel = whole->named ? tsr_plan_main(whole)->row->instance : NULL;
+    sub.op.epilogue = last ? sub.op.epilogue : TSR_EPILOGUE_NONE;
+    sub.kernel = whole->named ? tsr_plan_main(whole)->config->instance : NULL;
     set_operand(&sub, 'a', &sub.a);
     set_operand(&sub, 'b', &sub.b);
     set_operand(&sub, 'c', &sub.c);
@@ -216,6 +224,7 @@ static tsr_status multiply(tsr_tile_run *r, const tile *t, long long index, long
         inputs.a = r->a[r->last_a].memory;
         inputs.b = r->b[r->last_b].memory;
         inputs.c = inputs.d = r->d[index % 2].memory;
+        inputs.bias = last ? bias_of(r, t) : NULL;
         inputs.workspace = r->workspace;
         inputs.beta = first ? r->inputs->beta : 1;
         inputs.stream = r->kernels;
@@ -254,8 +263,8 @@ static tsr_status enqueue_tile(tsr_tile_run *r, long long index)
         }
         if (status == TSR_OK && (status = async->record(device, r->arrived, up)) == TSR_OK &&
             (status = async->follow(device, r->kernels, r->arrived)) == TSR_OK &&
-            (status = multiply(r, &t, index, k, step == 0)) == TSR_OK && r->product &&
-            (status = mark_idle(r, &r->a[r->last_a])) == TSR_OK)
+            (status = multiply(r, &t, index, k, step == 0, !r->product || step == r->tiles.deep - 1)) == TSR_OK &&
+            r->product && (status = mark_idle(r, &r->a[r->last_a])) == TSR_OK)
             status = mark_idle(r, &r->b[r->last_b]);
         if (!r->product)
             break;
@@ -309,7 +318,8 @@ int tsr_run_wants_tiles(const tsr_plan *plan)
 
 tsr_status tsr_run_tiles(tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
-    if (getpid() != plan->context->pid) /* nor may its lock be waited for, which a thread of the parent may have held */
+    /* Nor may its lock be waited for, which a thread of the parent may have held. */
+    if (tsr_process() != plan->context->process)
         return tsr_fail(TSR_DRIVER_ERROR, "%s: was opened before this process was forked, which cannot use it",
                         plan->planned.target->device.id);
     tsr_staging *staging = &plan->context->staging;

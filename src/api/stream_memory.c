@@ -14,8 +14,8 @@ static tsr_status allocate(tsr_tile_run *r, tsr_tile_buffer *buffer, long long r
 static tsr_status allocate_stored(tsr_tile_run *r, char which, tsr_tile_buffer *buffer, long long rows,
                                   long long columns)
 {
-    const tsr_operand *operand = tsr_problem_operand(&r->plan->planned.problem, which);
-    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    const tsr_matrix *operand = tsr_problem_operand(&r->plan->planned.problem, which);
+    const long long element = tsr_problem_element(&r->plan->planned.problem, which);
     return operand->trans == TSR_T ? allocate(r, buffer, columns, rows * element)
                                    : allocate(r, buffer, rows, columns * element);
 }
@@ -75,6 +75,14 @@ static tsr_status open_events(tsr_tile_run *r)
     return status;
 }
 
+static tsr_status bring_bias(tsr_tile_run *r)
+{
+    const tsr_backend *backend = r->target->backend;
+    const size_t bytes = (size_t)tsr_bias_bytes(&r->plan->planned.problem);
+    const tsr_status status = backend->alloc(&r->target->device, bytes, &r->bias);
+    return status == TSR_OK ? backend->upload(&r->target->device, r->bias, r->inputs->bias, bytes, r->kernels) : status;
+}
+
 tsr_status tsr_tile_run_begin(tsr_tile_run *r)
 {
     const tsr_problem *p = &r->plan->planned.problem;
@@ -83,8 +91,10 @@ tsr_status tsr_tile_run_begin(tsr_tile_run *r)
         status = make_room(r);
     if (status == TSR_OK)
         status = open_events(r);
+    if (status == TSR_OK && r->inputs->bias)
+        status = bring_bias(r);
     if (status == TSR_OK && r->inputs->beta != 0 && r->inputs->c == r->inputs->d) {
-        const size_t bytes = (size_t)(p->batch * p->m * p->n) * tsr_dtype_bytes(p->d.dtype);
+        const size_t bytes = (size_t)(p->batch * p->m * p->n) * tsr_dtype_bytes(p->op.d);
         r->kept = tsr_alloc(&r->plan->context->allocator, 4096, bytes);
         if (!r->kept)
             status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory to keep %zu bytes of C while D overwrites it", bytes);
@@ -105,6 +115,8 @@ void tsr_tile_run_end(tsr_tile_run *r)
     free_buffers(r);
     if (r->workspace)
         backend->free(device, r->workspace);
+    if (r->bias)
+        backend->free(device, r->bias);
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
         backend->async->close_event(device, events[i]);
     backend->async->close_stream(device, r->kernels);

@@ -29,6 +29,7 @@ typedef struct tsr_tile_run {
     void *computed[2];
     tsr_tile_buffer a[2], b[2], d[2];
     int last_a, last_b; /* buffers filled last */
+    void *bias;         /* all of it, on the device; NULL without a form */
     void *workspace;
     size_t workspace_bytes;
     char *kept; /* C's tiles that D's overwrote, tight; NULL: C need not be kept */

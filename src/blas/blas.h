@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "blas/call_log.h"
 #include "tessera.h"
 
 #define TSR_BLAS_EXPORT __attribute__((visibility("default")))
@@ -101,16 +102,13 @@ void tsr_blas_complain(const char *routine, int info);
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
 
-/* Unknown until the environment was read. */
-enum { TSR_BLAS_LOG_UNKNOWN, TSR_BLAS_NOT_LOGGED, TSR_BLAS_LOGGED };
-extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_log_state;
 /* 1: there is no default context, and will be none: TESSERA_DEVICE names no device that is here. */
 extern __attribute__((visibility("hidden"))) atomic_int tsr_blas_no_default;
 
 /* 1 if the short way will not do: calls are logged, or may be, or there is no default context. */
 static inline int tsr_blas_observed(void)
 {
-    return atomic_load_explicit(&tsr_blas_log_state, memory_order_relaxed) != TSR_BLAS_NOT_LOGGED ||
+    return atomic_load_explicit(&tsr_call_log_state, memory_order_relaxed) != TSR_CALL_LOG_OFF ||
            atomic_load_explicit(&tsr_blas_no_default, memory_order_relaxed);
 }
 
@@ -128,11 +126,8 @@ void tsr_blas_plain_f64(const tsr_blas_call *call);
 
 /* ---- the call log ------------------------------------------------------------------------------------------------ */
 
-/* TESSERA_LOG=calls: one line a call, to the file TESSERA_LOG_FILE or stderr. */
-int tsr_blas_log_calls(void);
+/* One line for a call that was made, or that had a wrong argument (blas/call_log.h). */
 void tsr_blas_log_call(const tsr_blas_call *call, const char *how, double ns);
 void tsr_blas_log_wrong(const char *name, int info);
-/* What is worth telling though nothing failed, once for each `told`: on stderr. */
-void tsr_blas_tell(atomic_flag *told, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -5,24 +5,31 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <unistd.h>
+#include <time.h>
+
+#include "core/process.h"
 
 /* 0: nobody has begun; TSR_CLAIM_DONE; else the process that is at it. */
 typedef atomic_int tsr_claim;
 enum { TSR_CLAIM_DONE = -1 };
 
 /* 1: the caller is to do the work and then to call tsr_claim_end. 0: it is done, and seen to be. Waits for another
- * thread that is at it. */
+ * thread that is at it: soon asleep, since a real-time thread that yields leaves that one no processor. */
 static inline int tsr_claim_begin(tsr_claim *claim)
 {
-    for (;;) {
+    enum { YIELDS = 100, PAUSE_NS = 100000 };
+    const struct timespec pause = {0, PAUSE_NS};
+    for (int looks = 0;; looks++) {
         int seen = atomic_load_explicit(claim, memory_order_acquire);
         if (seen == TSR_CLAIM_DONE)
             return 0;
-        const int own = (int)getpid();
+        const int own = tsr_process();
         if (seen != own && atomic_compare_exchange_strong(claim, &seen, own))
             return 1;
-        sched_yield();
+        if (looks < YIELDS)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
     }
 }
 

@@ -18,8 +18,8 @@ static size_t find_within(const void *entries, size_t entry_bytes, const char *i
     return SIZE_MAX;
 }
 
-/* SIZE_MAX: there is none. Choosing a kernel asks for all rows in the order of their table, which the build keeps: the
- * search begins behind the entry found last. */
+/* SIZE_MAX: there is none. Choosing a kernel asks for all configs in the order of their table, which the build keeps:
+ * the search begins behind the entry found last. */
 static size_t find(const void *entries, size_t entry_bytes, const char *instance, atomic_size_t *next)
 {
     const size_t begin = atomic_load_explicit(next, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* Tables that the build generates: device code, emulator code and hardware stamps of the CUDA rows. Each ends with a
+/* Tables that the build generates: device code, emulator code and hardware stamps of the CUDA configs. Each ends with a
  * NULL instance. */
 #ifndef TSR_CORE_DEVICE_CODE_H
 #define TSR_CORE_DEVICE_CODE_H
@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "core/gemm_args.h"
+#include "core/scaling.h"
 #include "core/tensor_map.h"
 
 typedef struct tsr_device_code {
@@ -16,11 +17,12 @@ typedef struct tsr_device_code {
     int registers;    /* of a thread on 9.0 */
 } tsr_device_code;
 
-/* One of the two entries, by the row's `tma`. */
+/* One of the three entries, by the config's `tma` and `scaled`. */
 typedef struct tsr_emu_code {
     const char *instance;
     void (*kernel)(const tsr_gemm_args args);
     void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
+    void (*kernel_scaled)(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling);
 } tsr_emu_code;
 
 /* An instance passed on a GPU with the machine code of this hash. */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/element_types.h"
+
 /* A binary float format of at most 16 bits. E4M3 has no infinities and one NaN (OCP 8-bit floating point, table 1). */
 typedef struct format {
     int mantissa_bits;
@@ -184,29 +186,35 @@ void tsr_store_element(tsr_dtype dtype, void *array, int64_t index, double value
     }
 }
 
-/* Fields of each dtype; unit roundoff is 2^-(mantissa bits + 1). */
-static const struct {
-    const char *name;
-    size_t bytes;
-    double roundoff;
-} dtypes[TSR_DTYPE_COUNT] = {
-    [TSR_DTYPE_NONE] = {"none", 0, 0}, [TSR_F64] = {"f64", 8, 0x1p-53},  [TSR_F32] = {"f32", 4, 0x1p-24},
-    [TSR_F16] = {"f16", 2, 0x1p-11},   [TSR_BF16] = {"bf16", 2, 0x1p-8}, [TSR_E4M3] = {"e4m3", 1, 0x1p-4},
-    [TSR_E5M2] = {"e5m2", 1, 0x1p-3},  [TSR_S8] = {"s8", 1, 0},          [TSR_U8] = {"u8", 1, 0},
-    [TSR_S32] = {"s32", 4, 0},
+static const tsr_element elements[TSR_DTYPE_COUNT] = {
+    [TSR_DTYPE_NONE] = {.text = "none"},
+#define TSR_ELEMENT(NAME, ...) [TSR_##NAME] = {__VA_ARGS__},
+#include "core/elements.def"
+#undef TSR_ELEMENT
 };
+
+#define TSR_ELEMENT(NAME, ...) \
+    _Static_assert((int)TSR_TYPE_##NAME == (int)TSR_##NAME, "elements.def has the order of tsr_dtype");
+#include "core/elements.def"
+#undef TSR_ELEMENT
+
+const tsr_element *tsr_element_of(tsr_dtype dtype)
+{
+    return &elements[(unsigned)dtype < TSR_DTYPE_COUNT ? dtype : TSR_DTYPE_NONE];
+}
 
 static const struct {
     const char *name;
     double roundoff;
 } computes[TSR_COMPUTE_COUNT] = {
-    [TSR_COMPUTE_DEFAULT] = {"default", 0}, [TSR_COMPUTE_F64] = {"f64", 0x1p-53}, [TSR_COMPUTE_F32] = {"f32", 0x1p-24},
-    [TSR_COMPUTE_TF32] = {"tf32", 0x1p-11}, [TSR_COMPUTE_S32] = {"s32", 0},
+    [TSR_COMPUTE_DEFAULT] = {"default", 0}, [TSR_COMPUTE_F64] = {"f64", 0x1p-53},
+    [TSR_COMPUTE_F32] = {"f32", 0x1p-24},   [TSR_COMPUTE_TF32] = {"tf32", 0x1p-11},
+    [TSR_COMPUTE_S32] = {"s32", 0},         [TSR_COMPUTE_FAST] = {"fast", 0x1p-13},
 };
 
 const char *tsr_dtype_name(tsr_dtype dtype)
 {
-    return (unsigned)dtype < TSR_DTYPE_COUNT ? dtypes[dtype].name : "?";
+    return (unsigned)dtype < TSR_DTYPE_COUNT ? elements[dtype].text : "?";
 }
 
 const char *tsr_compute_name(tsr_compute compute)
@@ -214,17 +222,71 @@ const char *tsr_compute_name(tsr_compute compute)
     return (unsigned)compute < TSR_COMPUTE_COUNT ? computes[compute].name : "?";
 }
 
-size_t tsr_dtype_bytes(tsr_dtype dtype)
+tsr_dtype tsr_dtype_named(const char *name)
 {
-    return (unsigned)dtype < TSR_DTYPE_COUNT ? dtypes[dtype].bytes : 0;
+    for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
+        if (strcmp(elements[dtype].text, name) == 0)
+            return (tsr_dtype)dtype;
+    return TSR_DTYPE_NONE;
 }
 
-double tsr_dtype_roundoff(tsr_dtype dtype)
+size_t tsr_dtype_bytes(tsr_dtype dtype)
 {
-    return (unsigned)dtype < TSR_DTYPE_COUNT ? dtypes[dtype].roundoff : 0;
+    return tsr_element_of(dtype)->bytes;
 }
 
 double tsr_compute_roundoff(tsr_compute compute)
 {
     return (unsigned)compute < TSR_COMPUTE_COUNT ? computes[compute].roundoff : 0;
+}
+
+double tsr_dtype_roundoff(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->roundoff;
+}
+
+int tsr_dtype_is_fp8(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->largest > 0;
+}
+
+double tsr_dtype_largest_fp8(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->largest;
+}
+
+void tsr_store_saturated(tsr_dtype dtype, void *array, int64_t index, double value)
+{
+    const double largest = tsr_element_of(dtype)->largest;
+    tsr_store_element(dtype, array, index, largest > 0 && fabs(value) > largest ? copysign(largest, value) : value);
+}
+
+tsr_dtype tsr_dtype_bias(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->bias;
+}
+
+tsr_compute tsr_dtype_compute(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->compute;
+}
+
+tsr_dtype tsr_dtype_result(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->result;
+}
+
+int tsr_dtype_is_integer(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->is_integer;
+}
+
+int tsr_dtype_lowest_exponent(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->lowest;
+}
+
+unsigned tsr_dtype_tensor_type(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->tensor;
 }

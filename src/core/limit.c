@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/process.h"
+#include "core/thread.h"
 
 #define MOST_THREADS 4096
 
@@ -103,14 +105,50 @@ static void find_runtimes(void)
     }
 }
 
-int tsr_in_parallel_region(void)
+static void look_for_runtimes(void)
 {
     unsigned long long loads = 0;
     dl_iterate_phdr(count_loads, &loads);
-    if (atomic_load(&known_loads) != loads) {
-        find_runtimes();
-        atomic_store(&known_loads, loads);
-    }
+    if (atomic_load(&known_loads) == loads)
+        return;
+    find_runtimes();
+    atomic_store(&known_loads, loads);
+}
+
+/* The process in which the loader has answered. The child of a fork knows what its parent knew; it may wait for ever
+ * for the loader's lock, if another thread of its parent held that. So a thread that nobody waits for asks first. */
+static atomic_int answered;
+
+static void *ask_loader(void *unused)
+{
+    look_for_runtimes();
+    atomic_store(&answered, tsr_process());
+    return unused;
+}
+
+static void ask_in_thread(int process)
+{
+    static atomic_int asking; /* the process that does, or did */
+    int before = atomic_load(&asking);
+    pthread_t thread;
+    if (before != process && atomic_compare_exchange_strong(&asking, &before, process) &&
+        tsr_thread_start(&thread, ask_loader, NULL) == 0)
+        pthread_detach(thread);
+}
+
+__attribute__((constructor)) static void know_runtimes(void)
+{
+    ask_loader(NULL);
+    tsr_allowed_threads(1); /* whose thread-local variable the loader may have to find, for the first who asks */
+}
+
+int tsr_in_parallel_region(void)
+{
+    const int process = tsr_process();
+    if (atomic_load(&answered) == process)
+        look_for_runtimes();
+    else
+        ask_in_thread(process);
     for (int i = 0; i < MOST_RUNTIMES; i++) {
         in_parallel_function *const in_parallel = atomic_load(&runtimes[i]);
         if (in_parallel && in_parallel())

@@ -4,10 +4,12 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "core/float_control.h"
 #include "core/limit.h"
+#include "core/process.h"
 #include "core/thread.h"
+#include "core/uncancelled.h"
 
 enum {
     MAX_WORKERS = 1023,
@@ -23,10 +25,11 @@ typedef struct job {
     void *data;
     int64_t count;
     _Atomic int64_t next;
+    tsr_float_control control; /* the caller's, for workers: all threads round alike */
 } job;
 
 struct tsr_crew {
-    pid_t pid;           /* the process whose threads these are */
+    int process;         /* whose threads these are (core/process.h) */
     tsr_crew *inherited; /* the parent's crew: its threads do not exist here, and its locks may be held for ever */
     atomic_int callers;  /* in tsr_pool_run, with the crew or without */
     atomic_int busy;     /* a caller's job is on */
@@ -46,7 +49,7 @@ struct tsr_crew {
 
     pthread_mutex_t lock; /* for going to sleep and being woken, and for what follows */
     pthread_cond_t wake, done;
-    int stop;
+    atomic_int stop; /* the crew is dismissed */
     pthread_t threads[MAX_WORKERS];
 };
 
@@ -94,34 +97,22 @@ static int join(tsr_crew *crew)
     return slot;
 }
 
-/* A thread that is woken often finds itself on the processor of the one that woke it, where it helps nobody: to another
- * one that this thread may use. */
-static void step_aside(const tsr_crew *crew)
-{
-    const int caller = atomic_load(&crew->caller);
-    cpu_set_t all, others;
-    if (caller < 0 || sched_getcpu() != caller || sched_getaffinity(0, sizeof all, &all) != 0)
-        return;
-    others = all;
-    CPU_CLR(caller, &others);
-    if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
-        sched_setaffinity(0, sizeof all, &all); /* it may go where it likes again */
-}
-
 /* Waits a little for a job without sleeping, which takes longer to end than a small product; whoever else wants the
- * processor gets it at each look. 1 if one was posted, which others may have taken. */
+ * processor gets it at each look, and on a loaded machine keeps it for milliseconds. 1 if one was posted, which others
+ * may have taken. */
 static int look_for_job(tsr_crew *crew)
 {
     const unsigned seen = atomic_load(&crew->posted);
     int looks = 0;
     atomic_fetch_add(&crew->awake, 1);
-    step_aside(crew);
-    while (looks < LOOKS && atomic_load(&crew->wanted) == 0 && atomic_load(&crew->posted) == seen) {
+    tsr_thread_leave_processor(atomic_load(&crew->caller));
+    while (looks < LOOKS && atomic_load(&crew->wanted) == 0 && atomic_load(&crew->posted) == seen &&
+           !atomic_load(&crew->stop)) {
         sched_yield();
         looks++;
     }
     atomic_fetch_sub(&crew->awake, 1);
-    return looks < LOOKS;
+    return looks < LOOKS && !atomic_load(&crew->stop);
 }
 
 /* 0 if the crew is dismissed. */
@@ -129,13 +120,15 @@ static int sleep_until_woken(tsr_crew *crew)
 {
     pthread_mutex_lock(&crew->lock);
     atomic_fetch_add(&crew->sleeping, 1);
-    if (!crew->stop && atomic_load(&crew->wanted) == 0)
+    if (!atomic_load(&crew->stop) && atomic_load(&crew->wanted) == 0)
         pthread_cond_wait(&crew->wake, &crew->lock);
     atomic_fetch_sub(&crew->sleeping, 1);
-    const int stop = crew->stop;
+    const int stop = atomic_load(&crew->stop);
     pthread_mutex_unlock(&crew->lock);
-    step_aside(crew);
-    return !stop;
+    if (stop)
+        return 0;
+    tsr_thread_leave_processor(atomic_load(&crew->caller));
+    return 1;
 }
 
 static void *worker(void *argument)
@@ -145,7 +138,9 @@ static void *worker(void *argument)
         const int slot = join(crew);
         if (slot > 0) {
             wake(crew);
-            work(atomic_load(&crew->job), slot);
+            job *const j = atomic_load(&crew->job);
+            tsr_set_float_control(j->control);
+            work(j, slot);
             leave(crew);
         } else if (!look_for_job(crew) && !sleep_until_woken(crew)) {
             return NULL;
@@ -156,15 +151,14 @@ static void *worker(void *argument)
 /* This process's crew; NULL when there is no memory for one. */
 static tsr_crew *own_crew(tsr_pool *pool)
 {
-    const pid_t pid = getpid();
+    const int process = tsr_process();
     tsr_crew *crew = atomic_load(&pool->crew);
-    if (crew && crew->pid == pid)
+    if (crew && crew->process == process)
         return crew;
     tsr_crew *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
-    tsr_stay_loaded(); /* its workers need the code */
-    made->pid = pid;
+    made->process = process;
     made->inherited = crew;
     atomic_init(&made->pause_ns, ROUSE_NS);
     atomic_init(&made->caller, -1);
@@ -195,9 +189,9 @@ void tsr_pool_init(tsr_pool *pool)
 void tsr_pool_destroy(tsr_pool *pool)
 {
     tsr_crew *crew = atomic_load(&pool->crew);
-    if (crew && crew->pid == getpid()) {
+    if (crew && crew->process == tsr_process()) {
         pthread_mutex_lock(&crew->lock);
-        crew->stop = 1;
+        atomic_store(&crew->stop, 1);
         pthread_cond_broadcast(&crew->wake);
         pthread_mutex_unlock(&crew->lock);
         for (int i = 0; i < atomic_load(&crew->workers); i++)
@@ -238,6 +232,7 @@ static void pause_longer(tsr_crew *crew)
 
 static void work_together(tsr_crew *crew, job *j, int helpers)
 {
+    TSR_UNCANCELLED();
     atomic_store(&crew->caller, sched_getcpu());
     if (atomic_load(&crew->workers) < helpers) {
         pthread_mutex_lock(&crew->lock);
@@ -246,6 +241,7 @@ static void work_together(tsr_crew *crew, job *j, int helpers)
     }
     const int workers = atomic_load(&crew->workers);
     const int wanted = helpers < workers ? helpers : workers;
+    j->control = tsr_get_float_control();
     atomic_store(&crew->job, j);
     atomic_store(&crew->wanted, wanted);
     atomic_fetch_add(&crew->posted, 1);

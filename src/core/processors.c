@@ -1,5 +1,7 @@
 #include "core/processors.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <sched.h>
@@ -8,14 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of the main thread, whose mask is the process's own: a thread that calls may have been pinned, as a server's are. */
 static int count_in_affinity(void)
 {
+    pid_t whose = getpid();
     for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
         cpu_set_t *set = CPU_ALLOC((size_t)cpus);
         const size_t bytes = CPU_ALLOC_SIZE((size_t)cpus);
         if (!set)
             break;
-        const int ok = sched_getaffinity(0, bytes, set) == 0; /* fails while the set is smaller than the kernel's */
+        int ok = sched_getaffinity(whose, bytes, set) == 0; /* fails while the set is smaller than the kernel's */
+        if (!ok && errno != EINVAL) {                       /* it may not be asked, or is not there any more */
+            whose = 0;
+            ok = sched_getaffinity(whose, bytes, set) == 0;
+        }
         const int count = ok ? CPU_COUNT_S(bytes, set) : 0;
         CPU_FREE(set);
         if (ok)
@@ -24,28 +32,38 @@ static int count_in_affinity(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* The number in a file, or -1; "max" is -1 too. */
-static double number_in(const char *folder, const char *name, int index)
+/* The numbers at the start of a file; -1 for what is none, as "max" is. 0 if it cannot be read. */
+static int numbers_in(const char *folder, const char *name, double out[2])
 {
-    char path[PATH_MAX], text[64];
-    double values[2] = {-1, -1};
+    char path[PATH_MAX], text[64], *end;
+    out[0] = out[1] = -1;
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return -1;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -1;
-    if (!fgets(text, sizeof text, file) || sscanf(text, "%lf %lf", &values[0], &values[1]) < 1)
-        values[0] = values[1] = -1;
-    fclose(file);
-    return values[index];
+        return 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t count = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (count <= 0)
+        return 0;
+    text[count] = '\0';
+    const long long first = strtoll(text, &end, 10);
+    out[0] = end != text ? (double)first : -1;
+    end += end == text ? strcspn(text, " ") : 0;
+    const char *const rest = end;
+    const long long second = strtoll(rest, &end, 10);
+    out[1] = end != rest ? (double)second : -1;
+    return 1;
 }
 
 /* Processors that a cgroup's quota allows; infinite without one. */
 static double quota_of(const char *folder, int version)
 {
-    const double quota = version == 2 ? number_in(folder, "cpu.max", 0) : number_in(folder, "cpu.cfs_quota_us", 0);
-    const double period = version == 2 ? number_in(folder, "cpu.max", 1) : number_in(folder, "cpu.cfs_period_us", 0);
-    return quota > 0 && period > 0 ? quota / period : INFINITY;
+    double quota[2], period[2];
+    if (!numbers_in(folder, version == 2 ? "cpu.max" : "cpu.cfs_quota_us", quota) || quota[0] <= 0)
+        return INFINITY;
+    if (version == 2)
+        return quota[1] > 0 ? quota[0] / quota[1] : INFINITY;
+    return numbers_in(folder, "cpu.cfs_period_us", period) && period[0] > 0 ? quota[0] / period[0] : INFINITY;
 }
 
 /* The least quota of a cgroup and all above it. */
@@ -54,6 +72,8 @@ static double quota_up(const char *root, const char *mount, const char *group, i
     char folder[PATH_MAX];
     const size_t top = strlen(root) + strlen(mount);
     double least = INFINITY;
+    if (strcmp(group, "/") == 0) /* the mount itself, once */
+        group = "";
     if (snprintf(folder, sizeof folder, "%s%s%s", root, mount, group) >= (int)sizeof folder)
         return least;
     for (;;) {
@@ -105,6 +125,8 @@ double tsr_cpu_quota(const char *root)
 int tsr_cpu_count(void)
 {
     const int affinity = count_in_affinity();
+    if (affinity <= 1)
+        return 1;
     const double quota = ceil(tsr_cpu_quota("") - 1e-9);
     const int count = quota < affinity ? (int)quota : affinity;
     return count > 0 ? count : 1;

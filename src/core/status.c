@@ -7,7 +7,7 @@
 #define TEXT(x)    TEXT_OF(x)
 
 /* One message for each thread; the only state that outlives a call besides contexts. With what the emulator has (see
- * src/emu/machine.h) no more than the 512 bytes that glibc gives a library opened later from static memory. */
+ * src/emu/emulated_machine.h) no more than the 512 bytes that glibc gives a library opened later from static memory. */
 static _Thread_local char last_error[496];
 
 const char *tsr_status_text(tsr_status status)

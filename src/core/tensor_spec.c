@@ -57,40 +57,46 @@ static tsr_tensor_spec make_slices(const void *base, tsr_dtype dtype, long long 
 }
 
 /* `rows` is the tile's extent along M or N, `share` how many CTAs cut the box among themselves. */
-static tsr_tensor_spec make_input(const tsr_row *row, const void *base, tsr_dtype dtype, int k_is_contiguous,
+static tsr_tensor_spec make_input(const tsr_config *config, const void *base, tsr_dtype dtype, int k_is_contiguous,
                                   long long mn, long long k, long long ld, long long batch, long long batch_stride,
                                   int rows, int share)
 {
     const int span = TSR_TENSOR_SWIZZLE_BYTES;
+    if (config->copies_transposed)
+        return make(base, dtype, k, mn, ld, batch, batch_stride, span / (int)tsr_dtype_bytes(dtype), rows / share,
+                    span);
     if (dtype == TSR_F32)
-        return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, row->bk, rows, row->bk * 4)
-                               : make(base, dtype, mn, k, ld, batch, batch_stride, SLAB, row->bk, 0);
-    const int deep = row->bk > SPAN_K ? row->bk / SPAN_K : 1;
+        return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, config->bk, rows, config->bk * 4)
+                               : make(base, dtype, mn, k, ld, batch, batch_stride, SLAB, config->bk, 0);
+    const int deep = config->bk > SPAN_K ? config->bk / SPAN_K : 1;
     if (k_is_contiguous && deep > 1)
         return make_slices(base, dtype, mn, k, ld, batch, batch_stride, rows, deep);
     return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, SPAN_K, rows / share, span)
                            : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, deep * SPAN_K / share, span);
 }
 
-void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *g, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
-                          tsr_tensor_spec specs[4])
+void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, tsr_tensor_spec specs[4])
 {
+    const tsr_dtype dtype_cd = (tsr_dtype)g->type_d;
     int bm, bn;
     memset(specs, 0, 4 * sizeof *specs);
-    tsr_row_tile(row, g->m, g->n, &bm, &bn);
-    int share_a = row->cluster_n, share_b = row->cluster_m;
-    if (row->turns) {
-        const int columns = tsr_row_short_tile(row, g), turned = g->schedule.swap_ab;
-        bm = turned ? columns : row->bn;
-        bn = turned ? row->bn : columns;
-        share_a = turned ? row->cluster_n : row->cluster_m;
-        share_b = turned ? row->cluster_m : row->cluster_n;
+    tsr_config_tile(config, g->m, g->n, &bm, &bn);
+    int share_a = config->cluster_n, share_b = config->cluster_m;
+    if (config->swaps_ab) {
+        const int columns = tsr_config_short_tile(config, g), swap_ab = g->schedule.swap_ab;
+        bm = swap_ab ? columns : config->bn;
+        bn = swap_ab ? config->bn : columns;
+        share_a = swap_ab ? config->cluster_n : config->cluster_m;
+        share_b = swap_ab ? config->cluster_m : config->cluster_n;
     }
     if (g->k > 0) {
-        specs[0] = make_input(row, g->a, dtype_ab, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a, bm, share_a);
-        specs[1] = make_input(row, g->b, dtype_ab, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b, bn, share_b);
+        specs[0] = make_input(config, g->a, (tsr_dtype)g->type_a, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a,
+                              bm, share_a);
+        specs[1] = make_input(config, g->b, (tsr_dtype)g->type_b, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b,
+                              bn, share_b);
     }
-    if (row->turns || row->dtype_ab == TSR_F32 || !tsr_tensor_output_fits(g, dtype_cd))
+    if (config->swaps_ab || config->copies_transposed || g->type_a == (int)TSR_F32 ||
+        !tsr_tensor_output_fits(g, dtype_cd))
         return;
     const int columns = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes(dtype_cd);
     if (g->beta != 0.0)

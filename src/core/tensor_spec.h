@@ -1,9 +1,9 @@
-/* Which tensor maps a row's launch needs, as numbers: the CUDA room hands them to the driver, the emulator checks them
- * by the driver's documented rules. Both ask this one place, so that they cannot differ. */
+/* Which tensor maps a config's launch needs, as numbers: the CUDA room hands them to the driver, the emulator checks
+ * them by the driver's documented rules. Both ask this one place, so that they cannot differ. */
 #ifndef TSR_CORE_TENSOR_SPEC_H
 #define TSR_CORE_TENSOR_SPEC_H
 
-#include "core/row.h"
+#include "core/config.h"
 
 enum {
     TSR_TENSOR_ALIGN_BYTES = 16,    /* of bases and strides */
@@ -25,7 +25,7 @@ typedef struct tsr_tensor_spec {
     int box[TSR_TENSOR_MOST_RANK];
 } tsr_tensor_spec;
 
-/* Fills the specifications of A, B, C and D (in this order) for a launch of a row with `tma` set.
+/* Fills the specifications of A, B, C and D (in this order) for a launch of a config with `tma` set.
  *
  * A and B: none if K = 0. For tensor cores all boxes have rows of 128 bytes and the 128-byte swizzle: an operand that
  * is contiguous along K has boxes of 64 (K) x its tile's rows; one that is contiguous along M or N boxes of 64 (M or N)
@@ -33,14 +33,14 @@ typedef struct tsr_tensor_spec {
  * cluster_m slices along the second dimension. Rows whose bk is 128 have boxes of 64 (M or N) x 128 (K), or, contiguous
  * along K, maps of rank 4: 64 (K) x rows x slices of 64 along K x problems, and boxes of two slices. For f32 a box of
  * an operand that is contiguous along K is bk (K) x its tile's rows, swizzled over its 4 bk bytes, and one of the
- * others 32 (M or N) x bk (K), not swizzled. C and D: boxes of 64 rows x 128 bytes; none if the row turns, multiplies
- * f32, or tsr_tensor_output_fits says no, nor of C if beta = 0.
+ * others 32 (M or N) x bk (K), not swizzled. C and D: boxes of 64 rows x 128 bytes; none if the config swaps A and B,
+ * multiplies f32, or tsr_tensor_output_fits says no, nor of C if beta = 0. Configs with `copies_transposed`: A and B
+ * along K, boxes of 128 bytes along K x the tile's rows; no C and D.
  */
-void tsr_row_tensor_specs(const tsr_row *row, const tsr_gemm_args *args, tsr_dtype dtype_ab, tsr_dtype dtype_cd,
-                          tsr_tensor_spec specs[4]);
+void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *args, tsr_tensor_spec specs[4]);
 
 /* 1 if the copy engine can write D (and read C, if beta is not 0). It clips at 16 bytes and not at elements, so N must
- * be a multiple of 16 bytes, as must bases and strides. Kernels decide by the same rule (tile/wgmma_output.h). */
+ * be a multiple of 16 bytes, as must bases and strides. Kernels decide by the same rule (collective/wgmma_output.h). */
 int tsr_tensor_output_fits(const tsr_gemm_args *args, tsr_dtype dtype_cd);
 
 /* The driver's rules for cuTensorMapEncodeTiled as documented. NULL if all hold, else the one that does not. */

@@ -7,7 +7,9 @@
 
 #include "core/error.h"
 #include "core/processors.h"
-#include "cpu/device.h"
+#include "core/sparse24.h"
+#include "cpu/cpu.h"
+#include "cpu/cpu_device.h"
 #include "cpu/machine.h"
 
 enum {
@@ -30,14 +32,13 @@ static void cpu_measure(tsr_device *device)
     tsr_claim_end(&impl->measured);
 }
 
-/* Asked once in a process: some fifty files of the system's. */
+/* Asked once in a process: some ten files of the system's. */
 static void fill_caches(const tsr_cpu_profile *profile, tsr_device *out)
 {
     static tsr_claim asked;
-    static long long bytes[3];
-    if (tsr_claim_begin(&asked)) {
-        for (int i = 0; i < 3; i++)
-            bytes[i] = tsr_cpu_cache_bytes(i + 1);
+    static long long bytes[TSR_CACHE_LEVELS];
+    if (!profile && tsr_claim_begin(&asked)) {
+        tsr_cpu_caches(bytes);
         tsr_claim_end(&asked);
     }
     out->l1_bytes = profile ? profile->l1_bytes : bytes[0];
@@ -61,13 +62,14 @@ static tsr_status find_isa(const char *name, const tsr_isa **isa, const tsr_pair
 static tsr_status choose_isa(const tsr_cpu_profile *profile, tsr_cpu_device *impl)
 {
     tsr_status status = TSR_OK;
-    if (profile) {
+    if (profile && profile->isa) {
         status = find_isa(profile->isa, &impl->isa, &impl->pairs);
     } else {
         impl->isa = tsr_isa_best();
         impl->pairs = tsr_isa_pairs(impl->isa);
     }
     impl->has_pairs = impl->pairs != NULL;
+    impl->integers = impl->isa ? tsr_isa_integers(impl->isa) : NULL;
     return status;
 }
 
@@ -90,7 +92,10 @@ static tsr_status cpu_open(int ordinal, const tsr_backend_options *options, tsr_
     memset(out, 0, sizeof *out);
     out->kind = TSR_DEVICE_CPU;
     snprintf(out->id, sizeof out->id, "cpu");
-    tsr_cpu_name(out->name, sizeof out->name);
+    if (options->cpu)
+        snprintf(out->name, sizeof out->name, "CPU");
+    else
+        tsr_cpu_name(out->name, sizeof out->name);
     out->threads = options->threads > 0 ? options->threads : tsr_cpu_count();
     fill_caches(options->cpu, out);
     out->launch_ns = CALL_NS;
@@ -109,10 +114,10 @@ static void cpu_close(tsr_device *device)
     device->impl = NULL;
 }
 
-static tsr_status cpu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+static tsr_status cpu_load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
 {
     (void)device;
-    (void)row;
+    (void)config;
     *out = NULL;
     return TSR_OK;
 }
@@ -121,13 +126,16 @@ static tsr_status cpu_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_cpu_call call = {
         .args = launch->args,
+        .scaling = launch->scaling,
         .packed_a = launch->packed_a,
         .packed_b = launch->packed_b,
+        .sparse24 = launch->problem ? launch->problem->op.sparse24 : 0,
         .threads = launch->threads > 0 ? launch->threads : device->threads,
-        .chosen = launch->chosen,
+        .algorithm = launch->algorithm,
         .device = device,
     };
-    return launch->row->run(launch->row, &call);
+    return call.sparse24 ? tsr_cpu_sparse24(launch->config, &call, launch->problem)
+                         : launch->config->run(launch->config, &call);
 }
 
 static tsr_status cpu_alloc(tsr_device *device, size_t bytes, void **out)
@@ -153,6 +161,14 @@ static tsr_status cpu_copy(tsr_device *device, void *to, const void *from, size_
     return TSR_OK;
 }
 
+static tsr_status cpu_zero(tsr_device *device, void *to, size_t bytes, void *stream)
+{
+    (void)device;
+    (void)stream;
+    memset(to, 0, bytes);
+    return TSR_OK;
+}
+
 static tsr_status cpu_synchronize(tsr_device *device, void *stream)
 {
     (void)device;
@@ -160,9 +176,9 @@ static tsr_status cpu_synchronize(tsr_device *device, void *stream)
     return TSR_OK;
 }
 
-static int cpu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+static int cpu_has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
-    if (row->kind == TSR_ROW_CPU)
+    if (config->kind == TSR_CONFIG_CPU)
         return 1;
     snprintf(reason, reason_bytes, "CUDA kernel; the device is %s", device->id);
     return 0;
@@ -179,6 +195,7 @@ tsr_status tsr_cpu_force_isa(tsr_device *device, const char *name)
     impl->isa = isa;
     impl->pairs = pairs;
     impl->has_pairs = tsr_isa_pairs(isa) != NULL;
+    impl->integers = tsr_isa_integers(isa);
     return TSR_OK;
 }
 
@@ -192,6 +209,7 @@ const tsr_backend tsr_cpu_backend = {
     .free = cpu_free,
     .upload = cpu_copy,
     .download = cpu_copy,
+    .zero = cpu_zero,
     .synchronize = cpu_synchronize,
     .has_code = cpu_has_code,
 };

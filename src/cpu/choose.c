@@ -1,7 +1,7 @@
 #include "cpu/choose.h"
 
 #include "core/check.h"
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 #include "cpu/job.h"
 #include "cpu/small/in_place.h"
 
@@ -23,6 +23,23 @@ static int is_gemv(const question *q, tsr_dtype dtype)
     const tsr_gemm_args *const g = q->args;
     return (g->m == 1 || g->n == 1) && (dtype == TSR_F32 || dtype == TSR_F64) && g->batch == 1 &&
            tsr_gemv_fits(g, q->element_bytes);
+}
+
+/* 1 if one row's sums are those of tiles: no chains, and K in one block. */
+static int gives_tiles_bits(const question *q, tsr_dtype dtype)
+{
+    const tsr_gemm_args *const g = q->args;
+    return tsr_is_plain_row(dtype, g->m, g->n, g->k, g->trans_b) && tsr_k_block(q->tiles->kc, g->k) == g->k;
+}
+
+/* ---- skinny ---- */
+
+/* 1 if a few rows of D with the sums of tiles are faster by updates, which read B along its rows. */
+static int takes_updates(const question *q, tsr_dtype dtype)
+{
+    const tsr_gemm_args *const g = q->args;
+    return g->n > 1 && !g->trans_b && !tsr_is_swapped(q->cpu->isa, dtype) &&
+           (g->m == 1 || tsr_is_few(dtype, g->m, g->n, g->k, 0, !g->trans_a, 0));
 }
 
 /* ---- small ---- */
@@ -90,25 +107,46 @@ static int is_rank_k(const question *q)
            (double)g->m * (double)g->n * (double)q->element_bytes > (double)q->device->l2_bytes;
 }
 
+/* ---- forms of an epilogue ---- */
+
+/* Who knows of no form gets one as a pass over D: only where that is in the inner caches, and little beside the
+ * product. Rank-k updates write a D that is not; all others take the form where they have the sums. */
+static int takes_form(const question *q, tsr_algorithm algorithm)
+{
+    enum { MOST_BYTES = 128 * 1024 }; /* of D */
+    const tsr_gemm_args *const g = q->args;
+    if (g->epilogue == TSR_EPILOGUE_NONE || (algorithm != TSR_SMALL && algorithm != TSR_RANK_K))
+        return 1;
+    return algorithm == TSR_SMALL && (double)g->m * (double)g->n * (double)q->element_bytes <= MOST_BYTES;
+}
+
 /* ---- all of them ---- */
 
 static tsr_algorithm tiles_algorithm(const question *q, tsr_dtype dtype)
 {
     const tsr_gemm_args *const g = q->args;
-    const int small = is_small(q);
+    const int small = is_small(q) && takes_form(q, TSR_SMALL);
     if (small && g->batch == 1 && tsr_are_small_extents(g->m, g->n, g->k))
         return TSR_SMALL;
-    if (is_rank_k(q))
+    if (is_rank_k(q) && takes_form(q, TSR_RANK_K))
         return TSR_RANK_K;
     if (dtype == TSR_BF16 && q->cpu->pairs)
         return TSR_PAIRS;
     return small ? TSR_SMALL : TSR_BLOCKED;
 }
 
-tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args, int is_prepared,
-                                 int threads)
+/* 8-bit integers, whose sums depend on nothing. */
+static tsr_algorithm integers_algorithm(const tsr_gemm_args *g)
+{
+    return g->m <= TSR_INTEGER_ROWS || g->n <= TSR_INTEGER_ROWS ? TSR_SKINNY : TSR_BLOCKED;
+}
+
+tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args,
+                                 unsigned conditions, int threads)
 {
     const tsr_cpu_device *const cpu = device->impl;
+    if (dtype == TSR_S8 || dtype == TSR_U8)
+        return (tsr_cpu_choice){integers_algorithm(args), TSR_SHAPE_TILES};
     const question q = {.device = device,
                         .cpu = cpu,
                         .tiles = tsr_isa_tiles(cpu->isa, dtype),
@@ -116,11 +154,18 @@ tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, cons
                         .element_bytes = (long long)tsr_dtype_bytes(dtype),
                         .is_wide = dtype == TSR_F32 || dtype == TSR_F64,
                         .threads = threads};
-    const tsr_shape shape = tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
+    const int is_prepared = (conditions & TSR_HAS_PREPARED) != 0, ignores_m = (conditions & TSR_SUMS_IGNORE_M) != 0;
+    const int trans_b = args->trans_b && !(conditions & TSR_SUMS_OF_TILES);
+    const tsr_shape shape = ignores_m ? tsr_shape_for_any_m(dtype, args->n, args->k, args->trans_a, trans_b)
+                                      : tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
     if (args->m <= 0 || args->n <= 0 || args->k <= 0)
         return (tsr_cpu_choice){TSR_BLOCKED, shape};
-    if (!is_prepared && is_gemv(&q, dtype))
+    if (shape == TSR_SHAPE_ANY_ROWS)
+        return (tsr_cpu_choice){TSR_ANY_ROWS, shape};
+    if (!is_prepared && is_gemv(&q, dtype) && (shape != TSR_SHAPE_TILES || gives_tiles_bits(&q, dtype)))
         return (tsr_cpu_choice){TSR_GEMV, shape};
+    if (!is_prepared && shape == TSR_SHAPE_TILES && ignores_m && takes_updates(&q, dtype))
+        return (tsr_cpu_choice){TSR_SKINNY, shape};
     if (shape != TSR_SHAPE_TILES)
         return (tsr_cpu_choice){TSR_SKINNY, shape};
     return (tsr_cpu_choice){is_prepared ? TSR_BLOCKED : tiles_algorithm(&q, dtype), shape};
@@ -141,6 +186,10 @@ tsr_gemm_args tsr_args_of(const tsr_problem *p)
                            .batch_d = p->d.batch_stride,
                            .batch = p->batch,
                            .alpha = 1,
+                           .epilogue = p->op.epilogue,
                            .trans_a = p->a.trans == TSR_T,
-                           .trans_b = p->b.trans == TSR_T};
+                           .trans_b = p->b.trans == TSR_T,
+                           .type_a = (int)p->op.a,
+                           .type_b = (int)p->op.b,
+                           .type_d = (int)p->op.d};
 }

@@ -2,7 +2,7 @@
 #ifndef TSR_CPU_JOB_H
 #define TSR_CPU_JOB_H
 
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 #include "cpu/skinny/shape.h"
 
 typedef struct tsr_job {
@@ -19,6 +19,27 @@ typedef struct tsr_job {
     int kc;            /* steps of K between two write-backs; tsr_kc_of */
     int swapped;       /* of each two steps of K the later is added first; tsr_is_swapped */
 } tsr_job;
+
+/* D's columns `column` .. column + n - 1 of one row, from their sums: d and c are the first's. */
+static inline void tsr_finish(const tsr_store *store, const tsr_gemm_args *g, void *d, const void *c, const void *sum,
+                              long long column, long long n, long long element_bytes)
+{
+    if (g->epilogue == TSR_EPILOGUE_NONE)
+        store->finish(d, c, g->alpha, g->beta, sum, n);
+    else
+        store->finish_form(d, c, g->alpha, g->beta, sum, n, (const char *)g->bias + column * element_bytes,
+                           g->epilogue);
+}
+
+/* The form of `rows` x `n` values that lie in D already, from column `column` on, where elements are not widened: D's
+ * elements are then acc. While they are in the cache. */
+static inline void tsr_form_in_place(const tsr_store *store, const tsr_gemm_args *g, char *d, long long rows,
+                                     long long column, long long n, long long element_bytes)
+{
+    const char *const bias = (const char *)g->bias + column * element_bytes;
+    for (long long i = 0; i < rows; i++, d += g->ldd * element_bytes)
+        store->finish_form(d, NULL, 1, 0, d, n, bias, g->epilogue);
+}
 
 /* 1 if a D beyond the inner caches is most of what moves: then it is written in long pieces of a few rows, all columns
  * of a block of mr rows after each other, while B stays in L2; not in columns of short pieces. */
@@ -38,6 +59,19 @@ void tsr_small_multiply_batch(const tsr_tiles *tiles, const tsr_store *store, co
                               long long element_bytes);
 /* M and N above 1, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_blocked(const tsr_job *job);
+/* The job of a call of cpu-tiled, whatever its algorithm. */
+tsr_job tsr_tiled_job(const tsr_cpu_call *call, tsr_dtype dtype, tsr_shape shape);
+/* How tsr_blocked cuts the job. */
+typedef struct tsr_block_plan {
+    long long kc, mc;                             /* steps of K, and rows of A, of a block; a panel of B is kc x nr */
+    long long region_m, region_n, grid_m, grid_n; /* regions of D, one a task: size and number */
+    int threads;
+    int a_in_place; /* tiles read A where the caller has it; else it is packed in blocks of mc x kc */
+    enum { TSR_B_IN_PLACE, TSR_B_PANELS, TSR_B_SLABS } b; /* likewise; packed a panel at a time, or all of a region */
+    size_t packed_bytes;                                  /* of one task */
+    int past_cache;                                       /* D is written past the caches */
+} tsr_block_plan;
+tsr_block_plan tsr_blocked_plan(const tsr_job *job);
 /* The same in the calling thread, with memory that lies ready: at least tsr_blocked_most_bytes of a job that differs in
  * pointers only, or is larger in M and N. */
 size_t tsr_blocked_most_bytes(const tsr_job *job);
@@ -60,8 +94,11 @@ static inline int tsr_rows_are_in_step(const tsr_gemm_args *g, const tsr_tiles *
 {
     return g->ldd % tiles->lanes == 0;
 }
-/* Shapes other than TSR_SHAPE_TILES, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
+/* Few rows or columns, K above 0; with TSR_SHAPE_TILES few rows, B as stored, in the sums of tiles. TSR_OUT_OF_MEMORY
+ * before anything is written. */
 tsr_status tsr_skinny(const tsr_job *job);
+/* TSR_SHAPE_ANY_ROWS, f32 or f64, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
+tsr_status tsr_any_rows(const tsr_job *job);
 /* M or N is 1, K above 0, f32 or f64, one problem: 1 if tsr_gemv takes it, which asks for no memory: the matrix is not
  * so large that threads may be worth it. The bits of tsr_skinny. */
 int tsr_gemv_fits(const tsr_gemm_args *args, long long element_bytes);

@@ -14,9 +14,9 @@ void tsr_cpu_name(char *name, size_t bytes);
  * No result depends on it. */
 int tsr_cpu_is_zen4(void);
 
-/* Bytes of the data or unified cache of that level that the first core sees; a usual size where the system is silent.
- */
-long long tsr_cpu_cache_bytes(int level);
+/* Bytes of the data or unified caches that the first core sees; a usual size where the system is silent. */
+enum { TSR_CACHE_LEVELS = 3 };
+void tsr_cpu_caches(long long bytes[TSR_CACHE_LEVELS]);
 
 /* Of one core. Measured, because neither the clock under vector load nor the number of multiply-add pipes can be asked
  * of the processor. */

@@ -2,6 +2,7 @@
 
 static void NAME(const tsr_gemm_args *g)
 {
+    const S *const bias = g->epilogue != TSR_EPILOGUE_NONE ? (const S *)g->bias : NULL;
     const ACC alpha = (ACC)g->alpha, beta = (ACC)g->beta;
     const long long a_row = g->trans_a ? 1 : g->lda, a_column = g->trans_a ? g->lda : 1;
     const long long b_row = g->trans_b ? 1 : g->ldb, b_column = g->trans_b ? g->ldb : 1;
@@ -18,6 +19,10 @@ static void NAME(const tsr_gemm_args *g)
                 ACC result = g->k > 0 ? alpha * sum : 0;
                 if (c)
                     result = beta * WIDEN(c[i * g->ldc + j]) + (g->k > 0 ? result : (ACC)-0.0);
+                if (bias)
+                    result = result + WIDEN(bias[j]);
+                if (g->epilogue == TSR_EPILOGUE_BIAS_RELU && result < 0)
+                    result = 0;
                 d[i * g->ldd + j] = NARROW(result);
             }
         }

@@ -10,6 +10,7 @@ const tsr_backend tsr_cuda_backend = {
     .free = tsr_cuda_free,
     .upload = tsr_cuda_upload,
     .download = tsr_cuda_download,
+    .zero = tsr_cuda_zero,
     .synchronize = tsr_cuda_synchronize,
     .has_code = tsr_cuda_has_code,
     .async = &tsr_cuda_async,

@@ -130,6 +130,7 @@ typedef struct tsr_cu_launch_config {
     X(stream_wait_event, cuStreamWaitEvent, (tsr_cu_stream stream, tsr_cu_event event, unsigned flags))                \
     X(memcpy_htod_async, cuMemcpyHtoDAsync, (tsr_cu_pointer to, const void *from, size_t bytes, tsr_cu_stream stream)) \
     X(memcpy_dtoh_async, cuMemcpyDtoHAsync, (void *to, tsr_cu_pointer from, size_t bytes, tsr_cu_stream stream))       \
+    X(memset_async, cuMemsetD8Async, (tsr_cu_pointer to, unsigned char value, size_t bytes, tsr_cu_stream stream))     \
     X(stream_create, cuStreamCreate, (tsr_cu_stream * stream, unsigned flags))                                         \
     X(stream_destroy, cuStreamDestroy, (tsr_cu_stream stream))                                                         \
     X(stream_synchronize, cuStreamSynchronize, (tsr_cu_stream stream))                                                 \
@@ -145,9 +146,6 @@ typedef struct tsr_cu_launch_config {
 
 /* Values of a tensor map's fields. */
 enum {
-    TSR_CU_TENSOR_FLOAT16 = 6,
-    TSR_CU_TENSOR_FLOAT32 = 7,
-    TSR_CU_TENSOR_BFLOAT16 = 9,
     TSR_CU_TENSOR_INTERLEAVE_NONE = 0,
     TSR_CU_TENSOR_SWIZZLE_NONE = 0,
     TSR_CU_TENSOR_SWIZZLE_32B = 1,

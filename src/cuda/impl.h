@@ -8,9 +8,9 @@
 #include "core/backend.h"
 #include "cuda/driver.h"
 
-/* A row's module on this GPU. Entries are added in front and live until close. */
+/* A config's module on this GPU. Entries are added in front and live until close. */
 struct tsr_loaded {
-    const tsr_row *row;
+    const tsr_config *config;
     tsr_cu_module module;
     tsr_cu_function function;
     tsr_loaded *next;
@@ -38,22 +38,23 @@ tsr_status tsr_cuda_fail(tsr_device *device, const char *call, tsr_cu_result res
 /* The entries of the backend's table. */
 tsr_status tsr_cuda_open(int ordinal, const tsr_backend_options *options, tsr_device *out);
 void tsr_cuda_close(tsr_device *device);
-tsr_status tsr_cuda_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out);
+tsr_status tsr_cuda_load(tsr_device *device, const tsr_config *config, const tsr_loaded **out);
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch);
 tsr_status tsr_cuda_alloc(tsr_device *device, size_t bytes, void **out);
 tsr_status tsr_cuda_free(tsr_device *device, void *pointer);
+tsr_status tsr_cuda_zero(tsr_device *device, void *to, size_t bytes, void *stream);
 tsr_status tsr_cuda_upload(tsr_device *device, void *to, const void *from, size_t bytes, void *stream);
 tsr_status tsr_cuda_download(tsr_device *device, void *to, const void *from, size_t bytes, void *stream);
 tsr_status tsr_cuda_synchronize(tsr_device *device, void *stream);
 extern const tsr_async tsr_cuda_async;
-int tsr_cuda_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes);
+int tsr_cuda_has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes);
 
-/* Loads `image` for the row and makes it resident; tsr_cuda_load looks the image up in the build's table first. */
-tsr_status tsr_cuda_load_image(tsr_device *device, const tsr_row *row, const void *image, const tsr_loaded **out);
+/* Loads `image` for the config and makes it resident; tsr_cuda_load looks the image up in the build's table first. */
+tsr_status tsr_cuda_load_image(tsr_device *device, const tsr_config *config, const void *image, const tsr_loaded **out);
 
-/* 1 if code that the toolkit `toolkit_version` built for a row runs on this architecture with this driver; the reason
- * otherwise. Instances hold code for 8.0, for 9.0 and PTX. toolkit_version 0: nothing was built. */
-int tsr_cuda_code_runs(const tsr_row *row, int arch, int driver_version, int toolkit_version, char *reason,
+/* 1 if code that the toolkit `toolkit_version` built for a config runs on this architecture with this driver; the
+ * reason otherwise. Instances hold code for 8.0, for 9.0 and PTX. toolkit_version 0: nothing was built. */
+int tsr_cuda_code_runs(const tsr_config *config, int arch, int driver_version, int toolkit_version, char *reason,
                        size_t reason_bytes);
 
 /* Cores of one SM that finish a fused multiply-add each clock. f64 is 0 where only the device's attribute knows. */

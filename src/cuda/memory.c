@@ -61,6 +61,17 @@ static tsr_status wait_after(tsr_device *device, const char *call, tsr_cu_result
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, call, result);
 }
 
+tsr_status tsr_cuda_zero(tsr_device *device, void *to, size_t bytes, void *stream)
+{
+    const tsr_cuda *cuda = device->impl;
+    const tsr_status status = tsr_cuda_enter(device);
+    if (status != TSR_OK)
+        return status;
+    const tsr_cu_result result = cuda->driver.memset_async((tsr_cu_pointer)(uintptr_t)to, 0, bytes, stream);
+    tsr_cuda_leave(device);
+    return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuMemsetD8Async", result);
+}
+
 tsr_status tsr_cuda_upload(tsr_device *device, void *to, const void *from, size_t bytes, void *stream)
 {
     const tsr_cuda *cuda = device->impl;

@@ -1,4 +1,4 @@
-/* Device code: which rows have some that runs here, and loading it. */
+/* Device code: which configs have some that runs here, and loading it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,17 +16,17 @@ static int needs_ptx(int arch)
     return !(arch == 90 || (arch / 10 == 8 && arch != 87));
 }
 
-int tsr_cuda_code_runs(const tsr_row *row, int arch, int driver_version, int toolkit_version, char *reason,
+int tsr_cuda_code_runs(const tsr_config *config, int arch, int driver_version, int toolkit_version, char *reason,
                        size_t reason_bytes)
 {
     if (toolkit_version == 0)
         snprintf(reason, reason_bytes, "built without nvcc: no device code");
-    else if (arch < row->min_arch)
-        snprintf(reason, reason_bytes, "needs compute capability %d.%d, this GPU has %d.%d", row->min_arch / 10,
-                 row->min_arch % 10, arch / 10, arch % 10);
-    else if (row->exact_arch && arch != row->min_arch)
-        snprintf(reason, reason_bytes, "is for compute capability %d.%d alone, this GPU has %d.%d", row->min_arch / 10,
-                 row->min_arch % 10, arch / 10, arch % 10);
+    else if (arch < config->min_arch)
+        snprintf(reason, reason_bytes, "needs compute capability %d.%d, this GPU has %d.%d", config->min_arch / 10,
+                 config->min_arch % 10, arch / 10, arch % 10);
+    else if (config->exact_arch && arch != config->min_arch)
+        snprintf(reason, reason_bytes, "is for compute capability %d.%d alone, this GPU has %d.%d",
+                 config->min_arch / 10, config->min_arch % 10, arch / 10, arch % 10);
     else if (driver_version / 1000 < toolkit_version / 1000)
         snprintf(reason, reason_bytes, "driver %d.%d is older than the %d.0 that the device code needs",
                  driver_version / 1000, driver_version % 1000 / 10, toolkit_version / 1000);
@@ -40,22 +40,22 @@ int tsr_cuda_code_runs(const tsr_row *row, int arch, int driver_version, int too
     return 0;
 }
 
-int tsr_cuda_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+int tsr_cuda_has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
-    if (row->kind != TSR_ROW_CUDA) {
+    if (config->kind != TSR_CONFIG_CUDA) {
         snprintf(reason, reason_bytes, "runs on the CPU only");
         return 0;
     }
-    if (!tsr_cuda_code_runs(row, device->cuda.arch, device->cuda.driver_version, tsr_toolkit_version, reason,
+    if (!tsr_cuda_code_runs(config, device->cuda.arch, device->cuda.driver_version, tsr_toolkit_version, reason,
                             reason_bytes))
         return 0;
-    if (tsr_find_device_code(row->instance))
+    if (tsr_find_device_code(config->instance))
         return 1;
     snprintf(reason, reason_bytes, "this build has no device code of it");
     return 0;
 }
 
-static tsr_status fail_load(tsr_device *device, const tsr_row *row, const char *call, tsr_cu_result result,
+static tsr_status fail_load(tsr_device *device, const tsr_config *config, const char *call, tsr_cu_result result,
                             const char *compiler_log)
 {
     const tsr_cuda *cuda = device->impl;
@@ -64,33 +64,33 @@ static tsr_status fail_load(tsr_device *device, const tsr_row *row, const char *
         return tsr_cuda_fail(device, call, result);
     tsr_driver_describe(&cuda->driver, call, result, text, sizeof text);
     return tsr_fail(compiler_log[0] ? TSR_DRIVER_ERROR : TSR_UNSUPPORTED, "%s: %s: %s%s%.600s", device->id,
-                    row->instance, text, compiler_log[0] ? ": " : "", compiler_log);
+                    config->instance, text, compiler_log[0] ? ": " : "", compiler_log);
 }
 
 /* What a launch would otherwise trip over: resources of the function on this GPU. */
-static tsr_status raise_limits(tsr_device *device, const tsr_row *row, tsr_cu_function function)
+static tsr_status raise_limits(tsr_device *device, const tsr_config *config, tsr_cu_function function)
 {
     const tsr_cuda *cuda = device->impl;
-    const int threads = row->threads_x * row->threads_y;
+    const int threads = config->threads_x * config->threads_y;
     int most_threads = 0;
     tsr_cu_result result = cuda->driver.func_get_attribute(&most_threads, TSR_CU_FUNC_MAX_THREADS_PER_BLOCK, function);
     if (result != TSR_CU_SUCCESS)
         return tsr_cuda_fail(device, "cuFuncGetAttribute", result);
     if (threads > most_threads)
         return tsr_fail(TSR_UNSUPPORTED, "%s: %s has %d threads a block, its registers allow %d", device->id,
-                        row->instance, threads, most_threads);
-    if (row->smem_bytes > device->cuda.smem_per_block_bytes)
+                        config->instance, threads, most_threads);
+    if (config->smem_bytes > device->cuda.smem_per_block_bytes)
         return tsr_fail(TSR_UNSUPPORTED, "%s: %s needs %d bytes of shared memory a block, the GPU has %d", device->id,
-                        row->instance, row->smem_bytes, device->cuda.smem_per_block_bytes);
-    if (row->smem_bytes <= SMEM_WITHOUT_OPT_IN_BYTES)
+                        config->instance, config->smem_bytes, device->cuda.smem_per_block_bytes);
+    if (config->smem_bytes <= SMEM_WITHOUT_OPT_IN_BYTES)
         return TSR_OK;
-    result = cuda->driver.func_set_attribute(function, TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, row->smem_bytes);
+    result = cuda->driver.func_set_attribute(function, TSR_CU_FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, config->smem_bytes);
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuFuncSetAttribute", result);
 }
 
 /* The module, its function, and all of it on the GPU now: by default the driver would load it at the first launch,
  * which must not happen while a graph is captured. */
-static tsr_status load_module(tsr_device *device, const tsr_row *row, const void *image, tsr_loaded *out)
+static tsr_status load_module(tsr_device *device, const tsr_config *config, const void *image, tsr_loaded *out)
 {
     const tsr_cuda *cuda = device->impl;
     char compiler_log[1024] = "";
@@ -99,38 +99,38 @@ static tsr_status load_module(tsr_device *device, const tsr_row *row, const void
     tsr_status status;
     tsr_cu_result result = cuda->driver.module_load_data_ex(&out->module, image, 2, options, values);
     if (result != TSR_CU_SUCCESS)
-        return fail_load(device, row, "cuModuleLoadDataEx", result, compiler_log);
+        return fail_load(device, config, "cuModuleLoadDataEx", result, compiler_log);
 
-    result = cuda->driver.module_get_function(&out->function, out->module, row->instance);
+    result = cuda->driver.module_get_function(&out->function, out->module, config->instance);
     if (result != TSR_CU_SUCCESS)
-        status = fail_load(device, row, "cuModuleGetFunction", result, "");
+        status = fail_load(device, config, "cuModuleGetFunction", result, "");
     else if (cuda->driver.func_load && (result = cuda->driver.func_load(out->function)) != TSR_CU_SUCCESS)
-        status = fail_load(device, row, "cuFuncLoad", result, "");
+        status = fail_load(device, config, "cuFuncLoad", result, "");
     else
-        status = raise_limits(device, row, out->function);
+        status = raise_limits(device, config, out->function);
     if (status != TSR_OK)
         cuda->driver.module_unload(out->module);
     return status;
 }
 
-static tsr_status load_locked(tsr_device *device, const tsr_row *row, const void *image, const tsr_loaded **out)
+static tsr_status load_locked(tsr_device *device, const tsr_config *config, const void *image, const tsr_loaded **out)
 {
     tsr_cuda *cuda = device->impl;
     tsr_loaded *loaded;
     tsr_status status;
     for (loaded = cuda->loaded; loaded; loaded = loaded->next)
-        if (loaded->row == row) {
+        if (loaded->config == config) {
             *out = loaded;
             return TSR_OK;
         }
     loaded = tsr_alloc(cuda->allocator, _Alignof(tsr_loaded), sizeof *loaded);
     if (!loaded)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no host memory for %s", device->id, row->instance);
+        return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no host memory for %s", device->id, config->instance);
     memset(loaded, 0, sizeof *loaded);
-    loaded->row = row;
+    loaded->config = config;
     status = tsr_cuda_enter(device);
     if (status == TSR_OK) {
-        status = load_module(device, row, image, loaded);
+        status = load_module(device, config, image, loaded);
         tsr_cuda_leave(device);
     }
     if (status != TSR_OK) {
@@ -143,20 +143,20 @@ static tsr_status load_locked(tsr_device *device, const tsr_row *row, const void
     return TSR_OK;
 }
 
-tsr_status tsr_cuda_load_image(tsr_device *device, const tsr_row *row, const void *image, const tsr_loaded **out)
+tsr_status tsr_cuda_load_image(tsr_device *device, const tsr_config *config, const void *image, const tsr_loaded **out)
 {
     tsr_cuda *cuda = device->impl;
     tsr_status status;
     pthread_mutex_lock(&cuda->lock);
-    status = load_locked(device, row, image, out);
+    status = load_locked(device, config, image, out);
     pthread_mutex_unlock(&cuda->lock);
     return status;
 }
 
-tsr_status tsr_cuda_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+tsr_status tsr_cuda_load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
 {
     char reason[160];
-    if (!tsr_cuda_has_code(row, device, reason, sizeof reason))
-        return tsr_fail(TSR_UNSUPPORTED, "%s: %s: %s", device->id, row->instance, reason);
-    return tsr_cuda_load_image(device, row, tsr_find_device_code(row->instance)->fatbin, out);
+    if (!tsr_cuda_has_code(config, device, reason, sizeof reason))
+        return tsr_fail(TSR_UNSUPPORTED, "%s: %s: %s", device->id, config->instance, reason);
+    return tsr_cuda_load_image(device, config, tsr_find_device_code(config->instance)->fatbin, out);
 }

@@ -1,4 +1,6 @@
 /* Opening a GPU: its limits, clocks and peaks, as far as the driver and sysfs tell them. */
+#include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,13 @@ static int tensor16_flops(int arch)
     }
 }
 
+/* FLOP per clock and SM of f64 on tensor cores: NVIDIA's papers on A100, H100 and B200. Others run the instruction, but
+ * on the few f64 units that they have for programs to be right. */
+static int tensor64_flops(int arch)
+{
+    return arch == 90 ? 256 : arch == 80 || arch == 100 ? 128 : 0;
+}
+
 void tsr_cuda_set_peaks(tsr_device *out, int f32_per_f64)
 {
     const tsr_cuda_limits *cuda = &out->cuda;
@@ -60,16 +69,34 @@ void tsr_cuda_set_peaks(tsr_device *out, int f32_per_f64)
     out->peak_flops_f32 = 2.0 * cuda->sm_count * f32 * clock_hz;
     out->peak_flops_f64 =
         f64 ? 2.0 * cuda->sm_count * f64 * clock_hz : out->peak_flops_f32 / (f32_per_f64 > 0 ? f32_per_f64 : 64);
+    out->peak_flops_f64_tensor = 1.0 * cuda->sm_count * tensor64_flops(cuda->arch) * clock_hz;
     out->peak_flops_tensor16 = 1.0 * cuda->sm_count * tensor16_flops(cuda->arch) * clock_hz;
     out->peak_flops_tf32 = out->peak_flops_tensor16 / 2;
     /* Two transfers per clock and pin: DDR, for HBM and GDDR alike as the driver counts their clocks. */
     out->memory_bytes_per_s = 2.0 * (cuda->memory_bus_bits / 8.0) * 1e3 * cuda->memory_clock_khz;
 }
 
+/* A decimal fraction without a sign, up to `end`; strtod would read it by the program's locale. */
+static double read_number(const char *text, char **end)
+{
+    double value = 0, unit = 1;
+    const char *at = text;
+    for (int is_behind_dot = 0; isdigit((unsigned char)*at) || (*at == '.' && !is_behind_dot && at > text); at++) {
+        if (*at == '.') {
+            is_behind_dot = 1;
+            continue;
+        }
+        value = 10 * value + (*at - '0');
+        unit *= is_behind_dot ? 10 : 1;
+    }
+    *end = (char *)(uintptr_t)at;
+    return value / unit;
+}
+
 double tsr_pcie_bytes_per_s(const char *speed, const char *width)
 {
     char *end;
-    const double transfers_per_s = 1e9 * strtod(speed, &end);
+    const double transfers_per_s = 1e9 * read_number(speed, &end);
     const int is_speed = end != speed && strncmp(end, " GT/s", 5) == 0;
     const long lanes = strtol(width, &end, 10);
     if (!is_speed || end == width || transfers_per_s <= 0 || lanes < 1 || lanes > 32)

@@ -1,6 +1,6 @@
 /* The functions that kernels call before each access of memory. gcc's -fsanitize=thread puts the calls there;
  * src/emu/callbacks.syms gives them these names. Also the identity of a thread, for kernels/ptx. */
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 #define CALLER __builtin_return_address(0)
 #define INLINE static inline __attribute__((always_inline))
@@ -97,6 +97,8 @@ static __attribute__((noinline)) void memory_access(emu_thread *thread, const vo
     }
     if (__builtin_expect(is_traced && thread->cta->trace != NULL, 0))
         tsr_emu_trace_access(thread, address, size, is_write, place);
+    if (__builtin_expect(is_traced && thread->cta->listener != NULL, 0))
+        tsr_emu_tell_access(thread, address, size, is_write, place);
 }
 
 /* An aligned access of whole or half words of shared memory, of which nothing is unusual. 0: something is, or may be.
@@ -105,7 +107,7 @@ INLINE int quick_access(const emu_thread *thread, const void *address, size_t si
 {
     emu_cta *cta = thread->cta;
     const size_t inside = (uintptr_t)address - (uintptr_t)cta->shared.bytes - thread->window;
-    if (inside >= cta->window_bytes || cta->window_bytes - inside < size || cta->trace != NULL)
+    if (inside >= cta->window_bytes || cta->window_bytes - inside < size || cta->is_followed)
         return 0;
     const size_t offset = inside + thread->window;
     if (size == 2)
@@ -122,7 +124,7 @@ INLINE int quick_global_read(const emu_thread *thread, const void *address, size
 {
     const emu_cta *cta = thread->cta;
     const emu_operand *operands = cta->worker->global.operands;
-    if (cta->trace != NULL || cta->worker->global.is_dependent)
+    if (cta->is_followed || cta->worker->global.is_dependent)
         return 0;
     for (int i = EMU_A; i <= EMU_B; i++) {
         const uintptr_t offset = (uintptr_t)address - operands[i].last_row;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 void tsr_emu_atomics_make(emu_atomics *atomics)
 {
@@ -114,6 +114,13 @@ unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsi
         enough = board && tsr_emu_far_release(board, &cta->far, cta->number, &cta->shared.time, &self->clock);
     const unsigned old = apply(word, operation, operand, expected);
     pthread_mutex_unlock(&launch->atomics.lock);
+    if (cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_ATOMIC,
+                                       .other = self->rank,
+                                       .at = (uintptr_t)word,
+                                       .number = old,
+                                       .bytes = operation == TSR_EMU_ADD ? operand : 0,
+                                       .place = place});
 
     if (!enough) {
         fault.kind = EMU_NO_MEMORY;

@@ -2,7 +2,7 @@
  * dimension (tma.c); what one CTA sends to another's shared memory is read and written when a thread waits for it. */
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 static tsr_tensor_spec row_of_bytes(const void *base, unsigned bytes)
 {
@@ -105,6 +105,14 @@ static void send(unsigned to, unsigned from, unsigned bytes, unsigned bar, emu_c
     if (!combine.is_reduction &&
         !tsr_emu_shared_start_async(&cta->shared, to_at, bytes, &self->clock, cta->hopper->fences, &fault))
         fail(self, &fault, bytes, 1, place);
+    if (cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_SEND,
+                                       .other = (long long)(to >> EMU_RANK_SHIFT),
+                                       .at = to & EMU_OFFSET_MASK,
+                                       .mbarrier = bar & EMU_OFFSET_MASK,
+                                       .bytes = bytes,
+                                       .is_reduction = combine.is_reduction,
+                                       .place = place});
     const emu_stamp stamp = self->clock.stamp;
     const emu_moment moment = tsr_emu_moment(self);
     emu_seen *seen = NULL;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 void tsr_emu_copies_free(emu_copies *copies, const tsr_allocator *allocator)
 {
@@ -77,6 +77,13 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     tsr_emu_watch_put(thread, EMU_RECORD_TO, bytes, offset - thread->window, place);
     if (thread->cta->trace)
         tsr_emu_trace_copy(thread, copy, from, from_bytes, place);
+    if (thread->cta->listener)
+        tsr_emu_tell(thread, (tsr_event){.kind = TSR_EVENT_COPY,
+                                         .other = thread->rank,
+                                         .at = offset - thread->window,
+                                         .from = from_bytes ? (uintptr_t)from : 0,
+                                         .bytes = from_bytes,
+                                         .place = place});
 }
 
 void tsr_emu_copy_commit(void)

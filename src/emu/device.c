@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/added.h"
 #include "core/backend.h"
 #include "core/device_code.h"
 #include "core/error.h"
+#include "core/sparse24.h"
 #include "emu/kernels.h"
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 #if TESSERA_EMU
 
@@ -35,13 +37,16 @@ typedef struct emu_device {
     unsigned long long seed;
     tsr_emu_trace *trace;           /* of the next launches, or NULL */
     const tsr_emu_watcher *watcher; /* likewise */
+    const tsr_emu_listener *listener;
     tsr_emu_pool *pool;
     tsr_emu_kernels kernels;
 } emu_device;
 
 static const tsr_emu_code *find_code(const tsr_device *device, const char *instance)
 {
-    return tsr_find_emu_code(((const emu_device *)device->impl)->kernels.codes, instance);
+    const tsr_emu_code *const code = tsr_find_emu_code(((const emu_device *)device->impl)->kernels.codes, instance);
+    const tsr_added_kernel *const added = code ? NULL : tsr_added();
+    return added && strcmp(added->emulated.instance, instance) == 0 ? &added->emulated : code;
 }
 
 /* $TESSERA_EMU_SEED: another order of threads, for those who hunt a bug that depends on it. */
@@ -106,7 +111,8 @@ static tsr_status emu_open(int ordinal, const tsr_backend_options *options, tsr_
     out->cuda = h200_limits;
     out->threads = options->threads > 0 ? options->threads : process_cpus();
     /* One emulated multiply-add takes some tens of nanoseconds: nobody shall choose this device for speed. */
-    out->peak_flops_f32 = out->peak_flops_f64 = out->peak_flops_tensor16 = out->peak_flops_tf32 = 1e8;
+    out->peak_flops_f32 = out->peak_flops_f64 = 1e8;
+    out->peak_flops_f64_tensor = out->peak_flops_tensor16 = out->peak_flops_tf32 = 1e8;
     out->memory_bytes_per_s = 1e8;
     out->transfer_bytes_per_s = 0;
     out->launch_ns = 1e6;
@@ -122,75 +128,92 @@ static void emu_close(tsr_device *device)
     device->impl = NULL;
 }
 
-static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+static tsr_status emu_load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
 {
     *out = NULL;
-    if (!find_code(device, row->instance))
-        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", row->instance);
+    if (!find_code(device, config->instance))
+        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it", config->instance);
     return TSR_OK;
 }
 
 /* The maps of a launch, made by the driver's documented rules. */
-static tsr_status encode_all(const tsr_row *row, const tsr_gemm_args *args, const tsr_problem *problem,
-                             tsr_tensor_maps *out)
+static tsr_status encode_all(const tsr_config *config, const tsr_gemm_args *args, tsr_tensor_maps *out)
 {
     tsr_tensor_map *const maps[4] = {&out->a, &out->b, &out->c, &out->d};
     tsr_tensor_spec specs[4];
     memset(out, 0, sizeof *out);
-    tsr_row_tensor_specs(row, args, problem->a.dtype, problem->d.dtype, specs);
+    tsr_config_tensor_specs(config, args, specs);
     for (int i = 0; i < 4; i++) {
         const char *fault = specs[i].base ? tsr_tensor_spec_fault(&specs[i]) : NULL;
         if (fault)
-            return tsr_fail(TSR_INTERNAL, "%s: %c: %s", row->instance, "ABCD"[i], fault);
+            return tsr_fail(TSR_INTERNAL, "%s: %c: %s", config->instance, "ABCD"[i], fault);
         if (specs[i].base)
             tsr_emu_encode(&specs[i], maps[i]);
     }
     return TSR_OK;
 }
 
-static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
+/* Of an operand that the kernel reads compressed; 0: as it is, or not at all. */
+static long long compressed_bytes(const tsr_launch *launch, char which)
 {
-    const tsr_row *row = launch->row;
+    if (!launch->args || launch->args->k == 0 || launch->config->op.operands != TSR_TAKES_SPARSE24 ||
+        !(launch->problem->op.sparse24 & tsr_sparse24_flag(which)))
+        return 0;
+    const tsr_lines24 lines = tsr_lines24_of(launch->problem, which);
+    return tsr_device24_bytes(&lines) * lines.matrices;
+}
+
+static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch)
+{
+    const tsr_config *config = launch->config;
     const emu_device *impl = device->impl;
     /* Steps around the product are nobody's subject. */
-    const tsr_emu_watcher *watcher = row->role == TSR_ROLE_PRODUCT ? impl->watcher : NULL;
-    const tsr_emu_code *code = watcher ? watcher->code(row->instance) : find_code(device, row->instance);
+    const tsr_emu_watcher *watcher = config->role == TSR_ROLE_PRODUCT ? impl->watcher : NULL;
+    const tsr_emu_code *code = watcher ? watcher->code(config->instance) : find_code(device, config->instance);
     if (!code)
-        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", row->instance,
+        return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", config->instance,
                         watcher ? " to be watched" : "");
     const tsr_problem *problem = launch->problem;
     tsr_tensor_maps maps;
-    const tsr_grid grid = launch->grid.x > 0 ? launch->grid : tsr_row_grid(row, launch->args, device->cuda.sm_count);
+    const tsr_grid grid =
+        launch->grid.x > 0 ? launch->grid : tsr_config_grid(config, launch->args, device->cuda.sm_count);
     if (grid.x <= 0 || grid.y <= 0 || grid.z <= 0)
         return TSR_OK; /* D has no elements */
-    const tsr_status status = row->tma ? encode_all(row, launch->args, problem, &maps) : TSR_OK;
+    const tsr_scaling none = {.type_bias = launch->args ? launch->args->type_d : TSR_TYPE_NONE};
+    const tsr_status status = config->tma ? encode_all(config, launch->args, &maps) : TSR_OK;
     if (status != TSR_OK)
         return status;
     const tsr_emu_job job = {
-        .name = row->instance,
+        .name = config->instance,
         .kernel = code->kernel,
         .kernel_tma = code->kernel_tma,
-        .maps = row->tma ? &maps : NULL,
-        .cluster = launch->cluster > 0 ? launch->cluster : tsr_row_cluster(row),
-        .arch = row->min_arch,
-        .is_dependent = row->starts_early,
+        .kernel_scaled = code->kernel_scaled,
+        .maps = config->tma ? &maps : NULL,
+        .cluster = launch->cluster > 0 ? launch->cluster : tsr_config_cluster(config),
+        .arch = config->min_arch,
+        .is_dependent = config->starts_early,
         .args = launch->args,
-        .dtype_a = problem->a.dtype,
-        .dtype_b = problem->b.dtype,
-        .dtype_c = problem->c.dtype,
-        .dtype_d = problem->d.dtype,
-        .pads = row->role == TSR_ROLE_PAD,
-        .adds = row->role == TSR_ROLE_SUM,
+        .copy = launch->copy,
+        .reduce = launch->reduce,
+        .scaling = launch->scaling ? launch->scaling : &none,
+        .dtype_a = problem->op.a,
+        .dtype_b = problem->op.b,
+        .dtype_c = problem->op.c,
+        .dtype_d = problem->op.d,
+        .a_bytes = compressed_bytes(launch, 'a'),
+        .b_bytes = compressed_bytes(launch, 'b'),
+        .transposes = config->role == TSR_ROLE_TRANSPOSE,
         .grid = grid,
-        .threads_x = (unsigned)row->threads_x,
-        .threads_y = (unsigned)row->threads_y,
-        .shared_bytes = (size_t)row->smem_bytes,
+        .threads_x = (unsigned)config->threads_x,
+        .threads_y = (unsigned)config->threads_y,
+        .shared_bytes = (size_t)config->smem_bytes,
         .workspace_bytes = launch->workspace_bytes,
         .seed = impl->seed,
         .workers = launch->threads > 0 ? launch->threads : device->threads,
         .allocator = device->allocator,
         .pool = impl->pool,
-        .trace = row->role == TSR_ROLE_PRODUCT ? impl->trace : NULL,
+        .trace = config->role == TSR_ROLE_PRODUCT ? impl->trace : NULL,
+        .listener = config->role == TSR_ROLE_PRODUCT ? impl->listener : NULL,
         .watcher = watcher,
     };
     return tsr_emu_run(&job);
@@ -206,9 +229,14 @@ void tsr_emu_watch_launches(tsr_device *device, const tsr_emu_watcher *watcher)
     ((emu_device *)device->impl)->watcher = watcher;
 }
 
-static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+void tsr_emu_listen(tsr_device *device, const tsr_emu_listener *listener)
 {
-    if (find_code(device, row->instance))
+    ((emu_device *)device->impl)->listener = listener;
+}
+
+static int emu_has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
+{
+    if (find_code(device, config->instance))
         return 1;
     snprintf(reason, reason_bytes, "this build has no emulator code of it");
     return 0;
@@ -235,19 +263,23 @@ void tsr_emu_watch_launches(tsr_device *device, const tsr_emu_watcher *watcher)
 {
     (void)device, (void)watcher;
 }
-static tsr_status emu_load(tsr_device *device, const tsr_row *row, const tsr_loaded **out)
+void tsr_emu_listen(tsr_device *device, const tsr_emu_listener *listener)
 {
-    (void)device, (void)row, (void)out;
+    (void)device, (void)listener;
+}
+static tsr_status emu_load(tsr_device *device, const tsr_config *config, const tsr_loaded **out)
+{
+    (void)device, (void)config, (void)out;
     return tsr_fail(TSR_UNSUPPORTED, NO_EMULATOR);
 }
-static tsr_status emu_launch_row(tsr_device *device, const tsr_launch *launch)
+static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch)
 {
     (void)device, (void)launch;
     return tsr_fail(TSR_UNSUPPORTED, NO_EMULATOR);
 }
-static int emu_has_code(const tsr_row *row, const tsr_device *device, char *reason, size_t reason_bytes)
+static int emu_has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
-    (void)row, (void)device;
+    (void)config, (void)device;
     snprintf(reason, reason_bytes, "%s", NO_EMULATOR);
     return 0;
 }
@@ -275,6 +307,13 @@ static tsr_status emu_copy(tsr_device *device, void *to, const void *from, size_
     return TSR_OK;
 }
 
+static tsr_status emu_zero(tsr_device *device, void *to, size_t bytes, void *stream)
+{
+    (void)device, (void)stream;
+    memset(to, 0, bytes);
+    return TSR_OK;
+}
+
 static tsr_status emu_synchronize(tsr_device *device, void *stream)
 {
     (void)device, (void)stream;
@@ -285,11 +324,12 @@ const tsr_backend tsr_emu_backend = {
     .open = emu_open,
     .close = emu_close,
     .load = emu_load,
-    .launch = emu_launch_row,
+    .launch = emu_launch_config,
     .alloc = emu_alloc,
     .free = emu_free,
     .upload = emu_copy,
     .download = emu_copy,
+    .zero = emu_zero,
     .synchronize = emu_synchronize,
     .has_code = emu_has_code,
 };

@@ -1,7 +1,7 @@
 /* Shared memory of other CTAs of the cluster: loads, stores and atomic operations at addresses that carry a rank. */
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 void tsr_emu_reach(emu_thread *self, unsigned rank, const void *place)
 {
@@ -50,6 +50,13 @@ static unsigned char *reach_bytes(unsigned address, unsigned bytes, int is_write
         fault.past_bytes = (long long)inside;
         tsr_emu_fail_thread(&fault, place);
     }
+    if (cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_REMOTE,
+                                       .other = (long long)rank,
+                                       .at = inside,
+                                       .number = (unsigned)is_write,
+                                       .bytes = bytes,
+                                       .place = place});
     const size_t offset = rank * cta->worker->launch->shape.window_stride + inside;
     if (!record(&cta->shared, offset, bytes, &self->clock, &fault)) {
         fault.size = bytes;

@@ -7,10 +7,31 @@ static void name_element(const emu_fault *f, char *text, size_t bytes)
 {
     if (f->operand == 'W')
         snprintf(text, bytes, "workspace + %lld", f->column);
+    else if (f->operand == 'b')
+        snprintf(text, bytes, "bias[%lld]", f->column);
+    else if (f->operand == 'S')
+        snprintf(text, bytes, "scale %lld", f->column);
+    else if (f->operand == 'z')
+        snprintf(text, bytes, "zero point %lld", f->column);
+    else if (f->operand == 'x')
+        snprintf(text, bytes, "amax_d");
     else if (f->batch)
         snprintf(text, bytes, "%c[%lld, %lld] of problem %lld", f->operand, f->row, f->column, f->batch);
     else
         snprintf(text, bytes, "%c[%lld, %lld]", f->operand, f->row, f->column);
+}
+
+static const char *operand_name(const emu_fault *f)
+{
+    return f->operand == 'A'   ? "A"
+           : f->operand == 'B' ? "B"
+           : f->operand == 'C' ? "C"
+           : f->operand == 'D' ? "D"
+           : f->operand == 'b' ? "bias"
+           : f->operand == 'S' ? "scales"
+           : f->operand == 'z' ? "zero points"
+           : f->operand == 'x' ? "amax_d"
+                               : "W";
 }
 
 static void describe_outside(const emu_fault *f, const char *verb, char *text, size_t bytes)
@@ -24,11 +45,11 @@ static void describe_outside(const emu_fault *f, const char *verb, char *text, s
         snprintf(text, bytes, "%s of %zu bytes at %p out of bounds: in no operand, nor in shared memory", verb, f->size,
                  f->address);
     else if (f->past_bytes < 0)
-        snprintf(text, bytes, "%s of %zu bytes out of bounds: %lld bytes before the start of %c", verb, f->size,
-                 -f->past_bytes, f->operand);
+        snprintf(text, bytes, "%s of %zu bytes out of bounds: %lld bytes before the start of %s", verb, f->size,
+                 -f->past_bytes, operand_name(f));
     else
-        snprintf(text, bytes, "%s of %zu bytes at %s out of bounds: %c is stored %lld x %lld", verb, f->size, element,
-                 f->operand, f->rows, f->columns);
+        snprintf(text, bytes, "%s of %zu bytes at %s out of bounds: %s is stored %lld x %lld", verb, f->size, element,
+                 operand_name(f), f->rows, f->columns);
 }
 
 static void describe_race(const emu_fault *f, const char *verb, unsigned threads_x, char *text, size_t bytes)

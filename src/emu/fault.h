@@ -41,7 +41,7 @@ typedef struct emu_fault {
     size_t offset; /* in shared memory */
     size_t shared_bytes;
 
-    char operand; /* 'A' ... 'D'; 0: none is near */
+    char operand; /* as in emu_operand; 0: none is near */
     long long batch, row, column;
     long long rows, columns;
     long long

@@ -1,5 +1,8 @@
 #include "emu/global.h"
 
+#include <string.h>
+
+#include "core/dtype.h"
 #include "emu/slot.h"
 
 /* 64-bit division is slow on many processors, and most offsets fit in 32 bits. */
@@ -46,39 +49,129 @@ static void join_rows(emu_operand *o)
     o->rows = o->batch = 1;
 }
 
-void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
+/* Scales of rows, columns or blocks, as far as somebody may read them. */
+static void scales_make(emu_operand *o, const float *scales, int mode, long long stride, long long outer,
+                        const tsr_gemm_args *g, long long batch_stride)
 {
-    const tsr_gemm_args *g = job->args;
-    global->is_dependent = job->is_dependent;
-    emu_operand *a = &global->operands[EMU_A], *b = &global->operands[EMU_B], *c = &global->operands[EMU_C];
-    emu_operand *d = &global->operands[EMU_D];
+    const long long blocks = (g->k + TSR_SCALE_BLOCK - 1) / TSR_SCALE_BLOCK;
+    const int is_read = scales && outer > 0 && g->k > 0;
+    const long long count = is_read ? tsr_scale_index(mode, stride, outer - 1, blocks - 1) + 1 : 0;
+    operand_make(o, 'S', scales, TSR_F32, 1, count, count, g->batch, batch_stride);
+    o->readable = 1;
+}
+
+static void zeros_make(emu_operand *o, const void *points, int mode, long long outer, long long batch,
+                       long long batch_stride)
+{
+    const int is_vector = mode == TSR_SCALING_VECTOR;
+    const long long count = is_vector ? outer : 1;
+    operand_make(o, 'z', points, TSR_U8, 1, count, count, batch, is_vector ? batch_stride : 0);
+    o->readable = 1;
+}
+
+/* Where C and D lie. */
+typedef struct emu_result {
+    const void *c;
+    void *d;
+    long long ldc, ldd, batch_c, batch_d;
+} emu_result;
+
+static void make_scaling(emu_global *global, const tsr_emu_job *job)
+{
+    static const tsr_scaling none;
+    const tsr_gemm_args *const g = job->args;
+    const tsr_scaling *const s = job->scaling ? job->scaling : &none;
+    const struct {
+        int number;
+        const float *at;
+    } single[] = {{EMU_SCALE_C, s->c}, {EMU_SCALE_D, s->d}};
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        operand_make(&global->operands[single[i].number], 'S', single[i].at, TSR_F32, 1, 1, 1, 1, 0);
+        global->operands[single[i].number].readable = 1;
+    }
+    scales_make(&global->operands[EMU_SCALES_A], s->a, s->mode_a, s->stride_a, s->first_m + g->m, g, s->batch_a);
+    scales_make(&global->operands[EMU_SCALES_B], s->b, s->mode_b, s->stride_b, s->first_n + g->n, g, s->batch_b);
+    zeros_make(&global->operands[EMU_ZERO_A], s->zero_a, s->mode_a, s->first_m + g->m, g->batch, s->batch_a);
+    zeros_make(&global->operands[EMU_ZERO_B], s->zero_b, s->mode_b, s->first_n + g->n, g->batch, s->batch_b);
+    operand_make(&global->operands[EMU_AMAX], 'x', s->amax, TSR_F32, 1, 1, 1, 1, 0); /* by atomic operations alone */
+}
+
+/* C and D, the workspace and the bias of a product or of the reduction of its parts. */
+static void make_results(emu_global *global, const tsr_emu_job *job, long long m, long long n, long long batch,
+                         const emu_result *c_and_d, const void *workspace, const void *bias, int reads_c)
+{
+    emu_operand *const c = &global->operands[EMU_C], *const d = &global->operands[EMU_D];
+    const long long bytes = (long long)job->workspace_bytes;
+    operand_make(c, 'C', c_and_d->c, job->dtype_c, m, n, c_and_d->ldc, batch, c_and_d->batch_c);
+    operand_make(d, 'D', c_and_d->d, job->dtype_d, m, n, c_and_d->ldd, batch, c_and_d->batch_d);
+    operand_make(&global->operands[EMU_WORKSPACE], 'W', workspace, TSR_U8, 1, bytes, bytes, 1, 0);
+    operand_make(&global->operands[EMU_BIAS], 'b', bias, tsr_dtype_bias(job->dtype_d), 1, n, n, 1, 0);
+    global->operands[EMU_BIAS].readable = global->operands[EMU_WORKSPACE].readable = 1;
+    c->readable = reads_c;
+    d->writable = d->claimed = 1;
+    c->claimed = c->base == d->base && c->element_shift == d->element_shift && c->ld == d->ld &&
+                 (c->batch_stride == d->batch_stride || c->batch <= 1);
+}
+
+static void make_product(emu_global *global, const tsr_emu_job *job, const tsr_gemm_args *g)
+{
+    emu_operand *const a = &global->operands[EMU_A], *const b = &global->operands[EMU_B];
     operand_make(a, 'A', g->a, job->dtype_a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, g->batch,
                  g->batch_a);
     operand_make(b, 'B', g->b, job->dtype_b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, g->batch,
                  g->batch_b);
-    operand_make(c, 'C', g->c, job->dtype_c, g->m, g->n, g->ldc, g->batch, g->batch_c);
-    operand_make(d, 'D', g->d, job->dtype_d, g->m, g->n, g->ldd, g->batch, g->batch_d);
-    if (job->pads) { /* C and D are the copies of A and B, of which the ends of the rows may be written too */
-        operand_make(c, 'C', g->c, job->dtype_a, a->rows, g->ldc, g->ldc, g->batch, g->batch_c);
-        operand_make(d, 'D', g->d, job->dtype_b, b->rows, g->ldd, g->ldd, g->batch, g->batch_d);
-        join_rows(a);
-        join_rows(b);
-    }
-    emu_operand *workspace = &global->operands[EMU_WORKSPACE];
-    const long long bytes = (long long)job->workspace_bytes;
-    operand_make(workspace, 'W', g->workspace, TSR_U8, 1, bytes, bytes, 1, 0);
-    workspace->readable = 1;
-    workspace->writable = !job->adds;
+    if (job->a_bytes)
+        operand_make(a, 'A', g->a, TSR_U8, 1, job->a_bytes, job->a_bytes, 1, 0);
+    if (job->b_bytes)
+        operand_make(b, 'B', g->b, TSR_U8, 1, job->b_bytes, job->b_bytes, 1, 0);
     a->readable = b->readable = g->k > 0;
-    c->readable = g->beta != 0.0;
-    d->writable = d->claimed = 1;
-    if (job->pads) {
-        c->readable = d->claimed = 0;
-        c->writable = 1;
-        return;
-    }
-    c->claimed = c->base == d->base && c->element_shift == d->element_shift && c->ld == d->ld &&
-                 (c->batch_stride == d->batch_stride || c->batch <= 1);
+    const emu_result result = {g->c, g->d, g->ldc, g->ldd, g->batch_c, g->batch_d};
+    make_results(global, job, g->m, g->n, g->batch, &result, g->workspace,
+                 g->epilogue != TSR_EPILOGUE_NONE ? g->bias : NULL, g->beta != 0.0);
+    global->operands[EMU_WORKSPACE].writable = 1;
+    operand_make(&global->operands[EMU_SCALE_A], 'S', g->scale_a, TSR_F32, 1, 1, 1, 1, 0);
+    operand_make(&global->operands[EMU_SCALE_B], 'S', g->scale_b, TSR_F32, 1, 1, 1, 1, 0);
+    global->operands[EMU_SCALE_A].readable = global->operands[EMU_SCALE_B].readable = 1;
+    make_scaling(global, job);
+}
+
+/* The workspace, which a launch before it filled, is only read. */
+static void make_reduction(emu_global *global, const tsr_emu_job *job, const tsr_reduce_args *g)
+{
+    const emu_result result = {g->c, g->d, g->ldc, g->ldd, g->batch_c, g->batch_d};
+    make_results(global, job, g->m, g->n, g->batch, &result, g->workspace,
+                 g->epilogue != TSR_EPILOGUE_NONE ? g->bias : NULL, g->beta != 0.0);
+}
+
+/* C and D are the copies of A and of B, of which the ends of the rows may be written too. */
+static void make_copies(emu_global *global, const tsr_emu_job *job, const tsr_copy_args *g)
+{
+    emu_operand *const a = &global->operands[EMU_A], *const b = &global->operands[EMU_B];
+    emu_operand *const to_a = &global->operands[EMU_C], *const to_b = &global->operands[EMU_D];
+    operand_make(a, 'A', g->a, job->dtype_a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, g->batch,
+                 g->batch_a);
+    operand_make(b, 'B', g->b, job->dtype_b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, g->batch,
+                 g->batch_b);
+    operand_make(to_a, 'C', g->to_a, job->dtype_a, job->transposes ? a->columns : a->rows, g->to_lda, g->to_lda,
+                 g->batch, g->to_batch_a);
+    operand_make(to_b, 'D', g->to_b, job->dtype_b, job->transposes ? b->columns : b->rows, g->to_ldb, g->to_ldb,
+                 g->batch, g->to_batch_b);
+    join_rows(a);
+    join_rows(b);
+    a->readable = b->readable = g->k > 0;
+    to_a->writable = to_b->writable = 1;
+}
+
+void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
+{
+    memset(global->operands, 0, sizeof global->operands); /* what a kernel does not take has no bytes */
+    global->is_dependent = job->is_dependent;
+    if (job->copy)
+        make_copies(global, job, job->copy);
+    else if (job->reduce)
+        make_reduction(global, job, job->reduce);
+    else
+        make_product(global, job, job->args);
 }
 
 static long long element_count(const emu_operand *o)
@@ -375,8 +468,11 @@ int tsr_emu_global_atomic(const emu_global *global, const unsigned *word, emu_cl
 {
     const emu_operand *o = &global->operands[EMU_WORKSPACE];
     location at;
+    if (locate(&global->operands[EMU_AMAX], (uintptr_t)word, sizeof *word, &at) && at.inside)
+        return 1;
     if (locate(o, (uintptr_t)word, sizeof *word, &at) && at.inside)
         return claim_word_of_workspace(claims, o, &at, agent, is_write, 1, fault);
-    *fault = (emu_fault){.kind = EMU_MISUSE, .rule = "atomic operations are for the workspace only"};
+    *fault = (emu_fault){.kind = EMU_MISUSE,
+                         .rule = "atomic operations are for the workspace and the greatest magnitude only"};
     return 0;
 }

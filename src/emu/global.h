@@ -9,11 +9,12 @@
 
 #include "emu/far.h"
 #include "emu/fault.h"
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 /* One operand: `batch` matrices of rows x columns elements, as they are stored. */
 typedef struct emu_operand {
-    char name; /* 'A' ... 'D', 'W' for the workspace, which is one row of bytes */
+    char name; /* 'A' ... 'D', 'W' for the workspace, which is one row of bytes, 'b' for the bias, one row of values,
+                * 'S' for scales and 'z' for zero points, one row of them a problem, 'x' for the greatest magnitude */
     uintptr_t base;
     int element_shift; /* log2 of an element's bytes */
     long long rows, columns, ld, batch, batch_stride;
@@ -25,7 +26,24 @@ typedef struct emu_operand {
     long long last_batch, last_index;
 } emu_operand;
 
-enum { EMU_A, EMU_B, EMU_C, EMU_D, EMU_WORKSPACE, EMU_OPERANDS };
+enum {
+    EMU_A,
+    EMU_B,
+    EMU_C,
+    EMU_D,
+    EMU_WORKSPACE,
+    EMU_BIAS,
+    EMU_SCALE_A,
+    EMU_SCALE_B,
+    EMU_SCALES_A,
+    EMU_SCALES_B,
+    EMU_SCALE_C,
+    EMU_SCALE_D,
+    EMU_ZERO_A,
+    EMU_ZERO_B,
+    EMU_AMAX,
+    EMU_OPERANDS
+};
 
 typedef struct emu_global {
     emu_operand operands[EMU_OPERANDS]; /* of one worker, since each remembers a row */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 int tsr_emu_hopper_make(emu_cta *cta)
 {
@@ -16,12 +16,12 @@ int tsr_emu_hopper_make(emu_cta *cta)
     *hopper = (emu_cta_hopper){.n_groups = n_groups, .cta_groups = cta_groups};
     cta->hopper = hopper;
     hopper->groups = tsr_alloc(allocator, 64, n_groups * sizeof *hopper->groups);
+    for (unsigned i = 0; hopper->groups && i < n_groups; i++)
+        hopper->groups[i] = (emu_group){0};
     hopper->fences = tsr_alloc(allocator, 64, cta->shape.n_threads * sizeof *hopper->fences);
     hopper->threads = tsr_alloc(allocator, 64, cta->shape.n_threads * sizeof *hopper->threads);
     if (!hopper->groups || !hopper->fences || !hopper->threads)
         return 0;
-    for (unsigned i = 0; i < n_groups; i++)
-        hopper->groups[i] = (emu_group){0};
     for (unsigned i = 0; i < cta->shape.n_threads; i++) {
         emu_thread_hopper *thread = &hopper->threads[i];
         thread->n_products = thread->n_stores = 0;
@@ -233,6 +233,11 @@ void tsr_emu_cluster_arrive(void)
     if (self->hopper->has_arrived)
         tsr_emu_break("a thread arrives twice at the cluster's barrier and does not wait in between",
                       __builtin_return_address(0));
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_CLUSTER,
+                                       .other = self->rank,
+                                       .number = meeting->phase,
+                                       .place = __builtin_return_address(0)});
     self->hopper->has_arrived = 1;
     self->hopper->arrived_phase = meeting->phase;
     tsr_emu_release(self, &meeting->board);
@@ -252,6 +257,11 @@ void tsr_emu_cluster_wait(void)
         tsr_emu_wait_in(self, &meeting->waiting, place);
     self->hopper->has_arrived = 0;
     tsr_emu_acquire(self, meeting->done);
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_CLUSTER_PASS,
+                                       .other = self->rank,
+                                       .number = self->hopper->arrived_phase,
+                                       .place = place});
 }
 
 /* The last thread of CTA `rank` ends. Its shared memory may go now: whoever reached into it must have told, and what
@@ -317,6 +327,10 @@ void tsr_emu_set_registers(int count, int raise)
     emu_thread *self = tsr_emu_hopper_self(place);
     emu_cta_hopper *hopper = self->cta->hopper;
     emu_group *group = tsr_emu_group_of(self);
+    if (self->cta->listener)
+        tsr_emu_tell(
+            self,
+            (tsr_event){.kind = TSR_EVENT_REGISTERS, .other = self->rank, .number = (unsigned)count, .place = place});
     if (count < 24 || count > 256 || count % 8)
         tsr_emu_break("setmaxnreg takes a multiple of 8 from 24 to 256", place);
     const unsigned number = self->hopper->n_registers++;

@@ -2,7 +2,7 @@
  * late as it may: when a thread waits for the phase. */
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 enum { MOST_ARRIVALS = (1 << 20) - 1 };
 
@@ -34,6 +34,19 @@ static emu_mbarrier *use(emu_thread *self, unsigned address, unsigned rank, cons
     return bar;
 }
 
+static void tell_mbarrier(const emu_thread *self, tsr_event_kind kind, const emu_mbarrier *bar, unsigned number,
+                          unsigned bytes, const void *place)
+{
+    const size_t stride = self->cta->worker->launch->shape.window_stride;
+    tsr_emu_tell(self, (tsr_event){.kind = kind,
+                                   .other = (long long)(bar->offset / stride),
+                                   .at = bar->offset % stride,
+                                   .mbarrier = bar->offset % stride,
+                                   .number = number,
+                                   .bytes = bytes,
+                                   .place = place});
+}
+
 static void complete(emu_cta *cta, emu_mbarrier *bar)
 {
     if (bar->pending > 0 || bar->bytes != 0)
@@ -42,6 +55,10 @@ static void complete(emu_cta *cta, emu_mbarrier *bar)
     bar->done = bar->board;
     bar->board = NULL;
     bar->pending = bar->count;
+    if (cta->listener)
+        tsr_emu_tell_of_slot(
+            cta, bar->offset,
+            (tsr_event){.kind = TSR_EVENT_COMPLETE, .at = bar->offset, .mbarrier = bar->offset, .number = bar->phase});
     bar->phase++;
     cta->polls = 0;
     tsr_emu_wake_all(&bar->waiting);
@@ -76,6 +93,8 @@ void tsr_emu_mbarrier_init(unsigned address, unsigned count)
     bar->bytes = 0;
     bar->phase = 0;
     bar->is_fenced = 0;
+    if (cta->listener)
+        tell_mbarrier(self, TSR_EVENT_INIT, bar, count, 0, place);
 }
 
 void tsr_emu_fence_mbarrier_init(void)
@@ -88,10 +107,13 @@ void tsr_emu_fence_mbarrier_init(void)
             hopper->mbarriers[i].is_fenced = 1;
 }
 
-static void arrive(emu_thread *self, emu_mbarrier *bar, const void *place)
+/* `bytes`: that it is told to expect. */
+static void arrive(emu_thread *self, emu_mbarrier *bar, unsigned bytes, const void *place)
 {
     if (bar->pending == 0)
         tsr_emu_break("more arrivals at an mbarrier than its phase counts", place);
+    if (self->cta->listener)
+        tell_mbarrier(self, TSR_EVENT_ARRIVE, bar, bar->phase, bytes, place);
     tsr_emu_release(self, &bar->board);
     bar->pending--;
     complete(self->cta, bar);
@@ -102,7 +124,7 @@ void tsr_emu_mbarrier_arrive(unsigned address, unsigned rank)
     const void *place = __builtin_return_address(0);
     emu_thread *self = tsr_emu_hopper_self(place);
     tsr_emu_reach(self, rank, place);
-    arrive(self, use(self, address, rank, place), place);
+    arrive(self, use(self, address, rank, place), 0, place);
 }
 
 void tsr_emu_mbarrier_arrive_expect(unsigned address, unsigned bytes)
@@ -111,7 +133,7 @@ void tsr_emu_mbarrier_arrive_expect(unsigned address, unsigned bytes)
     emu_thread *self = tsr_emu_hopper_self(place);
     emu_mbarrier *bar = use(self, address, self->rank, place);
     bar->bytes += bytes;
-    arrive(self, bar, place);
+    arrive(self, bar, bytes, place);
 }
 
 /* The copy engine delivers one of the loads that count down here, whichever. */
@@ -126,6 +148,16 @@ static void deliver_one(emu_thread *self, emu_mbarrier *bar)
         tsr_emu_deliver_sent(cta, load);
     else
         tsr_emu_deliver(cta, load);
+    if (cta->listener)
+        tsr_emu_tell_of_slot(cta, load->to,
+                             (tsr_event){.kind = TSR_EVENT_LAND,
+                                         .at = load->to,
+                                         .mbarrier = bar->offset,
+                                         .bytes = load->bytes,
+                                         .number = bar->phase,
+                                         .place = load->place,
+                                         .box = load->sender ? NULL : &load->spec,
+                                         .box_at = load->sender ? NULL : load->at});
     bar->bytes -= (long long)load->bytes;
     if (!bar->board) {
         bar->board = load->seen;
@@ -150,6 +182,10 @@ void tsr_emu_mbarrier_wait(unsigned address, unsigned parity)
     emu_mbarrier *bar = use(self, address, self->rank, place);
     if (parity > 1)
         tsr_emu_break("a phase's parity is 0 or 1", place);
+    const unsigned wanted =
+        (bar->phase & 1) == parity ? bar->phase : bar->phase - 1; /* the phase whose end it waits for */
+    if (self->cta->listener)
+        tell_mbarrier(self, TSR_EVENT_WAIT, bar, wanted, 0, place);
     while ((bar->phase & 1) == parity) {
         if (bar->loads)
             deliver_one(self, bar);
@@ -157,6 +193,8 @@ void tsr_emu_mbarrier_wait(unsigned address, unsigned parity)
             tsr_emu_wait_in(self, &bar->waiting, place);
     }
     tsr_emu_acquire(self, bar->done);
+    if (self->cta->listener)
+        tell_mbarrier(self, TSR_EVENT_PASS, bar, wanted, 0, place);
 }
 
 void tsr_emu_fence_async_shared(void)

@@ -1,7 +1,7 @@
 /* Barriers by number, for some of a CTA's warps. */
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 void tsr_emu_reset_named(emu_cta *cta)
 {
@@ -64,10 +64,19 @@ void tsr_emu_named_barrier(unsigned id, unsigned threads, int waits)
     const char *rule = broken_rule(&self->cta->named[index], self->cta->worker->launch->shape.cta_threads, id, threads);
     if (rule)
         tsr_emu_misuse(rule);
-    come(self, index, threads, waits, __builtin_return_address(0));
+    const void *place = __builtin_return_address(0);
+    tsr_event event = {
+        .kind = TSR_EVENT_NAMED, .other = self->rank, .number = id, .at = threads, .bytes = waits != 0, .place = place};
+    if (self->cta->listener)
+        tsr_emu_tell(self, event);
+    come(self, index, threads, waits, place);
+    event.kind = TSR_EVENT_NAMED_PASS;
+    if (self->cta->listener && waits)
+        tsr_emu_tell(self, event);
 }
 
 void tsr_emu_barrier_in_cluster(emu_thread *self, const void *place)
 {
+    tsr_emu_watch_put(self, TSR_WATCH_CTA_BARRIER, 0, 0, place);
     come(self, self->rank * EMU_NAMED_BARRIERS, self->cta->worker->launch->shape.cta_threads, 1, place);
 }

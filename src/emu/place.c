@@ -30,11 +30,12 @@ static int run_addr2line(const char *module, const char *offset, char *text, siz
     char *arguments[] = {"addr2line", "-i", "-e", (char *)module, (char *)offset, NULL};
     char *environment[] = {NULL, NULL};
     char path[1024];
-    const char *own_path = getenv("PATH");
+    const char *own_path = secure_getenv("PATH"); /* a set-uid program starts none of its caller's */
     snprintf(path, sizeof path, "PATH=%s", own_path ? own_path : "/usr/bin:/bin");
     environment[0] = path;
     pid_t child;
-    const int failed = posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environment);
+    const int failed = own_path ? posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environment)
+                                : posix_spawn(&child, "/usr/bin/addr2line", &actions, NULL, arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     size_t used = 0;

@@ -2,7 +2,7 @@
  * that are wait, one more is started, up to what the GPU would hold. */
 #include <sched.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 /* Memory for one more resident CTA, NULL when there is not enough. */
 static emu_cta *slot_make(emu_worker *worker)

@@ -97,7 +97,7 @@ static int fill_race(emu_fault *fault, size_t offset, unsigned other, int other_
 }
 
 /* Not written before the last barrier, nor by this very thread and clock: is it still good to read or overwrite? */
-static __attribute__((noinline)) int judge_write(const emu_shared *shared, size_t offset, emu_stamp written,
+static __attribute__((noinline)) int check_write(const emu_shared *shared, size_t offset, emu_stamp written,
                                                  const emu_clock *clock, emu_fault *fault)
 {
     const emu_time *time = &shared->time;
@@ -123,7 +123,7 @@ static int has_seen_warp(const emu_time *time, const emu_clock *clock, unsigned 
 }
 
 /* Has the writer seen all reads since the last write? */
-static __attribute__((noinline)) int judge_reads(const emu_shared *shared, size_t offset, const emu_shadow *shadow,
+static __attribute__((noinline)) int check_reads(const emu_shared *shared, size_t offset, const emu_shadow *shadow,
                                                  const emu_clock *clock, emu_fault *fault)
 {
     const emu_time *time = &shared->time;
@@ -179,7 +179,7 @@ static inline int read_one(emu_shared *shared, emu_shadow *shadow, size_t offset
     const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
     const emu_stamp first = shared->time.first << EMU_STAMP_SHIFT, floor = shared->time.floor << EMU_STAMP_SHIFT;
     if (__builtin_expect(written - first >= floor - first && written != mine, 0) &&
-        !judge_write(shared, offset, written, clock, fault))
+        !check_write(shared, offset, written, clock, fault))
         return 0;
     if (read < floor)
         shadow->read = mine;
@@ -193,9 +193,9 @@ static inline int write_one(emu_shared *shared, emu_shadow *shadow, size_t offse
 {
     const emu_stamp mine = clock->stamp, written = shadow->written, read = shadow->read;
     const emu_stamp floor = shared->time.floor << EMU_STAMP_SHIFT;
-    if (__builtin_expect(written >= floor && written != mine, 0) && !judge_write(shared, offset, written, clock, fault))
+    if (__builtin_expect(written >= floor && written != mine, 0) && !check_write(shared, offset, written, clock, fault))
         return 0;
-    if (__builtin_expect(read >= floor && read != mine, 0) && !judge_reads(shared, offset, shadow, clock, fault))
+    if (__builtin_expect(read >= floor && read != mine, 0) && !check_reads(shared, offset, shadow, clock, fault))
         return 0;
     shadow->written = mine;
     shadow->read = 0;
@@ -209,9 +209,9 @@ static inline int atomic_one(emu_shared *shared, emu_shadow *shadow, size_t offs
     const emu_stamp written = shadow->written, read = shadow->read;
     const int among_atomics = (written & EMU_STAMP_ATOMIC) && written >> EMU_STAMP_SHIFT >= shared->time.first &&
                               written < EMU_STAMP_IN_FLIGHT;
-    if (!among_atomics && !judge_write(shared, offset, written, clock, fault))
+    if (!among_atomics && !check_write(shared, offset, written, clock, fault))
         return 0;
-    if (read >= shared->time.floor << EMU_STAMP_SHIFT && !judge_reads(shared, offset, shadow, clock, fault))
+    if (read >= shared->time.floor << EMU_STAMP_SHIFT && !check_reads(shared, offset, shadow, clock, fault))
         return 0;
     shadow->written = clock->stamp | EMU_STAMP_ATOMIC;
     shadow->read = 0;

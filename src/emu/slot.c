@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 #include "emu/sanitizer.h"
 
 /* Products that pad their operands run two kernels in turn. */

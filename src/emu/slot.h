@@ -3,7 +3,7 @@
 #ifndef TSR_EMU_SLOT_H
 #define TSR_EMU_SLOT_H
 
-#include "emu/run.h"
+#include "emu/run_launch.h"
 
 struct emu_cta;
 

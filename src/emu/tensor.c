@@ -5,7 +5,11 @@
  * instruction agree. */
 #include "emu/tensor.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "emu/emulated_machine.h"
+#include "ptx/emulator_f64.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -392,12 +396,41 @@ static void multiply(float *sum, const float *a, const float *b, int rows, int c
     tsr_emu_tensor_add(sum, columns, &left, &right, columns, rows, columns, k, to_f16);
 }
 
+static void tell(const float *a, const float *b, int rows, int columns, int k, const void *place)
+{
+    const emu_thread *self = tsr_emu_self();
+    const tsr_event_fragments fragments = {a, b, rows, columns, k};
+    if (self && self->cta->listener)
+        tsr_emu_tell(
+            self,
+            (tsr_event){.kind = TSR_EVENT_FRAGMENTS, .other = self->rank, .fragments = &fragments, .place = place});
+}
+
 void tsr_emu_tensor(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format)
 {
+    tell(a, b, rows, columns, k, __builtin_return_address(0));
     multiply(sum, a, b, rows, columns, k, format, 0);
 }
 
 void tsr_emu_tensor_f16(float *sum, const float *a, const float *b, int rows, int columns, int k, tsr_emu_format format)
 {
+    tell(a, b, rows, columns, k, __builtin_return_address(0));
     multiply(sum, a, b, rows, columns, k, format, 1);
+}
+
+void tsr_emu_tensor_f64(double *sum, const double *a, const double *b, int rows, int columns, int k)
+{
+    const emu_thread *self = tsr_emu_self();
+    if (self && self->cta->listener) {
+        float heard_a[16 * 16], heard_b[16 * 8];
+        for (int i = 0; i < rows * k; i++)
+            heard_a[i] = (float)a[i];
+        for (int i = 0; i < k * columns; i++)
+            heard_b[i] = (float)b[i];
+        tell(heard_a, heard_b, rows, columns, k, __builtin_return_address(0));
+    }
+    for (int row = 0; row < rows; row++)
+        for (int i = 0; i < k; i++)
+            for (int column = 0; column < columns; column++)
+                sum[row * columns + column] = fma(a[row * k + i], b[i * columns + column], sum[row * columns + column]);
 }

@@ -3,7 +3,7 @@
  * for that, and writes global memory when it waits for that or ends. */
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 #define MAP_MAGIC 0x70616d2072736574ull
 
@@ -166,6 +166,16 @@ void tsr_emu_start_loads(emu_thread *self, const tsr_tensor_spec *spec, const lo
         tsr_emu_check((const void *)part.address, part.bytes, 0, place);
         tsr_emu_watch_put(self, TSR_WATCH_BULK_LOAD, part.bytes, served << 56 | (uint64_t)part.address, place);
     }
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_BOX,
+                                       .other = self->rank,
+                                       .at = to_at,
+                                       .mbarrier = bar_at,
+                                       .bytes = box_bytes(spec),
+                                       .box = spec,
+                                       .box_at = at,
+                                       .multicast = mask,
+                                       .place = place});
     const emu_stamp stamp = self->clock.stamp;
     emu_seen *seen = NULL;
     tsr_emu_release(self, &seen);
@@ -292,6 +302,15 @@ void tsr_emu_start_store(emu_thread *self, const tsr_tensor_spec *spec, const lo
         fault.size = box_bytes(spec);
         tsr_emu_fail_thread(&fault, place);
     }
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_STORE,
+                                       .other = self->rank,
+                                       .at = from_at - self->window,
+                                       .bytes = box_bytes(spec),
+                                       .box = spec,
+                                       .box_at = at,
+                                       .is_reduction = combine.is_reduction,
+                                       .place = place});
     emu_store *store = &hopper->stores[hopper->n_stores++];
     *store = (emu_store){.spec = *spec,
                          .from = from_at,
@@ -362,6 +381,11 @@ void tsr_emu_tma_wait(int pending, int read_only)
     }
     if (!read_only)
         forget_first(hopper, done);
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_STORED,
+                                       .other = self->rank,
+                                       .number = (unsigned)pending,
+                                       .place = __builtin_return_address(0)});
 }
 
 void tsr_emu_stores_end(emu_thread *thread)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 /* A write is announced before it happens. Whatever is announced next, it has happened. */
 static void close_write(tsr_emu_trace *trace)
@@ -154,13 +154,15 @@ static __attribute__((noinline, cold)) float fma_traced(float a, float b, float 
     const float result = fma_f32(a, b, c);
     if (tsr_emu_self()->cta->trace)
         tsr_emu_trace_fma(tsr_emu_self(), (const float[4]){a, b, c, result}, place);
+    if (tsr_emu_self()->cta->listener)
+        tsr_emu_tell(tsr_emu_self(), (tsr_event){.kind = TSR_EVENT_FMA, .place = place});
     return result;
 }
 
 float tsr_emu_fma_f32(float a, float b, float c)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect(__builtin_cpu_supports("fma") && tsr_emu_self()->cta->trace == NULL, 1)) {
+    if (__builtin_expect(__builtin_cpu_supports("fma") && !tsr_emu_self()->cta->is_followed, 1)) {
         __asm__("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
         return a;
     }

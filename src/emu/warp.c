@@ -1,6 +1,6 @@
 /* What the lanes of a warp do together: shuffles, votes, matrix instructions. The lanes may come at any time; the last
  * one does the work for all. */
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 /* Lanes of this warp that there are. */
 static unsigned existing_lanes(const emu_thread *thread)

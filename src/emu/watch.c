@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "emu/emulated_machine.h"
 #include "emu/flow.h"
-#include "emu/machine.h"
 
 #define CALLER __builtin_return_address(0)
 
@@ -185,7 +185,10 @@ double tsr_emu_watched_fma_f64(double a, double b, double c)
 
 void tsr_emu_tensor_flops(unsigned flops)
 {
+    const emu_thread *self = tsr_emu_self();
     tsr_emu_watch_put(tsr_emu_self(), TSR_WATCH_TENSOR, 0, flops, CALLER);
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_MMA, .other = self->rank, .bytes = flops, .place = CALLER});
 }
 
 void tsr_emu_matrix_access(const void *address, unsigned bytes, int is_write)

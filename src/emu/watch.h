@@ -26,8 +26,9 @@ typedef enum tsr_watch_kind {
     TSR_WATCH_BULK_STORE, /* the same to global memory */
     TSR_WATCH_FMA_F32,    /* `amount` multiply-adds of each lane, one after another */
     TSR_WATCH_FMA_F64,
-    TSR_WATCH_TENSOR,     /* matrix instructions; amount: FLOP of the warp */
-    TSR_WATCH_TENSOR_READ /* `amount` bytes of shared memory that the tensor cores read for the warp's group */
+    TSR_WATCH_TENSOR,      /* matrix instructions; amount: FLOP of the warp */
+    TSR_WATCH_TENSOR_READ, /* `amount` bytes of shared memory that the tensor cores read for the warp's group */
+    TSR_WATCH_CTA_BARRIER  /* all warps of one CTA of a cluster meet; outside clusters `barrier` is called instead */
 } tsr_watch_kind;
 
 /* One instruction of one warp. */
@@ -53,8 +54,8 @@ typedef struct tsr_emu_watcher {
     int (*select)(void *user, long long cta); /* 0: the CTA (of a cluster, the first) is not run; NULL: all are */
     void *(*begin)(void *user, long long cta);
     void (*event)(void *state, const tsr_watch_event *event);
-    /* All warps of the CTA have met: what was reported before happened before what comes. Of warps between two such
-     * calls nothing is known; their events are reported one warp after another. */
+    /* All warps of the CTA, or of all CTAs of the cluster, have met: what was reported before happened before what
+     * comes. Of warps between two such calls nothing is known; their events are reported one warp after another. */
     void (*barrier)(void *state);
     void (*end)(void *user, void *state);
 } tsr_emu_watcher;

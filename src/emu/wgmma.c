@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/dtype.h"
-#include "emu/machine.h"
+#include "emu/emulated_machine.h"
 
 enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N, MOST_K = EMU_TENSOR_MOST_K };
 
@@ -84,6 +84,28 @@ static unsigned own_accumulators(emu_thread *self, float *d, int n, int is_f16, 
     return empty;
 }
 
+static void tell_product(const emu_thread *self, const emu_product *product)
+{
+    const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+    const emu_descriptor a = tsr_emu_descriptor(product->a), b = tsr_emu_descriptor(product->b);
+    const tsr_event_product told = {.types = type->name,
+                                    .n = product->n,
+                                    .k = EMU_WGMMA_K_BYTES / type->element_bytes,
+                                    .element_bytes = type->element_bytes,
+                                    .accumulate = product->accumulate,
+                                    .a_in_registers = product->a_in_registers,
+                                    .mn_major_a = product->mn_major_a,
+                                    .mn_major_b = product->mn_major_b,
+                                    .a_at = a.start,
+                                    .b_at = b.start,
+                                    .row_bytes = b.row_bytes};
+    tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_PRODUCT,
+                                   .other = self->rank,
+                                   .number = product->group,
+                                   .product = &told,
+                                   .place = product->place});
+}
+
 /* What shared- and register-A products have in common. */
 static void issue(emu_thread *self, float *d, int n, const char *types, emu_product product, const void *place)
 {
@@ -111,6 +133,8 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
     if (product.seen)
         product.seen->references++;
     hopper->products[hopper->n_products++] = product;
+    if (self->cta->listener && self == tsr_emu_group_threads(self))
+        tell_product(self, &product);
     const int k = EMU_WGMMA_K_BYTES / tsr_emu_wgmma_types[type].element_bytes;
     tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)2 * EMU_WGMMA_M / 4 * (uint64_t)k * (uint64_t)n, place);
     if (self->id % EMU_GROUP_THREADS == 0)
@@ -141,7 +165,13 @@ void tsr_emu_wgmma_register_a(float *d, int n, const char *types, const unsigned
 
 void tsr_emu_wgmma_commit(void)
 {
-    tsr_emu_hopper_self(__builtin_return_address(0))->hopper->products_committed++;
+    const emu_thread *self = tsr_emu_hopper_self(__builtin_return_address(0));
+    if (self->cta->listener && self == tsr_emu_group_threads(self))
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_COMMIT,
+                                       .other = self->rank,
+                                       .number = self->hopper->products_committed,
+                                       .place = __builtin_return_address(0)});
+    self->hopper->products_committed++;
 }
 
 /* ---- reading operands ---- */
@@ -380,6 +410,13 @@ static void finish_products(emu_thread *self, emu_group *group, unsigned count)
         join_warp(&threads[warp * 32]);
 }
 
+/* The thread has waited for its first `count` batches. */
+static void tell_finished(const emu_thread *self, unsigned count, const void *place)
+{
+    if (self->cta->listener)
+        tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_FINISH, .other = self->rank, .number = count, .place = place});
+}
+
 void tsr_emu_wgmma_wait(int pending)
 {
     const void *place = __builtin_return_address(0);
@@ -391,13 +428,16 @@ void tsr_emu_wgmma_wait(int pending)
         ready++;
     if (ready == 0)
         return;
+    const unsigned finished = hopper->products_committed - (unsigned)pending;
     if (++group->arrived < EMU_GROUP_THREADS) {
         tsr_emu_wait_in(self, &group->waiting, place);
+        tell_finished(self, finished, place);
         return;
     }
     group->arrived = 0;
     finish_products(self, group, ready);
     tsr_emu_wake_all(&group->waiting);
+    tell_finished(self, finished, place);
 }
 
 void tsr_emu_products_end(emu_thread *thread)

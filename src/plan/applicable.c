@@ -1,52 +1,33 @@
 /* Which configs run a problem, and why the others do not. */
 #include "plan/applicable.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "core/memory.h"
+#include "core/reason.h"
+#include "core/sparse24.h"
 #include "core/tensor_spec.h"
 #include "plan/pad.h"
-#include "plan/reason.h"
-#include "plan/schedule.h"
+#include "plan/schedules.h"
 
 #define MAX_GRID_X      2147483647LL         /* CUDA's limit of gridDim.x */
 #define MOST_COORDINATE (2147483647LL - 512) /* the copy engine's are 32 bits; a tile may begin below and end above */
 
-int tsr_refuse(char *reason, size_t reason_bytes, const char *format, ...)
+static int asked_for(const tsr_config *config, const char *kernel)
 {
-    va_list arguments;
-    if (reason_bytes == 0)
-        return 0;
-    va_start(arguments, format);
-    vsnprintf(reason, reason_bytes, format, arguments);
-    va_end(arguments);
-    return 0;
-}
-
-static int asked_for(const tsr_row *row, const char *kernel)
-{
-    return !kernel || tsr_row_is_named(row, kernel);
-}
-
-int tsr_dtypes_fit(const tsr_row *row, const tsr_problem *p)
-{
-    return p->a.dtype == row->dtype_ab && p->b.dtype == row->dtype_ab && p->c.dtype == row->dtype_cd &&
-           p->d.dtype == row->dtype_cd && p->compute == row->compute;
+    return !kernel || tsr_config_is_named(config, kernel);
 }
 
 /* Which operands must be copied to aligned rows first goes to *pads. */
-static int alignment_fits(const tsr_viewed_problem *v, const tsr_row *row, unsigned *pads, char *reason,
+static int alignment_fits(const tsr_viewed_problem *v, const tsr_config *config, unsigned *pads, char *reason,
                           size_t reason_bytes)
 {
     const tsr_problem *const p = &v->given;
     *pads = 0;
     for (int i = 0; i < 4; i++) {
         const char which = "abcd"[i];
-        const long long bytes = tsr_row_align_bytes(row, p, which);
-        if (v->alignment[i] >= bytes)
+        const long long bytes = tsr_config_align_bytes(config, p, which);
+        if (v->alignment[i] >= bytes || p->op.sparse24 & tsr_sparse24_flag(which))
             continue;
-        if (which > 'b' || row->kind != TSR_ROW_CUDA || !v->can_pad)
+        if (which > 'b' || config->kind != TSR_CONFIG_CUDA || !v->can_pad)
             return tsr_refuse(reason, reason_bytes, "%c is not aligned to %lld bytes", which - 'a' + 'A', bytes);
         *pads |= 1u << i;
     }
@@ -54,7 +35,7 @@ static int alignment_fits(const tsr_viewed_problem *v, const tsr_row *row, unsig
 }
 
 /* Kernels with tensor maps keep coordinates in 32 bits, and a map's strides end below 2^40 bytes. */
-static int tensors_fit(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+static int tensors_fit(const tsr_config *config, const tsr_problem *p, char *reason, size_t reason_bytes)
 {
     void *const aligned = (void *)(uintptr_t)4096; /* alignment of pointers was checked before */
     const tsr_gemm_args args = {.a = aligned,
@@ -76,13 +57,16 @@ static int tensors_fit(const tsr_row *row, const tsr_problem *p, char *reason, s
                                 .beta = 1,
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T,
-                                .schedule = tsr_row_whole(row, p->m, p->n)};
+                                .schedule = tsr_config_whole(config, p->m, p->n),
+                                .type_a = (int)p->op.a,
+                                .type_b = (int)p->op.b,
+                                .type_d = (int)p->op.d};
     tsr_tensor_spec specs[4];
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return 1; /* never launched */
     if (p->m > MOST_COORDINATE || p->n > MOST_COORDINATE || p->k > MOST_COORDINATE || p->batch > MOST_COORDINATE)
         return tsr_refuse(reason, reason_bytes, "M, N, K and the batch must be below 2^31 - 512");
-    tsr_row_tensor_specs(row, &args, p->a.dtype, p->d.dtype, specs);
+    tsr_config_tensor_specs(config, &args, specs);
     for (int i = 0; i < 4; i++) {
         const char *fault = specs[i].base ? tsr_tensor_spec_fault(&specs[i]) : NULL;
         if (fault)
@@ -91,32 +75,46 @@ static int tensors_fit(const tsr_row *row, const tsr_problem *p, char *reason, s
     return 1;
 }
 
-static int gpu_fits(const tsr_row *row, const tsr_problem *p, const tsr_cuda_limits *gpu, char *reason,
+static int gpu_fits(const tsr_config *config, const tsr_problem *p, const tsr_cuda_limits *gpu, char *reason,
                     size_t reason_bytes)
 {
-    if (gpu->arch < row->min_arch)
+    if (gpu->arch < config->min_arch)
         return tsr_refuse(reason, reason_bytes, "needs compute capability %d.%d; the device has %d.%d",
-                          row->min_arch / 10, row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
-    if (row->exact_arch && gpu->arch != row->min_arch)
+                          config->min_arch / 10, config->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
+    if (config->exact_arch && gpu->arch != config->min_arch)
         return tsr_refuse(reason, reason_bytes, "runs on compute capability %d.%d alone; the device has %d.%d",
-                          row->min_arch / 10, row->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
-    if (row->smem_bytes > gpu->smem_per_block_bytes)
+                          config->min_arch / 10, config->min_arch % 10, gpu->arch / 10, gpu->arch % 10);
+    if (config->smem_bytes > gpu->smem_per_block_bytes)
         return tsr_refuse(reason, reason_bytes, "needs %d bytes of shared memory a block; the device has %d",
-                          row->smem_bytes, gpu->smem_per_block_bytes);
-    if (row->threads_x * row->threads_y > gpu->threads_per_block)
+                          config->smem_bytes, gpu->smem_per_block_bytes);
+    if (config->threads_x * config->threads_y > gpu->threads_per_block)
         return tsr_refuse(reason, reason_bytes, "needs %d threads a block; the device has %d",
-                          row->threads_x * row->threads_y, gpu->threads_per_block);
+                          config->threads_x * config->threads_y, gpu->threads_per_block);
     long long tiles = 0;
     int bm, bn;
-    tsr_row_tile(row, p->m, p->n, &bm, &bn);
+    tsr_config_tile(config, p->m, p->n, &bm, &bn);
     if (!tsr_mul_size((p->m + bm - 1) / bm, (p->n + bn - 1) / bn, &tiles) || tiles > MAX_GRID_X)
         return tsr_refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", bm, bn);
-    if ((row->persistent || row->turns) && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
+    if ((config->persistent || config->swaps_ab) && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
         return tsr_refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d in all", bm, bn);
-    return !row->tma || tensors_fit(row, p, reason, reason_bytes);
+    return !config->tma || tensors_fit(config, p, reason, reason_bytes);
 }
 
-static int layout_fits(tsr_layouts layout, const tsr_operand *operand, char name, char *reason, size_t reason_bytes)
+/* Operands that the config reads along K alone, and that do not lie so, are to be copied transposed, where that can be:
+ * then *pads says so. */
+static void transpose_layouts(const tsr_viewed_problem *v, const tsr_config *config, unsigned *pads)
+{
+    const tsr_config *const transpose = tsr_transpose_config(v->given.op.a);
+    if (!config->copies_transposed || !v->can_pad || !transpose ||
+        !v->target->backend->has_code(transpose, &v->target->device, NULL, 0))
+        return;
+    if (v->given.a.trans == TSR_T && !(v->given.op.sparse24 & TSR_SPARSE24_A))
+        *pads |= TSR_PAD_A | TSR_TRANSPOSE_A;
+    if (v->given.b.trans == TSR_N && !(v->given.op.sparse24 & TSR_SPARSE24_B))
+        *pads |= TSR_PAD_B | TSR_TRANSPOSE_B;
+}
+
+static int layout_fits(tsr_layouts layout, const tsr_matrix *operand, char name, char *reason, size_t reason_bytes)
 {
     if (layout == TSR_ONLY_N && operand->trans != TSR_N)
         return tsr_refuse(reason, reason_bytes, "%c is transposed", name);
@@ -126,42 +124,43 @@ static int layout_fits(tsr_layouts layout, const tsr_operand *operand, char name
 }
 
 /* Kernels that partition K count the tiles of the whole batch in 32 bits. */
-static int tiles_are_countable(const tsr_row *row, const tsr_problem *p)
+static int tiles_are_countable(const tsr_config *config, const tsr_problem *p)
 {
-    const int partitions =
-        row->family == TSR_FAMILY_STREAM_K || row->family == TSR_FAMILY_CLUSTER_K || row->family == TSR_FAMILY_THIN;
-    return !partitions || tsr_cta_tiles(row, p) <= 0.5 * (double)MAX_GRID_X;
+    const int partitions = config->family == TSR_FAMILY_STREAM_K || config->family == TSR_FAMILY_CLUSTER_K ||
+                           config->family == TSR_FAMILY_THIN;
+    return !partitions || tsr_cta_tiles(config, p) <= 0.5 * (double)MAX_GRID_X;
 }
 
-int tsr_config_fits(const tsr_row *row, const tsr_problem *p, char *reason, size_t reason_bytes)
+int tsr_config_fits(const tsr_config *config, const tsr_problem *p, char *reason, size_t reason_bytes)
 {
-    if (!layout_fits(row->a_layout, &p->a, 'A', reason, reason_bytes) ||
-        !layout_fits(row->b_layout, &p->b, 'B', reason, reason_bytes))
+    if ((!(p->op.sparse24 & TSR_SPARSE24_A) && !layout_fits(config->a_layout, &p->a, 'A', reason, reason_bytes)) ||
+        (!(p->op.sparse24 & TSR_SPARSE24_B) && !layout_fits(config->b_layout, &p->b, 'B', reason, reason_bytes)))
         return 0;
-    if (!tiles_are_countable(row, p))
-        return tsr_refuse(reason, reason_bytes, "D has more than 2^30 tiles of %d x %d in all", row->bm, row->bn);
-    if (row->k_multiple > 1 && p->k % row->k_multiple != 0)
-        return tsr_refuse(reason, reason_bytes, "K = %lld is no multiple of %d", (long long)p->k, row->k_multiple);
+    if (!tiles_are_countable(config, p))
+        return tsr_refuse(reason, reason_bytes, "D has more than 2^30 tiles of %d x %d in all", config->bm, config->bn);
+    if (config->k_multiple > 1 && p->k % config->k_multiple != 0)
+        return tsr_refuse(reason, reason_bytes, "K = %lld is no multiple of %d", (long long)p->k, config->k_multiple);
     return 1;
 }
 
-/* The checks that rows share, before anything is computed. */
-static int checks_of_all(const tsr_viewed_problem *v, const tsr_row *row, char *reason, size_t reason_bytes)
+/* The checks that configs share, before anything is computed. */
+static int checks_of_all(const tsr_viewed_problem *v, const tsr_config *config, char *reason, size_t reason_bytes)
 {
     const tsr_problem *const problem = v->problem;
     const tsr_device *const device = &v->target->device;
-    if (!asked_for(row, problem->kernel))
+    if (!asked_for(config, problem->kernel))
         return tsr_refuse(reason, reason_bytes, "not the kernel asked for (%s)", problem->kernel);
-    if ((row->kind == TSR_ROW_CPU) != (device->kind == TSR_DEVICE_CPU))
-        return row->kind == TSR_ROW_CPU
+    if ((config->kind == TSR_CONFIG_CPU) != (device->kind == TSR_DEVICE_CPU))
+        return config->kind == TSR_CONFIG_CPU
                    ? tsr_refuse(reason, reason_bytes, "runs on the CPU; the context has no CPU device")
                    : tsr_refuse(reason, reason_bytes, "runs on GPUs and in the emulator; the context has neither");
-    if (!tsr_dtypes_fit(row, problem))
-        return tsr_refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(row->dtype_ab),
-                          tsr_dtype_name(row->dtype_ab), tsr_dtype_name(row->dtype_cd), tsr_compute_name(row->compute));
-    if (problem->flags & TSR_BATCH_INVARIANT && row->order == TSR_ORDER_ANY)
+    if (!tsr_op_accepts(&config->op, &problem->op, reason, reason_bytes))
+        return 0;
+    if (problem->flags & TSR_BATCH_INVARIANT && config->order == TSR_ORDER_ANY)
         return tsr_refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
-    if (!v->target->backend->has_code(row, device, reason, reason_bytes))
+    if (tsr_config_is_f64_tensor(config) && !(device->peak_flops_f64_tensor > 0))
+        return tsr_refuse(reason, reason_bytes, "this GPU's tensor cores are no help in f64");
+    if (!v->target->backend->has_code(config, device, reason, reason_bytes))
         return 0;
     if (v->target->gpu_beside)
         for (const char *which = "abd"; *which; which++)
@@ -170,23 +169,24 @@ static int checks_of_all(const tsr_viewed_problem *v, const tsr_row *row, char *
     return 1;
 }
 
-int tsr_is_applicable(const tsr_viewed_problem *v, const tsr_row *row, unsigned *pads, char *reason,
+int tsr_is_applicable(const tsr_viewed_problem *v, const tsr_config *config, unsigned *pads, char *reason,
                       size_t reason_bytes)
 {
     tsr_problem padded;
-    if (!checks_of_all(v, row, reason, reason_bytes) || !alignment_fits(v, row, pads, reason, reason_bytes))
+    if (!checks_of_all(v, config, reason, reason_bytes) || !alignment_fits(v, config, pads, reason, reason_bytes))
         return 0;
+    transpose_layouts(v, config, pads);
     if (*pads)
         padded = tsr_padded_problem(&v->given, *pads);
     const tsr_problem *const seen = *pads ? &padded : &v->given;
-    if (row->kind == TSR_ROW_CUDA && !gpu_fits(row, seen, &v->target->device.cuda, reason, reason_bytes))
+    if (config->kind == TSR_CONFIG_CUDA && !gpu_fits(config, seen, &v->target->device.cuda, reason, reason_bytes))
         return 0;
-    return tsr_config_fits(row, seen, reason, reason_bytes);
+    return tsr_config_fits(config, seen, reason, reason_bytes);
 }
 
 static int can_pad(const tsr_problem *p, const tsr_target *target)
 {
-    const tsr_row *const pad = tsr_pad_row(tsr_dtype_bytes(p->a.dtype));
+    const tsr_config *const pad = tsr_pad_config(p->op.a);
     return pad && p->m <= MOST_COORDINATE && p->n <= MOST_COORDINATE && p->k <= MOST_COORDINATE &&
            target->backend->has_code(pad, &target->device, NULL, 0);
 }

@@ -18,14 +18,11 @@ tsr_viewed_problem tsr_view_problem(const tsr_problem *problem, tsr_target *targ
 
 /* 1 if the config can run the problem there, if need be after the operands of *pads were copied to aligned rows;
  * otherwise 0 and the reason. Workspace and schedules are looked at later. */
-int tsr_is_applicable(const tsr_viewed_problem *view, const tsr_row *row, unsigned *pads, char *reason,
+int tsr_is_applicable(const tsr_viewed_problem *view, const tsr_config *config, unsigned *pads, char *reason,
                       size_t reason_bytes);
 
 /* 1 if the config's own rules (layouts, multiples of K, countable tiles) allow the problem, as its kernel will see it.
  */
-int tsr_config_fits(const tsr_row *row, const tsr_problem *problem, char *reason, size_t reason_bytes);
-
-/* 1 if the config computes these types. */
-int tsr_dtypes_fit(const tsr_row *row, const tsr_problem *problem);
+int tsr_config_fits(const tsr_config *config, const tsr_problem *problem, char *reason, size_t reason_bytes);
 
 #endif

@@ -6,26 +6,28 @@
 
 /* Short rows are rounded up to 16 bytes, which is all that kernels ask for; long ones to whole lines of L2, so that a
  * box of 128 bytes is one line and not parts of two. */
-#define PAD_BYTES       16
-#define LINE_BYTES      128
-#define LONG_ROW_BYTES  1024
-#define COPY_ALIGN      256 /* of each copy's base */
-#define CTAS_PER_SM     8
-#define MOST_BYTES      ((size_t)1 << 60) /* beyond any memory; sums of a few fit 64 bits */
-#define CHUNKS_PER_WARP 32
+#define PAD_BYTES        16
+#define LINE_BYTES       128
+#define LONG_ROW_BYTES   1024
+#define COPY_ALIGN       256 /* of each copy's base */
+#define CTAS_PER_SM      8
+#define MOST_BYTES       ((size_t)1 << 60) /* beyond any memory; sums of a few fit 64 bits */
+#define CHUNKS_PER_WARP  32
+#define TRANSPOSED_BYTES 128 /* a side of a tile of kernels/prep/transpose.cu */
 
-long long tsr_row_align_bytes(const tsr_row *row, const tsr_problem *problem, char which)
+long long tsr_config_align_bytes(const tsr_config *config, const tsr_problem *problem, char which)
 {
-    const long long element = (long long)tsr_dtype_bytes(tsr_problem_operand(problem, which)->dtype);
-    const long long elems = row->align_elems > 1 ? row->align_elems : 1;
-    const int by_map = row->tma && (which == 'a' || which == 'b') && elems * element < TSR_TENSOR_ALIGN_BYTES;
+    const long long element = tsr_problem_element(problem, which);
+    const long long elems = config->align_elems > 1 ? config->align_elems : 1;
+    const int by_map = (config->tma || config->op.operands == TSR_TAKES_SPARSE24) && (which == 'a' || which == 'b') &&
+                       elems * element < TSR_TENSOR_ALIGN_BYTES;
     return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;
 }
 
 long long tsr_operand_alignment(const tsr_problem *problem, char which)
 {
-    const tsr_operand *operand = tsr_problem_operand(problem, which);
-    const long long element = (long long)tsr_dtype_bytes(operand->dtype);
+    const tsr_matrix *operand = tsr_problem_operand(problem, which);
+    const long long element = tsr_problem_element(problem, which);
     const long long all = operand->align_bytes | operand->ld * element | operand->batch_stride * element;
     return all & -all;
 }
@@ -38,13 +40,15 @@ int tsr_operand_is_aligned(const tsr_problem *problem, char which, long long ali
 tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads)
 {
     tsr_problem padded = *problem;
-    tsr_operand *const operands[] = {&padded.a, &padded.b};
+    tsr_matrix *const operands[] = {&padded.a, &padded.b};
     for (int i = 0; i < 2; i++) {
         if (!(pads >> i & 1))
             continue;
-        const long long element = (long long)tsr_dtype_bytes(operands[i]->dtype);
+        const long long element = tsr_problem_element(problem, "ab"[i]);
         long long rows, columns;
-        tsr_stored_shape(problem, "ab"[i], &rows, &columns);
+        if (pads >> (2 + i) & 1)
+            operands[i]->trans = operands[i]->trans == TSR_T ? TSR_N : TSR_T;
+        tsr_stored_shape(&padded, "ab"[i], &rows, &columns);
         const long long unit = (columns * element >= LONG_ROW_BYTES ? LINE_BYTES : PAD_BYTES) / element;
         operands[i]->ld = (columns + unit - 1) / unit * unit;
         if (operands[i]->batch_stride != 0)
@@ -56,34 +60,36 @@ tsr_problem tsr_padded_problem(const tsr_problem *problem, unsigned pads)
 
 size_t tsr_padded_bytes(const tsr_problem *padded, char which)
 {
-    const tsr_operand *operand = tsr_problem_operand(padded, which);
+    const tsr_matrix *operand = tsr_problem_operand(padded, which);
     long long rows, columns;
     tsr_stored_shape(padded, which, &rows, &columns);
     /* The last row to its padded end: the copy is written in whole chunks. */
     const long long problems = operand->batch_stride == 0 ? 1 : padded->batch;
     const double bytes =
-        (double)rows * (double)operand->ld * (double)problems * (double)tsr_dtype_bytes(operand->dtype);
+        (double)rows * (double)operand->ld * (double)problems * (double)tsr_problem_element(padded, which);
     if (bytes > MOST_BYTES)
         return MOST_BYTES;
-    const size_t whole = (size_t)(rows * operand->ld * problems) * tsr_dtype_bytes(operand->dtype);
+    const size_t whole = (size_t)(rows * operand->ld * problems * tsr_problem_element(padded, which));
     return (whole + COPY_ALIGN - 1) / COPY_ALIGN * COPY_ALIGN;
 }
 
 /* Without what lies between rows, as in a slice of a wider matrix. */
 static double elements_bytes(const tsr_problem *problem, char which)
 {
-    const tsr_operand *operand = tsr_problem_operand(problem, which);
+    const tsr_matrix *operand = tsr_problem_operand(problem, which);
     long long rows, columns;
     tsr_stored_shape(problem, which, &rows, &columns);
-    return (double)tsr_dtype_bytes(operand->dtype) * (double)rows * (double)columns *
+    return (double)tsr_problem_element(problem, which) * (double)rows * (double)columns *
            (operand->batch_stride == 0 ? 1 : (double)problem->batch);
 }
 
 /* Constants: perf/LOG. */
-void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
-                  tsr_cost *cost)
+void tsr_price_pad(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const tsr_device *device,
+                   tsr_price *cost)
 {
-    const double launch_ns = 3150, gpu_launch_ns = 1290, share = 0.75, gpu_share = 0.7; /* of the memory's rate */
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double launch_ns = f->pad_launch_ns, gpu_launch_ns = f->pad_gpu_launch_ns, share = f->pad_share,
+                 gpu_share = f->pad_gpu_share; /* of the memory's rate */
     double bytes = 0;
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
@@ -93,49 +99,59 @@ void tsr_cost_pad(const tsr_problem *problem, const tsr_problem *padded, unsigne
         cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
         return;
     }
-    const double before_ns = tsr_launched_ns(cost->launches, cost->gpu_ns);
+    const double before_ns = tsr_launched_ns(f, cost->launches, cost->gpu_ns);
     cost->gpu_ns += gpu_launch_ns + bytes / (gpu_share * device->memory_bytes_per_s) * 1e9 + cost->early_ns;
     cost->launches++;
-    cost->ns += tsr_launched_ns(cost->launches, cost->gpu_ns) - before_ns;
+    cost->ns += tsr_launched_ns(f, cost->launches, cost->gpu_ns) - before_ns;
 }
 
-tsr_gemm_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const void *a,
+tsr_copy_args tsr_pad_args(const tsr_problem *problem, const tsr_problem *padded, unsigned pads, const void *a,
                            const void *b, void *to_a, void *to_b)
 {
-    return (tsr_gemm_args){
+    return (tsr_copy_args){
         .a = pads & TSR_PAD_A ? a : NULL,
         .b = pads & TSR_PAD_B ? b : NULL,
-        .c = pads & TSR_PAD_A ? to_a : NULL,
-        .d = pads & TSR_PAD_B ? to_b : NULL,
+        .to_a = pads & TSR_PAD_A ? to_a : NULL,
+        .to_b = pads & TSR_PAD_B ? to_b : NULL,
         .m = problem->m,
         .n = problem->n,
         .k = problem->k,
         .lda = problem->a.ld,
         .ldb = problem->b.ld,
-        .ldc = padded->a.ld,
-        .ldd = padded->b.ld,
+        .to_lda = padded->a.ld,
+        .to_ldb = padded->b.ld,
         .batch_a = problem->a.batch_stride,
         .batch_b = problem->b.batch_stride,
-        .batch_c = padded->a.batch_stride,
-        .batch_d = padded->b.batch_stride,
+        .to_batch_a = padded->a.batch_stride,
+        .to_batch_b = padded->b.batch_stride,
         .batch = problem->batch,
         .trans_a = problem->a.trans == TSR_T,
         .trans_b = problem->b.trans == TSR_T,
     };
 }
 
-tsr_grid tsr_pad_grid(const tsr_row *row, const tsr_problem *problem, unsigned pads, int sm_count)
+/* CTAs that copy an operand of so many rows and columns. */
+static long long ctas_of(const tsr_config *config, long long rows, long long columns, long long problems)
 {
-    const long long chunk = PAD_BYTES / (long long)tsr_dtype_bytes(row->dtype_ab);
-    const long long chunks_of_cta = (long long)CHUNKS_PER_WARP * row->threads_x / 32;
+    const long long element = (long long)tsr_dtype_bytes(tsr_op_of(&config->op).a);
+    if (config->role == TSR_ROLE_TRANSPOSE) {
+        const long long tile = TRANSPOSED_BYTES / element;
+        return ((rows + tile - 1) / tile) * ((columns + tile - 1) / tile) * problems;
+    }
+    const long long chunk = PAD_BYTES / element, chunks_of_cta = (long long)CHUNKS_PER_WARP * config->threads_x / 32;
+    return (rows * problems * ((columns + chunk - 1) / chunk) + chunks_of_cta - 1) / chunks_of_cta;
+}
+
+tsr_grid tsr_pad_grid(const tsr_config *config, const tsr_problem *problem, unsigned pads, int sm_count)
+{
     tsr_grid grid = {0, 0, 1};
     for (int i = 0; i < 2; i++) {
         if (!(pads >> i & 1))
             continue;
         long long rows, columns;
         tsr_stored_shape(problem, "ab"[i], &rows, &columns);
-        rows *= tsr_problem_operand(problem, "ab"[i])->batch_stride == 0 ? 1 : problem->batch;
-        const long long ctas = (rows * ((columns + chunk - 1) / chunk) + chunks_of_cta - 1) / chunks_of_cta;
+        const long long problems = tsr_problem_operand(problem, "ab"[i])->batch_stride == 0 ? 1 : problem->batch;
+        const long long ctas = ctas_of(config, rows, columns, problems);
         grid.x = ctas > grid.x ? ctas : grid.x;
         grid.y++;
     }

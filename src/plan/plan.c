@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/error.h"
+#include "core/sparse24.h"
 #include "plan/pad.h"
-#include "plan/sum.h"
+#include "plan/split_reduce.h"
 
 #define STAGED_ALIGN_BYTES 256 /* cuMemAlloc's alignment */
 
@@ -18,7 +20,7 @@ int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, cha
 tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *device)
 {
     tsr_problem seen = *problem;
-    tsr_operand *operands[] = {&seen.a, &seen.b, &seen.c, &seen.d};
+    tsr_matrix *operands[] = {&seen.a, &seen.b, &seen.c, &seen.d};
     for (int i = 0; i < 4; i++) {
         if (!tsr_operand_staged(problem, device, "abcd"[i]))
             continue;
@@ -29,36 +31,38 @@ tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *dev
         if (operands[i]->batch_stride)
             operands[i]->batch_stride = rows * columns;
         const int tight = problem->batch <= 1 || operands[i]->batch_stride == 0 ||
-                          operands[i]->batch_stride * (long long)tsr_dtype_bytes(operands[i]->dtype) % 16 == 0;
-        operands[i]->align_bytes = tight ? STAGED_ALIGN_BYTES : (uint32_t)tsr_dtype_bytes(operands[i]->dtype);
+                          operands[i]->batch_stride * tsr_problem_element(problem, "abcd"[i]) % 16 == 0;
+        operands[i]->align_bytes = tight ? STAGED_ALIGN_BYTES : (uint32_t)tsr_problem_element(problem, "abcd"[i]);
     }
     return seen;
 }
 
-/* How close a rejected row came: asked for by name, of the device's kind, of the right dtype. */
-static int nearness(const tsr_choice *choice, const tsr_problem *problem)
+/* How close a rejected config came: asked for by name, of the device's kind, of the right dtype. */
+static int nearness(const tsr_plan_candidate *candidate, const tsr_problem *problem)
 {
-    const tsr_row *row = choice->row;
-    const int named = problem->kernel && (tsr_row_is_named(row, problem->kernel));
-    const int right_kind = (row->kind == TSR_ROW_CPU) == (choice->target->device.kind == TSR_DEVICE_CPU);
-    return 4 * named + 2 * right_kind + (row->dtype_ab == problem->a.dtype);
+    const tsr_config *config = candidate->config;
+    const int named = problem->kernel && (tsr_config_is_named(config, problem->kernel));
+    const int right_kind = (config->kind == TSR_CONFIG_CPU) == (candidate->target->device.kind == TSR_DEVICE_CPU);
+    return 4 * named + 2 * right_kind + ((config->op.a & TSR_TYPE_BIT(problem->op.a)) != 0);
 }
 
-static tsr_status nothing_applies(const tsr_problem *problem, const tsr_choice *choices, size_t count)
+static tsr_status nothing_applies(const tsr_problem *problem, const tsr_plan_candidate *candidates, size_t count)
 {
-    const tsr_choice *nearest = &choices[0];
-    if (problem->c.dtype != problem->d.dtype)
+    const tsr_plan_candidate *nearest = &candidates[0];
+    if (problem->op.c != problem->op.d)
         return tsr_fail(TSR_UNSUPPORTED, "C.dtype = %s: no kernel takes a C of another dtype than D's, %s",
-                        tsr_dtype_name(problem->c.dtype), tsr_dtype_name(problem->d.dtype));
+                        tsr_dtype_name(problem->op.c), tsr_dtype_name(problem->op.d));
     for (size_t i = 1; i < count; i++)
-        if (nearness(&choices[i], problem) > nearness(nearest, problem))
-            nearest = &choices[i];
+        if (nearness(&candidates[i], problem) > nearness(nearest, problem))
+            nearest = &candidates[i];
     return tsr_fail(TSR_UNSUPPORTED, "%s%.60s%s %s x %s -> %s%s on %s; nearest: %s: %s",
                     problem->kernel ? "kernel \"" : "no kernel runs", problem->kernel ? problem->kernel : "",
-                    problem->kernel ? "\" does not run" : "", tsr_dtype_name(problem->a.dtype),
-                    tsr_dtype_name(problem->b.dtype), tsr_dtype_name(problem->d.dtype),
-                    problem->compute == TSR_COMPUTE_TF32 ? " in tf32" : "", nearest->target->device.id,
-                    nearest->row->instance, nearest->reason);
+                    problem->kernel ? "\" does not run" : "", tsr_dtype_name(problem->op.a),
+                    tsr_dtype_name(problem->op.b), tsr_dtype_name(problem->op.d),
+                    problem->op.compute == TSR_COMPUTE_TF32   ? " in tf32"
+                    : problem->op.compute == TSR_COMPUTE_FAST ? " in fast"
+                                                              : "",
+                    nearest->target->device.id, nearest->config->instance, nearest->reason);
 }
 
 const tsr_step *tsr_plan_main(const tsr_planned *plan)
@@ -67,13 +71,13 @@ const tsr_step *tsr_plan_main(const tsr_planned *plan)
     return last->kind == TSR_STEP_MAIN ? last : last - 1;
 }
 
-static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_row *row, tsr_launch_config launch)
+static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_config *config, tsr_launch_config launch)
 {
     tsr_step *step = &plan->steps[plan->step_count++];
     step->kind = kind;
-    step->row = row;
+    step->config = config;
     step->launch = launch;
-    return plan->target->backend->load(&plan->target->device, row, &step->loaded);
+    return plan->target->backend->load(&plan->target->device, config, &step->loaded);
 }
 
 /* Where the last slice begins. */
@@ -91,96 +95,115 @@ static tsr_problem padded_slice_at(const tsr_planned *plan, long long at)
 }
 
 /* How a slice of the plan is launched. */
-static tsr_launch_config slice_launch(const tsr_planned *plan, const tsr_choice *choice, const tsr_problem *padded)
+static tsr_launch_config slice_launch(const tsr_planned *plan, const tsr_plan_candidate *candidate,
+                                      const tsr_problem *padded)
 {
-    tsr_launch_config launch = choice->launch;
-    tsr_cost cost;
-    (void)tsr_select_schedule(choice->row, padded, &plan->target->device, &launch, &cost, NULL, 0);
+    tsr_launch_config launch = candidate->launch;
+    tsr_price cost;
+    (void)tsr_select_schedule(candidate->config, padded, &plan->target->device, &launch, &cost, NULL, 0);
     return launch;
 }
 
-static tsr_status build_with(const tsr_choice *choice, const tsr_problem *problem, tsr_planned *out)
+static tsr_status build_with(const tsr_plan_candidate *candidate, const tsr_problem *problem, tsr_planned *out)
 {
-    const tsr_device *device = &choice->target->device;
+    const tsr_device *device = &candidate->target->device;
     tsr_status status = TSR_OK;
     memset(out, 0, sizeof *out);
     out->problem = *problem;
     out->named = problem->kernel != NULL;
-    out->target = choice->target;
-    out->pads = choice->pads;
+    out->target = candidate->target;
+    out->pads = candidate->pads;
     out->device_problem = tsr_device_problem(&out->problem, device);
-    out->slices = choice->slices;
+    out->slices = candidate->slices;
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
     tsr_problem padded_slice = out->padded_problem;
-    tsr_launch_config launch = choice->launch;
+    tsr_launch_config launch = candidate->launch;
     out->last_launch = launch;
     if (out->slices.width > 0) {
         padded_slice = padded_slice_at(out, 0);
-        launch = slice_launch(out, choice, &padded_slice);
+        launch = slice_launch(out, candidate, &padded_slice);
         const tsr_problem padded_last = padded_slice_at(out, last_slice_at(out));
-        out->last_launch = slice_launch(out, choice, &padded_last);
+        out->last_launch = slice_launch(out, candidate, &padded_last);
     }
     out->problem.kernel = out->device_problem.kernel = out->padded_problem.kernel = NULL;
     out->workspace = tsr_lay_out_workspace(&launch, &padded_slice, out->pads);
     out->workspace_bytes = out->workspace.total_bytes;
     const tsr_launch_config whole = {.schedule = {.split_k = 1, .cluster_k = 1}};
-    if (out->pads)
-        status = add_step(out, TSR_STEP_PAD, tsr_pad_row(tsr_dtype_bytes(out->problem.a.dtype)), whole);
+    if (tsr_copies_of(out->pads, 0))
+        status = add_step(out, TSR_STEP_PAD, tsr_pad_config(problem->op.a), whole);
+    if (status == TSR_OK && tsr_copies_of(out->pads, 1))
+        status = add_step(out, TSR_STEP_TRANSPOSE, tsr_transpose_config(problem->op.a), whole);
     if (status == TSR_OK)
-        status = add_step(out, TSR_STEP_MAIN, choice->row, launch);
-    if (status == TSR_OK && choice->row->choose)
-        out->steps[out->step_count - 1].chosen = choice->row->choose(choice->row, device, &out->padded_problem);
+        status = add_step(out, TSR_STEP_MAIN, candidate->config, launch);
+    if (status == TSR_OK && candidate->config->choose)
+        out->steps[out->step_count - 1].algorithms =
+            candidate->config->choose(candidate->config, device, &out->padded_problem);
     if (status == TSR_OK && launch.reduces)
-        status = add_step(out, TSR_STEP_SUM, tsr_sum_row(out->problem.d.dtype), whole);
+        status = add_step(out, TSR_STEP_REDUCE, tsr_split_reduce_config(problem->op.d), whole);
     return status;
 }
 
-static tsr_choice *best_of(tsr_choice *choices, size_t count)
+static tsr_plan_candidate *best_of(tsr_plan_candidate *candidates, size_t count)
 {
-    tsr_choice *best = choices;
+    tsr_plan_candidate *best = candidates;
     for (size_t i = 1; i < count; i++)
-        if (tsr_comes_before(&choices[i], best))
-            best = &choices[i];
+        if (tsr_comes_before(&candidates[i], best))
+            best = &candidates[i];
     return best;
 }
 
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out)
 {
-    const size_t capacity = tsr_row_count() * TSR_MAX_TARGETS;
-    tsr_choice *choices = malloc(capacity * sizeof *choices);
-    if (!choices)
+    const size_t capacity = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *candidates = malloc(capacity * sizeof *candidates);
+    if (!candidates)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose among %zu kernels", capacity);
-    size_t left = tsr_select_applicable(problem, targets, target_count, choices, capacity);
+    size_t left = tsr_select_applicable(problem, targets, target_count, candidates, capacity);
     tsr_status status = TSR_INTERNAL;
     if (left == 0)
-        status = nothing_applies(problem, choices, tsr_select_all(problem, targets, target_count, choices, capacity));
+        status =
+            nothing_applies(problem, candidates, tsr_select_all(problem, targets, target_count, candidates, capacity));
     /* Where code cannot be loaded (a GPU out of memory, or dead), the next best kernel takes its place, unless one was
      * asked for by name. */
     while (left > 0 && status != TSR_OK) {
-        tsr_choice *const best = best_of(choices, left);
+        tsr_plan_candidate *const best = best_of(candidates, left);
         status = build_with(best, problem, out);
-        *best = choices[--left];
+        *best = candidates[--left];
         left = problem->kernel ? 0 : left;
     }
-    free(choices);
+    free(candidates);
     return status;
 }
 
-static tsr_status launch_pad(const tsr_planned *plan, const tsr_problem *given, const tsr_problem *padded,
-                             unsigned pads, const void *a, const void *b, void *to_a, void *to_b, void *stream)
+/* Copies the operands of `pads` by one step. */
+static tsr_status launch_copies(const tsr_planned *plan, const tsr_step *step, const tsr_problem *given,
+                                const tsr_problem *padded, unsigned pads, const void *const from[2], void *const to[2],
+                                void *stream)
 {
-    const tsr_step *step = &plan->steps[0];
-    const tsr_gemm_args args = tsr_pad_args(given, padded, pads, a, b, to_a, to_b);
+    const tsr_copy_args copy = tsr_pad_args(given, padded, pads, from[0], from[1], to[0], to[1]);
     const tsr_launch launch = {
-        .row = step->row,
+        .config = step->config,
         .loaded = step->loaded,
-        .args = &args,
-        .grid = tsr_pad_grid(step->row, given, pads, plan->target->device.cuda.sm_count),
-        .problem = padded,
+        .copy = &copy,
+        .grid = tsr_pad_grid(step->config, given, pads, plan->target->device.cuda.sm_count),
+        .problem = given,
         .threads = given->threads,
         .stream = stream,
     };
     return launch.grid.x > 0 ? plan->target->backend->launch(&plan->target->device, &launch) : TSR_OK;
+}
+
+/* The copies of `pads`, a part of the plan's, by the steps that come before the main one. */
+static tsr_status launch_pads(const tsr_planned *plan, const tsr_problem *given, const tsr_problem *padded,
+                              unsigned pads, const void *const from[2], void *const to[2], void *stream)
+{
+    tsr_status status = TSR_OK;
+    for (const tsr_step *step = plan->steps; step->kind != TSR_STEP_MAIN && status == TSR_OK; step++) {
+        const unsigned copies = tsr_copies_of(pads, step->kind == TSR_STEP_TRANSPOSE);
+        if (copies)
+            status = launch_copies(plan, step, given, padded, copies, from, to, stream);
+    }
+    return status;
 }
 
 size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which)
@@ -188,15 +211,30 @@ size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which)
     return plan->pads & (which == 'a' ? TSR_PAD_A : TSR_PAD_B) ? tsr_padded_bytes(&plan->padded_problem, which) : 0;
 }
 
+int tsr_plan_copies_transposed(const tsr_planned *plan, char which)
+{
+    return tsr_copies_of(tsr_copy_bits(plan->pads, which), 1) != 0;
+}
+
 tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream)
 {
     const int is_a = which == 'a';
-    return launch_pad(plan, &plan->device_problem, &plan->padded_problem, is_a ? TSR_PAD_A : TSR_PAD_B,
-                      is_a ? data : NULL, is_a ? NULL : data, is_a ? prepared : NULL, is_a ? NULL : prepared, stream);
+    const void *const from[2] = {is_a ? data : NULL, is_a ? NULL : data};
+    void *const to[2] = {is_a ? prepared : NULL, is_a ? NULL : prepared};
+    return launch_pads(plan, &plan->device_problem, &plan->padded_problem, tsr_copy_bits(plan->pads, which), from, to,
+                       stream);
+}
+
+/* The operand of the instruction that is compressed is its A. */
+static tsr_schedule schedule_of(const tsr_problem *p, const tsr_launch_config *launch_config)
+{
+    tsr_schedule schedule = launch_config->schedule;
+    schedule.swap_ab |= (p->op.sparse24 & TSR_SPARSE24_B) != 0;
+    return schedule;
 }
 
 static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, const tsr_plan_inputs *inputs,
-                               const tsr_launch_config *config)
+                               const tsr_launch_config *launch_config)
 {
     return (tsr_gemm_args){
         .a = inputs->a,
@@ -220,17 +258,42 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, co
         .beta = inputs->beta,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
-        .schedule = config->schedule,
+        .schedule = schedule_of(p, launch_config),
+        .type_a = (int)p->op.a,
+        .type_b = (int)p->op.b,
+        .type_d = (int)p->op.d,
+        .scale_a = inputs->scale_a,
+        .scale_b = inputs->scale_b,
+        .bias = inputs->bias,
+        .epilogue = (int)p->op.epilogue,
     };
 }
 
-static const void *element(const void *base, const tsr_operand *operand, long long index)
+/* Of the slice whose first row and column these are. */
+static tsr_scaling scaling_of(const tsr_problem *whole, const tsr_plan_inputs *inputs, long long row, long long column)
 {
-    return base ? (const char *)base + index * (long long)tsr_dtype_bytes(operand->dtype) : NULL;
+    tsr_scaling s = inputs->scaling;
+    s.mode_a = (int)whole->op.scale_a;
+    s.mode_b = (int)whole->op.scale_b;
+    s.stride_a = tsr_scale_stride(whole, 'a');
+    s.stride_b = tsr_scale_stride(whole, 'b');
+    s.batch_a = s.mode_a && whole->a.batch_stride ? tsr_scale_count_of_one(whole, 'a') : 0;
+    s.batch_b = s.mode_b && whole->b.batch_stride ? tsr_scale_count_of_one(whole, 'b') : 0;
+    s.first_m = row;
+    s.first_n = column;
+    s.type_bias = (int)tsr_dtype_bias(whole->op.d);
+    s.overflows = (whole->flags & TSR_OVERFLOW_SPECIAL) != 0;
+    s.is_used = s.a || s.b || s.c || s.d || s.amax || tsr_dtype_is_fp8(whole->op.d);
+    return s;
+}
+
+static const void *element(const void *base, tsr_dtype dtype, long long index)
+{
+    return base ? (const char *)base + index * (long long)tsr_dtype_bytes(dtype) : NULL;
 }
 
 /* Elements from an operand's first to the first that the slice beginning at `at` uses. */
-static long long slice_offset(const tsr_planned *plan, char which, const tsr_operand *operand, long long at)
+static long long slice_offset(const tsr_planned *plan, char which, const tsr_matrix *operand, long long at)
 {
     const int of_rows = plan->slices.of_rows;
     if (which == (of_rows ? 'b' : 'a'))
@@ -244,34 +307,44 @@ static long long slice_offset(const tsr_planned *plan, char which, const tsr_ope
 
 /* One operand for the main step of a slice: where it lies, and how. *pads loses those that need no copy. */
 static const void *place(const tsr_planned *plan, int which, long long at, const void *given, const void *packed,
-                         void *workspace, tsr_operand *layout, unsigned *pads)
+                         void *workspace, tsr_matrix *layout, unsigned *pads)
 {
     const char name = "ab"[which];
-    const tsr_operand *original = tsr_problem_operand(&plan->device_problem, name);
+    const tsr_dtype dtype = tsr_op_dtype(&plan->problem.op, name);
+    const tsr_matrix *original = tsr_problem_operand(&plan->device_problem, name);
     const int is_whole = name == (plan->slices.of_rows ? 'b' : 'a');
+    if (plan->problem.op.sparse24 & tsr_sparse24_flag(name)) { /* never copied, and no slice cuts it */
+        const tsr_lines24 lines = tsr_lines24_of(&plan->problem, name);
+        const long long bytes = lines.matrices > 1 ? tsr_device24_bytes(&lines) : 0;
+        layout->batch_stride = bytes / (long long)tsr_dtype_bytes(lines.dtype);
+        return packed;
+    }
     if (packed && plan->target->device.kind != TSR_DEVICE_CPU) { /* the whole operand's copy, needed or not */
-        const tsr_problem padded = tsr_padded_problem(&plan->device_problem, 1u << which);
+        const unsigned transposed = plan->pads & (TSR_TRANSPOSE_A << which);
+        const tsr_problem padded = tsr_padded_problem(&plan->device_problem, 1u << which | transposed);
         *pads &= ~(1u << which);
         *layout = *tsr_problem_operand(&padded, name);
-        return element(packed, layout, slice_offset(plan, name, layout, at));
+        return element(packed, dtype, slice_offset(plan, name, layout, at));
     }
     if (!(plan->pads >> which & 1))
-        return element(given, original, slice_offset(plan, name, original, at));
+        return element(given, dtype, slice_offset(plan, name, original, at));
     if (is_whole && at > 0) /* the first slice has copied it */
         *pads &= ~(1u << which);
     return (char *)workspace + plan->workspace.copy_at[which];
 }
 
 /* After the main step: its launch once more, by the step that adds what it left. */
-static tsr_status launch_sum(const tsr_planned *plan, const tsr_launch *main)
+static tsr_status launch_reduce(const tsr_planned *plan, const tsr_launch *main)
 {
     const tsr_step *step = tsr_plan_main(plan) + 1;
-    const tsr_gemm_args args = tsr_sum_args(main->row, main->args);
+    const tsr_reduce_args reduce = tsr_split_reduce_args(main->config, main->args);
     tsr_launch launch = *main;
-    launch.row = step->row;
+    launch.config = step->config;
     launch.loaded = step->loaded;
-    launch.args = &args;
-    launch.grid = tsr_sum_grid(step->row, &args);
+    launch.args = NULL;
+    launch.reduce = &reduce;
+    launch.scaling = NULL;
+    launch.grid = tsr_split_reduce_grid(step->config, &reduce);
     launch.cluster = 0;
     return plan->target->backend->launch(&plan->target->device, &launch);
 }
@@ -286,36 +359,39 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     tsr_plan_inputs seen = *inputs;
     seen.a = place(plan, 0, at, inputs->a, inputs->packed_a, inputs->workspace, &padded.a, &pads);
     seen.b = place(plan, 1, at, inputs->b, inputs->packed_b, inputs->workspace, &padded.b, &pads);
-    seen.c = element(inputs->c, &whole->c, slice_offset(plan, 'c', &whole->c, at));
-    seen.d = (void *)element(inputs->d, &whole->d, slice_offset(plan, 'd', &whole->d, at));
-    if (pads) {
-        const tsr_status status = launch_pad(plan, &given, &padded, pads,
-                                             element(inputs->a, &whole->a, slice_offset(plan, 'a', &whole->a, at)),
-                                             element(inputs->b, &whole->b, slice_offset(plan, 'b', &whole->b, at)),
-                                             (void *)seen.a, (void *)seen.b, inputs->stream);
+    seen.c = element(inputs->c, whole->op.c, slice_offset(plan, 'c', &whole->c, at));
+    seen.d = (void *)element(inputs->d, whole->op.d, slice_offset(plan, 'd', &whole->d, at));
+    if (inputs->bias && !plan->slices.of_rows)
+        seen.bias = (const char *)inputs->bias + at * (long long)tsr_dtype_bytes(tsr_dtype_bias(whole->op.d));
+    if (pads & (TSR_PAD_A | TSR_PAD_B)) {
+        const void *const from[2] = {element(inputs->a, whole->op.a, slice_offset(plan, 'a', &whole->a, at)),
+                                     element(inputs->b, whole->op.b, slice_offset(plan, 'b', &whole->b, at))};
+        void *const to[2] = {(void *)seen.a, (void *)seen.b};
+        const tsr_status status = launch_pads(plan, &given, &padded, pads, from, to, inputs->stream);
         if (status != TSR_OK)
             return status;
     }
-    const tsr_launch_config *config = at == last_slice_at(plan) ? &plan->last_launch : &step->launch;
-    const tsr_gemm_args args = main_args(plan, &padded, &seen, config);
+    const tsr_launch_config *launch_config = at == last_slice_at(plan) ? &plan->last_launch : &step->launch;
+    const tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
+    const int of_rows = plan->slices.of_rows;
+    const tsr_scaling scaling = scaling_of(whole, inputs, of_rows ? at : 0, of_rows ? 0 : at);
     const tsr_launch launch = {
-        .row = step->row,
+        .config = step->config,
         .loaded = step->loaded,
         .args = &args,
-        .grid = config->grid,
-        .cluster = config->cluster,
+        .scaling = &scaling,
+        .grid = launch_config->grid,
+        .cluster = launch_config->cluster,
         .workspace_bytes = plan->workspace.main_bytes,
         .problem = &padded,
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,
         .threads = padded.threads,
-        .chosen = inputs->packed_a || inputs->packed_b ? 0
-                  : inputs->beta != 0                  ? step->chosen.with_c
-                                                       : step->chosen.without_c,
+        .algorithm = inputs->beta != 0 ? step->algorithms.with_c : step->algorithms.without_c,
         .stream = inputs->stream,
     };
     const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);
-    return status == TSR_OK && config->reduces ? launch_sum(plan, &launch) : status;
+    return status == TSR_OK && launch_config->reduces ? launch_reduce(plan, &launch) : status;
 }
 
 tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
@@ -323,6 +399,9 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
     const long long extent = plan->slices.of_rows ? plan->device_problem.m : plan->device_problem.n;
     const long long width = plan->slices.width > 0 ? plan->slices.width : extent;
     tsr_status status = TSR_OK;
+    if (inputs->scaling.amax)
+        status =
+            plan->target->backend->zero(&plan->target->device, inputs->scaling.amax, sizeof(float), inputs->stream);
     for (long long at = 0; at < extent && status == TSR_OK; at += width)
         status = run_slice(plan, inputs, at);
     return status;

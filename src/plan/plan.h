@@ -1,11 +1,11 @@
-/* From a problem to the kernel that runs it: the table of rows, who applies and at what cost, and the plan. */
+/* From a problem to the kernel that runs it: the table of configs, who applies and at what cost, and the plan. */
 #ifndef TSR_PLAN_PLAN_H
 #define TSR_PLAN_PLAN_H
 
 #include "core/backend.h"
+#include "core/config.h"
 #include "core/problem.h"
-#include "core/row.h"
-#include "plan/schedule.h"
+#include "plan/schedules.h"
 
 /* One device of a context and the room that drives it. */
 typedef struct tsr_target {
@@ -18,13 +18,13 @@ typedef struct tsr_target {
 
 /* ---- the table ---- */
 
-size_t tsr_row_count(void);
-const tsr_row *tsr_row_at(size_t index); /* NULL past the end */
+size_t tsr_config_count(void);
+const tsr_config *tsr_config_at(size_t index); /* NULL past the end */
 /* 1 if `kernel` is the name of a kernel or of an instance. */
-int tsr_row_exists(const char *kernel);
+int tsr_config_exists(const char *kernel);
 
 /* 1 if `kernel` names the config: by kernel or instance, with or without a schedule behind an "@". */
-int tsr_row_is_named(const tsr_row *row, const char *kernel);
+int tsr_config_is_named(const tsr_config *config, const char *kernel);
 
 /* ---- who applies, at what cost ---- */
 
@@ -35,34 +35,34 @@ typedef struct tsr_slices {
 } tsr_slices;
 
 /* A config on a target. */
-typedef struct tsr_choice {
-    const tsr_row *row;
+typedef struct tsr_plan_candidate {
+    const tsr_config *config;
     tsr_target *target;
     int applicable;
     unsigned pads;     /* operands that are copied to aligned rows first */
     tsr_slices slices; /* in which that is done */
     char reason[120];
-    tsr_cost cost;            /* if applicable; copies included */
+    tsr_price cost;           /* if applicable; copies included */
     double transfer_ns;       /* copying host operands of a GPU there and back */
     tsr_launch_config launch; /* of the whole product: not where it is sliced */
-} tsr_choice;
+} tsr_plan_candidate;
 
 /* The schedule with the lowest price, of those whose workspace is within the problem's limit, and that price; or the
  * one that problem->kernel asks for ("thin@split-k=4"). 0 and the reason if that is not legal. `problem` is as the
  * config will see it, padding included. */
-int tsr_select_schedule(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                        tsr_launch_config *launch, tsr_cost *cost, char *reason, size_t reason_bytes);
+int tsr_select_schedule(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                        tsr_launch_config *launch, tsr_price *cost, char *reason, size_t reason_bytes);
 
-/* Each config on each target of its kind: at most `capacity` choices, sorted: applicable ones first, by time; then the
- * others in table order, with their reasons. Returns how many there are in all. The number never exceeds
- * tsr_row_count() * TSR_MAX_TARGETS. */
-size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
+/* Each config on each target of its kind: at most `capacity` candidates, sorted: applicable ones first, by time; then
+ * the others in table order, with their reasons. Returns how many there are in all. The number never exceeds
+ * tsr_config_count() * TSR_MAX_TARGETS. */
+size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_plan_candidate *out,
                       size_t capacity);
 /* The applicable ones alone, in no order and without the others' reasons. */
-size_t tsr_select_applicable(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_choice *out,
-                             size_t capacity);
+size_t tsr_select_applicable(const tsr_problem *problem, tsr_target *targets, size_t target_count,
+                             tsr_plan_candidate *out, size_t capacity);
 /* 1 if `one` is to be preferred: the order of tsr_select_all. */
-int tsr_comes_before(const tsr_choice *one, const tsr_choice *other);
+int tsr_comes_before(const tsr_plan_candidate *one, const tsr_plan_candidate *other);
 
 /* ---- the problem as the device sees it ---- */
 
@@ -74,9 +74,10 @@ int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, cha
 
 /* ---- plans ---- */
 
-typedef enum tsr_step_kind { TSR_STEP_PAD, TSR_STEP_MAIN, TSR_STEP_SUM } tsr_step_kind;
+typedef enum tsr_step_kind { TSR_STEP_PAD, TSR_STEP_TRANSPOSE, TSR_STEP_MAIN, TSR_STEP_REDUCE } tsr_step_kind;
 
-/* Where things lie in a plan's workspace: what the main row needs comes first, counters included; then the copies. */
+/* Where things lie in a plan's workspace: what the main config needs comes first, counters included; then the copies.
+ */
 typedef struct tsr_workspace {
     size_t main_bytes;
     size_t copy_at[2]; /* of A and B */
@@ -85,8 +86,8 @@ typedef struct tsr_workspace {
 
 /* The widest slices with which the copies of A and B fit into limit_bytes, where they do not fit whole; width 0 if
  * nothing does. Batches are never sliced. `given`: the problem before padding. */
-tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
-                             size_t limit_bytes);
+tsr_slices tsr_choose_slices(const tsr_config *config, const tsr_problem *given, unsigned pads,
+                             const tsr_device *device, size_t limit_bytes);
 /* The problem of a slice that begins at row or column `at`. */
 tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at);
 
@@ -96,10 +97,10 @@ tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_p
 /* One launch of a plan. */
 typedef struct tsr_step {
     tsr_step_kind kind;
-    const tsr_row *row;
+    const tsr_config *config;
     const tsr_loaded *loaded;
     tsr_launch_config launch;
-    tsr_chosen chosen; /* of CPU rows */
+    tsr_algorithms algorithms; /* of CPU configs */
 } tsr_step;
 
 #define TSR_MAX_STEPS 4
@@ -120,7 +121,7 @@ typedef struct tsr_planned {
     size_t workspace_bytes;
 } tsr_planned;
 
-/* Chooses the cheapest applicable row and makes it resident. TSR_UNSUPPORTED names the nearest miss. */
+/* Chooses the cheapest applicable config and makes it resident. TSR_UNSUPPORTED names the nearest miss. */
 tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_planned *out);
 
 /* The step that makes the product; at most one that adds its sums comes after it. */
@@ -130,8 +131,12 @@ const tsr_step *tsr_plan_main(const tsr_planned *plan);
 typedef struct tsr_plan_inputs {
     const void *a, *b, *c;
     void *d, *workspace;
+    const void *bias;                /* NULL without a form */
     const void *packed_a, *packed_b; /* prepared operands, used instead of a and b */
     double alpha, beta;
+    const float *scale_a, *scale_b; /* of the whole operand; NULL: 1 */
+    /* Where other scales lie: a, b, c, d, amax, zero_a, zero_b; the plan fills in the rest. */
+    tsr_scaling scaling;
     void *stream;
 } tsr_plan_inputs;
 
@@ -140,6 +145,8 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
 
 /* Bytes of the prepared form of operand 'a' or 'b' on a GPU: its padded copy. 0 if the plan copies it not. */
 size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which);
+/* 1 if the plan's copy of that operand is transposed. */
+int tsr_plan_copies_transposed(const tsr_planned *plan, char which);
 /* Makes it from the operand at `data`, which lies where the kernels can read it; does not wait. */
 tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream);
 

@@ -1,20 +1,33 @@
 /* Cost models: what a run is expected to take, from the device's peaks and the tile sizes, with one measured constant a
- * row (its efficiency on large problems). They order kernels; they do not promise times. */
+ * config (its efficiency on large problems). They order kernels; they do not promise times. */
 #include "plan/price.h"
 #include "plan/price_common.h"
 
 #include <math.h>
 
-static int on_tensor_cores(const tsr_row *row)
+static double peak_flops(const tsr_op *op, const tsr_device *device)
 {
-    return row->compute == TSR_COMPUTE_TF32 || (row->kind == TSR_ROW_CUDA && tsr_dtype_bytes(row->dtype_ab) == 2);
+    switch (tsr_op_peak(op->compute, op->a, device->kind != TSR_DEVICE_CPU)) {
+    case TSR_PEAK_F64:
+        return device->peak_flops_f64;
+    case TSR_PEAK_TF32:
+        return device->peak_flops_tf32;
+    case TSR_PEAK_TENSOR16:
+        return device->peak_flops_tensor16;
+    case TSR_PEAK_TENSOR8:
+        return 2 * device->peak_flops_tensor16;
+    case TSR_PEAK_F32:
+        return device->peak_flops_f32;
+    case TSR_PEAK_NONE:
+        break;
+    }
+    return NAN;
 }
 
-static double peak_flops(const tsr_row *row, const tsr_device *device)
+/* f64 is the one type that kernels multiply on tensor cores and elsewhere. */
+static double kernel_peak_flops(const tsr_config *config, const tsr_op *op, const tsr_device *device)
 {
-    if (on_tensor_cores(row))
-        return row->compute == TSR_COMPUTE_TF32 ? device->peak_flops_tf32 : device->peak_flops_tensor16;
-    return row->compute == TSR_COMPUTE_F64 ? device->peak_flops_f64 : device->peak_flops_f32;
+    return tsr_config_is_f64_tensor(config) ? device->peak_flops_f64_tensor : peak_flops(op, device);
 }
 
 static double work_flops(const tsr_problem *p)
@@ -25,28 +38,28 @@ static double work_flops(const tsr_problem *p)
 /* Each operand read or written once. */
 static double least_bytes(const tsr_problem *p)
 {
-    const double ab = (double)tsr_dtype_bytes(p->a.dtype), cd = (double)tsr_dtype_bytes(p->d.dtype);
+    const double ab = (double)tsr_dtype_bytes(p->op.a), cd = (double)tsr_dtype_bytes(p->op.d);
     return (double)p->batch *
            (ab * ((double)p->m * (double)p->k + (double)p->k * (double)p->n) + cd * (double)p->m * (double)p->n);
 }
 
-double tsr_launch_ns_of(const tsr_row *row, double launch_ns)
+double tsr_launch_ns_of(const tsr_profile *f, const tsr_config *config, double launch_ns)
 {
-    const double overlap_ns = 2500; /* measured: launches that follow each other in a stream */
-    return row->starts_early && launch_ns > overlap_ns ? launch_ns - overlap_ns : launch_ns;
+    const double overlap_ns = f->launch_overlap_ns; /* measured: launches that follow each other in a stream */
+    return config->starts_early && launch_ns > overlap_ns ? launch_ns - overlap_ns : launch_ns;
 }
 
-double tsr_launch_ns(const tsr_row *row, const tsr_device *device)
+double tsr_launch_ns(const tsr_config *config, const tsr_device *device)
 {
-    return tsr_launch_ns_of(row, device->launch_ns);
+    return tsr_launch_ns_of(tsr_profile_of(device), config, device->launch_ns);
 }
 
-double tsr_slower_launch_ns(const tsr_row *row, const tsr_device *device)
+double tsr_slower_launch_ns(const tsr_config *config, const tsr_device *device)
 {
-    return tsr_launch_ns(row, device) - tsr_launch_ns_of(row, TSR_CUDA_LAUNCH_NS);
+    return tsr_launch_ns(config, device) - tsr_launch_ns_of(tsr_profile_of(device), config, TSR_CUDA_LAUNCH_NS);
 }
 
-static void settle_beside(tsr_cost *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
+static void settle_beside(tsr_price *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
 {
     const double work_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
     out->ns = launch_ns + work_ns;
@@ -54,163 +67,187 @@ static void settle_beside(tsr_cost *out, double launch_ns, double compute_ns, do
     out->limiter = launch_ns > work_ns ? "launch" : compute_ns > memory_ns ? "compute" : "memory";
 }
 
-static void price_cpu(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_cpu(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
 {
     const double bytes = least_bytes(problem);
-    settle_beside(out, device->launch_ns, work_flops(problem) / (peak_flops(row, device) * row->efficiency) * 1e9,
+    settle_beside(out, device->launch_ns,
+                  work_flops(problem) / (peak_flops(&problem->op, device) * config->efficiency) * 1e9,
                   bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
-/* Nothing overlaps, and each element of D takes an operation more. So it never ties with a row that it is the baseline
- * of, however the machine's peaks came out: which of the two runs decides the bits. */
-static void price_sequential(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+/* Nothing overlaps, and each element of D takes an operation more. So it never ties with a config that it is the
+ * baseline of, however the machine's peaks came out: which of the two runs decides the bits. */
+static void price_sequential(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                             tsr_price *out)
 {
     const double bytes = least_bytes(problem), memory_ns = bytes / device->memory_bytes_per_s * 1e9;
     const double results = (double)problem->m * (double)problem->n * (double)problem->batch;
-    const double compute_ns = (work_flops(problem) + results) / (peak_flops(row, device) * row->efficiency) * 1e9;
+    const double compute_ns =
+        (work_flops(problem) + results) / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
     settle_beside(out, device->launch_ns, compute_ns, memory_ns, bytes);
     out->ns = device->launch_ns + compute_ns + memory_ns;
 }
 
 /* What goes to and from the caches: each CTA reads its BM rows of A and BN columns of B once. */
-static double cached_bytes(const tsr_row *row, const tsr_problem *p, double ctas)
+static double cached_bytes(const tsr_config *config, const tsr_problem *p, double ctas)
 {
-    return (double)tsr_dtype_bytes(p->a.dtype) * ctas * (row->bm + row->bn) * (double)p->k +
-           (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n * (double)p->batch;
+    return (double)tsr_dtype_bytes(p->op.a) * ctas * (config->bm + config->bn) * (double)p->k +
+           (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
 }
 
-void tsr_price_settle(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double work_ns, tsr_cost *out)
+void tsr_price_settle(const tsr_config *config, const tsr_problem *p, const tsr_device *device, double work_ns,
+                      tsr_price *out)
 {
-    const double bytes = cached_bytes(row, p, tsr_cta_tiles(row, p));
+    const double bytes = cached_bytes(config, p, tsr_cta_tiles(config, p));
     /* L2 serves what CTAs read again, at about three times the memory's rate. */
-    const double l2_ns = bytes / (3 * device->memory_bytes_per_s) * 1e9;
+    const double l2_ns = bytes / (tsr_profile_of(device)->l2_share * device->memory_bytes_per_s) * 1e9;
     const double memory_ns = least_bytes(p) / device->memory_bytes_per_s * 1e9;
-    settle_beside(out, tsr_launch_ns(row, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+    settle_beside(out, tsr_launch_ns(config, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
 }
 
 /* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
-static void settle_gpu(const tsr_row *row, const tsr_problem *p, const tsr_device *device, double flops, tsr_cost *out)
+static void settle_gpu(const tsr_config *config, const tsr_problem *p, const tsr_device *device, double flops,
+                       tsr_price *out)
 {
-    tsr_price_settle(row, p, device, flops / (peak_flops(row, device) * row->efficiency) * 1e9, out);
+    tsr_price_settle(config, p, device, flops / (kernel_peak_flops(config, &p->op, device) * config->efficiency) * 1e9,
+                     out);
 }
 
 /* A kernel without tensor cores that needs all the threads an SM can hold. The compute term grows when the last wave
  * leaves SMs idle, and a CTA at the edge computes its whole tile. */
-static void price_simt(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_simt(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
 {
-    const double ctas = tsr_cta_tiles(row, problem);
-    const double threads = row->threads_x * row->threads_y;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double ctas = tsr_cta_tiles(config, problem);
+    const double threads = config->threads_x * config->threads_y;
     double per_sm = floor(device->cuda.threads_per_sm / threads);
     if (per_sm > device->cuda.blocks_per_sm)
         per_sm = device->cuda.blocks_per_sm;
     if (per_sm < 1)
         per_sm = 1;
     const double slots = per_sm * device->cuda.sm_count;
-    const double thread_ns = 0.7; /* of a CTA's life that nothing covers; measured on batches of small problems */
-    settle_gpu(row, problem, device, 2.0 * ceil(ctas / slots) * slots * row->bm * row->bn * (double)problem->k, out);
+    const double thread_ns =
+        f->simt_thread_ns; /* of a CTA's life that nothing covers; measured on batches of small problems */
+    settle_gpu(config, problem, device, 2.0 * ceil(ctas / slots) * slots * config->bm * config->bn * (double)problem->k,
+               out);
     out->ns += ctas / device->cuda.sm_count * threads * thread_ns;
 }
 
 double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores)
 {
-    const double share = 0.72, first_steps = 64; /* of the memory's peak; of K, that a ring of stages holds */
-    const double ab = (double)tsr_dtype_bytes(p->a.dtype) * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
-    const double d = (double)tsr_dtype_bytes(p->d.dtype) * (double)p->m * (double)p->n;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double share = f->uncovered_share,
+                 first_steps = 64; /* of the memory's peak; of K, that a ring of stages holds */
+    const double ab = (double)tsr_dtype_bytes(p->op.a) * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
+    const double d = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n;
     const double first = p->k > 0 ? fmin(1, first_steps / (double)p->k) : 0;
     return (double)p->batch * (first * ab + (stores ? d : 0)) / (share * device->memory_bytes_per_s) * 1e9;
 }
 
 /* Measured on an H200 (perf/LOG): two warps 0.45, four 0.85, eight 1. */
-double tsr_price_busy_share(double warps)
+double tsr_price_busy_share(const tsr_profile *f, double warps)
 {
-    return warps < 4 ? 0.22 * warps : warps < 8 ? 0.85 + 0.0375 * (warps - 4) : 1;
+    return warps < 4   ? f->busy_warp_share * warps
+           : warps < 8 ? f->busy_four_share + f->busy_further_share * (warps - 4)
+                       : 1;
 }
 
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
  * order it runs them. `edge` rows and columns of a tile at the edge are copied element by element. Both constants were
  * measured on an H200. */
-static void price_edges(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, double edge,
-                        tsr_cost *out)
+static void price_edges(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, double edge,
+                        tsr_price *out)
 {
-    const double fill_ns = 1000;         /* until the first tile is there */
-    const double element_cycles = 46;    /* a thread's time for one element of an edge tile */
-    const double cycle_flops = 2 * 128.; /* of an SM */
-    const double sms = device->cuda.sm_count, threads = row->threads_x * row->threads_y;
-    const double k = ceil((double)problem->k / row->bk) * row->bk; /* what is missing of the last step is zeros */
-    const double per_sm = ceil(tsr_cta_tiles(row, problem) / sms), busy = tsr_price_busy_share(per_sm * threads / 32);
-    const double tiles = 2 * per_sm * row->bm * row->bn * k;
-    const double copies = edge / threads * element_cycles * cycle_flops * k * row->efficiency;
-    settle_gpu(row, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double fill_ns = f->regtile_fill_ns;               /* until the first tile is there */
+    const double element_cycles = f->regtile_element_cycles; /* a thread's time for one element of an edge tile */
+    const double cycle_flops = 2 * 128.;                     /* of an SM */
+    const double sms = device->cuda.sm_count, threads = config->threads_x * config->threads_y;
+    const double k = ceil((double)problem->k / config->bk) * config->bk; /* what is missing of the last step is zeros */
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) / sms),
+                 busy = tsr_price_busy_share(f, per_sm * threads / 32);
+    const double tiles = 2 * per_sm * config->bm * config->bn * k;
+    const double copies = edge / threads * element_cycles * cycle_flops * k * config->efficiency;
+    settle_gpu(config, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
     out->ns += fill_ns + tsr_price_uncovered_ns(problem, device, 1);
 }
 
-static void price_regtile(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_regtile(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                          tsr_price *out)
 {
-    const double edge = (problem->m % row->bm != 0 ? row->bm : 0) + (problem->n % row->bn != 0 ? row->bn : 0);
-    price_edges(row, problem, device, edge, out);
+    const double edge =
+        (problem->m % config->bm != 0 ? config->bm : 0) + (problem->n % config->bn != 0 ? config->bn : 0);
+    price_edges(config, problem, device, edge, out);
 }
 
 /* The same where a tile at the edge is copied like any other. */
-static void price_warptile_nn(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_warptile_nn(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                              tsr_price *out)
 {
-    price_edges(row, problem, device, 0, out);
+    price_edges(config, problem, device, 0, out);
 }
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
  * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be turned take turns with
  * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG. */
-static void price_warp_specialized(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                                   tsr_cost *out)
+static void price_warp_specialized(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                                   tsr_price *out)
 {
-    const double fill_ns = 1500, quads_ns = 0.22, elements_ns = 0.4; /* the latter two for each value of D */
-    const long long element = (long long)tsr_dtype_bytes(problem->d.dtype);
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double fill_ns = f->warp_specialized_fill_ns, quads_ns = f->warp_specialized_quads_ns,
+                 elements_ns = f->warp_specialized_elements_ns; /* the latter two for each value of D */
+    const long long element = (long long)tsr_dtype_bytes(problem->op.d);
     const int by_quads = problem->d.ld * element % 16 == 0 && problem->d.align_bytes % 16 == 0;
-    const double sms = device->cuda.sm_count, per_sm = ceil(tsr_cta_tiles(row, problem) / sms);
-    const double busy = tsr_price_busy_share(per_sm * (row->threads_x - 128) / 32), values = per_sm * row->bm * row->bn;
-    const double slab_share = 0.009;
-    const double slabs = ((problem->a.trans == TSR_N ? row->bm : 0) + (problem->b.trans == TSR_T ? row->bn : 0)) / 32.;
-    const double turning = 1 + slab_share * fmax(0, slabs - 4);
-    settle_gpu(row, problem, device, busy > 0 ? turning * 2 * sms * values * (double)problem->k / busy : 0, out);
+    const double sms = device->cuda.sm_count, per_sm = ceil(tsr_cta_tiles(config, problem) / sms);
+    const double busy = tsr_price_busy_share(f, per_sm * (config->threads_x - 128) / 32),
+                 values = per_sm * config->bm * config->bn;
+    const double slab_share = f->warp_specialized_slab_share;
+    const double slabs =
+        ((problem->a.trans == TSR_N ? config->bm : 0) + (problem->b.trans == TSR_T ? config->bn : 0)) / 32.;
+    const double transposing = 1 + slab_share * fmax(0, slabs - 4);
+    settle_gpu(config, problem, device, busy > 0 ? transposing * 2 * sms * values * (double)problem->k / busy : 0, out);
     out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_price_uncovered_ns(problem, device, 0);
 }
 
 int tsr_output_is_whole(const tsr_problem *p)
 {
-    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    const long long element = (long long)tsr_dtype_bytes(p->op.d);
     return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
 }
 
 /* D's bytes to memory: the copy engine writes whole sectors; what threads store at any alignment, partial ones too. */
 static double output_ns(const tsr_problem *p, const tsr_device *device)
 {
-    const double whole_share = 0.41, partial_share = 0.245; /* of the memory's rate, measured with short sums */
-    const long long element = (long long)tsr_dtype_bytes(p->d.dtype);
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double whole_share = f->tensor_output_whole_share,
+                 partial_share = f->tensor_output_partial_share; /* of the memory's rate, measured with short sums */
+    const long long element = (long long)tsr_dtype_bytes(p->op.d);
     return (double)p->m * (double)p->n * (double)p->batch * (double)element /
            ((tsr_output_is_whole(p) ? whole_share : partial_share) * device->memory_bytes_per_s) * 1e9;
 }
 
 double tsr_lines_touched(const tsr_problem *p, char which)
 {
-    const tsr_operand *operand = tsr_problem_operand(p, which);
-    const long long ld_bytes = operand->ld * (long long)tsr_dtype_bytes(operand->dtype), both = ld_bytes | LINE_BYTES;
+    const long long ld_bytes = tsr_problem_operand(p, which)->ld * tsr_problem_element(p, which),
+                    both = ld_bytes | LINE_BYTES;
     const long long step = both & -both; /* the greatest power of two that divides both */
     return 2 - (double)step / LINE_BYTES;
 }
 
 static double input_ns(const tsr_problem *p, const tsr_device *device)
 {
-    const double share = 0.77;
-    const double a = (double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), TSR_LINES_POWER);
-    const double b = (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), TSR_LINES_POWER);
-    return (double)tsr_dtype_bytes(p->a.dtype) * (double)p->batch * (a + b) / (share * device->memory_bytes_per_s) *
-           1e9;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double share = f->tensor_input_share;
+    const double a = (double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), f->tensor_lines_power);
+    const double b = (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), f->tensor_lines_power);
+    return (double)tsr_dtype_bytes(p->op.a) * (double)p->batch * (a + b) / (share * device->memory_bytes_per_s) * 1e9;
 }
 
 /* How often each line of an operand is asked for, beyond once for each of `sharers` tiles beside each other, in a step
  * along K. Only where rows lie along M or N and are short: several rows of K are in a line, or several tiles. */
-static double asks_for_line(const tsr_problem *p, char which, double tile, double sharers)
+static double requests_of_line(const tsr_problem *p, char which, double tile, double sharers)
 {
-    const double line = LINE_BYTES / (double)tsr_dtype_bytes(tsr_problem_operand(p, which)->dtype);
+    const double line = LINE_BYTES / (double)tsr_problem_element(p, which);
     long long rows, columns;
     tsr_stored_shape(p, which, &rows, &columns);
     const int is_along_k = (which == 'a') == (tsr_problem_operand(p, which)->trans == TSR_N);
@@ -220,146 +257,178 @@ static double asks_for_line(const tsr_problem *p, char which, double tile, doubl
     return sharers * fmax(0, tiles * line / (double)columns - 1);
 }
 
-double tsr_line_queue_ns(const tsr_problem *problem, double tile_m, double tile_n, double shared_m, double shared_n,
-                         double steps)
+double tsr_line_queue_ns(const tsr_profile *f, const tsr_problem *problem, double tile_m, double tile_n,
+                         double shared_m, double shared_n, double steps)
 {
-    const double ask_ns = 1.4;
+    const double request_ns = f->queue_request_ns;
     const double along_m = ceil((double)problem->m / (tile_m * shared_m));
     const double along_n = ceil((double)problem->n / (tile_n * shared_n));
-    return ask_ns * steps *
-           fmax(asks_for_line(problem, 'b', tile_n, along_m), asks_for_line(problem, 'a', tile_m, along_n));
+    return request_ns * steps *
+           fmax(requests_of_line(problem, 'b', tile_n, along_m), requests_of_line(problem, 'a', tile_m, along_n));
 }
 
 /* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
  * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess that measurements replace.
  */
-static void price_tensor(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_tensor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
 {
-    const double per_sm = ceil(tsr_cta_tiles(row, problem) / device->cuda.sm_count);
-    const double warps = per_sm * row->threads_x * row->threads_y / 32;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
+    const double warps = per_sm * config->threads_x * config->threads_y / 32;
     const double busy = warps < 8 ? warps / 8 : 1;
-    const double flops = 2.0 * per_sm * device->cuda.sm_count * row->bm * row->bn * (double)problem->k;
-    settle_gpu(row, problem, device, busy > 0 ? flops / busy : 0, out);
+    const double flops = 2.0 * per_sm * device->cuda.sm_count * config->bm * config->bn * (double)problem->k;
+    settle_gpu(config, problem, device, busy > 0 ? flops / busy : 0, out);
     /* Where memory takes nearly as long as products, they do not overlap perfectly. */
-    const double flops_ns = busy > 0 ? flops / busy / (peak_flops(row, device) * row->efficiency) * 1e9 : 0;
-    const double sharpness = 2, memory_ns = least_bytes(problem) / device->memory_bytes_per_s * 1e9;
+    const double peak = kernel_peak_flops(config, &problem->op, device) * config->efficiency;
+    const double flops_ns = busy > 0 ? flops / busy / peak * 1e9 : 0;
+    const double sharpness = f->tensor_sharpness, memory_ns = least_bytes(problem) / device->memory_bytes_per_s * 1e9;
     out->ns += overlapped_by(sharpness, flops_ns, memory_ns) - fmax(flops_ns, memory_ns);
     /* The first tiles' arrival, and D by threads: each stores its values one by one, or in pairs where D is aligned, as
      * far as D reaches into the half of the tile that its warp has. Measured. */
-    const double fill_ns = 1500, one_ns = 70, pair_ns = 22, cta_ns = 800; /* the latter: a CTA's life among others */
-    const double share = fmin(1, (double)problem->m * 2 / row->bm) * fmin(1, (double)problem->n * 2 / row->bn);
-    const double values = share * row->bm * row->bn / (row->threads_x * row->threads_y);
+    const double fill_ns = f->tensor_fill_ns, one_ns = f->tensor_one_ns, pair_ns = f->tensor_pair_ns,
+                 cta_ns = f->tensor_cta_ns; /* the latter: a CTA's life among others */
+    const double share = fmin(1, (double)problem->m * 2 / config->bm) * fmin(1, (double)problem->n * 2 / config->bn);
+    const double values = share * config->bm * config->bn / (config->threads_x * config->threads_y);
     const double step = 64; /* of the other tensor kernels */
-    out->ns += fill_ns + fmax(per_sm * values * (row->align_elems > 1 ? pair_ns : one_ns), (per_sm - 1) * cta_ns) +
-               tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step));
+    out->ns += fill_ns + fmax(per_sm * values * (config->align_elems > 1 ? pair_ns : one_ns), (per_sm - 1) * cta_ns) +
+               tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step));
 }
 
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
  * way but what their threads load, element by element, and further CTAs of an SM wait beside. Constants: measured on an
  * H200, perf/LOG. */
-static void price_wmma_tiny(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_wmma_tiny(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                            tsr_price *out)
 {
-    const double start_ns = 1200, cta_ns = 1.5, step_ns = 990, lines_share = 0.44, beside_share = 0.17;
-    const double ctas = tsr_cta_tiles(row, problem), per_sm = ceil(ctas / device->cuda.sm_count);
-    const double lines = fmin(row->bm, (double)problem->m) + fmin(row->bn, (double)problem->n);
-    const double full_step_ns = step_ns * (1 + lines_share * lines / (row->bm + row->bn));
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double start_ns = f->wmma_tiny_start_ns, cta_ns = f->wmma_tiny_cta_ns, step_ns = f->wmma_tiny_step_ns,
+                 lines_share = f->wmma_tiny_lines_share, beside_share = f->wmma_tiny_beside_share;
+    const double ctas = tsr_cta_tiles(config, problem), per_sm = ceil(ctas / device->cuda.sm_count);
+    const double lines = fmin(config->bm, (double)problem->m) + fmin(config->bn, (double)problem->n);
+    const double full_step_ns = step_ns * (1 + lines_share * lines / (config->bm + config->bn));
     settle_beside(out, start_ns + cta_ns * ctas,
-                  full_step_ns * ceil((double)problem->k / row->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
-                  input_ns(problem, device) + output_ns(problem, device), cached_bytes(row, problem, ctas));
+                  full_step_ns * ceil((double)problem->k / config->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
+                  input_ns(problem, device) + output_ns(problem, device), cached_bytes(config, problem, ctas));
     out->gpu_ns = out->ns;
     out->launches = 1;
-    out->ns = tsr_launched_ns(1, out->gpu_ns) + tsr_slower_launch_ns(row, device);
+    out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
 }
 
 /* mma.sync fed by the copy engine: 64 x 64 of D for each multiplying warp, eight of which keep an SM's tensor cores
  * busy. A warp stores while others multiply. Constants: measured on an H200, perf/LOG. */
-static void price_mma_tma(const tsr_row *row, const tsr_problem *problem, const tsr_device *device, tsr_cost *out)
+static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                          tsr_price *out)
 {
-    const double fill_ns = 5500, warp_values = 64 * 64, step = 64;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double fill_ns = f->mma_tma_fill_ns, warp_values = 64 * 64, step = 64;
     /* Threads store what the copy engine cannot, and tiles that D does not fill. */
-    const int by_engine = tsr_output_is_whole(problem) && problem->m % row->bm == 0 && problem->n % row->bn == 0;
-    const double store_ns_per_value = by_engine ? 0.1 : 0.28;
-    const double per_sm = ceil(tsr_cta_tiles(row, problem) / device->cuda.sm_count),
-                 values = per_sm * row->bm * row->bn;
-    const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(row, device) * row->efficiency;
+    const int by_engine = tsr_output_is_whole(problem) && problem->m % config->bm == 0 && problem->n % config->bn == 0;
+    const double store_ns_per_value = by_engine ? f->mma_tma_engine_value_ns : f->mma_tma_thread_value_ns;
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count),
+                 values = per_sm * config->bm * config->bn;
+    const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(&problem->op, device) * config->efficiency;
     const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;
-    settle_beside(out, tsr_launch_ns(row, device) + fill_ns,
+    settle_beside(out, tsr_launch_ns(config, device) + fill_ns,
                   flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
-                      tsr_line_queue_ns(problem, row->bm, row->bn, 1, 1, ceil((double)problem->k / step)),
+                      tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step)),
                   fmax(input_ns(problem, device), output_ns(problem, device)),
-                  cached_bytes(row, problem, tsr_cta_tiles(row, problem)));
+                  cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
+}
+
+/* Clusters of tiles on a persistent grid; the SMs of the last wave decide. A tile's end is beside nothing, as all of
+ * its warp groups store it together. First physics: constants are to be measured. */
+static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                               tsr_price *out)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double fill_ns = f->kmajor_fill_ns,
+                 value_ns = f->kmajor_value_ns; /* the first boxes; D, of each of an SM's values */
+    const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
+    const double waves = ceil(tsr_cluster_tiles(config, problem) / clusters);
+    const double steps = ceil((double)problem->k / config->bk), sms = clusters * cluster;
+    const double flops = 2.0 * waves * sms * config->bm * config->bn * steps * config->bk;
+    const double bytes = cached_bytes(config, problem, tsr_cta_tiles(config, problem));
+    settle_beside(out, tsr_launch_ns(config, device) + fill_ns,
+                  flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9 +
+                      waves * value_ns * config->bm * config->bn,
+                  input_ns(problem, device) + output_ns(problem, device), bytes);
 }
 
 /* ---- one price for each family ---- */
 
-void tsr_pricing_begin(tsr_pricing *pricing, const tsr_row *row, const tsr_problem *problem, const tsr_device *device)
+void tsr_pricing_begin(tsr_pricing *pricing, const tsr_config *config, const tsr_problem *problem,
+                       const tsr_device *device)
 {
-    pricing->row = row;
+    pricing->config = config;
     pricing->problem = problem;
     pricing->device = device;
-    if (row->family == TSR_FAMILY_WGMMA)
-        tsr_wgmma_begin(&pricing->of.wgmma, row, problem, device);
-    else if (row->family == TSR_FAMILY_WGMMA_SKINNY)
-        tsr_skinny_begin(&pricing->of.skinny, row, problem, device, tsr_row_whole(row, problem->m, problem->n).swap_ab);
+    if (config->family == TSR_FAMILY_WGMMA)
+        tsr_wgmma_begin(&pricing->of.wgmma, config, problem, device);
+    else if (config->family == TSR_FAMILY_WGMMA_SKINNY)
+        tsr_skinny_begin(&pricing->of.skinny, config, problem, device,
+                         tsr_config_whole(config, problem->m, problem->n).swap_ab);
 }
 
 /* Prices of families whose configs have one schedule. */
-static void price_whole(const tsr_pricing *x, tsr_cost *out)
+static void price_whole(const tsr_pricing *x, tsr_price *out)
 {
-    switch (x->row->family) {
+    switch (x->config->family) {
     case TSR_FAMILY_CPU_SEQUENTIAL:
-        price_sequential(x->row, x->problem, x->device, out);
+        price_sequential(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_CPU_TILED:
-        price_cpu(x->row, x->problem, x->device, out);
+        price_cpu(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_SIMT:
-        price_simt(x->row, x->problem, x->device, out);
+        price_simt(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_REGTILE:
-        price_regtile(x->row, x->problem, x->device, out);
+        price_regtile(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_WARPTILE_NN:
-        price_warptile_nn(x->row, x->problem, x->device, out);
+        price_warptile_nn(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_WARP_SPECIALIZED:
-        price_warp_specialized(x->row, x->problem, x->device, out);
+        price_warp_specialized(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_TENSOR:
-        price_tensor(x->row, x->problem, x->device, out);
+        price_tensor(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_WMMA_TINY:
-        price_wmma_tiny(x->row, x->problem, x->device, out);
+        price_wmma_tiny(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_MMA_TMA:
-        price_mma_tma(x->row, x->problem, x->device, out);
+        price_mma_tma(x->config, x->problem, x->device, out);
         return;
-    default: /* tsr_price has the others; steps around a product have no price of their own */
+    case TSR_FAMILY_WGMMA_KMAJOR:
+        price_wgmma_kmajor(x->config, x->problem, x->device, out);
+        return;
+    default: /* tsr_price_launch has the others; steps around a product have no price of their own */
         out->ns = INFINITY;
         return;
     }
 }
 
-void tsr_price(tsr_pricing *x, const tsr_launch_config *launch, double best_ns, tsr_cost *out)
+void tsr_price_launch(tsr_pricing *x, const tsr_launch_config *launch, double best_ns, tsr_price *out)
 {
-    const double slower_ns = tsr_slower_launch_ns(x->row, x->device);
-    *out = (tsr_cost){0};
-    switch (x->row->family) {
+    const double slower_ns = tsr_slower_launch_ns(x->config, x->device);
+    *out = (tsr_price){0};
+    switch (x->config->family) {
     case TSR_FAMILY_STREAM_K:
-        tsr_price_stream_k(x->row, x->problem, x->device, launch, out);
+        tsr_price_stream_k(x->config, x->problem, x->device, launch, out);
         return;
     case TSR_FAMILY_CLUSTER_K:
-        tsr_price_cluster_k(x->row, x->problem, x->device, launch, out);
+        tsr_price_cluster_k(x->config, x->problem, x->device, launch, out);
         return;
     case TSR_FAMILY_THIN:
-        tsr_price_thin(x->row, x->problem, x->device, launch, out);
+        tsr_price_thin(x->config, x->problem, x->device, launch, out);
         break;
     case TSR_FAMILY_WGMMA:
         tsr_price_wgmma(&x->of.wgmma, launch, best_ns - slower_ns, out);
         out->ns += slower_ns;
         break;
     case TSR_FAMILY_WGMMA_SKINNY:
-        tsr_price_skinny(&x->of.skinny, x->row, x->problem, x->device, launch, best_ns - slower_ns, out);
+        tsr_price_skinny(&x->of.skinny, x->config, x->problem, x->device, launch, best_ns - slower_ns, out);
         out->ns += slower_ns;
         break;
     default:

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "plan/price_common.h"
-#include "plan/schedule.h"
+#include "plan/schedules.h"
 
 enum {
     LINE_BYTES = 128,
@@ -16,10 +16,6 @@ enum {
     FLOPS_PER_CLOCK = 4096,
     ELEMENT_BYTES = 2
 };
-
-#define IDLE_ROW_CLOCKS 4. /* of the copy engine, for each row of a box that the matrix does not have */
-
-#define CTA_NS 2.3 /* until the next CTA of a grid is started */
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -51,30 +47,29 @@ static inline int lies_along_k(const tsr_problem *p, char which)
 
 /* Of an operand: how many CTAs ask for it once, how many further rows each of its lines has, and how much of a line K
  * covers. */
-typedef struct tsr_asks {
+typedef struct tsr_requests {
     double sharers, further, covered;
-} tsr_asks;
+} tsr_requests;
 
-static inline tsr_asks asks_of(const tsr_problem *p, char which, double sharers)
+static inline tsr_requests requests_of(const tsr_problem *p, char which, double sharers)
 {
     const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld);
-    return (tsr_asks){.sharers = sharers,
-                      .further = lies_along_k(p, which) ? 0 : fmax(0, LINE_ELEMS / ld - 1),
-                      .covered = fmin(1, (double)p->k / LINE_ELEMS)};
+    return (tsr_requests){.sharers = sharers,
+                          .further = lies_along_k(p, which) ? 0 : fmax(0, LINE_ELEMS / ld - 1),
+                          .covered = fmin(1, (double)p->k / LINE_ELEMS)};
 }
 
 /* How many further CTAs wait for each line of an operand whose rows lie along M or N and are shorter than a line: all
  * of `ctas` walk along the same part of K together, and ask for a line once for each of its rows. */
-static inline double asking_of(const tsr_asks *asks, double ctas)
+static inline double waiting_of(const tsr_requests *requests, double ctas)
 {
-    return asks->further > 0 ? ctas / asks->sharers * asks->further * asks->covered : 0;
+    return requests->further > 0 ? ctas / requests->sharers * requests->further * requests->covered : 0;
 }
 
-/* A stage's way from memory where `asking` CTAs wait for the same lines. */
-static inline double with_asking(double latency_ns, double asking)
+/* A stage's way from memory where `waiting` CTAs wait for the same lines. */
+static inline double with_waiting(const tsr_profile *f, double latency_ns, double waiting)
 {
-    const double ask_ns = 5.8;
-    return latency_ns + ask_ns * asking;
+    return latency_ns + f->hopper_waiting_ns * waiting;
 }
 
 /* An operand from memory, at this share of the pins' rate; rows that begin within lines take so much longer for each
@@ -113,10 +108,10 @@ static inline double step_bytes(const tsr_problem *p, double rows, double column
 
 /* What boxes of `tile` rows or columns of an operand cost, of which `extent` are there, in pieces of 128 bytes. Along M
  * or N boxes are 64 wide and have as many pieces whatever is there of them, those with nothing too. Rows that are not
- * there, along K: IDLE_ROW_CLOCKS. */
-static inline double pieces_of(const tsr_problem *p, char which, double tile, double extent)
+ * there, along K: hopper_idle_row_clocks. */
+static inline double pieces_of(const tsr_profile *f, const tsr_problem *p, char which, double tile, double extent)
 {
-    const double part_share = 0.6, idle_share = 0.84, there = fmin(tile, extent);
+    const double part_share = f->hopper_part_share, idle_share = f->hopper_idle_share, there = fmin(tile, extent);
     if (lies_along_k(p, which))
         return there;
     const double begun = ceil(there / LINE_ELEMS) * LINE_ELEMS, all = ceil(tile / LINE_ELEMS) * LINE_ELEMS;
@@ -125,18 +120,18 @@ static inline double pieces_of(const tsr_problem *p, char which, double tile, do
 
 /* How often a CTA's first boxes of an operand ask for each of its lines: more than once where rows begin within lines,
  * or several are in one. */
-static inline double asks_for_lines(const tsr_problem *p, char which)
+static inline double requests_for_lines(const tsr_problem *p, char which)
 {
     const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld), lines = tsr_lines_touched(p, which);
     return lies_along_k(p, which) ? fmax(LINE_ELEMS / ld, lines) : lines;
 }
 
-/* What the first boxes wait, where `asks` times a line is asked for by all CTAs that begin together, and `asking` of
- * them go on to ask for the same lines (asking_of). */
-static inline double first_asked_ns(double asks, double asking)
+/* What the first boxes wait, where `requests` times a line is requested by all CTAs that begin together, and `waiting`
+ * of them go on to ask for the same lines (waiting_of). */
+static inline double first_request_ns(const tsr_profile *f, double requests, double waiting)
 {
-    const double ask_ns = 0.743, walk_ns = 2.1;
-    return ask_ns * asks + walk_ns * asking;
+    const double request_ns = f->hopper_request_ns, walk_ns = f->hopper_walk_ns;
+    return request_ns * requests + walk_ns * waiting;
 }
 
 /* What the GPU takes for a product, in parts: one after the other, but for work beside memory, and no less in all than
@@ -149,11 +144,11 @@ typedef struct tsr_parts {
 } tsr_parts;
 
 /* *out, if that is less than best_ns, another way's; otherwise INFINITY, found out sooner. */
-static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
+static inline void settle(const tsr_profile *f, const tsr_parts *parts, double best_ns, tsr_price *out)
 {
     const double fixed_ns = parts->fill_ns + parts->after_ns, rounding = 1e-9; /* more than that of all that follows */
     const double least_busy_ns = fixed_ns + fmax(parts->work_ns, parts->memory_ns);
-    if (tsr_launched_least_ns(parts->launches, parts->before_ns + fmax(parts->floor_ns, least_busy_ns)) >
+    if (tsr_launched_least_ns(f, parts->launches, parts->before_ns + fmax(parts->floor_ns, least_busy_ns)) >
         best_ns * (1 + rounding)) {
         out->ns = INFINITY;
         return;
@@ -161,17 +156,18 @@ static inline void settle(const tsr_parts *parts, double best_ns, tsr_cost *out)
     const double busy_ns = fixed_ns + overlapped_by(parts->sharpness, parts->work_ns, parts->memory_ns);
     out->gpu_ns = parts->before_ns + overlapped(FLOOR_SHARPNESS, parts->floor_ns, busy_ns);
     out->launches = parts->launches;
-    out->ns = tsr_launched_ns(parts->launches, out->gpu_ns);
-    out->limiter = parts->floor_ns > busy_ns || tsr_host_ns(parts->launches) > out->gpu_ns ? "launch"
-                   : parts->work_ns > parts->memory_ns                                     ? "compute"
-                                                                                           : "memory";
+    out->ns = tsr_launched_ns(f, parts->launches, out->gpu_ns);
+    out->limiter = parts->floor_ns > busy_ns || tsr_host_ns(f, parts->launches) > out->gpu_ns ? "launch"
+                   : parts->work_ns > parts->memory_ns                                        ? "compute"
+                                                                                              : "memory";
 }
 
 /* ---- the prices ---- */
 
 /* What a product takes with a config of `wgmma`, as far as it does not depend on the schedule. */
 typedef struct tsr_wgmma {
-    const tsr_row *row;
+    const tsr_config *config;
+    const tsr_profile *f;
     double ghz;
     double cluster, fit;                     /* CTAs of a cluster; clusters on the device at once */
     double tiles, steps;                     /* of clusters; of a tile along K */
@@ -182,21 +178,22 @@ typedef struct tsr_wgmma {
     double all_bytes, l2_ns, memory_ns;      /* of all tiles' lines; of each operand once */
     double output_ns;                        /* D to memory */
     double stored_ns, path_ns;               /* of a tile's values: by threads; on the SM's way to L2 */
-    double asks;                             /* of one CTA's boxes, for lines that others ask for as well */
-    double early_ns;                         /* as in tsr_cost */
-    tsr_asks asks_a, asks_b;
-    double asking, step_ns, edge_ns; /* of the deal asked for last: CTAs that wait; a step; the last tile's, more */
+    double requests;                         /* of one CTA's boxes, for lines that others ask for as well */
+    double early_ns;                         /* as in tsr_price */
+    tsr_requests requests_a, requests_b;
+    double waiting, step_ns, edge_ns; /* of the partition priced last: CTAs that wait; a step; the last tile's, more */
 } tsr_wgmma;
 
-void tsr_wgmma_begin(tsr_wgmma *t, const tsr_row *row, const tsr_problem *problem, const tsr_device *device);
+void tsr_wgmma_begin(tsr_wgmma *t, const tsr_config *config, const tsr_problem *problem, const tsr_device *device);
 /* The price, launched by an H200's host, if that is less than best_ns. */
-void tsr_price_wgmma(tsr_wgmma *t, const tsr_launch_config *launch, double best_ns, tsr_cost *out);
+void tsr_price_wgmma(tsr_wgmma *t, const tsr_launch_config *launch, double best_ns, tsr_price *out);
 
-/* How the CTAs of a skinny row lie over the device, and what a step of one is. */
+/* How the CTAs of a skinny config lie over the device, and what a step of one is. */
 typedef struct tsr_skinny {
+    const tsr_profile *f;
     char shorter, longer;     /* operands: of a tile's columns, and of its rows */
     int rows;                 /* of a tile along the shorter side */
-    int turned, across;       /* columns lie along M; along the longer side of D */
+    int swap_ab, across;      /* columns lie along M; along the longer side of D */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
     double sms;               /* of the device */
     double resident, waves;   /* CTAs on the device at once */
@@ -206,29 +203,29 @@ typedef struct tsr_skinny {
     double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
     double shared_bytes;      /* that go in and out of shared memory in a step */
     double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
-    double asking;            /* CTAs that wait for lines that others wait for */
+    double waiting;           /* CTAs that wait for lines that others wait for */
     double short_tiles, long_tiles;
     double per_sm;                /* CTAs for which an SM has room */
-    double asks;                  /* of one CTA's boxes, for lines that others ask for as well */
+    double requests;              /* of one CTA's boxes, for lines that others ask for as well */
     double operands_ns, again_ns; /* of reading once and storing D; of one more reading by each further tile */
     double output_ns;             /* of storing D, where nothing is beside */
-    tsr_asks asks_shorter, asks_longer;
+    tsr_requests requests_shorter, requests_longer;
 } tsr_skinny;
 
 /* What does not depend on how K is partitioned; for tiles that lie by swap_ab. */
-void tsr_skinny_begin(tsr_skinny *s, const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
+void tsr_skinny_begin(tsr_skinny *s, const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                       int swap_ab);
 /* The price, if that is less than best_ns. *uncut is from tsr_skinny_begin, which is called again where the schedule
  * lays tiles the other way. */
-void tsr_price_skinny(tsr_skinny *uncut, const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                      const tsr_launch_config *launch, double best_ns, tsr_cost *out);
+void tsr_price_skinny(tsr_skinny *uncut, const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                      const tsr_launch_config *launch, double best_ns, tsr_price *out);
 
 /* Those of kernels in f32 that partition K (price_split.c). */
-void tsr_price_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                        const tsr_launch_config *launch, tsr_cost *out);
-void tsr_price_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                         const tsr_launch_config *launch, tsr_cost *out);
-void tsr_price_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                    const tsr_launch_config *launch, tsr_cost *out);
+void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                        const tsr_launch_config *launch, tsr_price *out);
+void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                         const tsr_launch_config *launch, tsr_price *out);
+void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                    const tsr_launch_config *launch, tsr_price *out);
 
 #endif

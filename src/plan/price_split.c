@@ -5,92 +5,104 @@
 #include "plan/price_hopper.h"
 
 /* FLOP per nanosecond of one SM that holds `ctas` CTAs. */
-static double sm_rate(const tsr_row *row, const tsr_device *device, double ctas)
+static double sm_rate(const tsr_config *config, const tsr_device *device, double ctas)
 {
-    const double warps = ctas * row->threads_x * row->threads_y / 32;
-    return device->peak_flops_f32 * 1e-9 / device->cuda.sm_count * row->efficiency * tsr_price_busy_share(warps);
+    const double warps = ctas * config->threads_x * config->threads_y / 32;
+    return device->peak_flops_f32 * 1e-9 / device->cuda.sm_count * config->efficiency *
+           tsr_price_busy_share(tsr_profile_of(device), warps);
 }
 
 /* The SM with most CTAs decides where tiles are whole. Units keep every SM equally busy; what they cost beside is
  * writing their sums and reading those of the others, by the last CTA of a tile. */
-static double stream_k_ns(const tsr_row *row, const tsr_device *device, double tiles, double steps,
+static double stream_k_ns(const tsr_config *config, const tsr_device *device, double tiles, double steps,
                           const tsr_schedule *s)
 {
-    const double handover_ns = 6000, bytes_per_ns = 100; /* of an SM; measured on an H200, perf/LOG */
-    const double sms = device->cuda.sm_count, slots = sms * row->sm_ctas;
-    const double step_flops = 2.0 * row->bm * row->bn * row->bk;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double handover_ns = f->stream_k_handover_ns,
+                 bytes_per_ns = f->stream_k_bytes_per_ns; /* of an SM; measured on an H200, perf/LOG */
+    const double sms = device->cuda.sm_count, slots = sms * config->sm_ctas;
+    const double step_flops = 2.0 * config->bm * config->bn * config->bk;
     const double whole = tiles - s->stream_k_tiles;
     if (s->stream_k_tiles == 0) {
         const double per_sm = ceil(whole / sms);
-        return per_sm * steps * step_flops / sm_rate(row, device, per_sm);
+        return per_sm > 0 ? per_sm * steps * step_flops / sm_rate(config, device, per_sm) : 0;
     }
     const double units = s->stream_k_units, shared = s->stream_k_tiles;
     const double share = steps * shared / units; /* steps of a unit */
-    const double held = whole > 0 ? row->sm_ctas : fmin(ceil(units / sms), row->sm_ctas);
+    const double held = whole > 0 ? config->sm_ctas : fmin(ceil(units / sms), config->sm_ctas);
     const double parts = 1 + units / shared;
-    const double sums_ns = handover_ns + held * (1 + parts) * 4 * row->bm * row->bn / bytes_per_ns;
+    const double sums_ns = handover_ns + held * (1 + parts) * 4 * config->bm * config->bn / bytes_per_ns;
     const double rounds = ceil(whole / slots) * steps + share * fmax(1, units / (held * sms));
-    return rounds * held * step_flops / sm_rate(row, device, held) + sums_ns;
+    return rounds * held * step_flops / sm_rate(config, device, held) + sums_ns;
 }
 
-void tsr_price_stream_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                        const tsr_launch_config *launch, tsr_cost *out)
+void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                        const tsr_launch_config *launch, tsr_price *out)
 {
-    const double fill_ns = 1000;
-    const double steps = ceil((double)problem->k / row->bk);
-    const double ns = stream_k_ns(row, device, tsr_cta_tiles(row, problem), steps, &launch->schedule);
-    tsr_price_settle(row, problem, device, ns + fill_ns, out);
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double fill_ns = f->stream_k_fill_ns;
+    const double steps = ceil((double)problem->k / config->bk);
+    const double ns = stream_k_ns(config, device, tsr_cta_tiles(config, problem), steps, &launch->schedule);
+    tsr_price_settle(config, problem, device, ns + fill_ns, out);
     out->ns += tsr_price_uncovered_ns(problem, device, 1);
     out->rank_ns = ns;
 }
 
 /* CTAs of one SM, in the end. The hardware spreads clusters as long as two CTAs on each of some 112 SMs suffice;
  * further ones lie as close together as an SM can hold. Measured on an H200, perf/LOG. */
-static double busiest_sm(const tsr_row *row, const tsr_device *device, double tiles, int parts)
+static double busiest_sm(const tsr_config *config, const tsr_device *device, double tiles, int parts)
 {
+    const tsr_profile *const f = tsr_profile_of(device);
     const double sms = device->cuda.sm_count, ctas = tiles * parts;
-    const double spread = floor(sms * 112 / 132), packed = floor(sms * 120 / 132) * row->sm_ctas;
-    return ctas <= spread * 2 ? ceil(ctas / spread) : row->sm_ctas * ceil(ctas / packed);
+    const double spread = floor(sms * f->cluster_k_spread_sms / 132),
+                 packed = floor(sms * f->cluster_k_packed_sms / 132) * config->sm_ctas;
+    return ctas <= spread * 2 ? ceil(ctas / spread) : config->sm_ctas * ceil(ctas / packed);
 }
 
 /* CTAs that share a tile meet twice, once before they add and once before they end; each reads its share of the tile
  * from all. */
-void tsr_price_cluster_k(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                         const tsr_launch_config *launch, tsr_cost *out)
+void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                         const tsr_launch_config *launch, tsr_price *out)
 {
-    const double meet_ns = 1000, bytes_per_ns = 60; /* of an SM */
-    const double fill_ns = 1500, alone_ns = 2000;   /* the latter where the next grid does not begin early */
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double meet_ns = f->cluster_k_meet_ns, bytes_per_ns = f->cluster_k_bytes_per_ns; /* of an SM */
+    const double fill_ns = f->cluster_k_fill_ns,
+                 alone_ns = f->cluster_k_alone_ns; /* the latter where the next grid does not begin early */
     const double short_steps = 16, parts = launch->schedule.cluster_k;
-    const double steps = ceil((double)problem->k / row->bk);
-    const double per_sm = busiest_sm(row, device, tsr_cta_tiles(row, problem), launch->schedule.cluster_k);
-    const double held = fmin(per_sm, row->sm_ctas);
-    const double flops = 2.0 * row->bm * row->bn * row->bk * ceil(steps / parts);
-    const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * row->bm * row->bn / bytes_per_ns : 0;
-    const double ns = (held > 0 ? per_sm * flops / sm_rate(row, device, held) : 0) + adding_ns;
+    const double steps = ceil((double)problem->k / config->bk);
+    const double per_sm = busiest_sm(config, device, tsr_cta_tiles(config, problem), launch->schedule.cluster_k);
+    const double held = fmin(per_sm, config->sm_ctas);
+    const double flops = 2.0 * config->bm * config->bn * config->bk * ceil(steps / parts);
+    const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * config->bm * config->bn / bytes_per_ns : 0;
+    const double ns = (held > 0 ? per_sm * flops / sm_rate(config, device, held) : 0) + adding_ns;
     const int is_alone = steps > short_steps * parts;
-    tsr_price_settle(row, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
+    tsr_price_settle(config, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
     out->ns += tsr_price_uncovered_ns(problem, device, 1);
     out->rank_ns = ns;
 }
 
 /* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to
  * do: measured on batches of small problems, perf/LOG. */
-void tsr_price_thin(const tsr_row *row, const tsr_problem *problem, const tsr_device *device,
-                    const tsr_launch_config *launch, tsr_cost *out)
+void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                    const tsr_launch_config *launch, tsr_price *out)
 {
-    const double fill_ns = 400, handover_ns = 2500, reach = 0.88; /* of the memory's peak */
-    const double cta_ns = 1350, row_ns = 280;                     /* of a CTA's life */
-    const double step_ns = 8, step_row_ns = 4.2; /* one row of B for each row of the tile: a chain of loads */
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double fill_ns = f->thin_fill_ns, handover_ns = f->thin_handover_ns,
+                 reach = f->thin_reach;                            /* of the memory's peak */
+    const double cta_ns = f->thin_cta_ns, row_ns = f->thin_row_ns; /* of a CTA's life */
+    const double step_ns = f->thin_step_ns,
+                 step_row_ns = f->thin_step_row_ns; /* one row of B for each row of the tile: a chain of loads */
     const double k = (double)problem->k, sms = device->cuda.sm_count;
-    const double parts = launch->schedule.split_k, ctas = tsr_cta_tiles(row, problem) * parts;
+    const double parts = launch->schedule.split_k, ctas = tsr_cta_tiles(config, problem) * parts;
     const double steps = ceil(k / parts);
-    const double per_sm = ceil(ctas / sms), held = fmin(per_sm, row->sm_ctas);
-    const double flops_ns = 2.0 * row->bm * row->bn * steps * per_sm / sm_rate(row, device, held);
-    const double chain_ns = steps * (step_ns + step_row_ns * row->bm) * ceil(per_sm / fmax(1, held));
-    const double life_ns = per_sm * (cta_ns + row_ns * row->bm);
-    const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / row->bm);
+    const double per_sm = ceil(ctas / sms), held = fmin(per_sm, config->sm_ctas);
+    const double flops = 2.0 * config->bm * config->bn * steps * per_sm;
+    const double flops_ns = held > 0 ? flops / sm_rate(config, device, held) : 0; /* D may be empty */
+    const double chain_ns = steps * (step_ns + step_row_ns * config->bm) * ceil(per_sm / fmax(1, held));
+    const double life_ns = per_sm * (cta_ns + row_ns * config->bm);
+    const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / config->bm);
     const double bytes_ns = bytes / (reach * device->memory_bytes_per_s) * 1e9;
-    tsr_price_settle(row, problem, device,
+    tsr_price_settle(config, problem, device,
                      fill_ns + (parts > 1 ? handover_ns : 0) + fmax(fmax(chain_ns, life_ns), fmax(flops_ns, bytes_ns)),
                      out);
 }

@@ -36,8 +36,8 @@ tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long lon
     return slice;
 }
 
-tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsigned pads, const tsr_device *device,
-                             size_t limit_bytes)
+tsr_slices tsr_choose_slices(const tsr_config *config, const tsr_problem *given, unsigned pads,
+                             const tsr_device *device, size_t limit_bytes)
 {
     const tsr_problem whole = tsr_padded_problem(given, pads);
     /* A schedule that was asked for by name is the whole product's. */
@@ -52,8 +52,8 @@ tsr_slices tsr_choose_slices(const tsr_row *row, const tsr_problem *given, unsig
         slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
         const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
         tsr_launch_config launch;
-        tsr_cost cost;
-        if (!tsr_select_schedule(row, &padded, device, &launch, &cost, NULL, 0) || launch.workspace_bytes > 0)
+        tsr_price cost;
+        if (!tsr_select_schedule(config, &padded, device, &launch, &cost, NULL, 0) || launch.workspace_bytes > 0)
             break; /* it would need some beside the copies */
         if (tsr_lay_out_workspace(&launch, &padded, pads).total_bytes <= limit_bytes)
             return slices;

@@ -1,43 +1,59 @@
-/* The table of kernel rows. */
+/* The table of kernel configs. */
 #include <string.h>
 
+#include "core/added.h"
 #include "cpu/cpu.h"
 #include "plan/pad.h"
 #include "plan/plan.h"
-#include "plan/sum.h"
+#include "plan/split_reduce.h"
 
 #define HOOK(function) function
-#define ROW(...)       {__VA_ARGS__},
-static const tsr_row rows[] = {
+#define CONFIG(...)    {__VA_ARGS__},
+static const tsr_config configs[] = {
 #include "plan/kernels.def"
 };
-static const tsr_row aux_rows[] = {
-#include "plan/aux.def"
+static const tsr_config prep_configs[] = {
+#include "plan/prep.def"
 };
 
-size_t tsr_row_count(void)
+enum { CONFIGS = sizeof configs / sizeof configs[0] };
+
+size_t tsr_config_count(void)
 {
-    return sizeof rows / sizeof rows[0];
+    return tsr_added() ? CONFIGS + 1 : CONFIGS;
 }
 
-const tsr_row *tsr_row_at(size_t index)
+const tsr_config *tsr_config_at(size_t index)
 {
-    return index < tsr_row_count() ? &rows[index] : NULL;
+    if (index < CONFIGS)
+        return &configs[index];
+    const tsr_added_kernel *const added = tsr_added();
+    return added && index == CONFIGS ? added->config : NULL;
 }
 
-const tsr_row *tsr_pad_row(size_t element_bytes)
+static const tsr_config *copying_config(tsr_config_role role, tsr_dtype dtype)
 {
-    for (size_t i = 0; i < sizeof aux_rows / sizeof aux_rows[0]; i++)
-        if (aux_rows[i].role == TSR_ROLE_PAD && tsr_dtype_bytes(aux_rows[i].dtype_ab) == element_bytes)
-            return &aux_rows[i];
+    for (size_t i = 0; i < sizeof prep_configs / sizeof prep_configs[0]; i++)
+        if (prep_configs[i].role == role && prep_configs[i].op.a & TSR_TYPE_BIT(dtype))
+            return &prep_configs[i];
     return NULL;
 }
 
-const tsr_row *tsr_sum_row(tsr_dtype dtype)
+const tsr_config *tsr_pad_config(tsr_dtype dtype)
 {
-    for (size_t i = 0; i < sizeof aux_rows / sizeof aux_rows[0]; i++)
-        if (aux_rows[i].role == TSR_ROLE_SUM && aux_rows[i].dtype_cd == dtype)
-            return &aux_rows[i];
+    return copying_config(TSR_ROLE_PAD, dtype);
+}
+
+const tsr_config *tsr_transpose_config(tsr_dtype dtype)
+{
+    return copying_config(TSR_ROLE_TRANSPOSE, dtype);
+}
+
+const tsr_config *tsr_split_reduce_config(tsr_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof prep_configs / sizeof prep_configs[0]; i++)
+        if (prep_configs[i].role == TSR_ROLE_REDUCE && prep_configs[i].op.cd & TSR_TYPE_BIT(dtype))
+            return &prep_configs[i];
     return NULL;
 }
 
@@ -48,15 +64,16 @@ static int is_name(const char *kernel, const char *name)
     return strlen(name) == length && memcmp(kernel, name, length) == 0;
 }
 
-int tsr_row_is_named(const tsr_row *row, const char *kernel)
+int tsr_config_is_named(const tsr_config *config, const char *kernel)
 {
-    return is_name(kernel, row->name) || is_name(kernel, row->instance);
+    return is_name(kernel, config->name) || is_name(kernel, config->instance);
 }
 
-int tsr_row_exists(const char *kernel)
+int tsr_config_exists(const char *kernel)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (tsr_row_is_named(&rows[i], kernel))
+    const tsr_config *config;
+    for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++)
+        if (tsr_config_is_named(config, kernel))
             return 1;
     return 0;
 }

@@ -29,7 +29,7 @@ static long long least(long long a, long long b)
 /* Doubles: sizes may be far beyond any memory. The pitch adds at most a sixteenth. */
 static double need_bytes(const tsr_problem *p, const tsr_tiles_of *t)
 {
-    const double ab = (double)tsr_dtype_bytes(p->a.dtype), cd = (double)tsr_dtype_bytes(p->d.dtype);
+    const double ab = (double)tsr_dtype_bytes(p->op.a), cd = (double)tsr_dtype_bytes(p->op.d);
     const int b_changes = t->n < p->n || t->k < p->k;
     return 1.0625 * (ab * ((b_changes ? 2.0 : 1.0) * (double)t->k * (double)t->n + 2.0 * (double)t->m * (double)t->k) +
                      cd * 2.0 * (double)t->m * (double)t->n);
@@ -75,13 +75,13 @@ double tsr_tiles_budget(const tsr_device *device)
 /* Of one operand if it is copied, else 0. */
 static double copied_bytes(const tsr_problem *p, const tsr_device *device, char which)
 {
-    const tsr_operand *operand = tsr_problem_operand(p, which);
+    const tsr_matrix *operand = tsr_problem_operand(p, which);
     long long rows, columns;
     if (!tsr_operand_staged(p, device, which))
         return 0;
     tsr_stored_shape(p, which, &rows, &columns);
     return (double)rows * (double)columns * (double)(operand->batch_stride ? p->batch : 1) *
-           (double)tsr_dtype_bytes(operand->dtype);
+           (double)tsr_problem_element(p, which);
 }
 
 int tsr_tiles_wanted(const tsr_problem *p, const tsr_device *device)

@@ -46,6 +46,8 @@ AT(tsr_gemm_desc, workspace_limit_bytes, 264);
 #ifdef TSR_BROADCAST_A
 AT(tsr_gemm_desc, broadcast, 272);
 AT(tsr_gemm_desc, reserved, 276);
+AT(tsr_gemm_desc, scale_mode_a, 280);
+AT(tsr_gemm_desc, scale_mode_b, 284);
 #else
 _Static_assert(sizeof(tsr_gemm_desc) == 272, "the first descriptor has another size");
 #endif
@@ -71,6 +73,16 @@ AT(tsr_run_args, scale_a, 120);
 AT(tsr_run_args, scale_b, 128);
 AT(tsr_run_args, scale_d, 136);
 AT(tsr_run_args, metadata_a, 144);
+#ifdef TSR_OVERFLOW_SPECIAL
+AT(tsr_run_args, scale_c, 152);
+AT(tsr_run_args, amax_d, 160);
+AT(tsr_run_args, scale_a_count, 168);
+AT(tsr_run_args, scale_b_count, 176);
+AT(tsr_run_args, zero_a, 184);
+AT(tsr_run_args, zero_b, 192);
+#else
+_Static_assert(sizeof(tsr_run_args) == 152, "the first arguments have another size");
+#endif
 
 AT(tsr_candidate, kernel, 0);
 AT(tsr_candidate, device, 8);

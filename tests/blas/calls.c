@@ -2,6 +2,7 @@
  * operands, and what must not be read. Fortran's and cblas' error handlers here are the program's own and must win. */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@
 static struct {
     int calls, info;
     char routine[40];
+    jmp_buf *leave; /* where handlers go rather than return, as R's and Octave's do; NULL: they return */
 } heard;
 
 static void hear(const char *routine, size_t length, long long info)
@@ -26,6 +28,8 @@ static void hear(const char *routine, size_t length, long long info)
     heard.calls++;
     heard.info = (int)info;
     snprintf(heard.routine, sizeof heard.routine, "%.*s", (int)length, routine);
+    if (heard.leave)
+        longjmp(*heard.leave, 1);
 }
 
 #define EXPORT __attribute__((visibility("default")))
@@ -341,6 +345,33 @@ static void batches(void **state)
             }
 }
 
+/* A handler that does not return leaves nothing behind: a call after it works, and a thread may be cancelled. */
+static void handlers_that_leave(void **state)
+{
+    (void)state;
+    jmp_buf here;
+    static double a[BATCH_ELEMENTS] = {2}, c[BATCH_ELEMENTS];
+    static size_t f; /* longjmp may lose what a register holds */
+    blas_batch_arrays.a = blas_batch_arrays.b = a;
+    blas_batch_arrays.c = c;
+    for (f = 0; f < blas_batch_count; f++) {
+        heard.calls = 0;
+        heard.leave = &here;
+        if (setjmp(here) == 0) {
+            blas_batches[f].call(102, -1, 1, 1, 1, a, 1, 1, a, 1, 1, 0, c, 1, 1, 1);
+            fail_msg("%s: the handler returned", blas_batches[f].symbol);
+        }
+        heard.leave = NULL;
+        assert_int_equal(heard.calls, 1);
+        blas_batches[f].call(102, 1, 1, 1, 1, a, 1, 1, a, 1, 1, 0, c, 1, 1, 1);
+        assert_true(c[0] == 4);
+        c[0] = 0;
+    }
+    int cancel = -1;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
+    assert_int_equal(cancel, PTHREAD_CANCEL_ENABLE);
+}
+
 /* Places in the arguments of a batch; a batch of none touches nothing. */
 static void wrong_batches(void **state)
 {
@@ -459,6 +490,7 @@ int main(void)
         cmocka_unit_test(overlapping_operands_still_compute),
         cmocka_unit_test(batches),
         cmocka_unit_test(wrong_batches),
+        cmocka_unit_test(handlers_that_leave),
         cmocka_unit_test(no_memory_no_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,30 @@ if PYTHONPATH=$PWD/fake "$command" doctor --python /usr/bin/python3 >none.txt 2>
     die "a NumPy that does not call us was passed: $(cat none.txt)"
 fi
 grep -q 'calls us: NO' none.txt || die "no NO in: $(cat none.txt)"
+# A SciPy that fails to load, without a word or with the whole Python; one that dies in a product; one that is wrong. The
+# products of the system's NumPy are right in all of them.
+mkdir -p scipy/scipy/linalg
+: >scipy/scipy/linalg/__init__.py
+scipy() { # CODE INIT BLAS MESSAGE: the texts of its __init__.py and linalg/blas.py; CODE is doctor's
+    local code=0
+    printf '__version__ = "0.0"\n%s\n' "$2" >scipy/scipy/__init__.py
+    printf '%s\n' "$3" >scipy/scipy/linalg/blas.py
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/scipy "$command" doctor --python /usr/bin/python3 >scipy.txt 2>&1 || code=$?
+    tr -s ' \n' ' ' <scipy.txt >scipy.line
+    [ $code = "$1" ] && grep -q "$4" scipy.line || die "exit code $code, not $1, or no '$4' in: $(cat scipy.txt)"
+}
+wrong='sgemm = dgemm = lambda alpha, a, b: a @ b + 1'
+scipy 0 'raise ImportError()' "$wrong" 'SciPy not to be had: ImportError()'
+scipy 0 'raise ImportError("no such file\nat all")' "$wrong" 'SciPy not to be had: no such file Python\|SciPy not to be had: no such file To'
+scipy 0 'raise SystemExit(3)' "$wrong" 'SciPy not to be had: 3'
+scipy 0 'import os; os._exit(3)' "$wrong" 'SciPy cannot be tried: it ended with code 3 as Python loaded it'
+scipy 0 'import os; os.kill(os.getpid(), 9)' "$wrong" 'SciPy cannot be tried: it ended with signal 9 as Python loaded it'
+scipy 0 '' 'raise ImportError("no blas")' 'SciPy not to be had: no blas'
+scipy 1 '' 'import os
+sgemm = lambda alpha, a, b: os.kill(os.getpid(), 9)' 'SciPy cannot be tried: it ended with signal 9 as Python used it.*SciPy does not work with our library loaded'
+scipy 1 '' "$wrong" 'results WRONG.*the results of SciPy are wrong'
+scipy 0 '' "${wrong% + 1}" 'SciPy 0.0, .*results right'
+
 "$command" doctor --python "$PWD/no_such_python" >absent.txt 2>&1 && die "a Python that is not there was passed"
 grep -q 'there is no such program' absent.txt || die "wrong message: $(cat absent.txt)"
 "$command" doctor --blas "$PWD/none.so" >absent.txt 2>&1 && die "a BLAS that is not there was passed"

@@ -56,6 +56,37 @@ for below in $reference $(ls /usr/lib/*/blis-*/libblis.so.4 /usr/lib/*/openblas-
 done
 [ $tried -gt 0 ] || skip "no BLAS to lie below (Debian and Ubuntu: libopenblas0-pthread)"
 
+# A program that reaches another BLAS by a library before ours, as by Debian's liblapack.so.3, which needs OpenBLAS: the
+# products are ours all the same.
+cat >other.c <<'C'
+#include <stdio.h>
+void dgemm_(void) { puts("the other's"); }
+C
+echo 'void dgemm_(void); void lapack_(void); void lapack_(void) { dgemm_(); }' >lapack.c
+cat >product.c <<'C'
+#include <stdio.h>
+void lapack_(void);
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *, const int *,
+            const double *, const int *, const double *, double *, const int *);
+int main(void)
+{
+    const int one = 1;
+    const double two = 2, three = 3, factor = 1, none = 0;
+    double product = 7;
+    dgemm_("N", "N", &one, &one, &one, &factor, &two, &one, &three, &one, &none, &product, &one);
+    printf("%g\n", product);
+    return (void (*volatile)(void))lapack_ == NULL;
+}
+C
+cc -shared -fPIC other.c -o libother.so -Wl,-soname,libother.so
+cc -shared -fPIC lapack.c -o liblapack.so -Wl,-soname,liblapack.so -L. -lother
+cc product.c -o product -Wl,--no-as-needed -L. -llapack lib/tessera/libblas.so.3 -Wl,--allow-shlib-undefined \
+    -Wl,--unresolved-symbols=ignore-all
+rm -f "$log"
+LD_LIBRARY_PATH=$PWD:$PWD/lib/tessera TESSERA_LOG=calls TESSERA_LOG_FILE=$log ./product >out 2>&1 || die "a program with another BLAS before ours: $(cat out)"
+[ "$(cat out)" = 6 ] || die "with another BLAS before ours a product is: $(cat out)"
+need_calls dgemm_ 1
+
 # As one of Debian's alternatives: the link that programs load is ours, and NumPy runs on it.
 if command -v update-alternatives >/dev/null && /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
     mkdir alt admin links
@@ -114,7 +145,7 @@ refuses 'libmisnamed.so has integers of 64 bits under the name isamax_$' "$PWD/l
 cc -shared -fPIC -nostdlib empty.c -o lib/tessera/libblas.so.3 -Wl,--no-as-needed lib/libtessera_blas.so.0 libmisnamed.so \
     -Wl,-rpath,"$PWD:$PWD/lib"
 "$command" doctor --blas lib/libtessera_blas.so.0 --python /nonexistent >out 2>&1 || true
-grep -A1 '^full BLAS' out | tr -s ' \n' ' ' | grep -q 'libblas.so.3: UNUSABLE: the integers of a BLAS below' || die "doctor says: $(cat out)"
+grep -A1 '^full BLAS' out | tr -s ' \n' ' ' | grep 'libblas.so.3: UNUSABLE: the integers of a BLAS below' >/dev/null || die "doctor says: $(cat out)"
 refuses 'is no BLAS' lib/libtessera_blas.so.0
 refuses 'there is no /nonexistent' /nonexistent
 refuses 'unknown option --zebra' --zebra

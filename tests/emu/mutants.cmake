@@ -44,13 +44,13 @@ endfunction()
 
 if(TARGET unit_emu_hopper)
   set(kernel gemm/wgmma.cu)
-  set(output tile/wgmma_output.h)
+  set(output collective/wgmma_output.h)
   mutant(full_wait_missing ${kernel} "tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at->stage, at->parity);" "" "")
   mutant(empty_wait_missing ${kernel}
          "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);" "" "")
   mutant(too_few_arrivals ${kernel} "RELEASES * CLUSTER)" "RELEASES * CLUSTER / 2)" "")
   mutant(too_many_arrivals ${kernel} "RELEASES * CLUSTER)" "RELEASES * CLUSTER + 1)" "deadlock")
-  mutant(stale_phase tile/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(stale_phase collective/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
   mutant(stale_phase_of_skip ${kernel} "at->parity ^= stage / STAGES & 1" "at->parity ^= 0" "")
   mutant(wgmma_wait_late ${kernel} "tsr_wgmma_wait(1)" "tsr_wgmma_wait(2)" "race")
   mutant(wgmma_wait_missing ${kernel} "tsr_wgmma_wait(0)" "(void)0" "")
@@ -67,15 +67,17 @@ if(TARGET unit_emu_hopper)
          "tsr_fence_async_shared()" "race")
   mutant(store_wait_missing ${output} "tsr_tma_wait_read(EPILOGUE_BOXES - 1)" "(void)0" "race")
   mutant(last_store_wait_missing ${kernel} "tsr_tma_wait_read(0)" "(void)0" "ends before its bulk stores")
-  set(join tile/wgmma_join.h)
-  mutant(counter_not_awaited ${join} "tsr_add_acquire_release(join->counter, 1)" "tsr_add_relaxed(join->counter, 1)" "race")
-  mutant(others_not_awaited ${join} "tsr_load_acquire(join->counter)" "tsr_add_relaxed(join->counter, 0)" "race")
-  mutant(sums_not_gathered ${join}
-         "tsr_named_barrier(join->barrier, 128); /* the word of the time before has been read, sums have been written */" ""
+  mutant(bias_of_the_next_column ${output} "e->bias + column + at + 8 * i" "e->bias + column + at + 8 * i + 1" "out of bounds")
+  mutant(bias_of_the_next_box ${output} "tsr_again(boxes->thread), column," "tsr_again(boxes->thread), column + BOX_COLS," "out of bounds")
+  set(fixup collective/wgmma_fixup.h)
+  mutant(counter_not_awaited ${fixup} "tsr_add_acquire_release(fixup->counter, 1)" "tsr_add_relaxed(fixup->counter, 1)" "race")
+  mutant(others_not_awaited ${fixup} "tsr_load_acquire(fixup->counter)" "tsr_add_relaxed(fixup->counter, 0)" "race")
+  mutant(sums_not_gathered ${fixup}
+         "tsr_named_barrier(fixup->barrier, 128); /* the word of the time before has been read, sums have been written */" ""
          "race")
-  mutant(last_not_told ${join} "    }
-    tsr_named_barrier(join->barrier, 128);" "    }" "")
-  mutant(beginning_not_left ${join} "join->part != 0 || !tile_join_is_last(join, 0)" "join->part != 0" "")
+  mutant(last_not_told ${fixup} "    }
+    tsr_named_barrier(fixup->barrier, 128);" "    }" "")
+  mutant(beginning_not_left ${fixup} "fixup->part != 0 || !tile_fixup_is_last(fixup, 0)" "fixup->part != 0" "")
   tessera_mutants(
     unit_emu_hopper ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=1 -DBM=64 -DBN=64 -DSTAGES=4 -DCLUSTER_M=2 -DCLUSTER_N=1
     -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
@@ -84,16 +86,16 @@ endif()
 if(TARGET unit_emu_skinny)
   set(kernel gemm/wgmma_skinny.cu)
   # What CTAs of a cluster send each other.
-  mutant(first_cluster_barrier_missing tile/skinny_part.h "    if (p->size * SHARE > 1) {" "    if (p->size * SHARE > 1000) {" "")
-  mutant(sharers_not_awaited tile/skinny_part.h "!is_producer || SHARE > 1" "!is_producer" "")
+  mutant(first_cluster_barrier_missing collective/skinny_part.h "    if (p->size * SHARE > 1) {" "    if (p->size * SHARE > 1000) {" "")
+  mutant(sharers_not_awaited collective/skinny_part.h "!is_producer || SHARE > 1" "!is_producer" "")
   mutant(last_cluster_barrier_missing ${kernel} "    if (p.size * SHARE > 1)
         tsr_cluster_wait();
 }" "}" "")
-  mutant(inbox_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOX_FULL_AT, 0);" "" "")
-  mutant(inbox_expects_more tile/skinny_part.h "(p->size - 1) * (unsigned)tile_lines_of" "p->size * (unsigned)tile_lines_of" "deadlock")
-  mutant(outbox_fence_missing ${kernel} "if (p->size > 1)
+  mutant(staging_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + STAGING_FULL_AT, 0);" "" "")
+  mutant(staging_expects_more collective/skinny_part.h "(p->size - 1) * (unsigned)tile_lines_of" "p->size * (unsigned)tile_lines_of" "deadlock")
+  mutant(outgoing_fence_missing ${kernel} "if (p->size > 1)
         tsr_fence_async_shared();" "" "with no fence.proxy.async")
-  mutant(outbox_not_whole ${kernel} "        tsr_fence_async_shared();
+  mutant(outgoing_not_whole ${kernel} "        tsr_fence_async_shared();
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "        tsr_fence_async_shared();" "race")
   # What lies beyond boxes that are lower than the tile.
   mutant(beyond_not_cleared ${kernel} "        clear_beyond(p);" "        (void)clear_beyond;" "never written")
@@ -112,26 +114,26 @@ if(TARGET unit_emu_skinny)
     tsr_fence_async_shared();" "race")
   mutant(ring_not_empty ${kernel} "tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (WIDE" "if (WIDE" "race")
-  mutant(sent_to_the_wrong_place tile/wgmma_share.h "inbox + place * bytes" "inbox + (place + 1) * bytes" "")
-  mutant(sent_to_the_wrong_rank tile/wgmma_share.h "cta + to * step" "cta + to * step + 1" "")
-  mutant(own_lines_looked_for_in_the_inbox tile/wgmma_share.h "r == rank ? own : other, more" "other, more" "")
+  mutant(sent_to_the_wrong_place collective/wgmma_reduce.h "staging + place * bytes" "staging + (place + 1) * bytes" "")
+  mutant(sent_to_the_wrong_rank collective/wgmma_reduce.h "cta + to * step" "cta + to * step + 1" "")
+  mutant(own_lines_looked_for_in_staging collective/wgmma_reduce.h "r == rank ? own : other, more" "other, more" "")
   mutant(stage_too_small ${kernel} "(full, box_bytes)" "(full, box_bytes + 16)" "deadlock")
   # Tiles that share what they load.
   mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
         if (lane == 0)" "if (SHARE > 0) {
         if (lane == 0)" "deadlock")
-  mutant(sent_to_itself_alone tile/wgmma_boxes.h "if (share > 1)
+  mutant(sent_to_itself_alone collective/wgmma_boxes.h "if (share > 1)
         tsr_tma_load_multicast" "if (share > 2)
         tsr_tma_load_multicast" "deadlock")
-  mutant(empty_counts_one_sharer tile/skinny_part.h "4 * GROUPS * SHARE" "4 * GROUPS" "")
+  mutant(empty_counts_one_sharer collective/skinny_part.h "4 * GROUPS * SHARE" "4 * GROUPS" "")
   tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1 -DPARTS=4
                   -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
 
 if(TARGET unit_emu_skinny_wide)
   set(kernel gemm/wgmma_skinny.cu)
-  mutant(empty_rings_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + INBOXES_FREE_AT, 0);" "(void)0;" "race")
-  mutant(empty_ring_not_told ${kernel} "tsr_mbarrier_arrive(p->shared + INBOXES_FREE_AT" "tsr_mbarrier_arrive(p->shared + EMPTY_AT" "deadlock")
+  mutant(empty_rings_not_awaited ${kernel} "tsr_mbarrier_wait(p->shared + STAGING_FREE_AT, 0);" "(void)0;" "race")
+  mutant(empty_ring_not_told ${kernel} "tsr_mbarrier_arrive(p->shared + STAGING_FREE_AT" "tsr_mbarrier_arrive(p->shared + EMPTY_AT" "deadlock")
   mutant(told_too_early ${kernel} "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (WIDE" "    if (WIDE" "race")
   tessera_mutants(unit_emu_skinny_wide ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
@@ -140,22 +142,22 @@ endif()
 
 if(TARGET unit_emu_skinny_whole)
   set(kernel gemm/wgmma_skinny.cu)
-  mutant(ring_not_empty tile/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (turned)
-        tile_whole_leave" "    if (turned)
+  mutant(ring_not_empty collective/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (swap_ab)
+        tile_whole_leave" "    if (swap_ab)
         tile_whole_leave" "race")
-  mutant(lines_not_awaited tile/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (turned)
-        tile_whole_store" "    if (turned)
+  mutant(lines_not_awaited collective/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+    if (swap_ab)
+        tile_whole_store" "    if (swap_ab)
         tile_whole_store" "race")
-  mutant(lines_beyond tile/wgmma_whole.h "all = (unsigned)lines * chunks" "all = (unsigned)(lines + 1) * chunks" "")
-  mutant(lines_overlap tile/wgmma_whole.h "WHOLE_CHUNK * ((turned ? LONG : BN) / 8 + 1)" "WHOLE_CHUNK * ((turned ? LONG : BN) / 8 - 1)" "race")
+  mutant(lines_beyond collective/wgmma_whole.h "all = (unsigned)lines * chunks" "all = (unsigned)(lines + 1) * chunks" "")
+  mutant(lines_overlap collective/wgmma_whole.h "WHOLE_CHUNK * ((swap_ab ? LONG : BN) / 8 + 1)" "WHOLE_CHUNK * ((swap_ab ? LONG : BN) / 8 - 1)" "race")
   tessera_mutants(unit_emu_skinny_whole ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=72 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
                   -DPARTS=4 -DSHARE=1 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
 
-if(TARGET unit_emu_sum)
-  set(kernel aux/sum.cu)
+if(TARGET unit_emu_reduce)
+  set(kernel prep/reduce.cu)
   mutant(grid_wait_missing ${kernel} "tsr_grid_wait();" "" "griddepcontrol.wait")
   mutant(totals_not_awaited ${kernel} "tsr_barrier();" "" "never written")
   mutant(last_parts_lost ${kernel} "for (; part < count; part++)" "for (; part + 1 < count; part++)" "")
@@ -166,8 +168,12 @@ if(TARGET unit_emu_sum)
   mutant(edge_not_seen ${kernel} "n >= args->n ? 0" "n > args->n ? 0" "")
   mutant(rows_beyond ${kernel} "i < b.rows" "i <= b.rows" "")
   mutant(column_of_the_next_lane ${kernel} "2 * (lane % 4)" "2 * ((lane + 1) % 4)" "")
-  mutant(reads_c ${kernel} "if (beta != 0)" "if (beta >= 0)" "")
-  tessera_mutants(unit_emu_sum ${kernel} -DOUT_f32)
+  mutant(bias_of_the_next_column ${kernel} "e.bias + b.column" "e.bias + b.column + 1" "")
+  mutant(bias_of_the_block ${kernel} "b.column = (int)n" "b.column = (int)n - at % width" "")
+  mutant(relu_dropped epilogue/epilogue.h "e->form == TSR_EPILOGUE_BIAS_RELU" "0" "")
+  mutant(relu_always epilogue/epilogue.h "e->form == TSR_EPILOGUE_BIAS_RELU" "1" "")
+  mutant(reads_c ${kernel} "if (e.reads_c)" "if (1)" "")
+  tessera_mutants(unit_emu_reduce ${kernel} -DOUT_f32)
 endif()
 
 if(TARGET unit_emu_specialized)
@@ -176,7 +182,7 @@ if(TARGET unit_emu_specialized)
   set(releases "tsr_mbarrier_arrive_here(w->shared + EMPTY_AT + 8 * at->stage);")
   # Barriers and fences.
   mutant(proxy_fence_missing ${kernel} "tsr_fence_async_shared();" "" "with no fence.proxy.async")
-  mutant(arrives_before_turned ${kernel} "            turn_slab(" "            ${arrives}
+  mutant(arrives_before_transposed ${kernel} "            turn_slab(" "            ${arrives}
             turn_slab(" "")
   mutant(raw_wait_missing ${kernel} "tsr_mbarrier_wait(bars + RAW_AT, at->parity);" "" "")
   mutant(raw_parity ${kernel} "tsr_mbarrier_wait(bars + RAW_AT, at->parity)" "tsr_mbarrier_wait(bars + RAW_AT, at->parity ^ 1)" "")
@@ -187,7 +193,7 @@ if(TARGET unit_emu_specialized)
   mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity ^ 1);" "" "")
   mutant(empty_parity ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity ^ 1)" "tsr_mbarrier_wait(bars + EMPTY_AT, at->parity)"
          "deadlock")
-  mutant(parity_stays tile/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(parity_stays collective/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
   mutant(releases_halfway ${kernel} "                if (DEPTH == BK || (t + 1) % parts == 0) {
                     /* All of this stage has been read. */
                     tsr_warp_sync(TSR_ALL_LANES);
@@ -223,13 +229,13 @@ if(TARGET unit_emu_specialized)
     TSR_UNROLL
     for (int k = 0; k < 4; k++) {" "    TSR_UNROLL
     for (int k = 0; k < 4; k++) {" "race")
-  mutant(turned_quad ${kernel} "(4 * q + k) * SLAB + 4 * r" "(4 * q + k) * SLAB + 4 * (r ^ 1)" "wrong result")
-  mutant(next_slab_turned ${kernel} "(*next * SLAB_BYTES)" "((*next + 1) * SLAB_BYTES)" "")
+  mutant(transposed_quad ${kernel} "(4 * q + k) * SLAB + 4 * r" "(4 * q + k) * SLAB + 4 * (r ^ 1)" "wrong result")
+  mutant(next_slab_transposed ${kernel} "(*next * SLAB_BYTES)" "((*next + 1) * SLAB_BYTES)" "")
   mutant(last_slab_lost ${kernel} "*next < slabs;" "*next < slabs - 1;" "")
-  mutant(slab_dealt_twice ${kernel} "next = producer - 1;" "next = 0;" "")
-  mutant(dealt_anew ${kernel} "*next -= slabs;" "*next = 0;" "")
+  mutant(slab_partitioned_twice ${kernel} "next = producer - 1;" "next = 0;" "")
+  mutant(partitioned_anew ${kernel} "*next -= slabs;" "*next = 0;" "")
   mutant(turns_a_for_b ${kernel} "w->turn_a ? 0 : A_BYTES" "0" "")
-  mutant(box_off_by_one ${kernel} "mn + slab * SLAB, k, z" "mn + slab * SLAB + 4, k, z" "wrong result")
+  mutant(box_off_by_one collective/slab_boxes.h "mn + slab * SLAB, k, z" "mn + slab * SLAB + 4, k, z" "wrong result")
   # Places and lengths.
   mutant(k_tail ${kernel} "(unsigned)((args.k + BK - 1) / BK)" "(unsigned)(args.k / BK)" "wrong result")
   mutant(step_twice ${kernel} "bars + (w->turn_a ? RAW_AT : FULL_AT), w->turn_a, BM, w->m, (int)t * BK"
@@ -239,7 +245,7 @@ if(TARGET unit_emu_specialized)
   mutant(wrong_stage ${kernel} "a = from_a + at->stage * (STAGE_BYTES / 4);" "a = from_a;" "")
   mutant(place_of_quads ${kernel} "at / SLAB * SLAB + at % SLAB / 4 + at % 4 * 8" "at / SLAB * SLAB + at % SLAB / 8 + at % 4 * 8"
          "")
-  mutant(place_not_turned ${kernel} "return turned ? at /" "return 0 ? at /" "wrong result")
+  mutant(place_not_transposed ${kernel} "return transposed ? at /" "return 0 ? at /" "wrong result")
   mutant(batch_step ${kernel} "args.batch_a ? (int)z : 0" "0" "wrong result")
   mutant(batch_of_b_shared ${kernel} "args.batch_b ? (int)z : 0" "(int)z" "")
   # Output.
@@ -270,7 +276,7 @@ if(TARGET unit_emu_mma_tma)
   mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1);" "" "")
   mutant(empty_parity ${kernel} "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity ^ 1)" "tsr_mbarrier_wait(bars + EMPTY_AT, to->parity)"
          "deadlock")
-  mutant(parity_stays tile/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
+  mutant(parity_stays collective/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
   mutant(refill_parity ${kernel} "at->parity ^ (unsigned)!wraps" "at->parity ^ (unsigned)wraps" "")
   mutant(refills_this_stage ${kernel} "wraps ? STAGES - 1 : at->stage - 1" "at->stage" "")
   mutant(refills_too_early ${kernel} "t > 0 && t + STAGES - 1 < blocks" "t + STAGES - 1 < blocks" "")
@@ -284,8 +290,8 @@ if(TARGET unit_emu_mma_tma)
                         ${releases}" "" "deadlock")
   mutant(releases_by_all_lanes ${kernel} "if (lane == 0)
                         ${releases}" "${releases}" "")
-  mutant(empty_counts_one_less ${kernel} "(w.shared + EMPTY_AT + 8 * i, WARPS)" "(w.shared + EMPTY_AT + 8 * i, WARPS - 1)" "")
-  mutant(full_counts_two ${kernel} "(w.shared + FULL_AT + 8 * i, 1)" "(w.shared + FULL_AT + 8 * i, 2)" "deadlock")
+  mutant(empty_counts_one_less ${kernel} "STAGES, WARPS);" "STAGES, WARPS - 1);" "")
+  mutant(full_counts_two collective/ring_barriers.h "(full + 8 * i, 1)" "(full + 8 * i, 2)" "deadlock")
   mutant(init_fence_missing ${kernel} "tsr_mbarrier_fence_init();" "" "fence.mbarrier_init")
   mutant(start_barrier_missing ${kernel} "tsr_barrier();
     tsr_grid_wait();" "tsr_grid_wait();" "")
@@ -293,8 +299,8 @@ if(TARGET unit_emu_mma_tma)
   mutant(expects_too_much ${kernel} "(bars + FULL_AT, STAGE_BYTES)" "(bars + FULL_AT, STAGE_BYTES + 16)" "deadlock")
   mutant(expects_a_alone ${kernel} "(bars + FULL_AT, STAGE_BYTES)" "(bars + FULL_AT, A_BYTES)" "")
   # Places.
-  mutant(box_of_b_beside ${kernel} "load_operand(at + A_BYTES," "load_operand(at + A_BYTES - 1024," "")
-  mutant(slab_beside ${kernel} "mn + slab * SLAB, k, z" "mn + slab * SLAB + 8, k, z" "wrong result")
+  mutant(box_of_b_beside ${kernel} "tile_load_slabs(at + A_BYTES," "tile_load_slabs(at + A_BYTES - 1024," "")
+  mutant(slab_beside collective/slab_boxes.h "mn + slab * SLAB, k, z" "mn + slab * SLAB + 8, k, z" "wrong result")
   mutant(block_beside ${kernel} "k = block * BK" "k = block * BK + 8" "wrong result")
   mutant(layout_of_a ${kernel} "FULL_AT, !args->trans_a, BM" "FULL_AT, args->trans_a, BM" "")
   mutant(layout_of_b ${kernel} "FULL_AT, args->trans_b, BN" "FULL_AT, !args->trans_b, BN" "")
@@ -315,10 +321,10 @@ if(TARGET unit_emu_mma_tma)
   mutant(lines_taken_early ${kernel} "row + i * LINES, col, aligned);
         tsr_warp_sync(TSR_ALL_LANES);" "row + i * LINES, col, aligned);" "race")
   mutant(lines_of_all_warps ${kernel} "+ warp * LINES * PITCH" "" "race")
-  mutant(always_aligned tile/tensor_lines.h "(args->beta != 0.0 ? c | d : d) % 16 == 0" "1" "misaligned")
-  mutant(batch_aligned tile/tensor_lines.h "(unsigned long long)args->batch_d * size;" "0;" "misaligned")
-  mutant(chunk_at_the_edge tile/tensor_lines.h "c + OUT_CHUNK <= out->n" "c < out->n" "")
-  mutant(row_at_the_edge tile/tensor_lines.h "r < out->m && c" "c" "")
+  mutant(always_aligned collective/tensor_lines.h "(args->beta != 0.0 ? c | d : d) % 16 == 0" "1" "misaligned")
+  mutant(batch_aligned collective/tensor_lines.h "(unsigned long long)args->batch_d * size;" "0;" "misaligned")
+  mutant(chunk_at_the_edge collective/tensor_lines.h "c + OUT_CHUNK <= out->n" "c < out->n" "")
+  mutant(row_at_the_edge collective/tensor_lines.h "r < out->m && c" "c" "")
   tessera_mutants(unit_emu_mma_tma ${kernel} -DELEM_bf16 -DOUT_f32 -DBM=128 -DBN=64 -DSTAGES=3 -DRASTER=8 -DCTAS=2
                   -DPRODUCER=0)
 endif()

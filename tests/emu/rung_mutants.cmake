@@ -32,13 +32,26 @@ base(warptile gemm/warptile.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=3
 base(wmma gemm/wmma.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=32 -DWM=32 -DWN=64 -DALIGNED=0)
 base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=2 -DBAND=8
      -DALIGNED=1)
+base(mma_f64 gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=4
+     -DCTAS=3 -DBAND=8 -DWIDTH=2)
+# By the instruction of GPUs before 9.0.
+base(mma_f64_eight gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=128 -DBK=16 -DWM=64 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=3
+     -DCTAS=2 -DBAND=8 -DWIDTH=1 -DTSR_F64_EIGHT_ROWS)
+# By the largest one.
+base(mma_f64_sixteen gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTEP_K=16 -DFRAGMENTS=2
+     -DSTAGES=3 -DCTAS=1 -DBAND=8 -DWIDTH=1)
+base(mma_f64_one_set gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 -DSTEP_K=8 -DFRAGMENTS=1 -DSTAGES=3
+     -DCTAS=1 -DBAND=8 -DWIDTH=2)
 
 base(stream_k gemm/stream_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
 base(cluster_k gemm/cluster_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
-base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTURNED=0)
-base(thin_turned gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTURNED=1)
+base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
+base(thin_transposed gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
+
+base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
+base(sparse24_s8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 
 set(file gemm/tiled.cu)
 rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
@@ -49,7 +62,7 @@ rung_mutant(tiled_k_off_by_one tiled ${file} "k0 + a_k < args.k ? *a" "k0 + a_k 
 rung_mutant(tiled_k_tail tiled ${file} "k0 < args.k; k0 += TILE" "k0 + TILE <= args.k; k0 += TILE" "")
 rung_mutant(tiled_row_off_by_one tiled ${file} "row0 + a_m < args.m &&" "row0 + a_m <= args.m &&" "")
 rung_mutant(tiled_column_guard tiled ${file} "if (row0 + y < args.m && col0 + x < args.n)" "if (row0 + y < args.m)" "")
-rung_mutant(tiled_turned tiled ${file} "As[y][k]" "As[k][y]" "")
+rung_mutant(tiled_transposed tiled ${file} "As[y][k]" "As[k][y]" "")
 rung_mutant(tiled_short_sum tiled ${file} "k < TILE; k++" "k < TILE - 1; k++" "")
 rung_mutant(tiled_batch_step tiled ${file} "z += gridDim.z" "z += gridDim.z + 1" "")
 
@@ -94,7 +107,7 @@ rung_mutant(buffered_batch_barrier buffered ${file} "tsr_barrier(); /* the next"
 rung_mutant(copy_row_guard buffered tile/async_tile.h "row < s->rows && k < depth" "k < depth" "")
 rung_mutant(copy_advance buffered tile/async_tile.h "s->next += depth * k_stride" "s->next += bk * k_stride" "")
 
-set(file tile/warp_product.h)
+set(file collective/warp_product.h)
 rung_mutant(warptile_wait warptile ${file} "tsr_copy_wait(STAGES - 2);
                 tsr_barrier();" "tsr_barrier();" "")
 rung_mutant(warptile_barrier warptile ${file} "tsr_copy_wait(STAGES - 2);
@@ -133,7 +146,54 @@ rung_mutant(mma_swizzle_added mma tile/tensor_fragment.h "(offset ^ (unsigned)(s
 rung_mutant(mma_lane_offset mma tile/tensor_fragment.h "along = is_b ? lane / 8 % 2 : lane / 16" "along = is_b ? lane / 16 : lane / 8 % 2" "")
 rung_mutant(mma_no_swizzle mma tile/tensor_tile.h "const int swap = sizeof(elem) == 2 ? k % 8 : 2 * (k % 4);" "const int swap = 0;" "equivalent")
 rung_mutant(mma_chunk_off_by_one mma tile/tensor_tile.h "inside < CHUNK ? inside : CHUNK" "inside < CHUNK ? inside + 1 : CHUNK" "")
-rung_mutant(mma_tile_missed mma tile/raster.h "place.m = first + inside % rows" "place.m = first" "")
+rung_mutant(mma_tile_missed mma collective/raster.h "place.m = first + inside % rows" "place.m = first" "")
+
+set(file gemm/mma_f64.cu)
+rung_mutant(mma_f64_wait mma_f64 ${file} "tsr_copy_wait(STAGES - 2);
+                tsr_barrier();" "tsr_barrier();" "")
+rung_mutant(mma_f64_barrier mma_f64 ${file} "tsr_copy_wait(STAGES - 2);
+                tsr_barrier();" "tsr_copy_wait(STAGES - 2);" "")
+rung_mutant(mma_f64_first_wait mma_f64 ${file} "tsr_copy_wait(STAGES - 2);
+    tsr_barrier();" "tsr_barrier();" "")
+rung_mutant(mma_f64_commit mma_f64 ${file} "rest, a_k, b_k);
+                tsr_copy_commit();" "rest, a_k, b_k);" "")
+rung_mutant(mma_f64_k_tail mma_f64 ${file} "t + STAGES - 1 < full ? BK : rest" "BK" "")
+rung_mutant(mma_f64_wrong_stage mma_f64 ${file} "(stage == 0 ? LAST_STAGE : stage - STAGE)" "stage" "")
+rung_mutant(mma_f64_stale_step mma_f64 ${file} "(step + 1) % STEPS, a_k" "step % STEPS, a_k" "")
+rung_mutant(mma_f64_grid_wait mma_f64 ${file} "    tsr_grid_wait();" "" "")
+rung_mutant(mma_f64_lower_half mma_f64 ${file} "row + 16 * i + 8, col" "row + 16 * i + 4, col" "")
+rung_mutant(mma_f64_halves mma_f64 tile/f64_fragment.h "2 * index + i % 2, step" "2 * index + i / 2, step" "")
+set(file tile/f64_tile.h)
+rung_mutant(mma_f64_swizzle_added mma_f64 ${file} "(offset ^ (unsigned)(four" "(offset + (unsigned)(four" "")
+rung_mutant(mma_f64_rows_swizzle_added mma_f64 ${file} "(offset ^ (unsigned)(eight" "(offset + (unsigned)(eight" "")
+rung_mutant(mma_f64_no_swizzle mma_f64 ${file} "(at / F64_QUAD ^ line % 4)" "(at / F64_QUAD)" "equivalent")
+rung_mutant(mma_f64_copy_off_by_one mma_f64 ${file} "inside < width ? inside : width" "inside < width ? inside + 1 : width" "")
+rung_mutant(mma_f64_line_guard mma_f64 ${file} "first_line + line < (" "first_line + line <= (" "")
+rung_mutant(mma_f64_no_advance mma_f64 ${file} "k_contiguous ? bk : bk * ld" "k_contiguous ? bk : ld" "")
+rung_mutant(mma_f64_line_step mma_f64 ${file} "s.step = threads / of_line * ld" "s.step = ld" "")
+rung_mutant(mma_f64_odd_column mma_f64 tile/output_pair.h "col + 2 <= out->n" "col + 1 <= out->n" "")
+
+set(file gemm/sparse24.cu)
+rung_mutant(sparse24_wait sparse24 ${file} "tsr_copy_wait(STAGES - 2);" "" "")
+rung_mutant(sparse24_barrier sparse24 ${file} "tsr_barrier(); /* the tile" "/* the tile" "shared memory")
+rung_mutant(sparse24_next_problem sparse24 ${file} "tsr_barrier(); /* the problem" "/* the problem" "race")
+rung_mutant(sparse24_stage sparse24 ${file} "next = stage;" "" "")
+rung_mutant(sparse24_commit sparse24 ${file} "        tsr_copy_commit();
+        const" "        const" "")
+rung_mutant(sparse24_k_tail sparse24 ${file} "t < full ? BK : rest" "BK" "")
+rung_mutant(sparse24_selector sparse24 ${file} "metadata[i], step);" "metadata[i], 0);" "")
+rung_mutant(sparse24_metadata_step sparse24_s8 ${file} "step * BLOCKS / 2" "0" "")
+rung_mutant(sparse24_metadata_line sparse24 ${file} "(i * BLOCKS +" "(0 * BLOCKS +" "")
+rung_mutant(sparse24_metadata_advance sparse24 ${file} "s->next += BLOCKS * BLOCK_BYTES;" "" "")
+rung_mutant(sparse24_metadata_warp sparse24 ${file} "warp_line / 16 * BLOCKS" "0 * BLOCKS" "")
+rung_mutant(sparse24_metadata_at sparse24 ${file} "line0 / 16 * m.line_bytes" "0" "")
+rung_mutant(sparse24_halves sparse24 ${file} "first[2 * h], first[2 * h + 1], second[2 * h]" "second[2 * h], first[2 * h + 1], first[2 * h]" "")
+rung_mutant(sparse24_other_step sparse24 ${file} "j, 2 * step + 1, 1" "j, 2 * step, 1" "")
+rung_mutant(sparse24_pitch sparse24 ${file} "o->k_padded / 2, line0" "o->k_padded, line0" "")
+rung_mutant(sparse24_lines sparse24 ${file} "(lines + 127) / 128 * 128" "lines" "")
+rung_mutant(sparse24_swap sparse24_s8 ${file} "j = swap_ab ? line : row" "j = row" "")
+rung_mutant(sparse24_edge sparse24 ${file} "i < out->m && j < out->n" "i < out->m" "")
+rung_mutant(sparse24_columns sparse24 ${file} "row + 8 * j + e % 2" "row + 8 * j" "")
 
 set(file gemm/stream_k.cu)
 rung_mutant(stream_k_counter_relaxed stream_k ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
@@ -185,14 +245,14 @@ rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= D
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
 rung_mutant(thin_grid_wait thin ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
-rung_mutant(thin_turned_four_lanes thin_turned ${file} "step < 3" "step < 2" "")
-rung_mutant(thin_turned_depth thin_turned ${file} "inside >= BLOCK &&" "inside >= BLOCK - 1 &&" "")
-rung_mutant(thin_turned_tail thin_turned ${file} "lane_k(lane, j) + l < inside" "lane_k(lane, j) + l <= inside" "")
-rung_mutant(thin_turned_last_column thin_turned ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
-rung_mutant(thin_turned_columns thin_turned ${file} "cols - 16 * warp, warp_k" "cols, warp_k" "")
-rung_mutant(thin_turned_second_line thin_turned ${file} "j / 4 * 32" "j / 4 * 16" "")
-rung_mutant(thin_turned_next thin_turned ${file} "next += STRIDE;" "" "")
-rung_mutant(thin_turned_sums_too_early thin_turned ${file} "in their order. */
+rung_mutant(thin_transposed_four_lanes thin_transposed ${file} "step < 3" "step < 2" "")
+rung_mutant(thin_transposed_depth thin_transposed ${file} "inside >= BLOCK &&" "inside >= BLOCK - 1 &&" "")
+rung_mutant(thin_transposed_tail thin_transposed ${file} "lane_k(lane, j) + l < inside" "lane_k(lane, j) + l <= inside" "")
+rung_mutant(thin_transposed_last_column thin_transposed ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
+rung_mutant(thin_transposed_columns thin_transposed ${file} "cols - 16 * warp, warp_k" "cols, warp_k" "")
+rung_mutant(thin_transposed_second_line thin_transposed ${file} "j / 4 * 32" "j / 4 * 16" "")
+rung_mutant(thin_transposed_next thin_transposed ${file} "next += STRIDE;" "" "")
+rung_mutant(thin_transposed_sums_too_early thin_transposed ${file} "in their order. */
     tsr_barrier();" "in their order. */" "race")
 
 set(file gemm/cluster_k.cu)
@@ -214,6 +274,24 @@ rung_mutant(cluster_k_first_step cluster_k ${file} "first == 0 ? rest : BK, (ele
 rung_mutant(cluster_k_step_lost cluster_k ${file} "steps * (rank + 1) / parts - first" "steps * (rank + 1) / parts - first - (rank == 1)" "")
 rung_mutant(cluster_k_tile_of_cta cluster_k ${file} "index = blockIdx.x / parts" "index = blockIdx.x % (gridDim.x / parts)" "")
 rung_mutant(cluster_k_quad_beside cluster_k ${file} "q % (BN / 4) * 4" "q % (BN / 4) * 4 + 4" "")
+
+# Forms of an epilogue. The bias of one's neighbour, past the end, left out or added to each part of K; relu left out, or
+# made of every form.
+set(file epilogue/epilogue.h)
+foreach(base tiled vectorized wmma mma mma_f64 thin)
+  rung_mutant(${base}_bias_of_the_neighbour ${base} ${file} "epilogue_widen(from[i])" "epilogue_widen(from[i + 1])" "")
+  rung_mutant(${base}_relu_dropped ${base} ${file} "e->form == TSR_EPILOGUE_BIAS_RELU" "e->form > TSR_EPILOGUE_COUNT" "")
+  rung_mutant(${base}_relu_always ${base} ${file} "e->form == TSR_EPILOGUE_BIAS_RELU" "e->form > 0" "")
+  rung_mutant(${base}_bias_dropped ${base} ${file} "epilogue_add(value[i], bias[i])" "epilogue_add(value[i], 0 * bias[i])" "")
+endforeach()
+rung_mutant(vectorized_bias_past_the_end vectorized ${file} "i < left ?" "1 ?" "out of bounds")
+rung_mutant(thin_bias_in_each_part thin gemm/thin.cu "slots[(long long)part * SUMS + thread + i * THREADS] = total[i];" "{
+            const long long at = col0 + scratch_col((thread + i * THREADS) % BN);
+            slots[(long long)part * SUMS + thread + i * THREADS] =
+                total[i] + (args.epilogue && at < args.n ? ((const elem *)args.bias)[at] : 0);
+        }" "")
+rung_mutant(thin_relu_in_each_part thin gemm/thin.cu "slots[(long long)part * SUMS + thread + i * THREADS] = total[i];"
+            "slots[(long long)part * SUMS + thread + i * THREADS] = total[i] < 1 ? 0 : total[i] - 1;" "")
 
 # Compiles each base as it is (mutant_none_BASE) and all mutants.
 function(tessera_rung_mutants target)

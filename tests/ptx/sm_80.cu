@@ -1,5 +1,6 @@
 /* Every function of the headers that need compute capability 8.0; only compiled. */
 #include "ptx/mma_f16.h"
+#include "ptx/mma_f64.h"
 #include "ptx/redux.h"
 
 TSR_KERNEL(32)
@@ -11,4 +12,7 @@ TSR_KERNEL(32)
     unsigned acc[2] = {x, x}, a[4] = {x, x, x, x}, b[2] = {x, x};
     tsr_mma_f16_f16(acc, a, b);
     d[3] = acc[0] + acc[1];
+    double sums[2] = {0, 0};
+    tsr_mma_f64_m8n8k4(sums, (double)x, (double)x);
+    d[4] = (unsigned)(sums[0] + sums[1]);
 }

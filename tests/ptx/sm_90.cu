@@ -1,5 +1,7 @@
 /* Every function of the headers that need compute capability 9.0; only compiled. */
 #include "ptx/bulk_reduce.h"
+#include "ptx/mma_f64.h"
+#include "ptx/mma_sparse.h"
 #include "ptx/prefetch.h"
 #include "ptx/tma_reduce.h"
 
@@ -36,6 +38,17 @@ TSR_KERNEL_TMA(32, 1)
     tsr_tma_prefetch_3d(&maps.a, 0, 0, 0);
     tsr_tma_prefetch_4d(&maps.a, 0, 0, 0, 0);
     tsr_tma_prefetch_5d(&maps.a, 0, 0, 0, 0, 0);
+    float acc[4] = {0, 0, 0, 0};
+    const unsigned four[4] = {threadIdx.x, 1, 2, 3};
+    tsr_mma_sparse_e4m3(acc, four, four, 0x44444444u);
+    ((float *)args.d)[threadIdx.x] = acc[0] + acc[1] + acc[2] + acc[3];
+    double sums[4] = {0, 0, 0, 0}, a[8], b[4];
+    for (int i = 0; i < 8; i++)
+        a[i] = b[i / 2] = threadIdx.x + i;
+    tsr_mma_f64_m16n8k4(sums, a, b);
+    tsr_mma_f64_m16n8k8(sums, a, b);
+    tsr_mma_f64_m16n8k16(sums, a, b);
+    ((double *)args.d)[threadIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
     tsr_tma_commit();
     tsr_bulk_wait(0);
 }

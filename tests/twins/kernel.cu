@@ -7,6 +7,9 @@
 #include "twins/engine.cu"
 #elif defined(TWIN_wmma_bf16) || defined(TWIN_wmma_f16) || defined(TWIN_wmma_f16_f16)
 #include "twins/wmma.cu"
+#elif defined(TWIN_mma_f64_m8n8k4) || defined(TWIN_mma_f64_m16n8k4) || defined(TWIN_mma_f64_m16n8k8) || \
+    defined(TWIN_mma_f64_m16n8k16)
+#include "twins/mma_f64.cu"
 #else
 #include "twins/product.cu"
 #endif

@@ -40,7 +40,11 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
     X(wgmma_e5m2_f16, 32, 8, 5, 2, 1)      \
     X(wgmma_e4m3_e5m2_f16, 33, 8, 4, 3, 1) \
     X(wgmma_e5m2_e4m3_f16, 34, 8, 5, 2, 1) \
-    X(active, 35, 32, 0, 0, 0)
+    X(active, 35, 32, 0, 0, 0)             \
+    X(mma_f64_m8n8k4, 36, 32, 0, 0, 0)     \
+    X(mma_f64_m16n8k4, 37, 32, 0, 0, 0)    \
+    X(mma_f64_m16n8k8, 38, 32, 0, 0, 0)    \
+    X(mma_f64_m16n8k16, 39, 32, 0, 0, 0)
 
 /* The same, of kernels that run in clusters of TWIN_CLUSTER CTAs, a cluster for each problem. */
 #define CLUSTER_TWINS(X)            \

@@ -19,7 +19,6 @@ enum {
     ALIASED_A_COLUMNS = 128, /* fewer, where A's lines push each other out of L1, */
     ALIASED_A_PANELS = 8,    /* or fewer panels, where A is transposed */
     DIRECT_B_ROWS = 48,
-    PANEL_BYTES = TSR_MOST_STEPS(256) * 32 * 4, /* of the largest panel of B: kc * nr * wide_bytes */
     PACK_ROWS = 8,
     REGION_COLUMNS = 4096,
     NARROW_REGION = 1024,      /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
@@ -169,8 +168,7 @@ static void block(const blocks *n, const region *r, const view *b, long long i, 
     const long long rows = least(n->mc, r->i1 - i), element = job->element_bytes;
     const view a = view_a(n, r, i, rows, p, steps);
     const int step = tile_rows(tiles, &a, rows);
-    _Alignas(64) char on_stack[PANEL_BYTES];
-    char *const panel_of_b = n->b_bytes ? r->b_buffer : on_stack;
+    char *const panel_of_b = r->b_buffer;
     tsr_micro tile = {.fetch = 1,
                       .ahead_bytes = tsr_is_mostly_results(job, n->kc) ? AHEAD_BYTES : 0,
                       .past_cache = n->past_cache,
@@ -194,6 +192,7 @@ static void block(const blocks *n, const region *r, const view *b, long long i, 
         tile.alpha = g->alpha;
         tile.beta = p > 0 ? 1 : g->beta;
     }
+    const int forms = g->epilogue != TSR_EPILOGUE_NONE && !n->narrow && p + steps == g->k;
     const char *from = b->at;
     for (long long j = r->j0; j < r->j1; j += tile.n) {
         tile.n = (int)least(j == r->j0 && n->head ? n->head : tiles->nr, r->j1 - j);
@@ -208,6 +207,8 @@ static void block(const blocks *n, const region *r, const view *b, long long i, 
         tile.c = tile.beta != 0 ? c + (j - r->j0) * job->wide_bytes : NULL;
         tile.d = d + (j - r->j0) * job->wide_bytes;
         panel(tiles, &tile, &a, rows, step);
+        if (forms)
+            tsr_form_in_place(job->store, g, d + (j - r->j0) * element, rows, j, tile.n, element);
     }
 }
 
@@ -219,7 +220,7 @@ static void finish_region(const blocks *n, const region *r)
         const char *sums = r->sums + (i - r->i0) * n->region_n * job->wide_bytes;
         char *d = r->d + (i * g->ldd + r->j0) * job->element_bytes;
         const char *c = g->beta != 0 ? r->c + (i * g->ldc + r->j0) * job->element_bytes : NULL;
-        job->store->finish(d, c, g->alpha, g->beta, sums, r->j1 - r->j0);
+        tsr_finish(job->store, g, d, c, sums, r->j0, r->j1 - r->j0, job->element_bytes);
     }
 }
 
@@ -310,17 +311,18 @@ static long long rows_of_block(const blocks *n, long long rows)
     return tsr_round_up((rows + parts - 1) / parts, n->job->tiles->mr);
 }
 
-/* Where D is most of what moves, and neither read nor likely to stay in the caches, it is written past them: a line
- * that is written the usual way is read first. Its rows must begin at the same place of a line, and tiles be whole
- * lines. */
+/* Where D is most of what moves, and neither read, for a form either, nor likely to stay in the caches, it is written
+ * past them: a line that is written the usual way is read first. Its rows must begin at the same place of a line, and
+ * tiles be whole lines. */
 static void choose_stores(blocks *n)
 {
     const tsr_job *job = n->job;
     const tsr_gemm_args *g = job->args;
     const long long element = job->element_bytes, before = (long long)((uintptr_t)g->d % LINE_BYTES);
     const double bytes = (double)g->m * (double)g->n * (double)element;
-    n->past_cache = TSR_STREAMS && !n->narrow && job->tiles->nr * element % LINE_BYTES == 0 && g->beta == 0 &&
-                    n->kc >= g->k && bytes * PART_OF_L3 > (double)job->device->l3_bytes && before % element == 0 &&
+    n->past_cache = TSR_STREAMS && !n->narrow && g->epilogue == TSR_EPILOGUE_NONE &&
+                    job->tiles->nr * element % LINE_BYTES == 0 && g->beta == 0 && n->kc >= g->k &&
+                    bytes * PART_OF_L3 > (double)job->device->l3_bytes && before % element == 0 &&
                     g->ldd * element % LINE_BYTES == 0 && (g->batch == 1 || g->batch_d * element % LINE_BYTES == 0);
     if (n->past_cache && before)
         n->head = (int)((LINE_BYTES - before) / element);
@@ -362,7 +364,7 @@ static void choose(blocks *n)
         n->a_bytes = (size_t)(n->mc * n->kc * job->wide_bytes);
     if (n->b == B_SLAB)
         n->b_bytes = (size_t)((n->region_n + (n->head ? job->tiles->nr : 0)) * n->kc * job->wide_bytes);
-    else if (n->b == B_PANEL && n->kc * job->tiles->nr * job->wide_bytes > PANEL_BYTES)
+    else if (n->b == B_PANEL)
         n->b_bytes = (size_t)(n->kc * job->tiles->nr * job->wide_bytes);
     if (n->narrow)
         n->sum_bytes = (size_t)(n->region_m * n->region_n * job->wide_bytes);
@@ -377,6 +379,26 @@ static blocks plan_blocks(const tsr_job *job, int threads)
     cut(&n, threads);
     choose(&n);
     return n;
+}
+
+tsr_block_plan tsr_blocked_plan(const tsr_job *job)
+{
+    tsr_cpu_device *device = job->device->impl;
+    const int threads = threads_for(job, &device->pool);
+    const blocks n = plan_blocks(job, threads);
+    return (tsr_block_plan){.kc = n.kc,
+                            .mc = n.mc,
+                            .region_m = n.region_m,
+                            .region_n = n.region_n,
+                            .grid_m = n.grid_m,
+                            .grid_n = n.grid_n,
+                            .threads = (int)least(threads, n.grid_m * n.grid_n * job->args->batch),
+                            .a_in_place = n.a_direct,
+                            .b = n.b == B_PANEL  ? TSR_B_PANELS
+                                 : n.b == B_SLAB ? TSR_B_SLABS
+                                                 : TSR_B_IN_PLACE,
+                            .packed_bytes = n.slot_bytes,
+                            .past_cache = n.past_cache};
 }
 
 tsr_status tsr_blocked(const tsr_job *job)

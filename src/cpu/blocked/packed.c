@@ -7,7 +7,7 @@
 #include "cpu/skinny/shape.h"
 
 typedef struct operand {
-    const tsr_operand *as;
+    const tsr_matrix *as;
     long long span; /* rows of op(A), columns of op(B) */
     int width;      /* of a panel along the span */
     int k_inner;    /* 1: stored with K running along its rows */
@@ -22,8 +22,7 @@ static operand operand_of(const tsr_tiles *tiles, const tsr_problem *problem, ch
 
 static int is_tiles(const tsr_problem *problem)
 {
-    return tsr_shape_of(problem->a.dtype, problem->m, problem->n, problem->k, problem->a.trans == TSR_T,
-                        problem->b.trans == TSR_T) == TSR_SHAPE_TILES;
+    return tsr_shape_of_problem(problem) == TSR_SHAPE_TILES;
 }
 
 static long long copies(const operand *o, const tsr_problem *problem)
@@ -98,23 +97,23 @@ void tsr_pack_operand(const tsr_isa *isa, tsr_dtype dtype, const tsr_problem *pr
     }
 }
 
-size_t tsr_cpu_tiled_pack_bytes(const tsr_row *row, const tsr_problem *problem, char which)
+size_t tsr_cpu_tiled_pack_bytes(const tsr_config *config, const tsr_problem *problem, char which)
 {
-    return tsr_packed_bytes(tsr_isa_best(), row->dtype_ab, problem, which);
+    return tsr_packed_bytes(tsr_isa_best(), tsr_op_of(&config->op).a, problem, which);
 }
 
-tsr_status tsr_cpu_tiled_pack(const tsr_row *row, const tsr_problem *problem, char which, const void *data,
+tsr_status tsr_cpu_tiled_pack(const tsr_config *config, const tsr_problem *problem, char which, const void *data,
                               void *packed)
 {
     if (which != 'a' && which != 'b')
         return tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", which);
-    tsr_pack_operand(tsr_isa_best(), row->dtype_ab, problem, which, data, packed);
+    tsr_pack_operand(tsr_isa_best(), tsr_op_of(&config->op).a, problem, which, data, packed);
     return TSR_OK;
 }
 
-int tsr_cpu_tiled_packed_form(const tsr_row *row, const tsr_problem *problem)
+int tsr_cpu_tiled_packed_form(const tsr_config *config, const tsr_problem *problem)
 {
-    (void)row;
+    (void)config;
     return is_tiles(problem);
 }
 
@@ -154,15 +153,15 @@ static void unpack_tiles(const tsr_isa *isa, tsr_dtype dtype, const operand *o, 
     }
 }
 
-void tsr_cpu_tiled_repack(const tsr_row *row, const tsr_problem *from, const tsr_problem *to, char which,
+void tsr_cpu_tiled_repack(const tsr_config *config, const tsr_problem *from, const tsr_problem *to, char which,
                           const void *packed, void *repacked)
 {
     const tsr_isa *isa = tsr_isa_best();
-    const tsr_dtype dtype = row->dtype_ab;
+    const tsr_dtype dtype = tsr_op_of(&config->op).a;
     const operand o = operand_of(tsr_isa_tiles(isa, dtype), from, which);
     if (is_tiles(to)) { /* the tight form is a matrix as any other */
         tsr_problem tight = *to;
-        tsr_operand *as = which == 'a' ? &tight.a : &tight.b;
+        tsr_matrix *as = which == 'a' ? &tight.a : &tight.b;
         as->ld = o.k_inner ? to->k : o.span;
         as->batch_stride = copies(&o, from) > 1 ? o.span * to->k : 0;
         tsr_pack_operand(isa, dtype, &tight, which, packed, repacked);

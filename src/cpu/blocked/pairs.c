@@ -5,9 +5,10 @@
 #include "core/error.h"
 #include "cpu/job.h"
 #include "cpu/small/tile.h"
+#include "cpu/spare.h"
 
 enum {
-    STACK_BYTES = 64 * 1024, /* of packed operands of a product that asks for no memory */
+    ALONE_BYTES = 64 * 1024, /* of packed operands of a product that asks for no memory */
     SLAB_BYTES = 4 << 20,    /* of a region's packed B */
     SUMS_REGION = 1024,      /* rows and columns of a region whose sums wait for the next part of K */
     IN_PLACE_COLUMNS = 2048, /* up to so many columns A is read where it lies; */
@@ -35,6 +36,13 @@ typedef struct pairs_blocks {
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
 } pairs_blocks;
+
+/* 1 if a region's sums wait in memory: for the next part of K, or for a form, which is added before they are rounded.
+ */
+static int keeps_sums(const pairs_blocks *n)
+{
+    return n->kc < n->job->args->k || n->job->args->epilogue != TSR_EPILOGUE_NONE;
+}
 
 typedef struct region {
     long long i0, i1, j0, j1;
@@ -153,25 +161,38 @@ static tsr_micro tile_of_d(const tsr_gemm_args *g, const char *c, char *d, long 
                        .beta = g->beta};
 }
 
+typedef struct alone {
+    const tsr_job *job;
+    int in_place;
+    long long a_bytes; /* of packed A, in front of B's */
+    int done;
+} alone;
+
+static void multiply_alone(void *data, char *packed)
+{
+    alone *const p = data;
+    const tsr_gemm_args *g = p->job->args;
+    const tsr_cpu_device *cpu = p->job->device->impl;
+    const tsr_pairs *pairs = cpu->pairs;
+    char *const packed_b = packed + p->a_bytes;
+    const unsigned lowest_b = pack(pairs, packed_b, 1, g->trans_b, g->b, g->ldb * 2, g->n, g->k);
+    const view a = view_of(pairs, g, p->in_place, packed, g->a, g->m, g->k);
+    p->done = tsr_pairs_are_exact(a.lowest, lowest_b);
+    if (p->done)
+        multiply(&pairs->narrow, tile_of_d(g, g->c, g->d, g->k), &a, g->m, packed_b, g->n, 2);
+}
+
 int tsr_pairs_alone(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     const tsr_cpu_device *cpu = job->device->impl;
-    const tsr_pairs *pairs = cpu->pairs;
-    const int in_place = reads_in_place(g, g->n);
-    const long long a_bytes = in_place ? 0 : packed_a_bytes(pairs, g->m, g->k);
-    _Alignas(64) char packed[STACK_BYTES];
-    if (g->k > TSR_PAIRS_KC || a_bytes + packed_b_bytes(pairs, g->n, g->k) > STACK_BYTES)
+    alone p = {.job = job, .in_place = reads_in_place(g, g->n)};
+    p.a_bytes = p.in_place ? 0 : tsr_round_up(packed_a_bytes(cpu->pairs, g->m, g->k), 64);
+    const long long bytes = p.a_bytes + packed_b_bytes(cpu->pairs, g->n, g->k);
+    if (g->k > TSR_PAIRS_KC || bytes > ALONE_BYTES)
         return 0;
-    char *const packed_b = packed + tsr_round_up(a_bytes, 64);
-    if (packed_b + packed_b_bytes(pairs, g->n, g->k) > packed + STACK_BYTES)
-        return 0;
-    const unsigned lowest_b = pack(pairs, packed_b, 1, g->trans_b, g->b, g->ldb * 2, g->n, g->k);
-    const view a = view_of(pairs, g, in_place, packed, g->a, g->m, g->k);
-    if (!tsr_pairs_are_exact(a.lowest, lowest_b))
-        return 0;
-    multiply(&pairs->narrow, tile_of_d(g, g->c, g->d, g->k), &a, g->m, packed_b, g->n, 2);
-    return 1;
+    tsr_with_spare((size_t)bytes, multiply_alone, &p);
+    return p.done;
 }
 
 /* Address of element (i, p) of A, (p, j) of B, (i, j) of C and D. */
@@ -197,6 +218,7 @@ static void widen(const pairs_blocks *n, const region *r, long long i, long long
     g.b = at_b(&g, r->b, 0, r->j0);
     g.c = r->c ? r->c + (i * g.ldc + r->j0) * 2 : NULL;
     g.d = r->d + (i * g.ldd + r->j0) * 2;
+    g.bias = g.bias ? (const char *)g.bias + r->j0 * 2 : NULL;
     job.args = &g;
     tsr_blocked_in(&job, r->widening);
 }
@@ -221,7 +243,8 @@ static void whole_region(const pairs_blocks *n, const region *r)
     }
 }
 
-/* K in parts: sums wait in memory. 0 if pairs may not multiply the region; nothing of D was written then. */
+/* K in parts, or a form to come: sums wait in memory. 0 if pairs may not multiply the region; nothing of D was written
+ * then. */
 static int sum_parts(const pairs_blocks *n, const region *r)
 {
     const tsr_gemm_args *g = n->job->args;
@@ -258,8 +281,8 @@ static void region_in_parts(const pairs_blocks *n, const region *r)
         return;
     }
     for (long long i = r->i0; i < r->i1; i++)
-        n->job->store->finish(r->d + (i * g->ldd + r->j0) * 2, r->c ? r->c + (i * g->ldc + r->j0) * 2 : NULL, g->alpha,
-                              g->beta, r->sums + (i - r->i0) * n->regions.n * 4, r->j1 - r->j0);
+        tsr_finish(n->job->store, g, r->d + (i * g->ldd + r->j0) * 2, r->c ? r->c + (i * g->ldc + r->j0) * 2 : NULL,
+                   r->sums + (i - r->i0) * n->regions.n * 4, r->j0, r->j1 - r->j0, 2);
 }
 
 static void task(void *data, int64_t index, int slot)
@@ -279,7 +302,7 @@ static void task(void *data, int64_t index, int slot)
     r.b_buffer = r.a_buffer + n->a_bytes;
     r.sums = r.b_buffer + n->b_bytes;
     r.widening = r.sums + n->sum_bytes;
-    if (n->kc < g->k)
+    if (keeps_sums(n))
         region_in_parts(n, &r);
     else
         whole_region(n, &r);
@@ -307,7 +330,7 @@ tsr_status tsr_blocked_pairs(const tsr_job *job)
     tsr_cpu_device *cpu = job->device->impl;
     pairs_blocks n = {.job = job, .pairs = cpu->pairs, .kc = tsr_k_block(job->kc, g->k)};
     const tsr_tiles *tiles = &n.pairs->tiles;
-    const int in_parts = n.kc < g->k;
+    const int in_parts = keeps_sums(&n);
     const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
     const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->threads;
     long long columns = SLAB_BYTES / (n.kc * 2) / tiles->nr * tiles->nr;

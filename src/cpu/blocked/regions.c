@@ -7,7 +7,7 @@ enum {
     FEW = 3,              /* tasks for each thread, */
     MANY = 6,             /* or, while they are long, since the last ones are waited for */
     LONG_SIDE = 1024,     /* rows or columns of a long task, which has more than LONG_WORK besides */
-    LEAST_AREA = 64 * 128 /* of D, that two threads cut no further if B is turned for it */
+    LEAST_AREA = 64 * 128 /* of D, that two threads cut no further if B is transposed for it */
 };
 #define LONG_WORK 1e10 /* operations times an element's bytes: some 20 ms */
 
@@ -31,8 +31,8 @@ static double least_ops_of_task(const tsr_job *job, int threads, double ops_of_t
     return share > ops_of_task / AWAKE_PART ? share : ops_of_task / AWAKE_PART;
 }
 
-/* 1 if both of two threads have a task, and smaller ones would take longer to turn B, each for itself, than they save
- * in waiting. Four and sixteen threads have more to share out. */
+/* 1 if both of two threads have a task, and smaller ones would take longer to transpose B, each for itself, than they
+ * save in waiting. Four and sixteen threads have more to share out. */
 static int is_enough(const tsr_job *job, int threads, const tsr_regions *r)
 {
     const tsr_gemm_args *g = job->args;

@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
     const int once = d->rows <= X_ROWS;                    /* the matrix passes by once: */
     const int loads_suffice = once && !(ZEN4 && d->zen4);  /* they keep enough of it on its way, but on a Zen 4 */
     const int stays_in_l2 = d->count * step <= NEAR_BYTES; /* the matrix is in L2, where requests would bring it */
-    const int64_t block = once ? X_BLOCK / d->rows : BLOCK;
+    const int64_t most = once ? X_BLOCK / d->rows : BLOCK, block = d->in_step ? most / LANES * LANES : most;
     for (int64_t p = 0; p < d->k; p += block) {
         const int64_t k = d->k - p < block ? d->k - p : block;
         const char *const part = matrix + p * (int)sizeof(T);
@@ -107,8 +107,8 @@ static inline __attribute__((always_inline)) void NAME(dots_panel)(const tsr_man
         T *at = sums;
         int asked = 0;
         for (int i = 0; i < d->rows; i += X_ROWS, x += X_ROWS * x_step, at += X_ROWS * count * LANES) {
-            const int ask = loads_suffice || stays_in_l2 ? 0 : count - asked < share ? count - asked : share;
-            const NAME(next_lines) next = {later + asked * step, step, ask};
+            const int prefetch = loads_suffice || stays_in_l2 ? 0 : count - asked < share ? count - asked : share;
+            const NAME(next_lines) next = {later + asked * step, step, prefetch};
             asked += next.rows;
             switch (d->rows - i) {
             case 1:

@@ -34,12 +34,6 @@ static int has_f16c(void)
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
-
-static int has_avx512bf16(void)
-{
-    unsigned a, b, c, d;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
-}
 #endif
 
 /* The compiler's runtime reads cpuid once, when the program starts, and asks xgetbv whether the system saves the wide
@@ -64,11 +58,20 @@ int tsr_isa_runs(const tsr_isa *isa)
 const tsr_pairs *tsr_isa_pairs(const tsr_isa *isa)
 {
 #if defined(__x86_64__)
-    if (isa->pairs && tsr_isa_runs(isa) && has_avx512bf16())
+    if (isa->pairs && tsr_isa_runs(isa) && __builtin_cpu_supports("avx512bf16"))
         return isa->pairs;
 #endif
     (void)isa;
     return NULL;
+}
+
+const tsr_integers *tsr_isa_integers(const tsr_isa *isa)
+{
+#if defined(__x86_64__)
+    if (isa->vnni && tsr_isa_runs(isa) && __builtin_cpu_supports("avx512vnni"))
+        return isa->vnni;
+#endif
+    return isa->integers;
 }
 
 const tsr_isa *tsr_isa_best(void)

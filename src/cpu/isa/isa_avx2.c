@@ -55,6 +55,7 @@ static inline void store_16_bits(uint16_t *to, int n, __m128i v)
 #define V_STORE_MASK(p, m, v) _mm256_maskstore_ps(p, first_32(m), v)
 #define V_STREAM(p, v)        _mm256_stream_ps(p, v)
 #define V_ADD(a, b)           _mm256_add_ps(a, b)
+#define V_RELU(v)             _mm256_max_ps(_mm256_setzero_ps(), v) /* of NaN, and of zeros, the second */
 #define V_MUL(a, b)           _mm256_mul_ps(a, b)
 #define V_FMA(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #define V_SUM(v)              f32_sum(v)
@@ -163,6 +164,7 @@ static inline __m128i bf16_narrow(__m256 v)
 #define V_STORE_MASK(p, m, v) _mm256_maskstore_pd(p, first_64(m), v)
 #define V_STREAM(p, v)        _mm256_stream_pd(p, v)
 #define V_ADD(a, b)           _mm256_add_pd(a, b)
+#define V_RELU(v)             _mm256_max_pd(_mm256_setzero_pd(), v)
 #define V_MUL(a, b)           _mm256_mul_pd(a, b)
 #define V_FMA(a, b, c)        _mm256_fmadd_pd(a, b, c)
 #define V_SUM(v)              f64_sum(v)
@@ -199,6 +201,68 @@ static inline __attribute__((always_inline)) void f64_transpose(__m256d r[4])
 #include "cpu/isa/dots_tmpl.h"
 #include "cpu/isa/micro_end.h"
 
+/* ---- 8-bit integers, as pairs of 16-bit ones ---------------------------------------------------------------------
+ */
+
+#define M                     int
+#define T                     int32_t
+#define NAME(x)               integers_##x
+#define PANELS                1
+#define LANES                 8
+#define V                     __m256i
+#define V_ZERO()              _mm256_setzero_si256()
+#define V_SET1(x)             _mm256_set1_epi32(x)
+#define V_LOAD(p)             _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define V_LOAD_MASK(m, p)     _mm256_maskload_epi32(p, first_32(m))
+#define V_STORE(p, v)         _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define V_STORE_MASK(p, m, v) _mm256_maskstore_epi32(p, first_32(m), v)
+#define V_STREAM(p, v)        _mm256_stream_si256((__m256i *)(void *)(p), v)
+#define V_ADD(a, b)           _mm256_add_epi32(a, b)
+#define V_MUL(a, b)           _mm256_mullo_epi32(a, b)
+#define V_MULADD(a, b, c)     _mm256_add_epi32(c, _mm256_mullo_epi32(a, b))
+#define V_FMA(a, b, c)        _mm256_add_epi32(c, _mm256_madd_epi16(a, b)) /* a pair's sum is below 2^18 */
+#define V_ACCUMULATE(s, a, b) ((s) = V_FMA(a, b, s), integers_keep(&(s)))
+#define V_SUM(v)              integers_sum(v)
+/* Adds step after step: the compiler would rather add the products of several steps first, and spill them. */
+static inline __attribute__((always_inline)) void integers_keep(V *sum)
+{
+    __asm__("" : "+x"(*sum));
+}
+#include "cpu/isa/micro_tmpl.h"
+
+static inline int32_t integers_sum(__m256i v)
+{
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+}
+
+static inline __attribute__((always_inline)) __m256i widen_bytes(__m128i bytes, const int is_signed)
+{
+    return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+}
+
+static inline __attribute__((always_inline)) void integers_transpose(__m256i r[8])
+{
+    __m256 t[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        t[i] = _mm256_castsi256_ps(r[i]);
+    f32_transpose(t);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++)
+        r[i] = _mm256_castps_si256(t[i]);
+}
+
+#define W_ALONG(p, s) widen_bytes(_mm_loadu_si128((const __m128i *)(p)), s)
+#define W_ACROSS(p, q, s) \
+    widen_bytes(_mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)(p)), _mm_loadl_epi64((const __m128i *)(q))), s)
+#define W_TRANSPOSE(r) integers_transpose(r)
+#define W_DOT(a, b, c) V_FMA(a, b, c)
+#include "cpu/isa/integers_tmpl.h"
+
+#include "cpu/isa/micro_end.h"
+
 const tsr_isa tsr_isa_avx2 = {
     .name = "avx2",
     .f32 = {.mr = MR, .nr = 16, .lanes = 8, .kc = 256, .rows = {8, 6, 4}, .width = f32_tiles},
@@ -207,4 +271,5 @@ const tsr_isa tsr_isa_avx2 = {
               [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains),
               [TSR_F16] = TSR_STORE(f16, NULL, NULL),
               [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
+    .integers = &integers_code,
 };

@@ -147,6 +147,7 @@ static inline __attribute__((always_inline)) __m512d sum_lanes_pd(const __m512d 
 #define V_STORE_MASK(p, m, v) _mm512_mask_storeu_ps(p, m, v)
 #define V_STREAM(p, v)        _mm512_stream_ps(p, v)
 #define V_ADD(a, b)           _mm512_add_ps(a, b)
+#define V_RELU(v)             _mm512_max_ps(_mm512_setzero_ps(), v) /* of NaN, and of zeros, the second */
 #define V_MUL(a, b)           _mm512_mul_ps(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_ps(a, b, c)
 #define V_KEEP(v)             __asm__("" : "+v"(v))
@@ -190,7 +191,7 @@ static inline __attribute__((always_inline)) void f32_turn(__m512 r[8])
 }
 
 /* Lane 4 * l + q of all eight vectors is now 128-bit lane l of vectors q and 4 + q. */
-static inline __attribute__((always_inline)) void f32_turned(__m256 out[8], const __m512 r[8], int part)
+static inline __attribute__((always_inline)) void f32_transposed(__m256 out[8], const __m512 r[8], int part)
 {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
     const __m512i high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -218,12 +219,12 @@ static inline __attribute__((always_inline)) __m512i f32_places(const int o, con
 #define H_STORE_MASK(p, m, v)       _mm256_mask_storeu_ps(p, (__mmask8)(m), v)
 #define H_FMA(a, b, c)              _mm256_fmadd_ps(a, b, c)
 #define TURN(r)                     f32_turn(r)
-#define TURNED(out, r, part)        f32_turned(out, r, part)
+#define TRANSPOSED(out, r, part)    f32_transposed(out, r, part)
 #define PLACES                      __m512i
 #define PLACES_OF(o, c)             f32_places(o, c)
 #define V_PERMUTE(p, v)             _mm512_permutexvar_ps(p, v)
 #define V_PERMUTE_INTO(to, m, p, v) _mm512_mask_permutexvar_ps(to, m, p, v)
-#include "cpu/isa/turned_tmpl.h"
+#include "cpu/isa/transposed_tmpl.h"
 
 /* One of four: instructions take their constants as such only, not from a loop that is unrolled. */
 #define N_CHOOSE(s, a, b, c, d) ((s) == 0 ? (a) : (s) == 1 ? (b) : (s) == 2 ? (c) : (d))
@@ -334,6 +335,7 @@ static inline __attribute__((always_inline)) void f32_transpose(__m512 r[16])
 #define V_STORE_MASK(p, m, v) _mm512_mask_storeu_pd(p, m, v)
 #define V_STREAM(p, v)        _mm512_stream_pd(p, v)
 #define V_ADD(a, b)           _mm512_add_pd(a, b)
+#define V_RELU(v)             _mm512_max_pd(_mm512_setzero_pd(), v)
 #define V_MUL(a, b)           _mm512_mul_pd(a, b)
 #define V_FMA(a, b, c)        _mm512_fmadd_pd(a, b, c)
 #define V_KEEP(v)             __asm__("" : "+v"(v))
@@ -388,12 +390,12 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 #define H_STORE_MASK(p, m, v)       _mm512_mask_storeu_pd(p, m, v)
 #define H_FMA(a, b, c)              _mm512_fmadd_pd(a, b, c)
 #define TURN(r)                     f64_transpose(r)
-#define TURNED(out, r, part)        memcpy(out, r, sizeof(out))
+#define TRANSPOSED(out, r, part)    memcpy(out, r, sizeof(out))
 #define PLACES                      __m512i
 #define PLACES_OF(o, c)             f64_places(o, c)
 #define V_PERMUTE(p, v)             _mm512_permutexvar_pd(p, v)
 #define V_PERMUTE_INTO(to, m, p, v) _mm512_mask_permutexvar_pd(to, m, p, v)
-#include "cpu/isa/turned_tmpl.h"
+#include "cpu/isa/transposed_tmpl.h"
 
 #define NARROW_ROWS    2
 #define N_ROW(v, r, p) ((v) = _mm512_mask_broadcast_f64x4(v, (__mmask8)(15 << 4 * (r)), _mm256_loadu_pd(p)))
@@ -427,6 +429,9 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 
 #include "cpu/isa/dots_tmpl.h"
 #include "cpu/isa/micro_end.h"
+
+#define INTEGERS_FMA(a, b, c) _mm512_add_epi32(c, _mm512_madd_epi16(a, b)) /* a pair's sum is below 2^18 */
+#include "cpu/isa/avx512_integers.h"
 
 /* ---- half as many, for a Zen 4, which takes vectors of 64 bytes in two halves ------------------------------------
  */
@@ -492,7 +497,7 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
 #define TILES(type, columns, half_tiles)                                                                          \
     {                                                                                                             \
         .mr = MR, .nr = 2 * (columns), .lanes = (columns), .kc = 256, .rows = {16, 12, 8}, .width = type##_tiles, \
-        .half = (half_tiles), .turned = &type##_turned_set, .narrow = type##_narrow                               \
+        .half = (half_tiles), .transposed = &type##_transposed_set, .narrow = type##_narrow                       \
     }
 #define STORES(dots)                                                                                            \
     {                                                                                                           \
@@ -504,10 +509,14 @@ const tsr_isa tsr_isa_avx512 = {.name = "avx512",
                                 .f32 = TILES(f32, 16, NULL),
                                 .f64 = TILES(f64, 8, NULL),
                                 .store = STORES(many_dots),
-                                .pairs = &tsr_pairs_avx512bf16};
+                                .pairs = &tsr_pairs_avx512bf16,
+                                .integers = &integers_code,
+                                .vnni = &tsr_integers_avx512vnni};
 const tsr_isa tsr_isa_zen4 = {.name = "avx512-zen4",
                               .zen4 = 1,
                               .f32 = TILES(f32, 16, f32_half_tiles),
                               .f64 = TILES(f64, 8, f64_half_tiles),
                               .store = STORES(many_dots_zen4),
-                              .pairs = &tsr_pairs_avx512bf16};
+                              .pairs = &tsr_pairs_avx512bf16,
+                              .integers = &integers_code,
+                              .vnni = &tsr_integers_avx512vnni};

@@ -6,6 +6,7 @@
  * operands and sums, for zeros. Packing and `lowest` find out whether there can be any: if not, the bits are those of
  * widening. */
 #include "cpu/isa/avx512_bf16.h"
+#include "cpu/isa/avx512_transpose.h"
 #include "cpu/isa/isa.h"
 
 #include <immintrin.h>
@@ -92,38 +93,6 @@ static unsigned pack_rows(void *to, int width, int n, int64_t k, const void *fro
                                   : pack_rows_of(to, width, n, k, from, step_bytes);
 }
 
-/* Four rounds of a 16 x 16 transpose of 32-bit lanes: lanes 1, 2, 4 and 8 apart change places. */
-static inline __attribute__((always_inline)) void transpose(__m512i r[16])
-{
-    __m512i t[16];
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 16; i += 4) {
-        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        const __m512i even_top = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-        const __m512i odd_top = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
-        const __m512i even_low = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-        const __m512i odd_low = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-        t[i] = _mm512_shuffle_i32x4(even_top, even_low, 0x88);
-        t[i + 8] = _mm512_shuffle_i32x4(even_top, even_low, 0xdd);
-        t[i + 4] = _mm512_shuffle_i32x4(odd_top, odd_low, 0x88);
-        t[i + 12] = _mm512_shuffle_i32x4(odd_top, odd_low, 0xdd);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++)
-        r[i] = t[i];
-}
-
 /* 32 steps of 16 rows are a square of pairs; `rows` and `steps` of it exist, `columns` are written. */
 static inline __attribute__((always_inline)) __m512i pack_square(__m512i low, uint32_t *out, int width,
                                                                  const int columns, const int rows, const int steps,
@@ -140,7 +109,7 @@ static inline __attribute__((always_inline)) __m512i pack_square(__m512i low, ui
             low = lower(low, r[i]);
         }
     }
-    transpose(r);
+    tsr_transpose_16(r);
 #pragma GCC unroll 16
     for (int q = 0; q < 16; q++)
         if (2 * q < steps)

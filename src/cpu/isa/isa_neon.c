@@ -29,6 +29,7 @@
 #define V_STORE_MASK(p, m, v) f32_store_some(p, m, v)
 #define V_STREAM(p, v)        V_STORE(p, v)
 #define V_ADD(a, b)           vaddq_f32(a, b)
+#define V_RELU(v)             vbslq_f32(vcltzq_f32(v), vdupq_n_f32(0), v)
 #define V_MUL(a, b)           vmulq_f32(a, b)
 #define V_FMA(a, b, c)        vfmaq_f32(c, a, b)
 #define V_SUM(v)              vaddvq_f32(v)
@@ -153,6 +154,7 @@ static inline uint16x4_t bf16_narrow(float32x4_t v)
 #define V_STORE_MASK(p, m, v) f64_store_some(p, m, v)
 #define V_STREAM(p, v)        V_STORE(p, v)
 #define V_ADD(a, b)           vaddq_f64(a, b)
+#define V_RELU(v)             vbslq_f64(vcltzq_f64(v), vdupq_n_f64(0), v)
 #define V_MUL(a, b)           vmulq_f64(a, b)
 #define V_FMA(a, b, c)        vfmaq_f64(c, a, b)
 #define V_SUM(v)              vaddvq_f64(v)
@@ -194,6 +196,107 @@ static inline void f64_transpose(float64x2_t r[LANES])
 #include "cpu/isa/dots_tmpl.h"
 #include "cpu/isa/micro_end.h"
 
+/* ---- 8-bit integers, as pairs of 16-bit ones ---------------------------------------------------------------------
+ */
+
+/* Half a vector of B has the even steps of LANES columns, the other half the odd ones: then a multiply-add with one
+ * lane of A takes four columns, as one in f32 does. */
+#define M                     int
+#define T                     int32_t
+#define NAME(x)               integers_##x
+#define PANELS                1
+#define LANES                 4
+#define V                     int32x4_t
+#define V_ZERO()              vdupq_n_s32(0)
+#define V_SET1(x)             vdupq_n_s32(x)
+#define V_LOAD(p)             vld1q_s32(p)
+#define V_LOAD_MASK(m, p)     integers_load_some(p, m)
+#define V_STORE(p, v)         vst1q_s32(p, v)
+#define V_STORE_MASK(p, m, v) integers_store_some(p, m, v)
+#define V_STREAM(p, v)        V_STORE(p, v)
+#define V_ADD(a, b)           vaddq_s32(a, b)
+#define V_MUL(a, b)           vmulq_s32(a, b)
+#define V_MULADD(a, b, c)     vmlaq_s32(c, a, b)
+#define V_FMA(a, b, c)        integers_fma(a, b, c)
+#define V_ACCUMULATE(s, a, b) ((s) = V_FMA(a, b, s), integers_keep(&(s)))
+#define V_SUM(v)              vaddvq_s32(v)
+
+static inline int32x4_t integers_load_some(const int32_t *from, int n)
+{
+    int32_t all[LANES] = {0};
+    for (int i = 0; i < n; i++)
+        all[i] = from[i];
+    return vld1q_s32(all);
+}
+
+static inline void integers_store_some(int32_t *to, int n, int32x4_t v)
+{
+    int32_t all[LANES];
+    vst1q_s32(all, v);
+    for (int i = 0; i < n; i++)
+        to[i] = all[i];
+}
+
+static inline int32x4_t integers_fma(int32x4_t a, int32x4_t b, int32x4_t c)
+{
+    const int16x8_t pair = vreinterpretq_s16_s32(a), columns = vreinterpretq_s16_s32(b);
+    const int32x4_t even = vmlal_laneq_s16(c, vget_low_s16(columns), pair, 0);
+    return vmlal_high_laneq_s16(even, columns, pair, 1);
+}
+/* Adds step after step: the compiler would rather add the products of several steps first, and spill them. */
+static inline __attribute__((always_inline)) void integers_keep(V *sum)
+{
+    __asm__("" : "+w"(*sum));
+}
+#include "cpu/isa/micro_tmpl.h"
+
+static inline int32x4_t widen_bytes(uint8x8_t bytes, const int is_signed)
+{
+    return is_signed ? vreinterpretq_s32_s16(vmovl_s8(vreinterpret_s8_u8(bytes)))
+                     : vreinterpretq_s32_u16(vmovl_u8(bytes));
+}
+
+static inline uint8x8_t join_bytes(const void *even, const void *odd)
+{
+    uint8_t all[2 * LANES];
+    memcpy(all, even, LANES);
+    memcpy(all + LANES, odd, LANES);
+    return vld1_u8(all);
+}
+
+static inline uint8x8_t zip_bytes(const void *even, const void *odd)
+{
+    const uint8x8_t both = join_bytes(even, odd);
+    return vzip1_u8(both, vext_u8(both, both, LANES));
+}
+
+static inline int32x4_t integers_dot(int32x4_t a, int32x4_t b, int32x4_t c)
+{
+    const int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
+    return vmlal_high_s16(vmlal_s16(c, vget_low_s16(x), vget_low_s16(y)), x, y);
+}
+
+static inline void integers_transpose(int32x4_t r[LANES])
+{
+    float32x4_t t[LANES];
+    for (int i = 0; i < LANES; i++)
+        t[i] = vreinterpretq_f32_s32(r[i]);
+    f32_transpose(t);
+    for (int i = 0; i < LANES; i++) {
+        const int16x8_t pairs = vreinterpretq_s16_f32(t[i]);
+        r[i] = vreinterpretq_s32_s16(vuzp1q_s16(pairs, vextq_s16(pairs, pairs, 1)));
+    }
+}
+
+#define W_ALONG(p, s)     widen_bytes(vld1_u8((const uint8_t *)(p)), s)
+#define W_ACROSS(p, q, s) widen_bytes(join_bytes(p, q), s)
+#define W_PAIRS(p, q, s)  widen_bytes(zip_bytes(p, q), s)
+#define W_TRANSPOSE(r)    integers_transpose(r)
+#define W_DOT(a, b, c)    integers_dot(a, b, c)
+#include "cpu/isa/integers_tmpl.h"
+
+#include "cpu/isa/micro_end.h"
+
 const tsr_isa tsr_isa_neon = {
     .name = "neon",
     .f32 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .rows = {16, 12, 8}, .width = f32_tiles},
@@ -202,4 +305,5 @@ const tsr_isa tsr_isa_neon = {
               [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains),
               [TSR_F16] = TSR_STORE(f16, NULL, NULL),
               [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
+    .integers = &integers_code,
 };

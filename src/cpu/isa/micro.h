@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/epilogue.h"
 #include "tessera.h"
 
 /* One register tile: D[i][j] = alpha * sum over p of A[i][p] * B[p][j] + beta * C[i][j], j < n. The sum starts at zero
@@ -54,7 +55,7 @@ typedef void tsr_narrow_run(const tsr_micro *tile, int64_t rows);
  * at from + j * step_bytes. */
 typedef void tsr_pack_run(void *to, int width, int n, int64_t k, const void *from, int64_t step_bytes);
 
-/* k up to which pack_columns gathers elements, where it can, rather than turn squares of them. */
+/* k up to which pack_columns gathers elements, where it can, rather than transpose squares of them. */
 #define TSR_GATHERED 4
 
 /* `count` dot products, in the compute type: sum[i] = sum over p of matrix(i, p) * x[p], row i at
@@ -84,7 +85,8 @@ typedef struct tsr_many_dots {
     int64_t x_row_bytes;
     void *sum;
     int64_t sum_row_bytes, sum_step_bytes;
-    int zen4; /* as in tsr_dots */
+    int in_step; /* 1: a step of K is in the same lane for any number of rows, so that sums do not depend on it */
+    int zen4;    /* as in tsr_dots */
 } tsr_many_dots;
 
 typedef void tsr_many_dots_run(const tsr_many_dots *dots);
@@ -130,6 +132,10 @@ typedef void tsr_chains_run(const tsr_chains *chains);
 
 /* D[j] = alpha * sum[j] + beta * C[j], j < n, rounded to the stored type once; C is not read when beta is 0. */
 typedef void tsr_finish_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n);
+/* The same in a form (tsr_epilogue, not NONE) with the bias of these columns, of the stored type. `sum` may be `d`
+ * where elements are not widened. */
+typedef void tsr_finish_form_run(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n,
+                                 const void *bias, int epilogue);
 
 /* A product of few steps: D[i][j] = alpha * sum over p < k of A[i][p] * B[p][j], j < n; A and B are of the compute
  * type. Either a_k_bytes or a_row_bytes is an element's. The bits of tiles. */
@@ -169,6 +175,7 @@ typedef struct tsr_store {
     tsr_chains_run *chains;       /* the same */
     tsr_update_run *update;
     tsr_finish_run *finish;
+    tsr_finish_form_run *finish_form;
     tsr_rank_k_run *rank_k;
 } tsr_store;
 
@@ -176,7 +183,7 @@ typedef struct tsr_store {
 #define TSR_STORE(prefix, many_dots, chains)                                                                           \
     {                                                                                                                  \
         prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, chains, prefix##_update, prefix##_finish, \
-            prefix##_rank_k                                                                                            \
+            prefix##_finish_form, prefix##_rank_k                                                                      \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */
@@ -192,10 +199,10 @@ typedef struct tsr_tiles {
     int kc;                          /* steps of K between two write-backs, see docs/CPU.md */
     int rows[TSR_TILE_VECTORS];      /* the highest tile of each width; rows[1] is mr */
     const tsr_tiles_of_width *width; /* by vectors - 1 */
-    tsr_micro_run *const *half;     /* for half a vector of columns at most, by rows - 1, as high as rows[0], where that
-                                     * takes half as long; else NULL */
-    const struct tsr_tiles *turned; /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
-    tsr_narrow_run *narrow;         /* NULL: none */
+    tsr_micro_run *const *half; /* for half a vector of columns at most, by rows - 1, as high as rows[0], where that
+                                 * takes half as long; else NULL */
+    const struct tsr_tiles *transposed; /* tiles that write the sum of row i and column j to D[j][i]; NULL: none */
+    tsr_narrow_run *narrow;             /* NULL: none */
 } tsr_tiles;
 
 /* Products of bf16 elements two steps of K at a time: tiles and packing of panels whose 32-bit lanes hold the elements
@@ -223,6 +230,47 @@ static inline int tsr_pairs_are_exact(unsigned lowest_a, unsigned lowest_b)
            (lowest_a == 0xffff || lowest_b == 0xffff || (lowest_a + 1) / NORMAL + (lowest_b + 1) / NORMAL >= LEAST);
 }
 
+/* Products of 8-bit integers, modulo 2^32. Operands are widened to 16 bits while they are packed, two neighbours along
+ * K to a 32-bit lane, which one multiply-add takes together. What a lane holds, and in which order a vector has them,
+ * is the instruction set's own affair. `is_signed` tells s8 from u8. A last step without a neighbour has 0 there.
+ *
+ * Packed panels are as tsr_pack_run has them, but in pairs; those as wide as tiles.nr are of B, others of A. `n`
+ * elements of a row of A or B may be read, which may be more than the panel takes; vectors are written whole, up to
+ * TSR_INTEGER_SLACK bytes past the panel. */
+#define TSR_INTEGER_SLACK 64
+
+typedef void tsr_integer_pack_run(int16_t *to, int width, long long n, int64_t k, const void *from, int64_t step_bytes,
+                                  int is_signed);
+
+/* Few rows times a matrix: sum(i, j) += sum over p < k of x(i, p) * matrix(p, j), j < count, i < rows; x is in rows as
+ * widen_rows leaves them, x_row elements apart, and so are the sums, whose rows are whole vectors. */
+#define TSR_INTEGER_ROWS 4 /* at most */
+
+typedef struct tsr_integer_rows {
+    int64_t count, k;
+    int rows, is_signed;
+    const void *matrix;
+    int64_t step_bytes; /* `updates`: from step to step of K, with neighbours along a row of D; `dots`: from one of
+                         * `count` to the next, with neighbours along K */
+    const int16_t *x;
+    int64_t x_row;
+    int32_t *sum;
+    int64_t sum_row;
+} tsr_integer_rows;
+
+typedef struct tsr_integers {
+    tsr_tiles tiles; /* tsr_micro.k counts pairs; D and C are 32-bit integers, alpha and beta whole numbers */
+    tsr_integer_pack_run *pack_rows, *pack_columns;
+    /* Rows along K as they lie, to_row elements apart, which is at least k rounded up to whole vectors; those are
+     * filled up with zeros. Tiles read a pair of row i at to + i * to_row + p. */
+    void (*widen_rows)(int16_t *to, int64_t to_row, int64_t rows, int64_t k, const void *from, int64_t step_bytes,
+                       int is_signed);
+    void (*updates)(const tsr_integer_rows *rows);
+    void (*dots)(const tsr_integer_rows *rows); /* sums are set, not added to */
+    /* to[j] = factor * columns[j] * sum[j] in f32, in this order; columns NULL: factor * sum[j]. */
+    void (*scale)(float *to, const int32_t *sum, int64_t n, float factor, const float *columns);
+} tsr_integers;
+
 typedef struct tsr_isa {
     const char *name;                 /* "avx512" */
     int zen4;                         /* 1: as a Zen 4 likes it best (tsr_cpu_is_zen4); the same bits */
@@ -230,6 +278,8 @@ typedef struct tsr_isa {
     tsr_store store[TSR_DTYPE_COUNT]; /* by stored type; zeros where there is none */
     const tsr_pairs *pairs;           /* for bf16, where the processor has it; see tsr_isa_pairs. Without it too, bf16
                                        * is summed in the order of pairs */
+    const tsr_integers *integers;     /* for s8 and u8, */
+    const tsr_integers *vnni;         /* and where the processor has it; see tsr_isa_integers */
 } tsr_isa;
 
 /* Vectors that hold so many columns, of a tile. */
@@ -260,6 +310,8 @@ int tsr_isa_runs(const tsr_isa *isa);
 const tsr_isa *tsr_isa_best(void);
 /* isa->pairs if this processor can run them, else NULL. */
 const tsr_pairs *tsr_isa_pairs(const tsr_isa *isa);
+/* isa->vnni if this processor can run it, else isa->integers: the same bits. */
+const tsr_integers *tsr_isa_integers(const tsr_isa *isa);
 /* By name; NULL if this build or this processor lacks it. */
 const tsr_isa *tsr_isa_find(const char *name);
 

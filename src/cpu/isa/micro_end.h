@@ -12,6 +12,7 @@
 #undef V_STORE_MASK
 #undef V_STREAM
 #undef V_ADD
+#undef V_RELU
 #undef V_MUL
 #undef V_FMA
 #undef V_ACCUMULATE

@@ -16,6 +16,7 @@
  *   LAST_BY_ROWS, LEAST_BY_ROWS   the last steps, which tiles of at least so many vectors of sums do row by row;
  *                   undefined: none do
  *   UNROLL          steps of the loop's body, if not 4: a short loop, whose end the processor foresees more often
+ *   PANELS          defined: only tiles for packed panels of B, up to two vectors wide, whose vectors are whole
  *   HALF            defined: only tiles one vector wide, masked; V is half as wide as in the set they belong to
  *
  *               B: row p, two vectors
@@ -44,6 +45,12 @@
 #endif
 #ifndef UNROLL
 #define UNROLL 4
+#endif
+
+#ifdef PANELS
+#define MASKS_B 0
+#else
+#define MASKS_B 1
 #endif
 
 /* D's lines are fetched when so many steps are left: early enough to arrive, late enough to still be there. */
@@ -80,7 +87,7 @@ static inline __attribute__((always_inline)) void NAME(load_b)(V *bv, const char
 {
 #pragma GCC unroll 3
     for (int v = 0; v < nv; v++) {
-        bv[v] = NAME(read_vector)((const T *)b + v * LANES, mask, masked && v == nv - 1);
+        bv[v] = NAME(read_vector)((const T *)b + v * LANES, mask, MASKS_B && masked && v == nv - 1);
         if (keep)
             V_KEEP(bv[v]);
     }
@@ -315,6 +322,13 @@ static inline __attribute__((always_inline)) void NAME(tile)(const tsr_micro *t,
 ROWS_OF_1(ONE, 1, 1)
 
 static tsr_micro_run *const NAME(tiles)[TSR_TILE_ROWS] = {ROWS_OF_1(LIST, 1, 1)};
+#elif defined(PANELS)
+ROWS_OF_2(ONE, 1, 0) ROWS_OF_2(ONE, 1, 1) ROWS_OF_2(ONE, 2, 0) ROWS_OF_2(ONE, 2, 1)
+
+static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
+    {{ROWS_OF_2(LIST, 1, 0)}, {ROWS_OF_2(LIST, 1, 1)}},
+    {{ROWS_OF_2(LIST, 2, 0)}, {ROWS_OF_2(LIST, 2, 1)}},
+};
 #else
 ROWS_OF_1(ONE, 1, 0) ROWS_OF_1(ONE, 1, 1) ROWS_OF_2(ONE, 2, 0) ROWS_OF_2(ONE, 2, 1) ROWS_OF_3(ONE, 3, 0)
 ROWS_OF_3(ONE, 3, 1)
@@ -346,3 +360,5 @@ static tsr_micro_run *const NAME(tiles)[TSR_TILE_VECTORS][2][TSR_TILE_ROWS] = {
 #undef UNROLL
 #undef MAX_GROUPS
 #undef HALF
+#undef PANELS
+#undef MASKS_B

@@ -151,9 +151,10 @@ static void SNAME(pack_columns)(void *to, int width, int n, int64_t k, const voi
 #define FAR_ROWS 6 /* of a matrix that comes from memory: as many streams as there are registers for */
 
 /* `rows` dot products, each with four running vectors, always in the same order, but for the sums of their lanes.
- * `ask`: the rows that come next are asked for, into L2. */
-static inline __attribute__((always_inline)) void
-SNAME(dot_vectors)(V *one, const char *matrix, int64_t step_bytes, const S *x, int64_t k, const int rows, const int ask)
+ * `prefetch`: the rows that come next are prefetched, into L2. */
+static inline __attribute__((always_inline)) void SNAME(dot_vectors)(V *one, const char *matrix, int64_t step_bytes,
+                                                                     const S *x, int64_t k, const int rows,
+                                                                     const int prefetch)
 {
     V acc[FAR_ROWS][4];
 #pragma GCC unroll 6
@@ -172,7 +173,7 @@ SNAME(dot_vectors)(V *one, const char *matrix, int64_t step_bytes, const S *x, i
             const S *row = (const S *)(matrix + i * step_bytes) + p;
 #pragma GCC unroll 4
             for (int u = 0; u < 4; u++) {
-                if (ask)
+                if (prefetch)
                     __builtin_prefetch((const char *)(row + u * LANES) + rows * step_bytes, 0, 2);
                 acc[i][u] = V_FMA(S_LOAD(row + u * LANES), xv[u], acc[i][u]);
             }
@@ -291,26 +292,48 @@ static void SNAME(dots)(const tsr_dots *g)
 
 #include "cpu/isa/update_tmpl.h"
 
-static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)
+/* `forms`, a constant: 1: the bias is added and, if `relu`, what is below 0 becomes 0. */
+static inline __attribute__((always_inline)) void SNAME(finish_row)(void *d, const void *c, double alpha, double beta,
+                                                                    const void *sum, int64_t n, const int forms,
+                                                                    const void *bias, int relu)
 {
     const V alphas = V_SET1((T)alpha), betas = V_SET1((T)beta);
     const T *in = sum;
-    const S *old = c;
+    const S *old = c, *add = bias;
     S *out = d;
     for (int64_t j = 0; j < n; j += LANES) {
         if (n - j >= LANES) {
             V v = V_MUL(alphas, V_LOAD(in + j));
             if (beta != 0)
                 v = V_FMA(betas, S_LOAD(old + j), v);
+            if (forms)
+                v = V_ADD(v, S_LOAD(add + j));
+            if (forms && relu)
+                v = V_RELU(v);
             S_STORE(out + j, v);
         } else {
             const M some = M_FIRST((int)(n - j));
             V v = V_MUL(alphas, V_LOAD_MASK(some, in + j));
             if (beta != 0)
                 v = V_FMA(betas, S_LOAD_MASK(some, old + j), v);
+            if (forms)
+                v = V_ADD(v, S_LOAD_MASK(some, add + j));
+            if (forms && relu)
+                v = V_RELU(v);
             S_STORE_MASK(out + j, some, v);
         }
     }
+}
+
+static void SNAME(finish)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n)
+{
+    SNAME(finish_row)(d, c, alpha, beta, sum, n, 0, NULL, 0);
+}
+
+static void SNAME(finish_form)(void *d, const void *c, double alpha, double beta, const void *sum, int64_t n,
+                               const void *bias, int epilogue)
+{
+    SNAME(finish_row)(d, c, alpha, beta, sum, n, 1, bias, epilogue == TSR_EPILOGUE_BIAS_RELU);
 }
 
 #include "cpu/isa/rank_k_tmpl.h"

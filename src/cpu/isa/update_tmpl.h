@@ -2,25 +2,26 @@
 
 #define UPDATE_ROWS    4 /* rows of sums that are added to at once, each so many vectors wide */
 #define UPDATE_VECTORS (MR == 12 ? 2 : 1)
-#define ASK_LATE       (-1)
+#define PREFETCH_LATE  (-1)
 #define LATE_LINES     2  /* of later rows, that few_block then asks for before a row of sums, */
-#define ASK_AHEAD      12 /* so many rows ahead: as many as memory takes to answer, and as L1 keeps beside sums */
+#define PREFETCH_AHEAD 12 /* so many rows ahead: as many as memory takes to answer, and as L1 keeps beside sums */
 
 /* Up to 16 rows of sums: reading the matrix is the limit, or near it. One block of columns: `wide` vectors of each of
  * `steps` rows of the matrix are read into registers, each by a load of its own that follows one stream, which is what
  * prefetchers recognise; then each row of sums takes them. With one row of sums most processors have loads enough in
- * flight; with more, later rows are asked for meanwhile: those `ask` groups ahead into L2, with the loads, or,
- * ASK_LATE, into L1 between the last rows of sums, when those before are used and what is pushed out of L1 is rows of
- * the matrix that are done with. Processors drop requests to L2 more often, depending on where the code happens to lie.
+ * flight; with more, later rows are asked for meanwhile: those `prefetch` groups ahead into L2, with the loads, or,
+ * PREFETCH_LATE, into L1 between the last rows of sums, when those before are used and what is pushed out of L1 is rows
+ * of the matrix that are done with. Processors drop requests to L2 more often, depending on where the code happens to
+ * lie.
  */
 static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_update *u, const char *matrix, const T *x,
                                                                    T *sum, int64_t step, const int rows,
-                                                                   const int steps, const int wide, const int ask,
+                                                                   const int steps, const int wide, const int prefetch,
                                                                    const int masked, const M some)
 {
     enum { BYTES = LANES * (int)sizeof(S) };
-    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = ask * TSR_GROUP * step;
-    const char *base[2] = {matrix, matrix + 5 * step}, *later = matrix + ASK_AHEAD * step;
+    const int64_t step3 = 3 * step, sum_step = u->sum_step_bytes, ahead = prefetch * TSR_GROUP * step;
+    const char *base[2] = {matrix, matrix + 5 * step}, *later = matrix + PREFETCH_AHEAD * step;
     int left = steps * wide; /* to ask for */
     V m[TSR_GROUP][4];
 #pragma GCC unroll 8
@@ -30,14 +31,14 @@ static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_upd
         for (int v = 0; v < wide; v++) {
             const S *at = (const S *)row + v * LANES;
             m[p][v] = masked ? S_LOAD_MASK(some, at) : S_LOAD(at);
-            if (ask == ASK_LATE)
+            if (prefetch == PREFETCH_LATE)
                 __asm__ volatile("" ::: "memory"); /* the loads stay in this order: upwards in each row */
-            else if (ask > 0)
+            else if (prefetch > 0)
                 __builtin_prefetch((const char *)at + ahead, 0, 2);
         }
     }
     for (int i = 0; i < rows; i++) {
-        if (ask == ASK_LATE && (rows - i) * LATE_LINES <= left) {
+        if (prefetch == PREFETCH_LATE && (rows - i) * LATE_LINES <= left) {
 #pragma GCC unroll 4
             for (int v = 0; v < LATE_LINES; v++)
                 __builtin_prefetch(later + v * BYTES);
@@ -70,10 +71,11 @@ static inline __attribute__((always_inline)) void SNAME(few_block)(const tsr_upd
  * it, so that it stays in registers. */
 static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_update *u, const char *matrix, const T *x,
                                                                    const int rows, const int steps, const int wide,
-                                                                   const int ask)
+                                                                   const int prefetch)
 {
     const int64_t step = u->step_bytes, count = u->count;
-    const int ask_rest = ask == ASK_LATE ? 1 : ask; /* of one vector, too little to be asked for between sums */
+    const int prefetch_rest =
+        prefetch == PREFETCH_LATE ? 1 : prefetch; /* of one vector, too little to be asked for between sums */
     T *const sum = u->sum;
     T x_row[TSR_GROUP];
     if (rows == 1) {
@@ -82,21 +84,22 @@ static inline __attribute__((always_inline)) void SNAME(few_group)(const tsr_upd
     }
     int64_t j = 0;
     for (; j + wide * LANES <= count; j += wide * LANES, matrix += wide * LANES * (int)sizeof(S))
-        SNAME(few_block)(u, matrix, x, sum + j, step, rows, steps, wide, ask, 0, M_FIRST(LANES));
+        SNAME(few_block)(u, matrix, x, sum + j, step, rows, steps, wide, prefetch, 0, M_FIRST(LANES));
     for (; j < count; j += LANES, matrix += LANES * (int)sizeof(S))
         SNAME(few_block)
-    (u, matrix, x, sum + j, step, rows, steps, 1, ask_rest, 1, M_FIRST((int)(count - j < LANES ? count - j : LANES)));
+    (u, matrix, x, sum + j, step, rows, steps, 1, prefetch_rest, 1,
+     M_FIRST((int)(count - j < LANES ? count - j : LANES)));
 }
 
 static inline __attribute__((always_inline)) void SNAME(few_rows)(const tsr_update *u, const int rows, const int steps,
-                                                                  const int wide, const int ask)
+                                                                  const int wide, const int prefetch)
 {
     const char *matrix = u->matrix;
     const T *x = u->x;
     int p = 0;
     for (; p + TSR_GROUP <= u->k; p += TSR_GROUP, x += rows * TSR_GROUP)
         for (int q = 0; q < TSR_GROUP; q += steps, matrix += steps * u->step_bytes)
-            SNAME(few_group)(u, matrix, x + q, rows, steps, wide, ask);
+            SNAME(few_group)(u, matrix, x + q, rows, steps, wide, prefetch);
     for (int n = u->k - p, q = 0; n > 0;) {
         const int some = n >= 4 ? 4 : n >= 2 ? 2 : 1;
         if (some == 4)
@@ -225,17 +228,17 @@ static void SNAME(update)(const tsr_update *u)
     else if (u->rows <= 8) /* limited by memory: narrow streams */
         SNAME(few_rows)(u, u->rows, TSR_GROUP, 1, 1);
     else if (u->rows <= TSR_FEWER_ROWS && zen4)
-        SNAME(few_rows)(u, u->rows, TSR_GROUP, 2, ASK_LATE);
+        SNAME(few_rows)(u, u->rows, TSR_GROUP, 2, PREFETCH_LATE);
     else if (u->rows > TSR_FEWER_ROWS)
         SNAME(update_rows)(u, u->rows, UPDATE_VECTORS);
     else if (MR == 12) /* limited by arithmetic: fewer loads of x, and short chains of additions */
-        SNAME(few_rows)(u, u->rows, TSR_GROUP / 2, 4, ASK_LATE);
+        SNAME(few_rows)(u, u->rows, TSR_GROUP / 2, 4, PREFETCH_LATE);
     else
         SNAME(few_rows)(u, u->rows, TSR_GROUP, 2, 1);
 }
 
-#undef ASK_AHEAD
-#undef ASK_LATE
+#undef PREFETCH_AHEAD
+#undef PREFETCH_LATE
 #undef LATE_LINES
 #undef UPDATE_ROWS
 #undef UPDATE_VECTORS

@@ -6,17 +6,18 @@
  *   updates  K runs down its rows: each row, times an element of each row of the other operand, is added to the sums,
  *            which stay in the cache
  *
- * Few columns are few rows of the transposed product, whose results are turned when they are written. `rows` below are
- * the few rows, or columns; `results` are what each of them has.
+ * Few columns are few rows of the transposed product, whose results are transposed when they are written. `rows` below
+ * are the few rows, or columns; `results` are what each of them has.
  *
  * Results are cut into pieces that tasks share; an element's sum runs the same way in whatever piece it lies. */
 #include <string.h>
 
 #include "core/error.h"
 #include "cpu/job.h"
+#include "cpu/spare.h"
 
 enum {
-    SUM_BYTES = 32 * 1024,          /* sums of one piece, on the stack */
+    SUM_BYTES = 32 * 1024,          /* sums of one piece */
     MAX_PIECE = 4096,               /* results of one piece, at most */
     PIECE_BYTES = 1024,             /* of a piece's row of sums with many: what is asked for ahead fits L1 too */
     FEWER_PIECE_BYTES = 1280,       /* the same with fewer, */
@@ -27,11 +28,11 @@ enum {
     TASK_BYTES = 256 * 1024,        /* of the matrix, at least, for a task of its own */
     LEAST_COLUMNS = 1024,           /* of a task that updates: rows are streams, short ones are read slowly, */
     FEWEST_COLUMNS = 256,           /* but many threads together read faster than a few with long rows */
-    COPY_BYTES = 64 * 1024,         /* of a copy of x on the stack */
+    COPY_BYTES = 64 * 1024,         /* of a copy of x in a spare buffer */
     IN_PLACE_BYTES = 16 * 1024,     /* of an x whose rows leave each other in the cache wherever they lie */
     IN_ONE_PLACE_BYTES = 64 * 1024, /* or close to each other, */
     APART_BYTES = 128,              /* but by so much more, at least, than a multiple of TSR_CONFLICT_BYTES */
-    GATHER_ELEMS = 1024             /* of a strided vector that is copied to the stack rather than to scratch */
+    GATHER_ELEMS = 1024             /* of a strided vector that is copied to a spare buffer rather than to scratch */
 };
 
 typedef struct stream {
@@ -42,6 +43,7 @@ typedef struct stream {
     long long matrix_row, x_row, c_row, d_row;         /* bytes from row to row, as stored */
     long long x_step;                                  /* bytes from element to element */
     long long results, k;                              /* results of one row */
+    long long block; /* steps of K that are summed from zero: all, or as many as tiles take, to give their bits */
     int rows;
     int by_columns; /* results of one row go down a column of D */
     int dots;
@@ -86,7 +88,9 @@ static stream describe(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     const long long bytes = job->element_bytes;
-    stream s = {.job = job, .k = g->k};
+    stream s = {.job = job, .k = g->k, .block = g->k};
+    if (job->shape == TSR_SHAPE_TILES)
+        s.block = tsr_k_block(job->kc, g->k);
     s.c = g->c;
     s.d = g->d;
     s.by_columns = job->shape == TSR_SHAPE_COLUMNS;
@@ -152,28 +156,30 @@ static void pack_x(const stream *s, const char *x, long long p, long long steps,
     }
 }
 
-/* `sums` are as tsr_update leaves them, or, by columns, the sums of each result beside each other. */
-static void write_back(const stream *s, char *d, const char *c, const char *sums, long long n)
+/* `sums` are as tsr_update leaves them, or, by columns, the sums of each result beside each other; of results `first`
+ * and on. g: the factors and the form. */
+static void write_back(const stream *s, const tsr_gemm_args *g, char *d, const char *c, const char *sums,
+                       long long first, long long n)
 {
-    const tsr_gemm_args *g = s->job->args;
-    tsr_finish_run *const finish = s->job->store->finish;
-    const long long row_bytes = s->rows * s->job->element_bytes, wide = s->job->wide_bytes;
+    const tsr_store *const store = s->job->store;
+    const long long bytes = s->job->element_bytes, row_bytes = s->rows * bytes, wide = s->job->wide_bytes;
     if (!s->by_columns) {
         for (int i = 0; i < s->rows; i++)
-            finish(d + i * s->d_row, c ? c + i * s->c_row : NULL, g->alpha, g->beta, sums + i * s->sum_row, n);
+            tsr_finish(store, g, d + i * s->d_row, c ? c + i * s->c_row : NULL, sums + i * s->sum_row, first, n, bytes);
         return;
     }
-    if (s->d_row == row_bytes && (!c || s->c_row == row_bytes)) {
-        finish(d, c, g->alpha, g->beta, sums, n * s->rows);
+    if (s->d_row == row_bytes && (!c || s->c_row == row_bytes) && g->epilogue == TSR_EPILOGUE_NONE) {
+        store->finish(d, c, g->alpha, g->beta, sums, n * s->rows);
         return;
     }
     for (long long j = 0; j < n; j++)
-        finish(d + j * s->d_row, c ? c + j * s->c_row : NULL, g->alpha, g->beta, sums + j * s->rows * wide, s->rows);
+        tsr_finish(store, g, d + j * s->d_row, c ? c + j * s->c_row : NULL, sums + j * s->rows * wide, 0, s->rows,
+                   bytes);
 }
 
-/* `next`: the columns that are read after these. */
+/* The sums of steps `first` .. `last` of K. `next`: the columns that are read after these. */
 static void updates(const stream *s, const char *matrix, const char *next, const char *x, const char *groups,
-                    char *sums, long long n)
+                    char *sums, long long n, long long first, long long last)
 {
     _Alignas(64) char x_block[STREAMED_ROWS * K_STEPS * 8];
     if (s->rows == 1 && s->x_step == s->job->wide_bytes && s->job->element_bytes == s->job->wide_bytes)
@@ -181,14 +187,14 @@ static void updates(const stream *s, const char *matrix, const char *next, const
     for (int i = 0; i < s->rows; i++)
         memset(sums + i * s->sum_row, 0, (size_t)(n * s->job->wide_bytes));
     const long long most = groups ? MOST_STEPS : K_STEPS;
-    for (long long p = 0; p < s->k; p += most) {
-        const long long steps = s->k - p < most ? s->k - p : most;
+    for (long long p = first; p < last; p += most) {
+        const long long steps = last - p < most ? last - p : most;
         const tsr_update update = {.count = n,
                                    .rows = s->rows,
                                    .k = (int)steps,
                                    .matrix = matrix + p * s->matrix_row,
                                    .step_bytes = s->matrix_row,
-                                   .next = p + most < s->k ? matrix + (p + most) * s->matrix_row : next,
+                                   .next = p + steps < s->k ? matrix + (p + steps) * s->matrix_row : next,
                                    .x = groups ? groups + p * s->rows * s->job->wide_bytes : x_block,
                                    .sum = sums,
                                    .sum_step_bytes = s->sum_row,
@@ -230,10 +236,58 @@ static void turn(const stream *s, char *to, const char *sums, long long n)
     s->job->isa->store[dtype].pack_columns(to, s->rows, s->rows, n, sums, s->sum_row);
 }
 
-/* Results first .. last of one problem. */
-static void run_task(void *data, int64_t index, int slot)
+/* K in blocks, as tiles sum it: each block's sums are added to D, or, if elements are widened, to `totals`. */
+static void updates_of_blocks(const stream *s, const char *part, const char *next, const char *x, const char *groups,
+                              char *sums, char *totals, char *d, const char *c, long long first, long long n)
 {
-    const stream *s = data;
+    const tsr_job *const job = s->job;
+    const tsr_store *const wide = &job->isa->store[TSR_F32];
+    const int is_wide = job->element_bytes == job->wide_bytes;
+    tsr_gemm_args g = *job->args;
+    stream to = *s; /* from the second block on C is D */
+    for (long long p = 0; p < s->k; p += s->block) {
+        const long long end = p + s->block < s->k ? p + s->block : s->k;
+        updates(s, part, next, x, groups, p == 0 && !is_wide ? totals : sums, n, p, end);
+        if (is_wide) {
+            g.epilogue = end < s->k ? TSR_EPILOGUE_NONE : job->args->epilogue;
+            write_back(&to, &g, d, c, sums, first, n);
+            g.beta = 1;
+            c = d;
+            to.c_row = s->d_row;
+        } else {
+            for (int i = 0; p > 0 && i < s->rows; i++)
+                wide->finish(totals + i * s->sum_row, totals + i * s->sum_row, 1, 1, sums + i * s->sum_row, n);
+        }
+    }
+    if (!is_wide)
+        write_back(s, &g, d, c, totals, first, n);
+}
+
+/* What a task has for itself: the sums of a piece, those of blocks of K or the transposed ones, and vectors whose
+ * elements do not follow each other. */
+typedef struct task_spare {
+    size_t sum_bytes, local_bytes;
+} task_spare;
+
+static task_spare spare_of(const stream *s)
+{
+    return (task_spare){(size_t)tsr_round_up(s->rows * s->sum_row, 64),
+                        gathers(s) && !s->gathered ? 2 * (size_t)s->k * (size_t)s->job->element_bytes : 0};
+}
+
+typedef struct one_task {
+    const stream *s;
+    int64_t index;
+    int slot;
+} one_task;
+
+/* Results first .. last of one problem. */
+static void run_in_spare(void *data, char *spare)
+{
+    const one_task *const task = data;
+    const stream *const s = task->s;
+    const int64_t index = task->index;
+    const int slot = task->slot;
     const tsr_job *job = s->job;
     const long long z = index / s->tasks, first = index % s->tasks * s->task, bytes = job->element_bytes;
     const long long last = first + s->task < s->results ? first + s->task : s->results;
@@ -242,7 +296,8 @@ static void run_task(void *data, int64_t index, int slot)
     const char *const groups = s->groups ? s->groups + z * s->groups_batch : NULL;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
     char *d = s->d + z * s->d_batch;
-    _Alignas(64) char sums[SUM_BYTES + TSR_FEW_ROWS * 64], turned[SUM_BYTES], local[2 * GATHER_ELEMS * 8];
+    const size_t sum_bytes = spare_of(s).sum_bytes;
+    char *const sums = spare, *const others = spare + sum_bytes, *const local = others + sum_bytes;
     if (gathers(s)) {
         char *const to = s->gathered ? s->gathered + 2 * (size_t)slot * (size_t)s->k * (size_t)bytes : local;
         if (s->x_step != bytes)
@@ -257,14 +312,25 @@ static void run_task(void *data, int64_t index, int slot)
             dots(s, part, x, groups, sums, n);
         } else {
             const char *next = j + s->piece < last ? part + s->piece * bytes : part;
-            updates(s, part, next, x, groups, sums, n);
+            if (s->block < s->k) {
+                updates_of_blocks(s, part, next, x, groups, sums, others, d + j * d_step, c ? c + j * c_step : NULL, j,
+                                  n);
+                continue;
+            }
+            updates(s, part, next, x, groups, sums, n, 0, s->k);
             if (s->by_columns && s->rows > 1) {
-                turn(s, turned, sums, n);
-                at = turned;
+                turn(s, others, sums, n);
+                at = others;
             }
         }
-        write_back(s, d + j * d_step, c ? c + j * c_step : NULL, at, n);
+        write_back(s, job->args, d + j * d_step, c ? c + j * c_step : NULL, at, j, n);
     }
+}
+
+static void run_task(void *data, int64_t index, int slot)
+{
+    const task_spare spare = spare_of(data);
+    tsr_with_spare(2 * spare.sum_bytes + spare.local_bytes, run_in_spare, &(one_task){data, index, slot});
 }
 
 /* A task for every few hundred kilobytes of the matrix, a few for each thread. */
@@ -282,6 +348,8 @@ static int cut(stream *s)
         const int most = (s->rows > TSR_FEWER_ROWS ? PIECE_BYTES : FEWER_PIECE_BYTES) / job->wide_bytes;
         s->piece = s->piece < most ? s->piece : most;
     }
+    if (s->piece > s->results)
+        s->piece = tsr_round_up(s->results, 64);
     s->sum_row = s->piece * job->wide_bytes + 64;
     s->task = s->results;
     if (slots > 1 && bytes > TASK_BYTES) {
@@ -336,9 +404,10 @@ static void chains_product(const tsr_store *store, const tsr_gemm_args *g, tsr_c
                            long long bytes, const char *c, char *d)
 {
     enum { ROW = TSR_CHAINS_VECTORS * 64 };
-    _Alignas(64) char sums[TSR_CHAINS_VECTORS * ROW], turned[TSR_CHAINS_VECTORS * 8];
+    _Alignas(64) char sums[TSR_CHAINS_VECTORS * ROW], transposed[TSR_CHAINS_VECTORS * 8];
     const long long ldc_bytes = g->ldc * bytes, ldd_bytes = g->ldd * bytes;
-    if (!by_columns && !c && g->alpha == 1) {
+    const int plain = !c && g->alpha == 1 && g->epilogue == TSR_EPILOGUE_NONE; /* sums are D's elements */
+    if (!by_columns && plain) {
         chains->sum = d;
         chains->sum_row_bytes = ldd_bytes;
         store->chains(chains);
@@ -349,20 +418,19 @@ static void chains_product(const tsr_store *store, const tsr_gemm_args *g, tsr_c
     store->chains(chains);
     if (!by_columns) {
         for (int i = 0; i < chains->rows; i++)
-            store->finish(d + i * ldd_bytes, c ? c + i * ldc_bytes : NULL, g->alpha, g->beta, sums + (size_t)i * ROW,
-                          chains->count);
+            tsr_finish(store, g, d + i * ldd_bytes, c ? c + i * ldc_bytes : NULL, sums + (size_t)i * ROW, 0,
+                       chains->count, bytes);
         return;
     }
-    const int plain = !c && g->alpha == 1;
     for (long long j = 0; j < chains->count; j++) {
-        char *const row = plain ? d + j * ldd_bytes : turned;
+        char *const row = plain ? d + j * ldd_bytes : transposed;
         for (int i = 0; i < chains->rows; i++)
             if (bytes == 8)
                 memcpy(row + i * 8, sums + (size_t)i * ROW + j * 8, 8);
             else
                 memcpy(row + i * 4, sums + (size_t)i * ROW + j * 4, 4);
         if (!plain)
-            store->finish(d + j * ldd_bytes, c ? c + j * ldc_bytes : NULL, g->alpha, g->beta, turned, chains->rows);
+            tsr_finish(store, g, d + j * ldd_bytes, c ? c + j * ldc_bytes : NULL, transposed, 0, chains->rows, bytes);
     }
 }
 
@@ -370,7 +438,8 @@ int tsr_skinny_chains(const tsr_store *store, const tsr_gemm_args *g, tsr_shape 
 {
     const int by_columns = shape == TSR_SHAPE_COLUMNS, x_inner = by_columns ? g->trans_b : !g->trans_a;
     const long long bytes = tsr_wide_bytes(dtype), few = by_columns ? g->n : g->m, many = by_columns ? g->m : g->n;
-    if ((by_columns ? !g->trans_a || g->m == 1 : g->trans_b) || !tsr_is_chains(dtype, few, many, g->k))
+    if (shape == TSR_SHAPE_TILES || (by_columns ? !g->trans_a || g->m == 1 : g->trans_b) ||
+        !tsr_is_chains(dtype, few, many, g->k))
         return 0;
     const long long x_ld = (by_columns ? g->ldb : g->lda) * bytes;
     tsr_chains chains = {.count = many,
@@ -393,7 +462,8 @@ static int run_chains(const stream *s)
     const tsr_job *job = s->job;
     const tsr_gemm_args *g = job->args;
     const tsr_dtype dtype = job->element_bytes == 8 ? TSR_F64 : TSR_F32;
-    if (s->dots || !job->store->chains || !tsr_is_chains(dtype, s->rows, s->results, s->k))
+    if (s->dots || job->shape == TSR_SHAPE_TILES || !job->store->chains ||
+        !tsr_is_chains(dtype, s->rows, s->results, s->k))
         return 0;
     for (long long z = 0; z < g->batch; z++) {
         tsr_chains chains = {.count = s->results,
@@ -439,48 +509,77 @@ tsr_status tsr_skinny(const tsr_job *job)
     return TSR_OK;
 }
 
+/* Few dot products straight from the call. */
+typedef struct plain_dots {
+    tsr_many_dots many;
+    const tsr_store *store;
+    const char *x;
+    long long x_row, copy_row, bytes;
+} plain_dots;
+
+static void copy_and_dot(void *data, char *copy)
+{
+    plain_dots *const p = data;
+    p->store->pack_columns(copy, (int)(p->copy_row / p->bytes), (int)p->many.k, p->many.rows, p->x, p->x_row);
+    p->many.x = copy;
+    p->store->many_dots(&p->many);
+}
+
 int tsr_skinny_dots(const tsr_store *store, const tsr_gemm_args *g, tsr_shape shape, long long bytes)
 {
     const int by_columns = shape == TSR_SHAPE_COLUMNS;
     const int inner = by_columns ? !g->trans_a : g->trans_b, x_inner = by_columns ? g->trans_b : !g->trans_a;
     const long long rows = by_columns ? g->n : g->m, results = by_columns ? g->m : g->n;
     const long long x_row = (by_columns ? g->ldb : g->lda) * bytes, copy_row = tsr_round_up(g->k * bytes, 64) + 64;
-    _Alignas(64) char copy[COPY_BYTES];
     if (!inner || g->alpha != 1 || g->beta != 0 || rows == 1 ||
         (x_inner ? !lies_well(rows, g->k, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
         results * g->k * bytes >= 2 * TASK_BYTES)
         return 0;
     const char *const x = by_columns ? g->b : g->a;
-    if (!x_inner)
-        store->pack_columns(copy, (int)(copy_row / bytes), (int)g->k, rows, x, x_row);
     const tsr_many_dots many = {.count = results,
                                 .k = g->k,
                                 .matrix = by_columns ? g->a : g->b,
                                 .step_bytes = (by_columns ? g->lda : g->ldb) * bytes,
                                 .rows = (int)rows,
-                                .x = x_inner ? x : copy,
+                                .x = x,
                                 .x_row_bytes = x_inner ? x_row : copy_row,
                                 .sum = g->d,
                                 .sum_row_bytes = by_columns ? g->ldd * bytes : bytes,
                                 .sum_step_bytes = by_columns ? bytes : g->ldd * bytes};
-    store->many_dots(&many);
+    if (x_inner) {
+        store->many_dots(&many);
+        return 1;
+    }
+    plain_dots copied = {many, store, x, x_row, copy_row, bytes};
+    tsr_with_spare((size_t)(rows * copy_row), copy_and_dot, &copied);
     return 1;
+}
+
+static void run_tasks(stream *s)
+{
+    for (long long i = 0; i < s->tasks * s->job->args->batch; i++)
+        run_task(s, i, 0);
+}
+
+static void copy_and_run(void *data, char *copy)
+{
+    copy_x(data, copy);
+    run_tasks(data);
 }
 
 int tsr_skinny_alone(const tsr_job *job)
 {
-    const tsr_gemm_args *g = job->args;
     stream s = describe(job);
-    _Alignas(64) char copy[COPY_BYTES];
     if (run_chains(&s))
         return 1;
+    const long long copy_bytes = needs_copy(&s) ? plan_copy(&s) : 0;
     if ((double)s.results * (double)s.k * job->element_bytes >= 2.0 * TASK_BYTES ||
-        (gathers(&s) && s.k > GATHER_ELEMS) || (needs_copy(&s) && plan_copy(&s) > COPY_BYTES))
+        (gathers(&s) && s.k > GATHER_ELEMS) || copy_bytes > COPY_BYTES)
         return 0;
     cut(&s);
-    if (needs_copy(&s))
-        copy_x(&s, copy);
-    for (long long i = 0; i < s.tasks * g->batch; i++)
-        run_task(&s, i, 0);
+    if (copy_bytes)
+        tsr_with_spare((size_t)copy_bytes, copy_and_run, &s);
+    else
+        run_tasks(&s);
     return 1;
 }

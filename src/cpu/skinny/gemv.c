@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/job.h"
+#include "cpu/spare.h"
 
 enum {
     MOST_BYTES = 512 * 1024, /* of the matrix: larger ones are worth waking threads for */
@@ -127,11 +128,28 @@ static void finish(const tsr_store *store, const tsr_gemm_args *g, const line *l
         store->finish(d + i * l->d_step, c ? c + i * l->c_step : NULL, g->alpha, g->beta, sums + i * bytes, 1);
 }
 
-/* With sums in memory. */
-static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+typedef struct pieces {
+    const tsr_store *store;
+    const tsr_gemm_args *g;
+    line l;
+    long long bytes;
+} pieces;
+
+static long long piece_of(const line *l)
 {
-    const line described = describe(g, bytes), *const l = &described;
-    _Alignas(64) char sums[PIECE * 8], copy[GATHER_ELEMS * 8], row[GATHER_ELEMS * 8];
+    return l->results < PIECE ? l->results : PIECE;
+}
+
+/* With sums in memory, and copies of vectors whose elements do not follow each other. */
+static void run_pieces(void *data, char *spare)
+{
+    const pieces *const p = data;
+    const tsr_store *const store = p->store;
+    const tsr_gemm_args *const g = p->g;
+    const line *const l = &p->l;
+    const long long bytes = p->bytes;
+    char *const sums = spare, *const copy = sums + tsr_round_up(piece_of(l) * bytes, 64);
+    char *const row = copy + (l->x_step != bytes ? tsr_round_up(g->k * bytes, 64) : 0);
     const char *x = l->x, *matrix = l->matrix;
     if (l->x_step != bytes) {
         gather(copy, x, l->x_step, g->k, bytes);
@@ -163,6 +181,14 @@ static __attribute__((noinline)) void in_pieces(const tsr_store *store, const ts
         }
         finish(store, g, l, j, sums, n, bytes);
     }
+}
+
+static __attribute__((noinline)) void in_pieces(const tsr_store *store, const tsr_gemm_args *g, long long bytes)
+{
+    pieces p = {store, g, describe(g, bytes), bytes};
+    const int copies = (p.l.x_step != bytes) + (p.l.dots && p.l.step != bytes);
+    tsr_with_spare((size_t)(tsr_round_up(piece_of(&p.l) * bytes, 64) + copies * tsr_round_up(g->k * bytes, 64)),
+                   run_pieces, &p);
 }
 
 /* Sums along K that are D's elements, K along both operands. Values here, not a `line`: the processor waits where it

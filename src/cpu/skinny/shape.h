@@ -3,13 +3,14 @@
 #ifndef TSR_CPU_SKINNY_SHAPE_H
 #define TSR_CPU_SKINNY_SHAPE_H
 
-#include "core/row.h"
+#include "core/config.h"
 #include "cpu/small/tile.h"
 
 typedef enum tsr_shape {
-    TSR_SHAPE_TILES,  /* register tiles in cache blocks (small/in_place.c, blocked/blocked.c) */
-    TSR_SHAPE_ROWS,   /* few rows of D: B is the large operand, read once (skinny/few_rows.c) */
-    TSR_SHAPE_COLUMNS /* few columns of D: A is */
+    TSR_SHAPE_TILES,   /* register tiles in cache blocks (small/in_place.c, blocked/blocked.c) */
+    TSR_SHAPE_ROWS,    /* few rows of D: B is the large operand, read once (skinny/few_rows.c) */
+    TSR_SHAPE_COLUMNS, /* few columns of D: A is */
+    TSR_SHAPE_ANY_ROWS /* any number of rows, whose sums are those of few rows, B transposed (skinny/any_rows.c) */
 } tsr_shape;
 
 enum {
@@ -26,34 +27,36 @@ enum {
     TSR_SMALL_LENGTH = 4096,   /* so large, with less than */
     TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
-    TSR_CONFLICT_BYTES = 2048, /* rows that lie a multiple of this apart push each other's lines out of L1 */
-    TSR_L1_WAY_BYTES = 4096    /* rows so far apart share one set of L1 */
+    TSR_ANY_ROWS_STEPS = 192,  /* of K, with which sums along K cost large products little more than tiles, */
+    TSR_ANY_ROWS_STEPS_F64 = 96, /* whose vectors are half as many lanes */
+    TSR_CONFLICT_BYTES = 2048,   /* rows that lie a multiple of this apart push each other's lines out of L1 */
+    TSR_L1_WAY_BYTES = 4096      /* rows so far apart share one set of L1 */
 };
 
 /* Cycles, roughly, of the two ways to multiply in the caches where K runs along the rows of the operand with `many`:
- * sums along K, a vector of K in each step, whose lanes are added up; and tiles, for which that operand is turned block
- * by block, or the few are, or nothing (A by columns of D: vectors are few columns; A and B both turned: D is, if K is
- * short). `few_inner`: K runs along the other operand's rows too. 1 if the sums are the faster way. */
+ * sums along K, a vector of K in each step, whose lanes are added up; and tiles, for which that operand is transposed
+ * block by block, or the few are, or nothing (A by columns of D: vectors are few columns; A and B both transposed: D
+ * is, if K is short). `few_inner`: K runs along the other operand's rows too. 1 if the sums are the faster way. */
 static inline int tsr_dots_pay(int lanes, long long few, long long many, long long k, int few_inner, int by_columns)
 {
-    enum { MOST_TURNED_STEPS = 256 };
+    enum { MOST_TRANSPOSED_STEPS = 256 };
     const long long k_count = (k + lanes - 1) / lanes, few_count = (few + lanes - 1) / lanes,
                     many_count = (many + lanes - 1) / lanes;
     const double vectors = (double)k_count, few_vectors = (double)few_count, many_vectors = (double)many_count;
     const double turn = lanes == 16 ? 75 : 35;
     const double f = (double)few, m = (double)many, steps = (double)k;
     const double sum = few <= TSR_NEAR_ROWS ? 1.8 + 0.77 * vectors : 3.6 + 0.72 * vectors;
-    const double turn_few = few <= TSR_GATHERED ? 0.7 * f * steps : few_vectors * vectors * turn;
-    const double turn_many = many_vectors * vectors * turn;
-    const double dots = 80 + f * m * sum + (few_inner ? 0 : 60 + turn_few);
+    const double transpose_few = few <= TSR_GATHERED ? 0.7 * f * steps : few_vectors * vectors * turn;
+    const double transpose_many = many_vectors * vectors * turn;
+    const double dots = 80 + f * m * sum + (few_inner ? 0 : 60 + transpose_few);
     if (few_inner && !by_columns)
-        return dots < 20 + turn_many + many_vectors * (steps * (1.5 + (few <= 8 ? 0.33 : 0.5) * f) + 3 * f);
+        return dots < 20 + transpose_many + many_vectors * (steps * (1.5 + (few <= 8 ? 0.33 : 0.5) * f) + 3 * f);
     const int is_narrow = by_columns && few <= 4 && many >= 2 * lanes && lanes == 16;
     const double step = m * (is_narrow ? 0.4 : 0.57 * few_vectors);
-    const double turned = few_inner                              ? few_vectors * vectors * turn
-                          : !by_columns && k > MOST_TURNED_STEPS ? turn_many
-                                                                 : 0;
-    return dots < 40 + steps * (step < 4 ? 4 : step) + m * few_vectors * (by_columns ? 2 : 4.5) + turned;
+    const double transposed = few_inner                                  ? few_vectors * vectors * turn
+                              : !by_columns && k > MOST_TRANSPOSED_STEPS ? transpose_many
+                                                                         : 0;
+    return dots < 40 + steps * (step < 4 ? 4 : step) + m * few_vectors * (by_columns ? 2 : 4.5) + transposed;
 }
 
 /* 1 if `few` rows (columns) of D, times a large operand with `many` columns (rows), are for skinny/few_rows.c. `inner`:
@@ -128,6 +131,26 @@ static inline tsr_shape tsr_shape_of(tsr_dtype dtype, long long m, long long n, 
     if (tsr_is_few(dtype, m, n, k, trans_b, !trans_a, 0))
         return TSR_SHAPE_ROWS;
     return !columns_first && tsr_is_few(dtype, n, m, k, !trans_a, trans_b, 1) ? TSR_SHAPE_COLUMNS : TSR_SHAPE_TILES;
+}
+
+/* The shape where the order of the sums must not depend on M. A single column of D goes row by row of A as stored. With
+ * B transposed and enough steps for lanes to be added up, sums run along K, as few rows want it. */
+static inline tsr_shape tsr_shape_for_any_m(tsr_dtype dtype, long long n, long long k, int trans_a, int trans_b)
+{
+    if (n == 1)
+        return trans_a ? TSR_SHAPE_TILES : TSR_SHAPE_COLUMNS;
+    const int is_wide = dtype == TSR_F32 || dtype == TSR_F64;
+    return is_wide && trans_b && k >= (dtype == TSR_F64 ? TSR_ANY_ROWS_STEPS_F64 : TSR_ANY_ROWS_STEPS) &&
+                   k < TSR_LONGEST_SUM
+               ? TSR_SHAPE_ANY_ROWS
+               : TSR_SHAPE_TILES;
+}
+
+static inline tsr_shape tsr_shape_of_problem(const tsr_problem *p)
+{
+    const int trans_a = p->a.trans == TSR_T, trans_b = p->b.trans == TSR_T;
+    return p->flags & TSR_BATCH_INVARIANT ? tsr_shape_for_any_m(p->op.a, p->n, p->k, trans_a, trans_b)
+                                          : tsr_shape_of(p->op.a, p->m, p->n, p->k, trans_a, trans_b);
 }
 
 /* The tiles of a row's compute type. */

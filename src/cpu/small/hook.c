@@ -5,7 +5,7 @@
 #include "core/check.h"
 #include "cpu/choose.h"
 #include "cpu/cpu.h"
-#include "cpu/device.h"
+#include "cpu/cpu_device.h"
 #include "cpu/job.h"
 #include "cpu/small/in_place.h"
 
@@ -54,6 +54,7 @@ static inline int run_choice(tsr_cpu_choice choice, tsr_device *device, tsr_dtyp
     case TSR_PAIRS:
         return run_job(choice, device, dtype, args);
     case TSR_RANK_K:
+    case TSR_ANY_ROWS:
     case TSR_BLOCKED:
     case TSR_NO_ALGORITHM:
         break;
@@ -68,8 +69,8 @@ static inline tsr_cut column_of_tiles(const tsr_tiles *tiles, int trans_a, int t
 {
     if (!trans_b)
         return tsr_only_tiles(tiles, m, n, k);
-    if (trans_a && tiles->turned)
-        return tsr_only_tiles(tiles->turned, n, m, k);
+    if (trans_a && tiles->transposed)
+        return tsr_only_tiles(tiles->transposed, n, m, k);
     return (tsr_cut){.run = {NULL, NULL}, .count = 0, .least = 0, .higher = 0};
 }
 
@@ -182,9 +183,9 @@ static inline __attribute__((always_inline)) int one_tile(const tsr_small *small
     if (layout & ~(TSR_LAYOUT_A | TSR_LAYOUT_B) || layout == TSR_LAYOUT_B || m < 1 || n < 2 || k < 1 ||
         !tsr_is_short(m, n, k, trans_a, trans_b) || alpha == 0)
         return 0;
-    tsr_micro_run *const tile = !trans_b        ? tsr_only_tile(tiles, m, n)
-                                : tiles->turned ? tsr_only_tile(tiles->turned, n, m)
-                                                : NULL;
+    tsr_micro_run *const tile = !trans_b            ? tsr_only_tile(tiles, m, n)
+                                : tiles->transposed ? tsr_only_tile(tiles->transposed, n, m)
+                                                    : NULL;
     if (!tile || !tsr_are_operands_valid(element, trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, d, ldd, d, ldd))
         return 0;
     tsr_micro micro = tsr_micro_of(element, trans_a, trans_b, k, alpha, a, lda, b, ldb, beta, d, ldd, d, ldd);
@@ -226,10 +227,10 @@ static tsr_status call_f64(const tsr_small *small, uint64_t layout, int64_t m, i
                : more_in_place(small, layout, m, n, k, a, lda, b, ldb, d, ldd, alpha, beta);
 }
 
-static int of_device(const tsr_row *row, tsr_device *device, tsr_small *out)
+static int of_device(const tsr_config *config, tsr_device *device, tsr_small *out)
 {
     const tsr_cpu_device *const cpu = device->impl;
-    const tsr_dtype dtype = row->dtype_ab;
+    const tsr_dtype dtype = tsr_op_of(&config->op).a;
     if (dtype != TSR_F32 && dtype != TSR_F64)
         return 0;
     out->call = dtype == TSR_F64 ? call_f64 : call_f32;
@@ -247,7 +248,7 @@ typedef struct small_plan {
     tsr_small_plan base; /* first */
     tsr_cpu_tile tile;   /* if D is a few of them */
     tsr_gemm_args args;  /* no pointers */
-    tsr_chosen chosen;
+    tsr_algorithms algorithms;
     tsr_dtype dtype;
     tsr_device *device;
 } small_plan;
@@ -264,7 +265,7 @@ static int run_plan(const tsr_small_plan *plan, const void *a, const void *b, co
     g.d = d;
     g.alpha = alpha;
     g.beta = beta;
-    const tsr_cpu_choice choice = tsr_choice_of(beta != 0 ? self->chosen.with_c : self->chosen.without_c);
+    const tsr_cpu_choice choice = tsr_choice_of(beta != 0 ? self->algorithms.with_c : self->algorithms.without_c);
     return run_choice(choice, self->device, self->dtype, tsr_isa_tiles(cpu->isa, self->dtype),
                       &cpu->isa->store[self->dtype], &g);
 }
@@ -282,25 +283,26 @@ static int run_tiles(const tsr_small_plan *plan, const void *a, const void *b, c
            run_plan(plan, a, b, c, d, alpha, beta);
 }
 
-static int is_for_small_path(int chosen)
+static int is_for_small_path(int number)
 {
-    const tsr_algorithm algorithm = tsr_choice_of(chosen).algorithm;
-    return algorithm != TSR_BLOCKED && algorithm != TSR_RANK_K;
+    const tsr_algorithm algorithm = tsr_choice_of(number).algorithm;
+    return algorithm != TSR_BLOCKED && algorithm != TSR_RANK_K && algorithm != TSR_ANY_ROWS;
 }
 
-static tsr_small_plan *make_plan(const tsr_row *row, tsr_device *device, const tsr_problem *problem, tsr_chosen chosen)
+static tsr_small_plan *make_plan(const tsr_config *config, tsr_device *device, const tsr_problem *problem,
+                                 tsr_algorithms algorithms)
 {
     const tsr_cpu_device *const cpu = device->impl;
-    const tsr_dtype dtype = row->dtype_ab;
-    const tsr_algorithm algorithm = tsr_choice_of(chosen.with_c).algorithm;
-    if (!is_for_small_path(chosen.with_c) && !is_for_small_path(chosen.without_c))
+    const tsr_dtype dtype = tsr_op_of(&config->op).a;
+    const tsr_algorithm algorithm = tsr_choice_of(algorithms.with_c).algorithm;
+    if (!is_for_small_path(algorithms.with_c) && !is_for_small_path(algorithms.without_c))
         return NULL;
     small_plan *const plan = calloc(1, sizeof *plan);
     if (!plan)
         return NULL;
     plan->base.run = run_plan;
     plan->args = tsr_args_of(problem);
-    plan->chosen = chosen;
+    plan->algorithms = algorithms;
     plan->dtype = dtype;
     plan->device = device;
     const tsr_gemm_args *const g = &plan->args;

@@ -1,12 +1,14 @@
 /* cpu-tiled for small problems: register tiles straight on the caller's matrices. No memory is asked for, no
- * lock taken, unless the larger ones are shared with threads; B is copied to the stack, a panel at a
+ * lock taken, unless the larger ones are shared with threads; B is copied to a spare buffer (cpu/spare.h), a panel at a
  * time, where it is transposed or read often. */
 #include "cpu/small/in_place.h"
 #include "cpu/job.h"
+#include "cpu/spare.h"
 
 enum {
     SURE_STEPS = 256,                           /* what few_panels takes */
     MOST_CLAIMS = 4,                            /* parts for each thread, of which whoever is free takes the next */
+    LITTLE_PANEL_BYTES = 4096,                  /* with which a product is over before a spare buffer would be found */
     PANEL_BYTES = TSR_MOST_STEPS(256) * 48 * 4, /* of the largest panel: three vectors */
 };
 
@@ -17,8 +19,8 @@ typedef struct operands {
 } operands;
 
 /* `count` columns of D from the first, as rows of tiles that write D transposed; A is stored transposed. */
-static void turned_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, const operands *o,
-                           long long first, int count)
+static void transposed_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, const operands *o,
+                               long long first, int count)
 {
     const long long ldb_bytes = g->ldb * bytes, block = tsr_k_block(tiles->kc, g->k);
     tsr_micro tile = {.a_row_bytes = g->trans_b ? ldb_bytes : bytes,
@@ -36,7 +38,7 @@ static void turned_columns(const tsr_tiles *tiles, const tsr_gemm_args *g, long 
             tile.k = g->k - p < block ? g->k - p : block;
             tile.a = o->b + first * tile.a_row_bytes + p * tile.a_k_bytes;
             tile.b = o->a + p * tile.b_k_bytes + i * bytes;
-            tsr_tile_of(tiles->turned, count, tile.n)(&tile);
+            tsr_tile_of(tiles->transposed, count, tile.n)(&tile);
             tile.beta = 1;
             tile.c = tile.d;
             tile.c_row_bytes = tile.d_row_bytes;
@@ -85,20 +87,20 @@ static __attribute__((noinline)) void last_columns(const tsr_tiles *tiles, const
                                                    const tsr_gemm_args *g, long long bytes, const operands *o,
                                                    int count)
 {
-    if (g->trans_a && count > tiles->turned->rows[2]) {
-        turned_columns(tiles, g, bytes, o, g->n - count, count - count / 2);
-        turned_columns(tiles, g, bytes, o, g->n - count / 2, count / 2);
+    if (g->trans_a && count > tiles->transposed->rows[2]) {
+        transposed_columns(tiles, g, bytes, o, g->n - count, count - count / 2);
+        transposed_columns(tiles, g, bytes, o, g->n - count / 2, count / 2);
     } else if (g->trans_a)
-        turned_columns(tiles, g, bytes, o, g->n - count, count);
+        transposed_columns(tiles, g, bytes, o, g->n - count, count);
     else
         narrow_columns(tiles, store, g, bytes, o, count);
 }
 
-/* A product of a few steps of K whose B is turned first. */
-static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, const tsr_gemm_args *g,
-                                                       tsr_traversal traversal, long long bytes, const operands *o)
+/* A product of a few steps of K whose B is transposed first. */
+static inline __attribute__((always_inline)) void transpose_few_steps(const tsr_store *store, const tsr_gemm_args *g,
+                                                                      tsr_traversal traversal, long long bytes,
+                                                                      const operands *o, char *panel)
 {
-    _Alignas(64) char panel[PANEL_BYTES];
     tsr_rank_k rank_k = tsr_rank_k_of(g, traversal, bytes, o->a, o->b, o->d);
     store->pack_columns(panel, (int)g->n, (int)g->n, g->k, o->b, g->ldb * bytes);
     rank_k.b = panel;
@@ -106,14 +108,45 @@ static __attribute__((noinline)) void few_steps_turned(const tsr_store *store, c
     store->rank_k(&rank_k);
 }
 
-/* 0 if B would have to be turned and does not fit the stack. */
+typedef struct transposed_steps {
+    const tsr_store *store;
+    const tsr_gemm_args *g;
+    tsr_traversal traversal;
+    long long bytes;
+    const operands *o;
+} transposed_steps;
+
+static void transpose_in_spare(void *data, char *panel)
+{
+    const transposed_steps *const t = data;
+    transpose_few_steps(t->store, t->g, t->traversal, t->bytes, t->o, panel);
+}
+
+static __attribute__((noinline)) void many_transposed(const tsr_store *store, const tsr_gemm_args *g,
+                                                      tsr_traversal traversal, long long bytes, const operands *o)
+{
+    transposed_steps t = {store, g, traversal, bytes, o};
+    tsr_with_spare((size_t)(g->n * g->k * bytes), transpose_in_spare, &t);
+}
+
+static __attribute__((noinline)) void few_transposed(const tsr_store *store, const tsr_gemm_args *g,
+                                                     tsr_traversal traversal, long long bytes, const operands *o)
+{
+    _Alignas(64) char panel[LITTLE_PANEL_BYTES];
+    transpose_few_steps(store, g, traversal, bytes, o, panel);
+}
+
+/* 0 if B would have to be transposed and does not fit a spare buffer. */
 static inline int few_steps(const tsr_store *store, const tsr_gemm_args *g, tsr_traversal traversal, long long bytes,
                             const operands *o)
 {
     if (g->trans_b) {
         if (g->n * g->k * bytes > PANEL_BYTES)
             return 0;
-        few_steps_turned(store, g, traversal, bytes, o);
+        if (g->n * g->k * bytes <= LITTLE_PANEL_BYTES)
+            few_transposed(store, g, traversal, bytes, o);
+        else
+            many_transposed(store, g, traversal, bytes, o);
     } else {
         const tsr_rank_k rank_k = tsr_rank_k_of(g, traversal, bytes, o->a, o->b, o->d);
         store->rank_k(&rank_k);
@@ -143,44 +176,60 @@ static inline __attribute__((always_inline)) void run_panels(const tsr_tiles *ti
     }
 }
 
-/* The same where B is copied first, and turned if need be. */
-static inline __attribute__((always_inline)) void run_copied_panels(const tsr_tiles *tiles, const tsr_store *store,
-                                                                    tsr_micro *tile, const strides *s, long long m,
-                                                                    long long n, long long bytes, int trans_b)
+/* The same where B is copied first, and transposed if need be. */
+typedef struct copied_panels {
+    const tsr_tiles *tiles;
+    const tsr_store *store;
+    tsr_micro *tile;
+    const strides *s;
+    long long m, n, bytes;
+    int trans_b;
+} copied_panels;
+
+static void copy_and_run(void *data, char *panel)
 {
-    _Alignas(64) char panel[PANEL_BYTES];
-    const long long ldb_bytes = tile->b_k_bytes;
+    const copied_panels *const p = data;
+    const tsr_tiles *const tiles = p->tiles;
+    tsr_micro *const tile = p->tile;
+    const long long ldb_bytes = tile->b_k_bytes, bytes = p->bytes;
     const char *const a = tile->a, *b = tile->b, *c = tile->c;
     char *d = tile->d;
-    for (long long j = 0; j < n; j += tile->n) {
-        tile->n = tsr_panel_columns(tiles, m, tile->k, n - j);
+    for (long long j = 0; j < p->n; j += tile->n) {
+        tile->n = tsr_panel_columns(tiles, p->m, tile->k, p->n - j);
         const int width = tsr_vectors_of(tiles, tile->n) * tiles->lanes;
-        if (trans_b)
-            store->pack_columns(panel, width, tile->n, tile->k, b + j * ldb_bytes, ldb_bytes);
+        if (p->trans_b)
+            p->store->pack_columns(panel, width, tile->n, tile->k, b + j * ldb_bytes, ldb_bytes);
         else
-            store->pack_rows(panel, width, tile->n, tile->k, b + j * bytes, ldb_bytes);
+            p->store->pack_rows(panel, width, tile->n, tile->k, b + j * bytes, ldb_bytes);
         tile->a = a;
         tile->b = panel;
         tile->b_k_bytes = width * bytes;
-        tile->c = c ? c + j * s->c_column : NULL;
-        tile->d = d + j * s->d_column;
-        const tsr_cut cut = tsr_cut_rows(tiles, tile->n, tile->k, m);
-        tsr_cut_run(&cut, tile, s->d_row, s->c_row);
+        tile->c = c ? c + j * p->s->c_column : NULL;
+        tile->d = d + j * p->s->d_column;
+        const tsr_cut cut = tsr_cut_rows(tiles, tile->n, tile->k, p->m);
+        tsr_cut_run(&cut, tile, p->s->d_row, p->s->c_row);
     }
+}
+
+static void run_copied_panels(const copied_panels *p)
+{
+    const long long widest = 3LL * p->tiles->lanes, columns = tsr_round_up(p->n, p->tiles->lanes);
+    tsr_with_spare((size_t)((columns < widest ? columns : widest) * p->tile->k * p->bytes), copy_and_run,
+                   (void *)(uintptr_t)p);
 }
 
 static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const tsr_gemm_args *g, long long bytes,
                            long long z)
 {
-    const int turned = tsr_is_turned(tiles, g), trans_b = g->trans_b && !turned;
+    const int transposed = tsr_is_transposed(tiles, g), trans_b = g->trans_b && !transposed;
     const char *a = (const char *)g->a + z * g->batch_a * bytes, *b = (const char *)g->b + z * g->batch_b * bytes;
     const char *c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * bytes : NULL;
     char *d = (char *)g->d + z * g->batch_d * bytes;
     long long m = g->m, n = g->n;
-    const tsr_traversal traversal = c ? TSR_BY_TILES : tsr_few_steps_traversal(tiles, g, bytes, turned);
+    const tsr_traversal traversal = c ? TSR_BY_TILES : tsr_few_steps_traversal(tiles, g, bytes, transposed);
     if (traversal != TSR_BY_TILES && few_steps(store, g, traversal, bytes, &(operands){a, b, c, d}))
         return;
-    if (!turned) {
+    if (!transposed) {
         const int last = tsr_tail_columns(tiles, g);
         if (last)
             last_columns(tiles, store, g, bytes, &(operands){a, b, c, d}, last);
@@ -188,16 +237,16 @@ static void multiply_block(const tsr_tiles *tiles, const tsr_store *store, const
         if (n == 0)
             return;
     }
-    tsr_micro tile = tsr_first_tile(g, bytes, turned, a, b, c, d);
+    tsr_micro tile = tsr_first_tile(g, bytes, transposed, a, b, c, d);
     strides s = {.d_row = tile.d_row_bytes, .d_column = bytes, .c_row = tile.c_row_bytes, .c_column = bytes};
-    if (turned) {
+    if (transposed) {
         m = g->n;
         n = g->m;
         s = (strides){.d_row = bytes, .d_column = tile.d_row_bytes, .c_row = bytes, .c_column = tile.c_row_bytes};
-        tiles = tiles->turned;
+        tiles = tiles->transposed;
     }
     if (trans_b || (m > TSR_UNPACKED_ROWS && tile.b_k_bytes % TSR_CONFLICT_BYTES == 0))
-        run_copied_panels(tiles, store, &tile, &s, m, n, bytes, trans_b);
+        run_copied_panels(&(copied_panels){tiles, store, &tile, &s, m, n, bytes, trans_b});
     else
         run_panels(tiles, &tile, &s, m, n, bytes);
 }
@@ -267,7 +316,7 @@ static __attribute__((noinline)) int share_some(const tsr_tiles *tiles, const ts
     const long long ops = 2 * g->m * g->n * g->k;
     if (ops <= TSR_ALONE_OPS && !tsr_pool_is_ready(pool, threads, ops * bytes >= TSR_WAKE_WORK))
         return 0;
-    /* Each part of rows would turn B again. */
+    /* Each part of rows would transpose B again. */
     shared s = {
         .tiles = tiles, .store = store, .args = g, .bytes = bytes, .by_rows = g->m >= (g->trans_b ? 4 : 1) * g->n};
     const long long most = ops * bytes / TSR_PART_WORK, slots = most < threads ? most : threads,
@@ -302,13 +351,13 @@ static __attribute__((noinline)) void long_tile(tsr_micro_run *run, tsr_micro *t
 
 /* All of D in one tile; 0 if it does not fit one. */
 static inline __attribute__((always_inline)) int one_tile(const tsr_tiles *tiles, const tsr_gemm_args *g,
-                                                          long long bytes, const int turned)
+                                                          long long bytes, const int transposed)
 {
-    const long long m = turned ? g->n : g->m, n = turned ? g->m : g->n;
+    const long long m = transposed ? g->n : g->m, n = transposed ? g->m : g->n;
     tsr_micro_run *const run = tsr_only_tile(tiles, m, n);
     if (!run)
         return 0;
-    tsr_micro tile = tsr_first_tile(g, bytes, turned, g->a, g->b, g->c, g->d);
+    tsr_micro tile = tsr_first_tile(g, bytes, transposed, g->a, g->b, g->c, g->d);
     tile.n = (int)n;
     tile.fetch = 0;
     if (g->k > tiles->kc)
@@ -349,7 +398,7 @@ void tsr_small_multiply(const tsr_tiles *tiles, const tsr_store *store, const ts
                         tsr_pool *pool, int threads)
 {
     if (!g->trans_b ? one_tile(tiles, g, element_bytes, 0) || few_panels(tiles, store, g, element_bytes)
-                    : tsr_is_turned(tiles, g) && one_tile(tiles->turned, g, element_bytes, 1))
+                    : tsr_is_transposed(tiles, g) && one_tile(tiles->transposed, g, element_bytes, 1))
         return;
     if (!share(tiles, store, g, element_bytes, pool, threads))
         multiply(tiles, store, g, element_bytes, 0);

@@ -24,14 +24,14 @@ static inline int tsr_may_share(const tsr_gemm_args *g, long long bytes)
 #define TSR_TILE_CYCLES 80
 
 /* Cycles of the last `columns` columns of D by tiles that write D transposed, three vectors of rows at a time. */
-static inline __attribute__((always_inline)) long long tsr_turned_cycles(const tsr_tiles *tiles, const tsr_gemm_args *g,
-                                                                         int columns)
+static inline __attribute__((always_inline)) long long tsr_transposed_cycles(const tsr_tiles *tiles,
+                                                                             const tsr_gemm_args *g, int columns)
 {
     enum { FEWEST_CYCLES = 4 }; /* of a step of a tile: one multiply-add waits for the one before */
     const int alone = g->n == columns;
     const long long step = columns * 3 / 2 > FEWEST_CYCLES ? columns * 3 / 2 : FEWEST_CYCLES;
     long long write = TSR_TILE_CYCLES;
-    if (alone && columns > tiles->turned->rows[2])
+    if (alone && columns > tiles->transposed->rows[2])
         write = 2 * TSR_TILE_CYCLES; /* of two tiles */
     else if (alone && columns <= 4 && g->ldd == g->n)
         write = 20 + 3 * columns * columns; /* whole vectors of D */
@@ -54,7 +54,7 @@ static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *
     if (!g->trans_a && (columns > lanes / 2 || (tiles->half && !tight)))
         return 0;
     if (g->trans_a)
-        return tsr_turned_cycles(tiles, g, columns) + TSR_TILE_CYCLES / 2 <
+        return tsr_transposed_cycles(tiles, g, columns) + TSR_TILE_CYCLES / 2 <
                        g->m * (alone ? g->k * 10 + 24 : g->k * 7) / 16
                    ? columns
                    : 0;
@@ -64,40 +64,40 @@ static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *
 
 /* Up to two vectors of D's rows, A stored transposed, a few steps of K: each row is written as soon as it is summed,
  * with B in registers, unless vectors down D's few columns are faster, or tiles, which ask for D's lines ahead. Cycles
- * measured: 2.2 to 3 a row; turned tiles of up to five columns take a fifth less than is counted elsewhere. */
+ * measured: 2.2 to 3 a row; transposed tiles of up to five columns take a fifth less than is counted elsewhere. */
 static inline __attribute__((always_inline)) int tsr_goes_down_columns(const tsr_tiles *tiles, const tsr_gemm_args *g,
                                                                        long long bytes)
 {
     enum { NEAR_BYTES = 36 * 1024, FEW_COLUMNS = 5 }; /* of a D that stays in L1 */
     const int lanes = tiles->lanes;
     if (!g->trans_a || g->k < 2 || g->k > TSR_RANK_K_DOWN_STEPS || g->n > 2 * lanes || g->m <= tiles->rows[0] ||
-        !tiles->turned)
+        !tiles->transposed)
         return 0;
     if (g->n >= lanes)
         return (g->n & (lanes - 1)) == 0 || g->m * g->n * bytes <= NEAR_BYTES;
-    const long long turned = tsr_turned_cycles(tiles, g, (int)g->n) * (g->n <= FEW_COLUMNS ? 4 : 5);
-    return turned + 5 * TSR_TILE_CYCLES / 2 > g->m * (2 * g->k + 7);
+    const long long transposed = tsr_transposed_cycles(tiles, g, (int)g->n) * (g->n <= FEW_COLUMNS ? 4 : 5);
+    return transposed + 5 * TSR_TILE_CYCLES / 2 > g->m * (2 * g->k + 7);
 }
 
 /* The tiles that write D transposed take B as stored for A and A as stored for B: worth it where both would have to be
- * turned, unless there is more of D to turn than of B. */
-static inline int tsr_is_turned(const tsr_tiles *tiles, const tsr_gemm_args *g)
+ * transposed, unless there is more of D to transpose than of B. */
+static inline int tsr_is_transposed(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
     enum {
-        TURNED_ROWS = 64,   /* of D, with fewer it always pays to write D transposed rather than turn B, */
-        TURNED_PER_STEP = 2 /* with more for each step of K */
+        TRANSPOSED_ROWS = 64,   /* of D, with fewer it always pays to write D transposed rather than transpose B, */
+        TRANSPOSED_PER_STEP = 2 /* with more for each step of K */
     };
-    return g->trans_a && g->trans_b && tiles->turned && g->k <= tiles->kc &&
-           (g->m <= TURNED_ROWS || g->m <= TURNED_PER_STEP * g->k);
+    return g->trans_a && g->trans_b && tiles->transposed && g->k <= tiles->kc &&
+           (g->m <= TRANSPOSED_ROWS || g->m <= TRANSPOSED_PER_STEP * g->k);
 }
 
 /* The first tile, but for its columns. */
 static inline __attribute__((always_inline)) tsr_micro tsr_first_tile(const tsr_gemm_args *g, long long bytes,
-                                                                      int turned, const void *a, const void *b,
+                                                                      int transposed, const void *a, const void *b,
                                                                       const void *c, void *d)
 {
-    tsr_micro tile =
-        tsr_micro_of(bytes, g->trans_a, turned, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c, g->ldc, d, g->ldd);
+    tsr_micro tile = tsr_micro_of(bytes, g->trans_a, transposed, g->k, g->alpha, a, g->lda, b, g->ldb, g->beta, c,
+                                  g->ldc, d, g->ldd);
     tile.fetch = g->m * g->n * bytes > TSR_CACHED_BYTES;
     return tile;
 }
@@ -109,29 +109,30 @@ typedef enum tsr_traversal {
     TSR_DOWN_COLUMNS /* the same, of A's columns */
 } tsr_traversal;
 
-/* D's rows are written one after the other: for up to 8 steps of K, unless turned tiles need not turn much of D, and
- * for some more where D is not in L1 and nothing must be turned, since tiles of so few steps wait for its lines. */
+/* D's rows are written one after the other: for up to 8 steps of K, unless transposed tiles need not transpose much of
+ * D, and for some more where D is not in L1 and nothing must be transposed, since tiles of so few steps wait for its
+ * lines. */
 static inline __attribute__((always_inline)) tsr_traversal
-tsr_few_steps_traversal(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int turned)
+tsr_few_steps_traversal(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int transposed)
 {
     enum {
-        FEW_TURNED_ROWS = 16,   /* of D, with fewer of which turned tiles are as fast */
-        NEAR_BYTES = 24 * 1024, /* of D, but for those that are in L1 anyway */
-        FEWEST_STEPS = 4,       /* of K, with more a column or two of tiles is as fast as rows, */
-        FEW_STEPS = 12          /* with more D's lines are not waited for */
+        FEW_TRANSPOSED_ROWS = 16, /* of D, with fewer of which transposed tiles are as fast */
+        NEAR_BYTES = 24 * 1024,   /* of D, but for those that are in L1 anyway */
+        FEWEST_STEPS = 4,         /* of K, with more a column or two of tiles is as fast as rows, */
+        FEW_STEPS = 12            /* with more D's lines are not waited for */
     };
     const long long d_bytes = g->m * g->n * bytes;
-    if (!turned && tsr_goes_down_columns(tiles, g, bytes))
+    if (!transposed && tsr_goes_down_columns(tiles, g, bytes))
         return TSR_DOWN_COLUMNS;
     if (g->n <= 3 * tiles->lanes &&
         (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
          (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
         return TSR_BY_TILES;
-    if (!turned && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
+    if (!transposed && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
         g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= TSR_CACHED_BYTES)
         return TSR_BY_TILES; /* two columns of them */
     if (g->k <= TSR_RANK_K_STEPS)
-        return !turned || g->m >= FEW_TURNED_ROWS ? TSR_ALONG_ROWS : TSR_BY_TILES;
+        return !transposed || g->m >= FEW_TRANSPOSED_ROWS ? TSR_ALONG_ROWS : TSR_BY_TILES;
     return g->k <= FEW_STEPS && !g->trans_b && d_bytes > NEAR_BYTES && g->n > 3 * tiles->lanes && g->m > tiles->rows[2]
                ? TSR_ALONG_ROWS
                : TSR_BY_TILES;

@@ -11,19 +11,19 @@ void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args 
     const int bytes = tsr_wide_bytes(dtype);
     memset(out, 0, sizeof *out);
     const int one_row = args->m == 1;
-    const int turned = args->trans_b && tsr_is_turned(tiles, args);
-    if (args->trans_b && !turned)
+    const int transposed = args->trans_b && tsr_is_transposed(tiles, args);
+    if (args->trans_b && !transposed)
         return;
-    const tsr_traversal traversal = tsr_few_steps_traversal(tiles, args, bytes, turned);
-    tiles = turned ? tiles->turned : tiles;
-    const long long m = turned ? args->n : args->m, n = turned ? args->m : args->n;
-    if (m > TSR_UNPACKED_ROWS || args->k > tiles->kc || (!turned && tsr_tail_columns(tiles, args)) ||
+    const tsr_traversal traversal = tsr_few_steps_traversal(tiles, args, bytes, transposed);
+    tiles = transposed ? tiles->transposed : tiles;
+    const long long m = transposed ? args->n : args->m, n = transposed ? args->m : args->n;
+    if (m > TSR_UNPACKED_ROWS || args->k > tiles->kc || (!transposed && tsr_tail_columns(tiles, args)) ||
         (one_row && !tsr_is_tiled_row(tiles, n, args->k)))
         return;
-    out->micro = tsr_first_tile(args, bytes, turned, NULL, NULL, NULL, NULL);
-    out->turned = turned;
-    out->d_next = turned ? bytes : out->micro.d_row_bytes;
-    out->c_next = turned ? bytes : out->micro.c_row_bytes;
+    out->micro = tsr_first_tile(args, bytes, transposed, NULL, NULL, NULL, NULL);
+    out->transposed = transposed;
+    out->d_next = transposed ? bytes : out->micro.d_row_bytes;
+    out->c_next = transposed ? bytes : out->micro.c_row_bytes;
     if (n <= 3 * tiles->lanes && tsr_panel_columns(tiles, m, args->k, n) == n && traversal != TSR_DOWN_COLUMNS) {
         out->micro.n = (int)n;
         out->cut = tsr_cut_rows(tiles, (int)n, args->k, m);
@@ -33,15 +33,15 @@ void tsr_cpu_tile_make(const tsr_isa *isa, tsr_dtype dtype, const tsr_gemm_args 
     }
     if (n > TSR_SURE_COLUMNS || tsr_may_share(args, bytes))
         return;
-    if (traversal != TSR_BY_TILES && turned)
+    if (traversal != TSR_BY_TILES && transposed)
         return;
     if (traversal != TSR_BY_TILES) {
         out->rank_k = tsr_rank_k_of(args, traversal, bytes, NULL, NULL, NULL);
         out->run_rank_k = isa->store[dtype].rank_k;
     }
     out->b_across = bytes;
-    out->d_across = turned ? out->micro.d_row_bytes : bytes;
-    out->c_across = turned ? out->micro.c_row_bytes : bytes;
+    out->d_across = transposed ? out->micro.d_row_bytes : bytes;
+    out->c_across = transposed ? out->micro.c_row_bytes : bytes;
     tsr_panels *panels = out->panels;
     for (long long j = 0; j < n; j += panels->columns) {
         const int columns = tsr_panel_columns(tiles, m, args->k, n - j);
@@ -69,7 +69,7 @@ int tsr_cpu_panels_run(const tsr_cpu_tile *tile, const void *a, const void *b, c
         return 0;
     /* Fields one by one: the processor waits where it copies at once what was just written so. */
     tsr_micro at = tile->micro;
-    const char *const rows = tile->turned ? b : a, *columns = tile->turned ? a : b, *old = beta != 0 ? c : NULL;
+    const char *const rows = tile->transposed ? b : a, *columns = tile->transposed ? a : b, *old = beta != 0 ? c : NULL;
     char *to = d;
     at.alpha = alpha;
     at.beta = beta;

@@ -86,21 +86,21 @@ static inline tsr_cut tsr_only_tiles(const tsr_tiles *tiles, int64_t m, int64_t 
     return tsr_cut_rows(tiles, (int)n, k, m);
 }
 
-/* What the first tile is told, but for its columns; leading dimensions in elements of so many bytes. `turned`: both
+/* What the first tile is told, but for its columns; leading dimensions in elements of so many bytes. `transposed`: both
  * operands are transposed, D^T = B^T * A^T, by tiles that write D transposed. */
-static inline __attribute__((always_inline)) tsr_micro tsr_micro_of(long long element, int trans_a, int turned,
+static inline __attribute__((always_inline)) tsr_micro tsr_micro_of(long long element, int trans_a, int transposed,
                                                                     int64_t k, double alpha, const void *a, int64_t lda,
                                                                     const void *b, int64_t ldb, double beta,
                                                                     const void *c, int64_t ldc, void *d, int64_t ldd)
 {
-    const int64_t a_row = turned ? ldb : trans_a ? 1 : lda, a_step = trans_a && !turned ? lda : 1;
+    const int64_t a_row = transposed ? ldb : trans_a ? 1 : lda, a_step = trans_a && !transposed ? lda : 1;
     /* every field: the compiler fills the rest in a way that starts slowly */
     return (tsr_micro){.k = k,
-                       .a = turned ? b : a,
+                       .a = transposed ? b : a,
                        .a_row_bytes = a_row * element,
                        .a_k_bytes = a_step * element,
-                       .b = turned ? a : b,
-                       .b_k_bytes = (turned ? lda : ldb) * element,
+                       .b = transposed ? a : b,
+                       .b_k_bytes = (transposed ? lda : ldb) * element,
                        .c = c,
                        .c_row_bytes = ldc * element,
                        .d = d,
@@ -125,7 +125,7 @@ typedef struct tsr_cpu_tile {
     tsr_cut cut;                          /* count 0: D needs more than a column of tiles: `panels` */
     tsr_panels panels[TSR_PANEL_KINDS];   /* first.count 0: D is done by code of its own */
     tsr_micro micro;                      /* without pointers and factors */
-    int turned;                           /* the tiles take B for A and A for B */
+    int transposed;                       /* the tiles take B for A and A for B */
     int64_t d_next, c_next;               /* bytes from a tile's row to the next one's part of D and C */
     int64_t b_across, d_across, c_across; /* from a column to the next one */
     tsr_rank_k rank_k;                    /* without pointers and factors, for beta = 0; */
@@ -145,8 +145,8 @@ static inline int tsr_cpu_column_run(const tsr_cpu_tile *tile, const void *a, co
                                      double alpha, double beta)
 {
     tsr_micro micro = tile->micro;
-    micro.a = tile->turned ? b : a;
-    micro.b = tile->turned ? a : b;
+    micro.a = tile->transposed ? b : a;
+    micro.b = tile->transposed ? a : b;
     micro.c = c;
     micro.d = d;
     micro.alpha = alpha;

@@ -1,0 +1,197 @@
+/* The last step of the Hopper kernels: a warp group turns WM x BN accumulators into D = alpha * sum + beta * C.
+ *
+ * The tile leaves in boxes of 64 rows and 128 bytes. For each box the warp group
+ *   1. waits until the copy engine has read the box that lay in this buffer before;
+ *   2. with beta != 0, has the copy engine bring the same box of C into the buffer;
+ *   3. scales, adds C in place, rounds, writes to shared memory;
+ *   4. makes the writes visible to the copy engine, and one thread asks it to store the box.
+ * The stores go on while the warp group starts its next tile. The copy engine clips at the edges of D and fills with
+ * zeros outside C, so edges need no code here. But it clips at multiples of 16 bytes, and wants bases and strides to be
+ * such multiples: where N, D or C are not, threads load and store themselves (collective/wgmma_rows.h).
+ *
+ * Buffer: row r of a box is 128 bytes at 128 * r; its 16-byte chunk q lies at place q ^ (r % 8), the copy engine's
+ * 128-byte swizzle, so that the 8 rows which a matrix instruction touches at once lie in different banks. */
+#ifndef TSR_COLLECTIVE_WGMMA_OUTPUT_H
+#define TSR_COLLECTIVE_WGMMA_OUTPUT_H
+
+#include "ptx/arithmetic.h"
+#include "ptx/barrier.h"
+#include "ptx/matrix.h"
+#include "ptx/mbarrier.h"
+#include "ptx/shared.h"
+#include "ptx/tma.h"
+#include "ptx/warp.h"
+#include "ptx/warpgroup.h"
+#include "ptx/wgmma.h"
+#include "tile/wgmma_element.h"
+
+enum { BOX_COLS = 128 / OUT_BYTES, BOX_ROWS = 64, BOX_BYTES = 128 * BOX_ROWS, BOX_VALUES = BOX_COLS / 2 };
+
+/* What a warp group needs for its boxes: `buffers` of them at `shared`, of which `next` is the next to be used. */
+typedef struct tile_boxes {
+    unsigned shared;   /* EPILOGUE_BOXES buffers */
+    unsigned c_full;   /* mbarrier: C's box has come */
+    unsigned c_parity; /* of its next phase */
+    int next;
+    int group;  /* warp group, for its named barrier */
+    int thread; /* in the warp group */
+} tile_boxes;
+
+/* The thread's share of one box: BOX_VALUES values of `sum`, in the accumulators' order. `is_plain`, a constant: D is
+ * the sums but for their scale. The box begins at column `column` of D, which has `left` columns from there. Boxes
+ * begin at multiples of 1024 bytes: to go two chunks further is an exclusive or, whatever the swizzle is. */
+TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, int thread, int column, int left,
+                               const float sum[BOX_VALUES])
+{
+    const int lane = thread % 32;
+#if defined(OUT_f32)
+    /* Element pairs of 8 bytes: rows lane / 4 and 8 below, columns 8 * j + 2 * (lane % 4). */
+    const int row = thread / 32 * 16 + lane / 4;
+    const unsigned first = box + (unsigned)(row * 128 + (lane % 4 / 2 ^ row % 8) * 16 + lane % 2 * 8);
+    TSR_UNROLL
+    for (int j = 0; j < BOX_COLS / 8; j++)
+        TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const unsigned address = (first ^ (unsigned)(j * 32)) + (unsigned)(h * 8 * 128); /* two chunks further */
+        float value[2];
+        epilogue_scale(e, 2, sum + 4 * j + 2 * h, value);
+        if (!is_plain && e->reads_c) {
+            float c[2];
+            tsr_shared_load_f32x2(address, c);
+            epilogue_add_c(e, 2, c, value);
+        }
+        if (!is_plain && e->form) {
+            const int at = 8 * j + 2 * (tsr_again(lane) % 4);
+            epilogue_form_row(e, e->bias + column + at, left - at, 2, value);
+        }
+        tsr_shared_store_f32x2(address, value[0], value[1]);
+    }
+#else
+    /* Four 8x8 matrices at a time: rows 0-7 and 8-15 of the warp's 16, two chunks of 8 columns. */
+    const int row = thread / 32 * 16 + lane % 16;
+    const unsigned first = box + (unsigned)(row * 128 + (lane / 16 ^ row % 8) * 16);
+    TSR_UNROLL
+    for (int j = 0; j < BOX_COLS / 16; j++) {
+        const unsigned address = first ^ (unsigned)(j * 32); /* two chunks further */
+        unsigned pair[4];
+        float value[8];
+        epilogue_scale(e, 8, sum + 8 * j, value);
+        if (!is_plain && e->reads_c) {
+            tsr_load_matrix_x4(address, pair);
+            TSR_UNROLL
+            for (int i = 0; i < 4; i++) {
+                float c[2];
+                tile_unpack(pair[i], &c[0], &c[1]);
+                epilogue_add_c(e, 2, c, value + 2 * i);
+            }
+        }
+        if (!is_plain && e->form) {
+            const int at = 16 * j + 2 * (tsr_again(lane) % 4);
+            float bias[2][2];
+            TSR_UNROLL
+            for (int i = 0; i < 2; i++)
+                epilogue_bias(e->bias + column + at + 8 * i, left - at - 8 * i, 2, bias[i]);
+            TSR_UNROLL
+            for (int i = 0; i < 4; i++)
+                epilogue_form(e, 2, bias[i / 2], value + 2 * i);
+        }
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            pair[i] = tile_pack(value[2 * i], value[2 * i + 1]);
+        tsr_store_matrix_x4(address, pair);
+    }
+#endif
+}
+
+/* 1 if the copy engine can write D and read C: the host's rule for making their maps (core/tensor_spec.h). */
+TSR_DEVICE int tile_output_is_boxed(const tsr_gemm_args *args)
+{
+    unsigned long long all = (unsigned long long)args->n * OUT_BYTES | (unsigned long long)args->d |
+                             (unsigned long long)args->ldd * OUT_BYTES | (unsigned long long)args->batch_d * OUT_BYTES;
+    if (args->beta != 0)
+        all |= (unsigned long long)args->c | (unsigned long long)args->ldc * OUT_BYTES |
+               (unsigned long long)args->batch_c * OUT_BYTES;
+    return all % 16 == 0;
+}
+
+/* Columns of the tile that fill no box, element by element from registers: from `first` on, a multiple of 8. */
+TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m, int n, int z, int first,
+                                   const float sum[TSR_WGMMA_REGISTERS])
+{
+    const epilogue e = epilogue_of(args);
+    const int lane = thread % 32;
+    TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const int row = m + thread / 32 * 16 + lane / 4 + 8 * h;
+        if (row < args->m) {
+            tile_element *d = (tile_element *)args->d + z * args->batch_d + row * args->ldd;
+            const tile_element *c = (const tile_element *)args->c + z * args->batch_c + row * args->ldc;
+            TSR_UNROLL
+            for (int j = first / 8; j < TSR_WGMMA_N / 8; j++)
+                TSR_UNROLL
+            for (int i = 0; i < 2; i++) {
+                const int column = n + 8 * j + 2 * (lane % 4) + i;
+                if (column < args->n) {
+                    float value;
+                    epilogue_scale(&e, 1, &sum[4 * j + 2 * h + i], &value);
+                    if (e.reads_c) {
+                        const float old = tile_widen(c[column]);
+                        epilogue_add_c(&e, 1, &old, &value);
+                    }
+                    epilogue_form_row(&e, e.bias + column, 1, 1, &value);
+                    d[column] = tile_narrow(value);
+                }
+            }
+        }
+    }
+}
+
+/* All boxes of one set of accumulators. What is plain has code of its own: it runs once, at the pace at which
+ * instructions are fetched, so that steps which it skips would still cost it their room. */
+TSR_DEVICE void tile_output_boxes(const tsr_gemm_args *args, const tsr_tensor_maps *maps, int is_plain,
+                                  tile_boxes *boxes, int m, int n, int z, const float sum[TSR_WGMMA_REGISTERS])
+{
+    const epilogue e = epilogue_of(args);
+    const int reads_c = !is_plain && e.reads_c;
+    TSR_UNROLL
+    for (int i = 0; i < BN / BOX_COLS; i++) {
+        const unsigned box = boxes->shared + (unsigned)boxes->next * BOX_BYTES;
+        const int column = n + i * BOX_COLS;
+        boxes->next = boxes->next + 1 < EPILOGUE_BOXES ? boxes->next + 1 : 0;
+        if (boxes->thread == 0) {
+            tsr_tma_wait_read(EPILOGUE_BOXES - 1);
+            if (reads_c) {
+                tsr_mbarrier_arrive_expect(boxes->c_full, BOX_BYTES);
+                tsr_tma_load(box, &maps->c, boxes->c_full, column, m, args->batch_c ? z : 0);
+            }
+        }
+        if (reads_c) {
+            tsr_mbarrier_wait(boxes->c_full, boxes->c_parity);
+            boxes->c_parity ^= 1;
+        } else {
+            tsr_named_barrier(1 + (unsigned)boxes->group, 128);
+        }
+        tile_write_box(&e, is_plain, box, is_plain ? boxes->thread : tsr_again(boxes->thread), column,
+                       (int)args->n - column, sum + i * BOX_VALUES);
+        tsr_fence_async_shared();
+        tsr_named_barrier(1 + (unsigned)boxes->group, 128);
+        if (boxes->thread == 0) {
+            tsr_tma_store(&maps->d, box, column, m, args->batch_d ? z : 0);
+            tsr_tma_commit();
+        }
+    }
+}
+
+/* 64 rows of the tile from row `m`, column `n` on. */
+TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *maps, tile_boxes *boxes, int m, int n,
+                            int z, const float sum[TSR_WGMMA_REGISTERS])
+{
+    if (args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE)
+        tile_output_boxes(args, maps, 1, boxes, m, n, z, sum);
+    else
+        tile_output_boxes(args, maps, 0, boxes, m, n, z, sum);
+    if (BN % BOX_COLS)
+        tile_output_direct(args, boxes->thread, m, n, z, BN / BOX_COLS * BOX_COLS, sum);
+}
+
+#endif

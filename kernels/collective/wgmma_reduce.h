@@ -1,0 +1,234 @@
+/* Cluster reduction: the sum of a tile of which each CTA of a cluster has multiplied a part of K. Lines of the tile, as
+ * they lie in D, are shared out over the ranks. Every CTA leaves its sums in a buffer of its shared memory (outgoing),
+ * and the copy engine sends each rank's lines to the staging buffer of that rank, where their bytes count down at an
+ * mbarrier: no barrier of the cluster, whose release would be a fence of the whole GPU, and no load that waits for
+ * another SM. Each rank then adds its lines over all ranks, in their order, and stores them. For kernels whose tiles
+ * are LONG x BN, of CONSUMERS threads; `swap_ab` if LONG lies along N; clusters of up to PARTS parts. The staging
+ * buffer of a large tile lies where the ring was, behind the outgoing sums (WIDE), and nobody may send before its owner
+ * has said that the ring is empty.
+ *
+ *     CTA 0                  CTA 1                  BN lines of LONG floats if swap_ab, else LONG lines of BN floats,
+ *     outgoing | 0 | 1 |     outgoing | 0 | 1 |     as they lie in D. Quads of a line are swapped, so that the 32
+ *                    \________________________      values that a warp stores at once lie in different banks.
+ *              ________________/              \
+ *     staging  | 0 of 1 |    staging  | 1 of 0 |
+ *
+ * All this is code that runs once, at ten cycles an instruction, with the tensor cores idle: what can be known before
+ * is found before (tile_reduce_of), and the rest are few instructions. */
+#ifndef TSR_COLLECTIVE_WGMMA_REDUCE_H
+#define TSR_COLLECTIVE_WGMMA_REDUCE_H
+
+#include "ptx/bulk.h"
+#include "ptx/cluster.h"
+#include "ptx/shared.h"
+#include "ptx/shared_vector.h"
+#include "ptx/vector.h"
+
+#include "collective/quotient.h"
+#include "tile/wgmma_element.h"
+
+enum {
+    SWAPPED_QUADS = LONG / 4, /* of a line */
+    PLAIN_QUADS = BN / 4,
+    SWAPPED_STEP = CONSUMERS / SWAPPED_QUADS, /* lines that all threads take at once */
+    PLAIN_STEP = CONSUMERS / PLAIN_QUADS >= 32   ? 32
+                 : CONSUMERS / PLAIN_QUADS >= 16 ? 16
+                 : CONSUMERS / PLAIN_QUADS >= 8  ? 8
+                 : CONSUMERS / PLAIN_QUADS >= 4  ? 4
+                                                 : 2,
+    PLAIN_PERIOD = PLAIN_STEP < 4 ? PLAIN_STEP : 4, /* lines after which the keys repeat */
+    PLAIN_KEYS = PLAIN_QUADS % 8 == 0   ? 7 /* swapped within eights or fours of quads, if a line is of whole ones */
+                 : PLAIN_QUADS % 4 == 0 ? 3
+                                        : 0,
+    TILE_BYTES = LONG * BN * 4,
+    /* The rank's lines of all others. Clusters of 7, which would need more for 16 lines, are not asked for. */
+    STAGING_BYTES = PARTS > 4   ? TILE_BYTES
+                    : PARTS > 1 ? TILE_BYTES / 4 * 3
+                                : 0
+};
+
+/* Of one of `size` ranks, if `lines` are shared out; the last ones may have fewer. */
+TSR_DEVICE int tile_lines_each(int lines, unsigned size)
+{
+    return (int)tile_quotient((unsigned)lines + size - 1, size);
+}
+
+TSR_DEVICE int tile_lines_of(int lines, int each, unsigned rank)
+{
+    const int left = lines - (int)rank * each;
+    return left < 0 ? 0 : left < each ? left : each;
+}
+
+/* What a thread does with its CTA's sums, and what a rank adds up and stores: lines that are contiguous in D. A thread
+ * takes the same four elements of every `step`th line. */
+typedef struct tile_reduce {
+    tile_element *d; /* the thread's first element */
+    const tile_element *c;
+    long long ldd, ldc;                          /* from one of its lines to the next */
+    unsigned leave_at[2], leave_key, line_bytes; /* of the accumulators' two rows */
+    unsigned take_at, staging_at; /* the thread's four elements of its own sums, and of the first slice */
+    unsigned slice_bytes;         /* of the rank's lines, from each of the others */
+    int first, end, step;         /* its first line, and the end of the rank's */
+    int lines, each;              /* of the tile, that D has; of a rank */
+    int left;                     /* elements from its first one to the end of the line in D */
+    int takes_four;               /* D takes four elements at once, */
+    int is_plain;                 /*   and they are the sums but for their scale */
+    int column;                   /* of the first element, in D */
+    epilogue e;
+} tile_reduce;
+
+/* Rank `rank` of CTAs with outgoing sums and a staging buffer, of which each adds up `each` lines or what is left of
+ * them; the tile begins at `short_at` and `long_at` and has `rows_short` of BN, and `lines` that are in D. `row` and
+ * `column` are those of the thread's first accumulator. */
+TSR_DEVICE tile_reduce tile_reduce_of(const tsr_gemm_args *args, unsigned outgoing, unsigned staging, int swap_ab,
+                                      int short_at, int rows_short, int long_at, int z, int lines, int each,
+                                      unsigned rank, int row, int column)
+{
+    const int thread = (int)threadIdx.x, quads = swap_ab ? SWAPPED_QUADS : PLAIN_QUADS;
+    const int in_step = swap_ab ? thread / SWAPPED_QUADS : thread / PLAIN_QUADS, quad = thread - in_step * quads;
+    const long long m = swap_ab ? short_at : long_at, n = swap_ab ? long_at : short_at, columns_left = args->n - n;
+    const int width = swap_ab ? LONG : rows_short, before = (int)rank * each;
+    tile_reduce mine;
+    mine.lines = lines;
+    mine.each = each;
+    mine.step = swap_ab ? SWAPPED_STEP : PLAIN_STEP;
+    mine.line_bytes = 16u * (unsigned)quads;
+    mine.slice_bytes = (unsigned)tile_lines_of(lines, each, rank) * mine.line_bytes;
+    mine.leave_key = (unsigned)(2 * (row & (PLAIN_PERIOD - 1)) & PLAIN_KEYS) * 16;
+    TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const int at = row + 8 * h; /* swap_ab: the key is that of the column, which is the line */
+        mine.leave_at[h] = outgoing + (swap_ab ? (unsigned)column * mine.line_bytes +
+                                                     (unsigned)((at >> 2) ^ column) * 16 + (unsigned)(at & 3) * 4
+                                               : (unsigned)at * mine.line_bytes + (unsigned)(column & 6) * 4);
+    }
+
+    mine.first = before + in_step;
+    mine.end = columns_left <= 0 || in_step >= mine.step ? 0 : before + tile_lines_of(lines, each, rank);
+    const int key = swap_ab ? mine.first & 6 : 2 * (mine.first & (PLAIN_PERIOD - 1)) & PLAIN_KEYS;
+    const unsigned in_line = (unsigned)(quad ^ key) * 16;
+    mine.take_at = outgoing + (unsigned)mine.first * mine.line_bytes + in_line;
+    mine.staging_at = staging + (unsigned)in_step * mine.line_bytes + in_line;
+    mine.left = (columns_left < width ? (int)columns_left : width) - 4 * quad;
+    mine.d = (tile_element *)args->d + z * args->batch_d + (m + mine.first) * args->ldd + n + 4 * quad;
+    mine.c = (const tile_element *)args->c + z * args->batch_c + (m + mine.first) * args->ldc + n + 4 * quad;
+    mine.ldd = mine.step * args->ldd;
+    mine.ldc = mine.step * args->ldc;
+    mine.column = (int)n + 4 * quad;
+    mine.e = epilogue_of(args);
+    mine.takes_four = ((unsigned long long)args->d | (unsigned long long)args->ldd * OUT_BYTES |
+                       (unsigned long long)args->batch_d * OUT_BYTES) %
+                              (4 * OUT_BYTES) ==
+                          0 &&
+                      mine.left >= 4;
+    mine.is_plain = mine.takes_four && !mine.e.reads_c && mine.e.form == TSR_EPILOGUE_NONE;
+    return mine;
+}
+
+/* A thread's accumulators to the outgoing sums. */
+TSR_DEVICE void tile_reduce_leave(const tile_reduce *mine, int swap_ab, const float *sum)
+{
+    TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        unsigned at = mine->leave_at[h];
+        TSR_UNROLL
+        for (int j = 0; j < BN / 8; j++) {
+            const float low = sum[4 * j + 2 * h], high = sum[4 * j + 2 * h + 1];
+            if (swap_ab) {
+                tsr_shared_store_f32(at, low);
+                tsr_shared_store_f32(at + mine->line_bytes, high);
+                at += 8 * mine->line_bytes;
+            } else {
+                tsr_shared_store_f32x2(at + ((unsigned)(32 * j) ^ mine->leave_key), low, high);
+            }
+        }
+    }
+}
+
+/* One thread sends their lines to all other ranks. Rank r of the cluster's CTAs is `cta` + r * `step`; `bar` counts an
+ * staging buffer's bytes. In it slices lie in the order of the ranks, without the own one. */
+TSR_DEVICE void tile_reduce_send(const tile_reduce *mine, unsigned outgoing, unsigned staging, unsigned bar,
+                                 unsigned rank, unsigned size, unsigned cta, unsigned step)
+{
+    unsigned to = rank;
+    TSR_ROLLED
+    for (unsigned i = 1; i < size; i++) {
+        to = to + 1 == size ? 0 : to + 1;
+        const unsigned bytes = (unsigned)tile_lines_of(mine->lines, mine->each, to) * mine->line_bytes;
+        const unsigned there = cta + to * step, place = rank < to ? rank : rank - 1;
+        if (bytes != 0)
+            tsr_bulk_send(tsr_cluster_map(staging + place * bytes, there),
+                          outgoing + to * (unsigned)mine->each * mine->line_bytes, bytes, tsr_cluster_map(bar, there));
+    }
+}
+
+/* A warp group's sums of part `index` to the workspace, for a launch that adds all parts: 16 bytes of each lane side by
+ * side, for each 8 columns, and the same of all parts next to each other. `group` counts the groups of all tiles. */
+TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, int rows_short, int index,
+                                   const float *sum)
+{
+    enum { BLOCK = 128 }; /* floats of a warp's 8 columns */
+    const unsigned eights = (unsigned)rows_short / 8, block = group * eights * 4 + threadIdx.x / 32 % 4;
+    float *to = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                ((long long)block * args->schedule.split_k + index) * BLOCK + 4 * (threadIdx.x % 32);
+    TSR_UNROLL
+    for (int i = 0; i < BN / 8; i++) {
+        if (i >= (int)eights)
+            break;
+        tsr_f32x4 four = {0, 0, 0, 0};
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            tsr_lane(four, j) = sum[4 * i + j];
+        tsr_store_f32x4(to, four);
+        to += 4 * BLOCK * args->schedule.split_k;
+    }
+}
+
+/* The thread's four elements of its `i`th line, added over `size` ranks in their order. */
+TSR_DEVICE void tile_reduce_add(const tile_reduce *mine, unsigned i, unsigned rank, unsigned size, float total[4])
+{
+    const unsigned on = i * (unsigned)mine->step * mine->line_bytes, own = mine->take_at + on;
+    unsigned other = mine->staging_at + on;
+    tsr_shared_load_f32x4(rank == 0 ? own : other, total);
+    other += rank == 0 ? 0 : mine->slice_bytes;
+    for (unsigned r = 1; r < size; r++) {
+        float more[4];
+        tsr_shared_load_f32x4(r == rank ? own : other, more);
+        other += r == rank ? 0 : mine->slice_bytes;
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            total[j] += more[j];
+    }
+}
+
+/* Four neighbours of the thread's `i`th line, or as many of them as D has. */
+TSR_DEVICE void tile_reduce_store(const tile_reduce *mine, long long i, const float total[4])
+{
+    tile_element *d = mine->d + i * mine->ldd;
+    float value[4];
+    epilogue_scale(&mine->e, 4, total, value);
+    if (mine->is_plain) {
+        tile_store_four(d, value);
+        return;
+    }
+    if (mine->e.reads_c) {
+        const tile_element *c = mine->c + i * mine->ldc;
+        TSR_UNROLL
+        for (int j = 0; j < 4; j++)
+            if (j < mine->left) {
+                const float old = tile_widen(c[j]);
+                epilogue_add_c(&mine->e, 1, &old, value + j);
+            }
+    }
+    epilogue_form_row(&mine->e, mine->e.bias + mine->column, mine->left, 4, value);
+    if (mine->takes_four) {
+        tile_store_four(d, value);
+        return;
+    }
+    TSR_UNROLL
+    for (int j = 0; j < 4; j++)
+        if (j < mine->left)
+            d[j] = tile_narrow(value[j]);
+}
+
+#endif

@@ -1,0 +1,466 @@
+/* wgmma_kmajor: D = alpha * op(A) * op(B) + beta * C for elements that Hopper's tensor cores read along K alone: 8-bit
+ * floats, 8-bit integers, and f32 multiplied as tf32.
+ *
+ * New against wgmma: what a stage holds is counted in bytes. 128 bytes along K are 128 elements of 8 bits or 32 of f32,
+ * four instructions either way, and take the tensor cores equally long. Both operands must lie along K (A as it is, B
+ * transposed); plans copy the others first (kernels/prep/transpose.cu).
+ *
+ *   a CTA, one on each SM, walks over tiles of D:             a ring of STAGES in shared memory:
+ *
+ *     warp groups, all but the last   64 rows of a tile each    full[s]   the copy engine has delivered stage s
+ *     the last one                    one warp is the producer  empty[s]  all readers of stage s are done
+ *
+ *                                                               stage: BM x 128 bytes of A | BN x 128 bytes of B,
+ *                                                               128-byte swizzle
+ *
+ * 8-bit floats: the tensor cores keep about 14 bits of a running sum. With PROMOTE each 128 of K are summed there, from
+ * zero, and added to sums in f32 (DeepSeek-V3, 2024, section 3.3): while one warp group adds, another one multiplies.
+ * Scales of blocks multiply what is added; those of rows and columns, and of D, are the end's (tile/any_scaled.h).
+ * A and B may be e4m3 or e5m2, or s8 or u8, each on its own, and C and D of several types (args.type_): uniform
+ * branches around the main loop and around each four elements of D. Zero points: collective/zero_points.h.
+ *
+ * The end: a warp lays PIECE columns of its 16 rows into shared memory, as they are summed, and takes them out four
+ * neighbours a lane, scales, adds C, rounds and stores. The producer fills the ring for the next tile meanwhile.
+ *
+ *   ELEM_*     fp8, int8 or tf32              CLUSTER_M   CTAs of a cluster, whose tiles lie below each other: each
+ *   BM, BN     tile of D                                  loads a share of B's part and sends it to all
+ *   STAGES     of the ring                    RASTER      tile rows walked together (collective/order.h)
+ *   PROMOTE    1: see above                   PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
+ *   PIECE      columns that leave together: 32 or 64, a divisor of BN
+ *
+ * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. M, N, K below
+ * 2^31 - 512.
+ * Bound by: the tensor cores, and by power at large sizes. Measured: perf/LOG/types.md. */
+#if defined(ELEM_fp8)
+#define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
+#define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(ELEM_int8)
+#define TSR_WGMMA_TYPES         "s32.s8.s8"
+#define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(ELEM_tf32)
+#define TSR_WGMMA_TYPES         "f32.tf32.tf32"
+#define TSR_WGMMA_ELEMENT_BYTES 4
+#else
+#error "give the elements: -DELEM_fp8, -DELEM_int8 or -DELEM_tf32"
+#endif
+#if BN % PIECE != 0
+#error "PIECE must divide BN"
+#endif
+#define TSR_WGMMA_N      BN
+#define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
+
+#include "ptx/barrier.h"
+#include "ptx/cluster.h"
+#include "ptx/grid.h"
+#include "ptx/mbarrier.h"
+#include "ptx/scaled.h"
+#include "ptx/shared_vector.h"
+#include "ptx/tma.h"
+#include "ptx/warpgroup.h"
+#include "ptx/wgmma_eight.h"
+#include "tile/any_element.h"
+#include "tile/any_scaled.h"
+
+#include "collective/block_scales.h"
+#include "collective/order.h"
+#include "collective/ring.h"
+#include "collective/ring_barriers.h"
+
+enum {
+    GROUPS = BM / 64, /* warp groups that multiply */
+    THREADS = 128 * (GROUPS + 1),
+    BK = 128 / TSR_WGMMA_ELEMENT_BYTES, /* the span of the swizzle */
+    INSTRUCTIONS = 4,                   /* along K of a stage */
+    PITCH = PIECE + 8,                  /* words from row to row of a piece: rows of a store lie in different banks */
+    PIECE_BYTES = 16 * PITCH * 4,
+
+    SLAB_BYTES = 128 * 64, /* 64 rows */
+    A_BYTES = BM * 128,
+    B_BYTES = BN * 128,
+    STAGE_BYTES = A_BYTES + B_BYTES,
+    PIECES_AT = STAGES * STAGE_BYTES,
+    FULL_AT = PIECES_AT + 4 * GROUPS * PIECE_BYTES,
+    EMPTY_AT = FULL_AT + 8 * STAGES,
+
+    START = 1, /* named barriers: where the consumers wait for the mbarriers, */
+    ZEROS = 2  /*   and each warp group for its sums of bytes */
+};
+
+#include "collective/wgmma_boxes.h"
+
+#if defined(ELEM_int8)
+#include "collective/zero_points.h"
+typedef int sum_type;
+#define hold_sums tsr_wgmma_hold_integer
+#else
+typedef float sum_type;
+#define hold_sums tsr_wgmma_hold
+#endif
+
+/* What all roles know. */
+typedef struct walk {
+    tile_order raster; /* of clusters */
+    unsigned shared, first, step;
+    int rank, k_blocks;
+    const tsr_scaling *scaling;
+} walk;
+
+/* Keeps the ring full. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+{
+    const unsigned all = (1u << CLUSTER_M) - 1;
+    ring at = {0, 0};
+    if (tsr_elect()) {
+        tsr_tma_prefetch_map(&maps->a);
+        tsr_tma_prefetch_map(&maps->b);
+    }
+    tsr_grid_wait();
+    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+        const tile_place place = tile_order_place(&w->raster, unit);
+        const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
+        const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
+        TSR_ROLLED
+        for (int block = 0; block < w->k_blocks; block++) {
+            const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
+            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
+            if (tsr_elect()) {
+                tsr_mbarrier_arrive_expect(full, STAGE_BYTES);
+                tile_load_boxes(to, &maps->a, full, 0, BM, m, block * BK, za, 1, 0, 0);
+                tile_load_boxes(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank, all);
+            }
+            ring_advance(&at, STAGES);
+        }
+    }
+}
+
+/* A warp is done with a stage. */
+TSR_DEVICE void release(const walk *w, unsigned stage)
+{
+    ring_release(w->shared + EMPTY_AT + 8 * stage, CLUSTER_M);
+}
+
+/* Issues the products of one stage; `accumulate`: to what is in `sum`. `second_a`, `second_b`: constants, A and B are
+ * e5m2 or u8. */
+TSR_DEVICE void multiply_stage(const walk *w, ring at, int group, int accumulate, int second_a, int second_b,
+                               sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const unsigned stage = w->shared + at.stage * STAGE_BYTES;
+    const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
+    const unsigned long long b = tsr_wgmma_descriptor(stage + A_BYTES, SLAB_BYTES);
+    tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);
+    hold_sums(sum);
+    tsr_wgmma_fence();
+    TSR_UNROLL
+    for (unsigned k = 0; k < INSTRUCTIONS; k++) {
+#if defined(ELEM_tf32)
+        (void)second_a;
+        (void)second_b;
+        tsr_wgmma_k_major(sum, a + 2 * k, b + 2 * k, accumulate || k > 0);
+#elif defined(ELEM_fp8)
+        tsr_wgmma_fp8(sum, a + 2 * k, b + 2 * k, accumulate || k > 0, second_a, second_b);
+#else
+        tsr_wgmma_int8(sum, a + 2 * k, b + 2 * k, accumulate || k > 0, second_a, second_b);
+#endif
+    }
+    tsr_wgmma_commit();
+}
+
+/* All products of a tile in the tensor cores' sums. One batch stays in flight; the one before it is done, and so is its
+ * stage. */
+TSR_DEVICE void multiply_straight(const walk *w, ring *at, int group, int second_a, int second_b,
+                                  sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    unsigned previous = 0;
+    for (int block = 0; block < w->k_blocks; block++) {
+        multiply_stage(w, *at, group, block > 0, second_a, second_b, sum);
+        tsr_wgmma_wait(1);
+        if (block > 0)
+            release(w, previous);
+        previous = at->stage;
+        ring_advance(at, STAGES);
+    }
+    hold_sums(sum);
+    tsr_wgmma_wait(0);
+    hold_sums(sum);
+    if (w->k_blocks > 0)
+        release(w, previous);
+}
+
+#if defined(ELEM_int8)
+/* The same with the sums of A's and B's bytes, for zero points. */
+TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int second_a, int second_b, unsigned zeros,
+                                    sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    for (int block = 0; block < w->k_blocks; block++) {
+        const unsigned stage = w->shared + at->stage * STAGE_BYTES;
+        multiply_stage(w, *at, group, block > 0, second_a, second_b, sum);
+        zero_sums_add(zeros, stage + (unsigned)group * SLAB_BYTES, stage + A_BYTES, second_a, second_b);
+        hold_sums(sum);
+        tsr_wgmma_wait(0);
+        hold_sums(sum);
+        tsr_warp_sync(TSR_ALL_LANES);
+        release(w, at->stage);
+        ring_advance(at, STAGES);
+    }
+}
+#endif
+
+#if PROMOTE
+/* The same with sums that leave the tensor cores after each stage, times their scales where `scales` is not NULL. */
+TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second_a, int second_b,
+                                  const block_scales *scales, sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    sum_type part[TSR_WGMMA_REGISTERS];
+    for (int block = 0; block < w->k_blocks; block++) {
+        multiply_stage(w, *at, group, 0, second_a, second_b, part);
+        hold_sums(part);
+        tsr_wgmma_wait(0);
+        hold_sums(part);
+        release(w, at->stage);
+        ring_advance(at, STAGES);
+        if (scales) {
+            block_scales_add(scales, block, TSR_WGMMA_REGISTERS, part, sum);
+            continue;
+        }
+        TSR_UNROLL
+        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+            sum[i] += part[i];
+    }
+}
+#endif
+
+/* Tile `unit`. */
+TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit, ring *at, int group, int second_a,
+                         int second_b, sum_type sum[TSR_WGMMA_REGISTERS])
+{
+#if PROMOTE && BN <= 128 /* a wider tile leaves no registers for scales */
+    if (block_scales_are_used(w->scaling)) {
+        const tile_place place = tile_order_place(&w->raster, unit);
+        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
+        const long long row = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16 + lane / 4;
+        const block_scales scales =
+            block_scales_of(w->scaling, place.z, args->m, args->n, row, place.n * BN + lane % 4 * 2);
+        multiply_promoted(w, at, group, second_a, second_b, &scales, sum);
+    } else {
+        multiply_promoted(w, at, group, second_a, second_b, 0, sum);
+    }
+#elif PROMOTE
+    (void)args;
+    (void)unit;
+    multiply_promoted(w, at, group, second_a, second_b, 0, sum);
+#else
+#if defined(ELEM_int8)
+    const tsr_scaling *const s = w->scaling;
+    if (s->zero_a || s->zero_b) {
+        const unsigned zeros = w->shared + PIECES_AT + (unsigned)(4 * group) * PIECE_BYTES;
+        zero_sums_begin(zeros, ZEROS + (unsigned)group);
+        multiply_with_zeros(w, at, group, second_a, second_b, zeros, sum);
+        const tile_place place = tile_order_place(&w->raster, unit); /* only now: see consume */
+        zero_points_apply(args, s, place.z, zeros, ZEROS + (unsigned)group,
+                          (place.m * CLUSTER_M + w->rank) * BM + group * 64, place.n * BN, second_a, second_b,
+                          TSR_WGMMA_REGISTERS, sum);
+        return;
+    }
+#endif
+    (void)args;
+    (void)unit;
+    multiply_straight(w, at, group, second_a, second_b, sum);
+#endif
+}
+
+/* PIECE columns of the warp's 16 rows, from column `first` of the tile on, to shared memory. */
+TSR_DEVICE void leave_piece(unsigned piece, int first, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const int lane = (int)threadIdx.x % 32;
+    const unsigned leave = piece + (unsigned)(lane / 4 * PITCH + 2 * (lane % 4)) * 4;
+    tsr_warp_sync(TSR_ALL_LANES); /* the piece before has left */
+    TSR_UNROLL
+    for (int j = 0; j < PIECE / 8; j++)
+        TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const sum_type *pair = &sum[first / 2 + 4 * j + 2 * h];
+        tsr_shared_store_f32x2(leave + (unsigned)(8 * h * PITCH + 8 * j) * 4, any_bits(pair[0]), any_bits(pair[1]));
+    }
+    tsr_warp_sync(TSR_ALL_LANES);
+}
+
+/* The warp's 16 rows of the tile, from row `m` and column `n` of D on, in pieces. */
+TSR_DEVICE void output(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    enum { LANES = PIECE / 4, ROWS = 32 / LANES }; /* that take out a row; rows at once */
+    const int lane = (int)threadIdx.x % 32;
+    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        leave_piece(piece, first, sum);
+        TSR_ROLLED
+        for (int row = 0; row < 16; row += ROWS) {
+            float four[4];
+            tsr_shared_load_f32x4(take + (unsigned)(row * PITCH) * 4, four);
+            any_output(out, m + row + lane / LANES, n + first + lane % LANES * 4, four);
+        }
+    }
+}
+
+/* The same with scales of rows and columns, or a D of 8 bits. */
+TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
+                              const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    enum { LANES = PIECE / 4, ROWS = 32 / LANES };
+    const int lane = (int)threadIdx.x % 32;
+    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
+    unsigned amax = 0;
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        leave_piece(piece, first, sum);
+        TSR_ROLLED
+        for (int row = 0; row < 16; row += ROWS) {
+            float four[4];
+            tsr_shared_load_f32x4(take + (unsigned)(row * PITCH) * 4, four);
+            any_scaled_output(e, m + row + lane / LANES, n + first + lane % LANES * 4, four, &amax);
+        }
+    }
+    any_scaled_close(e->scaling, amax);
+}
+
+/* The same where D takes four neighbours at once and nothing is added: many loads are under way together, and all that
+ * does not depend on the row is found before. `type` is a constant. */
+TSR_DEVICE void output_quads(const any_out *out, int type, unsigned piece, int m, int n,
+                             const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS };
+    const int lane = (int)threadIdx.x % 32, row = m + lane / LANES, column = n + lane % LANES * 4;
+    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
+    const long long step_bytes = ROWS * out->ldd * any_bytes(type);
+    unsigned char *const d = out->d + (row * out->ldd + column) * any_bytes(type);
+    const int left = out->m - row < 0 ? 0 : out->m - row > 16 ? 16 : (int)(out->m - row);
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        float four[STEPS][4];
+        leave_piece(piece, first, sum);
+        TSR_UNROLL
+        for (int i = 0; i < STEPS; i++)
+            tsr_shared_load_f32x4(take + (unsigned)(i * ROWS * PITCH) * 4, four[i]);
+        if (column + first >= out->n)
+            continue;
+        float bias[4] = {0, 0, 0, 0};
+        if (type != TSR_TYPE_S32 && out->form.form != TSR_EPILOGUE_NONE)
+            any_bias_quad(out, type, column + first, bias);
+        TSR_UNROLL
+        for (int i = 0; i < STEPS; i++)
+            if (i * ROWS < left)
+                any_store_quad(out, type, d + i * step_bytes + first * any_bytes(type), bias, four[i]);
+    }
+}
+
+/* The warp's 16 rows of the tile, from row `m` of D on. */
+TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    if (!out->quads)
+        output(out, piece, m, n, sum);
+#if defined(ELEM_int8)
+    else if (out->type == TSR_TYPE_S32)
+        output_quads(out, TSR_TYPE_S32, piece, m, n, sum);
+#endif
+#if defined(ELEM_tf32)
+    else
+        output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
+#else
+    else if (out->type == TSR_TYPE_F32)
+        output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
+    else if (out->type == TSR_TYPE_BF16)
+        output_quads(out, TSR_TYPE_BF16, piece, m, n, sum);
+    else
+        output_quads(out, TSR_TYPE_F16, piece, m, n, sum);
+#endif
+}
+
+TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
+{
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32) % 4;
+    const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * PIECE_BYTES;
+    ring at = {0, 0};
+    tsr_grid_wait();
+    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+        sum_type sum[TSR_WGMMA_REGISTERS];
+        TSR_UNROLL
+        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+            sum[i] = 0;
+#if defined(ELEM_tf32)
+        multiply(w, args, unit, &at, group, 0, 0, sum);
+#else
+        const int second_a = args->type_a == ANY_SECOND, second_b = args->type_b == ANY_SECOND;
+        if (second_a && second_b)
+            multiply(w, args, unit, &at, group, 1, 1, sum);
+        else if (second_a)
+            multiply(w, args, unit, &at, group, 1, 0, sum);
+        else if (second_b)
+            multiply(w, args, unit, &at, group, 0, 1, sum);
+        else
+            multiply(w, args, unit, &at, group, 0, 0, sum);
+#endif
+        /* Found only now, so that no register keeps it during the main loop. */
+        const tile_place place = tile_order_place(&w->raster, unit);
+        const int row = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16;
+#if !defined(ELEM_tf32)
+        if (w->scaling->is_used) {
+            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z);
+            output_scaled(&scaled, piece, row, place.n * BN, sum);
+            continue;
+        }
+#endif
+        const any_out out = any_out_open(args, place.z);
+        output_rows(&out, piece, row, place.n * BN, sum);
+    }
+}
+
+/* By one lane, before its warp and others begin. */
+TSR_DEVICE void make_barriers(const walk *w)
+{
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 4 * GROUPS * CLUSTER_M);
+    tsr_mbarrier_fence_init();
+}
+
+/* All warps have come, of all CTAs of the cluster. */
+TSR_DEVICE void begin(void)
+{
+    if (CLUSTER_M > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    } else {
+        tsr_named_barrier(START, THREADS);
+    }
+}
+
+TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
+{
+    const int group = tsr_warp_uniform((int)threadIdx.x / 128);
+    const walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN),
+                    .shared = tsr_shared_address(TSR_SHARED),
+                    .first = blockIdx.x / CLUSTER_M,
+                    .step = gridDim.x / CLUSTER_M,
+                    .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
+                    .k_blocks = (int)((args.k + BK - 1) / BK),
+                    .scaling = &scaling};
+
+    tsr_grid_launch_dependents();
+    if (group == GROUPS) {
+        const int is_first = tsr_warp_uniform((int)threadIdx.x / 32) == 4 * GROUPS;
+        if (is_first && tsr_elect())
+            make_barriers(&w);
+        tsr_warp_sync(TSR_ALL_LANES);
+        begin();
+        tsr_registers_lower(PRODUCER_REGISTERS);
+        if (is_first)
+            produce(&args, &maps, &w);
+    } else {
+        begin();
+        tsr_registers_raise(CONSUMER_REGISTERS);
+        consume(&args, &w, group);
+    }
+    /* A CTA must outlive the messages of its neighbours. */
+    if (CLUSTER_M > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    }
+}

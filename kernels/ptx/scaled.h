@@ -1,0 +1,19 @@
+/* The entry of a kernel that reads `scaling` (core/scaling.h) beside `args` and `maps`; otherwise as TSR_KERNEL_TMA. */
+#ifndef TSR_PTX_SCALED_H
+#define TSR_PTX_SCALED_H
+
+#include "core/scaling.h"
+#include "ptx/tma.h"
+
+#if TSR_EMU
+#define TSR_KERNEL_SCALED(threads, cluster)                                                                \
+    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling); \
+    void TSR_KERNEL_NAME(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling)
+#else
+#define TSR_KERNEL_SCALED(threads, cluster)                                                                       \
+    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1)                      \
+        TSR_KERNEL_NAME(const __grid_constant__ tsr_gemm_args args, const __grid_constant__ tsr_tensor_maps maps, \
+                        const __grid_constant__ tsr_scaling scaling)
+#endif
+
+#endif

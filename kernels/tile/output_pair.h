@@ -1,0 +1,65 @@
+/* The end of kernels on tensor cores whose sums are C's and D's type: a lane holds two neighbours of a row. */
+#ifndef TSR_TILE_OUTPUT_PAIR_H
+#define TSR_TILE_OUTPUT_PAIR_H
+
+#include "ptx/vector.h"
+#include "tile/element.h"
+
+/* Where sums go: D, and C, in one problem of the batch. */
+typedef struct pair_out {
+    const elem *c;
+    elem *d;
+    long long m, n, ldc, ldd;
+    epilogue e;
+} pair_out;
+
+TSR_DEVICE pair_out pair_out_open(const tsr_gemm_args *args, long long z)
+{
+    pair_out out;
+    out.c = (const elem *)args->c + z * args->batch_c;
+    out.d = (elem *)args->d + z * args->batch_d;
+    out.m = args->m;
+    out.n = args->n;
+    out.ldc = args->ldc;
+    out.ldd = args->ldd;
+    out.e = epilogue_of(args);
+    return out;
+}
+
+/* Writes D[row, col] and D[row, col + 1], or those inside the matrix; by one access each of C and D where `aligned`:
+ * both and their rows are then aligned to two elements. */
+TSR_DEVICE void output_pair(const pair_out *out, long long row, long long col, const elem sum[2], int aligned)
+{
+    if (row >= out->m || col >= out->n)
+        return;
+    const int both = col + 2 <= out->n, whole = aligned && both;
+    elem *const d = out->d + row * out->ldd + col;
+    elem value[2];
+    epilogue_scale(&out->e, 2, sum, value);
+    if (out->e.reads_c) {
+        const elem *const c = out->c + row * out->ldc + col;
+        elem old[2] = {0, 0};
+        if (whole) {
+            const tsr_f64x2 pair = tsr_load_f64x2(c);
+            old[0] = tsr_lane(pair, 0);
+            old[1] = tsr_lane(pair, 1);
+        } else {
+            old[0] = c[0];
+            old[1] = both ? c[1] : 0;
+        }
+        epilogue_add_c(&out->e, 2, old, value);
+    }
+    epilogue_form_row(&out->e, out->e.bias + col, 1 + both, 2, value);
+    if (whole) {
+        tsr_f64x2 pair;
+        tsr_lane(pair, 0) = value[0];
+        tsr_lane(pair, 1) = value[1];
+        tsr_store_f64x2(d, pair);
+        return;
+    }
+    d[0] = value[0];
+    if (both)
+        d[1] = value[1];
+}
+
+#endif

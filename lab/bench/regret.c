@@ -1,0 +1,154 @@
+#include "lab/bench/regret.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/validate.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "lab/common/paper.h"
+#include "lab/common/shapes.h"
+#include "plan/plan.h"
+#include "plan/profiles/profiles.h"
+
+#define ALLOCATED_ALIGN_BYTES 256
+
+const lab_gpu_spec *lab_regret_gpu(const lab_record *record)
+{
+    const lab_gpu_spec *gpu;
+    for (size_t i = 0; (gpu = lab_gpu_spec_at(i)) != NULL; i++)
+        if (strncmp(record->device, gpu->name, strlen(gpu->name)) == 0)
+            return gpu;
+    return NULL;
+}
+
+static int is_same_problem(const lab_record *x, const lab_record *y)
+{
+    return x->m == y->m && x->n == y->n && x->k == y->k && x->batch == y->batch && strcmp(x->dtype, y->dtype) == 0 &&
+           strcmp(x->layout, y->layout) == 0 && strcmp(x->device, y->device) == 0;
+}
+
+double lab_regret_ratio(const lab_regret_line *line)
+{
+    return line->chosen != NULL ? line->chosen->time_us / line->fastest->time_us : (double)NAN;
+}
+
+static tsr_status describe(const lab_record *record, tsr_gemm_desc *out)
+{
+    const tsr_dtype dtype = tsr_dtype_named(record->dtype);
+    if (dtype == TSR_DTYPE_NONE)
+        return tsr_fail(TSR_INVALID_ARGUMENT, "dtype = \"%s\": not known", record->dtype);
+    *out = tsr_gemm_desc_make(dtype, record->m, record->n, record->k);
+    tsr_operand *const operands[4] = {&out->a, &out->b, &out->c, &out->d};
+    for (int i = 0; i < 4; i++) {
+        operands[i]->memory = TSR_DEVICE;
+        operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
+    }
+    lab_shape_set_batch(record->batch, out);
+    out->a.trans = record->layout[0] == 't' ? TSR_T : TSR_N;
+    out->b.trans = record->layout[1] == 't' ? TSR_T : TSR_N;
+    return TSR_OK;
+}
+
+static tsr_status choose(const lab_record *record, const struct tsr_profile *profile, char out[64])
+{
+    tsr_gemm_desc desc;
+    lab_candidates candidates = {NULL, 0};
+    out[0] = '\0';
+    tsr_status status = describe(record, &desc);
+    if (status == TSR_OK)
+        status = lab_route_on_paper(lab_regret_gpu(record), profile, &desc, &candidates);
+    if (status == TSR_OK && candidates.count > 0 && candidates.items[0].applicable)
+        snprintf(out, 64, "%.63s", candidates.items[0].kernel);
+    lab_candidates_free(&candidates);
+    return status;
+}
+
+/* Times were measured by the schedules that the library's own constants select: those of other ones are not known. */
+static int is_scheduled_as_measured(const lab_record *record, const tsr_profile *profile, const char *name)
+{
+    tsr_device device = lab_device_on_paper(lab_regret_gpu(record));
+    tsr_gemm_desc desc;
+    tsr_problem problem;
+    if (profile == NULL || describe(record, &desc) != TSR_OK || tsr_validate_desc(&desc, &problem) != TSR_OK)
+        return 1;
+    for (size_t i = 0; i < tsr_config_count(); i++) {
+        const tsr_config *const config = tsr_config_at(i);
+        tsr_launch_config by[2];
+        tsr_price cost;
+        char reason[120];
+        if (strcmp(config->instance, name) != 0)
+            continue;
+        int found = 0;
+        for (int k = 0; k < 2; k++) {
+            device.profile = k == 0 ? NULL : profile;
+            found += tsr_select_schedule(config, &problem, &device, &by[k], &cost, reason, sizeof reason);
+        }
+        return found < 2 || memcmp(&by[0].schedule, &by[1].schedule, sizeof by[0].schedule) == 0;
+    }
+    return 1;
+}
+
+/* Among the records from `first` on; a config that was measured twice counts with its faster time. */
+static void find_rows(const lab_record *records, size_t count, size_t first, lab_regret_line *line)
+{
+    for (size_t i = first; i < count; i++) {
+        const lab_record *r = &records[i];
+        if (!is_same_problem(r, line->first) || !(r->time_us > 0))
+            continue;
+        line->rows++;
+        if (line->fastest == NULL || r->time_us < line->fastest->time_us)
+            line->fastest = r;
+        if (strcmp(r->kernel, line->choice) == 0 && (line->chosen == NULL || r->time_us < line->chosen->time_us))
+            line->chosen = r;
+    }
+}
+
+static int is_first_of_its_problem(const lab_record *records, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (is_same_problem(&records[i], &records[index]))
+            return 0;
+    return 1;
+}
+
+tsr_status lab_regret_of(const lab_record *records, size_t count, const struct tsr_profile *profile, lab_regret *out)
+{
+    double logs = 0;
+    memset(out, 0, sizeof *out);
+    out->mean = out->worst = (double)NAN;
+    out->lines = calloc(count + 1, sizeof *out->lines);
+    if (out->lines == NULL)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu problems", count);
+    for (size_t i = 0; i < count; i++) {
+        if (lab_regret_gpu(&records[i]) == NULL || !is_first_of_its_problem(records, i))
+            continue;
+        lab_regret_line line = {.first = &records[i]};
+        const tsr_status status = choose(line.first, profile, line.choice);
+        if (status != TSR_OK)
+            return status;
+        find_rows(records, count, i, &line);
+        if (line.chosen != NULL && !is_scheduled_as_measured(line.first, profile, line.choice))
+            line.chosen = NULL;
+        if (line.rows < 2)
+            continue;
+        out->lines[out->count++] = line;
+        const double ratio = lab_regret_ratio(&line);
+        if (line.chosen == NULL)
+            continue;
+        out->judged++;
+        logs += log(ratio);
+        out->worst = isnan(out->worst) || ratio > out->worst ? ratio : out->worst;
+    }
+    if (out->judged > 0)
+        out->mean = exp(logs / (double)out->judged);
+    return TSR_OK;
+}
+
+void lab_regret_free(lab_regret *regret)
+{
+    free(regret->lines);
+    memset(regret, 0, sizeof *regret);
+}

@@ -1,0 +1,58 @@
+#include "lab/common/convert.h"
+
+#include "core/dtype.h"
+#include "lab/common/parallel.h"
+
+/* Squares of this side: a transposed read then uses all of each cache line while it is there. */
+#define BLOCK 64
+
+typedef struct conversion {
+    tsr_dtype dtype_to, dtype_from;
+    void *to;
+    const void *from;
+    int64_t ld_to, ld_from, rows, columns;
+    int transpose;
+} conversion;
+
+static void convert_block(const conversion *c, int64_t row0, int64_t column0)
+{
+    const int64_t row_end = row0 + BLOCK < c->rows ? row0 + BLOCK : c->rows;
+    const int64_t column_end = column0 + BLOCK < c->columns ? column0 + BLOCK : c->columns;
+    for (int64_t i = row0; i < row_end; i++)
+        for (int64_t j = column0; j < column_end; j++) {
+            const int64_t at = c->transpose ? j * c->ld_from + i : i * c->ld_from + j;
+            tsr_store_element(c->dtype_to, c->to, i * c->ld_to + j, tsr_load_element(c->dtype_from, c->from, at));
+        }
+}
+
+static void convert_rows(void *user, int64_t index)
+{
+    const conversion *c = user;
+    for (int64_t column0 = 0; column0 < c->columns; column0 += BLOCK)
+        convert_block(c, index * BLOCK, column0);
+}
+
+void lab_convert(tsr_dtype dtype_to, void *to, int64_t ld_to, tsr_dtype dtype_from, const void *from, int64_t ld_from,
+                 int transpose, int64_t rows, int64_t columns)
+{
+    conversion c = {.dtype_to = dtype_to,
+                    .dtype_from = dtype_from,
+                    .to = to,
+                    .from = from,
+                    .ld_to = ld_to,
+                    .ld_from = ld_from,
+                    .rows = rows,
+                    .columns = columns,
+                    .transpose = transpose};
+    lab_parallel((rows + BLOCK - 1) / BLOCK, 0, convert_rows, &c);
+}
+
+tsr_dtype lab_result_dtype(tsr_dtype operands)
+{
+    return tsr_dtype_result(operands);
+}
+
+tsr_dtype lab_bias_dtype(tsr_dtype result)
+{
+    return tsr_dtype_bias(result);
+}

@@ -1,0 +1,16 @@
+/* Matrices copied with another element type or another order. */
+#ifndef LAB_CONVERT_H
+#define LAB_CONVERT_H
+
+#include "tessera.h"
+
+/* The result that suits operands of a type, and the type of the bias of such results. */
+tsr_dtype lab_result_dtype(tsr_dtype operands);
+tsr_dtype lab_bias_dtype(tsr_dtype result);
+
+/* to[i * ld_to + j] = from[i * ld_from + j], or from[j * ld_from + i] with `transpose`, for a result of rows x columns.
+ * Each element is rounded once, to nearest even. The matrices must not overlap. In threads when there is much to do. */
+void lab_convert(tsr_dtype dtype_to, void *to, int64_t ld_to, tsr_dtype dtype_from, const void *from, int64_t ld_from,
+                 int transpose, int64_t rows, int64_t columns);
+
+#endif

@@ -1,0 +1,152 @@
+#include "lab/common/kernel_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "plan/pad.h"
+#include "plan/plan.h"
+
+/* Kernels of the device's kind: CUDA configs for GPUs and the emulator, CPU configs for the rest. */
+static int suits(const tsr_config *config, const char *device)
+{
+    const int wants_cuda = strncmp(device, "cuda:", 5) == 0 || strcmp(device, "emu") == 0;
+    return (config->kind == TSR_CONFIG_CUDA) == wants_cuda;
+}
+
+static int is_word(const char *word, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(word, name, length) == 0;
+}
+
+/* 1 if the word picks the config. */
+static int picks(const char *word, size_t length, const tsr_config *config)
+{
+    return is_word(word, length, "all") || is_word(word, length, config->name) ||
+           is_word(word, length, config->instance);
+}
+
+/* The names of the device's kernels, for messages. */
+static void list_names(const char *device, char *out, size_t out_bytes)
+{
+    const char *last = "";
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < tsr_config_count(); i++) {
+        const tsr_config *config = tsr_config_at(i);
+        if (!suits(config, device) || strcmp(config->name, last) == 0)
+            continue;
+        const int added = snprintf(out + used, out_bytes - used, "%s%s", used > 0 ? ", " : "", config->name);
+        if (added < 0 || (size_t)added >= out_bytes - used)
+            return;
+        used += (size_t)added;
+        last = config->name;
+    }
+}
+
+static tsr_status check_word(const char *word, size_t length, const char *device)
+{
+    int exists = 0;
+    for (size_t i = 0; i < tsr_config_count(); i++)
+        if (picks(word, length, tsr_config_at(i))) {
+            exists = 1;
+            if (suits(tsr_config_at(i), device))
+                return TSR_OK;
+        }
+    char names[256];
+    list_names(device, names, sizeof names);
+    const int shown = length < 64 ? (int)length : 64;
+    return tsr_fail(TSR_INVALID_ARGUMENT, "kernel \"%.*s\": %s; this device has: %s", shown, word,
+                    exists ? "does not run on this device" : "no such kernel", names[0] != '\0' ? names : "none");
+}
+
+/* Calls for each word of the list; stops at the first failure. */
+static tsr_status check_words(const char *names, const char *device)
+{
+    for (const char *word = names;;) {
+        const size_t length = strcspn(word, ",");
+        const tsr_status status = check_word(word, length, device);
+        if (status != TSR_OK || word[length] == '\0')
+            return status;
+        word += length + 1;
+    }
+}
+
+static int any_word_picks(const char *names, const tsr_config *config)
+{
+    for (const char *word = names;;) {
+        const size_t length = strcspn(word, ",");
+        if (picks(word, length, config))
+            return 1;
+        if (word[length] == '\0')
+            return 0;
+        word += length + 1;
+    }
+}
+
+tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_list *out)
+{
+    memset(out, 0, sizeof *out);
+    tsr_status status = check_words(names, device);
+    if (status != TSR_OK)
+        return status;
+    out->items = calloc(tsr_config_count(), sizeof *out->items);
+    if (out->items == NULL)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the list of kernels");
+    for (size_t i = 0; i < tsr_config_count(); i++) {
+        const tsr_config *config = tsr_config_at(i);
+        if (!suits(config, device) || !any_word_picks(names, config))
+            continue;
+        lab_kernel *kernel = &out->items[out->count++];
+        kernel->info.struct_bytes = sizeof kernel->info;
+        status = tsr_kernel(i, &kernel->info);
+        if (status != TSR_OK) {
+            lab_kernels_free(out);
+            return status;
+        }
+        kernel->config = config;
+        kernel->bound_c = config->bound_c;
+        kernel->bm = config->bm;
+        kernel->bn = config->bn;
+        kernel->bk = config->bk;
+        for (int operand = 0; operand < 4; operand++) {
+            const int padded = operand < 2 && tsr_pad_config(tsr_op_of(&config->op).a) != NULL;
+            kernel->align_elems[operand] = padded || config->align_elems <= 1 ? 1 : config->align_elems;
+        }
+    }
+    return TSR_OK;
+}
+
+void lab_kernels_free(lab_kernel_list *list)
+{
+    free(list->items);
+    memset(list, 0, sizeof *list);
+}
+
+tsr_dtype lab_default_result(tsr_dtype ab)
+{
+    return tsr_dtype_result(ab);
+}
+
+int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+{
+    const tsr_config *config = NULL;
+    for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++)
+        if (strcmp(config->instance, instance) == 0)
+            break;
+    const tsr_dtype result = d == TSR_DTYPE_NONE ? tsr_dtype_result(ab) : d;
+    const tsr_op op = {.a = ab,
+                       .b = ab,
+                       .c = result,
+                       .d = result,
+                       .compute = compute == TSR_COMPUTE_DEFAULT ? tsr_dtype_compute(ab) : compute};
+    return config != NULL && tsr_op_accepts(&config->op, &op, NULL, 0);
+}
+
+void lab_arithmetic_name(tsr_dtype dtype, tsr_compute compute, char *out, size_t out_bytes)
+{
+    snprintf(out, out_bytes, "%s%s", compute == TSR_COMPUTE_TF32 ? "tf32" : tsr_dtype_name(dtype),
+             compute == TSR_COMPUTE_FAST ? "-fast" : "");
+}

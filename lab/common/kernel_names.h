@@ -1,0 +1,38 @@
+/* Choosing configs of the kernel table by name. */
+#ifndef LAB_KERNELS_H
+#define LAB_KERNELS_H
+
+#include "tessera.h"
+
+struct tsr_config;
+
+typedef struct lab_kernel {
+    tsr_kernel_info info;
+    double bound_c;                  /* the config's error constant */
+    int bm, bn, bk;                  /* tile of D and step along K; 0: the config has none */
+    int align_elems[4];              /* of A, B, C, D, after padding if a plan can pad it; 1: any alignment */
+    const struct tsr_config *config; /* what the library knows of it; NULL: none of its schedules is forced */
+} lab_kernel;
+
+typedef struct lab_kernel_list {
+    lab_kernel *items;
+    size_t count;
+} lab_kernel_list;
+
+/* 1 if the instance multiplies whole A and B of type `ab` to C and D of type `d` (TSR_DTYPE_NONE: lab_default_result)
+ * in this arithmetic (TSR_COMPUTE_DEFAULT: that of the type). */
+int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
+
+/* How records and tables name a type and its arithmetic: "bf16", "tf32", "e4m3-fast". */
+void lab_arithmetic_name(tsr_dtype dtype, tsr_compute compute, char *out, size_t out_bytes);
+
+/* C's and D's type where nobody names one: bf16 for 8-bit floats, s32 for 8-bit integers, else the type itself. */
+tsr_dtype lab_default_result(tsr_dtype ab);
+
+/* The instances that `names` asks for and that `device` ("cpu", "cuda:0", "emu") could run: "all", or kernel names
+ * ("tiled") and instance names ("tiled_f32_t16") with commas between. A name that does not exist, or exists only on
+ * another kind of device, is TSR_INVALID_ARGUMENT; the message lists what there is. */
+tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_list *out);
+void lab_kernels_free(lab_kernel_list *list);
+
+#endif

@@ -1,0 +1,25 @@
+/* How cpu-tiled multiplies a product on this machine: the algorithm that it chooses, and the blocks that it cuts. */
+#ifndef LAB_CPU_LESSON_H
+#define LAB_CPU_LESSON_H
+
+#include "tessera.h"
+
+typedef struct lab_cpu_lesson {
+    tsr_dtype dtype;
+    int64_t m, n, k;
+    int trans_a, trans_b, elem_bytes, threads;
+    const char *isa, *algorithm, *source;
+    char why[400];
+    int mr, nr, lanes; /* register tile; elements of a vector */
+    int64_t l1_bytes, l2_bytes, l3_bytes;
+    int is_blocked; /* what follows is set */
+    int64_t kc, mc, region_m, region_n, grid_m, grid_n;
+    int tasks_at_once, a_in_place, past_cache;
+    const char *b_packing;
+    size_t packed_bytes;
+} lab_cpu_lesson;
+
+tsr_status lab_cpu_lesson_make(tsr_dtype dtype, int64_t m, int64_t n, int64_t k, int trans_a, int trans_b,
+                               lab_cpu_lesson *out);
+
+#endif

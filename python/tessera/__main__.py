@@ -1,0 +1,3 @@
+from tessera._command import main
+
+main()

@@ -1,0 +1,168 @@
+/* What the table of measurements says about a call. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blas/call_log.h"
+#include "cublas/cublas.h"
+#include "cublas/measured.h"
+#include "cublas/nvidia.h"
+
+/* measured.tsv, as measured_data.S brings it in. */
+extern const char tsr_measured_text[], tsr_measured_text_end[];
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static tsr_measured *table;
+
+/* Of a GPU and a node: the group of its lines plus 2; 0: not looked for yet. */
+static atomic_int groups[TSR_NODES][TSR_NVIDIA_DEVICES_MAX];
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+static char *read_file(const char *path, size_t *bytes)
+{
+    enum { STEP_BYTES = 1 << 16 };
+    char *text = NULL;
+    FILE *from = fopen(path, "re");
+    size_t got = 1;
+    *bytes = 0;
+    while (from && got > 0) {
+        char *more = realloc(text, *bytes + STEP_BYTES);
+        if (!more)
+            break;
+        text = more;
+        got = fread(text + *bytes, 1, STEP_BYTES, from);
+        *bytes += got;
+    }
+    if (from && (ferror(from) || got > 0)) {
+        free(text);
+        text = NULL;
+    }
+    if (from)
+        fclose(from);
+    return text;
+}
+
+/* A table that the user names counts alone; where it cannot be read, no line does. */
+static void read_table(void)
+{
+    static atomic_flag unreadable = ATOMIC_FLAG_INIT, wrong = ATOMIC_FLAG_INIT;
+    const char *path = secure_getenv("TESSERA_CUBLAS_TABLE");
+    int bad_line = 0;
+    if (!path || !*path) {
+        table = tsr_measured_read(tsr_measured_text, (size_t)(tsr_measured_text_end - tsr_measured_text), &bad_line);
+        return;
+    }
+    size_t bytes;
+    char *text = read_file(path, &bytes);
+    if (!text)
+        tsr_call_log_tell(&unreadable, "TESSERA_CUBLAS_TABLE = %.400s cannot be read: %s; no call is answered by it",
+                          path, strerror(errno));
+    table = tsr_measured_read(text ? text : "", text ? bytes : 0, &bad_line);
+    if (bad_line)
+        tsr_call_log_tell(&wrong, "%.400s: line %d says nothing, and others may not either; they are left out", path,
+                          bad_line);
+    free(text);
+}
+
+/* -1: no lines. */
+static int group_of(int node, int ordinal)
+{
+    char chip[TSR_MEASURED_CHIP_BYTES];
+    if (ordinal < 0 || ordinal >= TSR_NVIDIA_DEVICES_MAX)
+        return -1;
+    const int known = atomic_load_explicit(&groups[node][ordinal], memory_order_acquire);
+    if (known)
+        return known - 2;
+    pthread_once(&once, read_table);
+    const tsr_real_lt *real = tsr_real_lt_of(node);
+    tsr_nvidia_chip(ordinal, chip);
+    const int version = real && real->version ? (int)(real->version() / 100) : 0; /* 130101 is 13.1 */
+    const int group = table ? tsr_measured_find(table, chip, version) : -1;
+    atomic_store_explicit(&groups[node][ordinal], group + 2, memory_order_release);
+    return group;
+}
+
+int tsr_cublas_has_lines(int node, int ordinal)
+{
+    return tsr_cublas_mode() == TSR_MODE_AUTO && group_of(node, ordinal) >= 0;
+}
+
+/* ---- a call ------------------------------------------------------------------------------------------------------ */
+
+/* -1: the table has no lines of them. */
+static int types_of(const tsr_cublas_call *call)
+{
+    const int is_same = call->dtype_a == call->dtype_cd;
+    switch (call->dtype_a) {
+    case TSR_BF16:
+        return is_same ? TSR_TYPES_BF16 : TSR_TYPES_BF16_F32;
+    case TSR_F16:
+        return is_same ? TSR_TYPES_F16 : TSR_TYPES_F16_F32;
+    case TSR_F32:
+        return call->compute == TSR_COMPUTE_TF32 ? TSR_TYPES_TF32 : TSR_TYPES_F32;
+    case TSR_F64:
+        return TSR_TYPES_F64;
+    default:
+        return -1;
+    }
+}
+
+void tsr_cublas_aligns(const tsr_cublas_call *call, int *a, int *b, int *d)
+{
+    const size_t ab_bytes = tsr_dtype_bytes(call->dtype_a), cd_bytes = tsr_dtype_bytes(call->dtype_cd);
+    const int c = tsr_measured_align((uintptr_t)call->c, call->ldc, call->stride_c, call->batch, cd_bytes);
+    *a = tsr_measured_align((uintptr_t)call->a, call->lda, call->stride_a, call->batch, ab_bytes);
+    *b = tsr_measured_align((uintptr_t)call->b, call->ldb, call->stride_b, call->batch, ab_bytes);
+    *d = tsr_measured_align((uintptr_t)call->d, call->ldd, call->stride_d, call->batch, cd_bytes);
+    *d = c < *d ? c : *d;
+}
+
+static tsr_measured_key key_of(const tsr_cublas_call *call)
+{
+    tsr_measured_key key = {.m = call->m,
+                            .n = call->n,
+                            .k = call->k,
+                            .batch = call->batch,
+                            .types = types_of(call),
+                            .trans_a = call->trans_a,
+                            .trans_b = call->trans_b};
+    tsr_cublas_aligns(call, &key.align_a, &key.align_b, &key.align_d);
+    return key;
+}
+
+/* The group of lines that may hold for a call; what is known without one in *why. No line was measured with an
+ * epilogue, which may cost one side more than the other. */
+static int group_for(int node, int ordinal, const tsr_cublas_call *call, tsr_why *why)
+{
+    const int has_none = ordinal < 0 || tsr_cublas_mode() == TSR_MODE_ALWAYS || call->epilogue || types_of(call) < 0;
+    const int group = has_none ? -1 : group_of(node, ordinal);
+    *why = ordinal < 0 ? TSR_WHY_DEVICE : tsr_cublas_mode() == TSR_MODE_ALWAYS ? TSR_WHY_ALWAYS : TSR_WHY_NO_LINE;
+    return group;
+}
+
+tsr_why tsr_cublas_may(int node, int ordinal, const tsr_cublas_call *call)
+{
+    tsr_why why;
+    const int group = group_for(node, ordinal, call, &why);
+    return group >= 0 && tsr_measured_may(table, group, call->m, call->n, call->k) ? TSR_WHY_ANSWERED : why;
+}
+
+tsr_why tsr_cublas_verdict(int node, int ordinal, const tsr_cublas_call *call)
+{
+    tsr_why why;
+    const int group = group_for(node, ordinal, call, &why);
+    if (group < 0)
+        return why;
+    const tsr_measured_key key = key_of(call);
+    switch (tsr_measured_look(table, group, &key)) {
+    case TSR_MEASURED_FASTER:
+        return TSR_WHY_ANSWERED;
+    case TSR_MEASURED_SLOWER:
+        return TSR_WHY_SLOWER;
+    default:
+        return TSR_WHY_NO_LINE;
+    }
+}

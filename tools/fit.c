@@ -1,0 +1,300 @@
+/* fit: what each fitted constant of the prices (src/plan/profiles/) is worth to the choice, asked of recorded times.
+ *     fit [--with NAME=VALUE]... [--only GROUP]... [--tolerance T] RECORDS.jsonl... [--unseen RECORDS.jsonl...]
+ * RECORDS have the times of all configs of each problem (`tessera bench --instances`). For each constant its term is
+ * taken out of the price, and the regret of the choice on RECORDS, the geometric mean of the chosen config's time over
+ * the fastest one's, is printed beside the regret with all constants. Then constants are taken out one after the other,
+ * the least valuable ones first, as long as the mean stays within T (0.001) of where it was and the worst grows no
+ * worse; the regret with those that are left is printed for RECORDS and for the records behind --unseen, which decide
+ * nothing. `--with` gives a constant another value from the start. Problems whose choice was not measured count in
+ * neither of two regrets compared. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/bench/regret.h"
+#include "plan/profiles/profiles.h"
+
+typedef struct constant {
+    const char *name, *unit, *group; /* unit NULL: a group begins, `name` is its title */
+    double value, without;
+    size_t at; /* in tsr_profile */
+} constant;
+
+static const constant constants[] = {
+#define TSR_PROFILE_GROUP(group, title, record, date) {title, NULL, #group, 0, 0, 0},
+#define TSR_PROFILE_CONSTANT(name, value, unit, without) \
+    {#name, unit, NULL, value, without, offsetof(tsr_profile, name)},
+#include "plan/profiles/h200.def"
+#undef TSR_PROFILE_GROUP
+#undef TSR_PROFILE_CONSTANT
+};
+enum { CONSTANTS = sizeof constants / sizeof *constants };
+
+static double *member(tsr_profile *profile, const constant *c)
+{
+    return (double *)(void *)((char *)profile + c->at);
+}
+
+/* Regret of one set of records by one profile. */
+typedef struct outcome {
+    double *ratios; /* of each problem; NAN: the choice was not measured */
+    size_t count;
+} outcome;
+
+static int ask(const lab_records *records, const tsr_profile *profile, outcome *out)
+{
+    lab_regret regret;
+    const int good = lab_regret_of(records->items, records->count, profile, &regret) == TSR_OK;
+    out->count = good ? regret.count : 0;
+    out->ratios = calloc(out->count + 1, sizeof *out->ratios);
+    for (size_t i = 0; out->ratios != NULL && i < out->count; i++)
+        out->ratios[i] = lab_regret_ratio(&regret.lines[i]);
+    if (!good)
+        fprintf(stderr, "fit: %s\n", tsr_last_error());
+    lab_regret_free(&regret);
+    return good && out->ratios != NULL;
+}
+
+typedef struct comparison {
+    size_t both, lost, changed;  /* problems judged in both; judged in `before` alone; with another time */
+    double before, after, worst; /* geometric means of those judged in both; the worst ratio after */
+} comparison;
+
+static comparison compare(const outcome *before, const outcome *after)
+{
+    comparison c = {0};
+    double log_before = 0, log_after = 0;
+    for (size_t i = 0; i < before->count && i < after->count; i++) {
+        const double x = before->ratios[i], y = after->ratios[i];
+        if (isnan(x))
+            continue;
+        if (isnan(y)) {
+            c.lost++;
+            continue;
+        }
+        c.both++;
+        c.changed += y < x || y > x;
+        log_before += log(x);
+        log_after += log(y);
+        c.worst = fmax(c.worst, y);
+    }
+    const double n = c.both > 0 ? (double)c.both : 1;
+    c.before = exp(log_before / n);
+    c.after = exp(log_after / n);
+    return c;
+}
+
+static int append(const char *path, lab_records *to)
+{
+    lab_records more;
+    if (lab_records_read(path, &more) != TSR_OK) {
+        fprintf(stderr, "fit: %s\n", tsr_last_error());
+        return 0;
+    }
+    lab_record *const items = realloc(to->items, (to->count + more.count + 1) * sizeof *items);
+    if (items != NULL) {
+        to->items = items;
+        memcpy(items + to->count, more.items, more.count * sizeof *items);
+        to->count += more.count;
+    } else {
+        fputs("fit: out of memory\n", stderr);
+    }
+    free(more.items);
+    return items != NULL;
+}
+
+typedef struct settings {
+    tsr_profile profile;
+    const char *only[CONSTANTS]; /* groups; none: all */
+    size_t groups;
+    double tolerance;
+    lab_records records, unseen;
+} settings;
+
+static int set_constant(settings *set, const char *text)
+{
+    const char *const equals = strchr(text, '=');
+    for (size_t i = 0; equals != NULL && i < CONSTANTS; i++)
+        if (constants[i].unit != NULL && strlen(constants[i].name) == (size_t)(equals - text) &&
+            strncmp(constants[i].name, text, (size_t)(equals - text)) == 0) {
+            char *end;
+            const double value = strtod(equals + 1, &end);
+            if (end == equals + 1 || *end != '\0')
+                break;
+            *member(&set->profile, &constants[i]) = value;
+            return 1;
+        }
+    fprintf(stderr, "fit: --with needs NAME=VALUE with a constant of src/plan/profiles/h200.def, not '%s'\n", text);
+    return 0;
+}
+
+static int is_group(const char *name)
+{
+    for (size_t i = 0; i < CONSTANTS; i++)
+        if (constants[i].unit == NULL && strcmp(constants[i].group, name) == 0)
+            return 1;
+    fprintf(stderr, "fit: --only needs a group of src/plan/profiles/h200.def, not '%s'\n", name);
+    return 0;
+}
+
+static int set_tolerance(settings *set, const char *text)
+{
+    char *end;
+    set->tolerance = strtod(text, &end);
+    if (end != text && *end == '\0' && set->tolerance >= 0)
+        return 1;
+    fprintf(stderr, "fit: --tolerance needs a number from 0, not '%s'\n", text);
+    return 0;
+}
+
+static int parse(int count, char **words, settings *set)
+{
+    lab_records *to = &set->records;
+    for (int i = 1; i < count; i++) {
+        const char *const word = words[i], *const value = i + 1 < count ? words[i + 1] : "";
+        int good = 1, takes = 1;
+        if (strcmp(word, "--with") == 0)
+            good = set_constant(set, value);
+        else if (strcmp(word, "--only") == 0 && set->groups < CONSTANTS)
+            good = is_group(set->only[set->groups++] = value);
+        else if (strcmp(word, "--tolerance") == 0)
+            good = set_tolerance(set, value);
+        else {
+            takes = 0;
+            if (strcmp(word, "--unseen") == 0)
+                to = &set->unseen;
+            else
+                good = append(word, to);
+        }
+        if (!good)
+            return 0;
+        i += takes;
+    }
+    if (set->records.count == 0)
+        fputs("usage: fit [--with NAME=VALUE] [--only GROUP] [--tolerance T] RECORDS.jsonl... [--unseen "
+              "RECORDS.jsonl...]\n",
+              stderr);
+    return set->records.count > 0;
+}
+
+static int is_wanted(const settings *set, const char *group)
+{
+    for (size_t i = 0; i < set->groups; i++)
+        if (strcmp(set->only[i], group) == 0)
+            return 1;
+    return set->groups == 0;
+}
+
+typedef struct rank {
+    size_t at;
+    double cost; /* of taking it out: the mean's logarithm */
+} rank;
+
+static int by_cost(const void *x, const void *y)
+{
+    const rank *const a = x, *const b = y;
+    return a->cost < b->cost ? -1 : a->cost > b->cost ? 1 : a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* One line for each constant; `ranks` gets those that were asked about, and their number is returned. */
+static size_t ablate(settings *set, const outcome *all, rank ranks[CONSTANTS])
+{
+    size_t count = 0;
+    const char *group = "";
+    printf("%-16s %-28s %10s %-10s %8s %8s %8s %7s %12s\n", "group", "constant", "value", "unit", "without", "regret",
+           "worst", "changed", "not measured");
+    for (size_t i = 0; i < CONSTANTS; i++) {
+        const constant *const c = &constants[i];
+        if (c->unit == NULL)
+            group = c->group;
+        if (c->unit == NULL || !is_wanted(set, group))
+            continue;
+        double *const value = member(&set->profile, c), kept = *value;
+        outcome without = {NULL, 0};
+        *value = c->without;
+        if (!ask(&set->records, &set->profile, &without)) {
+            free(without.ratios);
+            return 0;
+        }
+        *value = kept;
+        const comparison is = compare(all, &without);
+        printf("%-16s %-28s %10g %-10s %8g %+8.4f %8.3f %7zu %12zu\n", group, c->name, kept, c->unit, c->without,
+               is.after - is.before, is.worst, is.changed, is.lost);
+        fflush(stdout);
+        ranks[count++] = (rank){i, log(is.after / is.before)};
+        free(without.ratios);
+    }
+    return count;
+}
+
+/* Takes constants out, the least valuable ones first; returns how many are left, or 0 after an error. */
+static int reduce(settings *set, const outcome *all, rank ranks[], size_t count)
+{
+    const comparison start = compare(all, all);
+    size_t out = 0;
+    qsort(ranks, count, sizeof *ranks, by_cost);
+    for (size_t i = 0; i < count; i++) {
+        const constant *const c = &constants[ranks[i].at];
+        double *const value = member(&set->profile, c), kept = *value;
+        outcome now = {NULL, 0};
+        *value = c->without;
+        const int good = ask(&set->records, &set->profile, &now);
+        const comparison is = compare(all, &now);
+        free(now.ratios);
+        if (!good)
+            return 0;
+        if (is.both > 0 && is.lost * 50 <= is.both && is.after <= is.before * (1 + set->tolerance) &&
+            is.worst <= start.worst)
+            out++;
+        else
+            *value = kept;
+    }
+    printf("\n%zu of %zu constants can go, one after the other, with the mean within %g; these are left:\n", out, count,
+           set->tolerance);
+    for (size_t i = 0; i < CONSTANTS; i++)
+        for (size_t r = 0; r < count; r++)
+            if (ranks[r].at == i && *member(&set->profile, &constants[i]) != constants[i].without)
+                printf("  %s\n", constants[i].name);
+    return 1;
+}
+
+static int print_regret(const char *title, const lab_records *records, const tsr_profile *before,
+                        const tsr_profile *after)
+{
+    outcome first = {NULL, 0}, second = {NULL, 0};
+    const int good = ask(records, before, &first) && ask(records, after, &second);
+    if (good) {
+        const comparison was = compare(&first, &first), is = compare(&first, &second);
+        printf("%s: %zu problems, regret %.4f, worst %.3f; with what is left %.4f, worst %.3f (%zu changed, %zu not "
+               "measured)\n",
+               title, was.both, was.after, was.worst, is.after, is.worst, is.changed, is.lost);
+    }
+    free(first.ratios);
+    free(second.ratios);
+    return good;
+}
+
+int main(int count, char **words)
+{
+    static settings set = {.profile = {0}, .tolerance = 0.001};
+    static rank ranks[CONSTANTS];
+    outcome all = {NULL, 0};
+    set.profile = tsr_profile_h200;
+    int good = parse(count, words, &set) && ask(&set.records, &set.profile, &all);
+    const tsr_profile given = set.profile;
+    if (good) {
+        const comparison is = compare(&all, &all);
+        printf("%zu problems judged, regret %.4f, worst %.3f\n\n", is.both, is.after, is.worst);
+        const size_t asked = ablate(&set, &all, ranks);
+        good = asked > 0 && reduce(&set, &all, ranks, asked) &&
+               print_regret("\nthese", &set.records, &given, &set.profile) &&
+               (set.unseen.count == 0 || print_regret("unseen", &set.unseen, &given, &set.profile));
+    }
+    free(all.ratios);
+    free(set.records.items);
+    free(set.unseen.items);
+    return good ? 0 : 1;
+}
