@@ -14,7 +14,7 @@
  * of M = 8, and so is each 4 of K. Rounding is to nearest, ties to even (.rn, which PTX takes where none is said).
  *
  * The ISA leaves open in which order the products of an element are added. The twin adds them one after the other by
- * rising k, each by a fused multiply-add. This is an assumption: docs/EMULATOR.md, "Tensor cores". */
+ * rising k, each by a fused multiply-add, and an H100 answers alike: docs/EMULATOR.md, "Tensor cores". */
 #ifndef TSR_PTX_MMA_F64_H
 #define TSR_PTX_MMA_F64_H
 

@@ -14,9 +14,14 @@
 #define WORKSPACE_ALIGN_BYTES 256
 #define MOST_STRUCT_BYTES     4096 /* of any later version; beyond it, the member was never set */
 
+static int is_struct_size(size_t bytes, size_t first_bytes)
+{
+    return bytes >= first_bytes && bytes <= MOST_STRUCT_BYTES;
+}
+
 tsr_status tsr_check_struct(const char *what, const char *member, size_t bytes, size_t first_bytes)
 {
-    return bytes >= first_bytes && bytes <= MOST_STRUCT_BYTES
+    return is_struct_size(bytes, first_bytes)
                ? TSR_OK
                : tsr_fail(TSR_INVALID_ARGUMENT,
                           "%s = %zu: must be sizeof(%s), which is %zu in version 0.1 and never less, nor more than %d",
@@ -32,13 +37,13 @@ void tsr_give_struct(void *to, size_t to_bytes, const void *from, size_t from_by
 
 tsr_status tsr_take_struct(void *to, size_t to_bytes, size_t first_bytes, const void *from, const char *what)
 {
-    char member[64];
     size_t from_bytes;
     memcpy(&from_bytes, from, sizeof from_bytes);
-    snprintf(member, sizeof member, "%s.struct_bytes", what);
-    const tsr_status status = tsr_check_struct(what, member, from_bytes, first_bytes);
-    if (status != TSR_OK)
-        return status;
+    if (!is_struct_size(from_bytes, first_bytes)) { /* the member's name only now: runs come here each time */
+        char member[64];
+        snprintf(member, sizeof member, "%s.struct_bytes", what);
+        return tsr_check_struct(what, member, from_bytes, first_bytes);
+    }
     for (size_t i = to_bytes; i < from_bytes; i++)
         if (((const unsigned char *)from)[i])
             return tsr_fail(TSR_UNSUPPORTED, "%s has %zu bytes and sets fields that this version (%s) does not know",
@@ -472,7 +477,6 @@ static tsr_status check_operand_scales(const tsr_problem *p, char which, const v
 {
     const char name[] = {'s', 'c', 'a', 'l', 'e', '_', which, '\0'};
     const tsr_dtype dtype = tsr_op_dtype(&p->op, which);
-    const long long wanted = tsr_scale_count(p, which);
     if (!scale)
         return count ? tsr_fail(TSR_INVALID_ARGUMENT, "%s_count = %lld: must be 0 where %s is NULL", name,
                                 (long long)count, name)
@@ -482,6 +486,7 @@ static tsr_status check_operand_scales(const tsr_problem *p, char which, const v
                         tsr_dtype_name(dtype));
     if (tsr_dtype_is_integer(p->op.d))
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s: a result in s32 takes no scales; D.dtype = f32, f16 or bf16", name);
+    const long long wanted = tsr_scale_count(p, which);
     if (count && count != wanted)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s_count = %lld: must be %lld, as scale_mode_%c says", name,
                         (long long)count, wanted, which);
@@ -553,10 +558,10 @@ static tsr_status check_factors(const tsr_problem *p, const tsr_run_args *args)
 /* It lies where D does, of which it may share no element. */
 static tsr_status check_bias(const tsr_problem *p, const tsr_run_args *args)
 {
-    const uint32_t element = (uint32_t)tsr_dtype_bytes(tsr_dtype_bias(p->op.d));
-    const long long bytes = tsr_bias_bytes(p);
     if (p->op.epilogue == TSR_EPILOGUE_NONE)
         return TSR_OK;
+    const uint32_t element = (uint32_t)tsr_dtype_bytes(tsr_dtype_bias(p->op.d));
+    const long long bytes = tsr_bias_bytes(p);
     if (!args->bias)
         return tsr_fail(TSR_INVALID_ARGUMENT, "bias = NULL: the epilogue \"%s\" reads it",
                         tsr_form_text(p->op.epilogue));

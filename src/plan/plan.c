@@ -273,6 +273,10 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, co
 static tsr_scaling scaling_of(const tsr_problem *whole, const tsr_plan_inputs *inputs, long long row, long long column)
 {
     tsr_scaling s = inputs->scaling;
+    s.type_bias = (int)tsr_dtype_bias(whole->op.d);
+    s.is_used = s.a || s.b || s.c || s.d || s.amax || tsr_dtype_is_fp8(whole->op.d);
+    if (!s.is_used && !s.zero_a && !s.zero_b)
+        return s;
     s.mode_a = (int)whole->op.scale_a;
     s.mode_b = (int)whole->op.scale_b;
     s.stride_a = tsr_scale_stride(whole, 'a');
@@ -281,9 +285,7 @@ static tsr_scaling scaling_of(const tsr_problem *whole, const tsr_plan_inputs *i
     s.batch_b = s.mode_b && whole->b.batch_stride ? tsr_scale_count_of_one(whole, 'b') : 0;
     s.first_m = row;
     s.first_n = column;
-    s.type_bias = (int)tsr_dtype_bias(whole->op.d);
     s.overflows = (whole->flags & TSR_OVERFLOW_SPECIAL) != 0;
-    s.is_used = s.a || s.b || s.c || s.d || s.amax || tsr_dtype_is_fp8(whole->op.d);
     return s;
 }
 
