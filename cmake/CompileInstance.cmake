@@ -25,6 +25,7 @@ endif()
 
 # nvcc leaves the machine code that it puts into FATBIN in a folder, where it is not compressed.
 set(steps ${FATBIN}.steps)
+file(REMOVE_RECURSE ${steps}) # of a compilation that failed
 file(MAKE_DIRECTORY ${steps})
 execute_process(
   COMMAND ${NVCC} -fatbin ${FLAGS} ${DEFINES} ${INCLUDES} --keep --keep-dir ${steps} -Xptxas -v -o ${FATBIN}.tmp ${SOURCE}

@@ -231,10 +231,28 @@ static void f64_goes_to_tensor_cores_made_for_it(void **state)
     free(choices);
 }
 
+/* Constants that an H100's profile does not name are the H200's. */
+static void chips_have_profiles(void **state)
+{
+    (void)state;
+    const tsr_profile *const h100 = tsr_profile_named("NVIDIA H100 80GB HBM3"), *const other =
+                                                                                    tsr_profile_named("Some GPU");
+    assert_ptr_equal(h100, &tsr_profile_h100);
+    assert_ptr_equal(tsr_profile_named("NVIDIA H200"), &tsr_profile_h200);
+    assert_ptr_equal(other, &tsr_profile_h200);
+    size_t differ = 0;
+    for (size_t i = 0; i < sizeof *h100 / sizeof(double); i++)
+        differ += ((const double *)(const void *)h100)[i] != ((const double *)(const void *)other)[i];
+    assert_true(differ > 0 && differ <= 12);
+    assert_true(h100->wgmma_l2_bytes < other->wgmma_l2_bytes);
+    assert_true(h100->host_first_ns == other->host_first_ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_take_what_is_listed_first), cmocka_unit_test(prices_do_not_depend_on_each_other),
-        cmocka_unit_test(nothing_better_is_left_out), cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it)};
+        cmocka_unit_test(nothing_better_is_left_out), cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
+        cmocka_unit_test(chips_have_profiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

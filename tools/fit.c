@@ -1,12 +1,19 @@
 /* fit: what each fitted constant of the prices (src/plan/profiles/) is worth to the choice, asked of recorded times.
- *     fit [--with NAME=VALUE]... [--only GROUP]... [--tolerance T] RECORDS.jsonl... [--unseen RECORDS.jsonl...]
+ *     fit [--chip ID] [--with NAME=VALUE]... [--only GROUP]... [--tolerance T] RECORDS.jsonl... [--unseen
+ *         RECORDS.jsonl...]
+ *     fit [--chip ID] [--with NAME=VALUE]... --search NAME... RECORDS.jsonl... [--unseen RECORDS.jsonl...]
  * RECORDS have the times of all configs of each problem (`tessera bench --instances`). For each constant its term is
  * taken out of the price, and the regret of the choice on RECORDS, the geometric mean of the chosen config's time over
  * the fastest one's, is printed beside the regret with all constants. Then constants are taken out one after the other,
  * the least valuable ones first, as long as the mean stays within T (0.001) of where it was and the worst grows no
  * worse; the regret with those that are left is printed for RECORDS and for the records behind --unseen, which decide
- * nothing. `--with` gives a constant another value from the start. Problems whose choice was not measured count in
- * neither of two regrets compared. */
+ * nothing. --chip begins with the constants of h100 instead of the H200's, `--with`
+ * gives a constant another value from the start. Problems whose choice was not measured count in
+ * neither of two regrets compared.
+ *
+ * --search looks for values of the named constants for another chip: one after the other is multiplied by some factors,
+ * and the factor is kept that lowers the regret most, until none does. A choice that was not measured then counts as
+ * one of 1.1, and the worst problem a fifth again. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -108,6 +115,8 @@ static int append(const char *path, lab_records *to)
 
 typedef struct settings {
     tsr_profile profile;
+    const constant *search[CONSTANTS];
+    size_t searched;
     const char *only[CONSTANTS]; /* groups; none: all */
     size_t groups;
     double tolerance;
@@ -128,6 +137,28 @@ static int set_constant(settings *set, const char *text)
             return 1;
         }
     fprintf(stderr, "fit: --with needs NAME=VALUE with a constant of src/plan/profiles/h200.def, not '%s'\n", text);
+    return 0;
+}
+
+static int set_chip(settings *set, const char *id)
+{
+    const lab_gpu_spec *gpu = lab_gpu_spec_find(id);
+    if (gpu == NULL) {
+        fprintf(stderr, "fit: --chip needs one of " LAB_GPU_CHOICES ", not '%s'\n", id);
+        return 0;
+    }
+    set->profile = *tsr_profile_named(gpu->name);
+    return 1;
+}
+
+static int add_search(settings *set, const char *name)
+{
+    for (size_t i = 0; i < CONSTANTS; i++)
+        if (constants[i].unit != NULL && strcmp(constants[i].name, name) == 0 && set->searched < CONSTANTS) {
+            set->search[set->searched++] = &constants[i];
+            return 1;
+        }
+    fprintf(stderr, "fit: --search needs a constant of src/plan/profiles/h200.def, not '%s'\n", name);
     return 0;
 }
 
@@ -156,8 +187,12 @@ static int parse(int count, char **words, settings *set)
     for (int i = 1; i < count; i++) {
         const char *const word = words[i], *const value = i + 1 < count ? words[i + 1] : "";
         int good = 1, takes = 1;
-        if (strcmp(word, "--with") == 0)
+        if (strcmp(word, "--chip") == 0)
+            good = set_chip(set, value);
+        else if (strcmp(word, "--with") == 0)
             good = set_constant(set, value);
+        else if (strcmp(word, "--search") == 0)
+            good = add_search(set, value);
         else if (strcmp(word, "--only") == 0 && set->groups < CONSTANTS)
             good = is_group(set->only[set->groups++] = value);
         else if (strcmp(word, "--tolerance") == 0)
@@ -174,8 +209,9 @@ static int parse(int count, char **words, settings *set)
         i += takes;
     }
     if (set->records.count == 0)
-        fputs("usage: fit [--with NAME=VALUE] [--only GROUP] [--tolerance T] RECORDS.jsonl... [--unseen "
-              "RECORDS.jsonl...]\n",
+        fputs("usage: fit [--chip ID] [--with NAME=VALUE] [--only GROUP] [--tolerance T] [--search NAME] "
+              "RECORDS.jsonl... "
+              "[--unseen RECORDS.jsonl...]\n",
               stderr);
     return set->records.count > 0;
 }
@@ -277,6 +313,56 @@ static int print_regret(const char *title, const lab_records *records, const tsr
     return good;
 }
 
+/* What a search lowers; INFINITY after an error. */
+static double loss_of(const settings *set)
+{
+    enum { NOT_MEASURED_PERCENT = 110 };
+    outcome now = {NULL, 0};
+    double logs = 0, worst = 1;
+    if (!ask(&set->records, &set->profile, &now) || now.count == 0) {
+        free(now.ratios);
+        return INFINITY;
+    }
+    for (size_t i = 0; i < now.count; i++) {
+        const double ratio = isnan(now.ratios[i]) ? NOT_MEASURED_PERCENT / 100. : now.ratios[i];
+        logs += log(ratio);
+        worst = fmax(worst, ratio);
+    }
+    const double loss = logs / (double)now.count + log(worst) / 5;
+    free(now.ratios);
+    return loss;
+}
+
+static int search(settings *set)
+{
+    static const double factors[] = {0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.4, 2};
+    double least = loss_of(set);
+    int improved = isfinite(least);
+    while (improved) {
+        improved = 0;
+        for (size_t i = 0; i < set->searched; i++) {
+            double *const value = member(&set->profile, set->search[i]), kept = *value;
+            double best = kept;
+            for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
+                *value = kept * factors[f];
+                const double loss = loss_of(set);
+                if (loss < least - 1e-5) {
+                    least = loss;
+                    best = *value;
+                    improved = 1;
+                }
+            }
+            *value = best;
+        }
+        printf("loss %.5f:", least);
+        for (size_t i = 0; i < set->searched; i++)
+            printf(" %s=%g", set->search[i]->name, *member(&set->profile, set->search[i]));
+        puts("");
+        fflush(stdout);
+    }
+    return isfinite(least);
+}
+
 int main(int count, char **words)
 {
     static settings set = {.profile = {0}, .tolerance = 0.001};
@@ -285,7 +371,10 @@ int main(int count, char **words)
     set.profile = tsr_profile_h200;
     int good = parse(count, words, &set) && ask(&set.records, &set.profile, &all);
     const tsr_profile given = set.profile;
-    if (good) {
+    if (good && set.searched > 0) {
+        good = search(&set) && print_regret("these", &set.records, &given, &set.profile) &&
+               (set.unseen.count == 0 || print_regret("unseen", &set.unseen, &given, &set.profile));
+    } else if (good) {
         const comparison is = compare(&all, &all);
         printf("%zu problems judged, regret %.4f, worst %.3f\n\n", is.both, is.after, is.worst);
         const size_t asked = ablate(&set, &all, ranks);

@@ -18,9 +18,11 @@
 const lab_gpu_spec *lab_regret_gpu(const lab_record *record)
 {
     const lab_gpu_spec *gpu;
-    for (size_t i = 0; (gpu = lab_gpu_spec_at(i)) != NULL; i++)
-        if (strncmp(record->device, gpu->name, strlen(gpu->name)) == 0)
+    for (size_t i = 0; (gpu = lab_gpu_spec_at(i)) != NULL; i++) {
+        const char *name = gpu->driver_name != NULL ? gpu->driver_name : gpu->name;
+        if (strncmp(record->device, name, strlen(name)) == 0)
             return gpu;
+    }
     return NULL;
 }
 
@@ -83,7 +85,7 @@ static int is_scheduled_as_measured(const lab_record *record, const tsr_profile 
             continue;
         int found = 0;
         for (int k = 0; k < 2; k++) {
-            device.profile = k == 0 ? NULL : profile;
+            device.profile = k == 0 ? tsr_profile_named(device.name) : profile;
             found += tsr_select_schedule(config, &problem, &device, &by[k], &cost, reason, sizeof reason);
         }
         return found < 2 || memcmp(&by[0].schedule, &by[1].schedule, sizeof by[0].schedule) == 0;

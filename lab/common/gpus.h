@@ -7,9 +7,10 @@
 #include "tessera.h"
 
 typedef struct lab_gpu_spec {
-    const char *id;   /* "h200", as the command line says it */
-    const char *name; /* "NVIDIA H200" */
-    int arch;         /* 90 for compute capability 9.0 */
+    const char *id;          /* "h200", as the command line says it */
+    const char *name;        /* "NVIDIA H200" */
+    const char *driver_name; /* how the driver's name of it begins; NULL: with `name` */
+    int arch;                /* 90 for compute capability 9.0 */
     int sms;
     double clock_hz;           /* boost */
     double memory_bytes_per_s; /* peak of DRAM */

@@ -42,6 +42,7 @@ tsr_device lab_device_on_paper(const lab_gpu_spec *gpu)
                          .launch_ns = TSR_CUDA_LAUNCH_NS};
     snprintf(device.id, sizeof device.id, "%s", gpu->id);
     snprintf(device.name, sizeof device.name, "%s", gpu->name);
+    device.profile = tsr_profile_named(gpu->name);
     return device;
 }
 
@@ -59,7 +60,8 @@ tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_profile *profil
                               lab_candidates *out)
 {
     tsr_target target = {.backend = &paper_backend, .device = lab_device_on_paper(gpu)};
-    target.device.profile = profile;
+    if (profile != NULL)
+        target.device.profile = profile;
     size_t capacity = 0;
     memset(out, 0, sizeof *out);
     tsr_status status = check_memory(desc);

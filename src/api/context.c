@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/process.h"
 #include "core/uncancelled.h"
+#include "plan/profiles/profiles.h"
 
 #define DEFAULT_CACHE_ENTRIES 256
 #define MAX_CACHE_ENTRIES     65536
@@ -39,6 +40,7 @@ static tsr_status open_target(tsr_context *context, const tsr_backend *backend, 
         return status;
     target->backend = backend;
     target->device.allocator = &context->allocator;
+    target->device.profile = tsr_profile_named(target->device.name);
     context->home = target;
     context->target_count++;
     return TSR_OK;

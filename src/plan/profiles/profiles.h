@@ -13,9 +13,12 @@ typedef struct tsr_profile {
 #undef TSR_PROFILE_CONSTANT
 } tsr_profile;
 
-extern const tsr_profile tsr_profile_h200;
+extern const tsr_profile tsr_profile_h200, tsr_profile_h100;
 
-/* device->profile; where that is NULL, the H200's: no other chip has been measured yet. */
+/* Of the chip with this name, as its driver gives it; the H200's where the chip has not been measured. */
+const tsr_profile *tsr_profile_named(const char *device_name);
+
+/* device->profile; where that is NULL, the H200's. */
 static inline const tsr_profile *tsr_profile_of(const tsr_device *device)
 {
     return device->profile != NULL ? device->profile : &tsr_profile_h200;
