@@ -173,7 +173,7 @@ static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", config->instance,
                         watcher ? " to be watched" : "");
-    const tsr_problem *problem = launch->problem;
+    const tsr_op op = launch->problem ? launch->problem->op : (tsr_op){0};
     tsr_tensor_maps maps;
     const tsr_grid grid =
         launch->grid.x > 0 ? launch->grid : tsr_config_grid(config, launch->args, device->cuda.sm_count);
@@ -195,11 +195,12 @@ static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch
         .args = launch->args,
         .copy = launch->copy,
         .reduce = launch->reduce,
+        .microbench = launch->microbench,
         .scaling = launch->scaling ? launch->scaling : &none,
-        .dtype_a = problem->op.a,
-        .dtype_b = problem->op.b,
-        .dtype_c = problem->op.c,
-        .dtype_d = problem->op.d,
+        .dtype_a = op.a,
+        .dtype_b = op.b,
+        .dtype_c = op.c,
+        .dtype_d = op.d,
         .a_bytes = compressed_bytes(launch, 'a'),
         .b_bytes = compressed_bytes(launch, 'b'),
         .transposes = config->role == TSR_ROLE_TRANSPOSE,
