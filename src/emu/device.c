@@ -156,8 +156,8 @@ static tsr_status encode_all(const tsr_config *config, const tsr_gemm_args *args
 /* Of an operand that the kernel reads compressed; 0: as it is, or not at all. */
 static long long compressed_bytes(const tsr_launch *launch, char which)
 {
-    if (!launch->args || launch->args->k == 0 || launch->config->op.operands != TSR_TAKES_SPARSE24 ||
-        !(launch->problem->op.sparse24 & tsr_sparse24_flag(which)))
+    if (!launch->args || !launch->problem || launch->args->k == 0 ||
+        launch->config->op.operands != TSR_TAKES_SPARSE24 || !(launch->problem->op.sparse24 & tsr_sparse24_flag(which)))
         return 0;
     const tsr_lines24 lines = tsr_lines24_of(launch->problem, which);
     return tsr_device24_bytes(&lines) * lines.matrices;
