@@ -86,7 +86,7 @@ static int print_gpu_levels(const lab_device *gpu, const lab_gpu_levels *measure
     cli_table table;
     char flops[32], peak[32], percent[32], text[200], clock[48] = "";
     printf("\n%s's memory, measured by reading:\n", gpu->id);
-    cli_table_begin(&table, "lrrrrrr", "level", "working set", "latency", "reading", "copying", "peak", "of it");
+    cli_table_begin(&table, "lrrrrrr", "level", "working set", "latency", "reading", "copying", "peak", "of peak");
     for (int i = 0; i < LAB_GPU_LEVELS; i++) {
         const lab_gpu_level *l = &measured->items[i];
         char bytes[32], ns[32], read[32], copy[32], most[32], part[32];

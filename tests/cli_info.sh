@@ -34,7 +34,7 @@ if [ -e "$fake/libcuda.so.1" ]; then
         for gpu in cuda:0 cuda:1; do
             prints "^$gpu's memory, measured by reading:$"
         done
-        prints '^level +working set +latency +reading +copying +peak +of it$'
+        prints '^level +working set +latency +reading +copying +peak +of peak$'
         prints '^registers +- +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +535 TB/s +[0-9]+%$'
         prints '^shared +32 KiB +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +33.5 TB/s +[0-9]+%$'
         prints '^L1 +32 KiB +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +33.5 TB/s +[0-9]+%$'
