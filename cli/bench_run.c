@@ -277,6 +277,7 @@ static void remark(session *s, const char *text)
 static void describe(session *s)
 {
     char text[400], cache[32];
+    lab_device cpu;
     if ((s->report.format != LAB_TABLE && s->report.format != LAB_MD) || s->common.set->format == CLI_BENCH_SVG)
         return;
     for (size_t d = 0; d < s->devices.count; d++) {
@@ -295,6 +296,10 @@ static void describe(session *s)
             snprintf(text, sizeof text, "%s: beside %s", bench->device.id, bench->peers[p].version);
             remark(s, text);
         }
+    }
+    if (s->devices.count > 0 && s->devices.items[0].device.is_cuda && lab_device_describe("cpu", &cpu) == TSR_OK) {
+        snprintf(text, sizeof text, "cpu: speedups are over cpu-sequential on %s, one thread", cpu.name);
+        remark(s, text);
     }
     remark(s, "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
 }

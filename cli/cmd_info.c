@@ -6,9 +6,9 @@
 
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/info_measure.h"
 #include "cli/output.h"
 #include "cli/probe.h"
-#include "lab/bench/levels.h"
 #include "lab/common/device_facts.h"
 #include "lab/peers/peer.h"
 
@@ -19,7 +19,9 @@ typedef struct settings {
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
     {.name = "--kernels", .help = "all kernels, and on which GPU each last passed as it now stands", AT(kernels)},
-    {.name = "--measure", .help = "latency and bandwidth of each level of the CPU's memory: some seconds", AT(measure)},
+    {.name = "--measure",
+     .help = "latency and bandwidth of each level of the memory of the CPU and of each GPU: some seconds",
+     AT(measure)},
     {.name = "--format",
      .value = "table|json",
      .help = "json: one object a line, kernels included (default table)",
@@ -352,67 +354,6 @@ static void json_kernels(void)
     }
 }
 
-/* ---- memory, measured -----------------------------------------------------------------------------------------------
- */
-
-static const char *rate(char out[32], double bytes_per_s)
-{
-    return cli_rate_text(out, bytes_per_s, "B/s");
-}
-
-static int print_levels(const lab_level *levels, int count, int threads)
-{
-    cli_table table;
-    char all[32];
-    snprintf(all, sizeof all, "all %d", threads);
-    printf("\nThe CPU's memory, measured by reading:\n");
-    cli_table_begin(&table, "lrrrr", "level", "working set", "latency", "one thread", all);
-    for (int i = 0; i < count; i++) {
-        char bytes[32], one[32], every[32];
-        cli_table_row(&table, levels[i].name, cli_bytes_text(bytes, (double)levels[i].bytes),
-                      CLI_CELL("%.*f ns", levels[i].latency_ns < 10 ? 2 : 0, levels[i].latency_ns),
-                      rate(one, levels[i].one_bytes_per_s), rate(every, levels[i].all_bytes_per_s));
-    }
-    return cli_table_end(&table, stdout, 0);
-}
-
-static void json_levels(const lab_level *levels, int count, int threads)
-{
-    for (int i = 0; i < count; i++) {
-        cli_json json = cli_json_begin(stdout);
-        cli_json_text(&json, "kind", "memory_level");
-        cli_json_text(&json, "name", levels[i].name);
-        cli_json_bool(&json, "is_shared", levels[i].is_shared);
-        cli_json_int(&json, "bytes", levels[i].bytes);
-        cli_json_number(&json, "latency_ns", levels[i].latency_ns);
-        cli_json_number(&json, "one_thread_bytes_per_s", levels[i].one_bytes_per_s);
-        cli_json_number(&json, "all_threads_bytes_per_s", levels[i].all_bytes_per_s);
-        cli_json_int(&json, "threads", threads);
-        cli_json_end(&json);
-    }
-}
-
-static int measure_memory(const cli_command *self, int format)
-{
-    lab_device cpu, gpu;
-    lab_level levels[LAB_LEVELS];
-    if (lab_device_describe("cpu", &cpu) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
-    cli_progress *progress = cli_progress_begin();
-    cli_progress_say(progress, "measuring the CPU's memory");
-    const int count = lab_measure_levels(&cpu, levels);
-    cli_progress_end(progress);
-    if (format == CLI_FORMAT_JSON) {
-        json_levels(levels, count, cpu.threads);
-        return CLI_OK;
-    }
-    if (!print_levels(levels, count, cpu.threads))
-        return cli_failure(self, "out of memory");
-    if (next_gpu(0, &gpu))
-        cli_print_wrapped(stdout, "The memory of GPUs is not measured here; their peaks stand above.", 0, 0);
-    return CLI_OK;
-}
-
 /* ---- the command ----------------------------------------------------------------------------------------------------
  */
 
@@ -443,13 +384,13 @@ static int run(const cli_command *self, int argc, char **argv)
         return code;
     if (set.format == CLI_FORMAT_JSON) {
         print_all_json();
-        return set.measure ? measure_memory(self, set.format) : CLI_OK;
+        return set.measure ? cli_measure_memory(self, set.format == CLI_FORMAT_JSON) : CLI_OK;
     }
     cli_print_machine();
     print_kernel_count();
     if (set.kernels)
         print_kernels();
-    return set.measure ? measure_memory(self, set.format) : CLI_OK;
+    return set.measure ? cli_measure_memory(self, set.format == CLI_FORMAT_JSON) : CLI_OK;
 }
 
 const cli_command cli_cmd_info = {
@@ -459,5 +400,9 @@ const cli_command cli_cmd_info = {
     options,
     "--measure: latency is the time from a load to the next that needs its value, lines of 64 bytes in random order; "
     "where pages are small, that of large levels contains the search for them. The working set of L1 and L2 is that of "
-    "one thread; DRAM's fits no cache. The rate of registers is the peak.",
+    "one thread; DRAM's fits no cache. The rate of a CPU's registers is the peak. Of a GPU, latency is that of one "
+    "lane, "
+    "without those of L1 for L2 and DRAM; all SMs read, 16 bytes a lane, and a copy counts what it reads and what it "
+    "writes; an FMA counts three registers of four bytes that it reads and one that it writes. Medians of five times "
+    "between events.",
     run};

@@ -198,10 +198,16 @@ static void print_prediction(const lab_counters *c, const lab_prediction *p, con
     cli_print_wrapped(stdout, lab_calibration_of(gpu)->text, 25, 25);
 }
 
+static double published_ns(const lab_published *published)
+{
+    const double n = (double)published->size;
+    return 2 * n * n * n / published->gflops;
+}
+
 /* What a tutorial measured of such a kernel; the predicted and the measured numbers are below. */
 static void print_published(const lab_published *published, const lab_prediction *p)
 {
-    const double n = (double)published->size, ns = 2 * n * n * n / published->gflops;
+    const double ns = published_ns(published);
     char time[32];
     print_line("  %-22s %g GFLOP/s, %s: the model is at %.2f times the time", "published", published->gflops,
                cli_time_text(time, ns), p->ns / ns);
@@ -224,7 +230,25 @@ static void print_eight(const lab_eight *predicted, const lab_eight *measured, c
 static const char *const eight_keys[LAB_EIGHT] = {"sm_pct",   "memory_pct", "l1tex_pct",  "l2_pct",
                                                   "dram_pct", "l1_hit_pct", "l2_hit_pct", "memory_gbps"};
 
-static void print_json(const settings *set, const lab_counters *c, const lab_prediction *p, const lab_eight *measured)
+static void json_eight(cli_json *json, const char *what, const lab_eight *eight)
+{
+    for (int i = 0; i < LAB_EIGHT; i++) {
+        char key[40];
+        snprintf(key, sizeof key, "%s_%s", what, eight_keys[i]);
+        cli_json_number(json, key, lab_eight_value(eight, i));
+    }
+}
+
+static void json_published(cli_json *json, const lab_published *published)
+{
+    cli_json_number(json, "published_gflops", published->gflops);
+    cli_json_number(json, "published_time_us", published_ns(published) * 1e-3);
+    if (published->has_eight)
+        json_eight(json, "published", &published->eight);
+}
+
+static void print_json(const settings *set, const lab_counters *c, const lab_prediction *p, const lab_eight *measured,
+                       const lab_published *published)
 {
     cli_json json = cli_json_begin(stdout);
     cli_json_text(&json, "kernel", c->instance);
@@ -262,11 +286,10 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
     cli_json_text(&json, "calibration", lab_calibration_of(lab_gpu_spec_at((size_t)set->gpu))->text);
     for (int i = 0; i < LAB_EIGHT; i++)
         cli_json_number(&json, eight_keys[i], lab_eight_value(&p->eight, i));
-    for (int i = 0; measured && i < LAB_EIGHT; i++) {
-        char key[40];
-        snprintf(key, sizeof key, "measured_%s", eight_keys[i]);
-        cli_json_number(&json, key, lab_eight_value(measured, i));
-    }
+    if (measured)
+        json_eight(&json, "measured", measured);
+    if (published)
+        json_published(&json, published);
     cli_json_end(&json);
 }
 
@@ -307,14 +330,14 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     if (lab_count(desc, &count_options, &counters) != TSR_OK)
         return cli_failure(self, "%s", tsr_last_error());
     lab_predict(&counters, desc, gpu, &prediction);
+    const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);
     if (set->format == CLI_FORMAT_JSON) {
-        print_json(set, &counters, &prediction, measured);
+        print_json(set, &counters, &prediction, measured, published);
         return CLI_OK;
     }
     print_counters(&counters, desc);
     print_machine_code(&counters);
     print_prediction(&counters, &prediction, gpu);
-    const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);
     if (published)
         print_published(published, &prediction);
     const lab_eight *const beside = measured ? measured : published && published->has_eight ? &published->eight : NULL;

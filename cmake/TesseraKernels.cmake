@@ -78,7 +78,7 @@ execute_process(
   COMMAND ${TESSERA_HOST_CC} -std=gnu11 ${extra_configs} -I${CMAKE_CURRENT_SOURCE_DIR}/include
           -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/plan/prep.def src/core/config.h tools/instances.c)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/plan/prep.def src/plan/microbench.def src/core/config.h tools/instances.c)
 
 # What of a kernel's machine code is hashed.
 set(cubin_code ${generated}/cubin_code)
@@ -102,7 +102,7 @@ string(REPLACE ";" "|" instance_lines "${instance_lines}")
 string(REGEX MATCHALL "[^\n]+" instance_lines "${instance_lines}")
 
 file(GLOB_RECURSE kernel_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*.h)
-foreach(header gemm_args.h copy_args.h reduce_args.h scaling.h schedule.h epilogue.h element_types.h elements.def tensor_map.h)
+foreach(header gemm_args.h copy_args.h reduce_args.h microbench_args.h scaling.h schedule.h epilogue.h element_types.h elements.def tensor_map.h)
   list(APPEND kernel_headers ${CMAKE_CURRENT_SOURCE_DIR}/src/core/${header})
 endforeach()
 list(APPEND kernel_headers ${generated}/ptx/wgmma_shapes.h)

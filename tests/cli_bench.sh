@@ -13,7 +13,7 @@ prints '^cpu: operands above a quarter of its '
 expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --format json
 succeeds [ "$(wc -l <out)" = 4 ]
 fields="kernel device dtype layout m n k batch time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
-fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date"
+fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date speedup speedup_scaled"
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":\n' | wc -c)" = "$(echo $fields | tr -d ' \n' | wc -c)" ]
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":' | tr '\n' ' ')" = "$fields " ]
 prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "batch": 1, "time_us": [0-9]'
@@ -35,7 +35,7 @@ prints '^over naive: not measured$'
 prints ': (the peer is OpenBLAS|no peer was measured)'
 succeeds [ -z "$(grep -E '.{121}' out)" ]
 TESSERA_OPENBLAS_PATH=/nonexistent/x.so expect 0 "" $bench --sizes 16 --rounds 2
-prints ': no peer was measured \(--vs openblas or blis; cuBLAS needs a GPU\)$'
+prints ': no peer was measured \(--vs openblas or blis;'
 # An old result as a ladder: speedups are ratios of its times.
 line() { # KERNEL DEVICE SIZE TIME GFLOPS RATIO
     printf '{"kernel": "%s", "device": "%s", "dtype": "f32", "layout": "nn", "m": %d, "n": %d, "k": %d, "time_us": %s, ' $1 $2 $3 $3 $3 $4
@@ -56,6 +56,30 @@ prints '^tiled +0\.0400 +0\.0600 +5000 +30000$'
 prints '^tiled +2\.50x +- +2\.50x +-$'
 prints '^tiled +2000x +- +0\.400x +0\.600x$'
 prints '^GPU: the peer is cuBLASLt 13.1$'
+# Speedups over cpu-sequential that lines of a GPU bring themselves, where no line is of cpu-sequential.
+{
+    line naive_f32 GPU 256 100 2000 null | sed 's/}$/, "speedup": 700.5, "speedup_scaled": 0}/'
+    line tiled_f32_t16 GPU 256 50 4000 null
+    line naive_f32 GPU 1024 1000 2000 null | sed 's/}$/, "speedup": 1200, "speedup_scaled": 1}/'
+    line tiled_f32_t16 GPU 1024 250 8000 null
+} >gpu_ladder.json
+expect 0 "" $bench --from gpu_ladder.json
+prints '^naive +700x +~1200x$|^naive .* +700x +~1200x( |$)'
+prints '^tiled .*1401x +~4800x( |$)'
+# On a GPU, here of a driver that pretends: the same from what was just measured.
+fake=${FAKE_CUDA_FOLDER:-}
+gpu_bench="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --kernel naive,tiled"
+gpu_bench="$gpu_bench --sizes 32,256 --rounds 2"
+if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then # not in a build without nvcc
+    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1}$' gpu.json)" = 2 ]
+    expect 0 "" $bench --from gpu.json
+    prints '^tiled .* [0-9.]+x +~[0-9.]+x( |$)'
+    expect 0 "" $gpu_bench --format table
+    prints '^cpu: speedups are over cpu-sequential on .*, one'
+    prints '^tiled_f32_t[0-9]+ +f32 nn +32 .* [0-9.]+x$'
+    prints '^tiled_f32_t[0-9]+ +f32 nn +256 .* ~[0-9.]+x$'
+fi
 expect 0 "" $bench --from ladder.json --format svg --out ladder.svg
 succeeds [ ! -s out ]
 succeeds grep -q '^<svg ' ladder.svg
@@ -224,5 +248,5 @@ expect 1 "tessera bench: device emu: the emulator's times say nothing about a GP
     "$tessera" bench --device emu --sizes 16
 expect 1 "*" $bench --sizes 16 --kernel tiled
 expect 1 "*" $bench --sizes 16 --out /nonexistent/folder/x.json
-succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|ladder.svg|(ladder|tiny_ladder|old|slow|fast|other|broken|empty|kept).json)$')" ]
+succeeds [ -z "$(ls | grep -v -E '^(out|err|shapes.txt|ladder.svg|(ladder|tiny_ladder|gpu_ladder|gpu|old|slow|fast|other|broken|empty|kept).json)$')" ]
 finish

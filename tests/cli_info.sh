@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tessera info --measure: the levels that this machine has, in the order of their latency; text and JSON.
+# tessera info --measure: the levels that this machine has, in the order of their latency; text and JSON. GPUs: on a driver
+# that pretends, in $FAKE_CUDA_FOLDER, where each launch takes 1.5 ms, whatever it does.
 . "$(dirname "$0")/cli_lib.sh"
 
 expect 0 "" "$tessera" info --measure
@@ -18,4 +19,36 @@ succeeds awk "BEGIN { exit !($(number L1 latency_ns) > 0.2 && $(number L1 latenc
 succeeds awk "BEGIN { exit !($(number DRAM latency_ns) > 5 * $(number L1 latency_ns)) }"
 succeeds awk "BEGIN { exit !($(number L1 one_thread_bytes_per_s) > $(number DRAM one_thread_bytes_per_s)) }"
 succeeds awk "BEGIN { exit !($(number DRAM bytes) >= 67108864) }"
+if [ ! -e /dev/nvidiactl ]; then # without a GPU there is nothing of one
+    succeeds [ "$(grep -c gpu_ out)" = 0 ]
+fi
+
+fake=${FAKE_CUDA_FOLDER:-}
+if [ -e "$fake/libcuda.so.1" ]; then
+    with_fake() { env LD_LIBRARY_PATH="$fake" FAKE_CUDA_ANY_FUNCTION=1 FAKE_CUDA_DEVICES=2 "$@"; }
+    expect 0 "" with_fake "$tessera" info --measure
+    fits_terminal
+    if grep -q "The memory of cuda:0 is not measured" out; then # a build without nvcc
+        prints "is not measured: .*no device code"
+    else
+        for gpu in cuda:0 cuda:1; do
+            prints "^$gpu's memory, measured by reading:$"
+        done
+        prints '^level +working set +latency +reading +copying +peak +of peak$'
+        prints '^registers +- +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +535 TB/s +[0-9]+%$'
+        prints '^shared +32 KiB +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +33.5 TB/s +[0-9]+%$'
+        prints '^L1 +32 KiB +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +33.5 TB/s +[0-9]+%$'
+        prints '^L2 +20 MiB +[0-9.]+ ns +[0-9.]+ [A-Z]B/s +- +- +-$'
+        prints '^DRAM +960 MiB +23438 ns +[0-9.]+ [A-Z]B/s +[0-9.]+ [A-Z]B/s +4.92 TB/s +[0-9]+%$'
+        prints '^FMAs in f32: [0-9.]+ [A-Z]FLOP/s of 66.9 TFLOP/s, [0-9]+%'
+        expect 0 "" with_fake "$tessera" info --measure --format json
+        grep '"kind": "gpu_memory_level", "device": "cuda:1"' out >levels
+        succeeds [ "$(wc -l <levels)" = 5 ]
+        succeeds [ "$(number L2 bytes)" = 20971520 ]
+        succeeds [ "$(number DRAM latency_bytes)" = 67108864 ]
+        succeeds awk "BEGIN { exit !($(number DRAM latency_ns) == 23437.5) }"
+        prints '"name": "L2", .*"copy_bytes_per_s": null, "peak_bytes_per_s": null}$'
+        prints '^{"kind": "gpu_fma_rate", "device": "cuda:1", "fma_flops_per_s": [0-9.e+]+, "peak_flops_per_s": 6.69'
+    fi
+fi
 finish

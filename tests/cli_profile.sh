@@ -101,4 +101,9 @@ chmod +x bin/ncu
 expect 1 "*" env PATH="$folder/bin:$PATH" "$tools/ncu-counters" "$(dirname "$tessera")" new 64
 checks=$((checks + 1))
 grep -q 'not run, ncu failed' err && grep -q ERR_NVGPUCTRPERM err || fail "ncu-counters says: $(cat err)"
+# What a tutorial measured on a GPU stands beside the prediction, in JSON too, where there is something.
+expect 0 "" "$tessera" profile tiled_f32_t16 32 --device emu --gpu a40 --format json
+prints '"calibration": "not fitted to this GPU, .*"published_gflops": 19, "published_time_us": 3.44[0-9]*}$'
+expect 0 "" "$tessera" profile tiled_f32_t16 64 --device emu --gpu a40 --format json
+succeeds [ "$(grep -c published_ out)" = 0 ]
 finish

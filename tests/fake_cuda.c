@@ -10,7 +10,7 @@
 
 static fake_cuda state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char primary_bytes, foreign_bytes, function_bytes, handle_bytes;
+static char primary_bytes, foreign_bytes, function_bytes, microbench_bytes, handle_bytes;
 #define PRIMARY ((tsr_cu_context)(void *)&primary_bytes)
 #define FOREIGN ((tsr_cu_context)(void *)&foreign_bytes)
 static _Thread_local tsr_cu_context stack[MOST_CONTEXTS];
@@ -24,7 +24,8 @@ __attribute__((constructor)) static void reset(void)
                                   {82, 65536},    {87, 2},       {97, 232448}, {106, 32}};
     memset(&state, 0, sizeof state);
     state.version = 13000;
-    state.device_count = 1;
+    state.device_count = getenv("FAKE_CUDA_DEVICES") ? atoi(getenv("FAKE_CUDA_DEVICES")) : 1;
+    state.any_function = getenv("FAKE_CUDA_ANY_FUNCTION") != NULL;
     state.name = "NVIDIA H200";
     state.bus_id = "0000:FF:1F.0";
     state.memory_bytes = (size_t)140 << 30;
@@ -91,7 +92,8 @@ CALL(cuDeviceGetCount, 0, (int *count), *count = state.device_count;)
 CALL(cuDeviceGet, 0, (tsr_cu_device * device, int ordinal), *device = 40 + ordinal;)
 CALL(cuDeviceGetName, 0, (char *name, int bytes, tsr_cu_device device), (void)device;
      snprintf(name, (size_t)bytes, "%s", state.name);)
-CALL(cuDeviceGetAttribute, 0, (int *value, unsigned attribute, tsr_cu_device device), if (device != 40) result = 101;
+CALL(cuDeviceGetAttribute, 0, (int *value, unsigned attribute, tsr_cu_device device),
+     if (device < 40 || device >= 40 + state.device_count) result = 101;
      else *value = state.attributes[attribute];)
 CALL(cuDeviceGetPCIBusId, 0, (char *id, int bytes, tsr_cu_device device), (void)device;
      snprintf(id, (size_t)bytes, "%s", state.bus_id);)
@@ -121,7 +123,8 @@ static unsigned fake_cuModuleLoadDataEx(tsr_cu_module *module, const void *image
 CALL(cuModuleUnload, 1, (tsr_cu_module module), (void)module; state.modules--;)
 CALL(cuModuleGetFunction, 1, (tsr_cu_function * function, tsr_cu_module module, const char *name),
      if (!state.any_function && memcmp((const char *)(void *)module, name, strlen(name) + 1) != 0) result = 500;
-     else *function = (tsr_cu_function)(void *)&function_bytes;)
+     else *function = (tsr_cu_function)(void *)(strncmp(name, "microbench_", 11) == 0 ? &microbench_bytes
+                                                                                      : &function_bytes);)
 CALL(cuFuncLoad, 1, (tsr_cu_function function), (void)function; state.function_loads++;)
 CALL(cuFuncGetAttribute, 1, (int *value, unsigned attribute, tsr_cu_function function), (void)function;
      *value = attribute == TSR_CU_FUNC_MAX_THREADS_PER_BLOCK ? state.function_most_threads : -1;)
@@ -145,7 +148,10 @@ static unsigned fake_cuLaunchKernelEx(const tsr_cu_config *driver_config, tsr_cu
                                      .attribute_count = config->attribute_count};
         if (config->attribute_count)
             memcpy(state.launch.attributes, config->attributes, config->attribute_count * sizeof *config->attributes);
-        memcpy(&state.launch.args, parameters[0], sizeof state.launch.args);
+        if (function == (tsr_cu_function)(void *)&microbench_bytes)
+            state.launch.microbench = *(const tsr_microbench_args *)parameters[0];
+        else
+            memcpy(&state.launch.args, parameters[0], sizeof state.launch.args);
         if (state.kernel)
             state.kernel(&state.launch.args);
     }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/gemm_args.h"
+#include "core/microbench_args.h"
 #include "cuda/driver.h"
 
 enum { FAKE_ATTRIBUTES = 2 };
@@ -20,19 +21,22 @@ typedef struct fake_launch {
     unsigned grid[3], block[3], smem_bytes;
     tsr_cu_stream stream;
     tsr_gemm_args args;
+    tsr_microbench_args microbench; /* instead, of such a kernel */
     tsr_cu_launch_attribute attributes[FAKE_ATTRIBUTES];
     unsigned attribute_count;
 } fake_launch;
 
 typedef struct fake_cuda {
     /* What the driver is. */
-    int version, device_count;
+    int version, device_count; /* $FAKE_CUDA_DEVICES, or 1 */
     int attributes[160];
     const char *name, *bus_id;
     size_t memory_bytes;
     int function_most_threads;
     void (*kernel)(const tsr_gemm_args *args); /* what launches do; NULL: nothing */
-    int any_function; /* modules have every function; otherwise the image is the name of the only one */
+    /* Modules have every function, which $FAKE_CUDA_ANY_FUNCTION sets for programs that do not know the fake driver;
+     * otherwise the image is the name of the only one. */
+    int any_function;
     /* What goes wrong: `fail_call` returns fail_result from its call number fail_from on (0: the first). */
     const char *fail_call;
     unsigned fail_result;

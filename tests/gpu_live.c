@@ -10,6 +10,7 @@
 
 #include "api/context.h"
 #include "cuda/driver.h"
+#include "microbench.h"
 #include "repeat.h"
 #include "tessera.h"
 
@@ -342,6 +343,24 @@ static void check_batches(void)
         printf("    %s\n", result.failure);
 }
 
+/* What `tessera info --measure` runs. */
+static void check_microbenchmarks(void)
+{
+    static const tsr_allocator allocator;
+    static mb_room room;
+    const tsr_backend_options options = {.allocator = &allocator};
+    tsr_device device = {.allocator = &allocator};
+    if (tsr_cuda_backend.open(0, &options, &device) != TSR_OK) {
+        report("microbenchmarks", 0);
+        return;
+    }
+    const int good = mb_check(&room, &tsr_cuda_backend, &device);
+    report("microbenchmarks compute what they should", good);
+    if (!good)
+        printf("    %s\n", room.why);
+    tsr_cuda_backend.close(&device);
+}
+
 /* A pointer to nowhere: the error comes with the next wait, and from then on every call says that the GPU is lost. */
 static void check_death(tsr_plan *plan)
 {
@@ -384,6 +403,7 @@ int main(void)
     check_out_of_memory();
     check_repeat();
     check_batches();
+    check_microbenchmarks();
     check_death(plan);
     tsr_plan_release(plan);
     tsr_context_destroy(context); /* of a dead context: must return */

@@ -113,7 +113,8 @@ static void json_line(void **state)
               "0.3333333333333333, \"time_us_min\": 0.25, \"spread\": 0.0123, \"gflops\": 1967.5, \"gbps\": "
               "null, \"peak_pct\": null, \"peer\": null, \"peer_time_us\": null, \"peer_best_time_us\": "
               "null, \"ratio\": null, \"ratio_lo\": null, \"ratio_hi\": null, \"ratio_best\": null, "
-              "\"clock_mhz\": null, \"power_w\": null, \"commit\": null, \"date\": \"2026-11-21\"}\n");
+              "\"clock_mhz\": null, \"power_w\": null, \"commit\": null, \"date\": \"2026-11-21\", \"speedup\": null, "
+              "\"speedup_scaled\": 0}\n");
     lab_records back;
     assert_int_equal(lab_records_parse("x", text, strlen(text), &back), TSR_OK);
     assert_int_equal(back.count, 1);

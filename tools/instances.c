@@ -10,6 +10,7 @@
 #define CONFIG(...)    {__VA_ARGS__},
 static const tsr_config configs[] = {
 #include "plan/kernels.def"
+#include "plan/microbench.def"
 #include "plan/prep.def"
 };
 

@@ -18,7 +18,7 @@
 #define TSR_SHARED_ALIGN 128
 #endif
 
-/* The type of `args`; a step around a product defines another one first (kernels/prep/). */
+/* The type of `args`; kernels that make no product define another one first (kernels/prep/, kernels/microbench/). */
 #ifndef TSR_ARGS
 #define TSR_ARGS tsr_gemm_args
 #endif

@@ -81,7 +81,7 @@ static void add(lab_ladder *l, const lab_record *record)
         l->sequential_scaled[size] = 0;
     } else if (!isfinite(l->sequential_us[size]) && isfinite(record->speedup)) {
         l->sequential_us[size] = record->speedup * record->time_us;
-        l->sequential_scaled[size] = record->speedup_scaled;
+        l->sequential_scaled[size] = record->speedup_scaled != 0;
     }
 }
 

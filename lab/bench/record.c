@@ -36,6 +36,8 @@ const lab_field lab_fields[LAB_FIELD_COUNT] = {
     FIELD(NUMBER, power_w),
     FIELD(TEXT, commit),
     FIELD(TEXT, date),
+    FIELD(NUMBER, speedup),
+    FIELD(WHOLE, speedup_scaled),
 };
 
 static const void *field_of(const lab_record *record, const lab_field *field)
@@ -133,7 +135,7 @@ void lab_record_write_csv_head(FILE *file)
 {
     for (int i = 0; i < LAB_FIELD_COUNT; i++)
         fprintf(file, "%s,", lab_fields[i].name);
-    fputs("speedup,speedup_scaled,note\n", file);
+    fputs("note\n", file);
 }
 
 void lab_record_write_csv_row(FILE *file, const lab_record *record)
@@ -148,9 +150,6 @@ void lab_record_write_csv_row(FILE *file, const lab_record *record)
             lab_json_number(file, *(const double *)value);
         fputc(',', file);
     }
-    if (isfinite(record->speedup))
-        lab_json_number(file, record->speedup);
-    fprintf(file, ",%d,", record->speedup_scaled);
     put_csv_text(file, record->note);
     fputc('\n', file);
 }

@@ -13,10 +13,10 @@ typedef struct lab_field {
     size_t bytes;
 } lab_field;
 
-#define LAB_FIELD_COUNT 25
+#define LAB_FIELD_COUNT 27
 extern const lab_field lab_fields[LAB_FIELD_COUNT];
 
-/* CSV (RFC 4180): the fields, then speedup, speedup_scaled and note. */
+/* CSV (RFC 4180): the fields, then note. */
 void lab_record_write_csv_head(FILE *file);
 void lab_record_write_csv_row(FILE *file, const lab_record *record);
 

@@ -18,10 +18,9 @@ typedef struct lab_record {
     double ratio, ratio_lo, ratio_hi, ratio_best; /* peer time / ours */
     double clock_mhz, power_w;
     char commit[64], date[16];
-    /* Not in the JSON line. */
-    double speedup;     /* over cpu-sequential */
-    int speedup_scaled; /* 1: cpu-sequential was timed at a smaller size and scaled by 2 M N K */
-    char note[160];     /* "3 rounds only" */
+    double speedup;         /* over cpu-sequential on the machine's CPU, whichever device the line is of */
+    int64_t speedup_scaled; /* 1: cpu-sequential was timed at a smaller size and scaled by 2 M N K */
+    char note[160];         /* "3 rounds only"; not in the JSON line */
 } lab_record;
 
 /* A record with every number NAN and every text "". */

@@ -5,6 +5,7 @@
 
 #include "core/config.h"
 #include "core/copy_args.h"
+#include "core/microbench_args.h"
 #include "core/reduce_args.h"
 
 typedef void tsr_log_line(const char *line, void *user);
@@ -31,15 +32,17 @@ typedef struct tsr_loaded tsr_loaded;
 typedef struct tsr_launch {
     const tsr_config *config;
     const tsr_loaded *loaded;
-    /* Of a product, of copies, or of a reduction, as the config's role says; the others are NULL. Pointers are the
-     * device's. */
+    /* Of a product, of copies, of a reduction, or of a microbenchmark, as the config's role says; the others are NULL.
+     * Pointers are the device's. */
     const tsr_gemm_args *args;
     const tsr_copy_args *copy;
     const tsr_reduce_args *reduce;
+    const tsr_microbench_args *microbench;
     const tsr_scaling *scaling;      /* likewise; NULL: none, and D has more than 8 bits */
     tsr_grid grid;                   /* CUDA configs; x == 0: that of tsr_config_grid, of a product */
     int cluster;                     /* CUDA configs; CTAs of a cluster along x, 0: the config's */
-    const tsr_problem *problem;      /* extents of the operands, for the emulator's bounds; may be NULL on the CPU */
+    const tsr_problem *problem;      /* extents of the operands, for the emulator's bounds; may be NULL on the CPU, and
+                                      * of a microbenchmark */
     size_t workspace_bytes;          /* of the workspace in the arguments, for the emulator's bounds */
     const void *packed_a, *packed_b; /* CPU configs */
     int threads;                     /* CPU configs; 0: the device's */

@@ -10,12 +10,14 @@
 
 typedef enum tsr_config_kind { TSR_CONFIG_CPU, TSR_CONFIG_CUDA } tsr_config_kind;
 
-/* Rows of the kernel table make products. Others (src/plan/prep.def) are steps around them. */
+/* Rows of the kernel table make products. Others are steps around them (src/plan/prep.def), or measure a GPU
+ * (src/plan/microbench.def). */
 typedef enum tsr_config_role {
     TSR_ROLE_PRODUCT,
     TSR_ROLE_PAD,       /* copies A, B or both to aligned rows: kernels/prep/pad.cu */
     TSR_ROLE_TRANSPOSE, /* the same, transposed: kernels/prep/transpose.cu */
-    TSR_ROLE_REDUCE     /* adds the sums of parts of K that a product left: kernels/prep/reduce.cu */
+    TSR_ROLE_REDUCE,    /* adds the sums of parts of K that a product left: kernels/prep/reduce.cu */
+    TSR_ROLE_MICROBENCH /* uses one level of memory over and over: kernels/microbench/ */
 } tsr_config_role;
 
 /* Configs of the same order, dtypes and compute give the same bits for an element of D, whatever M, N, their tiles and

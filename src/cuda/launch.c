@@ -99,9 +99,10 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
     tsr_tensor_maps maps;
     /* The driver reads as many as the kernel takes, during the call. */
     const tsr_scaling none = {.type_bias = launch->args ? launch->args->type_d : TSR_TYPE_NONE};
-    void *parameters[] = {launch->copy     ? (void *)(uintptr_t)launch->copy
-                          : launch->reduce ? (void *)(uintptr_t)launch->reduce
-                                           : (void *)(uintptr_t)launch->args,
+    void *parameters[] = {launch->copy         ? (void *)(uintptr_t)launch->copy
+                          : launch->reduce     ? (void *)(uintptr_t)launch->reduce
+                          : launch->microbench ? (void *)(uintptr_t)launch->microbench
+                                               : (void *)(uintptr_t)launch->args,
                           &maps, (void *)(uintptr_t)(launch->scaling ? launch->scaling : &none)};
     tsr_cu_result result;
     tsr_status status;

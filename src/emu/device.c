@@ -156,8 +156,8 @@ static tsr_status encode_all(const tsr_config *config, const tsr_gemm_args *args
 /* Of an operand that the kernel reads compressed; 0: as it is, or not at all. */
 static long long compressed_bytes(const tsr_launch *launch, char which)
 {
-    if (!launch->args || launch->args->k == 0 || launch->config->op.operands != TSR_TAKES_SPARSE24 ||
-        !(launch->problem->op.sparse24 & tsr_sparse24_flag(which)))
+    if (!launch->args || !launch->problem || launch->args->k == 0 ||
+        launch->config->op.operands != TSR_TAKES_SPARSE24 || !(launch->problem->op.sparse24 & tsr_sparse24_flag(which)))
         return 0;
     const tsr_lines24 lines = tsr_lines24_of(launch->problem, which);
     return tsr_device24_bytes(&lines) * lines.matrices;
@@ -173,7 +173,7 @@ static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch
     if (!code)
         return tsr_fail(TSR_UNSUPPORTED, "%s: this build has no emulator code of it%s", config->instance,
                         watcher ? " to be watched" : "");
-    const tsr_problem *problem = launch->problem;
+    const tsr_op op = launch->problem ? launch->problem->op : (tsr_op){0};
     tsr_tensor_maps maps;
     const tsr_grid grid =
         launch->grid.x > 0 ? launch->grid : tsr_config_grid(config, launch->args, device->cuda.sm_count);
@@ -195,11 +195,12 @@ static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch
         .args = launch->args,
         .copy = launch->copy,
         .reduce = launch->reduce,
+        .microbench = launch->microbench,
         .scaling = launch->scaling ? launch->scaling : &none,
-        .dtype_a = problem->op.a,
-        .dtype_b = problem->op.b,
-        .dtype_c = problem->op.c,
-        .dtype_d = problem->op.d,
+        .dtype_a = op.a,
+        .dtype_b = op.b,
+        .dtype_c = op.c,
+        .dtype_d = op.d,
         .a_bytes = compressed_bytes(launch, 'a'),
         .b_bytes = compressed_bytes(launch, 'b'),
         .transposes = config->role == TSR_ROLE_TRANSPOSE,

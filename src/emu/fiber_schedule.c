@@ -143,6 +143,7 @@ _Noreturn void tsr_emu_abandon(emu_thread *thread)
 
 typedef void copy_kernel(const tsr_copy_args args);
 typedef void reduce_kernel(const tsr_reduce_args args);
+typedef void microbench_kernel(const tsr_microbench_args args);
 
 /* First and last code of each fiber. */
 static void thread_main(void)
@@ -158,6 +159,8 @@ static void thread_main(void)
         ((copy_kernel *)(void (*)(void))job->kernel)(*job->copy);
     else if (job->reduce)
         ((reduce_kernel *)(void (*)(void))job->kernel)(*job->reduce);
+    else if (job->microbench)
+        ((microbench_kernel *)(void (*)(void))job->kernel)(*job->microbench);
     else
         job->kernel(*job->args);
     if (self->hopper)

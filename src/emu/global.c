@@ -162,6 +162,16 @@ static void make_copies(emu_global *global, const tsr_emu_job *job, const tsr_co
     to_a->writable = to_b->writable = 1;
 }
 
+/* A is what is read, D the results, in words. */
+static void make_microbench(emu_global *global, const tsr_microbench_args *g)
+{
+    emu_operand *const from = &global->operands[EMU_A], *const to = &global->operands[EMU_D];
+    operand_make(from, 'A', g->from, TSR_U8, 1, g->from_bytes, g->from_bytes, 1, 0);
+    operand_make(to, 'D', g->to, TSR_F32, 1, g->to_bytes / 4, g->to_bytes / 4, 1, 0);
+    from->readable = 1;
+    to->writable = to->claimed = 1;
+}
+
 void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
 {
     memset(global->operands, 0, sizeof global->operands); /* what a kernel does not take has no bytes */
@@ -170,6 +180,8 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job)
         make_copies(global, job, job->copy);
     else if (job->reduce)
         make_reduction(global, job, job->reduce);
+    else if (job->microbench)
+        make_microbench(global, job->microbench);
     else
         make_product(global, job, job->args);
 }

@@ -4,6 +4,7 @@
 
 #include "core/config.h"
 #include "core/copy_args.h"
+#include "core/microbench_args.h"
 #include "core/reduce_args.h"
 #include "core/tensor_map.h"
 #include "core/tensor_spec.h"
@@ -27,12 +28,13 @@ typedef struct tsr_emu_job {
     int cluster;                 /* CTAs along x that form a cluster and run together; 0 and 1: no clusters */
     int arch;                    /* compute capability that the kernel is written for; implied by maps and clusters */
     int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */
-    /* One of the three says which addresses may be touched, with the dtypes below: of a product; of copies of A and B
-     * (kernels/prep/pad.cu), transposed (kernels/prep/transpose.cu) if `transposes`; of a reduction. `kernel` has that
-     * argument, whatever its type says. */
+    /* One of the four says which addresses may be touched, with the dtypes below: of a product; of copies of A and B
+     * (kernels/prep/pad.cu), transposed (kernels/prep/transpose.cu) if `transposes`; of a reduction; of a
+     * microbenchmark. `kernel` has that argument, whatever its type says. */
     const tsr_gemm_args *args;
     const tsr_copy_args *copy;
     const tsr_reduce_args *reduce;
+    const tsr_microbench_args *microbench;
     int transposes;
     tsr_dtype dtype_a, dtype_b, dtype_c, dtype_d;
     long long a_bytes, b_bytes; /* above 0: of A or B, which is compressed 2:4 (core/sparse24.h), in one piece */

@@ -3,6 +3,7 @@
 
 #include "core/added.h"
 #include "cpu/cpu.h"
+#include "plan/microbench.h"
 #include "plan/pad.h"
 #include "plan/plan.h"
 #include "plan/split_reduce.h"
@@ -14,6 +15,9 @@ static const tsr_config configs[] = {
 };
 static const tsr_config prep_configs[] = {
 #include "plan/prep.def"
+};
+static const tsr_config microbench_configs[] = {
+#include "plan/microbench.def"
 };
 
 enum { CONFIGS = sizeof configs / sizeof configs[0] };
@@ -54,6 +58,14 @@ const tsr_config *tsr_split_reduce_config(tsr_dtype dtype)
     for (size_t i = 0; i < sizeof prep_configs / sizeof prep_configs[0]; i++)
         if (prep_configs[i].role == TSR_ROLE_REDUCE && prep_configs[i].op.cd & TSR_TYPE_BIT(dtype))
             return &prep_configs[i];
+    return NULL;
+}
+
+const tsr_config *tsr_microbench_config(const char *name)
+{
+    for (size_t i = 0; i < sizeof microbench_configs / sizeof microbench_configs[0]; i++)
+        if (strcmp(microbench_configs[i].instance + strlen("microbench_"), name) == 0)
+            return &microbench_configs[i];
     return NULL;
 }
 
