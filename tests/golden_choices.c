@@ -16,7 +16,8 @@
     "# Written by golden_choices --update: which kernel each problem gets on a GPU, how it is scheduled, its price.\n" \
     "# GPU, layout, dtypes of A and B, of C and D, compute, M N K xBATCH, ld: padding of A B C D in elements,\n"       \
     "# stride of A, alignment in bytes, workspace limit, the kernel asked for, flag : config, padded operands,\n"      \
-    "# slices (width and whether of rows), schedule, grid, cluster, whether a split-K reduce follows, bytes of "       \
+    "# slices (width and whether of rows; rows x columns), schedule, grid, cluster, whether a split-K reduce "         \
+    "follows, bytes of "                                                                                               \
     "workspace, ns\n"
 
 enum { DRAWN = 1640, KEY_BYTES = 256, ANSWER_BYTES = 192 };
@@ -143,7 +144,7 @@ static double price_of(const tsr_plan_candidate *candidate)
 /* As it is launched; of slices the first. */
 static tsr_grid grid_of(const tsr_planned *plan, const tsr_step *step)
 {
-    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
+    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0, 0);
     const tsr_gemm_args args = {.m = slice.m, .n = slice.n, .k = slice.k, .batch = slice.batch};
     return step->launch.grid.x > 0 ? step->launch.grid
                                    : tsr_config_grid(step->config, &args, plan->target->device.cuda.sm_count);
@@ -154,12 +155,17 @@ static void answer_of(const tsr_planned *plan, char *answer)
     const tsr_step *const step = tsr_plan_main(plan);
     const tsr_launch_config *const launch = &step->launch;
     const tsr_grid grid = grid_of(plan, step);
-    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0);
+    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0, 0);
     char schedule[TSR_SCHEDULE_TEXT_BYTES];
     tsr_schedule_text(step->config, &slice, &launch->schedule, schedule);
-    snprintf(answer, ANSWER_BYTES, "%s pads %u slices %lld %d %s grid %lldx%lldx%lld cluster %d reduce %d ws %zu",
-             step->config->instance, plan->pads, plan->slices.width, plan->slices.of_rows, schedule, grid.x, grid.y,
-             grid.z, launch->cluster > 0 ? launch->cluster : tsr_config_cluster(step->config), launch->reduces,
+    char slices[48];
+    if (plan->slices.rows > 0 && plan->slices.columns > 0)
+        snprintf(slices, sizeof slices, "%lldx%lld", plan->slices.rows, plan->slices.columns);
+    else
+        snprintf(slices, sizeof slices, "%lld %d", plan->slices.rows + plan->slices.columns, plan->slices.rows > 0);
+    snprintf(answer, ANSWER_BYTES, "%s pads %u slices %s %s grid %lldx%lldx%lld cluster %d reduce %d ws %zu",
+             step->config->instance, plan->pads, slices, schedule, grid.x, grid.y, grid.z,
+             launch->cluster > 0 ? launch->cluster : tsr_config_cluster(step->config), launch->reduces,
              plan->workspace_bytes);
 }
 

@@ -80,28 +80,27 @@ static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_conf
     return plan->target->backend->load(&plan->target->device, config, &step->loaded);
 }
 
-/* Where the last slice begins. */
-static long long last_slice_at(const tsr_planned *plan)
+static tsr_problem padded_slice_at(const tsr_planned *plan, long long row, long long column)
 {
-    const long long extent = plan->slices.of_rows ? plan->device_problem.m : plan->device_problem.n;
-    const long long width = plan->slices.width;
-    return width > 0 ? (extent - 1) / width * width : 0;
-}
-
-static tsr_problem padded_slice_at(const tsr_planned *plan, long long at)
-{
-    const tsr_problem slice = tsr_slice_of(&plan->device_problem, plan->slices, at);
+    const tsr_problem slice = tsr_slice_of(&plan->device_problem, plan->slices, row, column);
     return tsr_padded_problem(&slice, plan->pads);
 }
 
-/* How a slice of the plan is launched. */
-static tsr_launch_config slice_launch(const tsr_planned *plan, const tsr_plan_candidate *candidate,
-                                      const tsr_problem *padded)
+/* How slices of the plan are launched: those that have neither D's last rows nor its last columns, and the others. */
+static void find_slice_launches(const tsr_plan_candidate *candidate, tsr_planned *plan)
 {
-    tsr_launch_config launch = candidate->launch;
-    tsr_price cost;
-    (void)tsr_select_schedule(candidate->config, padded, &plan->target->device, &launch, &cost, NULL, 0);
-    return launch;
+    const tsr_problem *const whole = &plan->device_problem;
+    for (int i = 0; i < 4; i++) {
+        const long long row = i / 2 ? tsr_last_slice(whole->m, plan->slices.rows) : 0;
+        const long long column = i % 2 ? tsr_last_slice(whole->n, plan->slices.columns) : 0;
+        tsr_launch_config *const launch = &plan->last_launch[i / 2][i % 2];
+        *launch = candidate->launch;
+        if (tsr_is_sliced(plan->slices)) {
+            const tsr_problem padded = padded_slice_at(plan, row, column);
+            tsr_price cost;
+            (void)tsr_select_schedule(candidate->config, &padded, &plan->target->device, launch, &cost, NULL, 0);
+        }
+    }
 }
 
 static tsr_status build_with(const tsr_plan_candidate *candidate, const tsr_problem *problem, tsr_planned *out)
@@ -116,15 +115,9 @@ static tsr_status build_with(const tsr_plan_candidate *candidate, const tsr_prob
     out->device_problem = tsr_device_problem(&out->problem, device);
     out->slices = candidate->slices;
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
-    tsr_problem padded_slice = out->padded_problem;
-    tsr_launch_config launch = candidate->launch;
-    out->last_launch = launch;
-    if (out->slices.width > 0) {
-        padded_slice = padded_slice_at(out, 0);
-        launch = slice_launch(out, candidate, &padded_slice);
-        const tsr_problem padded_last = padded_slice_at(out, last_slice_at(out));
-        out->last_launch = slice_launch(out, candidate, &padded_last);
-    }
+    find_slice_launches(candidate, out);
+    const tsr_problem padded_slice = padded_slice_at(out, 0, 0);
+    const tsr_launch_config launch = out->last_launch[0][0];
     out->problem.kernel = out->device_problem.kernel = out->padded_problem.kernel = NULL;
     out->workspace = tsr_lay_out_workspace(&launch, &padded_slice, out->pads);
     out->workspace_bytes = out->workspace.total_bytes;
@@ -294,27 +287,28 @@ static const void *element(const void *base, tsr_dtype dtype, long long index)
     return base ? (const char *)base + index * (long long)tsr_dtype_bytes(dtype) : NULL;
 }
 
-/* Elements from an operand's first to the first that the slice beginning at `at` uses. */
-static long long slice_offset(const tsr_planned *plan, char which, const tsr_matrix *operand, long long at)
+/* The first row and column of a slice. */
+typedef struct corner {
+    long long row, column;
+} corner;
+
+/* Elements from an operand's first to the first that the slice uses. */
+static long long slice_offset(char which, const tsr_matrix *operand, corner at)
 {
-    const int of_rows = plan->slices.of_rows;
-    if (which == (of_rows ? 'b' : 'a'))
-        return 0;
     if (which == 'a')
-        return operand->trans == TSR_T ? at : at * operand->ld;
+        return operand->trans == TSR_T ? at.row : at.row * operand->ld;
     if (which == 'b')
-        return operand->trans == TSR_T ? at * operand->ld : at;
-    return of_rows ? at * operand->ld : at;
+        return operand->trans == TSR_T ? at.column * operand->ld : at.column;
+    return at.row * operand->ld + at.column;
 }
 
-/* One operand for the main step of a slice: where it lies, and how. *pads loses those that need no copy. */
-static const void *place(const tsr_planned *plan, int which, long long at, const void *given, const void *packed,
+/* One operand for the main step of a slice: where it lies, and how. *pads loses a copy that is not made. */
+static const void *place(const tsr_planned *plan, int which, corner at, const void *given, const void *packed,
                          void *workspace, tsr_matrix *layout, unsigned *pads)
 {
     const char name = "ab"[which];
     const tsr_dtype dtype = tsr_op_dtype(&plan->problem.op, name);
     const tsr_matrix *original = tsr_problem_operand(&plan->device_problem, name);
-    const int is_whole = name == (plan->slices.of_rows ? 'b' : 'a');
     if (plan->problem.op.sparse24 & tsr_sparse24_flag(name)) { /* never copied, and no slice cuts it */
         const tsr_lines24 lines = tsr_lines24_of(&plan->problem, name);
         const long long bytes = lines.matrices > 1 ? tsr_device24_bytes(&lines) : 0;
@@ -326,12 +320,10 @@ static const void *place(const tsr_planned *plan, int which, long long at, const
         const tsr_problem padded = tsr_padded_problem(&plan->device_problem, 1u << which | transposed);
         *pads &= ~(1u << which);
         *layout = *tsr_problem_operand(&padded, name);
-        return element(packed, dtype, slice_offset(plan, name, layout, at));
+        return element(packed, dtype, slice_offset(name, layout, at));
     }
     if (!(plan->pads >> which & 1))
-        return element(given, dtype, slice_offset(plan, name, original, at));
-    if (is_whole && at > 0) /* the first slice has copied it */
-        *pads &= ~(1u << which);
+        return element(given, dtype, slice_offset(name, original, at));
     return (char *)workspace + plan->workspace.copy_at[which];
 }
 
@@ -351,32 +343,34 @@ static tsr_status launch_reduce(const tsr_planned *plan, const tsr_launch *main)
     return plan->target->backend->launch(&plan->target->device, &launch);
 }
 
-static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, long long at)
+static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, corner at)
 {
     const tsr_step *step = tsr_plan_main(plan);
     const tsr_problem *whole = &plan->device_problem;
-    const tsr_problem given = tsr_slice_of(whole, plan->slices, at);
+    const tsr_problem given = tsr_slice_of(whole, plan->slices, at.row, at.column);
     tsr_problem padded = tsr_padded_problem(&given, plan->pads);
-    unsigned pads = inputs->alpha != 0 && given.k > 0 ? plan->pads : 0; /* without a product nobody reads A and B */
+    unsigned pads = inputs->alpha != 0 && given.k > 0 ? tsr_slice_copies(plan->slices, plan->pads, at.row, at.column)
+                                                      : 0; /* without a product nobody reads A and B */
     tsr_plan_inputs seen = *inputs;
     seen.a = place(plan, 0, at, inputs->a, inputs->packed_a, inputs->workspace, &padded.a, &pads);
     seen.b = place(plan, 1, at, inputs->b, inputs->packed_b, inputs->workspace, &padded.b, &pads);
-    seen.c = element(inputs->c, whole->op.c, slice_offset(plan, 'c', &whole->c, at));
-    seen.d = (void *)element(inputs->d, whole->op.d, slice_offset(plan, 'd', &whole->d, at));
-    if (inputs->bias && !plan->slices.of_rows)
-        seen.bias = (const char *)inputs->bias + at * (long long)tsr_dtype_bytes(tsr_dtype_bias(whole->op.d));
+    seen.c = element(inputs->c, whole->op.c, slice_offset('c', &whole->c, at));
+    seen.d = (void *)element(inputs->d, whole->op.d, slice_offset('d', &whole->d, at));
+    if (inputs->bias)
+        seen.bias = (const char *)inputs->bias + at.column * (long long)tsr_dtype_bytes(tsr_dtype_bias(whole->op.d));
     if (pads & (TSR_PAD_A | TSR_PAD_B)) {
-        const void *const from[2] = {element(inputs->a, whole->op.a, slice_offset(plan, 'a', &whole->a, at)),
-                                     element(inputs->b, whole->op.b, slice_offset(plan, 'b', &whole->b, at))};
+        const void *const from[2] = {element(inputs->a, whole->op.a, slice_offset('a', &whole->a, at)),
+                                     element(inputs->b, whole->op.b, slice_offset('b', &whole->b, at))};
         void *const to[2] = {(void *)seen.a, (void *)seen.b};
         const tsr_status status = launch_pads(plan, &given, &padded, pads, from, to, inputs->stream);
         if (status != TSR_OK)
             return status;
     }
-    const tsr_launch_config *launch_config = at == last_slice_at(plan) ? &plan->last_launch : &step->launch;
+    const int has_last_rows = at.row == tsr_last_slice(whole->m, plan->slices.rows);
+    const int has_last_columns = at.column == tsr_last_slice(whole->n, plan->slices.columns);
+    const tsr_launch_config *launch_config = &plan->last_launch[has_last_rows][has_last_columns];
     const tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
-    const int of_rows = plan->slices.of_rows;
-    const tsr_scaling scaling = scaling_of(whole, inputs, of_rows ? at : 0, of_rows ? 0 : at);
+    const tsr_scaling scaling = scaling_of(whole, inputs, at.row, at.column);
     const tsr_launch launch = {
         .config = step->config,
         .loaded = step->loaded,
@@ -398,13 +392,15 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
 
 tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inputs)
 {
-    const long long extent = plan->slices.of_rows ? plan->device_problem.m : plan->device_problem.n;
-    const long long width = plan->slices.width > 0 ? plan->slices.width : extent;
+    const tsr_problem *const whole = &plan->device_problem;
+    const long long rows = tsr_slice_step(whole->m, plan->slices.rows);
+    const long long columns = tsr_slice_step(whole->n, plan->slices.columns);
     tsr_status status = TSR_OK;
     if (inputs->scaling.amax)
         status =
             plan->target->backend->zero(&plan->target->device, inputs->scaling.amax, sizeof(float), inputs->stream);
-    for (long long at = 0; at < extent && status == TSR_OK; at += width)
-        status = run_slice(plan, inputs, at);
+    for (corner at = {0, 0}; at.row < whole->m && status == TSR_OK; at.row += rows)
+        for (at.column = 0; at.column < whole->n && status == TSR_OK; at.column += columns)
+            status = run_slice(plan, inputs, at);
     return status;
 }

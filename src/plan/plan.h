@@ -28,11 +28,16 @@ int tsr_config_is_named(const tsr_config *config, const char *kernel);
 
 /* ---- who applies, at what cost ---- */
 
-/* A product in slices, one after the other, whose copies share one place in the workspace: columns of D, or rows. */
+/* A product in slices, one after the other, whose copies share one place in the workspace: columns of D, rows, or both.
+ * The slices of some rows follow each other. */
 typedef struct tsr_slices {
-    long long width; /* columns or rows of a slice; 0: not sliced */
-    int of_rows;
+    long long rows, columns; /* of a slice; 0: all */
 } tsr_slices;
+
+static inline int tsr_is_sliced(tsr_slices slices)
+{
+    return slices.rows > 0 || slices.columns > 0;
+}
 
 /* A config on a target. */
 typedef struct tsr_plan_candidate {
@@ -84,12 +89,26 @@ typedef struct tsr_workspace {
     size_t total_bytes;
 } tsr_workspace;
 
-/* The widest slices with which the copies of A and B fit into limit_bytes, where they do not fit whole; width 0 if
- * nothing does. Batches are never sliced. `given`: the problem before padding. */
-tsr_slices tsr_choose_slices(const tsr_config *config, const tsr_problem *given, unsigned pads,
-                             const tsr_device *device, size_t limit_bytes);
-/* The problem of a slice that begins at row or column `at`. */
-tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at);
+enum { TSR_SLICE_OPTIONS = 3 };
+
+/* Slices with which the copies of A and B fit into limit_bytes, where they do not fit whole: the widest of columns or
+ * of rows; only if there are none, some of both. Returns how many. Batches are never sliced. `given`: the problem
+ * before padding. */
+int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                      size_t limit_bytes, tsr_slices out[TSR_SLICE_OPTIONS]);
+/* The problem of the slice that begins at this row and column. */
+tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long row, long long column);
+/* Which of the copies in `pads` that slice needs: the others lie in the workspace since the slice before it. */
+unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, long long row, long long column);
+/* How far slices along M or N are apart, and where the last one begins. */
+static inline long long tsr_slice_step(long long extent, long long width)
+{
+    return width > 0 ? width : extent > 0 ? extent : 1;
+}
+static inline long long tsr_last_slice(long long extent, long long width)
+{
+    return extent > 0 ? (extent - 1) / tsr_slice_step(extent, width) * tsr_slice_step(extent, width) : 0;
+}
 
 /* `padded` is the problem as the config will see it, `launch` how it runs. */
 tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_problem *padded, unsigned pads);
@@ -113,9 +132,9 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_slices slices;
-    tsr_launch_config last_launch; /* of the last slice, which may be narrower; the main step has that of the others */
-    tsr_workspace workspace;       /* of a slice, if there are any */
-    int named;                     /* the kernel was asked for by name */
+    tsr_launch_config last_launch[2][2]; /* of slices that have D's last rows, its last columns; may be narrower */
+    tsr_workspace workspace;             /* of a slice, if there are any */
+    int named;                           /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;

@@ -51,34 +51,68 @@ static void add_cost(tsr_plan_candidate *candidate, const tsr_price *cost, long 
     candidate->cost.bytes += (double)count * cost->bytes;
 }
 
-/* The same for the slice that begins at `at`: the config on aligned operands, and copying those in `pads`. */
-static void add_slice(tsr_plan_candidate *candidate, const tsr_problem *given, long long at, unsigned pads,
+/* The same for the slice that begins at this row and column: the config on aligned operands, and its copies. */
+static void add_slice(tsr_plan_candidate *candidate, const tsr_problem *given, long long row, long long column,
                       long long count)
 {
     const tsr_device *device = &candidate->target->device;
-    const tsr_problem slice = tsr_slice_of(given, candidate->slices, at);
+    const tsr_problem slice = tsr_slice_of(given, candidate->slices, row, column);
     const tsr_problem padded = tsr_padded_problem(&slice, candidate->pads);
+    const unsigned pads = tsr_slice_copies(candidate->slices, candidate->pads, row, column);
     tsr_price cost = {0};
     tsr_launch_config launch;
     (void)tsr_select_schedule(candidate->config, &padded, device, &launch, &cost, NULL, 0);
     if (pads)
         tsr_price_pad(&slice, &padded, pads, device, &cost);
     add_cost(candidate, &cost, count);
-    if (at == 0)
+    if (row == 0 && column == 0)
         candidate->cost.limiter = cost.limiter;
+}
+
+/* Slices along M or N that cost the same: the first, those between, the last. Returns how many kinds there are. */
+static int kinds_of(long long extent, long long width, long long at[3], long long count[3])
+{
+    const long long step = tsr_slice_step(extent, width), slices = (extent + step - 1) / step;
+    int kinds = 0;
+    at[kinds] = 0, count[kinds++] = 1;
+    if (slices > 2)
+        at[kinds] = step, count[kinds++] = slices - 2;
+    if (slices > 1)
+        at[kinds] = (slices - 1) * step, count[kinds++] = 1;
+    return kinds;
 }
 
 static void add_slices(tsr_plan_candidate *candidate, const tsr_problem *given)
 {
-    const long long extent = candidate->slices.of_rows ? given->m : given->n, width = candidate->slices.width;
-    const long long slices = (extent + width - 1) / width;
-    add_slice(candidate, given, 0, candidate->pads, 1);
-    /* The operand that is not cut is copied once. */
-    const unsigned again = tsr_copy_bits(candidate->pads, candidate->slices.of_rows ? 'a' : 'b');
-    if (slices > 2)
-        add_slice(candidate, given, width, again, slices - 2);
-    if (slices > 1)
-        add_slice(candidate, given, (slices - 1) * width, again, 1);
+    long long rows[3], columns[3], row_count[3], column_count[3];
+    const int row_kinds = kinds_of(given->m, candidate->slices.rows, rows, row_count);
+    const int column_kinds = kinds_of(given->n, candidate->slices.columns, columns, column_count);
+    for (int i = 0; i < row_kinds; i++)
+        for (int j = 0; j < column_kinds; j++)
+            add_slice(candidate, given, rows[i], columns[j], row_count[i] * column_count[j]);
+}
+
+/* By the slices that cost least; 0 if none fit. */
+static int cut_into_slices(tsr_plan_candidate *candidate, const tsr_problem *given, size_t limit_bytes)
+{
+    tsr_slices options[TSR_SLICE_OPTIONS];
+    const int count =
+        tsr_slice_options(candidate->config, given, candidate->pads, &candidate->target->device, limit_bytes, options);
+    tsr_price least = {.ns = INFINITY};
+    tsr_slices best = {0};
+    for (int i = 0; i < count; i++) {
+        candidate->slices = options[i];
+        candidate->cost = (tsr_price){0};
+        add_slices(candidate, given);
+        if (candidate->cost.ns < least.ns) {
+            least = candidate->cost;
+            best = options[i];
+        }
+    }
+    candidate->slices = best;
+    if (count > 0)
+        candidate->cost = least;
+    return count > 0;
 }
 
 /* Fills the candidate: 1 if the config can run the problem there, with what that costs; otherwise 0 and the reason. */
@@ -101,11 +135,9 @@ static int candidate_of(const tsr_viewed_problem *v, const tsr_config *config, t
         return 0;
     const size_t bytes = tsr_lay_out_workspace(&candidate->launch, seen, candidate->pads).total_bytes;
     if (bytes > limit_bytes) {
-        candidate->slices = tsr_choose_slices(config, &v->given, candidate->pads, device, limit_bytes);
-        if (candidate->slices.width == 0)
+        if (!cut_into_slices(candidate, &v->given, limit_bytes))
             return tsr_refuse(reason, reason_bytes, "needs %zu bytes of workspace%s; the limit is %zu", bytes,
                               candidate->pads ? " to align A or B" : "", limit_bytes);
-        add_slices(candidate, &v->given);
     } else {
         if (candidate->pads)
             tsr_price_pad(&v->given, seen, candidate->pads, device, &cost);

@@ -25,38 +25,94 @@ tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_p
 
 #define SLICE_UNIT 256 /* no tile is wider */
 
-tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long at)
+static long long cut(long long extent, long long width, long long at)
+{
+    return width > 0 && extent - at > width ? width : extent - at;
+}
+
+tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long row, long long column)
 {
     tsr_problem slice = *problem;
-    long long *const extent = slices.of_rows ? &slice.m : &slice.n;
-    if (slices.width > 0) {
-        *extent = *extent - at < slices.width ? *extent - at : slices.width;
+    if (tsr_is_sliced(slices)) {
+        slice.m = cut(problem->m, slices.rows, row);
+        slice.n = cut(problem->n, slices.columns, column);
         slice.workspace_limit_bytes = 0; /* all of it is for copies: K stays whole */
     }
     return slice;
 }
 
-tsr_slices tsr_choose_slices(const tsr_config *config, const tsr_problem *given, unsigned pads,
-                             const tsr_device *device, size_t limit_bytes)
+unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, long long row, long long column)
+{
+    const unsigned of_a = column == 0 ? tsr_copy_bits(pads, 'a') : 0;
+    const unsigned of_b = row == 0 || slices.columns > 0 ? tsr_copy_bits(pads, 'b') : 0;
+    return of_a | of_b;
+}
+
+/* 1 if the copies of a slice fit and its kernel needs nothing beside them; -1 if it does, however small the slice is.
+ */
+static int slice_fits(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                      size_t limit_bytes, tsr_slices slices)
+{
+    const tsr_problem slice = tsr_slice_of(given, slices, 0, 0), padded = tsr_padded_problem(&slice, pads);
+    tsr_launch_config launch;
+    tsr_price cost;
+    if (!tsr_select_schedule(config, &padded, device, &launch, &cost, NULL, 0) || launch.workspace_bytes > 0)
+        return -1;
+    return tsr_lay_out_workspace(&launch, &padded, pads).total_bytes <= limit_bytes;
+}
+
+/* `extent` in so many parts, whole units wide. */
+static long long width_of(long long extent, long long count)
+{
+    return ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
+}
+
+/* The larger copy is cut: B by columns of D, A by rows. */
+static int find_strips(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                       size_t limit_bytes, size_t a_bytes, size_t b_bytes, tsr_slices *out)
+{
+    const int of_rows = a_bytes > b_bytes;
+    const long long extent = of_rows ? given->m : given->n;
+    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
+        const long long width = width_of(extent, count);
+        *out = of_rows ? (tsr_slices){.rows = width} : (tsr_slices){.columns = width};
+        const int fits = slice_fits(config, given, pads, device, limit_bytes, *out);
+        if (fits != 0)
+            return fits > 0;
+    }
+    return 0;
+}
+
+/* Both are cut, A to as many bytes as are left of limit_bytes / 4, 2 and 3/4, B to the rest. */
+static int find_tiles(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                      size_t limit_bytes, size_t a_bytes, tsr_slices out[TSR_SLICE_OPTIONS])
+{
+    int found = 0;
+    for (int quarters = 1; quarters <= TSR_SLICE_OPTIONS; quarters++) {
+        const size_t for_a = limit_bytes / 4 * (size_t)quarters;
+        const long long rows = width_of(given->m, (long long)(a_bytes / (for_a + 1) + 1));
+        for (long long count = 2; count <= (given->n + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
+            const tsr_slices slices = {.rows = rows, .columns = width_of(given->n, count)};
+            const int fits = slice_fits(config, given, pads, device, limit_bytes, slices);
+            if (fits > 0)
+                out[found++] = slices;
+            if (fits != 0)
+                break;
+        }
+    }
+    return found;
+}
+
+int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                      size_t limit_bytes, tsr_slices out[TSR_SLICE_OPTIONS])
 {
     const tsr_problem whole = tsr_padded_problem(given, pads);
     /* A schedule that was asked for by name is the whole product's. */
     if (!pads || given->batch != 1 || (given->kernel && strchr(given->kernel, '@')))
-        return (tsr_slices){0};
-    /* The larger copy is cut: B by columns of D, A by rows. */
+        return 0;
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
     const size_t b_bytes = pads & TSR_PAD_B ? tsr_padded_bytes(&whole, 'b') : 0;
-    tsr_slices slices = {.of_rows = a_bytes > b_bytes};
-    const long long extent = slices.of_rows ? given->m : given->n;
-    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
-        slices.width = ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
-        const tsr_problem slice = tsr_slice_of(given, slices, 0), padded = tsr_padded_problem(&slice, pads);
-        tsr_launch_config launch;
-        tsr_price cost;
-        if (!tsr_select_schedule(config, &padded, device, &launch, &cost, NULL, 0) || launch.workspace_bytes > 0)
-            break; /* it would need some beside the copies */
-        if (tsr_lay_out_workspace(&launch, &padded, pads).total_bytes <= limit_bytes)
-            return slices;
-    }
-    return (tsr_slices){0};
+    if (find_strips(config, given, pads, device, limit_bytes, a_bytes, b_bytes, &out[0]))
+        return 1;
+    return a_bytes && b_bytes ? find_tiles(config, given, pads, device, limit_bytes, a_bytes, out) : 0;
 }
