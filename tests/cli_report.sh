@@ -84,7 +84,7 @@ expect 0 "" "$tessera" route 4096 4096 4096 --device rtx3090 --format json
 prints '"kernel": "[a-z_0-9]+", "device": "rtx3090", .*"chosen": true'
 # An H100 has constants of its own.
 expect 0 "" "$tessera" route 8192 3584 18944 --device h100 --dtype bf16
-prints '^wgmma_skinny_bf16_bf16_256_g2 +h100 .*<- chosen$'
+prints '^wgmma_bf16_bf16_p128x192_s4_c21 +h100 .*<- chosen$'
 expect 0 "" "$tessera" route 3328 3328 6656 --device h100 --dtype bf16 --layout nt
 prints '^wgmma_skinny_bf16_bf16_224_g2 +h100 .*<- chosen$'
 expect 2 "tessera route: --memory host: the link to a GPU that is not here is not known" "$tessera" route 8 8 8 --device h100 --memory host
