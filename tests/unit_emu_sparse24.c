@@ -185,6 +185,8 @@ static void products_are_exact(void **state)
         {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
         {260, 300, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x256_c2_d1"},
         {130, 200, 259, 1, 1, 'b', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x256_c2_d1"},
+        {260, 200, 131, 0, 0, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_256x192_c2_d1"},
+        {40, 129, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_256x192_c2_d1"},
         {260, 70, 200, 0, 1, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x192_c2_d2"},
         {40, 260, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x192_c2_d2"},
         {130, 130, 131, 1, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x128_c1_d1"},

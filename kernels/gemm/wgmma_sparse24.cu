@@ -12,7 +12,7 @@
  *
  *   a CTA, one on each SM, walks over tiles of D:             a ring of STAGES in shared memory:
  *
- *     warp groups, all but the last   64 lines of a tile each   full[s]   the copy engine has delivered stage s
+ *     warp groups, all but the last   WM lines of a tile each   full[s]   the copy engine has delivered stage s
  *     the last one                    one warp is the producer  empty[s]  all readers of stage s are done
  *
  *   stage: values BM x 64 DEPTH bytes | DEPTH slices of the other operand, BN x 128 bytes each | metadata
@@ -25,28 +25,16 @@
  *   BM, BN     tile: lines of the compressed  RASTER      tile rows walked together (collective/order.h)
  *              operand, and of the other one  PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   DEPTH      slices of a stage: 1 or 2      PIECE       columns that leave together
- *   STAGES     of the ring                    PROMOTE     1: 8-bit floats add up outside the tensor cores
+ *   STAGES     of the ring                    MMAS        products of 64 lines of a warp group
+ *                                             PROMOTE     1: 8-bit floats add up outside the tensor cores
  *
  * Assumes: the other operand's base, leading dimension and batch stride are multiples of 16 bytes, and of 8 bits it
- * lies along K; BM divides the form's 128 lines; C and D any. M, N, K below 2^31 - 512.
+ * lies along K; BM divides the form's 128 lines or is a multiple of 64; C and D any. M, N, K below 2^31 - 512.
  *
  * Bound by: shared memory. At their sparse rate tensor cores would read 128 bytes of the other operand in each clock,
  * all that an SM's shared memory gives, and the copy engine writes beside them. At large sizes by power.
  *
  * Measured: nothing. Untested on hardware; the twin follows the PTX ISA's layouts (ptx/wgmma_sparse.h). */
-#if defined(ELEM_bf16)
-#define TSR_WGMMA_TYPES "f32.bf16.bf16"
-#elif defined(ELEM_f16)
-#define TSR_WGMMA_TYPES "f32.f16.f16"
-#elif defined(ELEM_fp8)
-#define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
-#define TSR_WGMMA_ELEMENT_BYTES 1
-#elif defined(ELEM_int8)
-#define TSR_WGMMA_TYPES         "s32.s8.s8"
-#define TSR_WGMMA_ELEMENT_BYTES 1
-#else
-#error "give the elements: -DELEM_bf16, -DELEM_f16, -DELEM_fp8 or -DELEM_int8"
-#endif
 #if BN % PIECE != 0
 #error "PIECE must divide BN"
 #endif
@@ -60,15 +48,15 @@
 #include "ptx/shared.h"
 #include "ptx/tma.h"
 #include "ptx/warpgroup.h"
-#include "ptx/wgmma_eight.h"
-#include "ptx/wgmma_sparse.h"
+#include "tile/wgmma_sparse_element.h"
 
 #include "collective/order.h"
 #include "collective/ring.h"
 #include "collective/ring_barriers.h"
 
 enum {
-    GROUPS = BM / 64, /* warp groups that multiply */
+    WM = 64 * MMAS,   /* lines of a warp group */
+    GROUPS = BM / WM, /* those that multiply */
     THREADS = 128 * (GROUPS + 1),
     BK = 128 * DEPTH / TSR_WGMMA_ELEMENT_BYTES,
     KEPT = BK / 2,          /* of the BK elements of a line that are given */
@@ -81,8 +69,12 @@ enum {
     SLICE_BYTES = BN * 128,
     VALUES_BYTES = BM * ROW_BYTES,
     METADATA_AT = VALUES_BYTES + DEPTH * SLICE_BYTES,
-    STAGE_BYTES = METADATA_AT + BM / 16 * WORDS * WORD_BLOCK * 4,
-    STAGES_ARE_ALIGNED = 1 / (STAGE_BYTES % TSR_SHARED_ALIGN == 0),                  /* or no constant */
+    LINES = 128 % BM == 0   ? BM
+            : BM % 128 == 0 ? 128
+                            : 64, /* of a box: the form has them all, or none of them */
+    METADATA_BYTES = LINES / 16 * WORDS * WORD_BLOCK * 4,
+    LOADED_BYTES = METADATA_AT + BM / LINES * METADATA_BYTES,
+    STAGE_BYTES = (LOADED_BYTES + TSR_SHARED_ALIGN - 1) / TSR_SHARED_ALIGN * TSR_SHARED_ALIGN,
     PIECE_BYTES = PIECE * 20 * 4 > 16 * PITCH * 4 ? PIECE * 20 * 4 : 16 * PITCH * 4, /* transposed, or as it is */
     PIECES_AT = STAGES * STAGE_BYTES,
     FULL_AT = PIECES_AT + 4 * GROUPS * PIECE_BYTES,
@@ -93,14 +85,6 @@ enum {
 };
 
 #include "collective/wgmma_boxes.h"
-
-#if defined(ELEM_int8)
-typedef int sum_type;
-#define hold_sums tsr_wgmma_hold_integer
-#else
-typedef float sum_type;
-#define hold_sums tsr_wgmma_hold
-#endif
 
 #include "collective/wgmma_transposed.h"
 
@@ -113,15 +97,21 @@ typedef struct walk {
     int mn_major; /* the other operand lies along M or N */
 } walk;
 
+/* Tiles of all problems, found anew each time: a register that the main loop has for sums instead. */
+TSR_DEVICE unsigned total_of(const tsr_gemm_args *args, const walk *w)
+{
+    return (unsigned)tsr_warp_uniform((int)w->raster.tiles) * (unsigned)args->batch;
+}
+
 /* Keeps the ring full. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
 {
     const unsigned all = (1u << CLUSTER_M) - 1;
     const tsr_tensor_map *const values = w->swap_ab ? &maps->b : &maps->a, *other = w->swap_ab ? &maps->a : &maps->b;
     const long long batch_a = args->batch_a, batch_b = args->batch_b;
-    /* The CTA whose lines all lie behind the last: its results leave nowhere, but there is metadata for them. */
+    /* Boxes behind the last line of the form: their results leave nowhere, but there is metadata for them. */
     const long long lines = w->swap_ab ? args->n : args->m;
-    const int last_line = (int)((lines + FORM_LINES - 1) / FORM_LINES * FORM_LINES) - BM;
+    const int last_line = (int)((lines + FORM_LINES - 1) / FORM_LINES * FORM_LINES) - LINES;
     ring at = {0, 0};
     if (tsr_elect()) {
         tsr_tma_prefetch_map(values);
@@ -129,9 +119,9 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->c);
     }
     tsr_grid_wait();
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+    for (unsigned unit = w->first; unit < total_of(args, w); unit += w->step) {
         const tile_place place = tile_order_place(&w->raster, unit);
-        const int own = (place.m * CLUSTER_M + w->rank) * BM, line = own < last_line ? own : last_line;
+        const int own = (place.m * CLUSTER_M + w->rank) * BM;
         const int zs = (w->swap_ab ? batch_b : batch_a) ? place.z : 0,
                   zx = (w->swap_ab ? batch_a : batch_b) ? place.z : 0;
         TSR_ROLLED
@@ -139,9 +129,14 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             if (tsr_elect()) {
-                tsr_mbarrier_arrive_expect(full, STAGE_BYTES);
-                tsr_tma_load(to, values, full, block * KEPT, line, zs);
-                tsr_tma_load(to + METADATA_AT, &maps->c, full, block * WORDS * WORD_BLOCK, line / 16, zs);
+                tsr_mbarrier_arrive_expect(full, LOADED_BYTES);
+                TSR_UNROLL
+                for (int box = 0; box < BM / LINES; box++) {
+                    const int asked = own + box * LINES, line = asked < last_line ? asked : last_line;
+                    tsr_tma_load(to + (unsigned)(box * LINES * ROW_BYTES), values, full, block * KEPT, line, zs);
+                    tsr_tma_load(to + METADATA_AT + (unsigned)(box * METADATA_BYTES), &maps->c, full,
+                                 block * WORDS * WORD_BLOCK, line / 16, zs);
+                }
                 TSR_UNROLL
                 for (int slice = 0; slice < DEPTH; slice++)
                     tile_load_boxes(to + VALUES_BYTES + (unsigned)slice * SLICE_BYTES, other, full, w->mn_major, BN,
@@ -158,92 +153,88 @@ TSR_DEVICE void release(const walk *w, unsigned stage)
     ring_release(w->shared + EMPTY_AT + 8 * stage, CLUSTER_M);
 }
 
-/* One product: the values and the other operand of 64 or 32 elements along K. The last three are constants. */
-TSR_DEVICE void product(unsigned long long values, unsigned long long other, unsigned metadata, int selector,
-                        int accumulate, sum_type sum[TSR_WGMMA_REGISTERS], int mn_major, int second_s, int second_x)
+/* Of a thread: sums, and what metadata of a stage it holds for them. */
+typedef sum_type sums[MMAS][TSR_WGMMA_REGISTERS];
+typedef unsigned metadata[MMAS][WORDS];
+
+TSR_DEVICE void hold_all(sums sum)
 {
-#if defined(ELEM_fp8)
-    (void)selector;
-    (void)mn_major;
-    tsr_wgmma_sparse_fp8(sum, values, other, metadata, accumulate, second_s, second_x);
-#elif defined(ELEM_int8)
-    (void)selector;
-    (void)mn_major;
-    (void)second_s;
-    (void)second_x;
-    tsr_wgmma_sparse_s8(sum, values, other, metadata, accumulate);
-#else
-    (void)second_s;
-    (void)second_x;
-    tsr_wgmma_sparse(sum, values, other, metadata, selector, accumulate, mn_major);
-#endif
+    TSR_UNROLL
+    for (int i = 0; i < MMAS; i++)
+        hold_sums(sum[i]);
 }
 
 /* Issues the products of one stage; `accumulate`: to what is in `sum`. `words` get the lane's metadata. */
-TSR_DEVICE void multiply_stage(const walk *w, ring at, int group, int accumulate, unsigned words[WORDS],
-                               sum_type sum[TSR_WGMMA_REGISTERS], int mn_major, int second_s, int second_x)
+TSR_DEVICE void multiply_stage(const walk *w, ring at, int group, int accumulate, metadata words, sums sum,
+                               int mn_major, int second_s, int second_x)
 {
+    enum { LANE_WORDS = WORDS * WORD_BLOCK, SLABS = WM / 16 };
     const int warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32;
     const unsigned stage = w->shared + at.stage * STAGE_BYTES;
-    const unsigned metadata = stage + METADATA_AT + (unsigned)((group * 4 + warp) * WORDS * WORD_BLOCK + lane) * 4;
+    const unsigned own = stage + METADATA_AT + (unsigned)((group * SLABS + warp) * LANE_WORDS + lane) * 4;
     const unsigned long long values =
-        tsr_wgmma_descriptor_of(stage + (unsigned)group * (64 * ROW_BYTES), 8 * ROW_BYTES, 8 * ROW_BYTES, ROW_BYTES);
+        tsr_wgmma_descriptor_of(stage + (unsigned)group * (WM * ROW_BYTES), 8 * ROW_BYTES, 8 * ROW_BYTES, ROW_BYTES);
     const unsigned long long other = tsr_wgmma_descriptor(stage + VALUES_BYTES, SLAB_BYTES);
     /* Of the other operand, in units of 16 bytes: half of a slice along K. */
     const unsigned step = mn_major ? 32 * 128 / 16 : 64 / 16;
     tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);
     TSR_UNROLL
-    for (int i = 0; i < WORDS; i++)
-        words[i] = tsr_shared_load_u32(metadata + (unsigned)(i * WORD_BLOCK) * 4);
-    hold_sums(sum);
+    for (int i = 0; i < MMAS * WORDS; i++)
+        words[i / WORDS][i % WORDS] =
+            tsr_shared_load_u32(own + (unsigned)(i / WORDS * 4 * LANE_WORDS + i % WORDS * WORD_BLOCK) * 4);
+    hold_all(sum);
     tsr_wgmma_fence();
     TSR_UNROLL
-    for (int i = 0; i < 2 * DEPTH; i++)
-        product(values + 2 * (unsigned)i, other + (unsigned)(i / 2) * (SLICE_BYTES / 16) + (unsigned)(i % 2) * step,
-                words[i * WORDS / (2 * DEPTH)], i % 2, accumulate || i > 0, sum, mn_major, second_s, second_x);
+    for (int k = 0; k < 2 * DEPTH; k++)
+        TSR_UNROLL
+    for (int i = 0; i < MMAS; i++)
+        sparse_product(values + (unsigned)i * (64 * ROW_BYTES / 16) + 2 * (unsigned)k,
+                       other + (unsigned)(k / 2) * (SLICE_BYTES / 16) + (unsigned)(k % 2) * step,
+                       words[i][k * WORDS / (2 * DEPTH)], k % 2, accumulate || k > 0, sum[i], mn_major, second_s,
+                       second_x);
     tsr_wgmma_commit();
 }
 
 #if PROMOTE
 /* All products of a tile, in sums that leave the tensor cores after each stage. */
-TSR_DEVICE void multiply(const walk *w, ring *at, int group, sum_type sum[TSR_WGMMA_REGISTERS], int mn_major,
-                         int second_s, int second_x)
+TSR_DEVICE void multiply(const walk *w, ring *at, int group, sums sum, int mn_major, int second_s, int second_x)
 {
-    sum_type part[TSR_WGMMA_REGISTERS];
-    unsigned words[WORDS];
+    sums part;
+    metadata words;
     for (int block = 0; block < w->k_blocks; block++) {
         multiply_stage(w, *at, group, 0, words, part, mn_major, second_s, second_x);
-        hold_sums(part);
+        hold_all(part);
         tsr_wgmma_wait(0);
-        hold_sums(part);
+        hold_all(part);
         release(w, at->stage);
         ring_advance(at, STAGES);
         TSR_UNROLL
-        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
-            sum[i] += part[i];
+        for (int i = 0; i < MMAS * TSR_WGMMA_REGISTERS; i++)
+            sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] +=
+                part[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS];
     }
 }
 #else
 /* Always, since no metadata is 0: a use that keeps it in its registers until the products are done. Besides, what is
  * used but once the assembler prepares between two products, which it then takes apart. */
-TSR_DEVICE int are_there(const unsigned words[WORDS])
+TSR_DEVICE int are_there(metadata words)
 {
     int all = 1;
     TSR_UNROLL
-    for (int i = 0; i < WORDS; i++)
-        all &= words[i] != 0;
+    for (int i = 0; i < MMAS * WORDS; i++)
+        all &= words[i / WORDS][i % WORDS] != 0;
     return all;
 }
 
 /* All products of a tile. One batch stays in flight; the one before it is done, and so are its stage and its metadata:
  * these lie in two places by turns. */
-TSR_DEVICE void multiply(const walk *w, ring *at, int group, sum_type sum[TSR_WGMMA_REGISTERS], int mn_major,
-                         int second_s, int second_x)
+TSR_DEVICE void multiply(const walk *w, ring *at, int group, sums sum, int mn_major, int second_s, int second_x)
 {
-    unsigned words[2][WORDS], previous = 0;
+    metadata words[2];
+    unsigned previous = 0;
     TSR_UNROLL
-    for (int i = 0; i < WORDS; i++)
-        words[1][i] = 0;
+    for (int i = 0; i < MMAS * WORDS; i++)
+        words[1][i / WORDS][i % WORDS] = 0;
     TSR_ROLLED
     for (int two = 0; two < w->k_blocks; two += 2) {
         TSR_UNROLL
@@ -258,9 +249,9 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int group, sum_type sum[TSR_WG
             ring_advance(at, STAGES);
         }
     }
-    hold_sums(sum);
+    hold_all(sum);
     tsr_wgmma_wait(0);
-    hold_sums(sum);
+    hold_all(sum);
     if (w->k_blocks > 0)
         release(w, previous);
 }
@@ -272,11 +263,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
     const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * PIECE_BYTES;
     ring at = {0, 0};
     tsr_grid_wait();
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
-        sum_type sum[TSR_WGMMA_REGISTERS];
+    for (unsigned unit = w->first; unit < total_of(args, w); unit += w->step) {
+        sums sum;
         TSR_UNROLL
-        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
-            sum[i] = 0;
+        for (int i = 0; i < MMAS * TSR_WGMMA_REGISTERS; i++)
+            sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] = 0;
 #if defined(ELEM_int8)
         multiply(w, &at, group, sum, 0, 0, 0);
 #elif defined(ELEM_fp8)
@@ -298,12 +289,14 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 #endif
         /* Found only now, so that no register keeps it during the main loop. */
         const tile_place place = tile_order_place(&w->raster, unit);
-        const int line = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16;
+        const int line = (place.m * CLUSTER_M + w->rank) * BM + group * WM + warp * 16;
         const any_out out = any_out_open(args, place.z);
-        if (w->swap_ab)
-            output_columns(&out, piece, place.n * BN, line, sum);
-        else
-            output_rows(&out, piece, line, place.n * BN, sum);
+        TSR_UNROLL
+        for (int i = 0; i < MMAS; i++)
+            if (w->swap_ab)
+                output_columns(&out, piece, place.n * BN, line + 64 * i, sum[i]);
+            else
+                output_rows(&out, piece, line + 64 * i, place.n * BN, sum[i]);
     }
 }
 
@@ -311,11 +304,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 TSR_DEVICE tile_order order_of(const tsr_gemm_args *args)
 {
     enum { CLUSTER_LINES = BM * CLUSTER_M };
-    const long long lines = args->schedule.swap_ab ? args->n : args->m,
-                    rows = args->schedule.swap_ab ? args->m : args->n;
+    const unsigned m = (unsigned)args->m, n = (unsigned)args->n;
+    const unsigned lines = args->schedule.swap_ab ? n : m, rows = args->schedule.swap_ab ? m : n;
     tile_order raster;
-    raster.tiles_m = (unsigned)((lines + CLUSTER_LINES - 1) / CLUSTER_LINES);
-    raster.tiles_n = (unsigned)((rows + BN - 1) / BN);
+    raster.tiles_m = (lines + CLUSTER_LINES - 1) / CLUSTER_LINES;
+    raster.tiles_n = (rows + BN - 1) / BN;
     raster.tiles = raster.tiles_m * raster.tiles_n;
     raster.total = raster.tiles * (unsigned)args->batch;
     return raster;
@@ -347,7 +340,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER_M)
                     .first = blockIdx.x / CLUSTER_M,
                     .step = gridDim.x / CLUSTER_M,
                     .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
-                    .k_blocks = (int)((args.k + BK - 1) / BK),
+                    .k_blocks = tsr_warp_uniform((int)(((unsigned)args.k + BK - 1) / BK)),
                     .swap_ab = swap_ab,
                     .mn_major = TSR_WGMMA_ELEMENT_BYTES == 2 && (swap_ab ? args.trans_a : !args.trans_b)};
 

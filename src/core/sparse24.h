@@ -78,6 +78,13 @@ typedef struct tsr_form24 {
     long long values_bytes, bytes; /* of one matrix: its values, and all of it */
 } tsr_form24;
 
+/* Lines of a box of a tile of `bm`, a multiple of 64 or a divisor of TSR_LINES24: a form has all of a box or nothing.
+ */
+static inline int tsr_box24_lines(int bm)
+{
+    return TSR_LINES24 % bm == 0 ? bm : bm % TSR_LINES24 == 0 ? TSR_LINES24 : 64;
+}
+
 tsr_form24 tsr_form24_of(tsr_dtype dtype, long long lines, long long k);
 
 /* Bytes of one matrix. */
