@@ -8,12 +8,13 @@
 
 enum { SEED = 24 };
 
-/* Elements of A, all problems. */
+/* Elements of A, all problems: 0 in a descriptor stands for rows without gaps. */
 static int64_t count_of(const tsr_gemm_desc *desc)
 {
-    const int64_t rows = desc->a.trans == TSR_T ? desc->k : desc->m;
-    const int64_t problems = desc->batch_count > 1 && desc->a.batch_stride != 0 ? desc->batch_count : 1;
-    return problems > 1 ? (problems - 1) * desc->a.batch_stride + rows * desc->a.ld : rows * desc->a.ld;
+    const int is_transposed = desc->a.trans == TSR_T;
+    const int64_t rows = is_transposed ? desc->k : desc->m, columns = is_transposed ? desc->m : desc->k;
+    const int64_t one = rows * (desc->a.ld > 0 ? desc->a.ld : columns);
+    return desc->batch_count > 1 ? (desc->batch_count - 1) * desc->a.batch_stride + one : one;
 }
 
 tsr_status lab_bench_compress(tsr_plan *plan, const tsr_gemm_desc *desc, tsr_prepared **out)
