@@ -82,6 +82,13 @@ static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entr
     entry->kernel = name;
 }
 
+/* Kernels of a compressed operand have another product to make: they come where they are asked for by name. */
+static int takes(const char *asked, const char *instance, tsr_dtype dtype, const cli_bench_settings *set)
+{
+    return lab_instance_takes(instance, dtype, set->out_dtype, set->compute) ||
+           (strcmp(asked, "all") != 0 && lab_instance_takes_sparse(instance, dtype, set->out_dtype, set->compute));
+}
+
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out)
 {
     size_t room = 1;
@@ -102,7 +109,7 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_
         if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)
             continue; /* of another kind of device */
         for (size_t i = 0; i < list.count; i++)
-            if (lab_instance_takes(list.items[i].info.instance, dtype, set->out_dtype, set->compute))
+            if (takes(asked, list.items[i].info.instance, dtype, set))
                 add_kernel(&list.items[i], set->instances || strcmp(asked, list.items[i].info.instance) == 0, out);
         lab_kernels_free(&list);
     }

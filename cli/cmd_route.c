@@ -20,6 +20,7 @@ typedef struct settings {
     const lab_gpu_spec *gpu; /* that `device` names, if it need not be here */
     int memory;              /* of the choices below: 0 host, 1 device; -1: not chosen */
     int format, all;
+    int sparse;          /* of the choices below; -1: neither */
     int64_t align_bytes; /* 0: not chosen */
 } settings;
 
@@ -88,6 +89,7 @@ static const cli_option options[] = {
      AT(align_bytes),
      .min = 1,
      .max = 1 << 20},
+    {.name = "--sparse", .value = "a|b", .help = "A, or B, is compressed 2:4", .parse = cli_parse_choice, AT(sparse)},
     {.name = "--all", .help = "each instance with its reason, and all that apply", AT(all)},
     {.name = "--format",
      .value = "table|json",
@@ -105,6 +107,7 @@ static tsr_gemm_desc describe(const settings *set)
     desc.b.trans = set->layout.b;
     desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = set->memory ? TSR_DEVICE : TSR_HOST;
     desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = (uint32_t)set->align_bytes;
+    desc.flags |= set->sparse == 0 ? TSR_SPARSE24_A : set->sparse == 1 ? TSR_SPARSE24_B : 0;
     lab_shape_set_batch(set->batch, &desc);
     return desc;
 }
@@ -282,7 +285,7 @@ static int route_on_paper(const cli_command *self, const settings *set)
 static int run(const cli_command *self, int argc, char **argv)
 {
     enum { ALLOCATED_ALIGN_BYTES = 256 };
-    settings set = {.batch = 1, .dtype = TSR_F32, .memory = -1};
+    settings set = {.batch = 1, .dtype = TSR_F32, .memory = -1, .sparse = -1};
     int code = cli_read_args(self, argc, argv, &set);
     if (code == CLI_CONTINUE)
         code = cli_default_device(self, &set.device);

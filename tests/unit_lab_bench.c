@@ -12,6 +12,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "lab/bench/bench.h"
+#include "lab/bench/compress.h"
 #include "lab/bench/verdict.h"
 #include "lab/common/random.h"
 #include "lab/common/stats.h"
@@ -461,6 +462,37 @@ static void cell_on_cpu(void **state)
     lab_bench_close(&bench);
 }
 
+/* Of kernels that take no other: a product of random numbers, of each four of which two are left. */
+static void a_compressed_operand_is_made(void **state)
+{
+    (void)state;
+    enum { SIDE = 64 };
+    static uint16_t b[SIDE * SIDE], d[SIDE * SIDE];
+    tsr_context *context;
+    tsr_plan *plan;
+    tsr_prepared *prepared = NULL;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, SIDE, SIDE, SIDE);
+    if (tsr_context_create("emu", NULL, &context) != TSR_OK)
+        skip(); /* a build without it */
+    desc.flags = TSR_SPARSE24_A;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    assert_int_equal(lab_bench_compress(plan, &desc, &prepared), TSR_OK);
+    for (int i = 0; i < SIDE; i++)
+        b[i * SIDE + i] = tsr_f32_to_bf16(1);
+    tsr_run_args args = tsr_run_args_make(NULL, b, d);
+    args.prepared_a = prepared;
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    for (int i = 0; i < SIDE * SIDE; i += 4) {
+        int kept = 0;
+        for (int j = 0; j < 4; j++)
+            kept += (d[i + j] & 0x7fff) != 0;
+        assert_int_equal(kept, 2);
+    }
+    tsr_prepared_release(prepared);
+    tsr_plan_release(plan);
+    tsr_context_destroy(context);
+}
+
 static void emulator_is_not_measured(void **state)
 {
     (void)state;
@@ -593,13 +625,21 @@ static void comparisons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_and_calls), cmocka_unit_test(failures_leave_the_others),
-        cmocka_unit_test(stopping),         cmocka_unit_test(real_clock),
-        cmocka_unit_test(operands_rotate),  cmocka_unit_test(cpu_peers_compute),
-        cmocka_unit_test(onednn_computes),  cmocka_unit_test(cpu_peers_missing),
-        cmocka_unit_test(cell_on_cpu),      cmocka_unit_test(emulator_is_not_measured),
-        cmocka_unit_test(baselines),        cmocka_unit_test(rooflines),
-        cmocka_unit_test(this_machine),     cmocka_unit_test(verdicts),
+        cmocka_unit_test(rounds_and_calls),
+        cmocka_unit_test(failures_leave_the_others),
+        cmocka_unit_test(stopping),
+        cmocka_unit_test(real_clock),
+        cmocka_unit_test(operands_rotate),
+        cmocka_unit_test(cpu_peers_compute),
+        cmocka_unit_test(onednn_computes),
+        cmocka_unit_test(cpu_peers_missing),
+        cmocka_unit_test(cell_on_cpu),
+        cmocka_unit_test(emulator_is_not_measured),
+        cmocka_unit_test(a_compressed_operand_is_made),
+        cmocka_unit_test(baselines),
+        cmocka_unit_test(rooflines),
+        cmocka_unit_test(this_machine),
+        cmocka_unit_test(verdicts),
         cmocka_unit_test(comparisons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * New against mma: mma.sp multiplies two of each four elements along K of one operand, with as many of the other, which
  * metadata selects: K / 2 products for each element of D, half the loads of the compressed operand.
  *   - The compressed operand lies in the form that tsr_compress24 makes (core/sparse24.h): lines along K, padded to 128
- *     lines and 128 bytes of K, so its tiles have no edges. For each 16 lines and 64 of K the lanes' 32 words of
+ *     lines and 256 bytes of K, so its tiles have no edges. For each 16 lines and 64 of K the lanes' 32 words of
  *     metadata lie together, reordered for the instruction: a lane's word is its own.
  *   - The instruction's sparse operand is its A. Where B is compressed (swap_ab) D^T = op(B)^T op(A)^T is computed:
  *     lines are columns of D.
@@ -50,6 +50,7 @@ enum {
     KEPT = BK / 2,    /* of the BK elements of a line that are given */
     BLOCKS = BK / 64, /* of metadata along K, each of 32 words for 16 lines */
     BLOCK_BYTES = 128,
+    FORM_K = 256 / (int)sizeof(elem),       /* to whose multiple K is padded */
     TILE_S = BM * KEPT * (int)sizeof(elem), /* bytes */
     TILE_X = BN * BK * (int)sizeof(elem),
     TILE_METADATA = BM / 16 * BLOCKS * BLOCK_BYTES,
@@ -171,7 +172,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const long long line0 = (long long)place.m * BM, row0 = (long long)place.n * BN;
     operands o;
     o.k = args.k;
-    o.k_padded = (args.k + BK - 1) / BK * BK;
+    o.k_padded = (args.k + FORM_K - 1) / FORM_K * FORM_K;
     o.lines_padded = (lines + 127) / 128 * 128;
     o.ld = swap_ab ? args.lda : args.ldb;
     o.rows = rows;

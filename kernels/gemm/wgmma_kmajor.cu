@@ -97,6 +97,8 @@ typedef float sum_type;
 #define hold_sums tsr_wgmma_hold
 #endif
 
+#include "collective/wgmma_pieces.h"
+
 /* What all roles know. */
 typedef struct walk {
     tile_order raster; /* of clusters */
@@ -268,41 +270,8 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
 #endif
 }
 
-/* PIECE columns of the warp's 16 rows, from column `first` of the tile on, to shared memory. */
-TSR_DEVICE void leave_piece(unsigned piece, int first, const sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    const int lane = (int)threadIdx.x % 32;
-    const unsigned leave = piece + (unsigned)(lane / 4 * PITCH + 2 * (lane % 4)) * 4;
-    tsr_warp_sync(TSR_ALL_LANES); /* the piece before has left */
-    TSR_UNROLL
-    for (int j = 0; j < PIECE / 8; j++)
-        TSR_UNROLL
-    for (int h = 0; h < 2; h++) {
-        const sum_type *pair = &sum[first / 2 + 4 * j + 2 * h];
-        tsr_shared_store_f32x2(leave + (unsigned)(8 * h * PITCH + 8 * j) * 4, any_bits(pair[0]), any_bits(pair[1]));
-    }
-    tsr_warp_sync(TSR_ALL_LANES);
-}
-
-/* The warp's 16 rows of the tile, from row `m` and column `n` of D on, in pieces. */
-TSR_DEVICE void output(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    enum { LANES = PIECE / 4, ROWS = 32 / LANES }; /* that take out a row; rows at once */
-    const int lane = (int)threadIdx.x % 32;
-    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
-    TSR_UNROLL
-    for (int first = 0; first < BN; first += PIECE) {
-        leave_piece(piece, first, sum);
-        TSR_ROLLED
-        for (int row = 0; row < 16; row += ROWS) {
-            float four[4];
-            tsr_shared_load_f32x4(take + (unsigned)(row * PITCH) * 4, four);
-            any_output(out, m + row + lane / LANES, n + first + lane % LANES * 4, four);
-        }
-    }
-}
-
-/* The same with scales of rows and columns, or a D of 8 bits. */
+/* The warp's 16 rows of the tile, from row `m` and column `n` of D on, with scales of rows and columns, or to a D of 8
+ * bits. */
 TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
                               const sum_type sum[TSR_WGMMA_REGISTERS])
 {
@@ -321,58 +290,6 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
         }
     }
     any_scaled_close(e->scaling, amax);
-}
-
-/* The same where D takes four neighbours at once and nothing is added: many loads are under way together, and all that
- * does not depend on the row is found before. `type` is a constant. */
-TSR_DEVICE void output_quads(const any_out *out, int type, unsigned piece, int m, int n,
-                             const sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS };
-    const int lane = (int)threadIdx.x % 32, row = m + lane / LANES, column = n + lane % LANES * 4;
-    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
-    const long long step_bytes = ROWS * out->ldd * any_bytes(type);
-    unsigned char *const d = out->d + (row * out->ldd + column) * any_bytes(type);
-    const int left = out->m - row < 0 ? 0 : out->m - row > 16 ? 16 : (int)(out->m - row);
-    TSR_UNROLL
-    for (int first = 0; first < BN; first += PIECE) {
-        float four[STEPS][4];
-        leave_piece(piece, first, sum);
-        TSR_UNROLL
-        for (int i = 0; i < STEPS; i++)
-            tsr_shared_load_f32x4(take + (unsigned)(i * ROWS * PITCH) * 4, four[i]);
-        if (column + first >= out->n)
-            continue;
-        float bias[4] = {0, 0, 0, 0};
-        if (type != TSR_TYPE_S32 && out->form.form != TSR_EPILOGUE_NONE)
-            any_bias_quad(out, type, column + first, bias);
-        TSR_UNROLL
-        for (int i = 0; i < STEPS; i++)
-            if (i * ROWS < left)
-                any_store_quad(out, type, d + i * step_bytes + first * any_bytes(type), bias, four[i]);
-    }
-}
-
-/* The warp's 16 rows of the tile, from row `m` of D on. */
-TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    if (!out->quads)
-        output(out, piece, m, n, sum);
-#if defined(ELEM_int8)
-    else if (out->type == TSR_TYPE_S32)
-        output_quads(out, TSR_TYPE_S32, piece, m, n, sum);
-#endif
-#if defined(ELEM_tf32)
-    else
-        output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
-#else
-    else if (out->type == TSR_TYPE_F32)
-        output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
-    else if (out->type == TSR_TYPE_BF16)
-        output_quads(out, TSR_TYPE_BF16, piece, m, n, sum);
-    else
-        output_quads(out, TSR_TYPE_F16, piece, m, n, sum);
-#endif
 }
 
 TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)

@@ -8,6 +8,8 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/forms.h"
+#include "lab/bench/compress.h"
+#include "lab/common/kernel_names.h"
 #include "lab/common/operands.h"
 #include "lab/common/stats.h"
 
@@ -130,6 +132,7 @@ tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops)
 typedef struct planned_call {
     tsr_context *context;
     tsr_plan *plan;
+    tsr_prepared *prepared; /* A, compressed; NULL: it is the operands' */
     void *workspace, *stream;
     size_t workspace_bytes;
     double alpha, beta;
@@ -145,7 +148,8 @@ typedef struct rival_call {
 static tsr_status call_plan(void *user, const lab_operand_set *set)
 {
     const planned_call *call = user;
-    tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
+    tsr_run_args args = tsr_run_args_make(call->prepared ? NULL : set->a, set->b, set->d);
+    args.prepared_a = call->prepared;
     args.alpha.value = call->alpha;
     args.beta.value = call->beta;
     args.stream = call->stream;
@@ -209,13 +213,17 @@ static double beta_of(const lab_cell *cell)
 static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, lab_entry *entry, planned_call *call)
 {
     tsr_gemm_desc desc = *cell_desc;
+    const int is_sparse = entry->kernel != NULL && lab_kernel_is_sparse(entry->kernel);
     desc.kernel = entry->kernel;
+    desc.flags |= is_sparse ? TSR_SPARSE24_A : 0;
     call->context = bench->context;
     call->stream = stream_of(bench);
     tsr_status status =
         entry->reason[0] != '\0' ? TSR_UNSUPPORTED : tsr_plan_create(bench->context, &desc, &call->plan);
     if (status == TSR_OK)
         call->workspace_bytes = tsr_plan_workspace_bytes(call->plan);
+    if (status == TSR_OK && is_sparse)
+        status = lab_bench_compress(call->plan, &desc, &call->prepared);
     if (call->workspace_bytes > 0)
         status = tsr_device_alloc(bench->context, call->workspace_bytes, &call->workspace);
     if (status == TSR_OK)
@@ -228,6 +236,7 @@ static void drop_entry(planned_call *call)
 {
     if (call->workspace != NULL)
         tsr_device_free(call->context, call->workspace);
+    tsr_prepared_release(call->prepared);
     tsr_plan_release(call->plan);
 }
 

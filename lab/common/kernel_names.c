@@ -130,7 +130,7 @@ tsr_dtype lab_default_result(tsr_dtype ab)
     return tsr_dtype_result(ab);
 }
 
-int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+static int instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned sparse24)
 {
     const tsr_config *config = NULL;
     for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++)
@@ -141,8 +141,32 @@ int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_comp
                        .b = ab,
                        .c = result,
                        .d = result,
+                       .sparse24 = sparse24,
                        .compute = compute == TSR_COMPUTE_DEFAULT ? tsr_dtype_compute(ab) : compute};
     return config != NULL && tsr_op_accepts(&config->op, &op, NULL, 0);
+}
+
+int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+{
+    return instance_takes(instance, ab, d, compute, 0);
+}
+
+int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+{
+    return lab_kernel_is_sparse(instance) && instance_takes(instance, ab, d, compute, TSR_SPARSE24_A);
+}
+
+int lab_config_is_sparse(const tsr_config *config)
+{
+    return config->kind == TSR_CONFIG_CUDA && !(config->op.operands & TSR_TAKES_WHOLE);
+}
+
+int lab_kernel_is_sparse(const char *kernel)
+{
+    for (size_t i = 0; i < tsr_config_count(); i++)
+        if (picks(kernel, strlen(kernel), tsr_config_at(i)))
+            return lab_config_is_sparse(tsr_config_at(i));
+    return 0;
 }
 
 void lab_arithmetic_name(tsr_dtype dtype, tsr_compute compute, char *out, size_t out_bytes)

@@ -23,6 +23,12 @@ typedef struct lab_kernel_list {
  * in this arithmetic (TSR_COMPUTE_DEFAULT: that of the type). */
 int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
 
+/* The same of a kernel that multiplies operands alone that are compressed 2:4: A is, then. */
+int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
+/* 1 if a kernel, by name or instance, is one of these. */
+int lab_config_is_sparse(const struct tsr_config *config);
+int lab_kernel_is_sparse(const char *kernel);
+
 /* How records and tables name a type and its arithmetic: "bf16", "tf32", "e4m3-fast". */
 void lab_arithmetic_name(tsr_dtype dtype, tsr_compute compute, char *out, size_t out_bytes);
 

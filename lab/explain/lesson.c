@@ -25,11 +25,6 @@ static int is_named(const tsr_config *config, const char *kernel)
     return strcmp(config->name, kernel) == 0 || strcmp(config->instance, kernel) == 0;
 }
 
-int lab_config_is_sparse(const tsr_config *config)
-{
-    return config->kind == TSR_CONFIG_CUDA && !(config->op.operands & TSR_TAKES_WHOLE);
-}
-
 /* The tiles that the kernel's instances have, "2, 4, 8". */
 static void list_tiles(const lab_lesson_request *request, char *text, size_t bytes)
 {
@@ -44,14 +39,6 @@ static void list_tiles(const lab_lesson_request *request, char *text, size_t byt
         last = config->bm;
         used += (size_t)snprintf(text + used, bytes - used, "%s%d", used ? ", " : "", config->bm);
     }
-}
-
-int lab_kernel_is_sparse(const char *kernel)
-{
-    for (size_t i = 0; i < tsr_config_count(); i++)
-        if (is_named(tsr_config_at(i), kernel))
-            return lab_config_is_sparse(tsr_config_at(i));
-    return 0;
 }
 
 /* The instance that the request names by its tile, or the kernel as it was named. */

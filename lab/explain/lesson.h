@@ -85,9 +85,6 @@ typedef struct lab_lesson {
     float *a, *b; /* of the second run; op(A) M x K, op(B) K x N */
 } lab_lesson;
 
-/* 1 if the kernel, by name or instance, multiplies operands alone that are compressed 2:4: A is, then. */
-int lab_kernel_is_sparse(const char *kernel);
-
 /* TSR_UNSUPPORTED says why a kernel cannot be followed; TSR_INVALID_ARGUMENT names the request's fault. */
 tsr_status lab_lesson_make(const lab_lesson_request *asked, lab_lesson *out);
 void lab_lesson_free(lab_lesson *lesson); /* a zeroed struct is fine */

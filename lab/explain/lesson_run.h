@@ -54,7 +54,6 @@ typedef struct lesson_run {
 enum { LESSON_KEPT_STEP = 2, LESSON_KEPT_FIRST = 1 };
 
 /* 1 if it multiplies operands alone that are compressed 2:4. */
-int lab_config_is_sparse(const tsr_config *config);
 
 /* Elements of A that the kernel has: all, or those that are kept. */
 int64_t lab_lesson_a_elems(const lab_lesson *lesson);

@@ -35,7 +35,9 @@ static tsr_grid persistent_grid(const tsr_config *config, const tsr_gemm_args *a
     const int cluster = tsr_config_cluster(config);
     const long long bm = (long long)config->bm * (config->cluster_m > 0 ? config->cluster_m : 1);
     const long long bn = (long long)config->bn * (config->cluster_n > 0 ? config->cluster_n : 1);
-    const long long tiles = ((args->m + bm - 1) / bm) * ((args->n + bn - 1) / bn) * args->batch;
+    const int lies_across = config->op.operands == TSR_TAKES_SPARSE24 && args->schedule.swap_ab;
+    const long long m = lies_across ? args->n : args->m, n = lies_across ? args->m : args->n;
+    const long long tiles = ((m + bm - 1) / bm) * ((n + bn - 1) / bn) * args->batch;
     const long long fit = sm_count >= cluster ? sm_count / cluster : 1;
     return (tsr_grid){(tiles < fit ? tiles : fit) * cluster, 1, 1};
 }

@@ -19,6 +19,12 @@ typedef struct tsr_op {
     unsigned sparse24; /* TSR_SPARSE24_A or _B: that operand is compressed; 0: none is */
 } tsr_op;
 
+/* 1 if kernels compute D^T whatever the schedule says: of their instructions' operands the compressed one is A. */
+static inline int tsr_op_swaps_ab(const tsr_op *op)
+{
+    return (op->sparse24 & TSR_SPARSE24_B) != 0;
+}
+
 /* Sets are bits. */
 #define TSR_TYPE_BIT(dtype)      (1u << (int)(dtype))
 #define TSR_COMPUTE_BIT(compute) (1u << (int)(compute))

@@ -287,15 +287,18 @@ static long long padded(long long count, long long to)
     return (count + to - 1) / to * to;
 }
 
-static long long padded_k(const tsr_lines24 *o)
+tsr_form24 tsr_form24_of(tsr_dtype dtype, long long lines, long long k)
 {
-    return padded(o->k, TSR_K24_BYTES / (long long)tsr_dtype_bytes(o->dtype));
+    const long long bytes = (long long)tsr_dtype_bytes(dtype);
+    tsr_form24 form = {.lines = padded(lines, TSR_LINES24), .k = padded(k, TSR_K24_BYTES / bytes)};
+    form.values_bytes = form.lines * form.k / 2 * bytes;
+    form.bytes = form.values_bytes + form.lines * form.k / 8;
+    return form;
 }
 
 long long tsr_device24_bytes(const tsr_lines24 *o)
 {
-    const long long elements = padded(o->lines, TSR_LINES24) * padded_k(o);
-    return elements / 2 * (long long)tsr_dtype_bytes(o->dtype) + elements / 8;
+    return tsr_form24_of(o->dtype, o->lines, o->k).bytes;
 }
 
 /* The indices of `groups` neighbours along K, four bits each. Beyond the matrix they are 0 and 1, with values that are
@@ -325,13 +328,13 @@ static uint32_t metadata_word(const tsr_lines24 *o, const void *metadata, long l
 void tsr_device24(const tsr_lines24 *o, const void *values, const void *metadata, void *to)
 {
     const long long bytes = (long long)tsr_dtype_bytes(o->dtype), kept = tsr_kept24(o->k);
-    const long long lines = padded(o->lines, TSR_LINES24), k = padded_k(o);
+    const tsr_form24 form = tsr_form24_of(o->dtype, o->lines, o->k);
     for (long long z = 0; z < o->matrices; z++) {
-        char *const matrix = (char *)to + z * tsr_device24_bytes(o);
-        char *words = matrix + lines * k / 2 * bytes;
-        memset(matrix, 0, (size_t)(lines * k / 2 * bytes));
+        char *const matrix = (char *)to + z * form.bytes;
+        char *words = matrix + form.values_bytes;
+        memset(matrix, 0, (size_t)form.values_bytes);
         for (long long j = 0; j < o->lines; j++) {
-            char *const line = matrix + j * k / 2 * bytes;
+            char *const line = matrix + j * form.k / 2 * bytes;
             memcpy(line, (const char *)values + (z * o->lines + j) * kept * bytes, (size_t)(kept * bytes));
             for (int i = 0; i < 2 && o->k % 4 != 0; i++) { /* the last group: what stands beyond K counts as zero */
                 const unsigned two = group_indices(indices_at(o, metadata, z, j), o->k - o->k % 4);
@@ -339,8 +342,8 @@ void tsr_device24(const tsr_lines24 *o, const void *values, const void *metadata
                     put_bits(line, kept - 2 + i, (size_t)bytes, 0);
             }
         }
-        for (long long j = 0; j < lines; j += 16)
-            for (long long p = 0; p < k; p += 64)
+        for (long long j = 0; j < form.lines; j += 16)
+            for (long long p = 0; p < form.k; p += 64)
                 for (int lane = 0; lane < 32; lane++, words += 4)
                     put_bits(words, 0, 4, metadata_word(o, metadata, z, j, p, lane));
     }

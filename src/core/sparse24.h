@@ -63,13 +63,29 @@ void tsr_spread24(const tsr_lines24 *o, const void *values, const void *metadata
 void tsr_spread24_lines(const tsr_lines24 *o, const void *values, const void *metadata, long long matrix,
                         long long first, long long count, void *to, long long line_step, long long k_step);
 
-/* ---- as kernels/gemm/sparse24.cu reads it: types of 16 and 8 bits ----
+/* ---- as kernels read it, sparse24.cu and wgmma_sparse24.cu: types of 16 and 8 bits ----
  *
  * Lines are padded to a multiple of TSR_LINES24 and K to a multiple of TSR_K24_BYTES, with zeros. A matrix is its
  * values, line by line, and then, for each 16 lines and each 64 of K, the 32 words that the lanes of a warp hold as
- * metadata (kernels/ptx/mma_sparse.h). */
+ * metadata, which are the same for mma.sp and wgmma.sp (kernels/ptx/mma_sparse.h, wgmma_sparse.h). */
 #define TSR_LINES24   128
-#define TSR_K24_BYTES 128
+#define TSR_K24_BYTES 256
+#define TSR_LANES24   32 /* words for 16 lines */
+#define TSR_LANES24_K 64 /* and so many elements along K */
+
+typedef struct tsr_form24 {
+    long long lines, k;            /* padded */
+    long long values_bytes, bytes; /* of one matrix: its values, and all of it */
+} tsr_form24;
+
+/* Lines of a box of a tile of `bm`, a multiple of 64 or a divisor of TSR_LINES24: a form has all of a box or nothing.
+ */
+static inline int tsr_box24_lines(int bm)
+{
+    return TSR_LINES24 % bm == 0 ? bm : bm % TSR_LINES24 == 0 ? TSR_LINES24 : 64;
+}
+
+tsr_form24 tsr_form24_of(tsr_dtype dtype, long long lines, long long k);
 
 /* Bytes of one matrix. */
 long long tsr_device24_bytes(const tsr_lines24 *o);

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/sparse24.h"
+
 #define MOST_EXTENT       (1ll << 32)
 #define MOST_STRIDE_BYTES (1ll << 40)
 #define MOST_BOX          256
@@ -75,11 +77,41 @@ static tsr_tensor_spec make_input(const tsr_config *config, const void *base, ts
                            : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, deep * SPAN_K / share, span);
 }
 
+/* An operand that is compressed 2:4 as two matrices, and the other one as it is. */
+static void make_sparse24(const tsr_config *config, const tsr_gemm_args *g, tsr_tensor_spec specs[4])
+{
+    const int swap_ab = g->schedule.swap_ab, k_is_contiguous = swap_ab ? !g->trans_a : g->trans_b;
+    const tsr_dtype dtype = (tsr_dtype)(swap_ab ? g->type_b : g->type_a),
+                    other = (tsr_dtype)(swap_ab ? g->type_a : g->type_b);
+    const tsr_form24 form = tsr_form24_of(dtype, swap_ab ? g->n : g->m, g->k);
+    const char *const values = swap_ab ? g->b : g->a;
+    const long long element = (long long)tsr_dtype_bytes(dtype), words = form.k / TSR_LANES24_K * TSR_LANES24;
+    const long long stride = (swap_ab ? g->batch_b : g->batch_a) != 0 ? form.bytes : 0;
+    const int lines = tsr_box24_lines(config->bm), kept = config->bk / 2,
+              span = TSR_TENSOR_SWIZZLE_BYTES / (int)element;
+    specs[swap_ab] = make(values, dtype, form.k / 2, form.lines, form.k / 2, g->batch, stride / element, kept, lines,
+                          kept * (int)element);
+    specs[2] = make(values + form.values_bytes, TSR_S32, words, form.lines / 16, words, g->batch, stride / 4,
+                    config->bk / TSR_LANES24_K * TSR_LANES24, lines / 16, 0);
+    const void *const base = swap_ab ? g->a : g->b;
+    const long long rows = swap_ab ? g->m : g->n, ld = swap_ab ? g->lda : g->ldb,
+                    batch_stride = swap_ab ? g->batch_a : g->batch_b;
+    specs[!swap_ab] = k_is_contiguous ? make(base, other, g->k, rows, ld, g->batch, batch_stride, span,
+                                             config->bn / config->cluster_m, TSR_TENSOR_SWIZZLE_BYTES)
+                                      : make(base, other, rows, g->k, ld, g->batch, batch_stride, span,
+                                             span / config->cluster_m, TSR_TENSOR_SWIZZLE_BYTES);
+}
+
 void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, tsr_tensor_spec specs[4])
 {
     const tsr_dtype dtype_cd = (tsr_dtype)g->type_d;
     int bm, bn;
     memset(specs, 0, 4 * sizeof *specs);
+    if (config->op.operands == TSR_TAKES_SPARSE24) {
+        if (g->k > 0)
+            make_sparse24(config, g, specs);
+        return;
+    }
     tsr_config_tile(config, g->m, g->n, &bm, &bn);
     int share_a = config->cluster_n, share_b = config->cluster_m;
     if (config->swaps_ab) {

@@ -36,6 +36,10 @@ typedef struct tsr_tensor_spec {
  * others 32 (M or N) x bk (K), not swizzled. C and D: boxes of 64 rows x 128 bytes; none if the config swaps A and B,
  * multiplies f32, or tsr_tensor_output_fits says no, nor of C if beta = 0. Configs with `copies_transposed`: A and B
  * along K, boxes of 128 bytes along K x the tile's rows; no C and D.
+ *
+ * Configs that take a compressed operand alone: that one's map has its values, lines of what bk elements keep (and a
+ * swizzle over as much), C's map has its metadata as words, 32 for each 64 of K x 16 lines (tsr_box24_lines); the other
+ * operand as above, its boxes 128 bytes deep along K whatever bk is; no D.
  */
 void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *args, tsr_tensor_spec specs[4]);
 

@@ -104,13 +104,13 @@ typedef struct emu_cta_hopper {
 /* One wgmma that a thread has issued. */
 typedef struct emu_product {
     unsigned long long a, b; /* descriptors */
-    unsigned registers[4];   /* of A, where it is not in shared memory */
+    unsigned registers[4];   /* of A, where it is not in shared memory; of a sparse A, the first: its metadata */
     const void *place;
     emu_seen *seen; /* what the thread had seen then */
     uint32_t floor; /* what all had seen then */
     unsigned group;
     short n;
-    unsigned char accumulate, a_in_registers, mn_major_a, mn_major_b, type, tile;
+    unsigned char accumulate, a_in_registers, mn_major_a, mn_major_b, type, tile, is_sparse, selector;
 } emu_product;
 
 /* Accumulators that the tensor cores own for the time being. */

@@ -7,14 +7,16 @@
 
 #include "core/dtype.h"
 #include "emu/emulated_machine.h"
+#include "ptx/emulator_sparse.h"
 
-enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N, MOST_K = EMU_TENSOR_MOST_K };
+enum { TILE_FLOATS = EMU_WGMMA_M * EMU_WGMMA_MAX_N, MOST_K = EMU_TENSOR_MOST_K, MOST_SPARSE_K = 2 * MOST_K };
 
 /* Of a warp group: its tiles of accumulators, and the operands of the product at hand. */
 struct emu_tensor_work {
     float tiles[EMU_ACCUMULATORS][TILE_FLOATS];
-    float a_values[EMU_WGMMA_M * MOST_K], b_values[MOST_K * EMU_WGMMA_MAX_N];
+    float a_values[EMU_WGMMA_M * MOST_K], b_values[MOST_SPARSE_K * EMU_WGMMA_MAX_N];
     int a_exponents[EMU_WGMMA_M * MOST_K], b_exponents[MOST_K * EMU_WGMMA_MAX_N];
+    float b_kept[MOST_K * EMU_WGMMA_MAX_N]; /* of wgmma.sp: what one row of A multiplies */
 };
 
 void tsr_emu_wgmma_fence(void)
@@ -84,13 +86,19 @@ static unsigned own_accumulators(emu_thread *self, float *d, int n, int is_f16, 
     return empty;
 }
 
+/* Of K: all of it, of which a sparse A has half. */
+static int product_k(const emu_product *product)
+{
+    return EMU_WGMMA_K_BYTES / tsr_emu_wgmma_types[product->type].element_bytes * (product->is_sparse ? 2 : 1);
+}
+
 static void tell_product(const emu_thread *self, const emu_product *product)
 {
     const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
     const emu_descriptor a = tsr_emu_descriptor(product->a), b = tsr_emu_descriptor(product->b);
     const tsr_event_product told = {.types = type->name,
                                     .n = product->n,
-                                    .k = EMU_WGMMA_K_BYTES / type->element_bytes,
+                                    .k = product_k(product),
                                     .element_bytes = type->element_bytes,
                                     .accumulate = product->accumulate,
                                     .a_in_registers = product->a_in_registers,
@@ -116,10 +124,13 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
     if (n < 8 || n > EMU_WGMMA_MAX_N || n % 8)
         tsr_emu_break("wgmma's N is a multiple of 8 from 8 to 256", place);
     const tsr_emu_format format = tsr_emu_wgmma_types[type].a;
+    const int element_bytes = tsr_emu_wgmma_types[type].element_bytes;
     if ((format == TSR_EMU_S8 || format == TSR_EMU_U8) && n > 24 && n % 16)
         tsr_emu_break("wgmma's N for integers is 8, 24, or a multiple of 16", place);
-    if (tsr_emu_wgmma_types[type].element_bytes != 2 && (product.mn_major_a || product.mn_major_b))
+    if (element_bytes != 2 && (product.mn_major_a || product.mn_major_b))
         tsr_emu_break("wgmma takes MN-major operands of 16-bit elements only", place);
+    if (product.is_sparse && (element_bytes == 4 || product.selector > (element_bytes == 2)))
+        tsr_emu_break("wgmma.sp takes 16 bits with selector 0 or 1, and 8 bits with 0", place);
     if (hopper->n_products == EMU_PRODUCTS)
         tsr_emu_break("the emulator keeps at most 64 products in flight", place);
     product.place = place;
@@ -135,11 +146,13 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
     hopper->products[hopper->n_products++] = product;
     if (self->cta->listener && self == tsr_emu_group_threads(self))
         tell_product(self, &product);
-    const int k = EMU_WGMMA_K_BYTES / tsr_emu_wgmma_types[type].element_bytes;
+    const int k = EMU_WGMMA_K_BYTES / element_bytes;
     tsr_emu_watch_put(self, TSR_WATCH_TENSOR, 0, (uint64_t)2 * EMU_WGMMA_M / 4 * (uint64_t)k * (uint64_t)n, place);
     if (self->id % EMU_GROUP_THREADS == 0)
         tsr_emu_watch_put(self, TSR_WATCH_TENSOR_READ, 0,
-                          (uint64_t)((product.a_in_registers ? 0 : EMU_WGMMA_M) + n) * EMU_WGMMA_K_BYTES, place);
+                          (uint64_t)((product.a_in_registers ? 0 : EMU_WGMMA_M) + (product.is_sparse ? 2 * n : n)) *
+                              EMU_WGMMA_K_BYTES,
+                          place);
 }
 
 void tsr_emu_wgmma(float *d, int n, const char *types, unsigned long long a, unsigned long long b, int accumulate,
@@ -159,6 +172,20 @@ void tsr_emu_wgmma_register_a(float *d, int n, const char *types, const unsigned
                                  .b = b,
                                  .accumulate = accumulate != 0,
                                  .a_in_registers = 1,
+                                 .mn_major_b = mn_major_b != 0};
+    issue(tsr_emu_hopper_self(place), d, n, types, product, place);
+}
+
+void tsr_emu_wgmma_sparse(float *d, int n, const char *types, unsigned long long a, unsigned long long b,
+                          unsigned metadata, int selector, int accumulate, int mn_major_b)
+{
+    const void *place = __builtin_return_address(0);
+    const emu_product product = {.a = a,
+                                 .b = b,
+                                 .registers = {metadata},
+                                 .accumulate = accumulate != 0,
+                                 .is_sparse = 1,
+                                 .selector = (unsigned char)selector,
                                  .mn_major_b = mn_major_b != 0};
     issue(tsr_emu_hopper_self(place), d, n, types, product, place);
 }
@@ -310,7 +337,8 @@ static int same_product(const emu_product *x, const emu_product *y)
 {
     return x->a == y->a && x->b == y->b && x->n == y->n && x->accumulate == y->accumulate && x->group == y->group &&
            x->mn_major_a == y->mn_major_a && x->mn_major_b == y->mn_major_b && x->type == y->type &&
-           x->a_in_registers == y->a_in_registers && x->tile == y->tile;
+           x->a_in_registers == y->a_in_registers && x->is_sparse == y->is_sparse && x->selector == y->selector &&
+           x->tile == y->tile;
 }
 
 static void check_agreement(const emu_thread *threads, unsigned count)
@@ -335,6 +363,38 @@ static void check_descriptors(const emu_product *product)
         tsr_emu_break(fault, product->place);
 }
 
+/* The four bits of metadata of a group of neighbours along K in a row of A. */
+static unsigned kept_indices(const emu_thread *threads, unsigned index, unsigned row, unsigned group)
+{
+    const emu_product *product = &threads[0].hopper->products[index];
+    unsigned bit;
+    const unsigned thread =
+        tsr_emu_metadata_place(row, group, tsr_emu_wgmma_types[product->type].element_bytes, product->selector, &bit);
+    const unsigned indices = threads[thread].hopper->products[index].registers[0] >> bit & 15;
+    if ((indices & 3) >= indices >> 2)
+        tsr_emu_break("wgmma.sp: the two indices of a group of metadata do not ascend", product->place);
+    return indices;
+}
+
+/* wgmma.sp: each row of A multiplies other rows of B, half of them. */
+static void add_sparse(struct emu_tensor_work *work, const emu_thread *threads, unsigned index, int k, float *sum)
+{
+    const emu_product *product = &threads[0].hopper->products[index];
+    const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+    for (int row = 0; row < EMU_WGMMA_M; row++) {
+        for (int i = 0; i < k; i++) {
+            const unsigned indices = kept_indices(threads, index, (unsigned)row, (unsigned)i / 2);
+            const int from = i / 2 * 4 + (int)(indices >> i % 2 * 2 & 3);
+            memcpy(work->b_kept + i * EMU_WGMMA_MAX_N, work->b_values + from * EMU_WGMMA_MAX_N,
+                   (size_t)product->n * sizeof *work->b_kept);
+        }
+        const emu_factor a = {work->a_values + row * k, work->a_exponents, type->a},
+                         b = {work->b_kept, work->b_exponents, type->b};
+        tsr_emu_tensor_add(sum + row * EMU_WGMMA_MAX_N, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, 1, product->n, k,
+                           type->to_f16);
+    }
+}
+
 /* Of the group's oldest `count` products. */
 static void execute(emu_group *group, emu_thread *threads, unsigned count)
 {
@@ -355,12 +415,16 @@ static void execute(emu_group *group, emu_thread *threads, unsigned count)
         else
             read_a(threads, i, k, work->a_values);
         if (!last || last->b != product->b || last->mn_major_b != product->mn_major_b || last->n != product->n ||
-            last->type != product->type)
-            read_b(threads, i, k, work->b_values);
+            last->type != product->type || last->is_sparse != product->is_sparse)
+            read_b(threads, i, product_k(product), work->b_values);
+        last = product;
+        if (product->is_sparse) {
+            add_sparse(work, threads, i, k, sum);
+            continue;
+        }
         const emu_factor a = {work->a_values, work->a_exponents, type->a},
                          b = {work->b_values, work->b_exponents, type->b};
         tsr_emu_tensor_add(sum, EMU_WGMMA_MAX_N, &a, &b, EMU_WGMMA_MAX_N, EMU_WGMMA_M, product->n, k, type->to_f16);
-        last = product;
     }
 }
 

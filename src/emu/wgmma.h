@@ -41,4 +41,8 @@ float tsr_emu_element(tsr_emu_format format, const unsigned char *bytes);
 /* The place of register `index` of thread `thread` of a warp group in the 64 x N tile. */
 void tsr_emu_fragment(unsigned thread, unsigned index, unsigned *row, unsigned *column);
 
+/* wgmma.sp: the thread of a warp group whose metadata has the indices of four neighbours along K in a row of A, and the
+ * first of their four bits. */
+unsigned tsr_emu_metadata_place(unsigned row, unsigned group, int element_bytes, int selector, unsigned *bit);
+
 #endif

@@ -108,3 +108,15 @@ void tsr_emu_fragment(unsigned thread, unsigned index, unsigned *row, unsigned *
     *row = thread / 32 * 16 + thread % 32 / 4 + index / 2 % 2 * 8;
     *column = index / 4 * 8 + thread % 4 * 2 + index % 2;
 }
+
+/* PTX ISA, "wgmma.mma_async.sp", and ptx/mma_sparse.h: a warp's 16 rows as those of mma.sp. */
+unsigned tsr_emu_metadata_place(unsigned row, unsigned group, int element_bytes, int selector, unsigned *bit)
+{
+    const unsigned first = row / 16 * 32 + row % 8 * 4, is_high = row % 16 / 8;
+    if (element_bytes == 1) {
+        *bit = group % 8 * 4;
+        return first + is_high + group / 8 * 2;
+    }
+    *bit = 16 * is_high + group % 4 * 4;
+    return first + 2 * (unsigned)selector + group / 4;
+}

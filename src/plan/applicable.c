@@ -38,6 +38,8 @@ static int alignment_fits(const tsr_viewed_problem *v, const tsr_config *config,
 static int tensors_fit(const tsr_config *config, const tsr_problem *p, char *reason, size_t reason_bytes)
 {
     void *const aligned = (void *)(uintptr_t)4096; /* alignment of pointers was checked before */
+    tsr_schedule schedule = tsr_config_whole(config, p->m, p->n);
+    schedule.swap_ab |= tsr_op_swaps_ab(&p->op);
     const tsr_gemm_args args = {.a = aligned,
                                 .b = aligned,
                                 .c = aligned,
@@ -57,7 +59,7 @@ static int tensors_fit(const tsr_config *config, const tsr_problem *p, char *rea
                                 .beta = 1,
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T,
-                                .schedule = tsr_config_whole(config, p->m, p->n),
+                                .schedule = schedule,
                                 .type_a = (int)p->op.a,
                                 .type_b = (int)p->op.b,
                                 .type_d = (int)p->op.d};

@@ -218,11 +218,10 @@ tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *dat
                        stream);
 }
 
-/* The operand of the instruction that is compressed is its A. */
 static tsr_schedule schedule_of(const tsr_problem *p, const tsr_launch_config *launch_config)
 {
     tsr_schedule schedule = launch_config->schedule;
-    schedule.swap_ab |= (p->op.sparse24 & TSR_SPARSE24_B) != 0;
+    schedule.swap_ab |= tsr_op_swaps_ab(&p->op);
     return schedule;
 }
 

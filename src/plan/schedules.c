@@ -28,8 +28,9 @@ double tsr_cta_tiles(const tsr_config *config, const tsr_problem *p)
 
 double tsr_cluster_tiles(const tsr_config *config, const tsr_problem *p)
 {
-    return ceil((double)p->m / (config->bm * config->cluster_m)) *
-           ceil((double)p->n / (config->bn * config->cluster_n)) * (double)p->batch;
+    const int lies_across = tsr_op_swaps_ab(&p->op); /* D^T is computed */
+    const double m = (double)(lies_across ? p->n : p->m), n = (double)(lies_across ? p->m : p->n);
+    return ceil(m / (config->bm * config->cluster_m)) * ceil(n / (config->bn * config->cluster_n)) * (double)p->batch;
 }
 
 /* Tiles of wgmma_skinny: along the longer side they come in groups that share what they load of the shorter operand. */

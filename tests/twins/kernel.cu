@@ -10,6 +10,11 @@
 #elif defined(TWIN_mma_f64_m8n8k4) || defined(TWIN_mma_f64_m16n8k4) || defined(TWIN_mma_f64_m16n8k8) || \
     defined(TWIN_mma_f64_m16n8k16)
 #include "twins/mma_f64.cu"
+#elif defined(TWIN_mma_sparse_bf16) || defined(TWIN_mma_sparse_f16) || defined(TWIN_mma_sparse_s8) ||             \
+    defined(TWIN_wgmma_sparse_bf16) || defined(TWIN_wgmma_sparse_f16) || defined(TWIN_wgmma_sparse_s8) ||         \
+    defined(TWIN_wgmma_sparse_e4m3) || defined(TWIN_wgmma_sparse_e5m2) || defined(TWIN_wgmma_sparse_e4m3_e5m2) || \
+    defined(TWIN_wgmma_sparse_e5m2_e4m3)
+#include "twins/sparse.cu"
 #else
 #include "twins/product.cu"
 #endif

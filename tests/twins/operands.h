@@ -12,39 +12,49 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
 /* X(name, seed, bits of an element of A and B, exponent bits, fraction bits, accumulators are f16). K is 32 bytes of
  * elements. No exponent bits: integers; those of 32 bits are words for other instructions than products. The lower bits
  * of tf32 are random, too. Where A and B are of two types, both get bits of A's. */
-#define TWINS(X)                           \
-    X(mma_bf16, 1, 16, 8, 7, 0)            \
-    X(mma_f16, 2, 16, 5, 10, 0)            \
-    X(mma_tf32, 3, 32, 8, 23, 0)           \
-    X(mma_f16_f16, 4, 16, 5, 10, 1)        \
-    X(wgmma_bf16, 5, 16, 8, 7, 0)          \
-    X(wgmma_f16, 6, 16, 5, 10, 0)          \
-    X(wgmma_tf32, 7, 32, 8, 23, 0)         \
-    X(wgmma_e4m3, 8, 8, 4, 3, 0)           \
-    X(wgmma_e5m2, 9, 8, 5, 2, 0)           \
-    X(wgmma_f16_f16, 10, 16, 5, 10, 1)     \
-    X(wgmma_e4m3_f16, 11, 8, 4, 3, 1)      \
-    X(wgmma_s8, 12, 8, 0, 0, 0)            \
-    X(wgmma_u8, 13, 8, 0, 0, 0)            \
-    X(wmma_bf16, 14, 16, 8, 7, 0)          \
-    X(wmma_f16, 15, 16, 5, 10, 0)          \
-    X(wmma_f16_f16, 16, 16, 5, 10, 1)      \
-    X(votes, 20, 32, 0, 0, 0)              \
-    X(matches, 21, 32, 0, 0, 0)            \
-    X(shuffles, 22, 32, 0, 0, 0)           \
-    X(redux_1, 23, 32, 0, 0, 0)            \
-    X(redux_2, 24, 32, 0, 0, 0)            \
-    X(bulk_reduce, 27, 32, 0, 0, 0)        \
-    X(wgmma_e4m3_e5m2, 30, 8, 4, 3, 0)     \
-    X(wgmma_e5m2_e4m3, 31, 8, 5, 2, 0)     \
-    X(wgmma_e5m2_f16, 32, 8, 5, 2, 1)      \
-    X(wgmma_e4m3_e5m2_f16, 33, 8, 4, 3, 1) \
-    X(wgmma_e5m2_e4m3_f16, 34, 8, 5, 2, 1) \
-    X(active, 35, 32, 0, 0, 0)             \
-    X(mma_f64_m8n8k4, 36, 32, 0, 0, 0)     \
-    X(mma_f64_m16n8k4, 37, 32, 0, 0, 0)    \
-    X(mma_f64_m16n8k8, 38, 32, 0, 0, 0)    \
-    X(mma_f64_m16n8k16, 39, 32, 0, 0, 0)
+#define TWINS(X)                              \
+    X(mma_bf16, 1, 16, 8, 7, 0)               \
+    X(mma_f16, 2, 16, 5, 10, 0)               \
+    X(mma_tf32, 3, 32, 8, 23, 0)              \
+    X(mma_f16_f16, 4, 16, 5, 10, 1)           \
+    X(wgmma_bf16, 5, 16, 8, 7, 0)             \
+    X(wgmma_f16, 6, 16, 5, 10, 0)             \
+    X(wgmma_tf32, 7, 32, 8, 23, 0)            \
+    X(wgmma_e4m3, 8, 8, 4, 3, 0)              \
+    X(wgmma_e5m2, 9, 8, 5, 2, 0)              \
+    X(wgmma_f16_f16, 10, 16, 5, 10, 1)        \
+    X(wgmma_e4m3_f16, 11, 8, 4, 3, 1)         \
+    X(wgmma_s8, 12, 8, 0, 0, 0)               \
+    X(wgmma_u8, 13, 8, 0, 0, 0)               \
+    X(wmma_bf16, 14, 16, 8, 7, 0)             \
+    X(wmma_f16, 15, 16, 5, 10, 0)             \
+    X(wmma_f16_f16, 16, 16, 5, 10, 1)         \
+    X(votes, 20, 32, 0, 0, 0)                 \
+    X(matches, 21, 32, 0, 0, 0)               \
+    X(shuffles, 22, 32, 0, 0, 0)              \
+    X(redux_1, 23, 32, 0, 0, 0)               \
+    X(redux_2, 24, 32, 0, 0, 0)               \
+    X(bulk_reduce, 27, 32, 0, 0, 0)           \
+    X(wgmma_e4m3_e5m2, 30, 8, 4, 3, 0)        \
+    X(wgmma_e5m2_e4m3, 31, 8, 5, 2, 0)        \
+    X(wgmma_e5m2_f16, 32, 8, 5, 2, 1)         \
+    X(wgmma_e4m3_e5m2_f16, 33, 8, 4, 3, 1)    \
+    X(wgmma_e5m2_e4m3_f16, 34, 8, 5, 2, 1)    \
+    X(active, 35, 32, 0, 0, 0)                \
+    X(mma_f64_m8n8k4, 36, 32, 0, 0, 0)        \
+    X(mma_f64_m16n8k4, 37, 32, 0, 0, 0)       \
+    X(mma_f64_m16n8k8, 38, 32, 0, 0, 0)       \
+    X(mma_f64_m16n8k16, 39, 32, 0, 0, 0)      \
+    X(mma_sparse_bf16, 40, 16, 8, 7, 0)       \
+    X(mma_sparse_f16, 41, 16, 5, 10, 0)       \
+    X(mma_sparse_s8, 42, 8, 0, 0, 0)          \
+    X(wgmma_sparse_bf16, 43, 16, 8, 7, 0)     \
+    X(wgmma_sparse_f16, 44, 16, 5, 10, 0)     \
+    X(wgmma_sparse_s8, 45, 8, 0, 0, 0)        \
+    X(wgmma_sparse_e4m3, 46, 8, 4, 3, 0)      \
+    X(wgmma_sparse_e5m2, 47, 8, 5, 2, 0)      \
+    X(wgmma_sparse_e4m3_e5m2, 48, 8, 4, 3, 0) \
+    X(wgmma_sparse_e5m2_e4m3, 49, 8, 5, 2, 0)
 
 /* The same, of kernels that run in clusters of TWIN_CLUSTER CTAs, a cluster for each problem. */
 #define CLUSTER_TWINS(X)            \

@@ -1,0 +1,93 @@
+/* The same as collective/wgmma_pieces.h for a tile of D^T: a warp's 16 rows are columns of D. A lane takes out four of
+ * them, of one row of D. */
+#ifndef TSR_COLLECTIVE_WGMMA_TRANSPOSED_H
+#define TSR_COLLECTIVE_WGMMA_TRANSPOSED_H
+
+#include "collective/wgmma_pieces.h"
+
+/* Words from row to row of D, of which a piece has PIECE: lanes of a store, and of a load, lie in different banks. */
+enum { TRANSPOSED_PITCH = 20, TRANSPOSED_BYTES = PIECE * TRANSPOSED_PITCH * 4 };
+
+TSR_DEVICE void leave_transposed(unsigned piece, int first, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const int lane = (int)threadIdx.x % 32;
+    const unsigned leave = piece + (unsigned)(2 * (lane % 4) * TRANSPOSED_PITCH + lane / 4) * 4;
+    tsr_warp_sync(TSR_ALL_LANES); /* the piece before has left */
+    TSR_UNROLL
+    for (int j = 0; j < PIECE / 8; j++)
+        TSR_UNROLL
+    for (int e = 0; e < 4; e++)
+        tsr_shared_store_f32(leave + (unsigned)((8 * j + e % 2) * TRANSPOSED_PITCH + e / 2 * 8) * 4,
+                             any_bits(sum[first / 2 + 4 * j + e]));
+    tsr_warp_sync(TSR_ALL_LANES);
+}
+
+/* Where the lane begins to take out: row lane / 4 of a piece, four columns from lane % 4 * 4 on. */
+TSR_DEVICE unsigned transposed_take(unsigned piece)
+{
+    const int lane = (int)threadIdx.x % 32;
+    return piece + (unsigned)(lane / 4 * TRANSPOSED_PITCH + lane % 4 * 4) * 4;
+}
+
+/* The tile's rows of D from `m` on, the warp's 16 columns from `n` on. */
+TSR_DEVICE void output_transposed(const any_out *out, unsigned piece, int m, int n,
+                                  const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const int lane = (int)threadIdx.x % 32;
+    const unsigned take = transposed_take(piece);
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        leave_transposed(piece, first, sum);
+        TSR_ROLLED
+        for (int row = 0; row < PIECE; row += 8) {
+            float four[4];
+            tsr_shared_load_f32x4(take + (unsigned)(row * TRANSPOSED_PITCH) * 4, four);
+            any_output(out, m + first + row + lane / 4, n + lane % 4 * 4, four);
+        }
+    }
+}
+
+/* The same where D takes four neighbours at once and nothing is added; `type` is a constant. */
+TSR_DEVICE void output_transposed_quads(const any_out *out, int type, unsigned piece, int m, int n,
+                                        const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const int lane = (int)threadIdx.x % 32, row = m + lane / 4, column = n + lane % 4 * 4;
+    const unsigned take = transposed_take(piece);
+    const long long step_bytes = 8 * out->ldd * any_bytes(type);
+    unsigned char *const d = out->d + (row * out->ldd + column) * any_bytes(type);
+    const int is_inside = column < out->n, left = out->m - row < 0 ? 0 : out->m - row > BN ? BN : (int)(out->m - row);
+    float bias[4] = {0, 0, 0, 0};
+    if (is_inside && type != TSR_TYPE_S32 && out->form.form != TSR_EPILOGUE_NONE)
+        any_bias_quad(out, type, column, bias);
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        float four[PIECE / 8][4];
+        leave_transposed(piece, first, sum);
+        TSR_UNROLL
+        for (int i = 0; i < PIECE / 8; i++)
+            tsr_shared_load_f32x4(take + (unsigned)(i * 8 * TRANSPOSED_PITCH) * 4, four[i]);
+        TSR_UNROLL
+        for (int i = 0; i < PIECE / 8; i++)
+            if (is_inside && first + i * 8 < left)
+                any_store_quad(out, type, d + (first / 8 + i) * step_bytes, bias, four[i]);
+    }
+}
+
+TSR_DEVICE void output_columns(const any_out *out, unsigned piece, int m, int n,
+                               const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    if (!out->quads)
+        output_transposed(out, piece, m, n, sum);
+#if defined(ELEM_int8)
+    else if (out->type == TSR_TYPE_S32)
+        output_transposed_quads(out, TSR_TYPE_S32, piece, m, n, sum);
+#endif
+    else if (out->type == TSR_TYPE_F32)
+        output_transposed_quads(out, TSR_TYPE_F32, piece, m, n, sum);
+    else if (out->type == TSR_TYPE_BF16)
+        output_transposed_quads(out, TSR_TYPE_BF16, piece, m, n, sum);
+    else
+        output_transposed_quads(out, TSR_TYPE_F16, piece, m, n, sum);
+}
+
+#endif

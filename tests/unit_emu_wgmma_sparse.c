@@ -1,0 +1,201 @@
+/* Kernel wgmma-sparse24 in the emulator: right as it is, with A and with B compressed, and caught in each of its
+ * mutants (emu/mutants.cmake), by a fault or a wrong result. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "core/sparse24.h"
+#include "core/tensor_spec.h"
+#include "emu/run_launch.h"
+
+#define MUTANT_KERNEL(name) unit_emu_wgmma_sparse_mutant_##name
+#include "tma_mutants.h"
+
+/* Tiles of two CTAs along the lines, the last of which has no line; two tiles of the other operand; more steps along K
+ * than stages, and a part of a step. */
+enum { LINES = 300, ROWS = 70, K = 328, BM = 128, BN = 64, STAGES = 3, PITCH = 336, SEEDS = 4, WAYS = 4 };
+enum { STAGE_BYTES = BM * 64 + BN * 128 + BM * 8, MOST = 512 * 400 };
+
+typedef struct matrices {
+    uint16_t sparse[LINES * K], other[ROWS * PITCH + K * 72]; /* lines along K; either way */
+    uint16_t values[MOST], form[2 * MOST];
+    unsigned char metadata[MOST];
+    float d[LINES * ROWS], exact[LINES * ROWS], bias[LINES];
+} matrices;
+
+static const tsr_config config = {.instance = "mutant",
+                                  .kind = TSR_CONFIG_CUDA,
+                                  .op = {.operands = TSR_TAKES_SPARSE24},
+                                  .bm = BM,
+                                  .bn = BN,
+                                  .bk = 64,
+                                  .cluster_m = 2,
+                                  .cluster_n = 1,
+                                  .persistent = 1,
+                                  .tma = 1};
+
+/* How the operands lie: bit 0: B is compressed; bit 1: the other one lies along K. */
+static tsr_gemm_args args_of(int way, matrices *x)
+{
+    const int swap_ab = way & 1, along_k = way >> 1;
+    return (tsr_gemm_args){.a = swap_ab ? (void *)x->other : (void *)x->form,
+                           .b = swap_ab ? (void *)x->form : (void *)x->other,
+                           .d = x->d,
+                           .m = swap_ab ? ROWS : LINES,
+                           .n = swap_ab ? LINES : ROWS,
+                           .k = K,
+                           .lda = along_k ? PITCH : 72,
+                           .ldb = along_k ? PITCH : 72,
+                           .ldd = swap_ab ? LINES : ROWS,
+                           .batch = 1,
+                           .alpha = 1,
+                           .bias = x->bias,
+                           .epilogue = TSR_EPILOGUE_BIAS_RELU,
+                           .trans_a = swap_ab && !along_k,
+                           .trans_b = !swap_ab && along_k,
+                           .type_a = TSR_BF16,
+                           .type_b = TSR_BF16,
+                           .type_d = TSR_F32,
+                           .schedule = {.split_k = 1, .cluster_k = 1, .swap_ab = swap_ab}};
+}
+
+static float small(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (float)(*state >> 29) - 3.0f;
+}
+
+static void make(int way, matrices *x)
+{
+    const int swap_ab = way & 1, along_k = way >> 1;
+    const tsr_lines24 o = {.dtype = TSR_BF16, .lines = LINES, .k = K, .line_step = K, .k_step = 1, .matrices = 1};
+    uint32_t state = (uint32_t)way + 1;
+    memset(x, 0, sizeof *x);
+    for (int i = 0; i < LINES * K; i++)
+        x->sparse[i] = tsr_f32_to_bf16(small(&state));
+    tsr_drop24(&o, x->sparse, NULL);
+    tsr_squeeze24(&o, x->sparse, x->values, x->metadata);
+    assert_in_range(tsr_device24_bytes(&o), 1, sizeof x->form);
+    tsr_device24(&o, x->values, x->metadata, x->form);
+    for (int j = 0; j < LINES; j++)
+        x->bias[j] = (float)(j % 11 * -5);
+    for (int row = 0; row < ROWS; row++)
+        for (int k = 0; k < K; k++)
+            x->other[along_k ? row * PITCH + k : k * 72 + row] = tsr_f32_to_bf16(small(&state));
+    for (int line = 0; line < LINES; line++)
+        for (int row = 0; row < ROWS; row++) {
+            float sum = x->bias[swap_ab ? line : row];
+            for (int k = 0; k < K; k++)
+                sum += tsr_bf16_to_f32(x->sparse[line * K + k]) *
+                       tsr_bf16_to_f32(x->other[along_k ? row * PITCH + k : k * 72 + row]);
+            x->exact[swap_ab ? row * LINES + line : line * ROWS + row] = sum < 0 ? 0 : sum;
+        }
+}
+
+static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long long seed)
+{
+    const tsr_gemm_args args = args_of(way, x);
+    const long long form_bytes = tsr_form24_of(TSR_BF16, LINES, K).bytes;
+    tsr_tensor_spec specs[4];
+    tsr_tensor_maps maps;
+    tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
+    memset(&maps, 0, sizeof maps);
+    memset(x->d, 0x55, sizeof x->d);
+    tsr_config_tensor_specs(&config, &args, specs);
+    for (int i = 0; i < 4; i++)
+        if (specs[i].base) {
+            assert_null(tsr_tensor_spec_fault(&specs[i]));
+            tsr_emu_encode(&specs[i], all[i]);
+        }
+    const tsr_emu_job job = {.name = "mutant",
+                             .kernel_tma = kernel,
+                             .maps = &maps,
+                             .cluster = 2,
+                             .args = &args,
+                             .dtype_a = TSR_BF16,
+                             .dtype_b = TSR_BF16,
+                             .dtype_c = TSR_F32,
+                             .dtype_d = TSR_F32,
+                             .a_bytes = way & 1 ? 0 : form_bytes,
+                             .b_bytes = way & 1 ? form_bytes : 0,
+                             .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
+                             .is_dependent = 1,
+                             .arch = 90,
+                             .threads_x = 384,
+                             .threads_y = 1,
+                             .shared_bytes = STAGES * (STAGE_BYTES + 16) + BM / 16 * 2560,
+                             .seed = seed,
+                             .workers = 1};
+    return tsr_emu_run(&job);
+}
+
+static void the_kernel_is_right(void **state)
+{
+    (void)state;
+    matrices *const x = test_malloc(sizeof *x);
+    for (int way = 0; way < WAYS; way++) {
+        make(way, x);
+        for (unsigned long long seed = 0; seed < SEEDS; seed++) {
+            if (run(MUTANT_KERNEL(none), way, x, seed) != TSR_OK)
+                fail_msg("way %d: %s", way, tsr_last_error());
+            assert_memory_equal(x->d, x->exact, sizeof x->d);
+        }
+    }
+    test_free(x);
+}
+
+/* 1 if some run of it is not what it should be; what was said then. */
+static int is_caught(const mutant *m, matrices *x, char said[300])
+{
+    snprintf(said, 300, "passes");
+    for (int way = 0; way < WAYS; way++) {
+        make(way, x);
+        for (unsigned long long seed = 0; seed < SEEDS; seed++)
+            if (run(m->kernel, way, x, seed) != TSR_OK) {
+                snprintf(said, 300, "%s", tsr_last_error());
+                if (strstr(said, m->says))
+                    return 1;
+            } else if (!*m->says && memcmp(x->d, x->exact, sizeof x->d) != 0) {
+                snprintf(said, 300, "wrong result");
+                return 1;
+            }
+    }
+    return 0;
+}
+
+static void every_mutant_is_caught(void **state)
+{
+    (void)state;
+    matrices *const x = test_malloc(sizeof *x);
+    int missed = 0;
+    for (int i = 0; i < MUTANTS; i++) {
+        char said[300];
+        const int is_equivalent = strcmp(mutants[i].says, "equivalent") == 0;
+        mutant m = mutants[i];
+        m.says = is_equivalent ? "" : m.says;
+        const int caught = is_caught(&m, x, said);
+        print_message("%s: %s\n", m.name, said);
+        if (caught == is_equivalent)
+            print_error("%s: expected \"%s\"\n", m.name, mutants[i].says);
+        missed += caught == is_equivalent;
+    }
+    print_message("%d mutants\n", MUTANTS);
+    assert_int_equal(missed, 0);
+    test_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_kernel_is_right),
+        cmocka_unit_test(every_mutant_is_caught),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
