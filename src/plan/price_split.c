@@ -74,7 +74,10 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     const double held = fmin(per_sm, config->sm_ctas);
     const double flops = 2.0 * config->bm * config->bn * config->bk * ceil(steps / parts);
     const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * config->bm * config->bn / bytes_per_ns : 0;
-    const double ns = (held > 0 ? per_sm * flops / sm_rate(config, device, held) : 0) + adding_ns;
+    /* A tile's way to memory, which other CTAs' products cover: all there is where K is short. By an H100, perf/LOG. */
+    const double stored_ns = per_sm * f->cluster_k_value_ns * config->bm * config->bn;
+    const double flops_ns = held > 0 ? per_sm * flops / sm_rate(config, device, held) : 0;
+    const double ns = overlapped(STEP_SHARPNESS, flops_ns, stored_ns) + adding_ns;
     const int is_alone = steps > short_steps * parts;
     tsr_price_settle(config, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
     out->ns += tsr_price_uncovered_ns(problem, device, 1);
