@@ -147,6 +147,12 @@ void tsr_emu_break(const char *rule, const void *place)
     tsr_emu_fail_thread(&fault, place);
 }
 
+void tsr_emu_no_memory(void)
+{
+    emu_fault fault = {.kind = EMU_NO_MEMORY};
+    tsr_emu_fail_thread(&fault, __builtin_return_address(0));
+}
+
 void tsr_emu_wait_in(emu_thread *self, emu_thread **list, const void *place)
 {
     self->state = EMU_ELSEWHERE;
@@ -196,13 +202,13 @@ void tsr_emu_drop_moment(emu_cta *cta, emu_moment *moment)
 void tsr_emu_release(emu_thread *self, emu_seen **board)
 {
     if (!tsr_emu_clock_release(&self->cta->shared.time, &self->clock, board))
-        tsr_emu_misuse("the emulator ran out of memory or clocks");
+        tsr_emu_no_memory();
 }
 
 void tsr_emu_acquire(emu_thread *self, emu_seen *board)
 {
     if (!tsr_emu_clock_acquire(&self->cta->shared.time, &self->clock, board))
-        tsr_emu_misuse("the emulator ran out of memory");
+        tsr_emu_no_memory();
 }
 
 /* ---- the cluster ---- */

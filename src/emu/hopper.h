@@ -181,6 +181,8 @@ void tsr_emu_barrier_in_cluster(struct emu_thread *self, const void *place);
 
 /* The calling thread broke a rule. */
 _Noreturn void tsr_emu_break(const char *rule, const void *place);
+/* There is no memory, or no clock, for what an instruction needs: TSR_OUT_OF_MEMORY, no fault of the kernel. */
+_Noreturn void tsr_emu_no_memory(void);
 
 /* Waits in *list; wake_all lets all of a list go on. */
 void tsr_emu_wait_in(struct emu_thread *self, struct emu_thread **list, const void *place);

@@ -165,7 +165,7 @@ static void deliver_one(emu_thread *self, emu_mbarrier *bar)
         /* The board learns as a thread would. */
         emu_clock clock = {.stamp = load->stamp, .seen = bar->board};
         if (!tsr_emu_clock_acquire(&cta->shared.time, &clock, load->seen))
-            tsr_emu_misuse("the emulator ran out of memory");
+            tsr_emu_no_memory();
         bar->board = clock.seen;
         tsr_emu_seen_drop(&cta->shared.time, load->seen);
     }

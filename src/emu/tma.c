@@ -112,7 +112,7 @@ emu_load *tsr_emu_add_load(emu_cta *cta, emu_mbarrier *bar)
     else
         load = tsr_alloc(cta->worker->launch->job->allocator, 64, sizeof *load);
     if (!load)
-        tsr_emu_misuse("the emulator ran out of memory");
+        tsr_emu_no_memory();
     *load = (emu_load){.next = bar->loads};
     bar->loads = load;
     tsr_emu_wake_all(&bar->waiting);
@@ -241,7 +241,7 @@ static void read_store(emu_thread *self, emu_store *store)
     }
     store->held = tsr_alloc(cta->shape.allocator, 64, bytes);
     if (!store->held)
-        tsr_emu_misuse("the emulator ran out of memory");
+        tsr_emu_no_memory();
     for (size_t i = 0; i < bytes; i += 16)
         memcpy(store->held + i, box_byte(cta, &store->spec, store->from, i), 16);
     tsr_emu_drop_moment(cta, &store->moment);

@@ -445,7 +445,7 @@ static void join_warp(emu_thread *warp)
     emu_seen *board = NULL;
     for (unsigned lane = 0; lane < 32; lane++)
         if (!tsr_emu_clock_release(time, &warp[lane].clock, &board))
-            tsr_emu_misuse("the emulator ran out of memory or clocks");
+            tsr_emu_no_memory();
     for (unsigned lane = 0; lane < 32; lane++)
         tsr_emu_clock_adopt(time, &warp[lane].clock, board);
     tsr_emu_seen_drop(time, board);
@@ -457,7 +457,7 @@ static void finish_products(emu_thread *self, emu_group *group, unsigned count)
     if (!group->work)
         group->work = tsr_alloc(self->cta->shape.allocator, 64, sizeof *group->work);
     if (!group->work)
-        tsr_emu_misuse("the emulator ran out of memory");
+        tsr_emu_no_memory();
     check_agreement(threads, count);
     execute(group, threads, count);
     for (unsigned t = 0; t < EMU_GROUP_THREADS; t++)
