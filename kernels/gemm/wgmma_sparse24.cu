@@ -34,7 +34,8 @@
  * Bound by: shared memory. At their sparse rate tensor cores would read 128 bytes of the other operand in each clock,
  * all that an SM's shared memory gives, and the copy engine writes beside them. At large sizes by power.
  *
- * Measured: nothing. Untested on hardware; the twin follows the PTX ISA's layouts (ptx/wgmma_sparse.h). */
+ * Measured: 1,047 TFLOP/s of the dense product's operations on an H100 at 4096, 1,064 at 8192 (2026-11-25, bf16, nt,
+ * 128 x 256): 1.69 and 1.49 times as fast as the dense product. perf/LOG/types.md. */
 #if BN % PIECE != 0
 #error "PIECE must divide BN"
 #endif
