@@ -100,6 +100,10 @@ static void put_head(const lab_pipeline *p, FILE *to)
         say(to, "Followed: CTA %" PRId64 ", rank %" PRId64 " of its cluster.", p->cta, p->rank);
     else
         say(to, "Followed: CTA %" PRId64 ".", p->cta);
+    if (p->is_sparse_a)
+        say(to,
+            "A is compressed 2:4: its boxes are of the values that are kept, half of K, and its metadata comes beside "
+            "them.");
     if (p->cluster_reads > 0)
         say(to, "Its threads read %s of shared memory of the cluster's CTAs.", cli_bytes_text(bytes, p->cluster_reads));
     if (p->sent_bytes > 0)

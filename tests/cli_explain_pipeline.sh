@@ -42,6 +42,10 @@ for kernel in $rungs; do
     succeeds [ "$(wc -l <out)" -ge 10 ]
 done
 
+# Of a compressed A half of K comes, as values.
+expect 0 "" $explain wgmma-sparse24
+prints '^A is compressed 2:4: '
+
 # The ring of wgmma: ten stages, four instructions a step, the groups in turns, one batch in flight beside the next.
 expect 0 "" $explain wgmma
 prints '^  0-3 +group 0 +232 +waits for full, multiplies, arrives at empty \(wgmma\)$'

@@ -175,27 +175,26 @@ static void check_product(tsr_context *context, const product *p)
 
 static void products_are_exact(void **state)
 {
-    static const product products[] = {
-        {130, 70, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
-        {70, 130, 131, 1, 1, 'b', TSR_BF16, TSR_F32, "sparse24"},
-        {40, 150, 72, 0, 1, 'b', TSR_F16, TSR_F32, "sparse24"},
-        {33, 20, 259, 1, 0, 'a', TSR_F16, TSR_F32, "sparse24"},
-        {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "sparse24"},
-        {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "sparse24"},
-        {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
-        {260, 300, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x256_c2_d1"},
-        {130, 200, 259, 1, 1, 'b', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x256_c2_d1"},
-        {260, 200, 131, 0, 0, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_256x192_c2_d1"},
-        {40, 129, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_256x192_c2_d1"},
-        {260, 70, 200, 0, 1, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x192_c2_d2"},
-        {40, 260, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x192_c2_d2"},
-        {130, 130, 131, 1, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x128_c1_d1"},
-        {70, 66, 40, 1, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_64x64_c1_d2"},
-        {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "wgmma_sparse24_int8_128x256_c2_d1"},
-        {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "wgmma_sparse24_int8_128x128_c1_d1"},
-        {65, 140, 259, 1, 0, 'b', TSR_E4M3, TSR_F32, "wgmma_sparse24_fp8_128x128_c1_d1"},
-        {130, 70, 300, 0, 1, 'a', TSR_E5M2, TSR_F32, "wgmma_sparse24_fp8_64x64_c1_d1"},
-        {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma-sparse24"}};
+    static const product products[] = {{130, 70, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
+                                       {70, 130, 131, 1, 1, 'b', TSR_BF16, TSR_F32, "sparse24"},
+                                       {40, 150, 72, 0, 1, 'b', TSR_F16, TSR_F32, "sparse24"},
+                                       {33, 20, 259, 1, 0, 'a', TSR_F16, TSR_F32, "sparse24"},
+                                       {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "sparse24"},
+                                       {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "sparse24"},
+                                       {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
+                                       {260, 300, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x256_c2"},
+                                       {130, 200, 259, 1, 1, 'b', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x256_c2"},
+                                       {260, 200, 131, 0, 0, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_256x192_c2"},
+                                       {40, 129, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_256x192_c2"},
+                                       {260, 70, 200, 0, 1, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x192_c2"},
+                                       {40, 260, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x192_c2"},
+                                       {130, 130, 131, 1, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x128_c1"},
+                                       {70, 66, 40, 1, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_64x64_c1"},
+                                       {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "wgmma_sparse24_int8_128x256_c2"},
+                                       {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "wgmma_sparse24_int8_128x128_c1"},
+                                       {65, 140, 259, 1, 0, 'b', TSR_E4M3, TSR_F32, "wgmma_sparse24_fp8_128x128_c1"},
+                                       {130, 70, 300, 0, 1, 'a', TSR_E5M2, TSR_F32, "wgmma_sparse24_fp8_64x64_c1"},
+                                       {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma-sparse24"}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
         check_product(*state, &products[i]);
 }

@@ -7,6 +7,7 @@
 
 #include "api/context.h"
 #include "core/error.h"
+#include "core/sparse24.h"
 #include "lab/common/kernel_names.h"
 #include "lab/explain/lesson_run.h"
 #include "lab/explain/pipeline_run.h"
@@ -250,6 +251,7 @@ typedef struct pipe_run {
     tsr_context *context;
     tsr_plan *plan;
     void *a, *b, *d, *workspace;
+    tsr_prepared *prepared_a; /* compressed; NULL: A is whole */
     int64_t lda, ldb, ldd;
 } pipe_run;
 
@@ -367,11 +369,29 @@ static void describe(const lab_lesson_request *request, const tsr_step *main, la
     out->k = request->k;
     out->trans_a = request->trans_a;
     out->trans_b = request->trans_b;
+    out->is_sparse_a = lab_config_is_sparse(config);
     tsr_config_tile(config, request->m, request->n, &out->bm, &out->bn);
     out->bk = config->bk;
     out->threads = config->threads_x * config->threads_y;
     out->smem_bytes = config->smem_bytes;
     out->elem_bytes = (int)tsr_dtype_bytes(request->dtype);
+}
+
+/* A's zeros as the kernel reads them: of each line the values that are kept; metadata is no part of it. */
+static tsr_status compress(const lab_lesson_request *request, pipe_run *run, pipe_region *region)
+{
+    const tsr_form24 form = tsr_form24_of(request->dtype, request->m, request->k);
+    const void *at = NULL;
+    tsr_status status = tsr_compress24(run->plan, 'a', run->a, &run->prepared_a);
+    if (status == TSR_OK)
+        status = tsr_prepared_form(run->prepared_a, run->plan, &at);
+    *region = (pipe_region){.at = (uintptr_t)at,
+                            .bytes = (size_t)form.values_bytes,
+                            .rows = request->m,
+                            .columns = tsr_kept24(request->k),
+                            .ld = form.k / 2,
+                            .elem_bytes = region->elem_bytes};
+    return status;
 }
 
 static tsr_status listen(const lab_lesson_request *request, int64_t cta, pipe_run *run, pipe_listener *l)
@@ -381,6 +401,8 @@ static tsr_status listen(const lab_lesson_request *request, int64_t cta, pipe_ru
     const size_t workspace = tsr_plan_workspace_bytes(run->plan);
     tsr_status status = allocate(run, &l->a, &run->a, request->trans_a ? out->k : out->m,
                                  request->trans_a ? out->m : out->k, run->lda, request->dtype, request->trans_a);
+    if (status == TSR_OK && out->is_sparse_a)
+        status = compress(request, run, &l->a);
     if (status == TSR_OK)
         status = allocate(run, &l->b, &run->b, request->trans_b ? out->n : out->k, request->trans_b ? out->k : out->n,
                           run->ldb, request->dtype, request->trans_b);
@@ -400,7 +422,8 @@ static tsr_status listen(const lab_lesson_request *request, int64_t cta, pipe_ru
     l->wanted_cta = cta;
     l->wanted_row = request->block_y * out->bm;
     l->wanted_column = request->block_x * out->bn;
-    tsr_run_args args = tsr_run_args_make(run->a, run->b, run->d);
+    tsr_run_args args = tsr_run_args_make(run->prepared_a ? NULL : run->a, run->b, run->d);
+    args.prepared_a = run->prepared_a;
     args.workspace = run->workspace;
     args.workspace_bytes = workspace;
     const tsr_emu_listener listener = {l, lab_pipe_event};
@@ -481,7 +504,8 @@ static tsr_status make(lab_lesson_request *request, int64_t cta, int *simple, pi
     if (status != TSR_OK)
         return status;
     const tsr_step *main = tsr_plan_main(&run->plan->planned);
-    *simple = lab_config_is_sparse(main->config) || is_simple(main, tsr_plan_workspace_bytes(run->plan));
+    *simple = (lab_config_is_sparse(main->config) && !main->config->tma) ||
+              is_simple(main, tsr_plan_workspace_bytes(run->plan));
     if (*simple)
         return TSR_OK;
     lab_pipeline *out = l->out;
@@ -511,6 +535,7 @@ tsr_status lab_pipeline_make(const lab_lesson_request *asked, int64_t cta, int *
     free(l->ctas);
     free(l->threads);
     free(l);
+    tsr_prepared_release(run.prepared_a);
     tsr_plan_release(run.plan);
     if (run.context) {
         tsr_device_free(run.context, run.a);

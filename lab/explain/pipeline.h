@@ -93,6 +93,7 @@ typedef struct lab_pipeline {
     tsr_dtype dtype, dtype_d;
     int64_t m, n, k;
     int trans_a, trans_b;
+    int is_sparse_a; /* A is compressed 2:4: its boxes are of the values that are kept */
     int bm, bn, bk, threads, smem_bytes, elem_bytes, cluster;
     int64_t ctas, cta, rank;           /* of the grid; the one that is followed, and its rank in its cluster */
     int stages;                        /* of the ring; 0: none */
