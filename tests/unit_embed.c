@@ -285,13 +285,13 @@ static int limits_hold(void)
     const int others = tasks_at_rest() - 1; /* a sanitizer's, which it starts beside the first thread */
     setenv("TESSERA_NUM_THREADS", "4", 1);
     int right = tsr_get_threads() == 4 && tsr_set_threads(1) == TSR_OK && tsr_get_threads() == 1;
-    right = right && multiply_large() && tasks() == others + 1;
+    right = right && multiply_large() && tasks_at_rest() == others + 1;
     right = right && tsr_set_threads(3) == TSR_OK && tsr_set_threads_here(2) == TSR_OK && tsr_get_threads() == 2;
-    right = right && multiply_large() && tasks() == others + 2;
+    right = right && multiply_large() && tasks_at_rest() == others + 2;
     right = right && tsr_set_threads_here(0) == TSR_OK && tsr_get_threads() == 3 && multiply_large() &&
-            tasks() == others + 3;
-    right =
-        right && tsr_set_threads(0) == TSR_OK && tsr_get_threads() == 4 && multiply_large() && tasks() == others + 4;
+            tasks_at_rest() == others + 3;
+    right = right && tsr_set_threads(0) == TSR_OK && tsr_get_threads() == 4 && multiply_large() &&
+            tasks_at_rest() == others + 4;
     return right && tsr_set_threads(-1) == TSR_INVALID_ARGUMENT && tsr_set_threads_here(4097) == TSR_INVALID_ARGUMENT;
 }
 
