@@ -89,7 +89,12 @@ static const cli_option options[] = {
      AT(align_bytes),
      .min = 1,
      .max = 1 << 20},
-    {.name = "--sparse", .value = "a|b", .help = "A, or B, is compressed 2:4", .parse = cli_parse_choice, AT(sparse)},
+    {.name = "--sparse",
+     .once = 1,
+     .value = "a|b",
+     .help = "A, or B, is compressed 2:4",
+     .parse = cli_parse_choice,
+     AT(sparse)},
     {.name = "--all", .help = "each instance with its reason, and all that apply", AT(all)},
     {.name = "--format",
      .value = "table|json",
@@ -152,6 +157,8 @@ static void print_json(const settings *set, const cli_route_list *list)
 static int print_applicable(const settings *set, const cli_route_list *list)
 {
     enum { FEW = 12 };
+    static const char slices_begin[] = " in "; /* of a reason that names slices: told below, where there is room */
+    const char *chosen_slices = NULL;
     cli_table table;
     size_t told = 0, left = 0;
     cli_table_begin(&table, "llrrll", "applicable", "device", "expected", "traffic", "limited by", "");
@@ -165,8 +172,12 @@ static int print_applicable(const settings *set, const cli_route_list *list)
             continue;
         }
         told++;
+        const char *const slices = strstr(candidate->reason, slices_begin);
+        const int length = slices ? (int)(slices - candidate->reason) : (int)strlen(candidate->reason);
+        if (candidate->chosen && slices)
+            chosen_slices = slices + strlen(slices_begin);
         cli_table_row(
-            &table, candidate->reason[0] ? CLI_CELL("%s %s", candidate->kernel, candidate->reason) : candidate->kernel,
+            &table, length > 0 ? CLI_CELL("%s %.*s", candidate->kernel, length, candidate->reason) : candidate->kernel,
             candidate->device, cli_time_text(time, candidate->cost_ns), cli_bytes_text(bytes, candidate->bytes),
             candidate->limiter, candidate->chosen ? "<- chosen" : "");
     }
@@ -175,6 +186,8 @@ static int print_applicable(const settings *set, const cli_route_list *list)
     const int whole = cli_table_end(&table, stdout, 0);
     if (left > 0)
         printf("... %zu slower ones (--all lists them)\n", left);
+    if (chosen_slices)
+        printf("chosen in %s of rows and columns: copies of whole operands exceed the workspace\n", chosen_slices);
     return whole;
 }
 

@@ -69,6 +69,7 @@ static const cli_option options[] = {
     {.name = "--transa", .help = "use the transpose of A", AT(trans_a)},
     {.name = "--transb", .help = "use the transpose of B", AT(trans_b)},
     {.name = "--sparse",
+     .once = 1,
      .value = "a|b",
      .help = "multiply this operand compressed 2:4; of each four neighbours along K at most two may be nonzero",
      .parse = cli_parse_choice,

@@ -145,9 +145,12 @@ regret_below 22-regret-12 144 1.035 1.44
 regret_below 22-regret-13 47 1.05 1.38
 regret_below 22-regret-14 64 1.045 1.36
 regret_below 22-fp32 11 1.02 1.06
-regret_below 22-regret-f32 28 1.09 1.71
-regret_below 22-regret-f32-2 33 1.05 1.37
+regret_below 22-regret-f32 26 1.06 1.5
+regret_below 22-regret-f32-2 33 1.045 1.35
 regret_below 22-batches 38 1.04 1.34
+# An H100, by its own constants.
+recorded=${source_folder:?}/perf/h100-2026-11
+regret_below 25-layers 40 1.015 1.11
 expect 0 "" $bench --random 1 --seed 7 --kernel auto --rounds 1 --format regret
 prints '^no problem on a known GPU has two configs measured$'
 expect 2 "tessera bench: --sizes, --shapes and --random exclude each other" $bench --random 3 --sizes 16

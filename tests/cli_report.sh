@@ -82,6 +82,11 @@ prints '^mma_bf16_[^ ]+ +a100 .*<- chosen$'
 prints '^wgmma_bf16_bf16_[^ ]+ +needs compute capability 9.0; the device has 8.0$'
 expect 0 "" "$tessera" route 4096 4096 4096 --device rtx3090 --format json
 prints '"kernel": "[a-z_0-9]+", "device": "rtx3090", .*"chosen": true'
+# Copies that do not fit the workspace are made in slices.
+expect 0 "" "$tessera" route 8191 8191 8191 --device h100 --dtype bf16 --align 2
+prints '^wgmma[^ ]+ after pad A,B +h100 .*<- chosen$'
+prints '^chosen in [0-9]+ x [0-9]+ slices of rows and columns: copies of whole operands exceed the workspace$'
+expect 2 "tessera route: --sparse is given twice" "$tessera" route 8 8 8 --sparse a --sparse b
 # An H100 has constants of its own.
 expect 0 "" "$tessera" route 8192 3584 18944 --device h100 --dtype bf16
 prints '^wgmma_bf16_bf16_p128x192_s4_c21 +h100 .*<- chosen$'

@@ -33,7 +33,10 @@ other=$(sed -n 's/^[0-9]* problems judged, regret \([0-9.]*\), worst.*/\1/p' cha
 [ "$other" != "$mean" ] || fail "--with changes nothing: $other"
 
 refuses "--with needs NAME=VALUE" --with wgmma_fil_ns=0 "$records"
-refuses "--with needs NAME=VALUE" --with wgmma_fill_ns=x "$records"
+refuses "--with wgmma_fill_ns needs a number, not 'x'" --with wgmma_fill_ns=x "$records"
+refuses "no option --bogus" --bogus "$records"
+refuses "--search needs a constant" --search nothing "$records"
+refuses "--chip needs one of" --chip v100 "$records"
 refuses "--only needs a group" --only wgma "$records"
 refuses "--tolerance needs a number from 0, not '-1'" --tolerance -1 "$records"
 refuses "nothing.jsonl" nothing.jsonl

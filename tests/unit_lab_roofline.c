@@ -100,6 +100,8 @@ static int describe(const lab_record *record, tsr_gemm_desc *desc)
     tsr_kernel_info info = {.struct_bytes = sizeof info};
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
         if (strcmp(info.instance, record->kernel) == 0) {
+            if (strstr(info.name, "sparse24")) /* half of what is counted is multiplied */
+                return 0;
             *desc = tsr_gemm_desc_make(info.dtype_ab, record->m, record->n, record->k);
             desc->c.dtype = desc->d.dtype = info.dtype_cd;
             desc->compute = info.compute;

@@ -1,7 +1,7 @@
 /* fit: what each fitted constant of the prices (src/plan/profiles/) is worth to the choice, asked of recorded times.
  *     fit [--chip ID] [--with NAME=VALUE]... [--only GROUP]... [--tolerance T] RECORDS.jsonl... [--unseen
  *         RECORDS.jsonl...]
- *     fit [--chip ID] [--with NAME=VALUE]... --search NAME... RECORDS.jsonl... [--unseen RECORDS.jsonl...]
+ *     fit [--chip ID] [--with NAME=VALUE]... [--search NAME]... RECORDS.jsonl... [--unseen RECORDS.jsonl...]
  * RECORDS have the times of all configs of each problem (`tessera bench --instances`). For each constant its term is
  * taken out of the price, and the regret of the choice on RECORDS, the geometric mean of the chosen config's time over
  * the fastest one's, is printed beside the regret with all constants. Then constants are taken out one after the other,
@@ -131,8 +131,10 @@ static int set_constant(settings *set, const char *text)
             strncmp(constants[i].name, text, (size_t)(equals - text)) == 0) {
             char *end;
             const double value = strtod(equals + 1, &end);
-            if (end == equals + 1 || *end != '\0')
-                break;
+            if (end == equals + 1 || *end != '\0' || isnan(value)) {
+                fprintf(stderr, "fit: --with %s needs a number, not '%s'\n", constants[i].name, equals + 1);
+                return 0;
+            }
             *member(&set->profile, &constants[i]) = value;
             return 1;
         }
@@ -148,6 +150,8 @@ static int set_chip(settings *set, const char *id)
         return 0;
     }
     set->profile = *tsr_profile_named(gpu->name);
+    if (tsr_profile_named(gpu->name) == &tsr_profile_h200 && strcmp(id, "h200") != 0)
+        fprintf(stderr, "fit: %s has no constants of its own: the H200's\n", id);
     return 1;
 }
 
@@ -199,10 +203,14 @@ static int parse(int count, char **words, settings *set)
             good = set_tolerance(set, value);
         else {
             takes = 0;
-            if (strcmp(word, "--unseen") == 0)
+            if (strcmp(word, "--unseen") == 0) {
                 to = &set->unseen;
-            else
+            } else if (strncmp(word, "--", 2) == 0) {
+                fprintf(stderr, "fit: no option %s\n", word);
+                good = 0;
+            } else {
                 good = append(word, to);
+            }
         }
         if (!good)
             return 0;
@@ -369,7 +377,10 @@ int main(int count, char **words)
     static rank ranks[CONSTANTS];
     outcome all = {NULL, 0};
     set.profile = tsr_profile_h200;
-    int good = parse(count, words, &set) && ask(&set.records, &set.profile, &all);
+    enum { USAGE = 2 };
+    if (!parse(count, words, &set))
+        return USAGE;
+    int good = ask(&set.records, &set.profile, &all);
     const tsr_profile given = set.profile;
     if (good && set.searched > 0) {
         good = search(&set) && print_regret("these", &set.records, &given, &set.profile) &&

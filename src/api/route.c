@@ -11,16 +11,23 @@
 #include "core/uncancelled.h"
 #include "plan/pad.h"
 
-/* What the plan does before the kernel. */
-static void describe_steps(unsigned pads, char *out, size_t out_bytes)
+/* What the plan does before the kernel, and in how many slices along M and N. */
+static void describe_steps(const tsr_plan_candidate *candidate, const tsr_problem *problem, char *out, size_t out_bytes)
 {
     static const char *const operands[] = {"", " A", " B", " A,B"};
-    const unsigned padded = tsr_copies_of(pads, 0), transposed = tsr_copies_of(pads, 1);
-    snprintf(out, out_bytes, "%s%s%s%s%s%s", pads ? "after" : "", padded ? " pad" : "", operands[padded],
-             padded && transposed ? "," : "", transposed ? " transpose" : "", operands[transposed]);
+    const unsigned pads = candidate->pads, padded = tsr_copies_of(pads, 0), transposed = tsr_copies_of(pads, 1);
+    char slices[64] = "";
+    if (tsr_is_sliced(candidate->slices)) {
+        const long long rows = tsr_slice_step(problem->m, candidate->slices.rows),
+                        columns = tsr_slice_step(problem->n, candidate->slices.columns);
+        snprintf(slices, sizeof slices, " in %lld x %lld slices", (problem->m + rows - 1) / rows,
+                 (problem->n + columns - 1) / columns);
+    }
+    snprintf(out, out_bytes, "%s%s%s%s%s%s%s", pads ? "after" : "", padded ? " pad" : "", operands[padded],
+             padded && transposed ? "," : "", transposed ? " transpose" : "", operands[transposed], slices);
 }
 
-static void describe(const tsr_plan_candidate *candidate, int chosen, tsr_candidate *out)
+static void describe(const tsr_plan_candidate *candidate, const tsr_problem *problem, int chosen, tsr_candidate *out)
 {
     memset(out, 0, sizeof *out);
     out->kernel = candidate->config->instance;
@@ -28,7 +35,7 @@ static void describe(const tsr_plan_candidate *candidate, int chosen, tsr_candid
     out->applicable = candidate->applicable;
     out->chosen = chosen;
     if (candidate->applicable)
-        describe_steps(candidate->pads, out->reason, sizeof out->reason);
+        describe_steps(candidate, problem, out->reason, sizeof out->reason);
     else
         snprintf(out->reason, sizeof out->reason, "%s", candidate->reason);
     out->cost_ns = candidate->cost.ns + candidate->transfer_ns;
@@ -52,7 +59,7 @@ tsr_status tsr_route_on(tsr_target *targets, size_t target_count, const tsr_gemm
     *count = tsr_select_all(&problem, targets, target_count, candidates, room);
     for (size_t i = 0; i < *count && i < capacity; i++) {
         tsr_candidate candidate;
-        describe(&candidates[i], i == 0 && candidates[i].applicable, &candidate);
+        describe(&candidates[i], &problem, i == 0 && candidates[i].applicable, &candidate);
         tsr_give_struct((char *)out + i * candidate_bytes, candidate_bytes, &candidate, sizeof candidate);
     }
     free(candidates);
