@@ -143,7 +143,8 @@ static void no_problems_bound_is_below_a_measurement(void **unused)
             judged++;
             on_h100 += gpu != h200();
             if (isfinite(record->peer_time_us) && is_one_product(record)) {
-                const double clocks_apart = 1.1; /* recorded is the clock of our rounds; who takes less power runs faster */
+                const double clocks_apart =
+                    1.1; /* recorded is the clock of our rounds; who takes less power runs faster */
                 is_not_below(record, record->peer, record->gflops * record->time_us / record->peer_time_us,
                              bound * clocks_apart, "problem");
                 peers++;
