@@ -208,10 +208,10 @@ static void kernels_say_which_operands_they_take(void **state)
     tsr_plan *plan, *on_cpu;
     tsr_prepared *prepared;
     desc.kernel = "sparse24";
-    expect(tsr_plan_create(emu, &desc, &plan), TSR_UNSUPPORTED, "multiplies a matrix that is compressed 2:4");
+    expect(tsr_plan_create(emu, &desc, &plan), TSR_UNSUPPORTED, "multiplies compressed operands alone");
     desc.kernel = "mma";
     desc.flags = TSR_SPARSE24_A;
-    expect(tsr_plan_create(emu, &desc, &plan), TSR_UNSUPPORTED, "A is compressed 2:4: it reads whole matrices");
+    expect(tsr_plan_create(emu, &desc, &plan), TSR_UNSUPPORTED, "reads whole operands alone; A is compressed 2:4");
     desc.kernel = NULL;
     assert_int_equal(tsr_plan_create(emu, &desc, &plan), TSR_OK);
     assert_int_equal(tsr_context_create("cpu", NULL, &cpu), TSR_OK);

@@ -49,10 +49,10 @@ int tsr_op_accepts(const tsr_op_set *set, const tsr_op *op, char *reason, size_t
         return tsr_refuse(reason, reason_bytes, "computes %s x %s -> %s in %s", tsr_dtype_name(own.a),
                           tsr_dtype_name(own.b), tsr_dtype_name(own.d), tsr_compute_name(own.compute));
     if (op->sparse24 && !(set->operands & TSR_TAKES_SPARSE24))
-        return tsr_refuse(reason, reason_bytes, "%c is compressed 2:4: it reads whole matrices",
+        return tsr_refuse(reason, reason_bytes, "reads whole operands alone; %c is compressed 2:4",
                           op->sparse24 == TSR_SPARSE24_A ? 'A' : 'B');
     if (!op->sparse24 && !(set->operands & TSR_TAKES_WHOLE))
-        return tsr_refuse(reason, reason_bytes, "multiplies a matrix that is compressed 2:4 (TSR_SPARSE24_A, _B)");
+        return tsr_refuse(reason, reason_bytes, "multiplies compressed operands alone (TSR_SPARSE24_A, _B)");
     if (~set->scales & (TSR_SCALE_BIT(op->scale_a) | TSR_SCALE_BIT(op->scale_b)))
         return tsr_refuse(reason, reason_bytes, "takes no scales of %s",
                           set->scales & TSR_SCALE_BIT(TSR_SCALE_VECTOR) ? "blocks" : "rows, columns or blocks");

@@ -161,7 +161,7 @@ static int checks_of_all(const tsr_viewed_problem *v, const tsr_config *config, 
     if (problem->flags & TSR_BATCH_INVARIANT && config->order == TSR_ORDER_ANY)
         return tsr_refuse(reason, reason_bytes, "how it sums along K may depend on M: not batch-invariant");
     if (tsr_config_is_f64_tensor(config) && !(device->peak_flops_f64_tensor > 0))
-        return tsr_refuse(reason, reason_bytes, "this GPU's tensor cores are no help in f64");
+        return tsr_refuse(reason, reason_bytes, "f64 needs the tensor cores of compute capability 8.0, 9.0 or 10.0");
     if (!v->target->backend->has_code(config, device, reason, reason_bytes))
         return 0;
     if (v->target->gpu_beside)
