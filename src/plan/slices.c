@@ -90,7 +90,7 @@ static int find_tiles(const tsr_config *config, const tsr_problem *given, unsign
     int found = 0;
     for (int quarters = 1; quarters <= TSR_SLICE_OPTIONS; quarters++) {
         const size_t for_a = limit_bytes / 4 * (size_t)quarters;
-        const long long rows = width_of(given->m, (long long)(a_bytes / (for_a + 1) + 1));
+        const long long rows = width_of(given->m, 1 + (long long)(a_bytes / (for_a + 1)));
         for (long long count = 2; count <= (given->n + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
             const tsr_slices slices = {.rows = rows, .columns = width_of(given->n, count)};
             const int fits = slice_fits(config, given, pads, device, limit_bytes, slices);

@@ -19,7 +19,7 @@ const tsr_profile tsr_profile_h200 = {
 #pragma GCC diagnostic ignored "-Woverride-init"
 #endif
 const tsr_profile tsr_profile_h100 = {
-#include "plan/profiles/h200.def"
+#include "plan/profiles/h200.def" /* NOLINT(readability-duplicate-include) */
 
 #include "plan/profiles/h100.def"
 };
