@@ -30,7 +30,7 @@
 /* Exit codes of every command. CLI_CONTINUE is not one: it says that the arguments are good. */
 enum { CLI_CONTINUE = -1, CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-enum { CLI_LIST_MAX = 1024, CLI_NAME_MAX = 64 };
+enum { CLI_LIST_MAX = 512, CLI_NAME_MAX = 64 };
 
 typedef struct cli_message {
     char text[512];

@@ -490,7 +490,8 @@ typedef struct tsr_candidate {
     const char *device; /* where it would run: "cpu", "cuda:0", "emu" */
     int applicable;     /* 0: `reason` says why not */
     int chosen;
-    char reason[120];    /* why not; if applicable: what the plan does before the kernel ("after pad A,B"), or "" */
+    char reason[120];    /* why not; if applicable: what the plan does before the kernel ("after pad A,B in 2 x 3
+                             slices": of D's rows and columns, each copied and multiplied in turn), or "" */
     double cost_ns;      /* expected time, transfers of host operands included */
     double bytes;        /* expected traffic of the memory that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ARGS_MAX = 64, SETTINGS_BYTES = 1 << 16 };
+enum { ARGS_MAX = 64, SETTINGS_BYTES = 1 << 18 };
 
 static void require(int condition)
 {

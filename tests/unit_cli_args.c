@@ -153,7 +153,7 @@ static void test_lists(void **state)
         strcat(many, i ? ",1" : "1");
     assert_int_equal(good(many).sizes.count, CLI_LIST_MAX);
     strcat(many, ",1");
-    bad(many, "--sizes takes at most 1024 values");
+    bad(many, "--sizes takes at most 512 values");
     bad("--sizes 1,1234567890123456789012345678901234567890123456789012345678901234",
         "--sizes has an item of more than 63 characters: '12345678901234567890...'");
 }

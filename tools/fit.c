@@ -7,13 +7,12 @@
  * the fastest one's, is printed beside the regret with all constants. Then constants are taken out one after the other,
  * the least valuable ones first, as long as the mean stays within T (0.001) of where it was and the worst grows no
  * worse; the regret with those that are left is printed for RECORDS and for the records behind --unseen, which decide
- * nothing. --chip begins with the constants of h100 instead of the H200's, `--with`
- * gives a constant another value from the start. Problems whose choice was not measured count in
- * neither of two regrets compared.
+ * nothing. --chip, which comes first, begins with that chip's constants instead of the H200's; --with gives a constant
+ * another value from the start. Problems whose choice was not measured count in neither of two regrets compared.
  *
- * --search looks for values of the named constants for another chip: one after the other is multiplied by some factors,
- * and the factor is kept that lowers the regret most, until none does. A choice that was not measured then counts as
- * one of 1.1, and the worst problem a fifth again. */
+ * --search looks for values of the named constants: one after the other is multiplied by some factors, and the factor
+ * is kept that lowers the loss most, until none does. The loss is the mean logarithm of the regret, where a choice that
+ * was not measured counts as 1.1, plus a fifth of the worst problem's logarithm. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -217,9 +216,8 @@ static int parse(int count, char **words, settings *set)
         i += takes;
     }
     if (set->records.count == 0)
-        fputs("usage: fit [--chip ID] [--with NAME=VALUE] [--only GROUP] [--tolerance T] [--search NAME] "
-              "RECORDS.jsonl... "
-              "[--unseen RECORDS.jsonl...]\n",
+        fputs("usage: fit [--chip ID] [--with NAME=VALUE] [--only GROUP] [--tolerance T] [--search NAME]\n"
+              "           RECORDS.jsonl... [--unseen RECORDS.jsonl...]\n",
               stderr);
     return set->records.count > 0;
 }

@@ -93,7 +93,7 @@ static void find_slice_launches(const tsr_plan_candidate *candidate, tsr_planned
     for (int i = 0; i < 4; i++) {
         const long long row = i / 2 ? tsr_last_slice(whole->m, plan->slices.rows) : 0;
         const long long column = i % 2 ? tsr_last_slice(whole->n, plan->slices.columns) : 0;
-        tsr_launch_config *const launch = &plan->last_launch[i / 2][i % 2];
+        tsr_launch_config *const launch = &plan->slice_launch[i / 2][i % 2];
         *launch = candidate->launch;
         if (tsr_is_sliced(plan->slices)) {
             const tsr_problem padded = padded_slice_at(plan, row, column);
@@ -117,7 +117,7 @@ static tsr_status build_with(const tsr_plan_candidate *candidate, const tsr_prob
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
     find_slice_launches(candidate, out);
     const tsr_problem padded_slice = padded_slice_at(out, 0, 0);
-    const tsr_launch_config launch = out->last_launch[0][0];
+    const tsr_launch_config launch = out->slice_launch[0][0];
     out->problem.kernel = out->device_problem.kernel = out->padded_problem.kernel = NULL;
     out->workspace = tsr_lay_out_workspace(&launch, &padded_slice, out->pads);
     out->workspace_bytes = out->workspace.total_bytes;
@@ -367,7 +367,7 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     }
     const int has_last_rows = at.row == tsr_last_slice(whole->m, plan->slices.rows);
     const int has_last_columns = at.column == tsr_last_slice(whole->n, plan->slices.columns);
-    const tsr_launch_config *launch_config = &plan->last_launch[has_last_rows][has_last_columns];
+    const tsr_launch_config *launch_config = &plan->slice_launch[has_last_rows][has_last_columns];
     const tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
     const tsr_scaling scaling = scaling_of(whole, inputs, at.row, at.column);
     const tsr_launch launch = {

@@ -132,9 +132,10 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_slices slices;
-    tsr_launch_config last_launch[2][2]; /* of slices that have D's last rows, its last columns; may be narrower */
-    tsr_workspace workspace;             /* of a slice, if there are any */
-    int named;                           /* the kernel was asked for by name */
+    /* Of slices; indices: 1 if the slice has D's last rows, its last columns, and so may be narrower. */
+    tsr_launch_config slice_launch[2][2];
+    tsr_workspace workspace; /* of a slice, if there are any */
+    int named;               /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;

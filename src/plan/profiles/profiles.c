@@ -28,7 +28,7 @@ const tsr_profile tsr_profile_h100 = {
 const tsr_profile *tsr_profile_named(const char *device_name)
 {
     static const struct {
-        const char *name; /* how the driver's begins */
+        const char *name; /* how the driver's begins; H100s on other boards than SXM were not measured */
         const tsr_profile *profile;
     } chips[] = {{"NVIDIA H100", &tsr_profile_h100}};
     for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
