@@ -14,11 +14,21 @@ grep '"kind": "memory_level"' out >levels
 number() { # LEVEL MEMBER
     sed -n "s/.*\"name\": \"$1\".*\"$2\": \([0-9.e+-]*\).*/\1/p" levels
 }
-# A processor's first cache answers within a few clocks, memory outside takes ten times as long or more.
-succeeds awk "BEGIN { exit !($(number L1 latency_ns) > 0.2 && $(number L1 latency_ns) < 20) }"
-succeeds awk "BEGIN { exit !($(number DRAM latency_ns) > 5 * $(number L1 latency_ns)) }"
-succeeds awk "BEGIN { exit !($(number L1 one_thread_bytes_per_s) > $(number DRAM one_thread_bytes_per_s)) }"
 succeeds awk "BEGIN { exit !($(number DRAM bytes) >= 67108864) }"
+# A processor's first cache answers within a few clocks, memory outside takes ten times as long or more. Other processes
+# disturb a measurement, so one of three must show it; under a sanitizer the instructions cost more than the memory.
+in_order() {
+    awk "BEGIN { l1 = $(number L1 latency_ns)
+        exit !(l1 > 0.2 && l1 < 20 && $(number DRAM latency_ns) > 5 * l1 &&
+            $(number L1 one_thread_bytes_per_s) > $(number DRAM one_thread_bytes_per_s)) }"
+}
+if [ -z "${SANITIZED:-}" ]; then
+    for _ in 1 2; do
+        in_order && break
+        "$tessera" info --measure --format json | grep '"kind": "memory_level"' >levels
+    done
+    succeeds in_order
+fi
 if [ ! -e /dev/nvidiactl ]; then # without a GPU there is nothing of one
     succeeds [ "$(grep -c gpu_ out)" = 0 ]
 fi
