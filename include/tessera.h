@@ -34,9 +34,9 @@
  * its thread's stack; a GPU's driver may need more. The library's own threads block signals, but for those that a
  * thread's own fault raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS): the program's handlers see them. On the
  * CPU a product has the calling thread's rounding mode, flush to zero and floating-point traps, in all its threads
- * alike; the caller's flags tell of its own part. These threads, and their number, follow the main thread's affinity
- * mask, wherever the calling thread is pinned; they have an ordinary priority where the caller's is real-time, and
- * stacks of 512 KiB.
+ * alike; the caller's flags tell of its own part. These threads, and their number, follow the affinity mask that the
+ * main thread has when they are made, wherever the calling thread is pinned; they have an ordinary priority where the
+ * caller's is real-time, and stacks of 512 KiB.
  *
  * Callbacks (alloc, free, log, tell) may use the library, the context that calls them too unless it is being created or
  * destroyed. They return: no exception, longjmp or pthread_exit may leave one.

@@ -680,6 +680,9 @@ static void device_memory_of_the_cpu_is_host_memory(void **state)
     assert_int_equal(tsr_device_free(context, NULL), TSR_OK);
     expect(tsr_device_alloc(NULL, 1, &pointer), TSR_INVALID_ARGUMENT, "context = NULL");
     expect(tsr_device_alloc(context, 1, NULL), TSR_INVALID_ARGUMENT, "out = NULL");
+    pointer = text;
+    expect(tsr_device_alloc(context, SIZE_MAX / 2, &pointer), TSR_OUT_OF_MEMORY, "no memory");
+    assert_ptr_equal(pointer, text); /* a failed call writes nothing */
     expect(tsr_upload(context, NULL, text, 5), TSR_INVALID_ARGUMENT, "device_to = NULL: 5 bytes");
     expect(tsr_download(context, back, NULL, 5), TSR_INVALID_ARGUMENT, "device_from = NULL: 5 bytes");
     assert_int_equal(tsr_upload(context, NULL, NULL, 0), TSR_OK);

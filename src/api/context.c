@@ -184,11 +184,12 @@ tsr_status tsr_device_alloc(tsr_context *context, size_t bytes, void **out)
     if (!out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "out = NULL: must point to a pointer");
     tsr_target *home = context->home;
-    tsr_status status = home->backend->alloc(&home->device, bytes, out);
-    if (status == TSR_OK && (status = tsr_zero_counters(home, *out, bytes, NULL)) != TSR_OK) {
-        home->backend->free(&home->device, *out);
-        *out = NULL;
-    }
+    void *made = NULL;
+    tsr_status status = home->backend->alloc(&home->device, bytes, &made);
+    if (status == TSR_OK && (status = tsr_zero_counters(home, made, bytes, NULL)) != TSR_OK)
+        home->backend->free(&home->device, made);
+    if (status == TSR_OK)
+        *out = made;
     return status;
 }
 

@@ -139,6 +139,16 @@ const char *tsr_call_log_number(double value, char text[TSR_CALL_LOG_NUMBER])
     return text;
 }
 
+/* The part of a line that a file still took, unless somebody has written behind it. */
+static void take_back(int fd, ssize_t count)
+{
+    struct stat file;
+    const off_t end = lseek(fd, 0, SEEK_CUR);
+    if (end >= count && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == end &&
+        ftruncate(fd, end - count) != 0)
+        return; /* it stays */
+}
+
 /* write() of a whole line without the signals that would end the program where a pipe's reader has left (SIGPIPE) or a
  * file would be longer than RLIMIT_FSIZE (SIGXFSZ): they are blocked in this thread and taken back. -1 with errno. */
 static ssize_t write_unsignalled(int fd, const char *line, size_t bytes)
@@ -153,7 +163,12 @@ static ssize_t write_unsignalled(int fd, const char *line, size_t bytes)
     sigemptyset(&pending);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &own, &before);
-    const ssize_t count = write(fd, line, bytes);
+    ssize_t count = write(fd, line, bytes);
+    if (count > 0 && (size_t)count < bytes) { /* the disk is full, or the limit reached */
+        take_back(fd, count);
+        errno = ENOSPC;
+        count = -1;
+    }
     const int error = errno;
     const int signal = count >= 0 ? 0 : error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (signal && !sigismember(&pending, signal)) {

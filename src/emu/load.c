@@ -45,8 +45,8 @@ tsr_status tsr_emu_kernels_open(tsr_emu_kernels *out)
     char error[300];
     *out = (tsr_emu_kernels){.file = open_file(error, sizeof error)};
     if (!out->file)
-        return tsr_fail(TSR_NO_DEVICE, "device emu: its kernels are in %s, which belongs beside libtessera: %s",
-                        FILE_NAME, error);
+        return tsr_fail(strcasestr(error, "cannot allocate memory") ? TSR_OUT_OF_MEMORY : TSR_NO_DEVICE,
+                        "device emu: its kernels are in %s, which belongs beside libtessera: %s", FILE_NAME, error);
     const tsr_emu_module *module = dlsym(out->file, "tsr_emu_file");
     if (!module || strcmp(module->build, TSR_EMU_BUILD) != 0) {
         const tsr_status status =

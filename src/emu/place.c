@@ -2,6 +2,7 @@
  * is reported; without it the message has module and offset, which a developer can look up. */
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -25,8 +26,8 @@ static int run_addr2line(const char *module, const char *offset, char *text, siz
         close(ends[1]);
         return 0;
     }
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    const int has_no_memory = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) != 0 ||
+                              posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) != 0;
     char *arguments[] = {"addr2line", "-i", "-e", (char *)module, (char *)offset, NULL};
     char *environment[] = {NULL, NULL};
     char path[1024];
@@ -34,19 +35,21 @@ static int run_addr2line(const char *module, const char *offset, char *text, siz
     snprintf(path, sizeof path, "PATH=%s", own_path ? own_path : "/usr/bin:/bin");
     environment[0] = path;
     pid_t child;
-    const int failed = own_path ? posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environment)
-                                : posix_spawn(&child, "/usr/bin/addr2line", &actions, NULL, arguments, environment);
+    const int failed = has_no_memory ? 1
+                       : own_path    ? posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environment)
+                                  : posix_spawn(&child, "/usr/bin/addr2line", &actions, NULL, arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     size_t used = 0;
     ssize_t got = 0;
-    while (!failed && used < text_bytes - 1 && (got = read(ends[0], text + used, text_bytes - 1 - used)) > 0)
-        used += (size_t)got;
+    while (!failed && used < text_bytes - 1 &&
+           ((got = read(ends[0], text + used, text_bytes - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
+        used += got > 0 ? (size_t)got : 0;
     text[used] = '\0';
     close(ends[0]);
     int status = 0;
-    if (!failed)
-        waitpid(child, &status, 0);
+    while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
     return !failed && used > 0;
 }
 

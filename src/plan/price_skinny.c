@@ -31,7 +31,7 @@ static void find_step(const tsr_config *config, const tsr_problem *p, tsr_skinny
     const double longer = (double)(s->swap_ab ? p->n : p->m), long_rows = fmin(config->bn, longer);
     /* The last tiles end late, which the next launch hides if they are few. */
     const double most_late = f->skinny_most_late,
-                 late = config->cluster_n == 1 ? fmin(1, most_late / s->long_tiles) : 0;
+                 late = config->cluster_n == 1 ? fmin(1, most_late / fmax(1, s->long_tiles)) : 0;
     const double idle = config->bn - long_rows, idle_at_end = ceil(longer / config->bn) * config->bn - longer;
     const double shorter = (double)(s->swap_ab ? p->m : p->n), short_rows = fmin(box, shorter) / config->cluster_n;
     const double long_pieces = pieces_of(f, p, s->longer, config->bn, longer);

@@ -13,10 +13,10 @@
 enum { SEEN = FE_ALL_EXCEPT & ~FE_INEXACT, ELEMENTS = 1 << 18 };
 
 static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_F16, TSR_BF16, TSR_E4M3, TSR_E5M2, TSR_S8, TSR_U8};
-static const int sizes[][3] = {{1, 1, 1},      {2, 2, 2},       {5, 5, 5},      {0, 3, 4},     {3, 4, 0},
-                               {300, 0, 400},  {17, 19, 23},    {1, 500, 501},  {500, 1, 501}, {4, 300, 301},
-                               {300, 4, 301},  {3, 3, 5000},    {300, 301, 3},  {64, 64, 64},  {300, 1, 1},
-                               {16, 400, 600}, {150, 151, 152}, {200, 300, 400}};
+static const int sizes[][3] = {{1, 1, 1},     {2, 2, 2},      {5, 5, 5},       {0, 3, 4},      {3, 4, 0},
+                               {300, 0, 400}, {0, 0, 5},      {17, 19, 23},    {1, 500, 501},  {500, 1, 501},
+                               {4, 300, 301}, {300, 4, 301},  {3, 3, 5000},    {300, 301, 3},  {64, 64, 64},
+                               {300, 1, 1},   {16, 400, 600}, {150, 151, 152}, {200, 300, 400}};
 
 /* Small whole numbers, no zeros that would hide a type's code for them. */
 static void fill(tsr_dtype dtype, void *to, int count)
