@@ -4,8 +4,9 @@ import os
 import re
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
-from conan.tools.files import copy, load
+from conan.tools.files import copy, load, rm
 
 
 class TesseraConan(ConanFile):
@@ -25,6 +26,10 @@ class TesseraConan(ConanFile):
     def configure(self):
         self.settings.rm_safe("compiler.libcxx")
         self.settings.rm_safe("compiler.cppstd")
+
+    def validate(self):
+        if str(self.settings.os) != "Linux" or str(self.settings.arch) not in ("x86_64", "armv8"):
+            raise ConanInvalidConfiguration("tessera is for Linux on x86_64 and armv8")
 
     def export_sources(self):
         tree = os.path.join(self.recipe_folder, "..", "..")
@@ -53,14 +58,18 @@ class TesseraConan(ConanFile):
 
     def package(self):
         CMake(self).install()
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        # Both libraries are installed; the linker takes the one whose name is there. The BLAS needs libtessera.so.0.
+        other = "libtessera.a" if self.options.shared else "libtessera.so"
+        rm(self, other, os.path.join(self.package_folder, "lib"))
 
     def package_info(self):
         system = ["m", "pthread", "dl"]
         self.cpp_info.set_property("cmake_file_name", "Tessera")
         library = self.cpp_info.components["tessera"]
-        library.set_property("cmake_target_name", "Tessera::Tessera")
+        library.set_property("cmake_target_name", "Tessera::tessera")
         library.set_property("pkg_config_name", "tessera")
-        library.libs = ["tessera"] if self.options.shared else [":libtessera.a"]
+        library.libs = ["tessera"]
         library.system_libs = system
         blas = self.cpp_info.components["tessera_blas"]
         blas.set_property("cmake_target_name", "Tessera::tessera_blas")

@@ -22,4 +22,5 @@ class TesseraTest(ConanFile):
 
     def test(self):
         if can_run(self):
-            self.run(os.path.join(self.cpp.build.bindir, "product"), env="conanrun")
+            for program in "product", "blas_product":
+                self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")
