@@ -318,6 +318,14 @@ static void checks(void **state)
     assert_true(checked(TSR_F16, 0, 0, 0x1p-25, 0x1p-25).ok); /* half of the smallest subnormal */
     assert_false(checked(TSR_F16, 0, 0, 0x1p-24, 0x1p-24).ok);
     assert_true(checked(TSR_F16, 0, INFINITY, 70000, 70000).ok);
+    /* At the end of f16, half way between 65504 and where its next number would be, the sum's error decides. */
+    assert_true(checked(TSR_F16, 0, INFINITY, 65519.9965, 65520 * 1e4).ok);
+    assert_false(checked(TSR_F16, 0, INFINITY, 65519.9, 65520).ok);
+    assert_false(checked(TSR_F16, 0, -INFINITY, 65519.9965, 65520 * 1e4).ok);
+    assert_true(checked(TSR_F16, 0, 65504, 65520.0035, 65520 * 1e4).ok);
+    assert_false(checked(TSR_F16, 0, 65504, 65520.1, 65520).ok);
+    assert_false(checked(TSR_F16, 0, 65408, 65520.0035, 65520 * 1e4).ok);
+    assert_false(checked(TSR_F16, 1, INFINITY, 65519.9965, 65520 * 1e4).ok);
     /* Exact means the nearest number of the dtype. */
     assert_true(checked(TSR_F16, 1, 2048, 2049, 1e9).ok); /* a tie: to even */
     assert_false(checked(TSR_F16, 1, 2050, 2049, 1e9).ok);

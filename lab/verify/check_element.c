@@ -37,6 +37,15 @@ static lab_check check_special(double got, double want)
     return result;
 }
 
+/* At the end of the dtype's range, what the sum was off by decides between its last number and infinity. */
+static int is_beyond_by_error(const lab_rule *rule, double got, const lab_reference_element *truth)
+{
+    const double off = rule->exact ? 0.0 : rule->c * rule->u * truth->size, most = fabs(truth->value);
+    if (!isfinite(truth->value) || !isfinite(off) || signbit(got) != signbit(truth->value))
+        return 0;
+    return isinf(got) ? isinf(rounded(rule->dtype, most + off)) : fabs(got) >= rounded(rule->dtype, most - off);
+}
+
 /* The truth where numbers go on beyond the range as its end. */
 static lab_reference_element within_range(tsr_dtype dtype, const lab_reference_element *truth)
 {
@@ -57,6 +66,8 @@ lab_check lab_check_element(const lab_rule *rule, double got, const lab_referenc
     const lab_reference_element within = clamps ? within_range(rule->dtype, given) : *given;
     const lab_reference_element *const truth = &within;
     const double nearest = rounded(rule->dtype, truth->value);
+    if (!isnan(got) && isfinite(got) != isfinite(nearest) && is_beyond_by_error(rule, got, truth))
+        return check_special(nearest, nearest);
     if (!isfinite(truth->value) || !isfinite(nearest))
         return check_special(got, nearest);
     lab_check result = {0, fabs((got - truth->value) - truth->rest), 0.0, 0.0, 0.0};

@@ -24,7 +24,8 @@ double lab_rule_roundoff(tsr_compute compute, tsr_dtype dtype);
 
 /* |got - truth| <= c u size, plus half an ulp of D's dtype where that is coarser than the accumulator: the rule of
  * core/config.h. NaN and infinities must be met as they are; what overflows D's dtype must be its
- * infinity, its NaN if there is none, or its largest number. */
+ * infinity, its NaN if there is none, or its largest number. Where the truth is as near to the end of the range as the
+ * bound of the sum, both sides of it are right. */
 lab_check lab_check_element(const lab_rule *rule, double got, const lab_reference_element *truth);
 
 #endif
