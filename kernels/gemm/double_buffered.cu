@@ -18,14 +18,16 @@
  *        : [          |          ]
  *      y 0 [ # # .. # | # # .. # ]
  *
- *   name      value     meaning
- *   BM, BN    128       tile of D
- *   BK        8         step along K
- *   TM, TN    8         elements of D that a thread makes, in quads; 16 x 16 threads
- *   STAGES    2 3 4     buffers
- *   ALIGNED   0 1       1: 16-byte copies where rows are contiguous, 16-byte stores of D
- *   PITCH     132       elements from k to k + 1: 4 more than a tile has, so that transposing has no bank conflicts
- *   shared    8448      bytes a stage
+ *   name      value     for a short K  meaning
+ *   BM, BN    128       32 to 128      tile of D
+ *   BK        8         8, 16          step along K
+ *   TM, TN    8         4, 8           elements of D that a thread makes, in quads; BN / TN x BM / TM threads
+ *   STAGES    2 3 4     2              buffers
+ *   CTAS      2         2 to 6         CTAs that must fit on an SM: where K is short, some store while others load
+ *   EARLY     0         1              1: the grid may start before the one before it in the stream has ended
+ *   ALIGNED   0 1       0 1            1: 16-byte copies where rows are contiguous, 16-byte stores of D
+ *   PITCH     BM + 4    (and BN + 4)   elements from k to k + 1, so that transposing has no bank conflicts
+ *   shared    BK * (BM + BN + 8) * 4   bytes a stage
  *
  * Assumes: ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of four elements; the
  * other instance nothing. Any M, N, K and transpose. Offsets are 64-bit.
@@ -33,9 +35,11 @@
  * Bound by: instruction issue. The warp's 512 multiply-adds a tile come with 32 reads of shared memory, which it has to
  * wait for at each k, and some 40 others.
  *
- * Measured on an H200, 2026-11-21: STAGES = 3: 41.9 TFLOP/s at 2048, 42.5 at 4096, 84% of cuBLAS. */
+ * Measured on an H200, 2026-11-21: STAGES = 3: 41.9 TFLOP/s at 2048, 42.5 at 4096, 84% of cuBLAS. 2026-11-26, K = 8,
+ * D of 464 x 12072: 17.6 us with 128 x 128 tiles, 13.7 us with 32 x 128. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
+#include "ptx/grid.h"
 #include "ptx/warp.h"
 #include "tile/async_tile.h"
 #include "tile/fragment.h"
@@ -51,7 +55,7 @@ enum {
     WIDTH = ALIGNED ? 4 : 1
 };
 
-TSR_KERNEL_CTAS(THREADS, 2)
+TSR_KERNEL_CTAS(THREADS, CTAS)
 {
     elem *const shared = (elem *)TSR_SHARED;
 
@@ -59,6 +63,8 @@ TSR_KERNEL_CTAS(THREADS, 2)
     const long long row0 = (long long)(blockIdx.x / tiles_n) * BM, col0 = (long long)(blockIdx.x % tiles_n) * BN;
     const int x = (int)threadIdx.x, y = (int)threadIdx.y, thread = y * THREADS_X + x;
 
+    if (EARLY)
+        tsr_grid_wait();
     for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
         tile_stream a =
             tile_stream_open((const elem *)args.a + z * args.batch_a, args.lda, !args.trans_a, row0, args.m, BM);
@@ -112,6 +118,8 @@ TSR_KERNEL_CTAS(THREADS, 2)
             stage = stage == LAST_STAGE ? 0 : stage + STAGE;
         }
         tsr_barrier(); /* the next problem of the batch overwrites the stages */
+        if (EARLY)
+            tsr_grid_launch_dependents();
 
         const int again = tsr_again(thread), down = again / THREADS_X, across = again % THREADS_X;
         TSR_UNROLL

@@ -17,8 +17,10 @@
  *
  * Reading a fragment, neighbouring lanes (0 and 1) read the same quad of A, and lanes 0 and 2 the same quad of B: with
  * that, shared memory serves half a warp at once, 8 different quads in all 32 banks. No conflicts.
- * In the main loop there is no index arithmetic but for the copies: a tile of BK = 16 is 2048 multiply-adds, 96 reads
- * of shared memory, 20 to 36 copies and some 75 others for each thread: 91% multiply-adds.
+ * Eight lanes across make a row of 128 bytes, a whole line: with four, whose rows of 64 bytes are stored by themselves,
+ * a product with a short K took up to 2.5 times as long. In the main loop there is no index arithmetic but for the
+ * copies: a tile of BK = 16 is 2048 multiply-adds, 96 reads of shared memory, 20 to 36 copies and some 75 others for
+ * each thread: 91% multiply-adds.
  *
  *   name      tuned    meaning
  *   BM, BN    128      tile of D; also other shapes, for few rows or few tiles
@@ -39,7 +41,7 @@
  * so the share of other instructions is lost.
  *
  * Measured on an H200, 2026-11-21: 128 x 256 x 16: 46.7 TFLOP/s at 2048, 48.4 at 4096, 49.4 at 8192: 0.95, 0.97 and
- * 1.04 of cuBLAS. 128 x 128 x 8 with TM x TN = 8 x 16: 46.9, 47.6, 48.0. */
+ * 1.04 of cuBLAS. */
 #include "collective/raster.h"
 #include "collective/warp_product.h"
 

@@ -152,24 +152,55 @@ double tsr_price_busy_share(const tsr_profile *f, double warps)
                        : 1;
 }
 
+double tsr_price_transposing(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
+{
+    if (config->align_elems <= 1)
+        return 1;
+    const double a = (p->a.trans == TSR_N) / (double)config->bn, b = (p->b.trans == TSR_T) / (double)config->bm;
+    return (1 + f->transposed_copy_fmas * (a + b)) / (1 + f->transposed_copy_fmas / config->bn);
+}
+
+static int is_stored_by_quads(const tsr_problem *p)
+{
+    return p->d.ld * (long long)tsr_dtype_bytes(p->op.d) % 16 == 0 && p->d.align_bytes % 16 == 0;
+}
+
+double tsr_price_elements_ns(const tsr_profile *f, const tsr_config *config, const tsr_problem *problem, double per_sm,
+                             double multiply_ns)
+{
+    const double warps = fmax(8, fmax(2, config->sm_ctas) * config->threads_x * config->threads_y / 32);
+    const double stored_ns =
+        config->align_elems > 1 ? 0 : 64 / (warps * warps) * per_sm * config->bm * config->bn * f->elements_ns;
+    return is_stored_by_quads(problem) ? fmax(0, stored_ns - multiply_ns) : stored_ns;
+}
+
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
  * order it runs them. `edge` rows and columns of a tile at the edge are copied element by element. Both constants were
  * measured on an H200. */
 static void price_edges(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, double edge,
-                        tsr_price *out)
+                        double transposing, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double fill_ns = f->regtile_fill_ns;               /* until the first tile is there */
+    /* Until the first tile is there; all of it shows where the launch itself does not. */
+    const double fill_ns = config->starts_early ? f->regtile_early_fill_ns : f->regtile_fill_ns;
     const double element_cycles = f->regtile_element_cycles; /* a thread's time for one element of an edge tile */
     const double cycle_flops = 2 * 128.;                     /* of an SM */
     const double sms = device->cuda.sm_count, threads = config->threads_x * config->threads_y;
     const double k = ceil((double)problem->k / config->bk) * config->bk; /* what is missing of the last step is zeros */
+    /* A thread that reads each step's fragments when it needs them waits, unless it has many sums or others are there.
+     */
+    const double sums = config->bm * config->bn / threads,
+                 waits = config->family == TSR_FAMILY_REGTILE ? fmin(1, sums / 64) : 1;
     const double per_sm = ceil(tsr_cta_tiles(config, problem) / sms),
-                 busy = tsr_price_busy_share(f, per_sm * threads / 32);
+                 busy = tsr_price_busy_share(f, waits * per_sm * threads / 32);
     const double tiles = 2 * per_sm * config->bm * config->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * config->efficiency;
-    settle_gpu(config, problem, device, busy > 0 ? sms * (tiles / busy + copies) : 0, out);
-    out->ns += fill_ns + tsr_price_uncovered_ns(problem, device, 1);
+    const double flops = busy > 0 ? sms * (transposing * tiles / busy + copies) : 0;
+    settle_gpu(config, problem, device, flops, out);
+    /* Of configs that all wait for memory, the one that multiplies faster comes first. */
+    const double tie_ns = 1e-3 * flops / (kernel_peak_flops(config, &problem->op, device) * config->efficiency) * 1e9;
+    const double alone_ns = tsr_price_elements_ns(f, config, problem, per_sm, 1e3 * tie_ns);
+    out->ns += fill_ns + tsr_price_uncovered_ns(problem, device, 1) + tie_ns + alone_ns;
 }
 
 static void price_regtile(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
@@ -177,14 +208,21 @@ static void price_regtile(const tsr_config *config, const tsr_problem *problem, 
 {
     const double edge =
         (problem->m % config->bm != 0 ? config->bm : 0) + (problem->n % config->bn != 0 ? config->bn : 0);
-    price_edges(config, problem, device, edge, out);
+    price_edges(config, problem, device, edge, tsr_price_transposing(tsr_profile_of(device), config, problem), out);
 }
 
 /* The same where a tile at the edge is copied like any other. */
+static void price_warptile(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                           tsr_price *out)
+{
+    price_edges(config, problem, device, 0, tsr_price_transposing(tsr_profile_of(device), config, problem), out);
+}
+
+/* The same for operands that no copy transposes. */
 static void price_warptile_nn(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                               tsr_price *out)
 {
-    price_edges(config, problem, device, 0, out);
+    price_edges(config, problem, device, 0, 1, out);
 }
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
@@ -195,9 +233,8 @@ static void price_warp_specialized(const tsr_config *config, const tsr_problem *
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double fill_ns = f->warp_specialized_fill_ns, quads_ns = f->warp_specialized_quads_ns,
-                 elements_ns = f->warp_specialized_elements_ns; /* the latter two for each value of D */
-    const long long element = (long long)tsr_dtype_bytes(problem->op.d);
-    const int by_quads = problem->d.ld * element % 16 == 0 && problem->d.align_bytes % 16 == 0;
+                 elements_ns = f->elements_ns; /* the latter two for each value of D */
+    const int by_quads = is_stored_by_quads(problem);
     const double sms = device->cuda.sm_count, per_sm = ceil(tsr_cta_tiles(config, problem) / sms);
     const double busy = tsr_price_busy_share(f, per_sm * (config->threads_x - 128) / 32),
                  values = per_sm * config->bm * config->bn;
@@ -387,6 +424,9 @@ static void price_whole(const tsr_pricing *x, tsr_price *out)
         return;
     case TSR_FAMILY_REGTILE:
         price_regtile(x->config, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_WARPTILE:
+        price_warptile(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_WARPTILE_NN:
         price_warptile_nn(x->config, x->problem, x->device, out);

@@ -11,6 +11,17 @@
 /* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. */
 double tsr_price_busy_share(const tsr_profile *f, double warps);
 
+/* By what an f32 kernel's products take longer for the layouts, beside A as it is and B as it is, with which the
+ * efficiencies were measured. An operand that runs along K is copied in fours of bytes, which transposes the tile: BM
+ * or BN copies for BM * BN multiply-adds. Configs without 16-byte copies have no faster ones. */
+double tsr_price_transposing(const tsr_profile *f, const tsr_config *config, const tsr_problem *problem);
+
+/* A D that an f32 kernel without 16-byte stores writes element by element, `per_sm` tiles on an SM: eight warps cover
+ * nothing of it but by their products, which take multiply_ns, and not even so where its rows do not begin at 16 bytes;
+ * more warps do. */
+double tsr_price_elements_ns(const tsr_profile *f, const tsr_config *config, const tsr_problem *problem, double per_sm,
+                             double multiply_ns);
+
 /* What no product covers where CTAs are not persistent and few fit an SM: the operands' part that comes before the
  * first product and, if `stores`, D, which leaves after the last. That is all of the memory's time where K is short. */
 double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores);

@@ -42,9 +42,13 @@ void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, co
     const tsr_profile *const f = tsr_profile_of(device);
     const double fill_ns = f->stream_k_fill_ns;
     const double steps = ceil((double)problem->k / config->bk);
-    const double ns = stream_k_ns(config, device, tsr_cta_tiles(config, problem), steps, &launch->schedule);
-    tsr_price_settle(config, problem, device, ns + fill_ns, out);
-    out->ns += tsr_price_uncovered_ns(problem, device, 1);
+    const double ns = tsr_price_transposing(f, config, problem) *
+                      stream_k_ns(config, device, tsr_cta_tiles(config, problem), steps, &launch->schedule);
+    /* A CTA begins its next tile when the one before is stored. */
+    const double rounds = ceil(tsr_cta_tiles(config, problem) / ((double)device->cuda.sm_count * config->sm_ctas));
+    tsr_price_settle(config, problem, device, ns + fmax(1, rounds) * fill_ns, out);
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
+    out->ns += tsr_price_uncovered_ns(problem, device, 1) + tsr_price_elements_ns(f, config, problem, per_sm, ns);
     out->rank_ns = ns;
 }
 

@@ -26,7 +26,7 @@ base(regtile2d gemm/regtile2d.cu ${regtile})
 base(padded gemm/padded.cu ${regtile})
 base(swizzled gemm/swizzled.cu ${regtile})
 base(vectorized gemm/vectorized.cu ${regtile} -DALIGNED=0)
-base(buffered gemm/double_buffered.cu ${regtile} -DSTAGES=3 -DALIGNED=0)
+base(buffered gemm/double_buffered.cu ${regtile} -DSTAGES=3 -DCTAS=2 -DEARLY=0 -DALIGNED=0)
 base(warptile gemm/warptile.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
 base(wmma gemm/wmma.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=32 -DWM=32 -DWN=64 -DALIGNED=0)
