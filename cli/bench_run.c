@@ -31,7 +31,8 @@ typedef struct session {
     lab_report report;
     rate rates[RATES_MAX];
     size_t rate_count;
-    int failed; /* a contestant failed while running */
+    int failed;                  /* a contestant failed while running */
+    unsigned told[CLI_LIST_MAX]; /* of cli_bench_has_kernels */
     /* A ladder is shown when all is measured. */
     lab_record *records;
     size_t record_count;
@@ -87,16 +88,20 @@ static const char *layout_name(const lab_cell *cell)
     return names[cell->trans_a * 2 + cell->trans_b];
 }
 
+/* A table keeps why a line is missing. What was asked for by name is told on stderr too, where that is another place.
+ */
 static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
 {
+    const int is_named = strcmp(s->common.set->kernels.values[0], "all") != 0;
+    const int is_table = s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG;
     char text[400];
     cli_progress_clear(s->common.progress);
     snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %s",
              entry->kernel != NULL ? entry->kernel : "auto", tsr_dtype_name(cell->dtype), layout_name(cell),
              cell->shape.m, cell->shape.n, cell->shape.k, entry->reason);
-    if (s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG)
+    if (is_table)
         lab_report_note(&s->report, text);
-    else
+    if (!is_table || (is_named && s->report.columns == 0))
         cli_failure(s->common.self, "%s", text);
 }
 
@@ -195,6 +200,8 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
 {
     /* A GPU must not be kept waiting for a sequential CPU. */
     const int brief = s->devices.count > 0 && s->devices.items[0].device.is_cuda;
+    if (!cli_bench_has_kernels(&s->common, &s->devices, dtype, s->told))
+        return CLI_CONTINUE;
     cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
     lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape, brief);
     int code = CLI_CONTINUE;
