@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/bench.h"
 #include "lab/common/kernel_names.h"
 
@@ -42,14 +43,14 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
     const int is_auto = strcmp(device, "auto") == 0;
     memset(out, 0, sizeof *out);
     if (!open_device(session, is_auto ? "cpu" : device, out))
-        return cli_failure(session->self, "%s", tsr_last_error());
+        return cli_api_failure(session->self);
     if (is_auto)
         open_device(session, "cuda:0", out); /* none is no failure */
     for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
         lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
     for (size_t i = 0; i < out->count && session->set->epilogue; i++)
         if (lab_bench_set_epilogue(&out->items[i], session->set->epilogue) != TSR_OK)
-            return cli_failure(session->self, "%s", tsr_last_error());
+            return cli_api_failure(session->self);
     if (session->set->graph && !out->items[out->count - 1].device.is_cuda)
         return cli_failure(session->self, "--graph: no GPU is measured here");
     add_peers(session, peers, out);

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/api_error.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "lab/bench/profile.h"
+#include "lab/common/kernel_names.h"
 #include "lab/explain/user_kernel.h"
 #include "lab/predict/calibration.h"
 #include "lab/predict/cupti.h"
@@ -312,6 +314,7 @@ static tsr_gemm_desc problem_of(const settings *set)
 {
     tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype != TSR_DTYPE_NONE ? set->dtype : TSR_F32, set->size,
                                             set->n ? set->n : set->size, set->k ? set->k : set->size);
+    desc.c.dtype = desc.d.dtype = lab_default_result(desc.a.dtype);
     if (set->dtype == TSR_DTYPE_NONE)
         take_types(set->kernel, &desc);
     desc.kernel = set->kernel;
@@ -328,7 +331,7 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     lab_counters counters;
     lab_prediction prediction;
     if (lab_count(desc, &count_options, &counters) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     lab_predict(&counters, desc, gpu, &prediction);
     const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);
     if (set->format == CLI_FORMAT_JSON) {
@@ -393,7 +396,7 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
     lab_profile profile;
     lab_eight measured;
     if (lab_profile_run(set->device, desc, set->iterations, &profile) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     if (set->format == CLI_FORMAT_TABLE)
         printf("%s ran %lld times on %s, %.1f us each%s\n", profile.kernel, (long long)set->iterations, profile.device,
                profile.ns * 1e-3, profile.is_named ? ", in the NVTX range \"tessera profile\"" : "");
@@ -413,6 +416,8 @@ static int run(const cli_command *self, int argc, char **argv)
         set.device = lab_profile_default_device();
     if (strcmp(set.device, "cpu") == 0 || strcmp(set.device, "auto") == 0)
         return cli_usage_error(self, "--device needs emu or cuda:N, not '%s'", set.device);
+    if (strcmp(set.kernels.values[0], "all") == 0 || strcmp(set.kernels.values[0], "auto") == 0)
+        return cli_usage_error(self, "KERNEL needs kernels by name, not '%s'", set.kernels.values[0]);
     const int is_emu = strcmp(set.device, "emu") == 0;
     if (is_emu && set.alone)
         return cli_usage_error(self, "--alone is for GPUs");

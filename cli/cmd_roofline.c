@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/commands.h"
 #include "cli/gpu_choice.h"
 #include "cli/out_file.h"
@@ -261,6 +262,7 @@ static int add_point(session *s, const char *kernel, int64_t size)
 {
     cli_roof_point *p = &s->roof.points[s->roof.count];
     char instance[64];
+    cli_message error;
     snprintf(instance, sizeof instance, "%s", kernel);
     *p = (cli_roof_point){.size = size, .measured_gflops = (double)NAN};
     const lab_record *record = find_record(s, kernel, size);
@@ -280,7 +282,7 @@ static int add_point(session *s, const char *kernel, int64_t size)
     }
     if (status != TSR_OK) {
         cli_progress_clear(s->progress);
-        cli_failure(s->self, "%s at %" PRId64 ": %s", kernel, size, tsr_last_error());
+        cli_failure(s->self, "%s at %" PRId64 ": %s", kernel, size, cli_api_error(s->self, &error));
         return 0;
     }
     s->roof.count++;
@@ -334,7 +336,7 @@ static int count_and_show(session *s, const lab_gpu_here *here)
 {
     const settings *set = s->set;
     if (set->from && lab_records_read(set->from, &s->records) != TSR_OK)
-        return cli_failure(s->self, "%s", tsr_last_error());
+        return cli_api_failure(s->self);
     if (set->from && s->records.count == 0)
         return cli_failure(s->self, "%s: holds no results", set->from);
     s->has_bench = !set->from && s->roof.gpu == &here->spec && lab_bench_open("cuda:0", 0, &s->bench) == TSR_OK;
@@ -400,6 +402,8 @@ static int check(const cli_command *self, const settings *set)
     const int is_problem = set->m > 0;
     if (set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
         return cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
+    if (set->dtype == TSR_S32)
+        return cli_usage_error(self, "--dtype needs a type of A and B, not s32");
     if (set->compute == TSR_COMPUTE_TF32 && set->dtype != TSR_F32)
         return cli_usage_error(self, "--compute tf32 goes with --dtype f32");
     if (set->compute == TSR_COMPUTE_FAST && set->dtype != TSR_E4M3 && set->dtype != TSR_E5M2)

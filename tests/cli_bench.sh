@@ -259,7 +259,7 @@ expect 1 "$f64_alone
 $nothing" $bench --sizes 16 --kernel cpu_tiled_f64
 expect 1 "tessera bench: without --kernel cpu-tiled for --dtype f32: it computes f32 x f32 -> f32 in f32
 $nothing" $bench --sizes 16 --kernel cpu-tiled --compute tf32
-expect 1 "tessera bench: device emu: the emulator's times say nothing about a GPU; measure on cpu or cuda:N" \
+expect 1 "tessera bench: --device emu: the emulator's times say nothing about a GPU; measure on cpu or cuda:N" \
     "$tessera" bench --device emu --sizes 16
 expect 1 "*" $bench --sizes 16 --kernel tiled
 expect 1 "*" $bench --sizes 16 --out /nonexistent/folder/x.json
