@@ -26,6 +26,7 @@ typedef struct settings {
     int gpu, alone, format;
     tsr_dtype dtype; /* TSR_DTYPE_NONE: not given */
     cli_layout layout;
+    int sparse; /* of the choices below; -1: not given */
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
@@ -55,6 +56,12 @@ static const cli_option options[] = {
      .help = "which of A and B are transposed (default nn)",
      .parse = cli_parse_layout,
      AT(layout)},
+    {.name = "--sparse",
+     .once = 1,
+     .value = "a|b",
+     .help = "A, or B, is compressed 2:4 (default a for kernels of a compressed operand, else neither)",
+     .parse = cli_parse_choice,
+     AT(sparse)},
     {.name = "--device",
      .value = "D",
      .help = "emu counts in the emulator; cuda:N runs the kernel on a GPU, for a profiler that watches (default: the "
@@ -131,7 +138,10 @@ static void print_counters(const lab_counters *c, const tsr_gemm_desc *desc)
                  c->counted_ctas, 100 * c->sample_error);
     cli_print_wrapped(stdout, text, 0, 2);
     printf("\ncounted in the emulator\n");
-    printf("  %-22s %14.0f of threads, %.0f FLOP in all\n", "multiply-adds", c->fma_f32 + c->fma_f64, c->flops);
+    print_line("  %-22s %14.0f of threads, %.0f FLOP in all%s", "multiply-adds", c->fma_f32 + c->fma_f64, c->flops,
+               desc->flags & TSR_SPARSE24_A   ? ", half of the whole product's: A is compressed 2:4"
+               : desc->flags & TSR_SPARSE24_B ? ", half of the whole product's: B is compressed 2:4"
+                                              : "");
     print_traffic("global loads", &c->load);
     print_traffic("global stores", &c->store);
     print_traffic("atomic operations", &c->atomic);
@@ -318,6 +328,9 @@ static tsr_gemm_desc problem_of(const settings *set)
     if (set->dtype == TSR_DTYPE_NONE)
         take_types(set->kernel, &desc);
     desc.kernel = set->kernel;
+    desc.flags = set->sparse == 1                                        ? TSR_SPARSE24_B
+                 : set->sparse == 0 || lab_kernel_is_sparse(set->kernel) ? TSR_SPARSE24_A
+                                                                         : 0;
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
     return desc;
@@ -352,21 +365,28 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
 static tsr_status measure_under_ncu(const settings *set, const tsr_gemm_desc *desc, lab_eight *out, double *ns)
 {
     char path[4096], size[24], n[24], k[24];
-    const char *const dtype = set->dtype == TSR_DTYPE_NONE ? NULL : tsr_dtype_name(set->dtype);
     const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     snprintf(size, sizeof size, "%lld", (long long)desc->m);
     snprintf(n, sizeof n, "%lld", (long long)desc->n);
     snprintf(k, sizeof k, "%lld", (long long)desc->k);
-    const char *const arguments[] = {path,        "profile",
-                                     set->kernel, size,
-                                     "--n",       n,
-                                     "--k",       k,
-                                     "--device",  set->device,
-                                     "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
-                                     "--alone",   set->dtype == TSR_DTYPE_NONE ? NULL : "--dtype",
-                                     dtype,       NULL};
+    enum { FIRST_OPTIONAL = 13 };
+    const char *arguments[FIRST_OPTIONAL + 5] = {
+        path,       "profile",   set->kernel, size,
+        "--n",      n,           "--k",       k,
+        "--device", set->device, "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
+        "--alone"};
+    int count = FIRST_OPTIONAL;
+    if (set->dtype != TSR_DTYPE_NONE) {
+        arguments[count++] = "--dtype";
+        arguments[count++] = tsr_dtype_name(set->dtype);
+    }
+    if (set->sparse >= 0) {
+        arguments[count++] = "--sparse";
+        arguments[count++] = set->sparse == 0 ? "a" : "b";
+    }
+    arguments[count] = NULL;
     return lab_ncu_run(arguments, out, ns);
 }
 
@@ -408,7 +428,7 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.iterations = 1, .sample = 16};
+    settings set = {.iterations = 1, .sample = 16, .sparse = -1};
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;

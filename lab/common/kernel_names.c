@@ -158,6 +158,12 @@ int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_comp
     return config != NULL && accepts(config, ab, d, compute, 0, NULL, 0);
 }
 
+int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned flag)
+{
+    const tsr_config *config = config_of(instance);
+    return config != NULL && accepts(config, ab, d, compute, flag, NULL, 0);
+}
+
 int lab_instance_accepts(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
 {
     const tsr_config *config = config_of(instance);

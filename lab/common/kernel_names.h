@@ -30,6 +30,9 @@ int lab_instance_accepts(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_co
 int lab_kernel_accepts(const char *kernel, const char *device, tsr_dtype ab, tsr_dtype d, tsr_compute compute,
                        char *reasons, size_t reasons_bytes);
 
+/* 1 if the instance multiplies such operands of which A or B, as `flag` says (TSR_SPARSE24_A or _B), is compressed. */
+int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned flag);
+
 /* 1 if a kernel, by name or instance, multiplies compressed operands alone. */
 int lab_config_is_sparse(const struct tsr_config *config);
 int lab_kernel_is_sparse(const char *kernel);
