@@ -137,7 +137,10 @@ static void no_problems_bound_is_below_a_measurement(void **unused)
             tsr_gemm_desc desc;
             if (!isfinite(record->gflops) || !describe(record, &desc))
                 continue;
-            const double peak = lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, clock_of(record));
+            if (strstr(record->kernel, "sparse24"))
+                desc.flags = TSR_SPARSE24_A;
+            const double peak =
+                lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, clock_of(record)) * lab_sparse_factor(&desc);
             const double bound = lab_problem_roof_of(&desc, peak, gpu->memory_bytes_per_s).bound_flops_s;
             is_not_below(record, record->kernel, record->gflops, bound, "problem");
             judged++;
