@@ -55,6 +55,11 @@ typedef struct cli_bench_entries {
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out);
 void cli_bench_entries_free(cli_bench_entries *entries);
 
+/* 0 if no kernel asked for takes the dtype on these devices. Each named one that does not is told on stderr with its
+ * reason, once: told[n] has a bit for each dtype. */
+int cli_bench_has_kernels(const cli_bench_session *session, const cli_bench_devices *devices, tsr_dtype dtype,
+                          unsigned told[CLI_LIST_MAX]);
+
 /* `bench` without --compare: measures what the settings name. An exit code. */
 int cli_bench_run(const cli_bench_session *session);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "lab/bench/verdict.h"
@@ -273,7 +274,7 @@ int cli_bench_compare(cli_bench_session *session)
     if (code != CLI_CONTINUE)
         return code;
     if (lab_records_read(session->set->compare, &c.old) != TSR_OK)
-        return cli_failure(session->self, "%s", tsr_last_error());
+        return cli_api_failure(session->self);
     c.outcomes = calloc(c.old.count + 1, sizeof *c.outcomes);
     if (c.old.count == 0 || c.outcomes == NULL)
         code = cli_failure(session->self, "%s: %s", session->set->compare,

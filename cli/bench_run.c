@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/out_file.h"
@@ -31,7 +32,8 @@ typedef struct session {
     lab_report report;
     rate rates[RATES_MAX];
     size_t rate_count;
-    int failed; /* a contestant failed while running */
+    int failed;                  /* a contestant failed while running */
+    unsigned told[CLI_LIST_MAX]; /* of cli_bench_has_kernels */
     /* A ladder is shown when all is measured. */
     lab_record *records;
     size_t record_count;
@@ -87,16 +89,21 @@ static const char *layout_name(const lab_cell *cell)
     return names[cell->trans_a * 2 + cell->trans_b];
 }
 
+/* A table keeps why a line is missing. What was asked for by name is told on stderr too, where that is another place.
+ */
 static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
 {
+    const int is_named = strcmp(s->common.set->kernels.values[0], "all") != 0;
+    const int is_table = s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG;
     char text[400];
+    cli_message reason;
     cli_progress_clear(s->common.progress);
-    snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %s",
+    snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %.300s",
              entry->kernel != NULL ? entry->kernel : "auto", tsr_dtype_name(cell->dtype), layout_name(cell),
-             cell->shape.m, cell->shape.n, cell->shape.k, entry->reason);
-    if (s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG)
+             cell->shape.m, cell->shape.n, cell->shape.k, cli_name_options(s->common.self, entry->reason, &reason));
+    if (is_table)
         lab_report_note(&s->report, text);
-    else
+    if (!is_table || (is_named && s->report.columns == 0))
         cli_failure(s->common.self, "%s", text);
 }
 
@@ -166,6 +173,7 @@ static void take_baseline(const lab_cell *cell, lab_baseline *baseline)
 static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline *baseline)
 {
     cli_bench_entries entries;
+    cli_message error;
     if (!cli_bench_choose(s->common.set, bench, cell->dtype, &entries))
         return cli_failure(s->common.self, "no memory for the list of kernels");
     cell->entries = entries.items;
@@ -181,7 +189,7 @@ static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline
     } else {
         cli_progress_clear(s->common.progress);
         cli_failure(s->common.self, "%" PRId64 " x %" PRId64 " x %" PRId64 " on %s: %s", cell->shape.m, cell->shape.n,
-                    cell->shape.k, bench->device.id, tsr_last_error());
+                    cell->shape.k, bench->device.id, cli_api_error(s->common.self, &error));
         s->failed = 1;
     }
     lab_cell_clear(cell);
@@ -195,6 +203,8 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
 {
     /* A GPU must not be kept waiting for a sequential CPU. */
     const int brief = s->devices.count > 0 && s->devices.items[0].device.is_cuda;
+    if (!cli_bench_has_kernels(&s->common, &s->devices, dtype, s->told))
+        return CLI_CONTINUE;
     cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
     lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape, brief);
     int code = CLI_CONTINUE;
@@ -328,7 +338,7 @@ static int bench_to(session *s, FILE *to)
     int code = bench_all(s);
     cli_progress_clear(s->common.progress);
     if (is_whole && !cli_bench_show_records(s->common.set, s->records, s->record_count, to))
-        return cli_failure(s->common.self, "%s", tsr_last_error());
+        return cli_api_failure(s->common.self);
     if (code != CLI_OK)
         return code;
     if (cli_interrupted())
@@ -356,7 +366,7 @@ static int read_calls(const cli_command *self, const cli_bench_settings *set, la
     if (set->sizes != NULL || set->shapes != NULL || set->random != 0 || set->batch > 1)
         return cli_usage_error(self,
                                "--replay brings its own problems: without --sizes, --shapes, --random and --batch");
-    return lab_calls_read(set->replay, out) == TSR_OK ? CLI_CONTINUE : cli_failure(self, "%s", tsr_last_error());
+    return lab_calls_read(set->replay, out) == TSR_OK ? CLI_CONTINUE : cli_api_failure(self);
 }
 
 /* Gives shapes that have no batch that of --batch. */
@@ -376,9 +386,8 @@ static int read_shapes(const cli_command *self, const cli_bench_settings *set, l
     if ((set->sizes != NULL) + (set->shapes != NULL) + (set->random != 0) > 1)
         return cli_usage_error(self, "--sizes, --shapes and --random exclude each other");
     if (set->random != 0)
-        return lab_shapes_random("--random", set->random, (uint64_t)set->seed, out) == TSR_OK
-                   ? CLI_CONTINUE
-                   : cli_failure(self, "%s", tsr_last_error());
+        return lab_shapes_random("--random", set->random, (uint64_t)set->seed, out) == TSR_OK ? CLI_CONTINUE
+                                                                                              : cli_api_failure(self);
     if (set->shapes == NULL) {
         if (lab_shapes_squares("--sizes", set->sizes != NULL ? set->sizes : "32,256,1024,2048", out) == TSR_OK)
             return CLI_CONTINUE;
@@ -386,7 +395,7 @@ static int read_shapes(const cli_command *self, const cli_bench_settings *set, l
     }
     if (lab_shapes_read(set->shapes, out) == TSR_OK)
         return CLI_CONTINUE;
-    return cli_failure(self, "%s", tsr_last_error());
+    return cli_api_failure(self);
 }
 
 /* A ladder stands beside the usual peers, where they are. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/bench.h"
 #include "lab/common/kernel_names.h"
 
@@ -42,14 +43,14 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
     const int is_auto = strcmp(device, "auto") == 0;
     memset(out, 0, sizeof *out);
     if (!open_device(session, is_auto ? "cpu" : device, out))
-        return cli_failure(session->self, "%s", tsr_last_error());
+        return cli_api_failure(session->self);
     if (is_auto)
         open_device(session, "cuda:0", out); /* none is no failure */
     for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
         lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
     for (size_t i = 0; i < out->count && session->set->epilogue; i++)
         if (lab_bench_set_epilogue(&out->items[i], session->set->epilogue) != TSR_OK)
-            return cli_failure(session->self, "%s", tsr_last_error());
+            return cli_api_failure(session->self);
     if (session->set->graph && !out->items[out->count - 1].device.is_cuda)
         return cli_failure(session->self, "--graph: no GPU is measured here");
     add_peers(session, peers, out);
@@ -85,8 +86,8 @@ static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entr
 /* Kernels of a compressed operand have another product to make: they come where they are asked for by name. */
 static int takes(const char *asked, const char *instance, tsr_dtype dtype, const cli_bench_settings *set)
 {
-    return lab_instance_takes(instance, dtype, set->out_dtype, set->compute) ||
-           (strcmp(asked, "all") != 0 && lab_instance_takes_sparse(instance, dtype, set->out_dtype, set->compute));
+    return strcmp(asked, "all") == 0 ? lab_instance_takes(instance, dtype, set->out_dtype, set->compute)
+                                     : lab_instance_accepts(instance, dtype, set->out_dtype, set->compute);
 }
 
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out)
@@ -114,6 +115,37 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_
         lab_kernels_free(&list);
     }
     return 1;
+}
+
+int cli_bench_has_kernels(const cli_bench_session *session, const cli_bench_devices *devices, tsr_dtype dtype,
+                          unsigned told[CLI_LIST_MAX])
+{
+    const cli_bench_settings *set = session->set;
+    int any = 0;
+    for (size_t n = 0; n < set->kernels.count; n++) {
+        const char *asked = set->kernels.values[n];
+        char reasons[400] = "";
+        int runs = strcmp(asked, "all") == 0 || strcmp(asked, "auto") == 0;
+        for (size_t d = 0; d < devices->count && !runs; d++) {
+            char these[sizeof reasons];
+            runs = lab_kernel_accepts(asked, devices->items[d].device.id, dtype, set->out_dtype, set->compute, these,
+                                      sizeof these);
+            if (these[0] != '\0')
+                memcpy(reasons, these, sizeof reasons);
+        }
+        any |= runs;
+        if (runs || told[n] >> (int)dtype & 1)
+            continue;
+        told[n] |= reasons[0] != '\0' ? 1u << (int)dtype : ~0u;
+        cli_progress_clear(session->progress);
+        if (reasons[0] != '\0')
+            cli_failure(session->self, "without --kernel %s for --dtype %s: it %s", asked, tsr_dtype_name(dtype),
+                        reasons);
+        else
+            cli_failure(session->self, "without --kernel %s: it does not run on %s", asked,
+                        devices->items[0].device.id);
+    }
+    return any;
 }
 
 void cli_bench_entries_free(cli_bench_entries *entries)

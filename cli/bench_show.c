@@ -1,6 +1,7 @@
 /* Ladders and regret of `tessera bench`, of what was just measured or of an old file. */
 #include <stdlib.h>
 
+#include "cli/api_error.h"
 #include "cli/bench.h"
 #include "cli/bench_ladder.h"
 #include "cli/bench_regret.h"
@@ -53,9 +54,7 @@ static int show_old(const cli_bench_session *common, const lab_records *old)
     int code = cli_out_open(common->self, set->out, &out);
     if (code != CLI_CONTINUE)
         return code;
-    code = cli_bench_show_records(set, old->items, old->count, out.to)
-               ? CLI_OK
-               : cli_failure(common->self, "%s", tsr_last_error());
+    code = cli_bench_show_records(set, old->items, old->count, out.to) ? CLI_OK : cli_api_failure(common->self);
     return cli_out_close(common->self, &out, code);
 }
 
@@ -69,7 +68,7 @@ int cli_bench_show(const cli_bench_session *common)
     if (!cli_bench_is_whole(set))
         return cli_usage_error(common->self, "--from shows a ladder, an svg or regret");
     if (lab_records_read(set->from, &old) != TSR_OK)
-        return cli_failure(common->self, "%s", tsr_last_error());
+        return cli_api_failure(common->self);
     const int code = show_old(common, &old);
     lab_records_free(&old);
     return code;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/commands.h"
 #include "cli/explain.h"
 #include "cli/explain_cpu.h"
@@ -191,7 +192,7 @@ static int explain_cpu(const cli_command *self, const settings *set, int is_sequ
     if (set->thread.is_given || set->phase >= 0 || set->warp || set->block.is_given || set->tile || set->cta >= 0)
         return cli_usage_error(self, "--block, --cta, --tile, --thread, --phase and --warp are for kernels of a GPU");
     if (!is_sequential && lab_cpu_lesson_make(dtype, m, n, k, trans_a, trans_b, &lesson) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     const int code = cli_out_open(self, set->out, &out);
     if (code != CLI_CONTINUE)
         return code;
@@ -228,7 +229,7 @@ static int explain(const cli_command *self, const settings *set)
         status = lab_lesson_make(&request, &lesson);
     cli_progress_end(progress);
     if (status != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     if (!is_simple) {
         const int code_of_pipeline = write_pipeline(self, set, &pipeline);
         lab_pipeline_free(&pipeline);

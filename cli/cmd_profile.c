@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/api_error.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "lab/bench/profile.h"
+#include "lab/common/kernel_names.h"
 #include "lab/explain/user_kernel.h"
 #include "lab/predict/calibration.h"
 #include "lab/predict/cupti.h"
@@ -24,6 +26,7 @@ typedef struct settings {
     int gpu, alone, format;
     tsr_dtype dtype; /* TSR_DTYPE_NONE: not given */
     cli_layout layout;
+    int sparse; /* of the choices below; -1: not given */
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
@@ -53,6 +56,12 @@ static const cli_option options[] = {
      .help = "which of A and B are transposed (default nn)",
      .parse = cli_parse_layout,
      AT(layout)},
+    {.name = "--sparse",
+     .once = 1,
+     .value = "a|b",
+     .help = "A, or B, is compressed 2:4 (default a for kernels of a compressed operand, else neither)",
+     .parse = cli_parse_choice,
+     AT(sparse)},
     {.name = "--device",
      .value = "D",
      .help = "emu counts in the emulator; cuda:N runs the kernel on a GPU, for a profiler that watches (default: the "
@@ -129,7 +138,10 @@ static void print_counters(const lab_counters *c, const tsr_gemm_desc *desc)
                  c->counted_ctas, 100 * c->sample_error);
     cli_print_wrapped(stdout, text, 0, 2);
     printf("\ncounted in the emulator\n");
-    printf("  %-22s %14.0f of threads, %.0f FLOP in all\n", "multiply-adds", c->fma_f32 + c->fma_f64, c->flops);
+    print_line("  %-22s %14.0f of threads, %.0f FLOP in all%s", "multiply-adds", c->fma_f32 + c->fma_f64, c->flops,
+               desc->flags & TSR_SPARSE24_A   ? ", half of the whole product's: A is compressed 2:4"
+               : desc->flags & TSR_SPARSE24_B ? ", half of the whole product's: B is compressed 2:4"
+                                              : "");
     print_traffic("global loads", &c->load);
     print_traffic("global stores", &c->store);
     print_traffic("atomic operations", &c->atomic);
@@ -312,9 +324,13 @@ static tsr_gemm_desc problem_of(const settings *set)
 {
     tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype != TSR_DTYPE_NONE ? set->dtype : TSR_F32, set->size,
                                             set->n ? set->n : set->size, set->k ? set->k : set->size);
+    desc.c.dtype = desc.d.dtype = lab_default_result(desc.a.dtype);
     if (set->dtype == TSR_DTYPE_NONE)
         take_types(set->kernel, &desc);
     desc.kernel = set->kernel;
+    desc.flags = set->sparse == 1                                        ? TSR_SPARSE24_B
+                 : set->sparse == 0 || lab_kernel_is_sparse(set->kernel) ? TSR_SPARSE24_A
+                                                                         : 0;
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
     return desc;
@@ -328,7 +344,7 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     lab_counters counters;
     lab_prediction prediction;
     if (lab_count(desc, &count_options, &counters) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     lab_predict(&counters, desc, gpu, &prediction);
     const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);
     if (set->format == CLI_FORMAT_JSON) {
@@ -349,21 +365,28 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
 static tsr_status measure_under_ncu(const settings *set, const tsr_gemm_desc *desc, lab_eight *out, double *ns)
 {
     char path[4096], size[24], n[24], k[24];
-    const char *const dtype = set->dtype == TSR_DTYPE_NONE ? NULL : tsr_dtype_name(set->dtype);
     const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     snprintf(size, sizeof size, "%lld", (long long)desc->m);
     snprintf(n, sizeof n, "%lld", (long long)desc->n);
     snprintf(k, sizeof k, "%lld", (long long)desc->k);
-    const char *const arguments[] = {path,        "profile",
-                                     set->kernel, size,
-                                     "--n",       n,
-                                     "--k",       k,
-                                     "--device",  set->device,
-                                     "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
-                                     "--alone",   set->dtype == TSR_DTYPE_NONE ? NULL : "--dtype",
-                                     dtype,       NULL};
+    enum { FIRST_OPTIONAL = 13 };
+    const char *arguments[FIRST_OPTIONAL + 5] = {
+        path,       "profile",   set->kernel, size,
+        "--n",      n,           "--k",       k,
+        "--device", set->device, "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
+        "--alone"};
+    int count = FIRST_OPTIONAL;
+    if (set->dtype != TSR_DTYPE_NONE) {
+        arguments[count++] = "--dtype";
+        arguments[count++] = tsr_dtype_name(set->dtype);
+    }
+    if (set->sparse >= 0) {
+        arguments[count++] = "--sparse";
+        arguments[count++] = set->sparse == 0 ? "a" : "b";
+    }
+    arguments[count] = NULL;
     return lab_ncu_run(arguments, out, ns);
 }
 
@@ -393,7 +416,7 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
     lab_profile profile;
     lab_eight measured;
     if (lab_profile_run(set->device, desc, set->iterations, &profile) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     if (set->format == CLI_FORMAT_TABLE)
         printf("%s ran %lld times on %s, %.1f us each%s\n", profile.kernel, (long long)set->iterations, profile.device,
                profile.ns * 1e-3, profile.is_named ? ", in the NVTX range \"tessera profile\"" : "");
@@ -405,7 +428,7 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.iterations = 1, .sample = 16};
+    settings set = {.iterations = 1, .sample = 16, .sparse = -1};
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
@@ -413,6 +436,8 @@ static int run(const cli_command *self, int argc, char **argv)
         set.device = lab_profile_default_device();
     if (strcmp(set.device, "cpu") == 0 || strcmp(set.device, "auto") == 0)
         return cli_usage_error(self, "--device needs emu or cuda:N, not '%s'", set.device);
+    if (strcmp(set.kernels.values[0], "all") == 0 || strcmp(set.kernels.values[0], "auto") == 0)
+        return cli_usage_error(self, "KERNEL needs kernels by name, not '%s'", set.kernels.values[0]);
     const int is_emu = strcmp(set.device, "emu") == 0;
     if (is_emu && set.alone)
         return cli_usage_error(self, "--alone is for GPUs");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/commands.h"
 #include "cli/gpu_choice.h"
 #include "cli/out_file.h"
@@ -27,6 +28,7 @@ typedef struct settings {
     tsr_dtype dtype;
     tsr_compute compute;
     int format;
+    int sparse; /* of the choices below; -1: not given */
 } settings;
 
 static int parse_positive(const cli_option *option, const char *text, void *to, cli_message *error)
@@ -82,6 +84,14 @@ static const cli_option options[] = {
              "cores",
      .parse = cli_parse_compute,
      AT(compute)},
+    {.name = "--sparse",
+     .once = 1,
+     .value = "a|b",
+     .help = "A, or B, is compressed 2:4: bytes of values and metadata, and the peak of tensor cores that multiply two "
+             "of each four elements; FLOP are the whole product's (default a for kernels "
+             "of a compressed operand)",
+     .parse = cli_parse_choice,
+     AT(sparse)},
     {.name = "--from",
      .value = "FILE",
      .help = "measured points from a JSON result of tessera bench on such a GPU; without it, this machine's GPU is "
@@ -113,9 +123,22 @@ typedef struct session {
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
-static int is_fitting(const session *s, const tsr_kernel_info *info)
+/* Of a compressed operand; 0: neither is. */
+static unsigned flag_of(const settings *set)
 {
-    return info->is_cuda && lab_instance_takes(info->instance, s->set->dtype, TSR_DTYPE_NONE, s->set->compute);
+    return set->sparse == 0 ? TSR_SPARSE24_A : set->sparse == 1 ? TSR_SPARSE24_B : 0;
+}
+
+/* Kernels of compressed operands have another product to make: they come where one is asked for, or they by name. */
+static int is_fitting(const session *s, const tsr_kernel_info *info, int is_named)
+{
+    const settings *set = s->set;
+    if (!info->is_cuda)
+        return 0;
+    if (set->sparse >= 0)
+        return lab_instance_takes_sparse(info->instance, set->dtype, TSR_DTYPE_NONE, set->compute, flag_of(set));
+    return is_named ? lab_instance_accepts(info->instance, set->dtype, TSR_DTYPE_NONE, set->compute)
+                    : lab_instance_takes(info->instance, set->dtype, TSR_DTYPE_NONE, set->compute);
 }
 
 static const char *compute_text(tsr_compute compute)
@@ -137,6 +160,7 @@ static const char **choose(const session *s, size_t *out)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
     const cli_name_list *asked = &s->set->kernels;
+    const int is_all = is_asked(asked, "all");
     size_t room = 1, count = 0;
     while (tsr_kernel(room - 1, &info) == TSR_OK)
         room++;
@@ -147,7 +171,7 @@ static const char **choose(const session *s, size_t *out)
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++) {
         const int by_name = is_asked(asked, info.name);
         const char *name = by_name ? info.name : info.instance;
-        if (!is_fitting(s, &info) || (!by_name && !is_asked(asked, info.instance)))
+        if (!is_fitting(s, &info, !is_all) || (!by_name && !is_asked(asked, info.instance)))
             continue;
         int is_there = 0;
         for (size_t j = 0; j < count; j++)
@@ -165,6 +189,7 @@ static tsr_gemm_desc desc_of(const session *s, const char *kernel, int64_t size)
     desc.c.dtype = desc.d.dtype = lab_default_result(s->set->dtype);
     desc.compute = s->set->compute;
     desc.kernel = kernel;
+    desc.flags = s->set->sparse >= 0 ? flag_of(s->set) : lab_kernel_is_sparse(kernel) ? TSR_SPARSE24_A : 0;
     return desc;
 }
 
@@ -261,13 +286,15 @@ static int add_point(session *s, const char *kernel, int64_t size)
 {
     cli_roof_point *p = &s->roof.points[s->roof.count];
     char instance[64];
+    cli_message error;
     snprintf(instance, sizeof instance, "%s", kernel);
     *p = (cli_roof_point){.size = size, .measured_gflops = (double)NAN};
-    const lab_record *record = find_record(s, kernel, size);
+    const int is_a = s->set->sparse != 1; /* benchmarks compress A */
+    const lab_record *record = is_a ? find_record(s, kernel, size) : NULL;
     if (record) {
         p->measured_gflops = record->gflops;
         snprintf(instance, sizeof instance, "%s", record->kernel);
-    } else if (s->has_bench) {
+    } else if (s->has_bench && is_a) {
         p->measured_gflops = measure(s, kernel, size, instance);
     }
     tsr_gemm_desc desc = desc_of(s, instance, size);
@@ -280,9 +307,10 @@ static int add_point(session *s, const char *kernel, int64_t size)
     }
     if (status != TSR_OK) {
         cli_progress_clear(s->progress);
-        cli_failure(s->self, "%s at %" PRId64 ": %s", kernel, size, tsr_last_error());
+        cli_failure(s->self, "%s at %" PRId64 ": %s", kernel, size, cli_api_error(s->self, &error));
         return 0;
     }
+    s->roof.is_sparse |= desc.flags != 0;
     s->roof.count++;
     return 1;
 }
@@ -323,8 +351,11 @@ static int add_chosen_points(session *s)
     const char **names = choose(s, &kernels);
     s->roof.points = names ? calloc(kernels * s->set->sizes.count + 1, sizeof *s->roof.points) : NULL;
     const int code = !s->roof.points ? cli_failure(s->self, "out of memory")
-                     : kernels == 0  ? cli_failure(s->self, "none of the kernels named computes %s%s on GPUs",
-                                                   tsr_dtype_name(s->set->dtype), compute_text(s->set->compute))
+                     : kernels == 0  ? cli_failure(s->self, "none of the kernels named computes %s%s%s on GPUs",
+                                                   tsr_dtype_name(s->set->dtype), compute_text(s->set->compute),
+                                                  s->set->sparse == 0   ? " with a compressed A"
+                                                   : s->set->sparse == 1 ? " with a compressed B"
+                                                                         : "")
                                      : add_points(s, names, kernels);
     free(names);
     return code;
@@ -334,7 +365,7 @@ static int count_and_show(session *s, const lab_gpu_here *here)
 {
     const settings *set = s->set;
     if (set->from && lab_records_read(set->from, &s->records) != TSR_OK)
-        return cli_failure(s->self, "%s", tsr_last_error());
+        return cli_api_failure(s->self);
     if (set->from && s->records.count == 0)
         return cli_failure(s->self, "%s: holds no results", set->from);
     s->has_bench = !set->from && s->roof.gpu == &here->spec && lab_bench_open("cuda:0", 0, &s->bench) == TSR_OK;
@@ -354,8 +385,10 @@ static void put_problem(const settings *set, const lab_gpu_spec *gpu, FILE *to)
     tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
     lab_advice advice;
     desc.compute = set->compute;
-    const double peak =
-        set->peak_tflops > 0 ? set->peak_tflops * 1e12 : lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, 0);
+    desc.flags = flag_of(set);
+    const double peak = set->peak_tflops > 0
+                            ? set->peak_tflops * 1e12
+                            : lab_gpu_best_flops(gpu, desc.a.dtype, desc.compute, 0) * lab_sparse_factor(&desc);
     const lab_problem_roof roof =
         lab_problem_roof_of(&desc, peak, set->bandwidth_gbs > 0 ? set->bandwidth_gbs * 1e9 : gpu->memory_bytes_per_s);
     snprintf(text, sizeof text, "%" PRId64 " x %" PRId64 " x %" PRId64 " %s%s on %s: %s, %s, ridge %.3g FLOP/B", set->m,
@@ -363,8 +396,12 @@ static void put_problem(const settings *set, const lab_gpu_spec *gpu, FILE *to)
              gpu ? gpu->name : "the numbers given", cli_rate_text(a, peak, "FLOP/s"),
              cli_rate_text(b, roof.memory_bytes_per_s, "B/s"), roof.ridge);
     cli_print_wrapped(to, text, 0, 2);
-    snprintf(text, sizeof text, "%s, %s with A and B read once and C written once: %s FLOP for each byte",
-             cli_rate_text(a, roof.flops, "FLOP"), cli_bytes_text(b, roof.bytes),
+    snprintf(text, sizeof text, "%s%s, %s with A and B read once%s and C written once: %s FLOP for each byte",
+             cli_rate_text(a, roof.flops, "FLOP"), desc.flags ? " of the whole product" : "",
+             cli_bytes_text(b, roof.bytes),
+             set->sparse == 0   ? ", A's values and metadata,"
+             : set->sparse == 1 ? ", B's values and metadata,"
+                                : "",
              cli_intensity_text(c, roof.intensity));
     cli_print_wrapped(to, text, 0, 2);
     snprintf(text, sizeof text, "%s-bound: at most %s, %.3g%% of the peak, so no less than %s",
@@ -394,16 +431,32 @@ static int explain_problem(const cli_command *self, const settings *set)
     return code;
 }
 
+/* 1 if there is a kernel on GPUs for the compressed operand. */
+static int takes_compressed(const settings *set)
+{
+    tsr_kernel_info info = {.struct_bytes = sizeof info};
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
+        if (info.is_cuda &&
+            lab_instance_takes_sparse(info.instance, set->dtype, TSR_DTYPE_NONE, set->compute, flag_of(set)))
+            return 1;
+    return 0;
+}
+
 /* Arguments that do not go together. */
 static int check(const cli_command *self, const settings *set)
 {
     const int is_problem = set->m > 0;
     if (set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
         return cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
+    if (set->dtype == TSR_S32)
+        return cli_usage_error(self, "--dtype needs a type of A and B, not s32");
     if (set->compute == TSR_COMPUTE_TF32 && set->dtype != TSR_F32)
         return cli_usage_error(self, "--compute tf32 goes with --dtype f32");
     if (set->compute == TSR_COMPUTE_FAST && set->dtype != TSR_E4M3 && set->dtype != TSR_E5M2)
         return cli_usage_error(self, "--compute fast goes with --dtype e4m3 or e5m2");
+    if (set->sparse >= 0 && !takes_compressed(set))
+        return cli_usage_error(self, "--sparse %c: no GPU kernel takes a compressed operand of --dtype %s",
+                               "ab"[set->sparse], tsr_dtype_name(set->dtype));
     if (is_problem && (!set->n || !set->k))
         return cli_usage_error(self, "%s is missing: one problem is M N K", set->n ? "K" : "N");
     if (is_problem && (set->kernels.count || set->sizes.count || set->from || set->format))
@@ -420,6 +473,7 @@ static int run(const cli_command *self, int argc, char **argv)
     if (!set)
         return cli_failure(self, "out of memory");
     set->dtype = TSR_F32;
+    set->sparse = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE)
         code = check(self, set);

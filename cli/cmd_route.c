@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -261,8 +262,14 @@ static int print_table(const settings *set, const cli_route_list *list)
     return print_rejected(set, list) && is_whole;
 }
 
-static int show(const cli_command *self, const settings *set, const cli_route_list *list)
+static int show(const cli_command *self, const settings *set, cli_route_list *list)
 {
+    for (size_t i = 0; i < list->count; i++) {
+        cli_message reason;
+        cli_name_options(self, list->items[i].reason, &reason);
+        snprintf(list->items[i].reason, sizeof list->items[i].reason, "%.*s", (int)sizeof list->items[i].reason - 1,
+                 reason.text);
+    }
     if (set->format == CLI_FORMAT_JSON)
         print_json(set, list);
     else if (!print_table(set, list))
@@ -276,9 +283,8 @@ static int route_here(const cli_command *self, const settings *set)
     cli_route_list list = {NULL, 0};
     const tsr_gemm_desc desc = describe(set);
     if (tsr_context_create(set->device, NULL, &context) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
-    const int code =
-        cli_route(context, &desc, &list) == TSR_OK ? show(self, set, &list) : cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
+    const int code = cli_route(context, &desc, &list) == TSR_OK ? show(self, set, &list) : cli_api_failure(self);
     cli_route_free(&list);
     tsr_context_destroy(context);
     return code;
@@ -290,7 +296,7 @@ static int route_on_paper(const cli_command *self, const settings *set)
     const tsr_gemm_desc desc = describe(set);
     const int code = lab_route_on_paper(set->gpu, NULL, &desc, &candidates) == TSR_OK
                          ? show(self, set, &(cli_route_list){candidates.items, candidates.count})
-                         : cli_failure(self, "%s", tsr_last_error());
+                         : cli_api_failure(self);
     lab_candidates_free(&candidates);
     return code;
 }

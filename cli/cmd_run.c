@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/api_error.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/operand.h"
@@ -312,7 +313,7 @@ static int run_plan(job *j)
             return code;
         const double begin = now_ns();
         if (tsr_plan_run(j->plan, &args) != TSR_OK)
-            return cli_failure(j->self, "%s", tsr_last_error());
+            return cli_api_failure(j->self);
         j->time_ns += now_ns() - begin;
     }
     return CLI_OK;
@@ -323,7 +324,7 @@ static int note_device(job *j)
 {
     cli_route_list list;
     if (cli_route(j->context, &j->desc, &list) != TSR_OK)
-        return cli_failure(j->self, "%s", tsr_last_error());
+        return cli_api_failure(j->self);
     snprintf(j->device, sizeof j->device, "%s", list.count ? list.items[0].device : "");
     cli_route_free(&list);
     return CLI_OK;
@@ -334,13 +335,13 @@ static int multiply(job *j)
     const tsr_context_options context_options = {.struct_bytes = sizeof context_options,
                                                  .threads = (int)j->set->threads};
     if (tsr_context_create(j->set->device, &context_options, &j->context) != TSR_OK)
-        return cli_failure(j->self, "%s", tsr_last_error());
+        return cli_api_failure(j->self);
     describe(j);
     int code = cli_sparse_begin(j->self, &j->sparse, &j->desc, is_one_call(j) ? 1 : j->batch);
     if (code != CLI_OK)
         return code;
     if (tsr_plan_create(j->context, &j->desc, &j->plan) != TSR_OK)
-        return cli_failure(j->self, "%s", tsr_last_error());
+        return cli_api_failure(j->self);
     code = note_device(j);
     if (code != CLI_OK)
         return code;
@@ -409,7 +410,7 @@ static int check(job *j, verdict *v)
         const tsr_run_args args = arguments(j, i);
         lab_answer one;
         if (lab_check_answer(&desc, &args, tsr_plan_kernel(j->plan), budget, (uint64_t)i + 1, &one) != TSR_OK)
-            return cli_failure(j->self, "%s", tsr_last_error());
+            return cli_api_failure(j->self);
         add_answer(&one, i, v);
     }
     if (!v->sum.failed)

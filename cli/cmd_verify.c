@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -304,7 +305,7 @@ static int verify_device(session *s, const char *device, const lab_kernel_list *
     if (b.outcomes == NULL)
         return cli_failure(s->self, "no memory for %zu results", kernels->count);
     if (!at_once && tsr_context_create(device, NULL, &b.context) != TSR_OK)
-        b.code = cli_failure(s->self, "%s", tsr_last_error());
+        b.code = cli_api_failure(s->self);
     else
         lab_parallel((int64_t)kernels->count, at_once ? 0 : 1, verify_kernel, &b);
     tsr_context_destroy(b.context);
@@ -415,7 +416,7 @@ static int run(const cli_command *self, int argc, char **argv)
     const tsr_status status = select_kernels(set.kernels, devices, count, kernels);
     session s = {.self = self, .set = &set, .name_width = (int)strlen("kernel")};
     if (status != TSR_OK) {
-        code = cli_failure(self, "%s", status == TSR_OUT_OF_MEMORY ? "out of memory" : tsr_last_error());
+        code = status == TSR_OUT_OF_MEMORY ? cli_failure(self, "out of memory") : cli_api_failure(self);
     } else {
         s.stop = cli_interrupt_catch();
         s.progress = cli_progress_begin();

@@ -1,4 +1,5 @@
 #include "cli/gpu_choice.h"
+#include "cli/api_error.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,6 @@ const lab_gpu_spec *cli_gpu_choose(const cli_command *self, const char *asked, l
         return &here->spec;
     if (!asked)
         return lab_gpu_spec_find("h200");
-    cli_failure(self, "%s", tsr_last_error());
+    cli_api_failure(self);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cli/api_error.h"
 #include "cli/output.h"
 #include "lab/bench/gpu_levels.h"
 #include "lab/bench/levels.h"
@@ -61,7 +62,7 @@ static int measure_cpu(const cli_command *self, int is_json)
     lab_device cpu;
     lab_level levels[LAB_LEVELS];
     if (lab_device_describe("cpu", &cpu) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     cli_progress *progress = cli_progress_begin();
     cli_progress_say(progress, "measuring the CPU's memory");
     const int count = lab_measure_levels(&cpu, levels);
@@ -145,7 +146,7 @@ static int measure_gpu(const cli_command *self, const lab_device *gpu, int is_js
         cli_print_wrapped(stdout, text, 0, 0);
     }
     if (status != TSR_OK)
-        return status == TSR_UNSUPPORTED ? CLI_OK : cli_failure(self, "%s", tsr_last_error());
+        return status == TSR_UNSUPPORTED ? CLI_OK : cli_api_failure(self);
     if (is_json)
         json_gpu_levels(gpu, &measured);
     else if (!print_gpu_levels(gpu, &measured))

@@ -17,6 +17,7 @@ typedef struct cli_roof {
     const lab_gpu_spec *gpu;
     tsr_dtype dtype;
     tsr_compute compute;
+    int is_sparse; /* an operand is compressed 2:4 */
     cli_roof_point *points;
     size_t count;
 } cli_roof;

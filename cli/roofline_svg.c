@@ -321,7 +321,7 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
     double tensor = 0;
     for (size_t i = 0; i < roof->count; i++)
         if (roof->points[i].at.counters.tensor_flops > 0)
-            tensor = roof->points[i].at.peak_flops_s;
+            tensor = fmax(tensor, roof->points[i].at.peak_flops_s);
     const chart c = chart_of(roof, fmax(lanes, tensor));
     const double list = TOP + 10 + (double)roof->count * LIST_STEP;
     char text[200];
@@ -331,7 +331,11 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
     svg_text(to, LEFT, 20, "start", "title", text);
     put_axes(&c, to);
     put_ideals(roof, &c, to);
-    put_roof(roof, &c, fmax(lanes, tensor), tensor > lanes ? "tensor cores" : "multiply-add units", 1, to);
+    put_roof(roof, &c, fmax(lanes, tensor),
+             tensor <= lanes   ? "multiply-add units"
+             : roof->is_sparse ? "tensor cores, an operand compressed 2:4,"
+                               : "tensor cores",
+             1, to);
     if (tensor > lanes)
         put_roof(roof, &c, lanes, "multiply-add units", 0, to);
     const int whole = put_points(roof, &c, fmax(lanes, tensor), to);

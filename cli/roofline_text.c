@@ -35,8 +35,12 @@ static void put_peaks(const cli_roof *roof, char *text, size_t bytes)
         gpu->memory_bytes_per_s * 1e-12, round(peak * 1e-11) / round(gpu->memory_bytes_per_s * 1e-11));
     const double on_tensor = lab_gpu_peak_flops(gpu, roof->dtype, roof->compute, 1);
     if (on_tensor > peak && (roof->dtype != TSR_F32 || roof->compute == TSR_COMPUTE_TF32))
-        snprintf(text + used, bytes - used, "; tensor cores %s, ridge %.0f", cli_rate_text(tensor, on_tensor, "FLOP/s"),
-                 on_tensor / gpu->memory_bytes_per_s);
+        used += (size_t)snprintf(text + used, bytes - used, "; tensor cores %s, ridge %.0f",
+                                 cli_rate_text(tensor, on_tensor, "FLOP/s"), on_tensor / gpu->memory_bytes_per_s);
+    if (roof->is_sparse)
+        snprintf(text + used, bytes - used,
+                 "; of the whole product's FLOP, with an operand compressed 2:4, %s, ridge %.0f",
+                 cli_rate_text(tensor, 2 * on_tensor, "FLOP/s"), 2 * on_tensor / gpu->memory_bytes_per_s);
 }
 
 static const char *percent_text(char out[32], double share)
@@ -77,7 +81,7 @@ static int put_points(const cli_roof *roof, FILE *to)
                       cli_intensity_text(a, at->intensity), cli_intensity_text(b, at->intensity_moved),
                       cli_intensity_text(c, at->intensity_dram), cli_short_rate(uncached, at->uncached_flops_s),
                       cli_short_rate(bound, at->bound_flops_s), lab_roof_names[at->bounds.by],
-                      with_measured ? rate : cli_short_rate(model, at->counters.flops / at->prediction.ns * 1e9));
+                      with_measured ? rate : cli_short_rate(model, at->flops / at->prediction.ns * 1e9));
     }
     return cli_table_end(&table, to, 0);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/api_error.h"
 #include "cli/output.h"
 
 static char upper(const cli_sparse *sparse)
@@ -24,6 +25,7 @@ static int prune(const cli_command *self, cli_sparse *sparse, const tsr_gemm_des
     const int64_t count = rows && columns && x->batch ? (x->batch - 1) * x->stride + (rows - 1) * x->ld + columns : 0;
     const size_t bytes = (size_t)count * tsr_dtype_bytes(x->dtype);
     double most = 0;
+    cli_message error;
     sparse->pruned = malloc(bytes ? bytes : 1);
     if (!sparse->pruned)
         return cli_failure(self, "no memory for a pruned copy of %s, %zu bytes", x->path, bytes);
@@ -33,7 +35,7 @@ static int prune(const cli_command *self, cli_sparse *sparse, const tsr_gemm_des
     for (int64_t i = 0; i < own_calls(sparse, calls); i++) {
         double lost;
         if (tsr_prune24(desc, sparse->which, (void *)cli_operand_at(x, i), &lost) != TSR_OK)
-            return cli_failure(self, "%s: %s", x->path, tsr_last_error());
+            return cli_failure(self, "%s: %s", x->path, cli_api_error(self, &error));
         most = lost > most ? lost : most;
     }
     sparse->lost = most;
@@ -42,6 +44,7 @@ static int prune(const cli_command *self, cli_sparse *sparse, const tsr_gemm_des
 
 int cli_sparse_begin(const cli_command *self, cli_sparse *sparse, tsr_gemm_desc *desc, int64_t calls)
 {
+    cli_message error;
     if (!sparse->which)
         return CLI_OK;
     const cli_operand *const x = sparse->operand;
@@ -49,7 +52,7 @@ int cli_sparse_begin(const cli_command *self, cli_sparse *sparse, tsr_gemm_desc 
     if (code != CLI_OK)
         return code;
     if (tsr_bytes24(desc, sparse->which, &sparse->values_bytes, &sparse->metadata_bytes) != TSR_OK)
-        return cli_failure(self, "%s: %s", x->path, tsr_last_error());
+        return cli_failure(self, "%s: %s", x->path, cli_api_error(self, &error));
     sparse->values_bytes *= (size_t)own_calls(sparse, calls);
     sparse->metadata_bytes *= (size_t)own_calls(sparse, calls);
     sparse->dense_bytes = (size_t)(x->batch * x->rows * x->columns) * tsr_dtype_bytes(x->dtype);
@@ -59,6 +62,7 @@ int cli_sparse_begin(const cli_command *self, cli_sparse *sparse, tsr_gemm_desc 
 
 int cli_sparse_prepare(const cli_command *self, cli_sparse *sparse, tsr_plan *plan, int64_t matrix, tsr_run_args *args)
 {
+    cli_message error;
     if (!sparse->which)
         return CLI_OK;
     const cli_operand *const x = sparse->operand;
@@ -66,7 +70,7 @@ int cli_sparse_prepare(const cli_command *self, cli_sparse *sparse, tsr_plan *pl
         tsr_prepared_release(sparse->prepared);
         sparse->prepared = NULL;
         if (tsr_compress24(plan, sparse->which, cli_operand_at(x, matrix), &sparse->prepared) != TSR_OK)
-            return cli_failure(self, "%s: %s%s", x->path, tsr_last_error(),
+            return cli_failure(self, "%s: %s%s", x->path, cli_api_error(self, &error),
                                sparse->prune ? "" : "; --prune keeps the two largest of each group");
     }
     *(sparse->which == 'a' ? &args->prepared_a : &args->prepared_b) = sparse->prepared;

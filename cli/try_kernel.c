@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/api_error.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -169,7 +170,7 @@ static int verify(const cli_command *self, const cli_try_settings *set, const ch
         status = lab_verify(context, &kernels.items[0], &options, &result);
     int code = CLI_OK;
     if (status != TSR_OK) {
-        code = cli_failure(self, "%s", tsr_last_error());
+        code = cli_api_failure(self);
     } else {
         print_verdict(&result, !set->general);
         code = result.failed || !result.cases ? CLI_FAILED : CLI_OK;
@@ -234,9 +235,9 @@ static int work(const cli_command *self, const cli_try_settings *set, const lab_
     const char *name = NULL;
     say(state, "compiling it");
     if (lab_user_kernel_compile(kernel, data, folder) != TSR_OK)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     if (lab_user_kernel_load(kernel, folder, &name) != TSR_OK || !name)
-        return cli_failure(self, "%s", tsr_last_error());
+        return cli_api_failure(self);
     lab_user_kernel_tell_place();
     atomic_store(&state->is_compiled, 1);
     char text[PATH_MAX + 200];

@@ -249,7 +249,19 @@ expect 2 "*" $bench --format xml
 expect 2 "*" $bench --vs mkl
 expect 2 "*" "$tessera" bench --compare old.json --sizes 32
 expect 2 "*" "$tessera" bench --compare old.json --format csv
-expect 1 "tessera bench: device emu: the emulator's times say nothing about a GPU; measure on cpu or cuda:N" \
+# A kernel that was named and cannot run is told with its rule, once; where none is left, that is an error.
+expect 0 "tessera bench: without --kernel tiled: it does not run on cpu" \
+    $bench --sizes 16,24 --kernel cpu-tiled,tiled --rounds 2
+prints '^cpu_tiled_f32 '
+f64_alone="tessera bench: without --kernel cpu_tiled_f64 for --dtype f32: it computes f64 x f64 -> f64 in f64"
+expect 0 "$f64_alone" $bench --sizes 16,24 --kernel cpu_tiled_f64 --dtype f32,f64 --rounds 2
+prints '^cpu_tiled_f64 +f64 nn +24 '
+nothing="tessera bench: nothing was measured: none of the kernels runs these problems here"
+expect 1 "$f64_alone
+$nothing" $bench --sizes 16 --kernel cpu_tiled_f64
+expect 1 "tessera bench: without --kernel cpu-tiled for --dtype f32: it computes f32 x f32 -> f32 in f32
+$nothing" $bench --sizes 16 --kernel cpu-tiled --compute tf32
+expect 1 "tessera bench: --device emu: the emulator's times say nothing about a GPU; measure on cpu or cuda:N" \
     "$tessera" bench --device emu --sizes 16
 expect 1 "*" $bench --sizes 16 --kernel tiled
 expect 1 "*" $bench --sizes 16 --out /nonexistent/folder/x.json

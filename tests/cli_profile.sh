@@ -101,6 +101,17 @@ chmod +x bin/ncu
 expect 1 "*" env PATH="$folder/bin:$PATH" "$tools/ncu-counters" "$(dirname "$tessera")" new 64
 checks=$((checks + 1))
 grep -q 'not run, ncu failed' err && grep -q ERR_NVGPUCTRPERM err || fail "ncu-counters says: $(cat err)"
+
+# A compressed operand: half of the FLOP, whichever it is; of kernels that take no other, A. 2 * 64 * 64 * 128 / 2.
+expect 0 "" "$tessera" profile sparse24 64 --k 128 --dtype bf16 --device emu --format json
+prints '"kernel": "sparse24_bf16_128x128", .*"flops": 2097152,' # the tile is 128 x 128
+expect 0 "" "$tessera" profile wgmma_sparse24_bf16_64x64_c1 64 --k 128 --device emu --sparse b --format json
+prints '"flops": 524288,'
+expect 0 "" "$tessera" profile wgmma_sparse24_bf16_64x64_c1 64 --k 128 --device emu --sparse b
+prints '524288 FLOP in all, half of'
+prints 'B is compressed 2:4$'
+expect 1 "*" "$tessera" profile tiled 64 --device emu --sparse a
+succeeds grep -q 'KERNEL "tiled" does not run .* reads whole operands alone; A is compressed 2:4$' err
 # What a tutorial measured on a GPU stands beside the prediction, in JSON too, where there is something.
 expect 0 "" "$tessera" profile tiled_f32_t16 32 --device emu --gpu a40 --format json
 prints '"calibration": "not fitted to this GPU, .*"published_gflops": 19, "published_time_us": 3.44[0-9]*}$'

@@ -119,7 +119,7 @@ cp out first
 expect 0 "" "$tessera" verify --kernel cpu_sequential_f64 --device cpu --format json --seed 7
 succeeds cmp -s first out
 expect 1 "*" "$tessera" verify --kernel tiled --device cpu
-succeeds grep -q '^tessera verify: kernel "tiled": does not run on this device' err
+succeeds grep -q '^tessera verify: --kernel "tiled": does not run on this device' err
 expect 1 "*" "$tessera" verify --device cuda:99
 succeeds grep -q '^tessera verify: .' err
 

@@ -126,6 +126,21 @@ checks=$((checks + 1))
 ! grep -q wgmma out || fail "a kernel for Hopper on an A100: $(grep wgmma out)"
 
 expect 1 "tessera roofline: none of the kernels named computes f32 on GPUs" $roofline --device a40 --kernel cpu-tiled
+# A compressed operand: its peak is twice the other's, of the whole product's FLOP, and its bytes are fewer.
+expect 0 "" $roofline 4096 4096 4096 --dtype bf16 --device h200 --sparse a
+prints '^137 GFLOP of the whole product, 82 MiB with A and B read once, A.s values and metadata'
+prints '^compute-bound: at most 2.14 PFLOP/s, 100% of the peak'
+expect 0 "" $roofline --dtype bf16 --device h200 --sparse b --sizes 512
+prints '^sparse24_bf16_128x128 '
+prints '^wgmma_sparse24_bf16_64x64_c1 '
+succeeds [ "$(grep -c '^wgmma_bf16\|^mma' out)" = 0 ]
+prints 'with an operand compressed 2:4,'
+expect 0 "" $roofline --dtype bf16 --device h200 --kernel wgmma,wgmma-sparse24 --sizes 512 --format svg
+prints 'wgmma_sparse24_bf16_64x64_c1'
+expect 2 "tessera roofline: --sparse a: no GPU kernel takes a compressed operand of --dtype f32" \
+    $roofline 64 64 64 --device h200 --sparse a
+expect 1 "tessera roofline: none of the kernels named computes bf16 with a compressed B on GPUs" \
+    $roofline --dtype bf16 --device h200 --sparse b --kernel wgmma
 expect 1 "tessera roofline: nosuch.json: No such file or directory" $roofline --device a40 --from nosuch.json
 : >empty.json
 expect 1 "tessera roofline: empty.json: holds no results" $roofline --device a40 --from empty.json

@@ -101,7 +101,7 @@ expect 1 "tessera run: row.npy has shape (1, 13), 2 dimensions; a vector has 1: 
     run P.npy Q.npy -o D.npy --epilogue "acc + bias[n]" --bind bias=row.npy
 expect 1 "tessera run: bias.npy has 13 values; the product has 9 columns, each with one" \
     run Q.npy P.npy -o D.npy --transa --transb --epilogue "acc + bias[n]" --bind bias=bias.npy
-expect 1 "tessera run: epilogue = \"max(acc)\": only \"acc + bias[n]\" and \"relu(acc + bias[n])\" are supported yet" \
+expect 1 "tessera run: --epilogue \"max(acc)\": only \"acc + bias[n]\" and \"relu(acc + bias[n])\" are supported yet" \
     run P.npy Q.npy -o none.npy --epilogue "max(acc)" --bind bias=bias.npy --device cpu
 expect 2 "tessera run: --epilogue needs --bind bias=FILE, a vector with a value for each column" \
     run P.npy Q.npy -o none.npy --epilogue "acc + bias[n]"
@@ -141,7 +141,7 @@ expect 1 "tessera run: F.npy is 3 x 6; the product is 33 x 70" run A.npy B.npy -
 
 # Kernels and devices that cannot.
 expect 1 "*" run A.npy B.npy -o none.npy --kernel tiled --device cpu
-succeeds grep -q "^tessera run: kernel \"tiled\" does not run f32 x f32 -> f32 on cpu; nearest: " err
+succeeds grep -q "^tessera run: --kernel \"tiled\" does not run f32 x f32 -> f32 on cpu; nearest: " err
 expect 1 "*" run A.npy B.npy -o none.npy --device cuda:99
 succeeds grep -q "^tessera run: ." err
 
@@ -174,7 +174,7 @@ expect 0 "" "$tessera" verify --kernel naive,cpu_sequential_f32,naive_f32 --smal
 prints '^cpu_sequential_f32 +cpu '
 prints '^naive_f32 +(emu|cuda:0) '
 prints '^4 of 4 kernels passed'
-expect 1 "tessera verify: kernel \"naive\": does not run on this device; this device has: cpu-sequential, cpu-tiled" \
+expect 1 "tessera verify: --kernel \"naive\": does not run on this device; this device has: cpu-sequential, cpu-tiled" \
     "$tessera" verify --kernel cpu-tiled,naive --device cpu
 
 # Elements of 8 bits, and types that NumPy has no name for, as ml_dtypes writes them.
@@ -211,6 +211,11 @@ expect 0 "" run S.npy T.npy -o D.npy --out-dtype f32 --device cpu --check
 holds D.npy 000040c0
 raw W.npy '<i4' '(1, 2)' '\x01\x00\x00\x00\x02\x00\x00\x00'
 expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
-expect 1 "tessera run: D.dtype = e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
+expect 1 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
+
+# What the library refuses is told in the options' names, not in those of its structs.
+make_matrix F.npy f32 8 8 c
+expect 1 "tessera run: --alpha 0.5: must be a whole number of 32 bits where D is s32" \
+    run F.npy F.npy -o none.npy --dtype s8 --alpha 0.5 --device cpu
 
 finish

@@ -53,5 +53,7 @@ prints '^A compressed 2:4: 714 bytes in place of 1344: '
 expect 2 "tessera run: --prune needs --sparse a or --sparse b, the operand to prune" run W.npy X.npy -o D.npy --prune
 expect 2 "*" run W.npy X.npy -o D.npy --sparse c
 expect 1 "*" run P.npy X.npy -o E.npy --sparse a --dtype f64 --device cpu
-succeeds grep -q "A.dtype = f64: 2:4 sparsity is for f32" "$folder/err"
+succeeds grep -q "P.npy: --dtype f64: 2:4 sparsity is for f32" "$folder/err"
+expect 1 "tessera run: --out-dtype e4m3: no results in 8-bit floats with a compressed operand" \
+    run P.npy X.npy -o E.npy --sparse a --dtype e4m3 --out-dtype e4m3 --prune --device cpu
 finish

@@ -148,4 +148,25 @@ expect 0 "" "$tessera" run A.npy A.npy --device cpu -qocluster2.npy -q
 succeeds cmp cluster.npy cluster2.npy
 expect 2 "tessera run: --transa takes no value" "$tessera" run a b -o c --transa=yes
 
+
+# What the library refuses is told in the options' names, not in those of its structs.
+expect 1 "tessera route: --out-dtype e4m3: no result of f32 operands" "$tessera" route 4 4 4 --out-dtype e4m3
+expect 1 "tessera route: --dtype s32: operands of a product may not be s32" "$tessera" route 4 4 4 --dtype s32
+expect 1 "tessera route: --compute fast: not for f32 operands" "$tessera" route 4 4 4 --compute fast
+expect 1 "tessera route: --align 24: must be a power of two" "$tessera" route 4 4 4 --align 24
+expect 1 "*" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a
+succeeds grep -q "^tessera route: --compute tf32: .*, not --sparse a's 2:4$" err
+expect 0 "" "$tessera" route 64 64 64 --dtype bf16 --device h200
+succeeds [ -z "$(grep TSR_ out)" ]
+prints 'multiplies compressed operands alone'
+prints '\(--sparse a or b\)'
+expect 1 "*" "$tessera" verify --device cpu --kernel tiled
+succeeds grep -q '^tessera verify: --kernel "tiled": does not run on this device' err
+expect 1 "*" "$tessera" profile tiled 32 --device emu --dtype s8
+succeeds grep -q '^tessera profile: KERNEL "tiled" does not run s8 x s8 -> s32 on emu; ' err
+expect 2 "tessera profile: KERNEL needs kernels by name, not 'all'" "$tessera" profile all 32 --device emu
+expect 1 "*" "$tessera" explain tiled --dtype s8
+succeeds grep -q '^tessera explain: KERNEL "tiled" does not run s8' err
+expect 2 "tessera roofline: --dtype needs a type of A and B, not s32" "$tessera" roofline 4 4 4 --dtype s32
+
 finish

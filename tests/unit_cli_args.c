@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "cli/api_error.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 
@@ -319,12 +320,47 @@ static void test_help(void **state)
         check_help(cli_commands[i]);
 }
 
+/* Members of the library's structs that an option of the command stands for are called by it. */
+static void test_names_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *wanted;
+    } rows[] = {
+        {"A.dtype = s32: operands may not be s32", "--dtype s32: operands may not be s32"},
+        {"epilogue: not for s32; B.dtype = f32", "epilogue: not for s32; --dtype f32"}, /* no --epilogue here */
+        {"alpha = 0.5: must be whole", "--alpha 0.5: must be whole"},
+        {"alpha must be whole", "alpha must be whole"},
+        {"kernel = \"x\": no such kernel", "--kernel \"x\": no such kernel"},
+        {"kernel \"x\" does not run f32", "--kernel \"x\" does not run f32"},
+        {"no kernel \"x\"", "no kernel \"x\""},
+        {"kernel x has no prepared form", "kernel x has no prepared form"},
+        {"device emu: no times", "--device emu: no times"},
+        {"this device: none", "this device: none"},
+        {"D.dtype = s8: no result", "D.dtype = s8: no result"}, /* no --out-dtype here */
+        {"dA.dtype A.dtypes B.dtype", "dA.dtype A.dtypes --dtype"},
+        {"", ""},
+    };
+    char long_text[2 * sizeof(cli_message)];
+    cli_message out;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(cli_name_options(&command, rows[i].text, &out), rows[i].wanted);
+    memset(long_text, 'x', sizeof long_text); /* cut off, also within an option's name */
+    long_text[sizeof long_text - 1] = '\0';
+    for (size_t at = sizeof out.text - 12; at < sizeof out.text; at++) {
+        char text[sizeof long_text];
+        memcpy(text, long_text, sizeof text);
+        memcpy(text + at, " A.dtype = x", strlen(" A.dtype = x"));
+        assert_int_equal(strlen(cli_name_options(&command, text, &out)), sizeof out.text - 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_lists),         cmocka_unit_test(test_bad_numbers),
-        cmocka_unit_test(test_names),  cmocka_unit_test(test_shape_of_line), cmocka_unit_test(test_printing),
-        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_names_options), cmocka_unit_test(test_values), cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_bad_numbers),   cmocka_unit_test(test_names),  cmocka_unit_test(test_shape_of_line),
+        cmocka_unit_test(test_printing),      cmocka_unit_test(test_help),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

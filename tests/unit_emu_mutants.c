@@ -38,7 +38,7 @@ typedef void kernel(const tsr_gemm_args args);
     X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1) \
     X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)        \
     X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)           \
-    X(sparse24_s8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)
+    X(sparse24_int8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
 BASES(DECLARE)
@@ -118,7 +118,7 @@ static int is_thin(const base *b)
 /* A compressed is of bf16, B of s8, which lies along K, as A does. */
 static int is_sparse(const base *b)
 {
-    return b == &bases[BASE_sparse24] || b == &bases[BASE_sparse24_s8];
+    return b == &bases[BASE_sparse24] || b == &bases[BASE_sparse24_int8];
 }
 
 static tsr_problem problem_of(const base *b, const tsr_gemm_args *g)
@@ -174,7 +174,7 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
                            .type_b = (int)b->dtype_ab,
                            .type_d = (int)b->dtype_cd,
                            .schedule = {.split_k = is_thin(b) ? PARTS : 1,
-                                        .swap_ab = b == &bases[BASE_sparse24_s8],
+                                        .swap_ab = b == &bases[BASE_sparse24_int8],
                                         .cluster_k = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
                                         .stream_k_units = b == &bases[BASE_stream_k] ? UNITS : 0}};
 }
@@ -254,7 +254,7 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
             const tsr_gemm_args g = args_of(b, &shapes[s], x);
             if (is_thin(b) && g.trans_b != (b == &bases[BASE_thin_transposed]))
                 continue; /* each form takes B in one way only */
-            if (b == &bases[BASE_sparse24_s8] && g.trans_a)
+            if (b == &bases[BASE_sparse24_int8] && g.trans_a)
                 continue; /* bytes lie along K */
             if (is_sparse(b)) {
                 const tsr_problem p = problem_of(b, &g);

@@ -16,7 +16,8 @@
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_mma_sparse_bf16_0, emu_test_mma_sparse_bf16_1, emu_test_mma_sparse_f16_0, emu_test_mma_sparse_f16_1;
-kernel emu_test_mma_sparse_s8, emu_test_mma_sparse_e4m3, emu_test_mma_sparse_bad;
+kernel emu_test_mma_sparse_int8_00, emu_test_mma_sparse_int8_01, emu_test_mma_sparse_int8_10;
+kernel emu_test_mma_sparse_int8_11, emu_test_mma_sparse_e4m3, emu_test_mma_sparse_bad;
 
 static void expect(tsr_status got, tsr_status status, const char *message)
 {
@@ -26,11 +27,13 @@ static void expect(tsr_status got, tsr_status status, const char *message)
     assert_non_null(strstr(tsr_last_error(), message));
 }
 
+/* All of 8-bit integers, whose sums are exact: the upper half tells s8 from u8. */
 static void fill(tsr_dtype dtype, void *array, int count, unsigned seed)
 {
     for (int i = 0; i < count; i++) {
         seed = seed * 1664525u + 1013904223u;
-        tsr_store_element(dtype, array, i, (int)(seed >> 24) % 9 - 4);
+        const int word = (int)(seed >> 24);
+        tsr_store_element(dtype, array, i, dtype == TSR_U8 ? word : dtype == TSR_S8 ? word - 128 : word % 9 - 4);
     }
 }
 
@@ -38,13 +41,14 @@ static void fill(tsr_dtype dtype, void *array, int count, unsigned seed)
 
 enum { ROWS = 16, COLUMNS = 8, MOST_K = 64 };
 
-static tsr_status run_one(kernel *function, const tsr_gemm_args *args, tsr_dtype dtype, tsr_dtype sums)
+static tsr_status run_one(kernel *function, const tsr_gemm_args *args, tsr_dtype dtype_a, tsr_dtype dtype_b,
+                          tsr_dtype sums)
 {
     const tsr_emu_job job = {.name = "mma_sparse",
                              .kernel = function,
                              .args = args,
-                             .dtype_a = dtype,
-                             .dtype_b = dtype,
+                             .dtype_a = dtype_a,
+                             .dtype_b = dtype_b,
                              .dtype_c = sums,
                              .dtype_d = sums,
                              .grid = {1, 1, 1},
@@ -72,23 +76,24 @@ static tsr_gemm_args one_product(void *a, void *b, void *c, void *d, int k)
                            .beta = 1};
 }
 
-static void check_instruction(kernel *function, tsr_dtype dtype, int k)
+static void check_instruction(kernel *function, tsr_dtype dtype, tsr_dtype dtype_b, int k)
 {
     const tsr_dtype sums = tsr_dtype_is_integer(dtype) ? TSR_S32 : TSR_F32;
     uint32_t a[ROWS * MOST_K], b[MOST_K * COLUMNS], c[ROWS * COLUMNS], d[ROWS * COLUMNS];
-    const tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, ROWS, COLUMNS, k);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, ROWS, COLUMNS, k);
+    desc.b.dtype = dtype_b;
     for (unsigned seed = 1; seed < 5; seed++) {
         const tsr_gemm_args args = one_product(a, b, c, d, k);
         fill(dtype, a, ROWS * k, seed);
-        fill(dtype, b, k * COLUMNS, 10 + seed);
+        fill(dtype_b, b, k * COLUMNS, 10 + seed);
         fill(sums, c, ROWS * COLUMNS, 20 + seed);
         assert_int_equal(tsr_prune24(&desc, 'a', a, NULL), TSR_OK);
-        expect(run_one(function, &args, dtype, sums), TSR_OK, "");
+        expect(run_one(function, &args, dtype, dtype_b, sums), TSR_OK, "");
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLUMNS; j++) {
                 double sum = tsr_load_element(sums, c, i * COLUMNS + j);
                 for (int x = 0; x < k; x++)
-                    sum += tsr_load_element(dtype, a, i * k + x) * tsr_load_element(dtype, b, x * COLUMNS + j);
+                    sum += tsr_load_element(dtype, a, i * k + x) * tsr_load_element(dtype_b, b, x * COLUMNS + j);
                 assert_true(tsr_load_element(sums, d, i * COLUMNS + j) == sum);
             }
     }
@@ -97,12 +102,15 @@ static void check_instruction(kernel *function, tsr_dtype dtype, int k)
 static void the_instruction_follows_its_layout(void **state)
 {
     (void)state;
-    check_instruction(emu_test_mma_sparse_bf16_0, TSR_BF16, 32);
-    check_instruction(emu_test_mma_sparse_bf16_1, TSR_BF16, 32);
-    check_instruction(emu_test_mma_sparse_f16_0, TSR_F16, 32);
-    check_instruction(emu_test_mma_sparse_f16_1, TSR_F16, 32);
-    check_instruction(emu_test_mma_sparse_s8, TSR_S8, 64);
-    check_instruction(emu_test_mma_sparse_e4m3, TSR_E4M3, 64);
+    check_instruction(emu_test_mma_sparse_bf16_0, TSR_BF16, TSR_BF16, 32);
+    check_instruction(emu_test_mma_sparse_bf16_1, TSR_BF16, TSR_BF16, 32);
+    check_instruction(emu_test_mma_sparse_f16_0, TSR_F16, TSR_F16, 32);
+    check_instruction(emu_test_mma_sparse_f16_1, TSR_F16, TSR_F16, 32);
+    check_instruction(emu_test_mma_sparse_int8_00, TSR_S8, TSR_S8, 64);
+    check_instruction(emu_test_mma_sparse_int8_01, TSR_S8, TSR_U8, 64);
+    check_instruction(emu_test_mma_sparse_int8_10, TSR_U8, TSR_S8, 64);
+    check_instruction(emu_test_mma_sparse_int8_11, TSR_U8, TSR_U8, 64);
+    check_instruction(emu_test_mma_sparse_e4m3, TSR_E4M3, TSR_E4M3, 64);
 }
 
 static void indices_that_do_not_ascend_end_the_kernel(void **state)
@@ -110,7 +118,7 @@ static void indices_that_do_not_ascend_end_the_kernel(void **state)
     uint32_t a[ROWS * MOST_K] = {0}, b[MOST_K * COLUMNS] = {0}, c[ROWS * COLUMNS] = {0}, d[ROWS * COLUMNS];
     const tsr_gemm_args args = one_product(a, b, c, d, 64);
     (void)state;
-    expect(run_one(emu_test_mma_sparse_bad, &args, TSR_S8, TSR_S32), TSR_KERNEL_FAULT,
+    expect(run_one(emu_test_mma_sparse_bad, &args, TSR_S8, TSR_S8, TSR_S32), TSR_KERNEL_FAULT,
            "the two indices of a group of metadata do not ascend");
 }
 
@@ -121,6 +129,7 @@ typedef struct product {
     char which;
     tsr_dtype ab, cd;
     const char *kernel;
+    tsr_dtype b; /* TSR_DTYPE_NONE: as A */
 } product;
 
 enum { MOST = 260 * 300 };
@@ -128,16 +137,18 @@ enum { MOST = 260 * 300 };
 static void check_product(tsr_context *context, const product *p)
 {
     uint32_t *const a = calloc(MOST, 4), *const b = calloc(MOST, 4), *const d = calloc(MOST, 4);
+    const tsr_dtype type_b = p->b == TSR_DTYPE_NONE ? p->ab : p->b;
     tsr_gemm_desc desc = tsr_gemm_desc_make(p->ab, p->m, p->n, p->k);
     tsr_plan *plan;
     tsr_prepared *prepared, *imported;
     size_t values_bytes, metadata_bytes;
     assert_true(a && b && d);
+    desc.b.dtype = type_b;
     desc.c.dtype = desc.d.dtype = p->cd;
     desc.a.trans = p->trans_a ? TSR_T : TSR_N;
     desc.b.trans = p->trans_b ? TSR_T : TSR_N;
     fill(p->ab, a, p->m * p->k, 1);
-    fill(p->ab, b, p->k * p->n, 2);
+    fill(type_b, b, p->k * p->n, 2);
     assert_int_equal(tsr_prune24(&desc, p->which, p->which == 'a' ? a : b, NULL), TSR_OK);
     desc.flags = p->which == 'a' ? TSR_SPARSE24_A : TSR_SPARSE24_B;
     desc.kernel = p->kernel;
@@ -160,7 +171,7 @@ static void check_product(tsr_context *context, const product *p)
                 double sum = 0;
                 for (int k = 0; k < p->k; k++)
                     sum += tsr_load_element(p->ab, a, p->trans_a ? k * p->m + row : row * p->k + k) *
-                           tsr_load_element(p->ab, b, p->trans_b ? column * p->k + k : k * p->n + column);
+                           tsr_load_element(type_b, b, p->trans_b ? column * p->k + k : k * p->n + column);
                 assert_true(tsr_load_element(p->cd, d, row * p->n + column) == sum);
             }
     }
@@ -175,26 +186,35 @@ static void check_product(tsr_context *context, const product *p)
 
 static void products_are_exact(void **state)
 {
-    static const product products[] = {{130, 70, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
-                                       {70, 130, 131, 1, 1, 'b', TSR_BF16, TSR_F32, "sparse24"},
-                                       {40, 150, 72, 0, 1, 'b', TSR_F16, TSR_F32, "sparse24"},
-                                       {33, 20, 259, 1, 0, 'a', TSR_F16, TSR_F32, "sparse24"},
-                                       {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "sparse24"},
-                                       {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "sparse24"},
-                                       {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24"},
-                                       {260, 300, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x256_c2"},
-                                       {130, 200, 259, 1, 1, 'b', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x256_c2"},
-                                       {260, 200, 131, 0, 0, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_256x192_c2"},
-                                       {40, 129, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_256x192_c2"},
-                                       {260, 70, 200, 0, 1, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x192_c2"},
-                                       {40, 260, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x192_c2"},
-                                       {130, 130, 131, 1, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x128_c1"},
-                                       {70, 66, 40, 1, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_64x64_c1"},
-                                       {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "wgmma_sparse24_int8_128x256_c2"},
-                                       {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "wgmma_sparse24_int8_128x128_c1"},
-                                       {65, 140, 259, 1, 0, 'b', TSR_E4M3, TSR_F32, "wgmma_sparse24_fp8_128x128_c1"},
-                                       {130, 70, 300, 0, 1, 'a', TSR_E5M2, TSR_F32, "wgmma_sparse24_fp8_64x64_c1"},
-                                       {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma-sparse24"}};
+    static const product products[] = {
+        {130, 70, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {70, 130, 131, 1, 1, 'b', TSR_BF16, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {40, 150, 72, 0, 1, 'b', TSR_F16, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {33, 20, 259, 1, 0, 'a', TSR_F16, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "sparse24", TSR_DTYPE_NONE},
+        {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {50, 140, 130, 1, 0, 'b', TSR_U8, TSR_S32, "sparse24", TSR_U8},
+        {130, 40, 130, 0, 0, 'a', TSR_U8, TSR_S32, "sparse24", TSR_S8},
+        {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_F32, "sparse24", TSR_U8},
+        {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_S32, "sparse24", TSR_U8},
+        {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {260, 300, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x256_c2", TSR_DTYPE_NONE},
+        {130, 200, 259, 1, 1, 'b', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x256_c2", TSR_DTYPE_NONE},
+        {260, 200, 131, 0, 0, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_256x192_c2", TSR_DTYPE_NONE},
+        {40, 129, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_256x192_c2", TSR_DTYPE_NONE},
+        {260, 70, 200, 0, 1, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x192_c2", TSR_DTYPE_NONE},
+        {40, 260, 131, 0, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x192_c2", TSR_DTYPE_NONE},
+        {130, 130, 131, 1, 0, 'b', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x128_c1", TSR_DTYPE_NONE},
+        {70, 66, 40, 1, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_64x64_c1", TSR_DTYPE_NONE},
+        {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_S32, "wgmma_sparse24_int8_128x256_c2", TSR_DTYPE_NONE},
+        {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_F32, "wgmma_sparse24_int8_128x128_c1", TSR_DTYPE_NONE},
+        {130, 40, 130, 0, 0, 'a', TSR_U8, TSR_S32, "wgmma-sparse24", TSR_U8},
+        {130, 40, 130, 0, 0, 'a', TSR_U8, TSR_S32, "wgmma-sparse24", TSR_S8},
+        {50, 140, 259, 1, 0, 'b', TSR_U8, TSR_F32, "wgmma-sparse24", TSR_S8},
+        {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_S32, "wgmma-sparse24", TSR_U8},
+        {65, 140, 259, 1, 0, 'b', TSR_E4M3, TSR_F32, "wgmma_sparse24_fp8_128x128_c1", TSR_DTYPE_NONE},
+        {130, 70, 300, 0, 1, 'a', TSR_E5M2, TSR_F32, "wgmma_sparse24_fp8_64x64_c1", TSR_DTYPE_NONE},
+        {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma-sparse24", TSR_DTYPE_NONE}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
         check_product(*state, &products[i]);
 }

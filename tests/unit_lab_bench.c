@@ -12,8 +12,8 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "lab/bench/bench.h"
-#include "lab/bench/compress.h"
 #include "lab/bench/verdict.h"
+#include "lab/common/compress.h"
 #include "lab/common/random.h"
 #include "lab/common/stats.h"
 #include "lab/verify/reference.h"
@@ -476,11 +476,12 @@ static void a_compressed_operand_is_made(void **state)
         skip(); /* a build without it */
     desc.flags = TSR_SPARSE24_A;
     assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
-    assert_int_equal(lab_bench_compress(plan, &desc, &prepared), TSR_OK);
+    tsr_run_args args = tsr_run_args_make(d, b, d);
+    assert_int_equal(lab_compress(plan, &desc, &args, &prepared), TSR_OK);
+    assert_ptr_equal(args.prepared_a, prepared);
+    assert_null(args.a);
     for (int i = 0; i < SIDE; i++)
         b[i * SIDE + i] = tsr_f32_to_bf16(1);
-    tsr_run_args args = tsr_run_args_make(NULL, b, d);
-    args.prepared_a = prepared;
     assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
     for (int i = 0; i < SIDE * SIDE; i += 4) {
         int kept = 0;

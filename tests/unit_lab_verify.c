@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/config.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/forms.h"
@@ -185,11 +186,15 @@ typedef struct fixture {
 static int set_up(void **state)
 {
     static fixture f;
+    static tsr_config whole;
     if (tsr_context_create("cpu", NULL, &f.context) != TSR_OK ||
         lab_kernels_select("cpu_sequential_f32", "cpu", &f.kernels) != TSR_OK)
         return -1;
     /* What the plain product needs, with room; it is not the library's kernel that is on trial. */
     f.kernels.items[0].bound_c = 10;
+    whole = *f.kernels.items[0].config;
+    whole.op.operands = TSR_TAKES_WHOLE; /* the model here knows no compressed operand */
+    f.kernels.items[0].config = &whole;
     *state = &f;
     return 0;
 }

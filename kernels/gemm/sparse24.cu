@@ -24,7 +24,7 @@
  *   STAGES    3        buffers in shared memory
  *   BAND      8        rows of tiles in a band (collective/raster.h)
  *   CTAS      2        CTAs that must fit on an SM: bounds the registers
- *   ELEM_*    bf16 f16 int8    A and B (int8: s8); C and D have args.type_d
+ *   ELEM_*    bf16 f16 int8    A and B (int8: each s8 or u8, a uniform branch); C and D have args.type_d
  *   shared    STAGES * (BM * BK / 2 + BN * BK) * bytes of an element + STAGES * BM * BK / 8
  *
  * Assumes: the other operand's pointer, leading dimension and batch stride are multiples of 16 bytes; of 8 bits it lies
@@ -80,7 +80,7 @@ typedef struct operands {
 } operands;
 
 TSR_DEVICE void multiply_step(sum_elem sum[LINES_16][2 * COLS_16][4], const unsigned char *stage, unsigned offset_s,
-                              unsigned offset_x, const unsigned *words, int step, int x_k)
+                              unsigned offset_x, const unsigned *words, int step, int x_k, int second_s, int second_x)
 {
     unsigned s[LINES_16][4], metadata[LINES_16];
     TSR_UNROLL
@@ -98,15 +98,15 @@ TSR_DEVICE void multiply_step(sum_elem sum[LINES_16][2 * COLS_16][4], const unsi
             const unsigned x[4] = {first[2 * h], first[2 * h + 1], second[2 * h], second[2 * h + 1]};
             TSR_UNROLL
             for (int i = 0; i < LINES_16; i++)
-                sparse_mma(sum[i][2 * j + h], s[i], x, metadata[i], step);
+                sparse_mma(sum[i][2 * j + h], s[i], x, metadata[i], step, second_s, second_x);
         }
     }
 }
 
-/* sum = the CTA's tile: lines of the compressed operand from line0 on, rows of the other from row0 on. x_k, a constant:
- * K is contiguous in the other one. */
+/* sum = the CTA's tile: lines of the compressed operand from line0 on, rows of the other from row0 on. Constants: x_k:
+ * K is contiguous in the other one; second_: the compressed operand, the other one, is u8. */
 TSR_DEVICE void multiply(const operands *o, long long line0, long long row0, sum_elem sum[LINES_16][2 * COLS_16][4],
-                         int x_k)
+                         int x_k, int second_s, int second_x)
 {
     unsigned char *const shared = TSR_SHARED;
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -150,7 +150,7 @@ TSR_DEVICE void multiply(const operands *o, long long line0, long long row0, sum
                                       warp_line / 16 * BLOCKS * (BLOCK_BYTES / 4) + lane;
         TSR_UNROLL
         for (int step = 0; step < STEPS; step++)
-            multiply_step(sum, shared + stage, offset_s, offset_x, words, step, x_k);
+            multiply_step(sum, shared + stage, offset_s, offset_x, words, step, x_k, second_s, second_x);
         next = stage;
         stage = stage == (STAGES - 1) * STAGE ? 0 : stage + STAGE;
     }
@@ -191,12 +191,21 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
             o.other = swap_ab ? a : b;
             tsr_barrier(); /* the problem before has read its last tiles */
 #if defined(ELEM_int8)
-            multiply(&o, line0, row0, sum, 1);
+            const int second_s = (swap_ab ? args.type_b : args.type_a) == ANY_SECOND;
+            const int second_x = (swap_ab ? args.type_a : args.type_b) == ANY_SECOND;
+            if (second_s && second_x)
+                multiply(&o, line0, row0, sum, 1, 1, 1);
+            else if (second_s)
+                multiply(&o, line0, row0, sum, 1, 1, 0);
+            else if (second_x)
+                multiply(&o, line0, row0, sum, 1, 0, 1);
+            else
+                multiply(&o, line0, row0, sum, 1, 0, 0);
 #else
             if (swap_ab ? !args.trans_a : args.trans_b)
-                multiply(&o, line0, row0, sum, 1);
+                multiply(&o, line0, row0, sum, 1, 0, 0);
             else
-                multiply(&o, line0, row0, sum, 0);
+                multiply(&o, line0, row0, sum, 0, 0, 0);
 #endif
         }
 

@@ -21,7 +21,7 @@
  * are swizzled over their 64 or 128 bytes of a line. 8-bit floats: see wgmma_kmajor.cu for PROMOTE; each stage is
  * summed from zero. The end is wgmma_kmajor's.
  *
- *   ELEM_*     bf16, f16, fp8 or int8 (s8)    CLUSTER_M   CTAs of a cluster, whose lines follow each other
+ *   ELEM_*     bf16, f16, fp8, int8 or s8     CLUSTER_M   CTAs of a cluster, whose lines follow each other
  *   BM, BN     tile: lines of the compressed  RASTER      tile rows walked together (collective/order.h)
  *              operand, and of the other one  PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   DEPTH      slices of a stage: 1 or 2      PIECE       columns that leave together
@@ -269,9 +269,9 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         TSR_UNROLL
         for (int i = 0; i < MMAS * TSR_WGMMA_REGISTERS; i++)
             sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] = 0;
-#if defined(ELEM_int8)
+#if ONE_TYPE
         multiply(w, &at, group, sum, 0, 0, 0);
-#elif defined(ELEM_fp8)
+#elif TSR_WGMMA_ELEMENT_BYTES == 1
         const int second_s = (w->swap_ab ? args->type_b : args->type_a) == ANY_SECOND;
         const int second_x = (w->swap_ab ? args->type_a : args->type_b) == ANY_SECOND;
         if (second_s && second_x)

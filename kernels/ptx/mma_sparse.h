@@ -26,13 +26,13 @@
 typedef struct tsr_emu_mma_sparse {
     unsigned a[4], b[4], metadata;
     int selector;
-    tsr_emu_format format;
-    float *acc; /* of integers the bits of int */
+    tsr_emu_format format, format_b; /* of A, which decides the arithmetic, and of B */
+    float *acc;                      /* of integers the bits of int */
 } tsr_emu_mma_sparse;
 
 static __attribute__((no_sanitize("thread"), noinline, unused)) void
 tsr_emu_mma_sparse_note(tsr_emu_mma_sparse *own, const unsigned a[4], const unsigned b[4], unsigned metadata,
-                        int selector, void *acc, tsr_emu_format format)
+                        int selector, void *acc, tsr_emu_format format, tsr_emu_format format_b)
 {
     for (int i = 0; i < 4; i++) {
         own->a[i] = a[i];
@@ -41,6 +41,7 @@ tsr_emu_mma_sparse_note(tsr_emu_mma_sparse *own, const unsigned a[4], const unsi
     own->metadata = metadata;
     own->selector = selector;
     own->format = format;
+    own->format_b = format_b;
     own->acc = (float *)acc;
 }
 
@@ -65,6 +66,8 @@ TSR_DEVICE float tsr_emu_mma_sparse_element(unsigned bits, int i, tsr_emu_format
         return tsr_widen_f16(half);
     case TSR_EMU_S8:
         return (float)(signed char)byte;
+    case TSR_EMU_U8:
+        return (float)byte;
     default:
         return tsr_emu_widen_e4m3(byte);
     }
@@ -94,7 +97,7 @@ TSR_DEVICE const char *tsr_emu_mma_sparse_row(void *const lanes[32], int row, in
         a[i] = tsr_emu_mma_sparse_element(own->a[half * 2 + row / 8], i % each, any->format);
         for (int column = 0; column < 8; column++) {
             const tsr_emu_mma_sparse *const of = (const tsr_emu_mma_sparse *)lanes[column * 4 + k / each % 4];
-            b[i * 8 + column] = tsr_emu_mma_sparse_element(of->b[k / (4 * each)], k % each, any->format);
+            b[i * 8 + column] = tsr_emu_mma_sparse_element(of->b[k / (4 * each)], k % each, any->format_b);
         }
     }
     return 0;
@@ -121,10 +124,10 @@ TSR_EMU_TOGETHER const char *tsr_emu_mma_sparse_lanes(void *const lanes[32], uns
 }
 
 TSR_DEVICE void tsr_emu_mma_sparse_any(void *acc, const unsigned a[4], const unsigned b[4], unsigned metadata,
-                                       int selector, tsr_emu_format format)
+                                       int selector, tsr_emu_format format, tsr_emu_format format_b)
 {
     tsr_emu_mma_sparse own;
-    tsr_emu_mma_sparse_note(&own, a, b, metadata, selector, acc, format);
+    tsr_emu_mma_sparse_note(&own, a, b, metadata, selector, acc, format, format_b);
     tsr_emu_tensor_flops(2 * 16 * 8 * (format == TSR_EMU_BF16 || format == TSR_EMU_F16 ? 16 : 32));
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_sparse_lanes, &own);
 }
@@ -142,7 +145,7 @@ TSR_DEVICE void tsr_mma_sparse_bf16(float acc[4], const unsigned a[4], const uns
                                     int selector)
 {
 #if TSR_EMU
-    tsr_emu_mma_sparse_any(acc, a, b, metadata, selector, TSR_EMU_BF16);
+    tsr_emu_mma_sparse_any(acc, a, b, metadata, selector, TSR_EMU_BF16, TSR_EMU_BF16);
 #else
     if (selector == 0)
         TSR_MMA_SPARSE("m16n8k32.row.col.f32.bf16.bf16.f32", "f", "0x0");
@@ -156,7 +159,7 @@ TSR_DEVICE void tsr_mma_sparse_f16(float acc[4], const unsigned a[4], const unsi
                                    int selector)
 {
 #if TSR_EMU
-    tsr_emu_mma_sparse_any(acc, a, b, metadata, selector, TSR_EMU_F16);
+    tsr_emu_mma_sparse_any(acc, a, b, metadata, selector, TSR_EMU_F16, TSR_EMU_F16);
 #else
     if (selector == 0)
         TSR_MMA_SPARSE("m16n8k32.row.col.f32.f16.f16.f32", "f", "0x0");
@@ -165,13 +168,23 @@ TSR_DEVICE void tsr_mma_sparse_f16(float acc[4], const unsigned a[4], const unsi
 #endif
 }
 
-/* mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32; selector 0, sums wrap */
-TSR_DEVICE void tsr_mma_sparse_s8(int acc[4], const unsigned a[4], const unsigned b[4], unsigned metadata)
+/* mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32, each operand u8 if `second_`, a constant, else s8;
+ * selector 0, sums wrap */
+TSR_DEVICE void tsr_mma_sparse_int8(int acc[4], const unsigned a[4], const unsigned b[4], unsigned metadata,
+                                    int second_a, int second_b)
 {
 #if TSR_EMU
-    tsr_emu_mma_sparse_any(acc, a, b, metadata, 0, TSR_EMU_S8);
+    tsr_emu_mma_sparse_any(acc, a, b, metadata, 0, second_a ? TSR_EMU_U8 : TSR_EMU_S8,
+                           second_b ? TSR_EMU_U8 : TSR_EMU_S8);
 #else
-    TSR_MMA_SPARSE("m16n8k64.row.col.s32.s8.s8.s32", "r", "0x0");
+    if (second_a && second_b)
+        TSR_MMA_SPARSE("m16n8k64.row.col.s32.u8.u8.s32", "r", "0x0");
+    else if (second_a)
+        TSR_MMA_SPARSE("m16n8k64.row.col.s32.u8.s8.s32", "r", "0x0");
+    else if (second_b)
+        TSR_MMA_SPARSE("m16n8k64.row.col.s32.s8.u8.s32", "r", "0x0");
+    else
+        TSR_MMA_SPARSE("m16n8k64.row.col.s32.s8.s8.s32", "r", "0x0");
 #endif
 }
 
@@ -179,7 +192,7 @@ TSR_DEVICE void tsr_mma_sparse_s8(int acc[4], const unsigned a[4], const unsigne
 TSR_DEVICE void tsr_mma_sparse_e4m3(float acc[4], const unsigned a[4], const unsigned b[4], unsigned metadata)
 {
 #if TSR_EMU
-    tsr_emu_mma_sparse_any(acc, a, b, metadata, 0, TSR_EMU_E4M3);
+    tsr_emu_mma_sparse_any(acc, a, b, metadata, 0, TSR_EMU_E4M3, TSR_EMU_E4M3);
 #else
     TSR_MMA_SPARSE("m16n8k64.row.col.f32.e4m3.e4m3.f32", "f", "0x0");
 #endif

@@ -55,11 +55,18 @@ TSR_DEVICE void tsr_wgmma_sparse_fp8(float d[TSR_WGMMA_REGISTERS], unsigned long
         TSR_WGMMA_SPARSE(d, "64", "f32.e4m3.e4m3", TSR_WGMMA_OPERANDS, "0", ", 1, 1", 0);
 }
 
-/* s8; sums wrap. N is 8, 24 or a multiple of 16. */
-TSR_DEVICE void tsr_wgmma_sparse_s8(int d[TSR_WGMMA_REGISTERS], unsigned long long a, unsigned long long b,
-                                    unsigned metadata, int accumulate)
+/* The same for u8 (`second_`) and s8; sums wrap. N is 8, 24 or a multiple of 16. */
+TSR_DEVICE void tsr_wgmma_sparse_int8(int d[TSR_WGMMA_REGISTERS], unsigned long long a, unsigned long long b,
+                                      unsigned metadata, int accumulate, int second_a, int second_b)
 {
-    TSR_WGMMA_SPARSE(d, "64", "s32.s8.s8", TSR_WGMMA_INTEGER_OPERANDS, "0", "", 0);
+    if (second_a && second_b)
+        TSR_WGMMA_SPARSE(d, "64", "s32.u8.u8", TSR_WGMMA_INTEGER_OPERANDS, "0", "", 0);
+    else if (second_a)
+        TSR_WGMMA_SPARSE(d, "64", "s32.u8.s8", TSR_WGMMA_INTEGER_OPERANDS, "0", "", 0);
+    else if (second_b)
+        TSR_WGMMA_SPARSE(d, "64", "s32.s8.u8", TSR_WGMMA_INTEGER_OPERANDS, "0", "", 0);
+    else
+        TSR_WGMMA_SPARSE(d, "64", "s32.s8.s8", TSR_WGMMA_INTEGER_OPERANDS, "0", "", 0);
 }
 
 #endif

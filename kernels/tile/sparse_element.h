@@ -1,5 +1,5 @@
-/* The types of kernels/gemm/sparse24.cu: -DELEM_bf16, -DELEM_f16 or -DELEM_int8 (s8) for A and B. C and D have
- * any type (tile/any_element.h). Tiles are those of tile/tensor_tile.h. */
+/* The types of kernels/gemm/sparse24.cu: -DELEM_bf16, -DELEM_f16 or -DELEM_int8 (A and B each s8 or u8). C and D
+ * have any type (tile/any_element.h). Tiles are those of tile/tensor_tile.h. */
 #ifndef TSR_TILE_SPARSE_ELEMENT_H
 #define TSR_TILE_SPARSE_ELEMENT_H
 
@@ -16,16 +16,21 @@ typedef float sum_elem;
 
 enum { CHUNK = 16 / (int)sizeof(elem) /* elements that one 16-byte access moves */ };
 
-/* `selector`, of 16 bits, is a constant. */
-TSR_DEVICE void sparse_mma(sum_elem acc[4], const unsigned a[4], const unsigned b[4], unsigned metadata, int selector)
+/* `selector`, of 16 bits, and which operands are u8 are constants. */
+TSR_DEVICE void sparse_mma(sum_elem acc[4], const unsigned a[4], const unsigned b[4], unsigned metadata, int selector,
+                           int second_a, int second_b)
 {
+#if !defined(ELEM_int8)
+    (void)second_a;
+    (void)second_b;
+#endif
 #if defined(ELEM_bf16)
     tsr_mma_sparse_bf16(acc, a, b, metadata, selector);
 #elif defined(ELEM_f16)
     tsr_mma_sparse_f16(acc, a, b, metadata, selector);
 #else
     (void)selector;
-    tsr_mma_sparse_s8(acc, a, b, metadata);
+    tsr_mma_sparse_int8(acc, a, b, metadata, second_a, second_b);
 #endif
 }
 

@@ -1,8 +1,16 @@
-/* The types of kernels/gemm/wgmma_sparse24.cu: -DELEM_bf16, -DELEM_f16, -DELEM_fp8 (A and B each e4m3 or e5m2) or
- * -DELEM_int8 (s8) for A and B. Before the header a kernel defines TSR_WGMMA_N. C and D have any type
- * (tile/any_element.h). */
+/* The types of kernels/gemm/wgmma_sparse24.cu: -DELEM_bf16, -DELEM_f16, -DELEM_fp8 or
+ * -DELEM_int8 (A and B each e4m3 or e5m2, or s8 or u8). Before the header a kernel defines TSR_WGMMA_N. C and D have
+ * any type (tile/any_element.h). ELEM_s8: ELEM_int8 without u8, for tiles to which the registers leave one kind
+ * of product. */
 #ifndef TSR_TILE_WGMMA_SPARSE_ELEMENT_H
 #define TSR_TILE_WGMMA_SPARSE_ELEMENT_H
+
+#if defined(ELEM_s8)
+#define ELEM_int8
+#define ONE_TYPE 1
+#else
+#define ONE_TYPE 0
+#endif
 
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
@@ -15,7 +23,7 @@
 #define TSR_WGMMA_TYPES         "s32.s8.s8"
 #define TSR_WGMMA_ELEMENT_BYTES 1
 #else
-#error "give the elements: -DELEM_bf16, -DELEM_f16, -DELEM_fp8 or -DELEM_int8"
+#error "give the elements: -DELEM_bf16, -DELEM_f16, -DELEM_fp8, -DELEM_int8 or -DELEM_s8"
 #endif
 
 #include "ptx/wgmma_eight.h"
@@ -41,9 +49,7 @@ TSR_DEVICE void sparse_product(unsigned long long values, unsigned long long oth
 #elif defined(ELEM_int8)
     (void)selector;
     (void)mn_major;
-    (void)second_s;
-    (void)second_x;
-    tsr_wgmma_sparse_s8(sum, values, other, metadata, accumulate);
+    tsr_wgmma_sparse_int8(sum, values, other, metadata, accumulate, second_s, second_x);
 #else
     (void)second_s;
     (void)second_x;

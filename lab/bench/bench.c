@@ -8,7 +8,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/forms.h"
-#include "lab/bench/compress.h"
+#include "lab/common/compress.h"
 #include "lab/common/kernel_names.h"
 #include "lab/common/operands.h"
 #include "lab/common/stats.h"
@@ -222,8 +222,10 @@ static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, l
         entry->reason[0] != '\0' ? TSR_UNSUPPORTED : tsr_plan_create(bench->context, &desc, &call->plan);
     if (status == TSR_OK)
         call->workspace_bytes = tsr_plan_workspace_bytes(call->plan);
-    if (status == TSR_OK && is_sparse)
-        status = lab_bench_compress(call->plan, &desc, &call->prepared);
+    if (status == TSR_OK) {
+        tsr_run_args unused = tsr_run_args_make(NULL, NULL, NULL);
+        status = lab_compress(call->plan, &desc, &unused, &call->prepared);
+    }
     if (call->workspace_bytes > 0)
         status = tsr_device_alloc(bench->context, call->workspace_bytes, &call->workspace);
     if (status == TSR_OK)

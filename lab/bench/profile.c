@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/common/compress.h"
 #include "lab/common/device_facts.h"
 #include "lab/common/nvtx.h"
 #include "lab/common/operands.h"
@@ -44,19 +45,16 @@ static int is_watched(void)
     return 0;
 }
 
-static tsr_status run_all(tsr_plan *plan, const lab_operand_set *set, int64_t iterations, void *workspace)
+static tsr_status run_all(tsr_plan *plan, const tsr_run_args *args, int64_t iterations)
 {
-    tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
-    args.workspace = workspace;
-    args.workspace_bytes = tsr_plan_workspace_bytes(plan);
     tsr_status status = TSR_OK;
     for (int64_t i = 0; i < iterations && status == TSR_OK; i++)
-        status = tsr_plan_run(plan, &args);
+        status = tsr_plan_run(plan, args);
     return status;
 }
 
-static tsr_status run_named(const char *device, tsr_plan *plan, const lab_operand_set *set, int64_t iterations,
-                            void *workspace, lab_profile *out)
+static tsr_status run_named(const char *device, tsr_plan *plan, const tsr_run_args *args, int64_t iterations,
+                            lab_profile *out)
 {
     lab_timer timer;
     double elapsed_ns = 0;
@@ -66,7 +64,7 @@ static tsr_status run_named(const char *device, tsr_plan *plan, const lab_operan
     status = timer.ops->begin(timer.state, NULL);
     out->is_named = lab_nvtx_push("tessera profile");
     if (status == TSR_OK)
-        status = run_all(plan, set, iterations, workspace);
+        status = run_all(plan, args, iterations);
     if (status == TSR_OK)
         status = timer.ops->end(timer.state, NULL, &elapsed_ns);
     if (out->is_named)
@@ -80,6 +78,7 @@ static tsr_status run_on(tsr_context *context, const char *device, const tsr_gem
                          lab_profile *out)
 {
     tsr_plan *plan = NULL;
+    tsr_prepared *compressed = NULL;
     lab_operands operands = {0};
     lab_device described;
     void *workspace = NULL;
@@ -88,8 +87,14 @@ static tsr_status run_on(tsr_context *context, const char *device, const tsr_gem
         status = lab_operands_create(context, desc, 0, 1, &operands);
     if (status == TSR_OK && tsr_plan_workspace_bytes(plan) > 0)
         status = tsr_device_alloc(context, tsr_plan_workspace_bytes(plan), &workspace);
-    if (status == TSR_OK)
-        status = run_named(device, plan, &operands.sets[0], iterations, workspace, out);
+    if (status == TSR_OK) {
+        tsr_run_args args = tsr_run_args_make(operands.sets[0].a, operands.sets[0].b, operands.sets[0].d);
+        args.workspace = workspace;
+        args.workspace_bytes = tsr_plan_workspace_bytes(plan);
+        status = lab_compress(plan, desc, &args, &compressed);
+        if (status == TSR_OK)
+            status = run_named(device, plan, &args, iterations, out);
+    }
     if (status == TSR_OK) {
         lab_device_of(context, &described);
         snprintf(out->device, sizeof out->device, "%s", described.name);
@@ -97,6 +102,7 @@ static tsr_status run_on(tsr_context *context, const char *device, const tsr_gem
     }
     if (workspace)
         tsr_device_free(context, workspace);
+    tsr_prepared_release(compressed);
     lab_operands_free(&operands);
     tsr_plan_release(plan);
     return status;

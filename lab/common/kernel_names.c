@@ -130,12 +130,18 @@ tsr_dtype lab_default_result(tsr_dtype ab)
     return tsr_dtype_result(ab);
 }
 
-static int instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned sparse24)
+static const tsr_config *config_of(const char *instance)
 {
     const tsr_config *config = NULL;
     for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++)
         if (strcmp(config->instance, instance) == 0)
             break;
+    return config;
+}
+
+static int accepts(const tsr_config *config, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned sparse24,
+                   char *reason, size_t reason_bytes)
+{
     const tsr_dtype result = d == TSR_DTYPE_NONE ? tsr_dtype_result(ab) : d;
     const tsr_op op = {.a = ab,
                        .b = ab,
@@ -143,17 +149,55 @@ static int instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_c
                        .d = result,
                        .sparse24 = sparse24,
                        .compute = compute == TSR_COMPUTE_DEFAULT ? tsr_dtype_compute(ab) : compute};
-    return config != NULL && tsr_op_accepts(&config->op, &op, NULL, 0);
+    return tsr_op_accepts(&config->op, &op, reason, reason_bytes);
 }
 
 int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
 {
-    return instance_takes(instance, ab, d, compute, 0);
+    const tsr_config *config = config_of(instance);
+    return config != NULL && accepts(config, ab, d, compute, 0, NULL, 0);
 }
 
-int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned flag)
 {
-    return lab_kernel_is_sparse(instance) && instance_takes(instance, ab, d, compute, TSR_SPARSE24_A);
+    const tsr_config *config = config_of(instance);
+    return config != NULL && accepts(config, ab, d, compute, flag, NULL, 0);
+}
+
+int lab_instance_accepts(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+{
+    const tsr_config *config = config_of(instance);
+    return config != NULL &&
+           accepts(config, ab, d, compute, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, NULL, 0);
+}
+
+static void add_reason(const char *reason, char *reasons, size_t bytes)
+{
+    const size_t used = strlen(reasons);
+    if (strstr(reasons, reason) == NULL && used + strlen(reason) + 3 < bytes)
+        snprintf(reasons + used, bytes - used, "%s%s", used > 0 ? "; " : "", reason);
+}
+
+int lab_kernel_accepts(const char *kernel, const char *device, tsr_dtype ab, tsr_dtype d, tsr_compute compute,
+                       char *reasons, size_t reasons_bytes)
+{
+    const tsr_config *config;
+    int any_takes_a = 0;
+    reasons[0] = '\0';
+    for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++) {
+        char reason[200];
+        const int takes_a = (config->op.a & TSR_TYPE_BIT(ab)) != 0;
+        if (!suits(config, device) || !picks(kernel, strlen(kernel), config))
+            continue;
+        if (accepts(config, ab, d, compute, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, reason, sizeof reason))
+            return 1;
+        if (takes_a && !any_takes_a)
+            reasons[0] = '\0'; /* what came before it is farther away */
+        any_takes_a |= takes_a;
+        if (takes_a || !any_takes_a)
+            add_reason(reason, reasons, reasons_bytes);
+    }
+    return 0;
 }
 
 int lab_config_is_sparse(const tsr_config *config)

@@ -23,9 +23,17 @@ typedef struct lab_kernel_list {
  * in this arithmetic (TSR_COMPUTE_DEFAULT: that of the type). */
 int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
 
-/* The same of a kernel that multiplies operands alone that are compressed 2:4: A is, then. */
-int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
-/* 1 if a kernel, by name or instance, is one of these. */
+/* The same of any kernel: of one that multiplies compressed operands alone, A is compressed 2:4. */
+int lab_instance_accepts(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
+/* The same of a kernel on a device: 1 if one of its instances accepts. 0: their reasons, each once, of those that take
+ * A's type if any does; "" if none is for such a device. */
+int lab_kernel_accepts(const char *kernel, const char *device, tsr_dtype ab, tsr_dtype d, tsr_compute compute,
+                       char *reasons, size_t reasons_bytes);
+
+/* 1 if the instance multiplies such operands of which A or B, as `flag` says (TSR_SPARSE24_A or _B), is compressed. */
+int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned flag);
+
+/* 1 if a kernel, by name or instance, multiplies compressed operands alone. */
 int lab_config_is_sparse(const struct tsr_config *config);
 int lab_kernel_is_sparse(const char *kernel);
 

@@ -7,6 +7,7 @@
 #include "core/added.h"
 #include "core/device_code.h"
 #include "core/error.h"
+#include "lab/common/compress.h"
 #include "lab/predict/count_cta.h"
 #include "lab/predict/count_kinds.h"
 #include "lab/predict/count_run.h"
@@ -181,12 +182,11 @@ static double relative_error(double sum, double squares, long long n, long long 
 
 /* ---- the launch ---- */
 
-tsr_status lab_run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr_emu_watcher *watcher)
+tsr_status lab_run_watched(tsr_plan *plan, const tsr_run_args *args, const tsr_emu_watcher *watcher)
 {
     tsr_device *device = &plan->context->home->device;
-    const tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
     tsr_emu_watch_launches(device, watcher);
-    const tsr_status status = tsr_plan_run(plan, &args);
+    const tsr_status status = tsr_plan_run(plan, args);
     tsr_emu_watch_launches(device, NULL);
     return status;
 }
@@ -249,7 +249,7 @@ static int cluster_of(const tsr_plan *plan)
     return step->launch.cluster > 0 ? step->launch.cluster : tsr_config_cluster(step->config);
 }
 
-static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const lab_count_options *options,
+static tsr_status count_plan(tsr_plan *plan, const tsr_run_args *args, const lab_count_options *options,
                              const lab_cta_kinds *kinds, lab_counters *out)
 {
     counting c = {.lock = PTHREAD_MUTEX_INITIALIZER, .sm_step = 1, .kinds = kinds};
@@ -261,7 +261,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
                                .barrier = see_barrier,
                                .end = end_cta};
     const int cluster = cluster_of(plan);
-    tsr_status status = lab_run_watched(plan, set, &watcher);
+    tsr_status status = lab_run_watched(plan, args, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
     unsigned char *chosen = NULL;
     choose_sm(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), tsr_plan_main(&plan->planned)->config);
@@ -274,7 +274,7 @@ static tsr_status count_plan(tsr_plan *plan, const lab_operand_set *set, const l
     c.is_wanted = chosen;
     watcher.select = select_cta;
     if (status == TSR_OK)
-        status = lab_run_watched(plan, set, &watcher);
+        status = lab_run_watched(plan, args, &watcher);
     free(chosen);
     c.counted *= cluster;
     c.weight *= cluster;
@@ -306,6 +306,7 @@ tsr_status lab_count_kinds(const tsr_gemm_desc *desc, const lab_count_options *o
 {
     tsr_context *context = NULL;
     tsr_plan *plan = NULL;
+    tsr_prepared *compressed = NULL;
     lab_operands operands = {0};
     const tsr_gemm_desc aligned = lab_aligned_desc(desc);
     tsr_status status = tsr_context_create("emu", NULL, &context);
@@ -313,10 +314,15 @@ tsr_status lab_count_kinds(const tsr_gemm_desc *desc, const lab_count_options *o
         status = tsr_plan_create(context, &aligned, &plan);
     if (status == TSR_OK)
         status = lab_operands_create(context, &aligned, 0, options->seed + 1, &operands);
-    if (status == TSR_OK)
-        status = count_plan(plan, &operands.sets[0], options, kinds, out);
+    if (status == TSR_OK) {
+        tsr_run_args args = tsr_run_args_make(operands.sets[0].a, operands.sets[0].b, operands.sets[0].d);
+        status = lab_compress(plan, &aligned, &args, &compressed);
+        if (status == TSR_OK)
+            status = count_plan(plan, &args, options, kinds, out);
+    }
     const int is_alone = status == TSR_OK && tsr_plan_workspace_bytes(plan) == 0 && plan->planned.step_count == 1 &&
                          cluster_of(plan) == 1;
+    tsr_prepared_release(compressed);
     lab_operands_free(&operands);
     tsr_plan_release(plan);
     tsr_context_destroy(context);

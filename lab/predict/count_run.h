@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 
 /* One launch of `plan`, which belongs to an emulator's context, with `watcher`. */
-tsr_status lab_run_watched(tsr_plan *plan, const lab_operand_set *set, const tsr_emu_watcher *watcher);
+tsr_status lab_run_watched(tsr_plan *plan, const tsr_run_args *args, const tsr_emu_watcher *watcher);
 const tsr_emu_code *lab_watched_find(const char *instance);
 
 /* lab_count; with `kinds` each CTA of the problem, which is a small one, stands for others, and the counts are those of

@@ -4,6 +4,7 @@
 
 #include "api/context.h"
 #include "core/error.h"
+#include "lab/common/compress.h"
 #include "lab/predict/count_cta.h"
 #include "lab/predict/count_run.h"
 #include "lab/predict/hierarchy.h"
@@ -126,7 +127,7 @@ static void report(const lab_hierarchy_result *found, const lab_hierarchy_option
                                 .dram_writes = found->dram_writes * along_k};
 }
 
-static tsr_status run_short(tsr_plan *plan, const lab_operand_set *set, recording *r)
+static tsr_status run_short(tsr_plan *plan, const tsr_run_args *args, recording *r)
 {
     const tsr_emu_watcher watcher = {.user = r,
                                      .code = lab_watched_find,
@@ -135,7 +136,7 @@ static tsr_status run_short(tsr_plan *plan, const lab_operand_set *set, recordin
                                      .event = see_event,
                                      .barrier = see_barrier,
                                      .end = end_cta};
-    return lab_run_watched(plan, set, &watcher);
+    return lab_run_watched(plan, args, &watcher);
 }
 
 /* The same problem with a short K, rows as far apart as before. */
@@ -169,14 +170,19 @@ tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, cons
                                            .share = (double)k / (double)desc->k};
     lab_hierarchy_result found;
     tsr_plan *plan = NULL;
+    tsr_prepared *compressed = NULL;
     lab_operands operands = {0};
     r.streams = calloc((size_t)r.count, sizeof *r.streams);
     tsr_status status = r.streams ? tsr_plan_create(context, &with, &plan)
                                   : tsr_fail(TSR_OUT_OF_MEMORY, "no memory to follow %lld CTAs", r.count);
     if (status == TSR_OK)
         status = lab_operands_create(context, &with, 0, seed, &operands);
-    if (status == TSR_OK)
-        status = run_short(plan, &operands.sets[0], &r);
+    if (status == TSR_OK) {
+        tsr_run_args args = tsr_run_args_make(operands.sets[0].a, operands.sets[0].b, operands.sets[0].d);
+        status = lab_compress(plan, &with, &args, &compressed);
+        if (status == TSR_OK)
+            status = run_short(plan, &args, &r);
+    }
     if (status == TSR_OK && !lab_hierarchy_run(r.streams, r.count, &options, &found))
         status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a model of the caches");
     if (status == TSR_OK)
@@ -184,6 +190,7 @@ tsr_status lab_count_waves(tsr_context *context, const tsr_gemm_desc *desc, cons
     for (long long i = 0; r.streams && i < r.count; i++)
         lab_stream_free(r.streams[i]);
     free(r.streams);
+    tsr_prepared_release(compressed);
     lab_operands_free(&operands);
     tsr_plan_release(plan);
     return status;

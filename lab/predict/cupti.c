@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "lab/common/compress.h"
 #include "lab/common/device_facts.h"
 #include "lab/common/gpu.h"
 #include "lab/common/operands.h"
@@ -18,7 +19,9 @@ typedef struct session {
     tsr_context *context;
     tsr_plan *plan;
     lab_operands operands;
-    void *workspace, *other; /* other: what fills L2 between passes */
+    tsr_run_args args;
+    tsr_prepared *compressed; /* NULL: no operand is */
+    void *workspace, *other;  /* other: what fills L2 between passes */
     unsigned char *zeros;
     size_t other_bytes;
     lab_cupti_host *host;
@@ -165,11 +168,7 @@ static tsr_status make_images(session *s)
 
 static tsr_status run_kernel(session *s)
 {
-    const lab_operand_set *set = &s->operands.sets[0];
-    tsr_run_args args = tsr_run_args_make(set->a, set->b, set->d);
-    args.workspace = s->workspace;
-    args.workspace_bytes = tsr_plan_workspace_bytes(s->plan);
-    const tsr_status status = tsr_plan_run(s->plan, &args);
+    const tsr_status status = tsr_plan_run(s->plan, &s->args);
     const tsr_cu_result result = s->gpu.driver.ctx_synchronize();
     return status != TSR_OK || result == TSR_CU_SUCCESS ? status : lab_gpu_fail(&s->gpu, "cuCtxSynchronize", result);
 }
@@ -251,6 +250,13 @@ static tsr_status prepare(session *s, const char *device, const tsr_gemm_desc *d
         status = tsr_device_alloc(s->context, tsr_plan_workspace_bytes(s->plan), &s->workspace);
     if (status != TSR_OK)
         return status;
+    const lab_operand_set *const set = &s->operands.sets[0];
+    s->args = tsr_run_args_make(set->a, set->b, set->d);
+    s->args.workspace = s->workspace;
+    s->args.workspace_bytes = tsr_plan_workspace_bytes(s->plan);
+    status = lab_compress(s->plan, desc, &s->args, &s->compressed);
+    if (status != TSR_OK)
+        return status;
     lab_device_of(s->context, &described);
     s->other_bytes = 2 * (size_t)(described.l2_bytes > 0 ? described.l2_bytes : 1);
     s->zeros = calloc(s->other_bytes, 1);
@@ -271,6 +277,7 @@ static void drop(session *s)
         tsr_device_free(s->context, s->workspace);
     if (s->other)
         tsr_device_free(s->context, s->other);
+    tsr_prepared_release(s->compressed);
     lab_operands_free(&s->operands);
     tsr_plan_release(s->plan);
     tsr_context_destroy(s->context);

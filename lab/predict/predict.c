@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "core/sparse24.h"
 #include "lab/predict/warp_cost.h"
 
 /* Constants of the model, the same for every kernel and GPU. Rounded from `time_model fit`. */
@@ -131,8 +132,10 @@ static void footprint_of_l2(const lab_counters *c, const tsr_gemm_desc *desc, co
                             lab_prediction *out)
 {
     const double batch = (double)desc->batch_count;
-    const double a = operand_bytes(&desc->a, desc->m, desc->k) * batch;
-    const double b = operand_bytes(&desc->b, desc->k, desc->n) * batch;
+    const double a = desc->flags & TSR_SPARSE24_A ? (double)tsr_form24_of(desc->a.dtype, desc->m, desc->k).bytes * batch
+                                                  : operand_bytes(&desc->a, desc->m, desc->k) * batch;
+    const double b = desc->flags & TSR_SPARSE24_B ? (double)tsr_form24_of(desc->b.dtype, desc->n, desc->k).bytes * batch
+                                                  : operand_bytes(&desc->b, desc->k, desc->n) * batch;
     const double d = operand_bytes(&desc->d, desc->m, desc->n) * batch;
     const double resident = (double)out->occupancy.ctas * gpu->sms, waves = ceil((double)c->ctas / resident);
     double read = a + b;

@@ -172,9 +172,11 @@ static void advise_large_bound(const lab_gpu_spec *gpu, const tsr_gemm_desc *des
 {
     enum { HOPPER = 90 };
     const double bytes = (double)tsr_dtype_bytes(desc->a.dtype);
+    /* Of an element, on average over both operands: a compressed one has half of the values, and two bits for each. */
+    const double loaded = desc->flags & TSR_SPARSE24 ? (bytes + bytes / 2 + 1.0 / 8) / 2 : bytes;
     char share[16] = "T";
-    if (bytes > 1)
-        snprintf(share, sizeof share, "T/%.0f", bytes);
+    if (loaded != 1)
+        snprintf(share, sizeof share, "T/%.3g", loaded);
     if (desc->a.dtype == TSR_F32 && desc->compute != TSR_COMPUTE_TF32)
         advise(to, "tensor cores: f32 in tf32, or 16-bit factors with sums in f32, have a peak several times as high");
     else if (desc->a.dtype == TSR_F64 && gpu && gpu->tensor64_flops_per_clock > 0)
@@ -185,7 +187,7 @@ static void advise_large_bound(const lab_gpu_spec *gpu, const tsr_gemm_desc *des
     advise(to,
            "tiles: a T x T tile loads 1 byte for each %s FLOP; with T above %.0f DRAM is fast enough for that, with "
            "smaller tiles L2 must have what the CTAs beside it have loaded",
-           share, ceil(roof->ridge * bytes));
+           share, ceil(roof->ridge * loaded));
     advise(to,
            "occupancy: enough warps, or stages of asynchronous copies, that the units which multiply never wait for "
            "loads; one block with a ring of several stages will do");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/op.h"
+#include "core/sparse24.h"
 
 enum { SECTOR_BYTES = 32 };
 
@@ -36,13 +37,28 @@ double lab_gpu_best_flops(const lab_gpu_spec *gpu, tsr_dtype dtype, tsr_compute 
     return clock_hz > 0 ? peak * clock_hz / gpu->clock_hz : peak;
 }
 
+double lab_sparse_factor(const tsr_gemm_desc *desc)
+{
+    return desc->flags & TSR_SPARSE24 ? 2 : 1;
+}
+
+/* An operand of `lines` along K, once. */
+static double operand_bytes(const tsr_gemm_desc *desc, char which, int64_t lines)
+{
+    const tsr_dtype dtype = which == 'a' ? desc->a.dtype : desc->b.dtype;
+    const double bytes = (double)tsr_dtype_bytes(dtype);
+    if (!(desc->flags & tsr_sparse24_flag(which)))
+        return (double)lines * (double)desc->k * bytes;
+    return (double)lines * ((double)tsr_kept24(desc->k) * bytes + (double)tsr_indices24_bytes(desc->k));
+}
+
 lab_problem_roof lab_problem_roof_of(const tsr_gemm_desc *desc, double peak_flops_s, double memory_bytes_per_s)
 {
     lab_problem_roof r = {.peak_flops_s = peak_flops_s, .memory_bytes_per_s = memory_bytes_per_s};
     const double m = (double)desc->m, n = (double)desc->n, k = (double)desc->k, batch = (double)desc->batch_count;
-    const double in = (double)tsr_dtype_bytes(desc->a.dtype), out = (double)tsr_dtype_bytes(desc->d.dtype);
+    const double in = operand_bytes(desc, 'a', desc->m) + operand_bytes(desc, 'b', desc->n);
     r.flops = 2 * m * n * k * batch;
-    r.bytes = ((m * k + k * n) * in + m * n * out) * batch;
+    r.bytes = (in + m * n * (double)tsr_dtype_bytes(desc->d.dtype)) * batch;
     r.intensity = r.bytes > 0 ? r.flops / r.bytes : 0;
     r.ridge = memory_bytes_per_s > 0 ? peak_flops_s / memory_bytes_per_s : 0;
     r.is_memory_bound = r.intensity < r.ridge;
@@ -55,7 +71,9 @@ lab_bounds lab_bounds_of(const lab_counters *c, const tsr_gemm_desc *desc, const
     enum { PORT_BYTES = 64 }; /* that an SM and its way to L2 pass on in a clock */
     lab_bounds b;
     const double clocks = gpu->sms * (clock_hz > 0 ? clock_hz : gpu->clock_hz); /* of all SMs, in a second */
-    const double peak = lab_gpu_peak_flops(gpu, desc->a.dtype, desc->compute, c->tensor_flops > 0);
+    const double peak =
+        lab_gpu_peak_flops(gpu, desc->a.dtype, desc->compute, c->tensor_flops > 0) * lab_sparse_factor(desc);
+    const double flops = c->flops * lab_sparse_factor(desc);
     const double port_bytes = SECTOR_BYTES * (c->load.sectors * c->l1_load_miss_rate +
                                               c->copy.sectors * c->l1_load_miss_rate + c->bulk_load.sectors);
     /* What the copy engine writes goes beside what tensor cores read: wgmma on an H200 is faster than the sum allows.
@@ -64,8 +82,8 @@ lab_bounds lab_bounds_of(const lab_counters *c, const tsr_gemm_desc *desc, const
     b.flops_s[LAB_ROOF_PEAK] = peak * clocks / (gpu->sms * gpu->clock_hz);
     b.flops_s[LAB_ROOF_DRAM] =
         lab_problem_roof_of(desc, peak, gpu->memory_bytes_per_s).intensity * gpu->memory_bytes_per_s;
-    b.flops_s[LAB_ROOF_SMS] = port_bytes > 0 ? c->flops / port_bytes * PORT_BYTES * clocks : (double)INFINITY;
-    b.flops_s[LAB_ROOF_L1] = passes > 0 ? c->flops / passes * clocks : (double)INFINITY;
+    b.flops_s[LAB_ROOF_SMS] = port_bytes > 0 ? flops / port_bytes * PORT_BYTES * clocks : (double)INFINITY;
+    b.flops_s[LAB_ROOF_L1] = passes > 0 ? flops / passes * clocks : (double)INFINITY;
     b.by = LAB_ROOF_PEAK;
     for (lab_roof i = 0; i < LAB_ROOFS; i++)
         b.by = b.flops_s[i] < b.flops_s[b.by] ? i : b.by;
@@ -83,11 +101,13 @@ tsr_status lab_roofpoint_of(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, 
     const lab_counters *c = &out->counters;
     lab_predict(c, desc, gpu, &out->prediction);
     const double loaded = c->load.bytes + c->copy.bytes + c->bulk_load.bytes;
-    out->intensity = loaded > 0 ? c->flops / loaded : 0;
-    out->intensity_moved = lab_counters_intensity(c);
-    out->intensity_dram = out->prediction.dram_bytes > 0 ? c->flops / out->prediction.dram_bytes : 0;
+    out->flops = c->flops * lab_sparse_factor(desc);
+    out->intensity = loaded > 0 ? out->flops / loaded : 0;
+    out->intensity_moved = lab_counters_intensity(c) * lab_sparse_factor(desc);
+    out->intensity_dram = out->prediction.dram_bytes > 0 ? out->flops / out->prediction.dram_bytes : 0;
     out->intensity_ideal = lab_problem_roof_of(desc, 0, 0).intensity;
-    out->peak_flops_s = lab_gpu_peak_flops(gpu, desc->a.dtype, desc->compute, c->tensor_flops > 0);
+    out->peak_flops_s =
+        lab_gpu_peak_flops(gpu, desc->a.dtype, desc->compute, c->tensor_flops > 0) * lab_sparse_factor(desc);
     out->ridge = out->peak_flops_s / gpu->memory_bytes_per_s;
     out->uncached_flops_s = lab_roof_at(gpu, out->peak_flops_s, out->intensity);
     out->bounds = lab_bounds_of(c, desc, gpu, 0);

@@ -46,9 +46,14 @@ lab_problem_roof lab_problem_roof_of(const tsr_gemm_desc *desc, double peak_flop
 /* Peak of the fastest units for the type: tensor cores where they take it. `clock_hz` as above. */
 double lab_gpu_best_flops(const lab_gpu_spec *gpu, tsr_dtype dtype, tsr_compute compute, double clock_hz);
 
+/* FLOP of a product with a compressed operand are those of the whole one, as benchmarks count them: tensor cores make
+ * half of them, at the rate of the others. 2 for such a product, else 1. */
+double lab_sparse_factor(const tsr_gemm_desc *desc);
+
 typedef struct lab_roofpoint {
     lab_counters counters;
     lab_prediction prediction;
+    double flops;            /* see lab_sparse_factor */
     double intensity;        /* FLOP for each byte that threads load from global memory, caches aside */
     double intensity_moved;  /* for each byte that moves between L2 and the SMs */
     double intensity_dram;   /* for each byte of DRAM, by the model of the caches */

@@ -9,6 +9,7 @@
 #include "core/dtype.h"
 #include "core/forms.h"
 #include "core/problem.h"
+#include "core/sparse24.h"
 #include "lab/common/random.h"
 #include "lab/common/shapes.h"
 
@@ -375,6 +376,22 @@ static tsr_status make_operands(lab_trial *trial)
     return status;
 }
 
+/* Of kernels that take compressed operands alone, one of them in each case; of those that take whole ones too, in one
+ * case of four, where the rules for compressed operands allow it. */
+static char compressed_operand(const lab_kernel *kernel, const lab_case *c)
+{
+    enum { ONE_OF = 4 };
+    const int one_scale = 1 + (int)TSR_SCALE_TENSOR;
+    const char which = c->seed % 2 ? 'b' : 'a';
+    if (!kernel->config || !(kernel->config->op.operands & TSR_TAKES_SPARSE24))
+        return 0;
+    if (!(kernel->config->op.operands & TSR_TAKES_WHOLE))
+        return which;
+    const int may_be = tsr_has_sparse24(c->dtype_a) && !tsr_dtype_is_fp8(c->dtype_d) && !c->zeros &&
+                       c->scale_a <= one_scale && c->scale_b <= one_scale;
+    return may_be && c->seed / 2 % ONE_OF == 0 ? which : 0;
+}
+
 tsr_status lab_trial_make(tsr_context *context, const lab_kernel *kernel, const lab_case *c, lab_trial *out)
 {
     memset(out, 0, sizeof *out);
@@ -383,8 +400,7 @@ tsr_status lab_trial_make(tsr_context *context, const lab_kernel *kernel, const 
     out->context = context;
     out->reads_ab = c->alpha != 0.0 && c->k > 0;
     out->reads_c = c->beta != 0.0;
-    if (kernel->config && !(kernel->config->op.operands & TSR_TAKES_WHOLE))
-        out->sparse = c->seed % 2 ? 'b' : 'a';
+    out->sparse = compressed_operand(kernel, c);
     shape_operands(out);
     const tsr_status status = make_operands(out);
     if (status != TSR_OK) {

@@ -317,7 +317,7 @@ static tsr_status check_sparse24(const tsr_problem *p)
         return tsr_fail(TSR_UNSUPPORTED, "scale_mode_%c: must be TSR_SCALE_TENSOR with a compressed operand",
                         p->op.scale_a != TSR_SCALE_TENSOR ? 'a' : 'b');
     if (tsr_dtype_is_fp8(p->op.d))
-        return tsr_fail(TSR_UNSUPPORTED, "d.dtype = %s: no results in 8-bit floats with a compressed operand",
+        return tsr_fail(TSR_UNSUPPORTED, "D.dtype = %s: no results in 8-bit floats with a compressed operand",
                         tsr_dtype_name(p->op.d));
     return TSR_OK;
 }

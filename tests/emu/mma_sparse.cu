@@ -1,9 +1,10 @@
 /* D (16 x 8) = A (16 x K, 2:4) * B (K x 8) + C by one mma.sp, operands and metadata through registers by the documented
- * layout: MMA_bf16, MMA_f16 (K = 32, with SELECTOR) and MMA_s8, MMA_e4m3 (K = 64). A is stored whole: each lane finds
- * what its metadata and its values are. BAD: indices that do not ascend. One warp. */
+ * layout: MMA_bf16, MMA_f16 (K = 32, with SELECTOR), MMA_e4m3 and MMA_int8 (K = 64; A, or B, is u8 with SECOND_A,
+ * SECOND_B). A is stored whole: each lane finds what its metadata and its values are. BAD: indices that do not ascend.
+ * One warp. */
 #include "ptx/mma_sparse.h"
 
-#if defined(MMA_s8) || defined(MMA_e4m3)
+#if defined(MMA_int8) || defined(MMA_e4m3)
 typedef unsigned char elem;
 enum { K = 64, EACH = 4 };
 #else
@@ -12,6 +13,10 @@ enum { K = 32, EACH = 2 };
 #endif
 #ifndef SELECTOR
 #define SELECTOR 0
+#endif
+#ifndef SECOND_A
+#define SECOND_A 0
+#define SECOND_B 0
 #endif
 
 /* The places of the two elements of a group that are not zero, or of the lowest that are. */
@@ -62,7 +67,7 @@ TSR_KERNEL(32)
             rb[i] |= (unsigned)b[((t + i * 4) * EACH + e) * args.ldb + g] << (32 / EACH * e);
         }
         /* Lanes that give no metadata hold what must not be used. */
-#if defined(MMA_s8) || defined(MMA_e4m3)
+#if defined(MMA_int8) || defined(MMA_e4m3)
     unsigned metadata = indices_of(a + (g + t % 2 * 8) * args.lda, t / 2 * 32, 8);
 #else
     const elem *const low = a + g * args.lda, *const high = a + (g + 8) * args.lda;
@@ -71,11 +76,11 @@ TSR_KERNEL(32)
 #ifdef BAD
     metadata = metadata & ~0xfu;
 #endif
-#if defined(MMA_s8)
+#if defined(MMA_int8)
     int acc[4];
     for (int i = 0; i < 4; i++)
         acc[i] = ((const int *)args.c)[(g + i / 2 * 8) * args.ldc + 2 * t + i % 2];
-    tsr_mma_sparse_s8(acc, ra, rb, metadata);
+    tsr_mma_sparse_int8(acc, ra, rb, metadata, SECOND_A, SECOND_B);
     for (int i = 0; i < 4; i++)
         ((int *)args.d)[(g + i / 2 * 8) * args.ldd + 2 * t + i % 2] = acc[i];
 #else

@@ -51,7 +51,7 @@ base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 
 base(thin_transposed gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
-base(sparse24_s8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
+base(sparse24_int8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 
 set(file gemm/tiled.cu)
 rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
@@ -181,8 +181,8 @@ rung_mutant(sparse24_stage sparse24 ${file} "next = stage;" "" "")
 rung_mutant(sparse24_commit sparse24 ${file} "        tsr_copy_commit();
         const" "        const" "")
 rung_mutant(sparse24_k_tail sparse24 ${file} "t < full ? BK : rest" "BK" "")
-rung_mutant(sparse24_selector sparse24 ${file} "metadata[i], step);" "metadata[i], 0);" "")
-rung_mutant(sparse24_metadata_step sparse24_s8 ${file} "step * BLOCKS / 2" "0" "")
+rung_mutant(sparse24_selector sparse24 ${file} "metadata[i], step, second" "metadata[i], 0, second" "")
+rung_mutant(sparse24_metadata_step sparse24_int8 ${file} "step * BLOCKS / 2" "0" "")
 rung_mutant(sparse24_metadata_line sparse24 ${file} "(i * BLOCKS +" "(0 * BLOCKS +" "")
 rung_mutant(sparse24_metadata_advance sparse24 ${file} "s->next += BLOCKS * BLOCK_BYTES;" "" "")
 rung_mutant(sparse24_metadata_warp sparse24 ${file} "warp_line / 16 * BLOCKS" "0 * BLOCKS" "")
@@ -191,7 +191,7 @@ rung_mutant(sparse24_halves sparse24 ${file} "first[2 * h], first[2 * h + 1], se
 rung_mutant(sparse24_other_step sparse24 ${file} "j, 2 * step + 1, 1" "j, 2 * step, 1" "")
 rung_mutant(sparse24_pitch sparse24 ${file} "o->k_padded / 2, line0" "o->k_padded, line0" "")
 rung_mutant(sparse24_lines sparse24 ${file} "(lines + 127) / 128 * 128" "lines" "")
-rung_mutant(sparse24_swap sparse24_s8 ${file} "j = swap_ab ? line : row" "j = row" "")
+rung_mutant(sparse24_swap sparse24_int8 ${file} "j = swap_ab ? line : row" "j = row" "")
 rung_mutant(sparse24_edge sparse24 ${file} "i < out->m && j < out->n" "i < out->m" "")
 rung_mutant(sparse24_columns sparse24 ${file} "row + 8 * j + e % 2" "row + 8 * j" "")
 

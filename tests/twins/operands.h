@@ -54,7 +54,13 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
     X(wgmma_sparse_e4m3, 46, 8, 4, 3, 0)      \
     X(wgmma_sparse_e5m2, 47, 8, 5, 2, 0)      \
     X(wgmma_sparse_e4m3_e5m2, 48, 8, 4, 3, 0) \
-    X(wgmma_sparse_e5m2_e4m3, 49, 8, 5, 2, 0)
+    X(wgmma_sparse_e5m2_e4m3, 49, 8, 5, 2, 0) \
+    X(mma_sparse_u8, 50, 8, 0, 0, 0)          \
+    X(mma_sparse_s8_u8, 51, 8, 0, 0, 0)       \
+    X(mma_sparse_u8_s8, 52, 8, 0, 0, 0)       \
+    X(wgmma_sparse_u8, 53, 8, 0, 0, 0)        \
+    X(wgmma_sparse_s8_u8, 54, 8, 0, 0, 0)     \
+    X(wgmma_sparse_u8_s8, 55, 8, 0, 0, 0)
 
 /* The same, of kernels that run in clusters of TWIN_CLUSTER CTAs, a cluster for each problem. */
 #define CLUSTER_TWINS(X)            \

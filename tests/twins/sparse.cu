@@ -2,13 +2,37 @@
  * TWIN_NAME names. A: what is given of 64 rows, 32 bytes; C and D: 64 x 8 words; which elements of K are given, C's
  * words say. B, twice as deep as the case's, is made of its 8 rows: row n and then row n + 3, or each pair of
  * neighbours twice, so that what cancels there cancels here, too. */
-#if defined(TWIN_mma_sparse_bf16) || defined(TWIN_mma_sparse_f16) || defined(TWIN_mma_sparse_s8)
+#if defined(TWIN_mma_sparse_s8) || defined(TWIN_mma_sparse_u8) || defined(TWIN_mma_sparse_s8_u8) || \
+    defined(TWIN_mma_sparse_u8_s8)
+#define IS_INTEGER_MMA 1
+#else
+#define IS_INTEGER_MMA 0
+#endif
+#if defined(TWIN_wgmma_sparse_s8) || defined(TWIN_wgmma_sparse_u8) || defined(TWIN_wgmma_sparse_s8_u8) || \
+    defined(TWIN_wgmma_sparse_u8_s8)
+#define IS_INTEGER_WGMMA 1
+#else
+#define IS_INTEGER_WGMMA 0
+#endif
+#if defined(TWIN_mma_sparse_u8) || defined(TWIN_mma_sparse_u8_s8) || defined(TWIN_wgmma_sparse_u8) || \
+    defined(TWIN_wgmma_sparse_u8_s8)
+#define SECOND_A 1
+#else
+#define SECOND_A 0
+#endif
+#if defined(TWIN_mma_sparse_u8) || defined(TWIN_mma_sparse_s8_u8) || defined(TWIN_wgmma_sparse_u8) || \
+    defined(TWIN_wgmma_sparse_s8_u8)
+#define SECOND_B 1
+#else
+#define SECOND_B 0
+#endif
+#if defined(TWIN_mma_sparse_bf16) || defined(TWIN_mma_sparse_f16) || IS_INTEGER_MMA
 #define IS_MMA 1
 #else
 #define IS_MMA      0
 #define TSR_WGMMA_N 8
 #endif
-#if defined(TWIN_mma_sparse_s8) || defined(TWIN_wgmma_sparse_s8)
+#if IS_INTEGER_MMA || IS_INTEGER_WGMMA
 #define TSR_WGMMA_TYPES         "s32.s8.s8"
 #define TSR_WGMMA_ELEMENT_BYTES 1
 typedef int sum;
@@ -95,8 +119,8 @@ TSR_KERNEL(128)
         fragment[j] = a[(row + j % 2 * 8) * 8 + t + j / 2 * 4];
         column[j] = deep_word(b, thread % 32 / 4, t + 4 * j, is_paired);
     }
-#if defined(TWIN_mma_sparse_s8)
-    tsr_mma_sparse_s8(acc, fragment, column, metadata);
+#if IS_INTEGER_MMA
+    tsr_mma_sparse_int8(acc, fragment, column, metadata, SECOND_A, SECOND_B);
 #elif defined(TWIN_mma_sparse_f16)
     if (selector)
         tsr_mma_sparse_f16(acc, fragment, column, metadata, 1);
@@ -122,8 +146,8 @@ TSR_KERNEL(128)
     const unsigned long long left = tsr_wgmma_descriptor_of(base, 128, 256, 16);
     const unsigned long long right = tsr_wgmma_descriptor_of(base + 2048, 128, 512, 16);
     tsr_wgmma_fence();
-#if defined(TWIN_wgmma_sparse_s8)
-    tsr_wgmma_sparse_s8(acc, left, right, metadata, 1);
+#if IS_INTEGER_WGMMA
+    tsr_wgmma_sparse_int8(acc, left, right, metadata, 1, SECOND_A, SECOND_B);
 #elif defined(TWIN_wgmma_sparse_e4m3)
     tsr_wgmma_sparse_fp8(acc, left, right, metadata, 1, 0, 0);
 #elif defined(TWIN_wgmma_sparse_e5m2)
