@@ -67,20 +67,27 @@ static long long width_of(long long extent, long long count)
     return ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
 }
 
-/* The larger copy is cut: B by columns of D, A by rows. */
+/* The larger copy is cut: B by columns of D, A by rows. Into as few strips as fit, and a few more: how well the tiles
+ * of a strip fill the SMs decides. How many options. */
 static int find_strips(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
-                       size_t limit_bytes, size_t a_bytes, size_t b_bytes, tsr_slices *out)
+                       size_t limit_bytes, size_t a_bytes, size_t b_bytes, tsr_slices out[TSR_SLICE_OPTIONS])
 {
     const int of_rows = a_bytes > b_bytes;
     const long long extent = of_rows ? given->m : given->n;
-    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
+    long long last_width = 0;
+    int found = 0;
+    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT && found < TSR_SLICE_OPTIONS; count++) {
         const long long width = width_of(extent, count);
-        *out = of_rows ? (tsr_slices){.rows = width} : (tsr_slices){.columns = width};
-        const int fits = slice_fits(config, given, pads, device, limit_bytes, *out);
-        if (fits != 0)
-            return fits > 0;
+        if (width == last_width)
+            continue;
+        last_width = width;
+        out[found] = of_rows ? (tsr_slices){.rows = width} : (tsr_slices){.columns = width};
+        const int fits = slice_fits(config, given, pads, device, limit_bytes, out[found]);
+        if (fits < 0)
+            break;
+        found += fits;
     }
-    return 0;
+    return found;
 }
 
 /* Both are cut, A to as many bytes as are left of limit_bytes / 4, 2 and 3/4, B to the rest. */
@@ -112,7 +119,8 @@ int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsign
         return 0;
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
     const size_t b_bytes = pads & TSR_PAD_B ? tsr_padded_bytes(&whole, 'b') : 0;
-    if (find_strips(config, given, pads, device, limit_bytes, a_bytes, b_bytes, &out[0]))
-        return 1;
+    const int strips = find_strips(config, given, pads, device, limit_bytes, a_bytes, b_bytes, out);
+    if (strips > 0)
+        return strips;
     return a_bytes && b_bytes ? find_tiles(config, given, pads, device, limit_bytes, a_bytes, out) : 0;
 }
