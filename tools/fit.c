@@ -2,6 +2,7 @@
  *     fit [--chip ID] [--with NAME=VALUE]... [--only GROUP]... [--tolerance T] RECORDS.jsonl... [--unseen
  *         RECORDS.jsonl...]
  *     fit [--chip ID] [--with NAME=VALUE]... [--search NAME]... RECORDS.jsonl... [--unseen RECORDS.jsonl...]
+ *     fit [--set fit|ablate|report] [--schedules FILE.csv] ... RECORDS.jsonl...
  * RECORDS have the times of all configs of each problem (`tessera bench --instances`). For each constant its term is
  * taken out of the price, and the regret of the choice on RECORDS, the geometric mean of the chosen config's time over
  * the fastest one's, is printed beside the regret with all constants. Then constants are taken out one after the other,
@@ -10,12 +11,18 @@
  * nothing. --chip, which comes first, begins with that chip's constants instead of the H200's; --with gives a constant
  * another value from the start. Problems whose choice was not measured count in neither of two regrets compared.
  *
+ * --set keeps those of RECORDS whose shape is in one of three sets, which go by a hash of "MxNxK" in all layouts, in
+ * streams and in graphs alike: six tenths to fit constants to, two to say which of them go (ablate), two to judge what
+ * is left, once, at the end (report). --schedules names the schedules by which RECORDS were measured, where that was
+ * not K whole (perf/schedules-2026-11-25-rows.csv); without it they are those that the library's own constants select.
+ *
  * --search looks for values of the named constants: one after the other is multiplied by some factors, and the factor
  * is kept that lowers the loss most, until none does. The loss is the mean logarithm of the regret, where a choice that
  * was not measured counts as 1.1, plus a fifth of the worst problem's logarithm. */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +119,62 @@ static int append(const char *path, lab_records *to)
     return items != NULL;
 }
 
+/* Shapes in three sets: to fit constants to, to say which of them go, and to judge what is left, once. */
+typedef enum shape_set { SET_ALL, SET_FIT, SET_ABLATE, SET_REPORT } shape_set;
+static const char *const set_names[] = {"all", "fit", "ablate", "report"};
+
+static shape_set set_of(const lab_record *record)
+{
+    enum { TENTHS = 10, TO_FIT = 6, TO_ABLATE = 2, LOW_BITS = 16 };
+    char text[80];
+    uint32_t hash = 2166136261U; /* FNV-1a */
+    snprintf(text, sizeof text, "%lldx%lldx%lld", (long long)record->m, (long long)record->n, (long long)record->k);
+    for (const char *at = text; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619U;
+    const unsigned tenth = (hash >> LOW_BITS) % TENTHS;
+    return tenth < TO_FIT ? SET_FIT : tenth < TO_FIT + TO_ABLATE ? SET_ABLATE : SET_REPORT;
+}
+
+static void keep_set(lab_records *records, shape_set set)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < records->count; i++)
+        if (set == SET_ALL || set_of(&records->items[i]) == set)
+            records->items[kept++] = records->items[i];
+    records->count = kept;
+}
+
+/* Lines of "chip,layout,m,n,k,instance,schedule": of records that no line names, K was whole. */
+static int read_schedules(const char *path, lab_records *records)
+{
+    FILE *const file = fopen(path, "r");
+    char line[256], chip[16], layout[4], instance[64], schedule[64];
+    long long m, n, k;
+    size_t lines = 0;
+    if (file == NULL) {
+        fprintf(stderr, "fit: %s: %s\n", path, strerror(errno));
+        return 0;
+    }
+    for (size_t i = 0; i < records->count; i++)
+        snprintf(records->items[i].schedule, sizeof records->items[i].schedule, "whole");
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "%15[^,],%3[^,],%lld,%lld,%lld,%63[^,],%63s", chip, layout, &m, &n, &k, instance, schedule) !=
+            7)
+            continue; /* what the columns are */
+        lines++;
+        for (size_t i = 0; i < records->count; i++) {
+            lab_record *const r = &records->items[i];
+            if (r->m == m && r->n == n && r->k == k && strcmp(r->kernel, instance) == 0 &&
+                strcmp(r->layout, layout) == 0 && lab_regret_gpu(r) == lab_gpu_spec_find(chip))
+                snprintf(r->schedule, sizeof r->schedule, "%s", schedule);
+        }
+    }
+    fclose(file);
+    if (lines == 0)
+        fprintf(stderr, "fit: %s has no schedules\n", path);
+    return lines > 0;
+}
+
 typedef struct settings {
     tsr_profile profile;
     const constant *search[CONSTANTS];
@@ -119,6 +182,8 @@ typedef struct settings {
     const char *only[CONSTANTS]; /* groups; none: all */
     size_t groups;
     double tolerance;
+    shape_set set; /* of RECORDS */
+    const char *schedules;
     lab_records records, unseen;
 } settings;
 
@@ -184,6 +249,17 @@ static int set_tolerance(settings *set, const char *text)
     return 0;
 }
 
+static int set_shapes(settings *set, const char *name)
+{
+    for (size_t i = 0; i < sizeof set_names / sizeof *set_names; i++)
+        if (strcmp(set_names[i], name) == 0) {
+            set->set = (shape_set)i;
+            return 1;
+        }
+    fprintf(stderr, "fit: --set needs fit, ablate, report or all, not '%s'\n", name);
+    return 0;
+}
+
 static int parse(int count, char **words, settings *set)
 {
     lab_records *to = &set->records;
@@ -196,6 +272,10 @@ static int parse(int count, char **words, settings *set)
             good = set_constant(set, value);
         else if (strcmp(word, "--search") == 0)
             good = add_search(set, value);
+        else if (strcmp(word, "--set") == 0)
+            good = set_shapes(set, value);
+        else if (strcmp(word, "--schedules") == 0)
+            set->schedules = value;
         else if (strcmp(word, "--only") == 0 && set->groups < CONSTANTS)
             good = is_group(set->only[set->groups++] = value);
         else if (strcmp(word, "--tolerance") == 0)
@@ -215,10 +295,14 @@ static int parse(int count, char **words, settings *set)
             return 0;
         i += takes;
     }
+    keep_set(&set->records, set->set);
     if (set->records.count == 0)
         fputs("usage: fit [--chip ID] [--with NAME=VALUE] [--only GROUP] [--tolerance T] [--search NAME]\n"
-              "           RECORDS.jsonl... [--unseen RECORDS.jsonl...]\n",
+              "           [--set SET] [--schedules FILE.csv] RECORDS.jsonl... [--unseen RECORDS.jsonl...]\n",
               stderr);
+    if (set->schedules != NULL &&
+        (!read_schedules(set->schedules, &set->records) || !read_schedules(set->schedules, &set->unseen)))
+        return 0;
     return set->records.count > 0;
 }
 

@@ -5,13 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/validate.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "lab/common/paper.h"
 #include "lab/common/shapes.h"
-#include "plan/plan.h"
-#include "plan/profiles/profiles.h"
 
 #define ALLOCATED_ALIGN_BYTES 256
 
@@ -68,29 +65,19 @@ static tsr_status choose(const lab_record *record, const struct tsr_profile *pro
     return status;
 }
 
-/* Times were measured by the schedules that the library's own constants select: those of other ones are not known. */
-static int is_scheduled_as_measured(const lab_record *record, const tsr_profile *profile, const char *name)
+/* Times were measured by the schedules that records name, or else those that the library's own constants select; those
+ * of other schedules are not known. */
+static int is_scheduled_as_measured(const lab_record *record, const struct tsr_profile *profile)
 {
-    tsr_device device = lab_device_on_paper(lab_regret_gpu(record));
+    const lab_gpu_spec *const gpu = lab_regret_gpu(record);
     tsr_gemm_desc desc;
-    tsr_problem problem;
-    if (profile == NULL || describe(record, &desc) != TSR_OK || tsr_validate_desc(&desc, &problem) != TSR_OK)
+    char now[TSR_SCHEDULE_TEXT_BYTES], then[TSR_SCHEDULE_TEXT_BYTES] = "";
+    if ((profile == NULL && record->schedule[0] == '\0') || describe(record, &desc) != TSR_OK ||
+        lab_schedule_on_paper(gpu, profile, &desc, record->kernel, now) != TSR_OK)
         return 1;
-    for (size_t i = 0; i < tsr_config_count(); i++) {
-        const tsr_config *const config = tsr_config_at(i);
-        tsr_launch_config by[2];
-        tsr_price cost;
-        char reason[120];
-        if (strcmp(config->instance, name) != 0)
-            continue;
-        int found = 0;
-        for (int k = 0; k < 2; k++) {
-            device.profile = k == 0 ? tsr_profile_named(device.name) : profile;
-            found += tsr_select_schedule(config, &problem, &device, &by[k], &cost, reason, sizeof reason);
-        }
-        return found < 2 || memcmp(&by[0].schedule, &by[1].schedule, sizeof by[0].schedule) == 0;
-    }
-    return 1;
+    if (record->schedule[0] == '\0' && lab_schedule_on_paper(gpu, NULL, &desc, record->kernel, then) != TSR_OK)
+        return 1;
+    return strcmp(now, record->schedule[0] != '\0' ? record->schedule : then) == 0;
 }
 
 /* Among the records from `first` on; a config that was measured twice counts with its faster time. */
@@ -132,7 +119,7 @@ tsr_status lab_regret_of(const lab_record *records, size_t count, const struct t
         if (status != TSR_OK)
             return status;
         find_rows(records, count, i, &line);
-        if (line.chosen != NULL && !is_scheduled_as_measured(line.first, profile, line.choice))
+        if (line.chosen != NULL && !is_scheduled_as_measured(line.chosen, profile))
             line.chosen = NULL;
         if (line.rows < 2)
             continue;

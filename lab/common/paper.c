@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "api/route.h"
+#include "api/validate.h"
 #include "core/error.h"
+#include "plan/applicable.h"
+#include "plan/pad.h"
 #include "plan/profiles/profiles.h"
 
 /* Every config has code there; nothing else is asked of a GPU on paper. */
@@ -76,6 +79,33 @@ tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_profile *profil
     for (size_t i = 0; i < out->count; i++)
         out->items[i].device = gpu->id;
     return status;
+}
+
+tsr_status lab_schedule_on_paper(const lab_gpu_spec *gpu, const tsr_profile *profile, const tsr_gemm_desc *desc,
+                                 const char *instance, char out[TSR_SCHEDULE_TEXT_BYTES])
+{
+    tsr_target target = {.backend = &paper_backend, .device = lab_device_on_paper(gpu)};
+    tsr_problem problem;
+    out[0] = '\0';
+    if (profile != NULL)
+        target.device.profile = profile;
+    const tsr_status status = tsr_validate_desc(desc, &problem);
+    if (status != TSR_OK)
+        return status;
+    const tsr_viewed_problem view = tsr_view_problem(&problem, &target);
+    for (size_t i = 0; i < tsr_config_count(); i++) {
+        const tsr_config *const config = tsr_config_at(i);
+        tsr_launch_config launch;
+        tsr_price cost;
+        char reason[120];
+        unsigned pads = 0;
+        if (strcmp(config->instance, instance) != 0 || !tsr_is_applicable(&view, config, &pads, reason, sizeof reason))
+            continue;
+        const tsr_problem seen = pads ? tsr_padded_problem(&view.given, pads) : view.given;
+        if (tsr_select_schedule(config, &seen, &target.device, &launch, &cost, reason, sizeof reason))
+            tsr_schedule_text(config, &seen, &launch.schedule, out);
+    }
+    return TSR_OK;
 }
 
 void lab_candidates_free(lab_candidates *candidates)

@@ -4,6 +4,7 @@
 
 #include "core/device.h"
 #include "lab/common/gpus.h"
+#include "plan/schedules.h"
 
 typedef struct lab_candidates {
     tsr_candidate *items; /* as of tsr_route; `device` is the GPU's id */
@@ -15,6 +16,9 @@ typedef struct lab_candidates {
  * library's own for this GPU. The caller frees *out, also after a failure. */
 tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const struct tsr_profile *profile, const tsr_gemm_desc *desc,
                               lab_candidates *out);
+/* The schedule that the prices select for a config there, as users write it; "" if the config does not run it. */
+tsr_status lab_schedule_on_paper(const lab_gpu_spec *gpu, const struct tsr_profile *profile, const tsr_gemm_desc *desc,
+                                 const char *instance, char out[TSR_SCHEDULE_TEXT_BYTES]);
 /* The GPU as its driver would describe it. */
 tsr_device lab_device_on_paper(const lab_gpu_spec *gpu);
 
