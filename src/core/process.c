@@ -30,8 +30,8 @@ static void count_fork(void)
 }
 
 /* The system call alone, without glibc's fork, runs no handler; there the id tells, as it does in handlers of programs
- * that run before this one. */
-__attribute__((constructor)) static void hear_of_forks(void)
+ * that run before this one. Before the library's other constructors, which ask. */
+__attribute__((constructor(101))) static void hear_of_forks(void)
 {
     atomic_store_explicit(&state, (uint32_t)getpid(), memory_order_relaxed);
     pthread_atfork(before_fork, NULL, count_fork);
