@@ -240,8 +240,9 @@ typedef struct cpu_size {
     int64_t m, n, k;
 } cpu_size;
 
-static const cpu_size cpu_sizes[] = {{150, 1, 70},  {150, 2, 300}, {90, 5, 7},      {70, 33, 9},   {150, 70, 203},
-                                     {65, 300, 64}, {40, 640, 1},  {50, 1100, 500}, {20, 9, 4000}, {17, 500, 1100}};
+static const cpu_size cpu_sizes[] = {{150, 1, 70},   {150, 2, 300},   {90, 5, 7},   {70, 33, 9},
+                                     {150, 70, 203}, {65, 300, 64},   {40, 640, 1}, {50, 1100, 500},
+                                     {20, 9, 4000},  {17, 500, 1100}, {6, 70, 1024}};
 
 #ifdef __SANITIZE_ADDRESS__
 enum { IS_SANITIZED = 1 }; /* a quarter of the cases, which take twenty times as long */
@@ -349,21 +350,21 @@ static void sums_on_a_cpu_are_right(void **state)
     (void)state;
     enum { BATCH = 2, PAD = 3 };
     static const int64_t ms[] = {1, 3, 49, 230}, ns[] = {2, 50, 131}, ks[] = {96, 191, 200, 1100};
-    static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64};
+    static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_F16, TSR_BF16};
     tsr_context *context = NULL;
     tsr_context_options options = {.struct_bytes = sizeof options, .threads = 2};
     assert_int_equal(tsr_context_create("cpu", &options, &context), TSR_OK);
-    for (int i = 0; i < 2 * 4 * 3 * 4 * 4; i++) {
-        const tsr_dtype dtype = dtypes[i % 2];
-        const int64_t m = ms[i / 2 % 4], n = ns[i / 8 % 3], k = ks[i / 24 % 4];
+    for (int i = 0; i < 4 * 4 * 3 * 4 * 4; i++) {
+        const tsr_dtype dtype = dtypes[i % 4];
+        const int64_t m = ms[i / 4 % 4], n = ns[i / 16 % 3], k = ks[i / 48 % 4];
         if (IS_SANITIZED && i % 5 != 0)
             continue;
         tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, m, n, k);
         tsr_operand *const operands[] = {&desc.a, &desc.b, &desc.c, &desc.d};
         void *data[4];
         desc.flags = TSR_BATCH_INVARIANT;
-        desc.a.trans = i / 96 & 1 ? TSR_T : TSR_N;
-        desc.b.trans = i / 96 & 2 ? TSR_N : TSR_T;
+        desc.a.trans = i / 192 & 1 ? TSR_T : TSR_N;
+        desc.b.trans = i / 192 & 2 ? TSR_N : TSR_T;
         desc.batch_count = BATCH;
         desc.epilogue = "relu(acc + bias[n])";
         const size_t bytes = tsr_dtype_bytes(dtype);
@@ -407,7 +408,7 @@ static void sums_on_a_cpu_are_right(void **state)
                 fail_msg("%s", tsr_last_error());
             if (memcmp(data[3], wanted, d_bytes) != 0)
                 fail_msg("%s, layout %d, %lld x %lld x %lld, prepared %d: not what cpu-sequential has",
-                         tsr_dtype_name(dtype), i / 96, (long long)m, (long long)n, (long long)k, prepared);
+                         tsr_dtype_name(dtype), i / 192, (long long)m, (long long)n, (long long)k, prepared);
         }
         tsr_prepared_release(packed);
         tsr_plan_release(plan);

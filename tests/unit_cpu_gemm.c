@@ -14,6 +14,7 @@
 
 #include "core/backend.h"
 #include "core/dtype.h"
+#include "cpu/choose.h"
 #include "cpu/cpu.h"
 #include "cpu/cpu_device.h"
 #include "cpu/isa/micro.h"
@@ -465,6 +466,68 @@ static void run_bf16(tsr_device *device, const char *isa, const tsr_gemm_args *a
     assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
 }
 
+static void run_any_rows(tsr_device *device, tsr_dtype dtype, tsr_gemm_args args, long long m, void *d, int threads)
+{
+    const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
+    args.m = m;
+    args.d = d;
+    const tsr_cpu_choice choice = tsr_cpu_algorithm(device, dtype, &args, TSR_SUMS_IGNORE_M, threads);
+    const tsr_cpu_call call = {
+        .args = &args, .threads = threads, .device = device, .algorithm = tsr_choice_number(choice)};
+    assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
+}
+
+/* Rows have the bits that they have among others, with each instruction set, B transposed: elements of usual size, and
+ * such as underflow. N and K: parts of squares and of vectors, rows that lie a power of two apart, K of several blocks.
+ */
+static void test_any_rows(void **state)
+{
+    enum { M = 60, MOST_N = 130, MOST_K = 9000, MOST = 40 * 9000 };
+    static const int sizes[][2] = {{40, 9000}, {37, 2048}, {70, 301}, {130, 192}, {33, 100}, {2, 517}};
+    static const int ms[] = {1, 2, 3, 4, 5, 17, 49};
+    static const char *const ends[] = {"", "+pairs"};
+    char *const a = malloc(M * MOST_K * 8), *const b = malloc(MOST * 8);
+    static char all[M * MOST_N * 8], some[M * MOST_N * 8];
+    (void)state;
+    tsr_device device = open_device();
+    for (const tsr_isa *const *isa = tsr_isa_all(); *isa; isa++)
+        for (int bits = 0; bits < 4 * 2 * 2 * 6; bits++) {
+            const tsr_dtype dtype = dtypes[bits & 3];
+            const size_t element = tsr_dtype_bytes(dtype);
+            const long long n = sizes[bits / 16][0], k = sizes[bits / 16][1];
+            const int low = bits & 4 ? -60 : -2;
+            char name[32];
+            snprintf(name, sizeof name, "%s%s", (*isa)->name, ends[bits >> 3 & 1]);
+            if (tsr_cpu_force_isa(&device, name) != TSR_OK)
+                continue;
+            for (long long i = 0; i < M * k; i++)
+                tsr_store_element(dtype, a, i, ldexp(random_int(-255, 255), random_int(low, low + 3)));
+            for (long long i = 0; i < n * k; i++)
+                tsr_store_element(dtype, b, i, ldexp(random_int(-255, 255), random_int(low, low + 3)));
+            const tsr_gemm_args args = {.a = a,
+                                        .b = b,
+                                        .n = n,
+                                        .k = k,
+                                        .lda = k,
+                                        .ldb = k,
+                                        .ldc = n,
+                                        .ldd = n,
+                                        .batch = 1,
+                                        .alpha = 1,
+                                        .trans_b = 1};
+            run_any_rows(&device, dtype, args, M, all, 2);
+            for (size_t i = 0; i < sizeof ms / sizeof ms[0]; i++) {
+                run_any_rows(&device, dtype, args, ms[i], some, 1);
+                if (memcmp(all, some, (size_t)(ms[i] * n) * element) != 0)
+                    fail_msg("%s, %s: %d x %lld x %lld has other bits than its rows have among %d", name,
+                             tsr_dtype_name(dtype), ms[i], n, k, M);
+            }
+        }
+    free(a);
+    free(b);
+    tsr_cpu_backend.close(&device);
+}
+
 /* Pairs give the bits of widened elements, also where products or sums are subnormal, or elements are. */
 static void test_pairs(void **state)
 {
@@ -751,13 +814,14 @@ static void test_unknown_isa(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sequential),     cmocka_unit_test(test_factors),
-        cmocka_unit_test(test_tile_edges),     cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_tight_rows),     cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_pairs),          cmocka_unit_test(test_fences),
-        cmocka_unit_test(test_narrowing),      cmocka_unit_test(test_streamed_results),
-        cmocka_unit_test(test_streamed_tiles), cmocka_unit_test(test_unknown_isa),
-        cmocka_unit_test(test_zen4),           cmocka_unit_test(test_half_vectors),
+        cmocka_unit_test(test_sequential),       cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_tile_edges),       cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_tight_rows),       cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_any_rows),         cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_fences),           cmocka_unit_test(test_narrowing),
+        cmocka_unit_test(test_streamed_results), cmocka_unit_test(test_streamed_tiles),
+        cmocka_unit_test(test_unknown_isa),      cmocka_unit_test(test_zen4),
+        cmocka_unit_test(test_half_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,17 @@ static int takes_updates(const question *q, tsr_dtype dtype)
            (g->m == 1 || tsr_is_few(dtype, g->m, g->n, g->k, 0, !g->trans_a, 0));
 }
 
+/* 1 if a row with the sums of tiles is faster where a B along whose rows K runs is read once, and none of it packed; or
+ * a few rows, if B lies beyond the inner caches. */
+static int takes_steps(const question *q, tsr_dtype dtype)
+{
+    enum { TIMES_L2 = 16 };
+    const tsr_gemm_args *const g = q->args;
+    return g->n > 1 && g->m <= TSR_STEPS_ROWS && g->trans_b && q->cpu->isa->store[dtype].steps &&
+           (g->m == 1 ||
+            (double)g->n * (double)g->k * (double)q->element_bytes > TIMES_L2 * (double)q->device->l2_bytes);
+}
+
 /* ---- small ---- */
 
 /* All columns are such as have a way of their own: no more of A than goes by is needed at once, and hardly anything of
@@ -164,7 +175,7 @@ tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, cons
         return (tsr_cpu_choice){TSR_ANY_ROWS, shape};
     if (!is_prepared && is_gemv(&q, dtype) && (shape != TSR_SHAPE_TILES || gives_tiles_bits(&q, dtype)))
         return (tsr_cpu_choice){TSR_GEMV, shape};
-    if (!is_prepared && shape == TSR_SHAPE_TILES && ignores_m && takes_updates(&q, dtype))
+    if (!is_prepared && shape == TSR_SHAPE_TILES && ((ignores_m && takes_updates(&q, dtype)) || takes_steps(&q, dtype)))
         return (tsr_cpu_choice){TSR_SKINNY, shape};
     if (shape != TSR_SHAPE_TILES)
         return (tsr_cpu_choice){TSR_SKINNY, shape};

@@ -97,7 +97,7 @@ static inline int tsr_rows_are_in_step(const tsr_gemm_args *g, const tsr_tiles *
 /* Few rows or columns, K above 0; with TSR_SHAPE_TILES few rows, B as stored, in the sums of tiles. TSR_OUT_OF_MEMORY
  * before anything is written. */
 tsr_status tsr_skinny(const tsr_job *job);
-/* TSR_SHAPE_ANY_ROWS, f32 or f64, K above 0. TSR_OUT_OF_MEMORY before anything is written. */
+/* TSR_SHAPE_ANY_ROWS, M and K above 0. TSR_OUT_OF_MEMORY before anything is written. */
 tsr_status tsr_any_rows(const tsr_job *job);
 /* M or N is 1, K above 0, f32 or f64, one problem: 1 if tsr_gemv takes it, which asks for no memory: the matrix is not
  * so large that threads may be worth it. The bits of tsr_skinny. */

@@ -1,6 +1,7 @@
 /* AVX-512 (F, DQ, BW, VL): 32 registers of 16 floats or 8 doubles. 24 accumulators, 2 vectors of B and the broadcast of
  * A leave 5 over; the tile is 12 x 32 floats or 12 x 16 doubles. */
 #include "cpu/isa/avx512_bf16.h"
+#include "cpu/isa/avx512_steps.h"
 #include "cpu/isa/isa.h"
 
 #include <immintrin.h>
@@ -501,8 +502,9 @@ static inline __attribute__((always_inline)) __m512i f64_places(const int o, con
     }
 #define STORES(dots)                                                                                            \
     {                                                                                                           \
-        [TSR_F32] = TSR_STORE(f32, f32_##dots, f32_chains), [TSR_F64] = TSR_STORE(f64, f64_##dots, f64_chains), \
-        [TSR_F16] = TSR_STORE(f16, NULL, NULL), [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)                        \
+        [TSR_F32] = TSR_STORE(f32, f32_##dots, f32_chains, NULL),                                               \
+        [TSR_F64] = TSR_STORE(f64, f64_##dots, f64_chains, NULL), [TSR_F16] = TSR_STORE(f16, NULL, NULL, NULL), \
+        [TSR_BF16] = TSR_STORE(bf16, NULL, NULL, tsr_bf16_steps)                                                \
     }
 
 const tsr_isa tsr_isa_avx512 = {.name = "avx512",

@@ -301,9 +301,9 @@ const tsr_isa tsr_isa_neon = {
     .name = "neon",
     .f32 = {.mr = MR, .nr = 8, .lanes = 4, .kc = 256, .rows = {16, 12, 8}, .width = f32_tiles},
     .f64 = {.mr = MR, .nr = 4, .lanes = 2, .kc = 256, .rows = {16, 12, 8}, .width = f64_tiles},
-    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_chains),
-              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains),
-              [TSR_F16] = TSR_STORE(f16, NULL, NULL),
-              [TSR_BF16] = TSR_STORE(bf16, NULL, NULL)},
+    .store = {[TSR_F32] = TSR_STORE(f32, f32_many_dots, f32_chains, NULL),
+              [TSR_F64] = TSR_STORE(f64, f64_many_dots, f64_chains, NULL),
+              [TSR_F16] = TSR_STORE(f16, NULL, NULL, NULL),
+              [TSR_BF16] = TSR_STORE(bf16, NULL, NULL, NULL)},
     .integers = &integers_code,
 };

@@ -91,6 +91,11 @@ typedef struct tsr_many_dots {
 
 typedef void tsr_many_dots_run(const tsr_many_dots *dots);
 
+/* The same sums in the order of tiles, one step of K after the other (of each two, where the instruction set has pairs
+ * of them, the later first), of a matrix of the stored type, along whose rows K runs: it is transposed in registers, a
+ * square at a time. sum_row_bytes is an element's. */
+#define TSR_STEPS_ROWS 4 /* x, at most */
+
 /* Adds `k` rows of a matrix, row p at matrix + p * step_bytes, to `rows` rows of sums of `count` elements:
  * sum(i, j) += x(i, p) * matrix(p, j), in the order of p. The sums and x are of the compute
  * type; x lies in groups of TSR_GROUP steps: x(i, p) at (p / TSR_GROUP * rows + i) * TSR_GROUP + p % TSR_GROUP. */
@@ -171,19 +176,21 @@ typedef void tsr_rank_k_run(const tsr_rank_k *rows);
 typedef struct tsr_store {
     tsr_pack_run *pack_rows, *pack_columns;
     tsr_dots_run *dots;
+    tsr_dots_run *dots_in_step;   /* with the sums of many_dots, in_step; x is of the compute type */
     tsr_many_dots_run *many_dots; /* NULL where elements are widened */
     tsr_chains_run *chains;       /* the same */
     tsr_update_run *update;
     tsr_finish_run *finish;
     tsr_finish_form_run *finish_form;
     tsr_rank_k_run *rank_k;
+    tsr_many_dots_run *steps; /* the order of tiles; NULL: none */
 } tsr_store;
 
 /* The row of a type that store_tmpl.h made under the names prefix_... */
-#define TSR_STORE(prefix, many_dots, chains)                                                                           \
-    {                                                                                                                  \
-        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, many_dots, chains, prefix##_update, prefix##_finish, \
-            prefix##_finish_form, prefix##_rank_k                                                                      \
+#define TSR_STORE(prefix, many_dots, chains, steps)                                                         \
+    {                                                                                                       \
+        prefix##_pack_rows, prefix##_pack_columns, prefix##_dots, prefix##_dots_in_step, many_dots, chains, \
+            prefix##_update, prefix##_finish, prefix##_finish_form, prefix##_rank_k, steps                  \
     }
 
 #define TSR_TILE_VECTORS 3  /* columns of the widest tile, in vectors */

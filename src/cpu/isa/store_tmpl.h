@@ -287,6 +287,71 @@ static void SNAME(dots)(const tsr_dots *g)
     }
 }
 
+/* `rows` dot products with one running vector each; `ahead`: of so many vectors at a time, so that rows are read in
+ * pieces of a few lines, and the rows that come next are prefetched, into L2. */
+static inline __attribute__((always_inline)) void SNAME(step_vectors)(V *acc, const char *matrix, int64_t step_bytes,
+                                                                      const T *x, int64_t k, const int rows,
+                                                                      const int ahead)
+{
+    const int vectors = ahead ? ahead : 1;
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+        acc[i] = V_ZERO();
+    int64_t p = 0;
+    for (; p + vectors * LANES <= k; p += vectors * LANES)
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++) {
+            const S *row = (const S *)(matrix + i * step_bytes) + p;
+#pragma GCC unroll 4
+            for (int u = 0; u < vectors; u++) {
+                if (ahead)
+                    __builtin_prefetch((const char *)(row + u * LANES) + rows * step_bytes, 0, 2);
+                acc[i] = V_FMA(S_LOAD(row + u * LANES), V_LOAD(x + p + u * LANES), acc[i]);
+            }
+        }
+    for (; p < k; p += LANES) {
+        const M some = M_FIRST((int)(k - p < LANES ? k - p : LANES));
+        const V xv = V_LOAD_MASK(some, x + p);
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+            acc[i] = V_FMA(S_LOAD_MASK(some, (const S *)(matrix + i * step_bytes) + p), xv, acc[i]);
+    }
+}
+
+/* As many rows at once as hide a multiply-add's latency. */
+#define STEP_ROWS 8
+
+static void SNAME(dots_in_step)(const tsr_dots *g)
+{
+    const char *matrix = g->matrix;
+    T *const sum = g->sum;
+    V one[STEP_ROWS > LANES ? STEP_ROWS : LANES];
+    int64_t i = 0;
+    if (ZEN4 && g->zen4)
+        for (; i + FAR_ROWS <= g->count; i += FAR_ROWS, matrix += FAR_ROWS * g->step_bytes) {
+            SNAME(step_vectors)(one, matrix, g->step_bytes, g->x, g->k, FAR_ROWS, 4);
+            for (int r = 0; r < FAR_ROWS; r++)
+                sum[i + r] = V_SUM(one[r]);
+        }
+#ifdef V_SUM_LANES
+    for (; i + LANES <= g->count; i += LANES) {
+        for (int r = 0; r < LANES; r += STEP_ROWS, matrix += STEP_ROWS * g->step_bytes)
+            SNAME(step_vectors)(one + r, matrix, g->step_bytes, g->x, g->k, STEP_ROWS, 0);
+        V_STORE(sum + i, V_SUM_LANES(one));
+    }
+#endif
+    for (; i + STEP_ROWS <= g->count; i += STEP_ROWS, matrix += STEP_ROWS * g->step_bytes) {
+        SNAME(step_vectors)(one, matrix, g->step_bytes, g->x, g->k, STEP_ROWS, 0);
+        V_SUM_4(sum + i, one);
+        V_SUM_4(sum + i + 4, one + 4);
+    }
+    for (; i < g->count; i++, matrix += g->step_bytes) {
+        SNAME(step_vectors)(one, matrix, g->step_bytes, g->x, g->k, 1, 0);
+        sum[i] = V_SUM(one[0]);
+    }
+}
+
+#undef STEP_ROWS
 #undef SHORT_SUM
 #undef FAR_ROWS
 

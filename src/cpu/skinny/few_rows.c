@@ -3,6 +3,7 @@
  *
  *   dots     K runs along its rows (few columns, A as it is; few rows, B transposed): each result is a row times a
  *            vector, or few of them
+ *   steps    K runs along its rows, and the sums are those of tiles: squares of it are transposed in registers
  *   updates  K runs down its rows: each row, times an element of each row of the other operand, is added to the sums,
  *            which stay in the cache
  *
@@ -46,6 +47,7 @@ typedef struct stream {
     long long block; /* steps of K that are summed from zero: all, or as many as tiles take, to give their bits */
     int rows;
     int by_columns; /* results of one row go down a column of D */
+    int inner;      /* K runs along the matrix's rows: dots, or steps */
     int dots;
     long long matrix_step; /* dots: bytes from element to element; not an element's where the matrix is one vector */
     long long piece, task, tasks; /* results of a piece and of a task; tasks of one problem */
@@ -62,7 +64,7 @@ static void set_matrix(stream *s, const char *data, const void *packed, long lon
 {
     const long long bytes = s->job->element_bytes;
     s->matrix = packed ? packed : data;
-    s->matrix_row = (packed ? (s->dots ? s->k : s->results) : ld) * bytes;
+    s->matrix_row = (packed ? (s->inner ? s->k : s->results) : ld) * bytes;
     s->matrix_batch = (packed && batch ? s->results * s->k : batch) * bytes;
 }
 
@@ -97,14 +99,15 @@ static stream describe(const tsr_job *job)
     if (s.by_columns) {
         s.results = g->m;
         s.rows = (int)g->n;
-        s.dots = !g->trans_a || g->m == 1;
+        s.inner = s.dots = !g->trans_a || g->m == 1;
         s.matrix_step = (g->trans_a && !job->packed_a ? g->lda : 1) * bytes;
         set_matrix(&s, g->a, job->packed_a, g->lda, g->batch_a);
         set_x(&s, g->b, job->packed_b, g->trans_b, g->ldb, g->batch_b);
     } else {
         s.results = g->n;
         s.rows = (int)g->m;
-        s.dots = g->trans_b;
+        s.inner = g->trans_b;
+        s.dots = s.inner && job->shape != TSR_SHAPE_TILES;
         s.matrix_step = bytes;
         set_matrix(&s, g->b, job->packed_b, g->ldb, g->batch_b);
         set_x(&s, g->a, job->packed_a, !g->trans_a, g->lda, g->batch_a);
@@ -177,11 +180,32 @@ static void write_back(const stream *s, const tsr_gemm_args *g, char *d, const c
                    bytes);
 }
 
+/* The sums of steps `first` .. `last` of K, along the matrix's rows. */
+static void steps(const stream *s, const char *matrix, const char *x, char *sums, long long n, long long first,
+                  long long last)
+{
+    const tsr_many_dots part = {.count = n,
+                                .k = last - first,
+                                .matrix = matrix + first * s->job->element_bytes,
+                                .step_bytes = s->matrix_row,
+                                .rows = s->rows,
+                                .x = x + first * s->job->wide_bytes,
+                                .x_row_bytes = s->copy_row,
+                                .sum = sums,
+                                .sum_row_bytes = s->job->wide_bytes,
+                                .sum_step_bytes = s->sum_row};
+    s->job->store->steps(&part);
+}
+
 /* The sums of steps `first` .. `last` of K. `next`: the columns that are read after these. */
 static void updates(const stream *s, const char *matrix, const char *next, const char *x, const char *groups,
                     char *sums, long long n, long long first, long long last)
 {
     _Alignas(64) char x_block[STREAMED_ROWS * K_STEPS * 8];
+    if (s->inner) {
+        steps(s, matrix, groups, sums, n, first, last);
+        return;
+    }
     if (s->rows == 1 && s->x_step == s->job->wide_bytes && s->job->element_bytes == s->job->wide_bytes)
         groups = x; /* one row is in groups as it is */
     for (int i = 0; i < s->rows; i++)
@@ -307,7 +331,7 @@ static void run_in_spare(void *data, char *spare)
     }
     for (long long j = first; j < last; j += s->piece) {
         const long long n = last - j < s->piece ? last - j : s->piece;
-        const char *part = matrix + j * (s->dots ? s->matrix_row : bytes), *at = sums;
+        const char *part = matrix + j * (s->inner ? s->matrix_row : bytes), *at = sums;
         if (s->dots) {
             dots(s, part, x, groups, sums, n);
         } else {
@@ -341,10 +365,10 @@ static int cut(stream *s)
     int slots = job->threads;
     if (bytes * (double)job->args->batch < 2.0 * TASK_BYTES)
         slots = 1;
-    const long long unit = s->dots && s->rows > 1 ? PANELS : 64;
+    const long long unit = s->inner && s->rows > 1 ? PANELS : 64;
     s->piece = SUM_BYTES / (s->rows * job->wide_bytes) / unit * unit;
     s->piece = s->piece < MAX_PIECE ? s->piece : MAX_PIECE / unit * unit;
-    if (!s->dots && s->rows > STREAMED_ROWS) {
+    if (!s->inner && s->rows > STREAMED_ROWS) {
         const int most = (s->rows > TSR_FEWER_ROWS ? PIECE_BYTES : FEWER_PIECE_BYTES) / job->wide_bytes;
         s->piece = s->piece < most ? s->piece : most;
     }
@@ -355,7 +379,7 @@ static int cut(stream *s)
     if (slots > 1 && bytes > TASK_BYTES) {
         const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
         s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, unit);
-        if (!s->dots) {
+        if (!s->inner) {
             const long long share = tsr_round_up((s->results + slots - 1) / slots, 64);
             const long long least = share < FEWEST_COLUMNS  ? FEWEST_COLUMNS
                                     : share < LEAST_COLUMNS ? share
@@ -371,13 +395,13 @@ static int cut(stream *s)
  * not lie where they push each other out of the cache. */
 static int needs_copy(const stream *s)
 {
-    return s->rows > (s->dots ? 1 : STREAMED_ROWS) && !s->in_place;
+    return s->rows > (s->dots ? 1 : s->inner ? 0 : STREAMED_ROWS) && !s->in_place;
 }
 
 static long long plan_copy(stream *s)
 {
     const long long problems = s->x_batch ? s->job->args->batch : 1;
-    s->copy_row = tsr_round_up(s->k * s->job->wide_bytes, 64) + (s->dots ? 64 : 0);
+    s->copy_row = tsr_round_up(s->k * s->job->wide_bytes, 64) + (s->inner ? 64 : 0);
     s->groups_batch = s->x_batch ? s->rows * s->copy_row : 0;
     return problems * s->rows * s->copy_row;
 }
@@ -389,10 +413,12 @@ static void copy_x(stream *s, char *copy)
     for (long long z = 0; z < problems; z++) {
         const char *x = s->x + z * s->x_batch;
         char *const to = copy + z * s->groups_batch;
-        if (!s->dots)
+        if (!s->inner)
             pack_x(s, x, 0, s->k, to);
-        else if (s->x_step != wide)
+        else if (s->x_step != s->job->element_bytes)
             s->job->store->pack_columns(to, (int)(s->copy_row / wide), (int)s->k, s->rows, x, s->x_step);
+        else if (wide != s->job->element_bytes)
+            s->job->store->pack_rows(to, (int)(s->copy_row / wide), (int)s->k, s->rows, x, s->x_row);
         else
             for (long long i = 0; i < s->rows; i++)
                 memcpy(to + i * s->copy_row, x + i * s->x_row, (size_t)(s->k * wide));

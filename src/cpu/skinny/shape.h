@@ -28,9 +28,10 @@ enum {
     TSR_SMALL_SUM = 128,       /* steps of K, an operand is no large one; */
     TSR_LONGEST_SUM = 1 << 30, /* that an int counts */
     TSR_ANY_ROWS_STEPS = 192,  /* of K, with which sums along K cost large products little more than tiles, */
-    TSR_ANY_ROWS_STEPS_F64 = 96, /* whose vectors are half as many lanes */
-    TSR_CONFLICT_BYTES = 2048,   /* rows that lie a multiple of this apart push each other's lines out of L1 */
-    TSR_L1_WAY_BYTES = 4096      /* rows so far apart share one set of L1 */
+    TSR_ANY_ROWS_STEPS_F64 = 96,    /* whose vectors are half as many lanes; */
+    TSR_ANY_ROWS_WIDENED = 1 << 16, /* and so few that a widened piece of B is no large one */
+    TSR_CONFLICT_BYTES = 2048,      /* rows that lie a multiple of this apart push each other's lines out of L1 */
+    TSR_L1_WAY_BYTES = 4096         /* rows so far apart share one set of L1 */
 };
 
 /* Cycles, roughly, of the two ways to multiply in the caches where K runs along the rows of the operand with `many`:
@@ -139,11 +140,9 @@ static inline tsr_shape tsr_shape_for_any_m(tsr_dtype dtype, long long n, long l
 {
     if (n == 1)
         return trans_a ? TSR_SHAPE_TILES : TSR_SHAPE_COLUMNS;
-    const int is_wide = dtype == TSR_F32 || dtype == TSR_F64;
-    return is_wide && trans_b && k >= (dtype == TSR_F64 ? TSR_ANY_ROWS_STEPS_F64 : TSR_ANY_ROWS_STEPS) &&
-                   k < TSR_LONGEST_SUM
-               ? TSR_SHAPE_ANY_ROWS
-               : TSR_SHAPE_TILES;
+    const int least = dtype == TSR_F64 ? TSR_ANY_ROWS_STEPS_F64 : TSR_ANY_ROWS_STEPS,
+              most = dtype == TSR_F16 ? TSR_ANY_ROWS_WIDENED : TSR_LONGEST_SUM;
+    return dtype != TSR_BF16 && trans_b && k >= least && k < most ? TSR_SHAPE_ANY_ROWS : TSR_SHAPE_TILES;
 }
 
 static inline tsr_shape tsr_shape_of_problem(const tsr_problem *p)
