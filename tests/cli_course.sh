@@ -62,6 +62,7 @@ if "$tessera" explain tiled >/dev/null 2>&1; then
     make_matrix W.npy f32 32 64 c 1
     make_matrix X.npy f32 64 16 c 2
     while read -r line; do
+        sampled 3 || continue
         # shellcheck disable=SC2086 # words of a command line
         expect 0 "*" "$tessera" $line
     done <commands

@@ -93,6 +93,7 @@ expect 0 "" $explain padded --thread 5,2 --phase 1 --all
 succeeds [ "$(grep -c '^  C\[' out)" = 64 ]
 for columns in 80 120; do
     for what in "padded --thread 5,2" "tiled --tile 16 --m 40 --n 40 --k 40" "naive" "regtile2d --phase 0" "wmma --dtype f16"; do
+        sampled 3 || continue
         COLUMNS=$columns expect 0 "" $explain $what
         checks=$((checks + 1))
         ! grep -Eq ".{$((columns + 1))}| \$" out || fail "$what at $columns columns: $(grep -E ".{$((columns + 1))}" out)"
@@ -129,6 +130,7 @@ prints '^  load A +uncoalesced.cu:[0-9]+ +4 +16 +4096 of 512 +A\[0..31,0\]$'
 # Each kernel that can be followed, in each layout; tensor cores without single products.
 for kernel in uncoalesced naive_f32 tiled regtile1d regtile2d padded swizzled vectorized double-buffered warptile; do
     for layout in nn nt tn tt; do
+        sampled 5 || continue
         expect 0 "" $explain $kernel --layout $layout --warp 1 --phase 0 $([ $kernel = tiled ] && echo --tile 8)
     done
     fits_terminal

@@ -44,6 +44,14 @@ succeeds() { # COMMAND...
     "$@" || fail "$*"
 }
 
+# N: always, but in a sanitizer's build, which takes ten times as long, one time in N: for commands that differ from each
+# other in names and numbers alone.
+samples=0
+sampled() {
+    samples=$((samples + 1))
+    [ -z "${SANITIZED:-}" ] || [ $((samples % $1)) = 1 ]
+}
+
 make_matrix() { # FILE DTYPE ROWS COLUMNS ORDER [SEED]
     "$npy_tool" make "$1" "$2" "$3" "$4" "$5" "${6:-1}" || fail "cannot make $1"
 }

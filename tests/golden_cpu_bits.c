@@ -9,6 +9,7 @@
 #include "api/context.h"
 #include "core/dtype.h"
 #include "golden.h"
+#include "sanitized.h"
 
 #define ABOUT                                                                                                        \
     "# Written by golden_cpu_bits --update: 64-bit FNV-1a hash of D's elements, row after row.\n"                    \
@@ -386,6 +387,8 @@ int main(int argc, char **argv)
             golden_not_run(file, prefix, "of another architecture");
         else if (!context_of(sets[i].isa, &probe))
             golden_not_run(file, prefix, tsr_last_error());
+        else if (is_left_out(i, 3))
+            golden_not_run(file, prefix, "left out in a sanitizer's build");
         else if (golden_wants(file, prefix))
             state_set(file, &sets[i]);
         close_contexts();

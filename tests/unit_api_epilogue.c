@@ -14,6 +14,7 @@
 #include "api/context.h"
 #include "core/dtype.h"
 #include "core/forms.h"
+#include "sanitized.h"
 
 static const char bias_text[] = "acc + bias[n]", relu_text[] = "relu(acc + bias[n])";
 
@@ -323,8 +324,9 @@ static void every_algorithm_and_instruction_set(void **state)
         tried++;
         for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
             for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-                for (int layout = 0; layout < shapes[s].layouts; layout++)
-                    try_shape(context, isas[i], dtypes[d], &shapes[s], layout, round++);
+                for (int layout = 0; layout < shapes[s].layouts; layout++, round++)
+                    if (!is_left_out((unsigned)round, 3))
+                        try_shape(context, isas[i], dtypes[d], &shapes[s], layout, round);
         tsr_context_destroy(context);
     }
     assert_true(tried > 0);

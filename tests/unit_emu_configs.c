@@ -14,6 +14,7 @@
 #include "core/backend.h"
 #include "core/dtype.h"
 #include "plan/applicable.h"
+#include "sanitized.h"
 
 #define HOOK(function) NULL
 #define CONFIG(...)    {__VA_ARGS__},
@@ -196,6 +197,8 @@ static void rows_are_exact_on_integers(void **state)
     tsr_device device = open_emulator(2);
     int checked;
     for (int r = 0; r < ROW_COUNT; r++) {
+        if (is_left_out((unsigned)r, 3))
+            continue;
         checked = 0;
         for (size_t i = 0; reads_whole_matrices(&configs[r]) && i < sizeof layouts / sizeof layouts[0]; i++)
             if (takes(r, &layouts[i])) {
@@ -218,7 +221,7 @@ static void skinny_configs_are_exact_by_every_schedule(void **state)
     int scheduled = 0;
     for (int r = 0; r < ROW_COUNT; r++) {
         const layout *const l = tsr_op_of(&configs[r].op).a == TSR_BF16 ? &wide : &high;
-        if (strcmp(configs[r].name, "wgmma_skinny") != 0 || !takes(r, l))
+        if (strcmp(configs[r].name, "wgmma_skinny") != 0 || !takes(r, l) || is_left_out((unsigned)r, 7))
             continue;
         const tsr_problem problem = {.m = l->m, .n = l->n, .k = l->k, .batch = l->batch};
         for (int parts = 1; parts <= configs[r].parts; parts++)
@@ -231,7 +234,7 @@ static void skinny_configs_are_exact_by_every_schedule(void **state)
                 scheduled++;
             }
     }
-    assert_true(scheduled > 200);
+    assert_true(scheduled > (IS_SANITIZED ? 20 : 200));
     tsr_emu_backend.close(&device);
 }
 
@@ -262,7 +265,7 @@ static void bits_do_not_depend_on_workers(void **state)
     static unsigned char first[MAX_BYTES];
     layout l = {50, 37, 29, 2, 0, 1, 0, 0, 0, 1.25, 0.75};
     for (int r = 0; r < ROW_COUNT; r++)
-        for (int run = 0; reads_whole_matrices(&configs[r]) && run < 4; run++) {
+        for (int run = 0; reads_whole_matrices(&configs[r]) && !is_left_out((unsigned)r, 5) && run < 4; run++) {
             fill(tsr_op_of(&configs[r].op).a, x->a, 5, 0);
             fill(tsr_op_of(&configs[r].op).a, x->b, 6, 0);
             fill(tsr_op_of(&configs[r].op).d, x->c, 7, 0);

@@ -14,13 +14,24 @@
 #include "core/sparse24.h"
 #include "core/tensor_spec.h"
 #include "emu/run_launch.h"
+#include "sanitized.h"
 
 #define MUTANT_KERNEL(name) unit_emu_wgmma_sparse_mutant_##name
 #include "tma_mutants.h"
 
 /* Tiles of two CTAs along the lines, the last of which has no line; two tiles of the other operand; more steps along K
  * than stages, and a part of a step. */
-enum { LINES = 300, ROWS = 70, K = 328, BM = 128, BN = 64, STAGES = 3, PITCH = 336, SEEDS = 4, WAYS = 4 };
+enum {
+    LINES = 300,
+    ROWS = 70,
+    K = 328,
+    BM = 128,
+    BN = 64,
+    STAGES = 3,
+    PITCH = 336,
+    SEEDS = IS_SANITIZED ? 2 : 4,
+    WAYS = 4
+};
 enum { STAGE_BYTES = BM * 64 + BN * 128 + BM * 8, MOST = 512 * 400 };
 
 typedef struct matrices {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lab/predict/calibration.h"
+#include "sanitized.h"
 
 static double over_published(const lab_published *p, lab_eight *eight)
 {
@@ -32,6 +33,8 @@ static double over_published(const lab_published *p, lab_eight *eight)
 static void times_are_as_far_off_as_is_said(void **unused)
 {
     (void)unused;
+    if (IS_SANITIZED)
+        skip(); /* the next test predicts one of them */
     double least = INFINITY, most = 0;
     size_t count = 0;
     for (const lab_published *p; (p = lab_published_at(count)) != NULL; count++) {
