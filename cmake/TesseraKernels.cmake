@@ -1,4 +1,4 @@
-# Kernels: for each CUDA row of src/plan/kernels.def one fat binary (nvcc: machine code and PTX) that is embedded in the
+# Kernels: for each CUDA config of src/plan/kernels.def one fat binary (nvcc: machine code and PTX) that is embedded in the
 # library, and one emulator object (gcc). Sets TESSERA_HAVE_NVCC, TESSERA_KERNEL_SOURCES, TESSERA_KERNEL_OBJECTS and
 # the target tessera_kernels.
 
@@ -78,7 +78,8 @@ execute_process(
   COMMAND ${TESSERA_HOST_CC} -std=gnu11 ${extra_configs} -I${CMAKE_CURRENT_SOURCE_DIR}/include
           -I${CMAKE_CURRENT_SOURCE_DIR}/src -o ${generated}/instances ${CMAKE_CURRENT_SOURCE_DIR}/tools/instances.c COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines COMMAND_ERROR_IS_FATAL ANY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/plan/kernels.def src/plan/prep.def src/plan/microbench.def src/core/config.h tools/instances.c)
+file(GLOB config_files CONFIGURE_DEPENDS src/plan/*.def src/plan/configs/*.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${config_files} src/core/config.h tools/instances.c)
 
 # What of a kernel's machine code is hashed.
 set(cubin_code ${generated}/cubin_code)

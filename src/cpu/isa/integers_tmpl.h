@@ -7,6 +7,7 @@
  *   W_DOT(a, b, c)      c + a * b for vectors of W_ALONG
  *   V_SUM(v)            the sum of the lanes
  *   INTEGERS_CODE       the name of the table, if others are to see it; undefined: integers_code
+ *   INTEGERS_QUADS      tsr_quads; undefined: none
  *
  *   stored   p: a b c d ...   packed   a0 a1 | b0 b1 | c0 c1 | d0 d1 ...   16 bits each
  *            q: a b c d ...
@@ -284,11 +285,15 @@ static void NAME(scale)(float *to, const int32_t *sum, int64_t n, float factor, 
         to[j] = columns ? factor * columns[j] * (float)sum[j] : factor * (float)sum[j];
 }
 
+#ifndef INTEGERS_QUADS
+#define INTEGERS_QUADS NULL
+#endif
 #ifndef INTEGERS_CODE
 #define INTEGERS_CODE integers_code
 static
 #endif
     const tsr_integers INTEGERS_CODE = {
+        .quads = INTEGERS_QUADS,
         .tiles = {.mr = MR, .nr = 2 * LANES, .lanes = LANES, .rows = {MR, MR}, .width = NAME(tiles)},
         .pack_rows = NAME(pack_rows),
         .pack_columns = NAME(pack_columns),
@@ -304,3 +309,4 @@ static
 #undef W_TRANSPOSE
 #undef W_DOT
 #undef INTEGERS_CODE
+#undef INTEGERS_QUADS

@@ -265,8 +265,36 @@ typedef struct tsr_integer_rows {
     int64_t sum_row;
 } tsr_integer_rows;
 
+/* The same by products of u8 by s8, four neighbours along K to a 32-bit lane, which one multiply-add takes together.
+ * Bytes of the other sign are flipped (exclusive or 0x80), by which they are 128 more or less; sums of rows and columns
+ * make up for that. Packed panels are as those of pairs, in groups of four steps; zeros fill up the last. `n` elements
+ * of a row may be read; vectors are written whole, up to TSR_INTEGER_SLACK bytes past the panel. */
+typedef void tsr_quads_pack_run(uint8_t *to, int width, long long n, int64_t k, const void *from, int64_t step_bytes,
+                                int flip);
+
+/* What becomes of a row of sums: y and sums_b are those of its columns; NULL: zeros. */
+typedef struct tsr_quads_end {
+    const uint32_t *y, *sums_b;
+    uint32_t sum_a, x, alpha, beta;
+} tsr_quads_end;
+
+typedef struct tsr_quads {
+    tsr_tiles tiles; /* tsr_micro.k counts groups of four; A is u8, B is s8 */
+    tsr_quads_pack_run *pack_rows, *pack_columns;
+    /* Rows along K as they lie, to_row bytes apart, which is at least k rounded up to 64; those are filled up. */
+    void (*copy_rows)(uint8_t *to, int64_t to_row, int64_t rows, int64_t k, const void *from, int64_t step_bytes,
+                      int flip);
+    /* Adds the bytes of rows that copy_rows wrote, which are u8; of the n columns of a packed panel, u8 or s8. */
+    void (*add_rows)(uint32_t *sums, int64_t rows, int64_t k, const uint8_t *copied, int64_t row_bytes);
+    void (*add_panel)(uint32_t *sums, int n, int width, int64_t k, const uint8_t *panel, int is_signed);
+    /* to[j] = alpha * (sums[j] - y[j] * sum_a - x * sums_b[j]) + beta * c[j], modulo 2^32; c NULL: without. `to` may be
+     * `sums`. */
+    void (*finish)(const tsr_quads_end *end, uint32_t *to, const uint32_t *c, const uint32_t *sums, int64_t n);
+} tsr_quads;
+
 typedef struct tsr_integers {
-    tsr_tiles tiles; /* tsr_micro.k counts pairs; D and C are 32-bit integers, alpha and beta whole numbers */
+    const tsr_quads *quads; /* NULL: none */
+    tsr_tiles tiles;        /* tsr_micro.k counts pairs; D and C are 32-bit integers, alpha and beta whole numbers */
     tsr_integer_pack_run *pack_rows, *pack_columns;
     /* Rows along K as they lie, to_row elements apart, which is at least k rounded up to whole vectors; those are
      * filled up with zeros. Tiles read a pair of row i at to + i * to_row + p. */
