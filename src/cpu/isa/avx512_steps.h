@@ -77,17 +77,15 @@ static inline __attribute__((always_inline)) void tsr_bf16_add_steps(__m512 (*ac
         tsr_bf16_square(pairs[g], matrix + g * TSR_SQUARE_ROWS * step_bytes, step_bytes, rows, steps, whole);
 #pragma GCC unroll 8
     for (int q = 0; q < 8; q++) {
-        if (!whole && 2 * q >= steps)
-            return;
-        if (whole || 2 * q + 1 < steps)
+        const int is_there = whole || 2 * q < steps, has_later = whole || 2 * q + 1 < steps;
 #pragma GCC unroll 2
-            for (int g = 0; g < squares; g++)
+        for (int g = 0; g < squares && has_later; g++)
 #pragma GCC unroll 4
-                for (int i = 0; i < few; i++)
-                    acc[g][i] = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_and_si512(pairs[g][q], upper)),
-                                                _mm512_set1_ps(x[i * x_row + 2 * q + 1]), acc[g][i]);
+            for (int i = 0; i < few; i++)
+                acc[g][i] = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_and_si512(pairs[g][q], upper)),
+                                            _mm512_set1_ps(x[i * x_row + 2 * q + 1]), acc[g][i]);
 #pragma GCC unroll 2
-        for (int g = 0; g < squares; g++)
+        for (int g = 0; g < squares && is_there; g++)
 #pragma GCC unroll 4
             for (int i = 0; i < few; i++)
                 acc[g][i] = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_slli_epi32(pairs[g][q], 16)),
