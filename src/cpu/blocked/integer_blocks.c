@@ -2,9 +2,9 @@
  * in each 32-bit lane. Both operands are always packed.
  *
  *   pairs   two steps of 16 bits: elements are widened, less their zero points
- *   quads   four steps of 8 bits, where the instruction set has products of u8 by s8. With x and y the numbers by which
- *           bytes of A and B are more than what they stand for (128 where a sign was flipped, and zero points)
- *           sum of (a - x) (b - y) = sum of a b - y * sum of a - x * (sum of b - y * K)
+ *   quads   four steps of 8 bits, where the instruction set has products of u8 by s8. Bytes of A and B have offsets x
+ *           and y: 128 or -128 where a sign bit was flipped, plus the zero point. Sums are compensated for them:
+ *           sum of (a - x) (b - y) = sum of a b - y * (sum of a - x * K) - x * sum of b
  *
  *   region   rows x columns of D: a task; the columns' slab of packed B, KC steps deep, stays in L2
  *     p      KC steps of K; a panel of B stays in L1
@@ -37,13 +37,13 @@ typedef struct blocks {
     const tsr_integer_job *job;
     const tsr_quads *quads; /* NULL: pairs */
     const tsr_tiles *tiles;
-    int lane_steps;             /* of K, in a lane */
-    int flip_a, flip_b;         /* quads: FLIP, or 0 */
-    int has_more_a, has_more_b; /* quads: bytes are more than what they stand for */
-    int adds_row;               /* quads: what makes up for that is one row for all of D, and no sum waits */
+    int lane_steps;                 /* of K, in a lane */
+    int flip_a, flip_b;             /* quads: FLIP, or 0 */
+    int has_offset_a, has_offset_b; /* quads: some x, some y is not 0 */
+    int adds_one_row;               /* quads: the compensation is one row for all rows of D, and no sum waits */
     long long kc, mc;
     tsr_regions regions;
-    size_t a_bytes, b_bytes, sum_bytes, more_bytes, slot_bytes;
+    size_t a_bytes, b_bytes, sum_bytes, offset_bytes, slot_bytes;
     int has_bias;
     char *scratch;
 } blocks;
@@ -52,8 +52,8 @@ typedef struct region {
     long long z, i0, i1, j0, j1;
     char *a_buffer, *b_buffer;
     int32_t *sums;             /* rows of regions.n; NULL: D has them */
-    uint32_t *sums_a, *sums_b; /* quads: of A's rows, where B's bytes are more; of B's columns, where A's are */
-    uint32_t *more_b;          /* y of each column */
+    uint32_t *sums_a, *sums_b; /* quads: of A's rows, where B has offsets; of B's columns, where A has */
+    uint32_t *offsets_b;       /* y of each column */
     uint32_t *row;             /* that is added to all rows of D; NULL: none */
     tsr_integer_end end;
 } region;
@@ -171,15 +171,15 @@ static view view_a(const blocks *n, const region *r, long long i, long long rows
     return (view){r->a_buffer, 0, to_row, LANE_BYTES};
 }
 
-/* By how much a byte of A's row, of B's column, is more than what it stands for. */
-static uint32_t more_of(const tsr_bytes *operand, long long z, long long outer, int flipped)
+/* x of a row of A, or y of a column of B; `flipped`: 128, -128 or 0. */
+static uint32_t offset_of_line(const tsr_bytes *operand, long long z, long long outer, int flipped)
 {
     return (uint32_t)(tsr_byte_zero(operand, z, outer) + flipped);
 }
 
 static uint32_t x_of(const blocks *n, long long z, long long row)
 {
-    return n->has_more_a ? more_of(&n->job->a, z, row, n->flip_a ? FLIPPED : 0) : 0;
+    return n->has_offset_a ? offset_of_line(&n->job->a, z, row, n->flip_a ? FLIPPED : 0) : 0;
 }
 
 static void pack_b(const blocks *n, const region *r, long long p, long long steps)
@@ -197,15 +197,15 @@ static void pack_b(const blocks *n, const region *r, long long p, long long step
     }
 }
 
-/* Before any sum: none of rows or columns, and y. */
-static void begin_more(const blocks *n, region *r)
+/* Before any sum: those of rows and columns are 0, and what y is. */
+static void begin_offsets(const blocks *n, region *r)
 {
     const long long rows = r->i1 - r->i0, columns = r->j1 - r->j0;
-    for (long long j = 0; j < columns && n->has_more_b; j++)
-        r->more_b[j] = more_of(&n->job->b, r->z, r->j0 + j, n->flip_b ? -FLIPPED : 0);
-    for (long long j = 0; j < columns && n->has_more_a; j++)
+    for (long long j = 0; j < columns && n->has_offset_b; j++)
+        r->offsets_b[j] = offset_of_line(&n->job->b, r->z, r->j0 + j, n->flip_b ? -FLIPPED : 0);
+    for (long long j = 0; j < columns && n->has_offset_a; j++)
         r->sums_b[j] = 0;
-    for (long long i = 0; i < rows && n->has_more_b; i++)
+    for (long long i = 0; i < rows && n->has_offset_b; i++)
         r->sums_a[i] = 0;
 }
 
@@ -219,7 +219,7 @@ static void finish_rows(const blocks *n, const region *r, long long i, long long
         int32_t *const sums = r->sums + (i - r->i0) * n->regions.n;
         if (n->quads) {
             const uint32_t x = x_of(n, r->z, i);
-            const tsr_quads_end end = {.y = r->more_b,
+            const tsr_quads_end end = {.y = r->offsets_b,
                                        .sums_b = r->sums_b,
                                        .sum_a = r->sums_a ? r->sums_a[i - r->i0] - x * (uint32_t)g->k : 0,
                                        .x = x,
@@ -302,15 +302,15 @@ static void task(void *data, int64_t index, int slot)
                 .a_buffer = buffers,
                 .b_buffer = buffers + n->a_bytes,
                 .sums = n->sum_bytes ? (int32_t *)(void *)(buffers + n->a_bytes + n->b_bytes) : NULL};
-    char *const more = buffers + n->a_bytes + n->b_bytes + n->sum_bytes;
+    char *const offsets = buffers + n->a_bytes + n->b_bytes + n->sum_bytes;
     r.i1 = least(r.i0 + n->regions.m, g->m);
     r.j1 = least(r.j0 + n->regions.n, g->n);
-    r.sums_b = n->has_more_a ? (uint32_t *)(void *)more : NULL;
-    r.more_b = n->has_more_b ? (uint32_t *)(void *)more + n->regions.n : NULL;
-    r.sums_a = n->has_more_b ? r.more_b + n->regions.n : NULL;
-    r.row = n->adds_row ? (uint32_t *)(void *)more + n->regions.n : NULL;
-    r.end = tsr_integer_end_of(job, r.z, n->has_bias ? (float *)(void *)(more + n->more_bytes) : NULL);
-    begin_more(n, &r);
+    r.sums_b = n->has_offset_a ? (uint32_t *)(void *)offsets : NULL;
+    r.offsets_b = n->has_offset_b ? (uint32_t *)(void *)offsets + n->regions.n : NULL;
+    r.sums_a = n->has_offset_b ? r.offsets_b + n->regions.n : NULL;
+    r.row = n->adds_one_row ? (uint32_t *)(void *)offsets + n->regions.n : NULL;
+    r.end = tsr_integer_end_of(job, r.z, n->has_bias ? (float *)(void *)(offsets + n->offset_bytes) : NULL);
+    begin_offsets(n, &r);
     for (long long p = 0; p < g->k; p += n->kc) {
         const long long steps = least(n->kc, g->k - p);
         pack_b(n, &r, p, steps);
@@ -356,10 +356,10 @@ static blocks describe(const tsr_integer_job *job)
     n.lane_steps = 4;
     n.flip_a = job->a.is_signed ? FLIP : 0;
     n.flip_b = job->b.is_signed ? 0 : FLIP;
-    n.has_more_a = n.flip_a || job->a.zeros;
-    n.has_more_b = n.flip_b || job->b.zeros;
-    n.adds_row = n.has_more_a && !n.has_more_b && !(job->a.zeros && job->a.zeros_differ) && job->dtype_d == TSR_S32 &&
-                 job->job->args->beta == 0 && job->job->args->k <= most_steps(&n);
+    n.has_offset_a = n.flip_a || job->a.zeros;
+    n.has_offset_b = n.flip_b || job->b.zeros;
+    n.adds_one_row = n.has_offset_a && !n.has_offset_b && !(job->a.zeros && job->a.zeros_differ) &&
+                     job->dtype_d == TSR_S32 && job->job->args->beta == 0 && job->job->args->k <= most_steps(&n);
     return n;
 }
 
@@ -369,7 +369,7 @@ tsr_status tsr_integer_blocks(const tsr_integer_job *job)
     tsr_cpu_device *const cpu = job->job->device->impl;
     blocks n = describe(job);
     const tsr_tiles *const tiles = n.tiles;
-    const int waits = job->dtype_d != TSR_S32 || (!n.adds_row && (n.has_more_a || n.has_more_b));
+    const int waits = job->dtype_d != TSR_S32 || (!n.adds_one_row && (n.has_offset_a || n.has_offset_b));
     const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
     const int threads = ops < 2.0 * MIN_TASK_OPS ? 1 : job->job->threads;
     n.kc = part_of(g->k, most_steps(&n), n.lane_steps);
@@ -384,9 +384,9 @@ tsr_status tsr_integer_blocks(const tsr_integer_job *job)
     n.a_bytes = aligned(g->trans_a ? n.mc / tiles->mr * panel_bytes(&n, tiles->mr, n.kc) : n.mc * row_bytes(&n, n.kc));
     n.b_bytes = aligned((n.regions.n + tiles->nr - 1) / tiles->nr * panel_bytes(&n, tiles->nr, n.kc));
     n.sum_bytes = waits ? aligned(n.regions.m * n.regions.n * 4) : 0;
-    n.more_bytes = aligned((2 * n.regions.n + n.regions.m) * 4);
+    n.offset_bytes = aligned((2 * n.regions.n + n.regions.m) * 4);
     n.slot_bytes = (size_t)tsr_round_up(
-        (long long)(n.a_bytes + n.b_bytes + n.sum_bytes + n.more_bytes) + (n.has_bias ? g->n * 4 : 0), 4096);
+        (long long)(n.a_bytes + n.b_bytes + n.sum_bytes + n.offset_bytes) + (n.has_bias ? g->n * 4 : 0), 4096);
     const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
     n.scratch = tsr_scratch_take(&cpu->scratch, n.slot_bytes * (size_t)slots);

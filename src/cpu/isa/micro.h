@@ -266,9 +266,9 @@ typedef struct tsr_integer_rows {
 } tsr_integer_rows;
 
 /* The same by products of u8 by s8, four neighbours along K to a 32-bit lane, which one multiply-add takes together.
- * Bytes of the other sign are flipped (exclusive or 0x80), by which they are 128 more or less; sums of rows and columns
- * make up for that. Packed panels are as those of pairs, in groups of four steps; zeros fill up the last. `n` elements
- * of a row may be read; vectors are written whole, up to TSR_INTEGER_SLACK bytes past the panel. */
+ * Bytes of the other sign have their sign bit flipped, an offset of 128; sums of rows and columns compensate for it.
+ * Packed panels are as those of pairs, in groups of four steps; zeros fill up the last. `n` elements of a row may be
+ * read; vectors are written whole, up to TSR_INTEGER_SLACK bytes past the panel. */
 typedef void tsr_quads_pack_run(uint8_t *to, int width, long long n, int64_t k, const void *from, int64_t step_bytes,
                                 int flip);
 
