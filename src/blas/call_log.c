@@ -32,6 +32,20 @@ static char log_path[PATH_MAX]; /* absolute; "" where lines go to stderr */
 static _Atomic(const log_file *) log_now;
 atomic_int tsr_call_log_state;
 
+/* 0: the process began without standard error. What has its number later is a file of the program's. */
+static int has_stderr;
+
+__attribute__((constructor)) static void look_for_stderr(void)
+{
+    has_stderr = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+}
+
+static void tell(const char *text)
+{
+    if (has_stderr)
+        fprintf(stderr, "%s: %s (said once)\n", tsr_call_log_library, text);
+}
+
 /* `word` among the words of `list`, which commas separate. */
 static int has_word(const char *list, const char *word)
 {
@@ -48,7 +62,7 @@ static int has_word(const char *list, const char *word)
 static void tell_line(const char *line, void *user)
 {
     (void)user;
-    fprintf(stderr, "%s: %s (said once)\n", tsr_call_log_library, line);
+    tell(line);
 }
 
 /* A pipe must not make a product wait, neither for a reader nor for a slow one. NULL with errno. */
@@ -85,7 +99,8 @@ static void open_log(void)
         const log_file *const log = path && *path ? open_file(path, NULL) : NULL;
         const int error = errno;
         const int is_file = path && *path;
-        is_on = is_file ? log != NULL : fcntl(STDERR_FILENO, F_GETFD) >= 0; /* else another file may become stderr */
+        is_on =
+            is_file ? log != NULL : has_stderr && fcntl(STDERR_FILENO, F_GETFD) >= 0; /* else a file may become it */
         if (is_file && !is_on)
             tsr_call_log_tell(&told, "TESSERA_LOG_FILE = %s %s; calls are not logged", path,
                               error == ENXIO ? "is a pipe that nobody reads" : "cannot be written");
@@ -206,5 +221,5 @@ void tsr_call_log_tell(atomic_flag *told, const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    fprintf(stderr, "%s: %s (said once)\n", tsr_call_log_library, text);
+    tell(text);
 }

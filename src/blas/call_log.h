@@ -19,7 +19,7 @@ void tsr_call_log_line(const char *line, int length);
 /* `text`, and in it the number as the log's readers want it, whatever the program's locale. */
 enum { TSR_CALL_LOG_NUMBER = 48 };
 const char *tsr_call_log_number(double value, char text[TSR_CALL_LOG_NUMBER]);
-/* What is worth telling though nothing failed, once for each `told`: on stderr. */
+/* What is worth telling though nothing failed, once for each `told`: on stderr, if the process began with one. */
 void tsr_call_log_tell(atomic_flag *told, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

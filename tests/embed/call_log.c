@@ -90,6 +90,23 @@ static int without_error(void)
     return first && fd == STDERR_FILENO && product() && fstat(fd, &data) == 0 && data.st_size == 0;
 }
 
+/* The same from the beginning: neither lines nor messages, of which this environment gives one, reach the file. */
+static int begun_without_error(void)
+{
+    unsetenv("TESSERA_LOG_FILE");
+    setenv("TESSERA_NUM_THREADS", "abc", 1);
+    close(STDERR_FILENO);
+    execl("/proc/self/exe", "embed_call_log", "--no-error", data_path, (char *)NULL);
+    return 0;
+}
+
+static int without_error_at_all(const char *path)
+{
+    struct stat data;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    return fd == STDERR_FILENO && product() && fstat(fd, &data) == 0 && data.st_size == 0;
+}
+
 /* A log that the program's limit lets grow no further costs lines, not the program. Lines are there whole or not. */
 static int with_short_files(void)
 {
@@ -142,6 +159,8 @@ static int replay(const char *tessera)
 
 int main(int count, char **arguments)
 {
+    if (count == 3 && strcmp(arguments[1], "--no-error") == 0)
+        return !without_error_at_all(arguments[2]);
     if (count != 2 || !mkdtemp(folder))
         return 2;
     snprintf(log_path, sizeof log_path, "%s/log", folder);
@@ -151,7 +170,8 @@ int main(int count, char **arguments)
     setenv("TESSERA_DEVICE", "cpu", 1);
     int wrong = run("descriptors closed and taken", closed_and_taken) + run("descriptors closed", closed) +
                 run("no standard input", without_input) + run("no standard error", without_error) +
-                run("a limit of files' sizes", with_short_files) + run("a decimal comma", with_comma);
+                run("none from the beginning", begun_without_error) + run("a limit of files' sizes", with_short_files) +
+                run("a decimal comma", with_comma);
     unsetenv("TESSERA_LOG");
     const int replayed = replay(arguments[1]);
     printf("replayed: %s\n", replayed ? "ok" : "wrong");
