@@ -469,12 +469,13 @@ static void run_bf16(tsr_device *device, const char *isa, const tsr_gemm_args *a
     assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
 }
 
-static void run_any_rows(tsr_device *device, tsr_dtype dtype, tsr_gemm_args args, long long m, void *d, int threads)
+static void run_any_rows(tsr_device *device, tsr_dtype dtype, tsr_gemm_args args, unsigned conditions, long long m,
+                         void *d, int threads)
 {
     const tsr_config config = {.instance = "under test", .op = TSR_OP(dtype, dtype, tsr_dtype_compute(dtype))};
     args.m = m;
     args.d = d;
-    const tsr_cpu_choice choice = tsr_cpu_algorithm(device, dtype, &args, TSR_SUMS_IGNORE_M, threads);
+    const tsr_cpu_choice choice = tsr_cpu_algorithm(device, dtype, &args, conditions, threads);
     const tsr_cpu_call call = {
         .args = &args, .threads = threads, .device = device, .algorithm = tsr_choice_number(choice)};
     assert_int_equal(tsr_cpu_tiled(&config, &call), TSR_OK);
@@ -520,13 +521,26 @@ static void test_any_rows(void **state)
                                         .batch = 1,
                                         .alpha = 1,
                                         .trans_b = 1};
-            run_any_rows(&device, dtype, args, M, all, 2);
+            run_any_rows(&device, dtype, args, TSR_SUMS_IGNORE_M, M, all, 2);
             for (size_t i = 0; i < sizeof ms / sizeof ms[0]; i++) {
-                run_any_rows(&device, dtype, args, ms[i], some, 1);
+                run_any_rows(&device, dtype, args, TSR_SUMS_IGNORE_M, ms[i], some, 1);
                 if (memcmp(all, some, (size_t)(ms[i] * n) * element) != 0)
                     fail_msg("%s, %s: %d x %lld x %lld has other bits than its rows have among %d", name,
                              tsr_dtype_name(dtype), ms[i], n, k, M);
             }
+            /* A few rows of bf16 and a B that no cache holds: an ordinary product, by tiles or read once. */
+            const long long l2_bytes = device.l2_bytes;
+            device.l2_bytes = 1;
+            for (int m = 2; dtype == TSR_BF16 && m <= TSR_STEPS_ROWS && n > m; m++) {
+                tsr_gemm_args few = args;
+                few.m = m;
+                if ((*isa)->store[dtype].steps)
+                    assert_int_equal(tsr_cpu_algorithm(&device, dtype, &few, 0, 1).algorithm, TSR_SKINNY);
+                run_any_rows(&device, dtype, args, 0, m, some, 1);
+                if (memcmp(all, some, (size_t)(m * n) * element) != 0)
+                    fail_msg("%s: an ordinary %d x %lld x %lld has other bits than tiles give", name, m, n, k);
+            }
+            device.l2_bytes = l2_bytes;
         }
     free(a);
     free(b);

@@ -48,7 +48,8 @@ static int takes_steps(const question *q, tsr_dtype dtype)
 {
     enum { TIMES_L2 = 16 };
     const tsr_gemm_args *const g = q->args;
-    return g->n > 1 && g->m <= TSR_STEPS_ROWS && g->trans_b && q->cpu->isa->store[dtype].steps &&
+    return g->n > 1 && g->m <= TSR_STEPS_ROWS && g->trans_b && g->k < TSR_LONGEST_SUM &&
+           q->cpu->isa->store[dtype].steps &&
            (g->m == 1 ||
             (double)g->n * (double)g->k * (double)q->element_bytes > TIMES_L2 * (double)q->device->l2_bytes);
 }
