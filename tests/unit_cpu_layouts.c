@@ -1,5 +1,5 @@
 /* cpu-tiled: where products are made of tiles, an element's bits depend neither on how operands are stored nor on the
- * size of the product that it is part of, on any instruction set: each path (tiles, turned tiles, packed panels,
+ * size of the product that it is part of, on any instruction set: each path (tiles, transposed tiles, packed panels,
  * blocks, few columns) adds in the order of K. */
 #include <math.h>
 #include <setjmp.h>

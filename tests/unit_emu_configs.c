@@ -248,8 +248,9 @@ static void sums_of_wide_tiles_fit_the_ring(void **state)
         if (strcmp(config->name, "wgmma_skinny") != 0 || config->threads_x != 2 * config->bn + 128)
             continue;
         for (int parts = 2; parts <= config->parts; parts++)
-            for (int turned = 0; turned < 2; turned++) {
-                const int lines = turned ? config->bm : config->bn, line_bytes = 4 * (turned ? config->bn : config->bm);
+            for (int swap_ab = 0; swap_ab < 2; swap_ab++) {
+                const int lines = swap_ab ? config->bm : config->bn,
+                          line_bytes = 4 * (swap_ab ? config->bn : config->bm);
                 const int staging_bytes = (parts - 1) * ((lines + parts - 1) / parts) * line_bytes;
                 assert_true(parts == 7 || 4 * config->bm * config->bn + staging_bytes <= config->ring_bytes);
             }

@@ -226,8 +226,8 @@ static void price_warptile_nn(const tsr_config *config, const tsr_problem *probl
 }
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
- * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be turned take turns with
- * the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG. */
+ * its SM multiplies nothing meanwhile but what other CTAs have. Slabs of 32 rows that must be transposed take turns
+ * with the multipliers at shared memory, which shows from the fifth on. Constants: measured on an H200, perf/LOG. */
 static void price_warp_specialized(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                                    tsr_price *out)
 {

@@ -3,22 +3,8 @@
  * micro_tmpl.h wants of all types. */
 #include "cpu/isa/avx512_transpose.h"
 
-#define T                     int32_t
-#define NAME(x)               integers_##x
-#define PANELS                1
-#define LANES                 16
-#define V                     __m512i
-#define M                     __mmask16
-#define V_ZERO()              _mm512_setzero_si512()
-#define V_SET1(x)             _mm512_set1_epi32(x)
-#define V_LOAD(p)             _mm512_loadu_si512(p)
-#define V_LOAD_MASK(m, p)     _mm512_maskz_loadu_epi32(m, p)
-#define V_STORE(p, v)         _mm512_storeu_si512(p, v)
-#define V_STORE_MASK(p, m, v) _mm512_mask_storeu_epi32(p, m, v)
-#define V_STREAM(p, v)        _mm512_stream_si512((__m512i *)(void *)(p), v)
-#define V_ADD(a, b)           _mm512_add_epi32(a, b)
-#define V_MUL(a, b)           _mm512_mullo_epi32(a, b)
-#define V_MULADD(a, b, c)     _mm512_add_epi32(c, _mm512_mullo_epi32(a, b))
+#define NAME(x) integers_##x
+#include "cpu/isa/avx512_int32.h"
 #define V_FMA(a, b, c)        INTEGERS_FMA(a, b, c)
 #define V_ACCUMULATE(s, a, b) ((s) = V_FMA(a, b, s), integers_keep(&(s)))
 #define V_SUM(v)              _mm512_reduce_add_epi32(v)

@@ -6,15 +6,14 @@
 
 #include <immintrin.h>
 
+#include "cpu/isa/avx512_transpose.h"
 #include "cpu/isa/micro.h"
 
 enum {
     TSR_SQUARE_ROWS = 16,
     TSR_SQUARE_STEPS = 16,
     TSR_SQUARES = 2,
-    TSR_APART_BYTES = 2048, /* rows that lie a multiple of this apart push each other's lines out of L1 before their */
-                            /* second half is read: they are copied, */
-    TSR_COPIED_BYTES = 256, /* so much of each, */
+    TSR_COPIED_BYTES = 256, /* of each row where rows would leave L1 before the second half of a line is read, */
     TSR_COPY_ROW = TSR_COPIED_BYTES + 64 /* to where they do not */
 };
 
@@ -39,22 +38,12 @@ static inline __attribute__((always_inline)) __m512i tsr_bf16_two_rows(const cha
 static inline __attribute__((always_inline)) void tsr_bf16_square(__m512i to[8], const char *matrix, int64_t step_bytes,
                                                                   int rows, int steps, const int whole)
 {
-    __m512i r[8], t[8];
+    __m512i r[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++)
         r[i] = tsr_bf16_two_rows(matrix, step_bytes, i < 4 ? i : i + 4, i < 4 ? i + 4 : i + 8, rows, steps, whole);
-#pragma GCC unroll 4
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 2
-    for (int i = 0; i < 8; i += 4) {
-        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
+    tsr_transpose_quarters(r);
+    tsr_transpose_quarters(r + 4);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         to[i] = _mm512_shuffle_i64x2(r[i], r[i + 4], 0x88);
@@ -129,7 +118,7 @@ static inline __attribute__((always_inline)) void tsr_bf16_sum_squares(const tsr
     const char *const matrix = (const char *)d->matrix + j * d->step_bytes;
     const __mmask16 some = (__mmask16)((1u << (unsigned)rows) - 1u);
     const int64_t copied =
-        d->step_bytes % TSR_APART_BYTES == 0 ? d->k / (TSR_COPIED_BYTES / 2) * (TSR_COPIED_BYTES / 2) : 0;
+        d->step_bytes % TSR_CONFLICT_BYTES == 0 ? d->k / (TSR_COPIED_BYTES / 2) * (TSR_COPIED_BYTES / 2) : 0;
     tsr_bf16_ahead ahead = {matrix + squares * TSR_SQUARE_ROWS * d->step_bytes, 0, 2 * d->k, d->step_bytes};
     __m512 acc[TSR_SQUARES][TSR_STEPS_ROWS];
     int64_t p = 0;

@@ -4,22 +4,24 @@
 
 #include <immintrin.h>
 
+/* Squares of 4 x 4 lanes, one in each quarter of four vectors. */
+static inline __attribute__((always_inline)) void tsr_transpose_quarters(__m512i r[4])
+{
+    const __m512i a = _mm512_unpacklo_epi32(r[0], r[1]), b = _mm512_unpackhi_epi32(r[0], r[1]);
+    const __m512i c = _mm512_unpacklo_epi32(r[2], r[3]), d = _mm512_unpackhi_epi32(r[2], r[3]);
+    r[0] = _mm512_unpacklo_epi64(a, c);
+    r[1] = _mm512_unpackhi_epi64(a, c);
+    r[2] = _mm512_unpacklo_epi64(b, d);
+    r[3] = _mm512_unpackhi_epi64(b, d);
+}
+
 /* Four rounds of a 16 x 16 transpose of 32-bit lanes: lanes 1, 2, 4 and 8 apart change places. */
 static inline __attribute__((always_inline)) void tsr_transpose_16(__m512i r[16])
 {
     __m512i t[16];
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
 #pragma GCC unroll 4
-    for (int i = 0; i < 16; i += 4) {
-        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
+    for (int i = 0; i < 16; i += 4)
+        tsr_transpose_quarters(r + i);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
         const __m512i even_top = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);

@@ -91,10 +91,12 @@ typedef struct tsr_many_dots {
 
 typedef void tsr_many_dots_run(const tsr_many_dots *dots);
 
-/* The same sums in the order of tiles, one step of K after the other (of each two, where the instruction set has pairs
- * of them, the later first), of a matrix of the stored type, along whose rows K runs: it is transposed in registers, a
- * square at a time. sum_row_bytes is an element's. */
+/* tsr_store.steps: such sums in the order of tiles, one step of K after the other (of each two, where the instruction
+ * set has pairs of them, the later first). The matrix is of the stored type, and is transposed in registers, a square
+ * at a time. sum_row_bytes is an element's. */
 #define TSR_STEPS_ROWS 4 /* x, at most */
+
+#define TSR_CONFLICT_BYTES 2048 /* rows that lie a multiple of this apart push each other's lines out of L1 */
 
 /* Adds `k` rows of a matrix, row p at matrix + p * step_bytes, to `rows` rows of sums of `count` elements:
  * sum(i, j) += x(i, p) * matrix(p, j), in the order of p. The sums and x are of the compute

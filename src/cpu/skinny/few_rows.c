@@ -202,10 +202,6 @@ static void updates(const stream *s, const char *matrix, const char *next, const
                     char *sums, long long n, long long first, long long last)
 {
     _Alignas(64) char x_block[STREAMED_ROWS * K_STEPS * 8];
-    if (s->inner) {
-        steps(s, matrix, groups, sums, n, first, last);
-        return;
-    }
     if (s->rows == 1 && s->x_step == s->job->wide_bytes && s->job->element_bytes == s->job->wide_bytes)
         groups = x; /* one row is in groups as it is */
     for (int i = 0; i < s->rows; i++)
@@ -227,6 +223,16 @@ static void updates(const stream *s, const char *matrix, const char *next, const
             pack_x(s, x, p, steps, x_block);
         s->job->store->update(&update);
     }
+}
+
+/* Either of them. */
+static void sum_steps(const stream *s, const char *matrix, const char *next, const char *x, const char *groups,
+                      char *sums, long long n, long long first, long long last)
+{
+    if (s->inner)
+        steps(s, matrix, groups, sums, n, first, last);
+    else
+        updates(s, matrix, next, x, groups, sums, n, first, last);
 }
 
 static void dots(const stream *s, const char *matrix, const char *x, const char *groups, char *sums, long long n)
@@ -261,8 +267,8 @@ static void turn(const stream *s, char *to, const char *sums, long long n)
 }
 
 /* K in blocks, as tiles sum it: each block's sums are added to D, or, if elements are widened, to `totals`. */
-static void updates_of_blocks(const stream *s, const char *part, const char *next, const char *x, const char *groups,
-                              char *sums, char *totals, char *d, const char *c, long long first, long long n)
+static void sum_blocks(const stream *s, const char *part, const char *next, const char *x, const char *groups,
+                       char *sums, char *totals, char *d, const char *c, long long first, long long n)
 {
     const tsr_job *const job = s->job;
     const tsr_store *const wide = &job->isa->store[TSR_F32];
@@ -271,7 +277,7 @@ static void updates_of_blocks(const stream *s, const char *part, const char *nex
     stream to = *s; /* from the second block on C is D */
     for (long long p = 0; p < s->k; p += s->block) {
         const long long end = p + s->block < s->k ? p + s->block : s->k;
-        updates(s, part, next, x, groups, p == 0 && !is_wide ? totals : sums, n, p, end);
+        sum_steps(s, part, next, x, groups, p == 0 && !is_wide ? totals : sums, n, p, end);
         if (is_wide) {
             g.epilogue = end < s->k ? TSR_EPILOGUE_NONE : job->args->epilogue;
             write_back(&to, &g, d, c, sums, first, n);
@@ -337,11 +343,10 @@ static void run_in_spare(void *data, char *spare)
         } else {
             const char *next = j + s->piece < last ? part + s->piece * bytes : part;
             if (s->block < s->k) {
-                updates_of_blocks(s, part, next, x, groups, sums, others, d + j * d_step, c ? c + j * c_step : NULL, j,
-                                  n);
+                sum_blocks(s, part, next, x, groups, sums, others, d + j * d_step, c ? c + j * c_step : NULL, j, n);
                 continue;
             }
-            updates(s, part, next, x, groups, sums, n, 0, s->k);
+            sum_steps(s, part, next, x, groups, sums, n, 0, s->k);
             if (s->by_columns && s->rows > 1) {
                 turn(s, others, sums, n);
                 at = others;

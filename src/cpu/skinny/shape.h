@@ -30,7 +30,6 @@ enum {
     TSR_ANY_ROWS_STEPS = 192,  /* of K, with which sums along K cost large products little more than tiles, */
     TSR_ANY_ROWS_STEPS_F64 = 96,    /* whose vectors are half as many lanes; */
     TSR_ANY_ROWS_WIDENED = 1 << 16, /* and so few that a widened piece of B is no large one */
-    TSR_CONFLICT_BYTES = 2048,      /* rows that lie a multiple of this apart push each other's lines out of L1 */
     TSR_L1_WAY_BYTES = 4096         /* rows so far apart share one set of L1 */
 };
 
