@@ -143,14 +143,14 @@ regret_below() { # FILE JUDGED MEAN WORST
 regret_below 23-regret-17 154 1.04 1.5
 regret_below 23-regret-16 50 1.045 1.3
 regret_below 23-regret-15 66 1.045 1.3
-regret_below 22-regret-12 140 1.045 1.44
-regret_below 22-regret-13 47 1.05 1.42
-regret_below 22-regret-14 64 1.045 1.42
+regret_below 22-regret-12 144 1.035 1.44
+regret_below 22-regret-13 47 1.05 1.38
+regret_below 22-regret-14 64 1.045 1.36
 regret_below 22-fp32 11 1.02 1.06
 regret_below 26-regret-f32 93 1.035 1.38
 regret_below 22-regret-f32 18 1.045 1.34
 regret_below 22-regret-f32-2 31 1.05 1.36
-regret_below 22-batches 36 1.045 1.34
+regret_below 22-batches 37 1.04 1.34
 # An H100, by its own constants.
 recorded=${source_folder:?}/perf/h100-2026-11
 regret_below 25-layers 40 1.015 1.11

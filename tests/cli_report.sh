@@ -91,7 +91,7 @@ expect 2 "tessera route: --sparse is given twice" "$tessera" route 8 8 8 --spars
 expect 0 "" "$tessera" route 8192 3584 18944 --device h100 --dtype bf16
 prints '^wgmma_bf16_bf16_p128x192_s4_c21 +h100 .*<- chosen$'
 expect 0 "" "$tessera" route 3328 3328 6656 --device h100 --dtype bf16 --layout nt
-prints '^wgmma_bf16_bf16_p128x192_s4_c21 +h100 .*<- chosen$'
+prints '^wgmma_skinny_bf16_bf16_224_g2 +h100 .*<- chosen$'
 expect 2 "tessera route: --memory host: the link to a GPU that is not here is not known" "$tessera" route 8 8 8 --device h100 --memory host
 expect 0 "" "$tessera" route 0 0 0 --device cpu
 expect 1 "tessera route: no kernel applies" "$tessera" route 8 8 8 --device cpu --dtype e4m3 --compute fast

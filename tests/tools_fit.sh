@@ -25,10 +25,10 @@ mean=$(sed -n 's/^[0-9]* problems judged, regret \([0-9.]*\), worst.*/\1/p' out)
 says=$(sed -n 's/.*geometric mean \([0-9.]*\), worst.*/\1/p' regret)
 [ -n "$says" ] && [ "$(printf '%.3f' "$mean")" = "$says" ] || fail "fit says $mean, the command $says"
 effect() { awk -v name="$1" '$2 == name { print $6 }' out; }
-awk -v x="$(effect wgmma_value_ns)" 'BEGIN { exit !(x > 0.005) }' || fail "wgmma_value_ns: $(effect wgmma_value_ns)"
+awk -v x="$(effect wgmma_fill_ns)" 'BEGIN { exit !(x > 0.005) }' || fail "wgmma_fill_ns: $(effect wgmma_fill_ns)"
 [ "$(effect stream_k_fill_ns)" = +0.0000 ] || fail "stream_k_fill_ns in bf16: $(effect stream_k_fill_ns)"
 grep -q '^these: ' out || fail "no summary"
-"$fit" --with wgmma_value_ns=0 --only host "$records" >changed
+"$fit" --with wgmma_fill_ns=0 --only host "$records" >changed
 other=$(sed -n 's/^[0-9]* problems judged, regret \([0-9.]*\), worst.*/\1/p' changed)
 [ "$other" != "$mean" ] || fail "--with changes nothing: $other"
 
@@ -36,8 +36,8 @@ other=$(sed -n 's/^[0-9]* problems judged, regret \([0-9.]*\), worst.*/\1/p' cha
 judged() { "$fit" "$@" --only host "$records" | sed -n 's/ problems judged, regret.*//p'; }
 [ "$(judged)" = $(($(judged --set fit) + $(judged --set ablate) + $(judged --set report))) ] || fail "sets of shapes"
 [ "$(judged --schedules "$perf/schedules-2026-11-25-rows.csv")" -lt "$(judged)" ] || fail "--schedules changes nothing"
-refuses "--with needs NAME=VALUE" --with wgmma_vlue_ns=0 "$records"
-refuses "--with wgmma_value_ns needs a number, not 'x'" --with wgmma_value_ns=x "$records"
+refuses "--with needs NAME=VALUE" --with wgmma_fil_ns=0 "$records"
+refuses "--with wgmma_fill_ns needs a number, not 'x'" --with wgmma_fill_ns=x "$records"
 refuses "no option --bogus" --bogus "$records"
 refuses "--search needs a constant" --search nothing "$records"
 refuses "--chip needs one of" --chip v100 "$records"

@@ -40,7 +40,8 @@ typedef struct tsr_price {
      * the longer of both. Otherwise 0. */
     double gpu_ns;
     int launches;
-    double rank_ns; /* by which schedules of one config are compared */
+    double early_ns; /* what asking for operands before the launch in front has ended saves: lost if that makes them */
+    double rank_ns;  /* by which schedules of one config are compared */
 } tsr_price;
 
 typedef struct tsr_config tsr_config;

@@ -100,7 +100,7 @@ void tsr_price_pad(const tsr_problem *problem, const tsr_problem *padded, unsign
         return;
     }
     const double before_ns = tsr_launched_ns(f, cost->launches, cost->gpu_ns);
-    cost->gpu_ns += gpu_launch_ns + bytes / (gpu_share * device->memory_bytes_per_s) * 1e9;
+    cost->gpu_ns += gpu_launch_ns + bytes / (gpu_share * device->memory_bytes_per_s) * 1e9 + cost->early_ns;
     cost->launches++;
     cost->ns += tsr_launched_ns(f, cost->launches, cost->gpu_ns) - before_ns;
 }

@@ -19,21 +19,25 @@ enum {
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
-    STEP_SHARPNESS = 2, /* of a step's limits, of groups that take turns, and of L2 for all SMs beside the steps */
-    HARD_SHARPNESS = 16 /* q itself: the longer of two things, and little more where both are equally long */
+    STEP_SHARPNESS = 2, /* of a step's four limits, of groups that take turns, and of L2 for all SMs beside the steps */
+    FLOOR_SHARPNESS = 4 /* of a launch's shortest time beside what it does */
 };
+
+static inline double longest_of(const double ns[4])
+{
+    return overlapped(STEP_SHARPNESS, overlapped(STEP_SHARPNESS, ns[0], ns[1]),
+                      overlapped(STEP_SHARPNESS, ns[2], ns[3]));
+}
 
 static inline double clock_ghz(const tsr_device *device)
 {
     return device->cuda.core_clock_khz * 1e-6;
 }
 
-/* Bytes per ns that memory gives: 0.92 of the pins' rate, as an H200's counters show (perf/LOG/choice.md, "skinny rows
- * by counters"). By clocks, so that the emulated device chooses as the GPU does. */
+/* The pins' rate in bytes per ns. By clocks, so that the emulated device chooses as the GPU does. */
 static inline double memory_rate(const tsr_device *device)
 {
-    const double of_pins = 0.92;
-    return of_pins * 2 * device->cuda.memory_clock_khz * 1e3 * device->cuda.memory_bus_bits / 8 * 1e-9;
+    return 2 * device->cuda.memory_clock_khz * 1e3 * device->cuda.memory_bus_bits / 8 * 1e-9;
 }
 
 static inline int lies_along_k(const tsr_problem *p, char which)
@@ -62,53 +66,79 @@ static inline double waiting_of(const tsr_requests *requests, double ctas)
     return requests->further > 0 ? ctas / requests->sharers * requests->further * requests->covered : 0;
 }
 
-/* All of an operand or of D. */
-static inline double operand_ns(const tsr_problem *p, const tsr_device *device, char which)
+/* A stage's way from memory where `waiting` CTAs wait for the same lines. */
+static inline double with_waiting(const tsr_profile *f, double latency_ns, double waiting)
+{
+    return latency_ns + f->hopper_waiting_ns * waiting;
+}
+
+/* An operand from memory, at this share of the pins' rate; rows that begin within lines take so much longer for each
+ * further line of a piece. */
+static inline double operand_ns(const tsr_problem *p, const tsr_device *device, char which, double share,
+                                double parts_of_lines)
 {
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
-    return ELEMENT_BYTES * elems / memory_rate(device);
+    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
+           (1 + parts_of_lines * (tsr_lines_touched(p, which) - 1));
 }
 
-static inline double stores_ns(const tsr_problem *p, const tsr_device *device)
-{
-    const double element = (double)tsr_dtype_bytes(p->op.d);
-    return element * (double)p->m * (double)p->n * (double)p->batch / memory_rate(device);
-}
+/* What 128 bytes cost of the lines that they touch: one where rows begin with lines; else two, mostly, and less where
+ * rows begin with a sector of 32 bytes than where they begin within. */
+typedef struct tsr_line_shares {
+    double whole, by_sectors, within_sectors;
+} tsr_line_shares;
 
-/* Lines that a piece of 128 bytes of an operand touches: one where rows begin with lines; else two, mostly, which cost
- * `within_share` of two lines where rows begin within sectors of 32 bytes. */
-static inline double lines_of(const tsr_problem *p, char which, double within_share)
+/* Of a piece of 128 bytes of an operand, in lines. */
+static inline double lines_of(const tsr_problem *p, char which, tsr_line_shares shares)
 {
     const double lines = tsr_lines_touched(p, which);
+    if (lines <= 1)
+        return shares.whole;
     const int by_sectors = tsr_problem_operand(p, which)->ld * ELEMENT_BYTES % SECTOR_BYTES == 0;
-    return lines <= 1 || by_sectors ? lines : lines * within_share;
+    return lines * (by_sectors ? shares.by_sectors : shares.within_sectors);
 }
 
 /* What boxes of `rows` of A and `columns` of B cost in a step along K, in bytes. */
-static inline double step_bytes(const tsr_problem *p, double rows, double columns, double within_share)
+static inline double step_bytes(const tsr_problem *p, double rows, double columns, tsr_line_shares shares)
 {
-    return LINE_BYTES * (rows * lines_of(p, 'a', within_share) + columns * lines_of(p, 'b', within_share));
+    return LINE_BYTES * (rows * lines_of(p, 'a', shares) + columns * lines_of(p, 'b', shares));
 }
 
-/* Pieces of 128 bytes in boxes of `tile` rows or columns of an operand, of which `extent` are there. Along M or N boxes
- * are 64 wide and have as many pieces whatever is there of them. Rows that are not there, along K:
- * hopper_idle_row_clocks. */
-static inline double pieces_of(const tsr_problem *p, char which, double tile, double extent)
+#define ALL_LINES ((tsr_line_shares){1, 1, 1})
+
+/* What boxes of `tile` rows or columns of an operand cost, of which `extent` are there, in pieces of 128 bytes. Along M
+ * or N boxes are 64 wide and have as many pieces whatever is there of them, those with nothing too. Rows that are not
+ * there, along K: hopper_idle_row_clocks. */
+static inline double pieces_of(const tsr_profile *f, const tsr_problem *p, char which, double tile, double extent)
 {
-    return lies_along_k(p, which) ? fmin(tile, extent) : ceil(tile / LINE_ELEMS) * LINE_ELEMS;
+    const double part_share = f->hopper_part_share, idle_share = f->hopper_idle_share, there = fmin(tile, extent);
+    if (lies_along_k(p, which))
+        return there;
+    const double begun = ceil(there / LINE_ELEMS) * LINE_ELEMS, all = ceil(tile / LINE_ELEMS) * LINE_ELEMS;
+    return there + part_share * (begun - there) + idle_share * (all - begun);
 }
 
-/* How much longer products take where tensor cores would be busy for `busy_ns` in all at their full clock: all that
- * multiplies for long waits for power. */
-static inline double power_skew(const tsr_profile *f, double busy_ns)
+/* How often a CTA's first boxes of an operand ask for each of its lines: more than once where rows begin within lines,
+ * or several are in one. */
+static inline double requests_for_lines(const tsr_problem *p, char which)
 {
-    const double waits = busy_ns / (busy_ns + f->hopper_power_ns);
-    return 1 / (1 - (1 - f->hopper_long_share) * waits);
+    const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld), lines = tsr_lines_touched(p, which);
+    return lies_along_k(p, which) ? fmax(LINE_ELEMS / ld, lines) : lines;
 }
 
-/* What the GPU takes for a product, in parts: one after the other, but for work beside memory. */
+/* What the first boxes wait, where `requests` times a line is requested by all CTAs that begin together, and `waiting`
+ * of them go on to ask for the same lines (waiting_of). */
+static inline double first_request_ns(const tsr_profile *f, double requests, double waiting)
+{
+    const double request_ns = f->hopper_request_ns, walk_ns = f->hopper_walk_ns;
+    return request_ns * requests + walk_ns * waiting;
+}
+
+/* What the GPU takes for a product, in parts: one after the other, but for work beside memory, and no less in all than
+ * launches follow each other without a host. */
 typedef struct tsr_parts {
     int launches;
+    double before_ns, floor_ns; /* beside nothing; the shortest time of the launches */
     double fill_ns, work_ns, memory_ns, after_ns;
     double sharpness; /* of work beside memory */
 } tsr_parts;
@@ -117,17 +147,19 @@ typedef struct tsr_parts {
 static inline void settle(const tsr_profile *f, const tsr_parts *parts, double best_ns, tsr_price *out)
 {
     const double fixed_ns = parts->fill_ns + parts->after_ns, rounding = 1e-9; /* more than that of all that follows */
-    const double least_ns = fixed_ns + fmax(parts->work_ns, parts->memory_ns);
-    if (tsr_launched_least_ns(f, parts->launches, least_ns) > best_ns * (1 + rounding)) {
+    const double least_busy_ns = fixed_ns + fmax(parts->work_ns, parts->memory_ns);
+    if (tsr_launched_least_ns(f, parts->launches, parts->before_ns + fmax(parts->floor_ns, least_busy_ns)) >
+        best_ns * (1 + rounding)) {
         out->ns = INFINITY;
         return;
     }
-    out->gpu_ns = fixed_ns + overlapped_by(parts->sharpness, parts->work_ns, parts->memory_ns);
+    const double busy_ns = fixed_ns + overlapped_by(parts->sharpness, parts->work_ns, parts->memory_ns);
+    out->gpu_ns = parts->before_ns + overlapped(FLOOR_SHARPNESS, parts->floor_ns, busy_ns);
     out->launches = parts->launches;
     out->ns = tsr_launched_ns(f, parts->launches, out->gpu_ns);
-    out->limiter = tsr_host_ns(f, parts->launches) > out->gpu_ns ? "launch"
-                   : parts->work_ns > parts->memory_ns           ? "compute"
-                                                                 : "memory";
+    out->limiter = parts->floor_ns > busy_ns || tsr_host_ns(f, parts->launches) > out->gpu_ns ? "launch"
+                   : parts->work_ns > parts->memory_ns                                        ? "compute"
+                                                                                              : "memory";
 }
 
 /* ---- the prices ---- */
@@ -137,14 +169,17 @@ typedef struct tsr_wgmma {
     const tsr_config *config;
     const tsr_profile *f;
     double ghz;
-    double cluster, fit;                /* CTAs of a cluster; clusters on the device at once */
-    double tiles, steps;                /* of clusters; of a tile along K */
-    double step_bytes, stages;          /* of L2's lines in a step; of the ring */
-    double multiply_ns, engine_ns;      /* of a step: on the tensor cores, in the copy engine */
-    double idle, edge_idle;             /* rows that boxes have and operands not, of all tiles and of the last */
-    double edge_share, edge_waves;      /* of a cluster's tiles: lower edges among those of the last waves */
-    double all_bytes, l2_ns, memory_ns; /* of all tiles' lines; of each operand once */
-    double stored_ns;                   /* of a tile's values, beside nothing of its own group */
+    double cluster, fit;                     /* CTAs of a cluster; clusters on the device at once */
+    double tiles, steps;                     /* of clusters; of a tile along K */
+    double step_bytes, stages;               /* of L2's lines in a step; of the ring */
+    double lines_ns, multiply_ns, engine_ns; /* of a step: on the way, on the tensor cores, in the copy engine */
+    double idle, edge_idle;                  /* rows that boxes have and operands not, of all tiles and of the last */
+    double edge_share, edge_waves;           /* of a cluster's tiles: lower edges among those of the last waves */
+    double all_bytes, l2_ns, memory_ns;      /* of all tiles' lines; of each operand once */
+    double output_ns;                        /* D to memory */
+    double stored_ns, path_ns;               /* of a tile's values: by threads; on the SM's way to L2 */
+    double requests;                         /* of one CTA's boxes, for lines that others ask for as well */
+    double early_ns;                         /* as in tsr_price */
     tsr_requests requests_a, requests_b;
     double waiting, step_ns, edge_ns; /* of the partition priced last: CTAs that wait; a step; the last tile's, more */
 } tsr_wgmma;
@@ -158,18 +193,22 @@ typedef struct tsr_skinny {
     const tsr_profile *f;
     char shorter, longer;     /* operands: of a tile's columns, and of its rows */
     int rows;                 /* of a tile along the shorter side */
-    int swap_ab;              /* columns lie along M */
+    int swap_ab, across;      /* columns lie along M; along the longer side of D */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
     double sms;               /* of the device */
     double resident, waves;   /* CTAs on the device at once */
     double together;          /* CTAs of an SM at once */
     double steps, stages;     /* along K of a CTA; of the ring */
-    double step_bytes;        /* of a step's lines in the copy engine */
-    double l2_bytes;          /* that L2 gives in a step */
-    double idle_rows;         /* of a tile's boxes of the longer operand */
+    double step_bytes;        /* of L2's lines in a step */
+    double l2_bytes;          /* what they are worth to L2, as whole lines come faster */
+    double shared_bytes;      /* that go in and out of shared memory in a step */
+    double idle_rows;         /* of a tile's boxes of the longer operand; of the last tile where it counts */
     double waiting;           /* CTAs that wait for lines that others wait for */
-    double per_sm;            /* CTAs for which an SM has room */
-    double memory_ns;         /* of reading once and storing D */
+    double short_tiles, long_tiles;
+    double per_sm;                /* CTAs for which an SM has room */
+    double requests;              /* of one CTA's boxes, for lines that others ask for as well */
+    double operands_ns, again_ns; /* of reading once and storing D; of one more reading by each further tile */
+    double output_ns;             /* of storing D, where nothing is beside */
     tsr_requests requests_shorter, requests_longer;
 } tsr_skinny;
 

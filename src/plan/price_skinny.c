@@ -1,9 +1,10 @@
 /* What a product takes with a config of `wgmma_skinny`, by the parts that price_wgmma.c names, however K is
  * partitioned: the same estimate orders configs and schedules (select.c). Where it differs:
  *
- *   - a stage has a latency that short rings show, and power lowers the tensor cores' clock in long products;
- *   - CTAs that share an operand or meet wait for each other;
- *   - launches that find no room beside each other end late (late_ns, filled_ns).
+ *   - a step's limits count what tensor cores and the copy engine move in and out of shared memory;
+ *   - memory gives nearly the pins' rate, along K as along N;
+ *   - launches that find no room beside each other end late (late_ns, filled_ns); those that find some lie unevenly
+ *     (paired_ns).
  *
  * Constants: fitted to times of an H200 in both layouts, perf/LOG. */
 #include <math.h>
@@ -22,19 +23,28 @@ static int groups_of(const tsr_config *config)
 static void find_step(const tsr_config *config, const tsr_problem *p, tsr_skinny *s)
 {
     const tsr_profile *const f = s->f;
+    const tsr_line_shares engine_shares = {f->skinny_engine_whole, f->skinny_engine_sectors, f->skinny_engine_within};
+    const tsr_line_shares l2_shares = {f->skinny_l2_whole, f->skinny_l2_sectors, f->skinny_l2_within};
     const int is_along_k = lies_along_k(p, s->shorter);
     const double ring_box = is_along_k ? config->bm : ceil(config->bm / 64.) * 64,
                  box = is_along_k ? s->rows : ring_box;
-    const double longer = (double)(s->swap_ab ? p->n : p->m), shorter = (double)(s->swap_ab ? p->m : p->n);
-    const double long_pieces = pieces_of(p, s->longer, config->bn, longer);
-    const double short_pieces = pieces_of(p, s->shorter, box, shorter) / config->cluster_n;
-    const double slices = (double)config->bk / LINE_ELEMS;
+    const double longer = (double)(s->swap_ab ? p->n : p->m), long_rows = fmin(config->bn, longer);
+    /* The last tiles end late, which the next launch hides if they are few. */
+    const double most_late = f->skinny_most_late,
+                 late = config->cluster_n == 1 ? fmin(1, most_late / fmax(1, s->long_tiles)) : 0;
+    const double idle = config->bn - long_rows, idle_at_end = ceil(longer / config->bn) * config->bn - longer;
+    const double shorter = (double)(s->swap_ab ? p->m : p->n), short_rows = fmin(box, shorter) / config->cluster_n;
+    const double long_pieces = pieces_of(f, p, s->longer, config->bn, longer);
+    const double short_pieces = pieces_of(f, p, s->shorter, box, shorter) / config->cluster_n;
+    const double slices = (double)config->bk / LINE_ELEMS,
+                 groups = groups_of(config); /* each reads the shorter operand */
     s->stages = floor(config->ring_bytes / (slices * LINE_BYTES * (config->bn + ring_box)));
+    const double rows_a = s->swap_ab ? short_rows : long_rows, rows_b = s->swap_ab ? long_rows : short_rows;
     s->step_bytes = slices * step_bytes(p, s->swap_ab ? short_pieces : long_pieces,
-                                        s->swap_ab ? long_pieces : short_pieces, f->hopper_within_share);
-    const double long_rows = fmin(config->bn, longer), short_rows = fmin(box, shorter) / config->cluster_n;
-    s->l2_bytes = slices * step_bytes(p, s->swap_ab ? short_rows : long_rows, s->swap_ab ? long_rows : short_rows, 1);
-    s->idle_rows = lies_along_k(p, s->longer) ? fmax(0, config->bn - longer) : 0;
+                                        s->swap_ab ? long_pieces : short_pieces, engine_shares);
+    s->l2_bytes = slices * step_bytes(p, rows_a, rows_b, l2_shares);
+    s->idle_rows = lies_along_k(p, s->longer) ? idle + late * fmax(0, idle_at_end - idle) : 0;
+    s->shared_bytes = slices * LINE_BYTES * (2. * config->bn + box + groups * config->bm);
 }
 
 /* `uncut`: what does not depend on how K is cut. */
@@ -63,24 +73,71 @@ static tsr_skinny spread_of(const tsr_config *config, const tsr_problem *p, cons
     return s;
 }
 
+/* A stage's way from memory while all SMs read. */
+static double skinny_latency_ns(const tsr_skinny *s)
+{
+    const tsr_profile *const f = s->f;
+    const double latency_ns = f->skinny_latency_ns;
+    return with_waiting(f, latency_ns, s->waiting);
+}
+
+/* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
+static double meeting_skew(const tsr_config *config, const tsr_skinny *s)
+{
+    const int is_wide = groups_of(config) == 2 && config->bm >= 2 * LINE_ELEMS && !s->across;
+    return groups_of(config) > 2 ? s->f->skinny_meet_three_skew
+           : is_wide             ? s->f->skinny_meet_wide_skew
+                                 : s->f->skinny_meet_skew;
+}
+
+/* Two SMs share what rows that are not there cost: seen where more than half of the SMs have a CTA. */
+static double idle_row_clocks(const tsr_skinny *s)
+{
+    const tsr_profile *const f = s->f;
+    const double both_more = f->skinny_both_more, half = s->sms / 2;
+    return f->hopper_idle_row_clocks * (1 + both_more * fmin(1, fmax(0, s->ctas - half) / half));
+}
+
 static double skinny_step_ns(const tsr_config *config, const tsr_device *device, const tsr_skinny *s)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double ghz = clock_ghz(device);
+    const double group_ns = f->skinny_group_ns, engine_bytes = f->skinny_engine_bytes,
+                 shared_bytes = f->skinny_shared_bytes, ghz = clock_ghz(device);
+    /* Groups wait for the same stages, and the more they are, the more power they take: beside other work, the clock
+     * that they get is lower. All that multiplies for long waits for power. */
+    const double alone_share = f->skinny_alone_share, two_share = f->skinny_two_share,
+                 three_share = f->skinny_three_share, long_share = f->skinny_long_share, power_ns = f->skinny_power_ns;
     const double peak_ns = 2. * config->bm * config->bn * config->bk / (FLOPS_PER_CLOCK * ghz);
-    const double multiply_ns = peak_ns * power_skew(f, s->waves * s->steps * s->together * peak_ns);
-    const double stage_ns = (f->hopper_latency_ns + f->hopper_waiting_ns * s->waiting) / s->stages;
-    const double engine_ns = (s->step_bytes / f->hopper_engine_bytes + f->hopper_idle_row_clocks * s->idle_rows) / ghz;
-    const double step_ns = overlapped(STEP_SHARPNESS, stage_ns,
-                                      overlapped(STEP_SHARPNESS, s->together * multiply_ns, s->together * engine_ns));
-    /* CTAs that share boxes wait for each other, but for two groups, which multiply meanwhile; those that meet wait for
-     * the last one. */
+    const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
     const int has_two = groups_of(config) > 1; /* or more */
-    const double sharing_skew = config->cluster_n > 1 && (s->left > 1 || !has_two) ? f->skinny_sharing_skew : 1,
-                 meeting_skew = s->parts > 1 ? f->skinny_meeting_skew : 1;
-    /* Two SMs have a way to L2 together: few CTAs have it for themselves, which a short ring does not use. */
-    const int is_apart = s->ctas <= s->sms / 2 && (has_two || s->per_sm <= 1);
-    return sharing_skew * meeting_skew * (is_apart ? f->skinny_apart_share : 1) * step_ns;
+    const double short_share = groups_of(config) > 2 ? three_share : has_two ? two_share : alone_share;
+    const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
+    const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
+                            s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
+                            s->together * (s->step_bytes / engine_bytes + idle_row_clocks(s) * s->idle_rows) / ghz};
+    /* Sharers wait for each other, the more the longer they walk; four of one group read so much less that it pays. Two
+     * SMs have a way to L2 together: few CTAs have it for themselves, which a short ring does not use. */
+    const double one_skew = config->cluster_n < 4 ? f->skinny_one_skew : f->skinny_one_far_skew,
+                 two_skew = f->skinny_two_skew, part_skew = f->skinny_part_skew; /* of groups */
+    const double narrow_share = f->skinny_narrow_share, wide_share = f->skinny_wide_share;
+    /* Many tiles side by side ask for the same rows: one group waits for them, two multiply meanwhile. */
+    const double across_one_skew = f->skinny_across_one_skew;
+    const double long_skew = has_two ? two_skew : one_skew;
+    const double deep_skew =
+        s->parts > 1 ? f->skinny_deep_parts_skew : f->skinny_deep_skew; /* two boxes wide, few stages */
+    const double skew = config->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
+    const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
+    const double apart = s->ctas > s->sms / 2 ? 1 : apart_share;
+    return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(config, s) : 1) *
+           (config->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
+}
+
+/* Waves. A last one with few CTAs is faster, but for tiles of one group, which wait for memory. */
+static double wave_times(const tsr_config *config, const tsr_skinny *s)
+{
+    const tsr_profile *const f = s->f;
+    const double few_share = f->skinny_few_share, last = s->ctas - (s->waves - 1) * s->resident;
+    return s->waves > 1 && groups_of(config) > 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
 }
 
 /* 1 if whole tiles may go to D 16 bytes at a time (kernels/collective/wgmma_whole.h). */
@@ -109,53 +166,98 @@ static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, cons
 {
     const tsr_profile *const f = s->f;
     enum { CHUNK = 8 };
-    if (s->left > 1)
-        return 0; /* beside what other CTAs do */
-    const double groups = groups_of(config), beside = 1 + f->skinny_beside_share * (groups - 1);
+    const double groups = groups_of(config), beside = 1 + f->skinny_beside_share * (groups - 1),
+                 leave_bytes_per_ns = f->skinny_leave_bytes_per_ns;
+    const double values = (double)config->bm * config->bn;
     const double lines = s->swap_ab ? fmin((double)p->m, s->rows) : fmin(config->bn, (double)p->m);
+    if (s->left > 1)
+        return 4 * values / leave_bytes_per_ns;
     if (s->parts <= 1 && config->bm >= 64 && leaves_by_chunks(p)) {
-        const double width = s->swap_ab ? config->bn : config->bm,
-                     times = ceil(lines * width / CHUNK / (2. * config->bn));
-        return f->hopper_meet_ns + beside * (f->skinny_column_ns * config->bm + f->skinny_line_ns * times);
+        const double begin_ns = f->skinny_whole_begin_ns, column_ns = f->skinny_column_ns,
+                     chunk_ns = f->skinny_chunk_ns;
+        const double width = s->swap_ab ? config->bn : config->bm;
+        return begin_ns +
+               beside * (column_ns * config->bm + chunk_ns * ceil(lines * width / CHUNK / (2. * config->bn)));
     }
-    const double times = ceil(lines / s->parts / lines_at_once(config, s)), stores = p->d.ld % 4 == 0 ? 1 : 2;
-    return beside * (f->skinny_sum_column_ns * config->bm + f->skinny_line_ns * stores * times) +
-           (s->parts > 1 ? f->hopper_meet_ns : 0);
+    const double begin_ns = f->skinny_begin_ns, swapped_ns = f->skinny_swapped_ns, plain_ns = f->skinny_plain_ns,
+                 line_ns = f->skinny_line_ns, cut_line_ns = f->skinny_cut_line_ns; /* more */
+    const double meet_ns = groups > 2 ? f->skinny_meet_three_ns : f->skinny_meet_ns,
+                 leave_ns = groups > 2 ? f->skinny_leave_three_ns : 0, rank_ns = f->skinny_rank_ns;
+    const double sent_byte_ns = f->skinny_sent_byte_ns, times = ceil(lines / s->parts / lines_at_once(config, s));
+    const double stored_ns = line_ns + (p->d.ld % 4 == 0 ? 0 : cut_line_ns);
+    return begin_ns + beside * ((s->swap_ab ? swapped_ns : plain_ns) * config->bm + stored_ns * times) +
+           (s->parts > 1 ? meet_ns + leave_ns * values + rank_ns * (s->parts - 2) +
+                               sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
+                         : 0);
 }
 
 /* The second launch, which reads what all CTAs have left and makes D. */
 static double skinny_sum_ns(const tsr_config *config, const tsr_device *device, const tsr_skinny *s)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double sum_launch_ns = f->skinny_sum_launch_ns, sums_share = f->skinny_sums_share; /* of the memory's rate */
+    const double sum_launch_ns = f->skinny_sum_launch_ns,
+                 sums_share = f->skinny_sums_share; /* of the memory's rate: they lie in L2 */
     return sum_launch_ns + 2 * 4. * s->rows * config->bn * s->ctas / (sums_share * memory_rate(device));
+}
+
+/* Each further tile of one side reads the operand of the other again, nearly all of it from L2. */
+static void find_operands(const tsr_problem *p, const tsr_device *device, tsr_skinny *s)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    /* Of the memory's rate: D's rows begin with lines, or within; where nothing else is on the way. */
+    const double whole_share = f->skinny_whole_share, cut_share = f->skinny_cut_share,
+                 output_share = f->skinny_output_share;
+    const long long element = (long long)tsr_dtype_bytes(p->op.d);
+    const double d_share = p->d.ld * element % LINE_BYTES == 0 ? whole_share : cut_share;
+    const double d_bytes = (double)element * (double)p->m * (double)p->n;
+    const double input_share = f->skinny_input_share,
+                 parts_of_lines = f->skinny_parts_of_lines; /* of the longer one alone */
+    const double longer_ns = operand_ns(p, device, s->longer, input_share, parts_of_lines);
+    const double shorter_ns = operand_ns(p, device, s->shorter, input_share, 0);
+    const double d_ns = d_bytes * (double)p->batch / memory_rate(device);
+    s->operands_ns = longer_ns + shorter_ns + d_ns / d_share;
+    s->output_ns = d_ns / output_share;
+    s->again_ns = longer_ns * (s->short_tiles - 1) + shorter_ns * fmin(1, s->long_tiles - 1);
+}
+
+static double skinny_memory_ns(const tsr_skinny *s)
+{
+    const tsr_profile *const f = s->f;
+    /* Parts for a second launch are many, and drift apart. */
+    const double near_again = f->skinny_near_again, apart_again = f->skinny_apart_again;
+    const double idle = f->skinny_idle_share * (1 - fmin(s->ctas, s->sms) / s->sms); /* few CTAs ask for less */
+    return (1 + idle) * (s->operands_ns + (s->left > 1 ? apart_again : near_again) * s->again_ns);
 }
 
 /* Where a launch and the next one do not find room beside each other, some CTAs begin when those in front have ended,
  * and are not done when the others are. Worst if they are few; none are late if all fit, and equally late if none do.
  */
-static double late_ns(const tsr_skinny *s)
+static double late_ns(const tsr_skinny *s, double memory_ns)
 {
+    const tsr_profile *const f = s->f;
+    const double once_ns = f->skinny_once_ns, memory_share = f->skinny_late_share,
+                 shared = f->skinny_shared; /* where tiles read the same operand */
     const double late = fmin(1, (2 * s->ctas - s->resident) / s->ctas);
-    return late <= 0 ? 0 : s->f->hopper_meet_ns * (1 - late);
+    return late <= 0 ? 0 : (once_ns + memory_share * memory_ns) * (1 - late) * (s->short_tiles > 1 ? shared : 1);
 }
 
 /* Where clusters take all places there are, those of the next launch have to wait for whole ones. */
 static double filled_ns(const tsr_skinny *s)
 {
-    const double left = s->resident - s->ctas;
-    return s->parts > 1 && left >= 0 && left < s->parts ? s->f->skinny_wait_ns : 0;
+    const tsr_profile *const f = s->f;
+    const double wait_ns = f->skinny_wait_ns, left = s->resident - s->ctas;
+    return s->parts > 1 && left >= 0 && left < s->parts ? wait_ns : 0;
 }
 
-/* Operands once, and D. Each further tile of one side reads the operand of the other again, mostly from L2.
+/* Where two CTAs fit on an SM, those of a launch that comes while the one in front is there take what room there is, so
+ * that some SMs have two of them and others one: worst with as many as there are SMs, not with half or twice as many.
  */
-static void find_memory_ns(tsr_skinny *s, const tsr_config *config, const tsr_problem *p, const tsr_device *device)
+static double paired_ns(const tsr_skinny *s, double memory_ns)
 {
-    const double shorter = (double)(s->swap_ab ? p->m : p->n), longer = (double)(s->swap_ab ? p->n : p->m);
-    const double longer_ns = operand_ns(p, device, s->longer), shorter_ns = operand_ns(p, device, s->shorter);
-    const double short_tiles = ceil(shorter / config->bm), long_tiles = ceil(longer / (config->bn * config->cluster_n));
-    const double again_ns = longer_ns * (short_tiles - 1) + shorter_ns * fmin(1, long_tiles - 1);
-    s->memory_ns = longer_ns + shorter_ns + stores_ns(p, device) + s->f->skinny_again_share * again_ns;
+    const tsr_profile *const f = s->f;
+    const double memory_share = f->skinny_paired_share, sms = s->sms;
+    const double paired = s->per_sm > 1 ? 1 - fabs(s->ctas - sms) / (s->ctas < sms ? sms / 2 : sms) : 0;
+    return fmax(0, paired) * memory_share * memory_ns;
 }
 
 void tsr_skinny_begin(tsr_skinny *s, const tsr_config *config, const tsr_problem *p, const tsr_device *device,
@@ -166,41 +268,59 @@ void tsr_skinny_begin(tsr_skinny *s, const tsr_config *config, const tsr_problem
                                 .trans_a = p->a.trans == TSR_T,
                                 .trans_b = p->b.trans == TSR_T,
                                 .schedule = {.swap_ab = swap_ab}};
-    *s = (tsr_skinny){
-        .f = tsr_profile_of(device), .shorter = swap_ab ? 'a' : 'b', .longer = swap_ab ? 'b' : 'a', .swap_ab = swap_ab};
+    const double shorter = (double)(swap_ab ? p->m : p->n), longer = (double)(swap_ab ? p->n : p->m);
+    *s = (tsr_skinny){.f = tsr_profile_of(device),
+                      .shorter = swap_ab ? 'a' : 'b',
+                      .longer = swap_ab ? 'b' : 'a',
+                      .swap_ab = swap_ab,
+                      .across = swap_ab != (p->m <= p->n)};
     s->rows = tsr_config_short_tile(config, &args);
     s->per_sm = tsr_ctas_per_sm(config, &device->cuda);
+    s->short_tiles = ceil(shorter / config->bm);
+    s->long_tiles = ceil(longer / (config->bn * config->cluster_n));
+    s->requests = (requests_for_lines(p, s->shorter) / fmax(1, s->short_tiles) +
+                   requests_for_lines(p, s->longer) / fmax(1, s->long_tiles)) /
+                  (config->cluster_n * fmax(1, (double)p->batch));
     s->requests_shorter = requests_of(p, s->shorter, config->cluster_n);
     s->requests_longer = requests_of(p, s->longer, 1);
-    find_memory_ns(s, config, p, device);
+    find_operands(p, device, s);
     find_step(config, p, s);
 }
 
-/* CTAs of a later wave begin when others have ended. D leaves after the last one. */
+/* CTAs of a later wave begin when others have ended. */
 void tsr_price_skinny(tsr_skinny *uncut, const tsr_config *config, const tsr_problem *p, const tsr_device *device,
                       const tsr_launch_config *launch, double best_ns, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
+    const double floor_ns = f->skinny_floor_ns, start_ns = f->skinny_start_ns, l2_bytes = f->skinny_l2_bytes;
+    const double begin_ns = uncut->per_sm > 1
+                                ? f->skinny_beside_begin_ns
+                                : f->skinny_begin_alone_ns; /* beside another CTA, or when the SM is empty */
+    const double second_ns = f->skinny_second_ns;           /* a launch that finds its operands just written */
     out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
-    out->gpu_ns = f->hopper_fill_ns;
+    out->gpu_ns = floor_ns;
     out->launches = 1;
-    out->ns = tsr_launched_ns(f, 1, out->gpu_ns);
+    out->ns = tsr_launched_ns(f, 1, floor_ns);
     out->limiter = "launch";
     if (p->m == 0 || p->n == 0 || p->batch == 0)
         return;
     if (uncut->swap_ab != launch->schedule.swap_ab)
         tsr_skinny_begin(uncut, config, p, device, launch->schedule.swap_ab);
     const tsr_skinny s = spread_of(config, p, device, uncut, launch);
-    const double end_ns = skinny_end_ns(config, p, &s);
-    const double waves_ns = s.waves * s.steps * skinny_step_ns(config, device, &s);
-    const double l2_ns = s.ctas * s.steps * s.l2_bytes / (s.sms * f->hopper_l2_bytes * clock_ghz(device));
+    const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(config, p, &s);
+    const double l2_ns = s.ctas * s.steps * s.l2_bytes / (s.sms * l2_bytes * clock_ghz(device));
+    const double waves_ns =
+        wave_times(config, &s) * s.steps * skinny_step_ns(config, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
+    const double memory_ns = skinny_memory_ns(&s);
     const tsr_parts parts = {
         .launches = s.left > 1 ? 2 : 1,
-        .fill_ns = f->hopper_fill_ns + f->hopper_walk_ns * s.waiting + late_ns(&s) + filled_ns(&s),
-        .work_ns = overlapped(STEP_SHARPNESS, waves_ns + (s.waves - 1) * (f->skinny_begin_ns + end_ns), l2_ns) + end_ns,
-        .memory_ns = s.memory_ns,
-        .after_ns = stores_ns(p, device) / s.waves + (s.left > 1 ? skinny_sum_ns(config, device, &s) : 0),
-        .sharpness = HARD_SHARPNESS,
+        .before_ns = late_ns(&s, memory_ns) + paired_ns(&s, memory_ns) + filled_ns(&s),
+        .floor_ns = s.left > 1 ? floor_ns + second_ns : floor_ns,
+        .fill_ns = start_ns + f->hopper_cta_ns * begun + first_request_ns(f, s.requests * begun * s.waves, s.waiting),
+        .work_ns = overlapped(STEP_SHARPNESS, waves_ns, l2_ns) + end_ns,
+        .memory_ns = memory_ns,
+        .after_ns = s.output_ns / s.waves + (s.left > 1 ? skinny_sum_ns(config, device, &s) : 0),
+        .sharpness = lies_along_k(p, s.longer) ? f->skinny_sharpness_k : f->skinny_sharpness_mn,
     };
     settle(f, &parts, best_ns, out);
 }
