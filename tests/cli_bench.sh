@@ -140,8 +140,8 @@ regret_below() { # FILE JUDGED MEAN WORST
     succeeds awk -v judged="$2" -v mean="$3" -v worst="$4" \
         '/problems judged/ { good = $1 >= judged && $(NF - 2) + 0 < mean && $NF < worst } END { exit !good }' out
 }
-regret_below 23-regret-17 154 1.04 1.5
-regret_below 23-regret-16 50 1.045 1.3
+regret_below 23-regret-17 152 1.04 1.5
+regret_below 23-regret-16 49 1.045 1.3
 regret_below 23-regret-15 66 1.045 1.3
 regret_below 22-regret-12 144 1.035 1.44
 regret_below 22-regret-13 47 1.05 1.38

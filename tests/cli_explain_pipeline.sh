@@ -96,6 +96,12 @@ for kernel in wgmma mma-tma stream-k; do
     expect 0 "" $explain $kernel --format html --out page.html
     succeeds grep -q '</html>' page.html
 done
+for dtype in f32 bf16 f16; do # the instance whose B is transposed, or is not, as the layout says
+    expect 0 "" $explain thin --dtype $dtype --layout nt
+    prints "^thin_${dtype}_[12]t_"
+    expect 0 "" $explain thin --dtype $dtype
+    prints "^thin_${dtype}_[14]_"
+done
 expect 1 "tessera explain: thin_f32_1_a4 runs on 6 CTAs, 0 to 5" $explain thin --cta 6
 expect 1 "tessera explain: block 0,9: mma_tma_bf16_256x128 makes C from 2 x 1 blocks (x up to 1, y up to 0)" \
     $explain mma-tma --block 0,9

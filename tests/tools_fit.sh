@@ -35,7 +35,8 @@ other=$(sed -n 's/^[0-9]* problems judged, regret \([0-9.]*\), worst.*/\1/p' cha
 # The three sets have all problems, each once. Constants' schedules are those of the table, or the choice is not judged.
 judged() { "$fit" "$@" --only host "$records" | sed -n 's/ problems judged, regret.*//p'; }
 [ "$(judged)" = $(($(judged --set fit) + $(judged --set ablate) + $(judged --set report))) ] || fail "sets of shapes"
-[ "$(judged --schedules "$perf/schedules-2026-11-25-rows.csv")" -lt "$(judged)" ] || fail "--schedules changes nothing"
+head -3 "$perf/schedules-2026-11-25-rows.csv" >whole.csv # of an H100: here K is whole
+[ "$(judged --schedules whole.csv)" -lt "$(judged)" ] || fail "--schedules changes nothing"
 refuses "--with needs NAME=VALUE" --with wgmma_fil_ns=0 "$records"
 refuses "--with wgmma_fill_ns needs a number, not 'x'" --with wgmma_fill_ns=x "$records"
 refuses "no option --bogus" --bogus "$records"

@@ -35,6 +35,7 @@ typedef void kernel(const tsr_gemm_args args);
     X(mma_f64_one_set, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 16 * 128 * 8, 2) \
     X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)    \
     X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)        \
+    X(thin_16, TSR_BF16, TSR_BF16, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)   \
     X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1) \
     X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)        \
     X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)           \
@@ -112,7 +113,7 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed)
 
 static int is_thin(const base *b)
 {
-    return b == &bases[BASE_thin] || b == &bases[BASE_thin_transposed];
+    return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || b == &bases[BASE_thin_transposed];
 }
 
 /* A compressed is of bf16, B of s8, which lies along K, as A does. */

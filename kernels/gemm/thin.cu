@@ -31,8 +31,12 @@
  *   CTAS      2          CTAs that an SM holds: bounds the registers
  *   ALIGNED   0 1        1: 16-byte loads of B
  *   TRANSPOSED    0 1        1: B is transposed
+ *   ELEM      f32 bf16 f16     of A and B; OUT_f32: C and D are f32 where A and B have 16 bits
  *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
  * The grid is tiles x schedule.split_k (src/plan/schedules.c).
+ *
+ * 16-bit elements are widened where they are multiplied; sums are f32. Such configs are for rows of B that are not
+ * aligned to the copy engine's 16 bytes, which other kernels copy first.
  *
  * Assumes: B is transposed if TRANSPOSED, else not. ALIGNED = 1 needs pointers, leading dimensions and batch strides
  * that are multiples of four elements. Any M (rows beyond BM read B again), N, K, and transpose of A. Offsets are
@@ -46,7 +50,14 @@
 #include "ptx/grid.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
+#if defined(ELEM_f32)
 #include "tile/output.h"
+#define widen(x) (x)
+#else
+#include "tile/tensor_element.h"
+#define widen   tensor_widen
+#define tsr_fma tsr_fma_f32
+#endif
 
 enum {
     WARPS = 8,
@@ -111,7 +122,7 @@ TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int 
 }
 
 /* BLOCK steps of K, from quads of B in registers and the panel of A in shared memory. */
-TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem quad[DEPTH][4], int lane)
+TSR_DEVICE void multiply(float sum[BM][4], const float *panel, const elem quad[DEPTH][4], int lane)
 {
     TSR_UNROLL
     for (int j = 0; j < DEPTH; j += 4) {
@@ -122,7 +133,7 @@ TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem quad[DEPTH][4]
             for (int i = 0; i < 4; i++) {
                 TSR_UNROLL
                 for (int l = 0; l < 4; l++)
-                    sum[m][i] = tsr_fma(tsr_lane(a, l), quad[j + i][l], sum[m][i]);
+                    sum[m][i] = tsr_fma(tsr_lane(a, l), widen(quad[j + i][l]), sum[m][i]);
             }
         }
     }
@@ -130,13 +141,13 @@ TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem quad[DEPTH][4]
 
 /* The warp's sums to shared memory: of eight lanes, each of the first four stores one of the columns that they share.
  */
-TSR_DEVICE void store_sums(elem *shared, elem sum[BM][4], int warp, int lane)
+TSR_DEVICE void store_sums(float *shared, float sum[BM][4], int warp, int lane)
 {
     TSR_UNROLL
     for (int m = 0; m < BM; m++) {
         TSR_UNROLL
         for (int j = 0; j < 4; j++) {
-            elem all = sum[m][j];
+            float all = sum[m][j];
             TSR_UNROLL
             for (int step = 0; step < 3; step++)
                 all += tsr_f32_of_bits(tsr_shuffle_xor(TSR_ALL_LANES, tsr_bits_of_f32(all), 1u << step));
@@ -190,7 +201,7 @@ TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int 
 }
 
 /* DEPTH steps of K, from rows of B in registers and the panel of A in shared memory. */
-TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem row[DEPTH][4], int lane)
+TSR_DEVICE void multiply(float sum[BM][4], const float *panel, const elem row[DEPTH][4], int lane)
 {
     (void)lane;
     TSR_UNROLL
@@ -202,13 +213,13 @@ TSR_DEVICE void multiply(elem sum[BM][4], const elem *panel, elem row[DEPTH][4],
             for (int l = 0; l < 4; l++) {
                 TSR_UNROLL
                 for (int j = 0; j < 4; j++)
-                    sum[m][j] = tsr_fma(tsr_lane(a, l), row[k + l][j], sum[m][j]);
+                    sum[m][j] = tsr_fma(tsr_lane(a, l), widen(row[k + l][j]), sum[m][j]);
             }
         }
     }
 }
 
-TSR_DEVICE void store_sums(elem *shared, elem sum[BM][4], int warp, int lane)
+TSR_DEVICE void store_sums(float *shared, float sum[BM][4], int warp, int lane)
 {
     TSR_UNROLL
     for (int m = 0; m < BM; m++) {
@@ -230,7 +241,7 @@ TSR_DEVICE int scratch_col(int at)
 
 TSR_KERNEL_CTAS(THREADS, CTAS)
 {
-    elem *const shared = (elem *)TSR_SHARED;
+    float *const shared = (float *)TSR_SHARED;
     unsigned *const word = (unsigned *)(void *)(shared + SCRATCH);
     tsr_grid_wait();
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -253,7 +264,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
 #endif
     const long long step_m = args.trans_a ? 1 : args.lda, step_k = args.trans_a ? args.lda : 1;
 
-    elem sum[BM][4];
+    float sum[BM][4];
     TSR_UNROLL
     for (int m = 0; m < BM; m++) {
         TSR_UNROLL
@@ -273,7 +284,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         TSR_ROLLED
         for (int i = thread; i < BM * BK; i += THREADS) {
             const int m = i / BK, k = i % BK;
-            shared[m * PITCH + k] = m < rows && k < depth ? a[m * step_m + (k0 + k) * step_k] : 0;
+            shared[m * PITCH + k] = m < rows && k < depth ? widen(a[m * step_m + (k0 + k) * step_k]) : 0;
         }
         tsr_barrier();
         TSR_ROLLED
@@ -293,7 +304,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     tsr_barrier();
     store_sums(shared, sum, warp, lane);
     tsr_barrier();
-    elem total[EACH];
+    float total[EACH];
     TSR_UNROLL
     for (int i = 0; i < EACH; i++) {
         const int at = thread + i * THREADS;
@@ -332,10 +343,17 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                     total[i] += slots[(long long)s * SUMS + thread + i * THREADS];
         }
     }
+#if !defined(ELEM_f32)
+    const tensor_out out = tensor_out_open(&args, z);
+#endif
     TSR_UNROLL
     for (int i = 0; i < EACH; i++) {
         const int at = thread + i * THREADS, row = at / BN, col = scratch_col(at % BN);
         if (at < SUMS && row < rows && col < cols)
+#if defined(ELEM_f32)
             tsr_output(&args, z, row0 + row, col0 + col, total[i]);
+#else
+            tensor_output(&out, row0 + row, col0 + col, total[i]);
+#endif
     }
 }

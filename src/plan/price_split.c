@@ -105,11 +105,29 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
     const double per_sm = ceil(ctas / sms), held = fmin(per_sm, config->sm_ctas);
     const double flops = 2.0 * config->bm * config->bn * steps * per_sm;
     const double flops_ns = held > 0 ? flops / sm_rate(config, device, held) : 0; /* D may be empty */
-    const double chain_ns = steps * (step_ns + step_row_ns * config->bm) * ceil(per_sm / fmax(1, held));
-    const double life_ns = per_sm * (cta_ns + row_ns * config->bm);
-    const double bytes = 4 * k * (double)problem->n * (double)problem->batch * ceil((double)problem->m / config->bm);
-    const double bytes_ns = bytes / (reach * device->memory_bytes_per_s) * 1e9;
+    const int is_16 = tsr_dtype_bytes(problem->op.b) == 2;
+    const long long measured_rows = 16;
+    const double unmeasured = 64;
+    const double rows = is_16 ? 1 : config->bm; /* whose multiply-adds show; measured so in 16 bits */
+    const double chain_ns = steps * (step_ns + step_row_ns * rows) * ceil(per_sm / fmax(1, held));
+    const double life_ns = per_sm * (cta_ns + row_ns * rows);
+    const double bytes = (double)tsr_dtype_bytes(problem->op.b) * k * (double)problem->n * (double)problem->batch *
+                         ceil((double)problem->m / config->bm);
+    /* Elements of 16 bits are loaded one by one, by an SM no faster from L2. Parts take longer than their loads, most
+     * so with a transposed B; why was not found. */
+    const double halves_ns = is_16 ? bytes / (f->thin_halves_bytes_per_ns * sms) : 0;
+    const double part_ns = f->thin_halves_part_ns * (config->b_layout == TSR_ONLY_T ? 4 : 1);
+    const double parts_ns = is_16 ? part_ns * (parts - 1) : 0;
+    const double bytes_ns = fmax(bytes / (reach * device->memory_bytes_per_s) * 1e9, halves_ns);
     tsr_price_settle(config, problem, device,
-                     fill_ns + (parts > 1 ? handover_ns : 0) + fmax(fmax(chain_ns, life_ns), fmax(flops_ns, bytes_ns)),
+                     fill_ns + (parts > 1 ? handover_ns : 0) + parts_ns +
+                         fmax(fmax(chain_ns, life_ns), fmax(flops_ns, bytes_ns)),
                      out);
+    if (is_16) { /* compared with Hopper's kernels, whose prices have the host's share beside the GPU's */
+        out->gpu_ns = out->ns;
+        out->launches = 1;
+        out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
+        if (problem->m > measured_rows) /* not to be chosen before it is measured there */
+            out->ns *= unmeasured;
+    }
 }

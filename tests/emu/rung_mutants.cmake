@@ -49,6 +49,7 @@ base(cluster_k gemm/cluster_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN
      -DBAND=16 -DALIGNED=0)
 base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
 base(thin_transposed gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
+base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_int8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
@@ -226,8 +227,8 @@ rung_mutant(thin_sums_too_early thin ${file} "in their order. */
     tsr_barrier();" "in their order. */" "race")
 rung_mutant(thin_sums_unready thin ${file} "warp, lane);
     tsr_barrier();
-    elem total" "warp, lane);
-    elem total" "shared memory")
+    float total" "warp, lane);
+    float total" "shared memory")
 rung_mutant(thin_counter_relaxed thin ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
 rung_mutant(thin_sums_not_gathered thin ${file} "= total[i];
         tsr_barrier();" "= total[i];" "race")
@@ -245,6 +246,10 @@ rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= D
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
 rung_mutant(thin_grid_wait thin ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
+rung_mutant(thin_16_bits_as_values thin_16 ${file} "widen(row[k + l][j])" "(float)row[k + l][j]" "")
+rung_mutant(thin_16_panel_as_bits thin_16 ${file} "widen(a[m * step_m + (k0 + k) * step_k])"
+            "(float)a[m * step_m + (k0 + k) * step_k]" "")
+rung_mutant(thin_16_row_guard thin_16 ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_transposed_four_lanes thin_transposed ${file} "step < 3" "step < 2" "")
 rung_mutant(thin_transposed_depth thin_transposed ${file} "inside >= BLOCK &&" "inside >= BLOCK - 1 &&" "")
 rung_mutant(thin_transposed_tail thin_transposed ${file} "lane_k(lane, j) + l < inside" "lane_k(lane, j) + l <= inside" "")
