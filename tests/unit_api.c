@@ -830,9 +830,9 @@ static void route_names_the_choice_and_the_reasons(void **state)
     (void)state;
     tsr_context *context = cpu();
     const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 512, 512, 512);
-    tsr_candidate candidates[256];
+    tsr_candidate candidates[1024];
     size_t count = 0;
-    assert_int_equal(tsr_route(context, &desc, candidates, sizeof candidates[0], 256, &count), TSR_OK);
+    assert_int_equal(tsr_route(context, &desc, candidates, sizeof candidates[0], 1024, &count), TSR_OK);
     size_t kernels = 0;
     tsr_kernel_info info = {.struct_bytes = sizeof info};
     while (tsr_kernel(kernels, &info) == TSR_OK)
