@@ -25,7 +25,7 @@
  * lane 8 |  9 | 10 |...|15 | lane 8
  *
  *   name      tuned      meaning
- *   BM        1 4 8 16   rows of D
+ *   BM        1 2 4 8 16 rows of D
  *   BK        128        K of a panel of A, a multiple of 8 * DEPTH
  *   DEPTH     8 4        quads of B that a lane has on their way
  *   CTAS      2          CTAs that an SM holds: bounds the registers

@@ -68,8 +68,8 @@ TSR_DEVICE void tile_copy_part(tile_stream *s, elem *tile, int height, int bk, i
 }
 
 /* A whole step along K, k contiguous. */
-TSR_DEVICE void tile_copy_turned(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread,
-                                 int whole)
+TSR_DEVICE void tile_copy_transposed(tile_stream *s, elem *tile, int height, int bk, int pitch, int threads, int thread,
+                                     int whole)
 {
     const int k = thread % 8, row = thread / 8, rows = threads / 8; /* `rows` at a time */
     const elem *from = s->next + row * s->ld + k;
@@ -122,9 +122,9 @@ TSR_DEVICE void tile_copy_cut(tile_stream *s, elem *tile, int height, int bk, in
 {
     if (s->k_contiguous) {
         if (s->rows == height)
-            tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 1);
+            tile_copy_transposed(s, tile, height, bk, pitch, threads, thread, 1);
         else
-            tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 0);
+            tile_copy_transposed(s, tile, height, bk, pitch, threads, thread, 0);
     } else if (s->rows == height) {
         tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 1);
     } else {
@@ -138,7 +138,7 @@ TSR_DEVICE void tile_copy(tile_stream *s, elem *tile, int height, int bk, int pi
     if (s->rows < height)
         tile_copy_part(s, tile, height, bk, pitch, threads, thread, bk);
     else if (s->k_contiguous)
-        tile_copy_turned(s, tile, height, bk, pitch, threads, thread, 1);
+        tile_copy_transposed(s, tile, height, bk, pitch, threads, thread, 1);
     else
         tile_copy_straight(s, tile, height, bk, pitch, threads, thread, width, 1);
 }

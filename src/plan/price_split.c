@@ -1,4 +1,4 @@
-/* Prices of the f32 kernels that partition K: stream-k, cluster-k and thin. */
+/* Prices of the kernels without tensor cores that partition K: stream-k, cluster-k and thin. */
 #include <math.h>
 
 #include "plan/price_common.h"
@@ -115,10 +115,10 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
                          ceil((double)problem->m / config->bm);
     /* Elements of 16 bits are loaded one by one, by an SM no faster from L2. Parts take longer than their loads, most
      * so with a transposed B; why was not found. */
-    const double halves_ns = is_16 ? bytes / (f->thin_halves_bytes_per_ns * sms) : 0;
-    const double part_ns = f->thin_halves_part_ns * (config->b_layout == TSR_ONLY_T ? 4 : 1);
+    const double loads_ns = is_16 ? bytes / (f->thin_16_bit_bytes_per_ns * sms) : 0;
+    const double part_ns = config->b_layout == TSR_ONLY_T ? f->thin_16_bit_transposed_part_ns : f->thin_16_bit_part_ns;
     const double parts_ns = is_16 ? part_ns * (parts - 1) : 0;
-    const double bytes_ns = fmax(bytes / (reach * device->memory_bytes_per_s) * 1e9, halves_ns);
+    const double bytes_ns = fmax(bytes / (reach * device->memory_bytes_per_s) * 1e9, loads_ns);
     tsr_price_settle(config, problem, device,
                      fill_ns + (parts > 1 ? handover_ns : 0) + parts_ns +
                          fmax(fmax(chain_ns, life_ns), fmax(flops_ns, bytes_ns)),

@@ -50,6 +50,7 @@ base(cluster_k gemm/cluster_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN
 base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
 base(thin_transposed gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
 base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
+base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_int8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
@@ -250,6 +251,8 @@ rung_mutant(thin_16_bits_as_values thin_16 ${file} "widen(row[k + l][j])" "(floa
 rung_mutant(thin_16_panel_as_bits thin_16 ${file} "widen(a[m * step_m + (k0 + k) * step_k])"
             "(float)a[m * step_m + (k0 + k) * step_k]" "")
 rung_mutant(thin_16_row_guard thin_16 ${file} "m < rows && k < depth" "k < depth" "")
+rung_mutant(thin_16_transposed_as_values thin_16_transposed ${file} "widen(quad[j + i][l])" "(float)quad[j + i][l]" "")
+rung_mutant(thin_16_transposed_row_guard thin_16_transposed ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_transposed_four_lanes thin_transposed ${file} "step < 3" "step < 2" "")
 rung_mutant(thin_transposed_depth thin_transposed ${file} "inside >= BLOCK &&" "inside >= BLOCK - 1 &&" "")
 rung_mutant(thin_transposed_tail thin_transposed ${file} "lane_k(lane, j) + l < inside" "lane_k(lane, j) + l <= inside" "")
