@@ -44,6 +44,8 @@ void table_lines_free(table_lines *lines);
 /* The element types of a column "types", and the bytes of their elements. */
 tsr_dtype table_ab(int types);
 tsr_dtype table_cd(int types);
+/* 1: a value of D's type is added to each column. */
+int table_has_bias(int types);
 
 /* The line's first columns, up to batch, as the table has them: what a line is known by. */
 void table_line_key(const table_line *line, const char *chip, const char *version, char out[256]);

@@ -4,17 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cublas/abi.h"
 #include "cublas_table.h"
 
 tsr_dtype table_ab(int types)
 {
-    static const tsr_dtype dtypes[TSR_TYPES_COUNT] = {TSR_BF16, TSR_F16, TSR_F32, TSR_F32, TSR_F64, TSR_BF16, TSR_F16};
+    static const tsr_dtype dtypes[TSR_TYPES_COUNT] = {TSR_BF16, TSR_F16, TSR_F32, TSR_F32, TSR_F64,  TSR_BF16, TSR_F16,
+                                                      TSR_BF16, TSR_F16, TSR_F32, TSR_F32, TSR_E4M3, TSR_E4M3};
     return dtypes[types];
 }
 
 tsr_dtype table_cd(int types)
 {
-    return types == TSR_TYPES_BF16_F32 || types == TSR_TYPES_F16_F32 ? TSR_F32 : table_ab(types);
+    switch (types) {
+    case TSR_TYPES_BF16_F32:
+    case TSR_TYPES_F16_F32:
+        return TSR_F32;
+    case TSR_TYPES_E4M3_BF16:
+    case TSR_TYPES_E4M3_BF16_FAST:
+        return TSR_BF16;
+    default:
+        return table_ab(types);
+    }
+}
+
+int table_has_bias(int types)
+{
+    return types >= TSR_TYPES_BF16_BIAS && types <= TSR_TYPES_TF32_BIAS;
 }
 
 static int append(table_lines *to, const table_line *line)
@@ -132,9 +148,10 @@ static int add_layer(table_lines *to, int types, int64_t tokens, int64_t outputs
 }
 
 /* Layers of the models of bench/torch: GPT-2's head and blocks, BERT-large, a Llama-like block, a mixture of experts.
- */
+ * PyTorch gives a bias, and 8-bit operands, to the forward product alone. */
 static int add_models(table_lines *to, int types)
 {
+    const int is_forward = types >= TSR_TYPES_BF16_BIAS;
     static const int64_t layers[][3] = {
         {16384, 50257, 768},  {16384, 50304, 768}, {16384, 2304, 768}, {16384, 768, 768},  {16384, 3072, 768},
         {16384, 768, 3072},   {4096, 1024, 1024},  {4096, 4096, 1024}, {4096, 1024, 4096}, {4096, 4096, 4096},
@@ -142,7 +159,8 @@ static int add_models(table_lines *to, int types)
         {4096, 128256, 4096}, {4096, 30522, 1024},
     };
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-        if (!add_layer(to, types, layers[i][0], layers[i][1], layers[i][2]))
+        if (is_forward ? !add_shape(to, types, "nt", layers[i][0], layers[i][1], layers[i][2], 1)
+                       : !add_layer(to, types, layers[i][0], layers[i][1], layers[i][2]))
             return 0;
     return 1;
 }
@@ -158,6 +176,9 @@ static int add_attention(table_lines *to, int types)
 int table_default_lines(table_lines *out)
 {
     static const int types[] = {TSR_TYPES_BF16, TSR_TYPES_F16, TSR_TYPES_F32, TSR_TYPES_TF32};
+    static const int forward[] = {TSR_TYPES_BF16_BIAS, TSR_TYPES_E4M3_BF16, TSR_TYPES_E4M3_BF16_FAST,
+                                  TSR_TYPES_F16_BIAS,  TSR_TYPES_TF32_BIAS, TSR_TYPES_F32_BIAS};
+    static const size_t forward_count = sizeof forward / sizeof forward[0];
     static const int odd_n[3] = {0, 1, 8}, odd_k[3] = {0, 8, 1}, odd_both[3] = {0, 1, 1}, even_n[3] = {0, 2, 8},
                      even_k[3] = {0, 8, 2}, aligned[3] = {0, 8, 8};
     static const int odd_m_of_tn[3] = {1, 8, 0}, odd_n_of_tn[3] = {8, 1, 0}, aligned_tn[3] = {8, 8, 0};
@@ -165,6 +186,8 @@ int table_default_lines(table_lines *out)
     *out = (table_lines){0, 0, NULL};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         good = good && add_models(out, types[t]) && add_attention(out, types[t]);
+    for (size_t t = 0; t < forward_count; t++)
+        good = good && add_models(out, forward[t]);
     for (size_t t = 0; t < 2; t++)
         good = good && add_classes(out, types[t], "nt", 8, 14, odd_n) &&
                add_classes(out, types[t], "nn", 8, 14, odd_k) && add_classes(out, types[t], "tn", 8, 14, odd_m_of_tn) &&
@@ -178,6 +201,8 @@ int table_default_lines(table_lines *out)
         good = good && add_classes(out, types[t], "nt", 0, 7, odd_n) && add_classes(out, types[t], "nt", 0, 7, odd_k) &&
                add_classes(out, types[t], "nt", 0, 14, even_n) && add_classes(out, types[t], "nt", 0, 14, even_k) &&
                add_classes(out, types[t], "nn", 8, 14, even_n) && add_classes(out, types[t], "nn", 8, 14, even_k);
+    for (size_t t = 0; t < forward_count; t++)
+        good = good && add_classes(out, forward[t], "nt", 4, 14, aligned);
     if (!good)
         table_lines_free(out);
     return good;
@@ -193,14 +218,28 @@ static int types_by_name(const char *name)
     return types;
 }
 
-/* 1 and the shape if the line is a product's without an epilogue: no line of the table holds for one with. */
+/* With a bias if the call had one; TSR_TYPES_COUNT for an epilogue of which the table has no lines, and for 8-bit
+ * operands, since the log does not say how a call that was handed on scales and sums them. */
+static int types_of_call(const char *line, const char *name)
+{
+    static const int with_bias[TSR_TYPES_TF32 + 1] = {TSR_TYPES_BF16_BIAS, TSR_TYPES_F16_BIAS, TSR_TYPES_F32_BIAS,
+                                                      TSR_TYPES_TF32_BIAS};
+    const int types = types_by_name(name);
+    const char *epilogue = strstr(line, " epilogue=");
+    if (types >= TSR_TYPES_BF16_BIAS || !epilogue)
+        return types < TSR_TYPES_BF16_BIAS ? types : TSR_TYPES_COUNT;
+    const int number = atoi(epilogue + strlen(" epilogue="));
+    return types <= TSR_TYPES_TF32 && (number == TSR_LT_EPILOGUE_BIAS || number == TSR_LT_EPILOGUE_RELU_BIAS)
+               ? with_bias[types]
+               : TSR_TYPES_COUNT;
+}
+
+/* 1 and the shape if the line is of a product that the table may have a line of. */
 static int read_call(const char *line, table_shape *out)
 {
     char types[32], layout[3];
     long long m, n, k, lda, ldb, ldd, batch, stride_a, stride_b, stride_d;
     *out = (table_shape){0};
-    if (strstr(line, " epilogue="))
-        return 0;
     if (sscanf(
             line,
             "tessera-cublas %*s types=%31s layout=%2s align=%d,%d,%d m=%lld n=%lld k=%lld lda=%lld ldb=%lld ldc=%lld "
@@ -208,7 +247,7 @@ static int read_call(const char *line, table_shape *out)
             types, layout, &out->align_a, &out->align_b, &out->align_d, &m, &n, &k, &lda, &ldb, &ldd, &batch, &stride_a,
             &stride_b, &stride_d) != 15)
         return 0;
-    out->types = types_by_name(types);
+    out->types = types_of_call(line, types);
     out->trans_a = layout[0] == 't';
     out->trans_b = layout[1] == 't';
     out->m = m;

@@ -21,22 +21,36 @@
 #define ARENA_MAX_BYTES ((size_t)12 << 30)
 #define ROUND_NS        300e3
 #define PLACE_BYTES     512 /* operands begin at multiples of this */
+#define EXTRAS_BYTES    ((size_t)1 << 20)
+#define BIAS_AT         256 /* in the extras, behind the two scales */
 enum { SETS_MAX = 16, CALLS_MAX = 32, ROUNDS_MAX = 64, PARTS = 2, PART_ELEMS = COMPARED_BYTES / 2 };
 
 typedef tsr_cublas_status call_strided TSR_GEMM_STRIDED_EX_PARAMETERS(int64_t);
 typedef tsr_cublas_status call_single TSR_GEMM_EX_PARAMETERS(int);
+typedef tsr_cublas_status call_matmul TSR_LT_MATMUL_PARAMETERS;
+typedef tsr_cublas_status call_heuristic TSR_LT_HEURISTIC_PARAMETERS;
+
+/* What cublasLtMatmul is asked for one shape. */
+typedef struct lt_product {
+    lab_lt_desc desc;
+    lab_lt_layout a, b, d; /* cuBLAS's: its A is our B */
+    tsr_lt_heuristic first;
+} lt_product;
 
 struct table_session {
     lab_gpu gpu;
     lab_lt lt;
     lab_timer timer;
     tsr_cu_stream stream;
-    tsr_cu_pointer arena, workspace;
+    tsr_cu_pointer arena, workspace, extras;  /* extras: scales of A and B, and a bias */
     size_t arena_bytes, results_at, l2_bytes; /* results_at: where the part for results begins */
     int filled_types;                         /* whose elements the arena holds; -1: none */
     void *handle;
     call_single *real_single, *our_single;
     call_strided *real_strided, *our_strided;
+    call_matmul *our_matmul;       /* NULL: none */
+    call_heuristic *our_heuristic; /* which gives cuBLAS's answers */
+    lt_product lt_now;
     tsr_cublas_status (*destroy)(void *handle);
     unsigned long long (*answered)(void);
     char chip[TSR_MEASURED_CHIP_BYTES], version[16];
@@ -98,6 +112,10 @@ static int find_calls(table_session *s, const char *library, char error[512])
     *(void **)&s->real_strided = dlvsym(real, "cublasGemmStridedBatchedEx_64", node);
     *(void **)&s->our_single = dlvsym(ours, "cublasGemmEx", node);
     *(void **)&s->our_strided = dlvsym(ours, "cublasGemmStridedBatchedEx_64", node);
+    snprintf(node, sizeof node, "libcublasLt.so.%d", major);
+    *(void **)&s->our_matmul = dlvsym(ours, "cublasLtMatmul", node);
+    *(void **)&s->our_heuristic = dlvsym(ours, "cublasLtMatmulAlgoGetHeuristic", node);
+    snprintf(node, sizeof node, "libcublas.so.%d", major);
     *(void **)&s->answered = dlsym(ours, "tessera_cublas_answered");
     *(void **)&s->destroy = dlvsym(ours, "cublasDestroy_v2", node);
     *(void **)&create = dlvsym(ours, "cublasCreate_v2", node);
@@ -128,6 +146,7 @@ static int take_memory(table_session *s, char error[512])
         s->values[i] = malloc(PARTS * PART_ELEMS * sizeof(double));
     if (s->gpu.driver.mem_alloc(&s->arena, s->arena_bytes) == TSR_CU_SUCCESS &&
         s->gpu.driver.mem_alloc(&s->workspace, WORKSPACE_BYTES) == TSR_CU_SUCCESS &&
+        s->gpu.driver.mem_alloc(&s->extras, EXTRAS_BYTES) == TSR_CU_SUCCESS &&
         s->gpu.driver.stream_create(&s->stream, TSR_CU_STREAM_NON_BLOCKING) == TSR_CU_SUCCESS && s->compared &&
         s->values[0] && s->values[1])
         return 1;
@@ -169,6 +188,8 @@ void table_close(table_session *s)
         s->gpu.driver.mem_free(s->arena);
     if (s->workspace)
         s->gpu.driver.mem_free(s->workspace);
+    if (s->extras)
+        s->gpu.driver.mem_free(s->extras);
     free(s->compared);
     free(s->values[0]);
     free(s->values[1]);
@@ -244,7 +265,118 @@ static const struct {
                             {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F_FAST_TF32},
                             {TSR_CUDA_R_64F, TSR_CUDA_R_64F, TSR_CUBLAS_COMPUTE_64F},
                             {TSR_CUDA_R_16BF, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_16F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F}};
+                            {TSR_CUDA_R_16F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
+                            {TSR_CUDA_R_16BF, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F},
+                            {TSR_CUDA_R_16F, TSR_CUDA_R_16F, TSR_CUBLAS_COMPUTE_32F},
+                            {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
+                            {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F_FAST_TF32},
+                            {TSR_CUDA_R_8F_E4M3, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F},
+                            {TSR_CUDA_R_8F_E4M3, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F}};
+
+static int is_lt(const table_shape *p)
+{
+    return p->types >= TSR_TYPES_BF16_BIAS;
+}
+
+/* Scales of 1 and a bias of normal random numbers. 0 on failure. */
+static int fill_extras(table_session *s, const table_shape *p)
+{
+    const tsr_dtype dtype = table_cd(p->types);
+    static const float scales[2] = {1, 1};
+    unsigned char *extras = calloc(1, EXTRAS_BYTES);
+    if (!extras)
+        return 0;
+    memcpy(extras, scales, sizeof scales);
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, extras + BIAS_AT, p->n, 11);
+    const int good = s->gpu.driver.memcpy_htod_async(s->extras, extras, EXTRAS_BYTES, s->stream) == TSR_CU_SUCCESS &&
+                     s->gpu.driver.stream_synchronize(s->stream) == TSR_CU_SUCCESS;
+    free(extras);
+    return good;
+}
+
+/* Sums, layouts, epilogue and scales of one shape. */
+static int describe(const table_session *s, const table_shape *p, lab_lt_desc desc)
+{
+    const int32_t trans_a = p->trans_b, trans_b = p->trans_a;
+    const uint32_t epilogue = LAB_LT_EPILOGUE_BIAS;
+    const int8_t is_fast = p->types == TSR_TYPES_E4M3_BF16_FAST;
+    const tsr_cu_pointer scale_a = s->extras, scale_b = s->extras + sizeof(float), bias = s->extras + BIAS_AT;
+    unsigned bad = s->lt.desc_set(desc, LAB_LT_DESC_TRANSA, &trans_a, sizeof trans_a) |
+                   s->lt.desc_set(desc, LAB_LT_DESC_TRANSB, &trans_b, sizeof trans_b);
+    if (table_has_bias(p->types))
+        bad |= s->lt.desc_set(desc, LAB_LT_DESC_EPILOGUE, &epilogue, sizeof epilogue) |
+               s->lt.desc_set(desc, LAB_LT_DESC_BIAS_POINTER, &bias, sizeof bias);
+    if (table_ab(p->types) == TSR_E4M3)
+        bad |= s->lt.desc_set(desc, LAB_LT_DESC_A_SCALE_POINTER, &scale_a, sizeof scale_a) |
+               s->lt.desc_set(desc, LAB_LT_DESC_B_SCALE_POINTER, &scale_b, sizeof scale_b) |
+               s->lt.desc_set(desc, LAB_LT_DESC_FAST_ACCUM, &is_fast, sizeof is_fast);
+    return !bad;
+}
+
+/* One matrix of a column-major product: what is a row of ours is a column there. */
+static lab_lt_layout lay_out(const table_session *s, int type, int64_t rows, int64_t columns, int64_t ld)
+{
+    lab_lt_layout layout = NULL;
+    return s->lt.layout_create(&layout, (unsigned)type, (uint64_t)columns, (uint64_t)rows, ld) == 0 ? layout : NULL;
+}
+
+/* cuBLAS's first choice, with the workspace and the alignments that PyTorch tells it. */
+static int choose(table_session *s, const table_shape *p, lt_product *lt)
+{
+    const uint64_t workspace_bytes = WORKSPACE_BYTES;
+    const uint32_t aligns[4] = {(uint32_t)p->align_b, (uint32_t)p->align_a, (uint32_t)p->align_d, (uint32_t)p->align_d};
+    lab_lt_preference preference = NULL;
+    int count = 0;
+    if (s->lt.preference_create(&preference) != 0)
+        return 0;
+    unsigned bad =
+        s->lt.preference_set(preference, LAB_LT_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes);
+    for (unsigned i = 0; i < 4; i++)
+        bad |= s->lt.preference_set(preference, LAB_LT_PREF_MIN_ALIGNMENT_A_BYTES + i, &aligns[i], sizeof aligns[i]);
+    bad = bad || s->our_heuristic(s->handle, lt->desc, lt->a, lt->b, lt->d, lt->d, preference, 1, &lt->first, &count) !=
+                     TSR_CUBLAS_SUCCESS;
+    s->lt.preference_destroy(preference);
+    return !bad && count == 1;
+}
+
+static void close_product(table_session *s)
+{
+    lt_product *lt = &s->lt_now;
+    lab_lt_layout const layouts[] = {lt->a, lt->b, lt->d};
+    if (lt->desc)
+        s->lt.desc_destroy(lt->desc);
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+        if (layouts[i])
+            s->lt.layout_destroy(layouts[i]);
+    *lt = (lt_product){0};
+}
+
+/* Makes s->lt_now ready for calls; close_product follows in any case. */
+static int open_product(table_session *s, const table_shape *p)
+{
+    lt_product *lt = &s->lt_now;
+    const int ab = codes[p->types].ab;
+    if (s->lt.desc_create(&lt->desc, (unsigned)codes[p->types].compute, LAB_CUDA_R_32F) != 0)
+        return 0;
+    lt->a = p->trans_b ? lay_out(s, ab, p->n, p->k, p->ldb) : lay_out(s, ab, p->k, p->n, p->ldb);
+    lt->b = p->trans_a ? lay_out(s, ab, p->k, p->m, p->lda) : lay_out(s, ab, p->m, p->k, p->lda);
+    lt->d = lay_out(s, codes[p->types].cd, p->m, p->n, p->ldd);
+    return lt->a && lt->b && lt->d && describe(s, p, lt->desc) && choose(s, p, lt) && fill_extras(s, p);
+}
+
+static int call_lt(const table_session *s, const char *a, const char *b, void *d, int is_ours)
+{
+    static const float one = 1, zero = 0;
+    const lt_product *lt = &s->lt_now;
+    void *const workspace = (void *)(uintptr_t)s->workspace;
+    if (is_ours)
+        return s->our_matmul(s->handle, lt->desc, &one, b, lt->a, a, lt->b, &zero, d, lt->d, d, lt->d, &lt->first.algo,
+                             workspace, WORKSPACE_BYTES, s->stream) == TSR_CUBLAS_SUCCESS;
+    lab_lt_algo algo;
+    memcpy(&algo, &lt->first.algo, sizeof algo);
+    return s->lt.matmul((lab_lt_handle)s->handle, lt->desc, &one, b, lt->a, a, lt->b, &zero, d, lt->d, d, lt->d, &algo,
+                        workspace, WORKSPACE_BYTES, s->stream) == LAB_CUBLAS_SUCCESS;
+}
 
 /* The product on operands of one set, by cuBLAS or by us: its A is our B. */
 static int call(const table_session *s, const table_shape *p, const places *at, int set, int is_ours)
@@ -255,6 +387,8 @@ static int call(const table_session *s, const table_shape *p, const places *at, 
     const void *alpha = is_wide ? (const void *)&one_wide : &one, *beta = is_wide ? (const void *)&zero_wide : &zero;
     char *const arena = (char *)(uintptr_t)s->arena, *const base = arena + (size_t)set * at->ab_bytes;
     void *const d = arena + at->d + (size_t)set * at->d_bytes;
+    if (is_lt(p))
+        return call_lt(s, base + at->a, base + at->b, d, is_ours);
     if (p->batch > 1)
         return (is_ours ? s->our_strided : s->real_strided)(
                    s->handle, p->trans_b, p->trans_a, p->n, p->m, p->k, alpha, base + at->b, codes[p->types].ab, p->ldb,
@@ -313,7 +447,8 @@ static int fetch(table_session *s, const table_shape *p, const places *at, int i
 /* 1 if the two results agree as far as rounding lets them. */
 static int agree(const table_session *s, const table_shape *p, const places *at)
 {
-    static const double units[TSR_TYPES_COUNT] = {2e-2, 3e-3, 1e-4, 5e-3, 1e-12, 1e-3, 1e-3};
+    static const double units[TSR_TYPES_COUNT] = {2e-2, 3e-3, 1e-4, 5e-3, 1e-12, 1e-3, 1e-3,
+                                                  2e-2, 3e-3, 1e-4, 5e-3, 2e-2,  2e-2};
     for (int i = 0; i < PARTS; i++) {
         const part is = find_part(p, at, i);
         for (int64_t e = 0; e < is.count; e++) {
@@ -364,12 +499,15 @@ static table_outcome time_rounds(table_session *s, const table_shape *p, const p
     return TABLE_MEASURED;
 }
 
-table_outcome table_time(table_session *s, const table_shape *shape, int rounds, lab_interval *ratio)
+static table_outcome time_shape(table_session *s, const table_shape *shape, int rounds, lab_interval *ratio)
 {
     const places at = find_places(s, shape);
-    if (at.sets < 1)
+    const size_t bias_bytes = (size_t)shape->n * tsr_dtype_bytes(table_cd(shape->types));
+    if (at.sets < 1 || (is_lt(shape) && bias_bytes > EXTRAS_BYTES - BIAS_AT))
         return TABLE_TOO_LARGE;
-    if (!fill(s, shape->types) || !fetch(s, shape, &at, 0))
+    if (is_lt(shape) && (!s->our_matmul || !s->our_heuristic || shape->batch > 1))
+        return TABLE_NOT_OURS;
+    if ((is_lt(shape) && !open_product(s, shape)) || !fill(s, shape->types) || !fetch(s, shape, &at, 0))
         return TABLE_FAILED;
     const unsigned long long before = s->answered();
     if (!fetch(s, shape, &at, 1))
@@ -378,6 +516,13 @@ table_outcome table_time(table_session *s, const table_shape *shape, int rounds,
         return TABLE_NOT_OURS;
     return agree(s, shape, &at) ? time_rounds(s, shape, &at, rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX, ratio)
                                 : TABLE_WRONG;
+}
+
+table_outcome table_time(table_session *s, const table_shape *shape, int rounds, lab_interval *ratio)
+{
+    const table_outcome outcome = time_shape(s, shape, rounds, ratio);
+    close_product(s);
+    return outcome;
 }
 
 double table_forwarding_ns(table_session *s)

@@ -42,9 +42,11 @@ enum {
     LAB_LT_DESC_TRANSB = 4,                 /* int32_t */
     LAB_LT_DESC_EPILOGUE = 7,               /* uint32_t */
     LAB_LT_DESC_BIAS_POINTER = 8,           /* of a value for each row of the column-major D, of its type */
-    LAB_LT_DESC_FAST_ACCUM = 25,            /* int8_t */
-    LAB_LT_PREF_MAX_WORKSPACE_BYTES = 1,    /* uint64_t */
-    LAB_LT_PREF_MIN_ALIGNMENT_A_BYTES = 5,  /* uint32_t, as for B, C, D */
+    LAB_LT_DESC_A_SCALE_POINTER = 17,       /* one float in device memory, as for B */
+    LAB_LT_DESC_B_SCALE_POINTER = 18,
+    LAB_LT_DESC_FAST_ACCUM = 25,           /* int8_t */
+    LAB_LT_PREF_MAX_WORKSPACE_BYTES = 1,   /* uint64_t */
+    LAB_LT_PREF_MIN_ALIGNMENT_A_BYTES = 5, /* uint32_t, as for B, C, D */
     LAB_LT_PREF_MIN_ALIGNMENT_B_BYTES = 6,
     LAB_LT_PREF_MIN_ALIGNMENT_C_BYTES = 7,
     LAB_LT_PREF_MIN_ALIGNMENT_D_BYTES = 8

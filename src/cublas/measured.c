@@ -25,7 +25,9 @@ struct tsr_measured {
     measured_group groups[GROUPS_MAX];
 };
 
-static const char *const types_names[TSR_TYPES_COUNT] = {"bf16", "f16", "f32", "tf32", "f64", "bf16-f32", "f16-f32"};
+static const char *const types_names[TSR_TYPES_COUNT] = {
+    "bf16",      "f16",      "f32",      "tf32",      "f64",       "bf16-f32",      "f16-f32",
+    "bf16+bias", "f16+bias", "f32+bias", "tf32+bias", "e4m3-bf16", "e4m3-bf16-fast"};
 
 const char *tsr_measured_types_name(int types)
 {

@@ -3,7 +3,9 @@
  *
  *     chip     the GPU's name without "NVIDIA ", with "-" for spaces: "H200"
  *     cublas   its version, MAJOR.MINOR
- *     types    bf16, f16, f32, tf32 (f32 operands of a call that allows TF32), f64, bf16-f32 or f16-f32 (f32 results)
+ *     types    bf16, f16, f32, tf32 (f32 operands of a call that allows TF32), f64, bf16-f32 or f16-f32 (f32 results);
+ *              bf16+bias, f16+bias, f32+bias or tf32+bias: with a bias, and with or without ReLU behind it;
+ *              e4m3-bf16: one scale an operand; e4m3-bf16-fast: with cuBLAS's FAST_ACCUM
  *     layout   nn, nt, tn, tt: of the row-major product D = A B, as everywhere in Tessera
  *     align    bytes to which A, B and D are aligned, pointers and rows, at most 16: "16,16,2"
  *     m n k batch   all plain numbers: this one shape; or all 2^x: shapes whose sizes lie in [2^x, 2^(x+1))
@@ -32,6 +34,12 @@ typedef enum tsr_measured_types {
     TSR_TYPES_F64,
     TSR_TYPES_BF16_F32,
     TSR_TYPES_F16_F32,
+    TSR_TYPES_BF16_BIAS, /* what stands from here on is asked for by cublasLtMatmul alone */
+    TSR_TYPES_F16_BIAS,
+    TSR_TYPES_F32_BIAS,
+    TSR_TYPES_TF32_BIAS,
+    TSR_TYPES_E4M3_BF16,
+    TSR_TYPES_E4M3_BF16_FAST,
     TSR_TYPES_COUNT
 } tsr_measured_types;
 

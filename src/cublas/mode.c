@@ -164,10 +164,16 @@ static tsr_why answer_matmul(tsr_cublas_call *call, const tsr_cublas_matmul *mat
         return TSR_WHY_OFF;
     if (!is_answer(why))
         return why;
-    const tsr_why verdict = tsr_cublas_verdict(matmul->node, ordinal, call);
+    /* How 8-bit floats are scaled and summed is among the rest, and the table has lines of its own for it. */
+    const int is_fp8 = tsr_cublas_is_fp8(call->dtype_a);
+    tsr_why verdict = is_fp8 ? TSR_WHY_ANSWERED : tsr_cublas_verdict(matmul->node, ordinal, call);
     if (!is_answer(verdict))
         return verdict;
     why = tsr_matmul_read_rest(matmul, real, ordinal, call);
+    if (is_fp8 && why == TSR_WHY_ANSWERED) {
+        verdict = tsr_cublas_verdict(matmul->node, ordinal, call);
+        why = is_answer(verdict) ? TSR_WHY_ANSWERED : verdict;
+    }
     if (why == TSR_WHY_ANSWERED)
         why = tsr_cublas_run(call, ordinal, status);
     return why == TSR_WHY_ANSWERED ? verdict : why;

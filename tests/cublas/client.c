@@ -970,14 +970,22 @@ static void case_table(void)
                 "H200\t13.1\tbf16\tnn\t2,2,4\t24\t16\t32\t1\t0.9\t0.8\t2026-11-24\n"
                 "H200\t13.0\tbf16\tnn\t2,2,4\t40\t40\t40\t1\t2.0\t1.9\t2026-11-24\n"
                 "H100-80GB-HBM3\t13.1\tbf16\tnn\t2,2,4\t40\t40\t41\t1\t2.0\t1.9\t2026-11-24\n"
+                "H200\t13.1\tbf16+bias\tnn\t2,2,4\t24\t16\t32\t1\t1.3\t1.2\t2026-11-24\n"
+                "H200\t13.1\te4m3-bf16\tnt\t1,8,2\t9\t133\t261\t1\t1.3\t1.2\t2026-11-24\n"
                 "this line says nothing\n"
                 "H200\t13.1\tf32\tnt\t4,4,8\t8\t16\t32\t2\t1.500\t1.400\t2026-11-24");
     void *handle = new_handle();
     product p = product_of(BF16, BF16, TSR_CUBLAS_COMPUTE_32F, 0, 0, 16, 8, 32, 1);
     check_product(handle, &p, call_ex, ANSWERED, "its own line");
     check_product(handle, &p, call_lt, ANSWERED, "its own line");
-    const lt_epilogue bias = {.number = TSR_LT_EPILOGUE_BIAS, .bias_type = -1};
-    check_epilogue(handle, &p, &bias, FORWARDED, "no line is of a product with an epilogue");
+    const lt_epilogue bias = {.number = TSR_LT_EPILOGUE_BIAS, .bias_type = -1},
+                      relu_bias = {.number = TSR_LT_EPILOGUE_RELU_BIAS, .bias_type = -1};
+    check_epilogue(handle, &p, &bias, FORWARDED, "no line is of such a product with a bias");
+    p.n = 24; /* cuBLAS's n, our m */
+    check_epilogue(handle, &p, &bias, ANSWERED, "the line with a bias");
+    check_epilogue(handle, &p, &relu_bias, ANSWERED, "ReLU behind it");
+    check_product(handle, &p, call_lt, FORWARDED, "the line without one");
+    p.n = 8;
     product q = p;
     q.ldb = 40;
     check_product(handle, &q, call_ex, FORWARDED, "another alignment");
@@ -1000,6 +1008,23 @@ static void case_table(void)
     check_product(handle, &q, call_strided, ANSWERED, "a batch");
     q.batch = 1;
     check_product(handle, &q, call_strided, FORWARDED, "no batch");
+    scaled s = {.a_type = E4M3,
+                .b_type = E4M3,
+                .c_type = BF16,
+                .d_type = BF16,
+                .batch = 1,
+                .has_scales = 1,
+                .epilogue = TSR_LT_EPILOGUE_DEFAULT,
+                .bias_type = -1};
+    check_scaled(handle, &s, ANSWERED, "8-bit floats with a scale an operand");
+    s.mode_a = s.mode_b = TSR_LT_SCALE_OUTER_VEC;
+    check_scaled(handle, &s, FORWARDED, "no line is of scales of rows");
+    s.mode_a = s.mode_b = TSR_LT_SCALE_SCALAR;
+    s.is_fast = 1;
+    check_scaled(handle, &s, FORWARDED, "no line is of fast sums");
+    s.is_fast = 0;
+    s.b_type = E5M2;
+    check_scaled(handle, &s, FORWARDED, "no line is of E5M2");
     remove_table();
     free_handle(handle);
 }

@@ -26,9 +26,11 @@ run() {
         "$table" --log "$scratch/log" --out "$scratch/table" "$@" >"$scratch/out"
 }
 run || die "the first run failed"
-grep -q '3 of 3 lines looked at, 2 measured, .* 1 not measured' "$scratch/out" || die "$(tail -1 "$scratch/out")"
+grep -q '4 of 4 lines looked at, 3 measured, .* 1 not measured' "$scratch/out" || die "$(tail -1 "$scratch/out")"
+grep -qE $'^H200\t13[.]1\tf32[+]bias\ttn\t16,16,16\t16\t16\t32\t1\t[0-9.]+' "$scratch/table" ||
+    die "no line with a bias: $(cat "$scratch/table")"
 grep -q $'tf32\tnn\t4,4,4\t5\t7\t3\t1\tTessera does not answer it' "$scratch/out" || die "$(cat "$scratch/out")"
-[ "$(wc -l <"$scratch/table")" = 4 ] || die "$(cat "$scratch/table")"
+[ "$(wc -l <"$scratch/table")" = 5 ] || die "$(cat "$scratch/table")"
 head -2 "$scratch/table" | cmp - <(printf '# a note\nH100\t13.1\tbf16\tnt\t2,2,4\t8\t16\t32\t1\t3.000\t2.000\t2026-01-01\n') ||
     die "what the table had is gone"
 grep -qE $'^H200\t13[.]1\tbf16\tnt\t2,2,4\t8\t16\t32\t1\t[0-9.]+\t[0-9.]+\t[0-9-]{10}$' "$scratch/table" ||
@@ -36,8 +38,8 @@ grep -qE $'^H200\t13[.]1\tbf16\tnt\t2,2,4\t8\t16\t32\t1\t[0-9.]+\t[0-9.]+\t[0-9-
 run
 grep -q ' 0 measured' "$scratch/out" || die "measured again: $(tail -1 "$scratch/out")"
 run --again
-grep -q ' 2 measured' "$scratch/out" || die "not measured again: $(tail -1 "$scratch/out")"
-[ "$(wc -l <"$scratch/table")" = 4 ] || die "a line was doubled"
+grep -q ' 3 measured' "$scratch/out" || die "not measured again: $(tail -1 "$scratch/out")"
+[ "$(wc -l <"$scratch/table")" = 5 ] || die "a line was doubled"
 
 # What is left unwritten is seen, in the first 4 MiB of D and in the last, of the first problem and of the last.
 cat >"$scratch/log" <<'LOG'
@@ -55,7 +57,8 @@ done
 # The built-in list has the shapes that the documents promise.
 "$table" --list >"$scratch/list"
 for shape in $'nt\t16,16,2\t16384\t50257\t768' $'nn\t2,16,16\t16384\t768\t50257' $'tn\t2,16,16\t50257\t768\t16384' \
-    $'nt\t16,16,16\t16384\t50304\t768' $'nt\t16,16,2\t2^10\t2^12\t2^12' $'nt\t16,16,16\t2^0\t2^12\t2^12'; do
+    $'nt\t16,16,16\t16384\t50304\t768' $'nt\t16,16,2\t2^10\t2^12\t2^12' $'nt\t16,16,16\t2^0\t2^12\t2^12' \
+    $'bf16+bias\tnt\t16,16,16\t16384\t2304\t768' $'e4m3-bf16\tnt\t16,16,16\t4096\t4096\t4096'; do
     grep -qF "$shape" "$scratch/list" || die "the list lacks $shape"
 done
 [ "$(cut -f3-9 "$scratch/list" | sort | uniq -d | wc -l)" = 0 ] || die "the list has a line twice"
