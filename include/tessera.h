@@ -233,8 +233,8 @@ typedef struct tsr_operand {
  * that agree to the bit. What that costs on a CPU is in docs/CPU.md. */
 #define TSR_BATCH_INVARIANT 1u
 /* A, or B, is compressed 2:4 ("2:4 structured sparsity" below): every run takes it as prepared_a or prepared_b, which
- * tsr_compress24 or tsr_import24 makes from a plan with this flag. Not both; not with TSR_COMPUTE_TF32, whose
- * instruction's pattern is 1:2. The descriptor says how the whole matrix is stored. */
+ * tsr_compress24 or tsr_import24 makes from a plan with this flag. Not both. With TSR_COMPUTE_TF32 the pattern is 1:2.
+ * The descriptor says how the whole matrix is stored. */
 #define TSR_SPARSE24_A 2u
 #define TSR_SPARSE24_B 4u
 /* A D of 8-bit floats beyond its type's range becomes infinite (e5m2) or NaN (e4m3, which has no infinities). Without
