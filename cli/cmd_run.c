@@ -27,7 +27,8 @@ typedef struct settings {
     const char *a, *b, *c, *out, *kernel, *device, *epilogue, *bind;
     double alpha, beta;
     int trans_a, trans_b, check, quiet, prune;
-    int sparse;          /* of the choices below; -1: neither */
+    int sparse; /* of the choices below; -1: neither */
+    tsr_compute compute;
     tsr_dtype dtype;     /* TSR_DTYPE_NONE: the inputs' own */
     tsr_dtype out_dtype; /* TSR_DTYPE_NONE: that which suits the inputs' */
     int64_t threads;
@@ -72,10 +73,13 @@ static const cli_option options[] = {
     {.name = "--sparse",
      .once = 1,
      .value = "a|b",
-     .help = "multiply this operand compressed 2:4; of each four neighbours along K at most two may be nonzero",
+     .help = "multiply this operand compressed 2:4; of each four neighbours along K at most two may be nonzero, with "
+             "--compute tf32 of each two at most one",
      .parse = cli_parse_choice,
      AT(sparse)},
-    {.name = "--prune", .help = "with --sparse: drop all but the two largest magnitudes of each four", AT(prune)},
+    {.name = "--prune",
+     .help = "with --sparse: drop all but the two largest magnitudes of each four, in tf32 the larger of each two",
+     AT(prune)},
     {.name = "--kernel",
      .value = "NAME",
      .help = "run this kernel (default: the library chooses)",
@@ -99,6 +103,11 @@ static const cli_option options[] = {
              "bias is bf16 (default: the inputs' type; bf16 for 8-bit floats, s32 for 8-bit integers)",
      .parse = cli_parse_dtype,
      AT(out_dtype)},
+    {.name = "--compute",
+     .value = "default|tf32|fast",
+     .help = "tf32: products of f32 in tf32; fast: sums of 8-bit floats stay in the tensor cores; both on GPUs and emu",
+     .parse = cli_parse_compute,
+     AT(compute)},
     {.name = "--threads",
      .value = "N",
      .help = "CPU threads (default: all)",
@@ -279,6 +288,7 @@ static void describe(job *j)
     j->desc.c.dtype = j->desc.d.dtype = j->out_dtype;
     j->desc.a.trans = j->a.trans;
     j->desc.b.trans = j->b.trans;
+    j->desc.compute = j->set->compute;
     j->desc.kernel = j->set->kernel;
     j->desc.epilogue = j->set->epilogue;
     if (j->batch <= 1 || !is_one_call(j))

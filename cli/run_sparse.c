@@ -48,6 +48,7 @@ int cli_sparse_begin(const cli_command *self, cli_sparse *sparse, tsr_gemm_desc 
     if (!sparse->which)
         return CLI_OK;
     const cli_operand *const x = sparse->operand;
+    sparse->is_1of2 = desc->compute == TSR_COMPUTE_TF32;
     const int code = sparse->prune ? prune(self, sparse, desc, calls) : CLI_OK;
     if (code != CLI_OK)
         return code;
@@ -71,7 +72,9 @@ int cli_sparse_prepare(const cli_command *self, cli_sparse *sparse, tsr_plan *pl
         sparse->prepared = NULL;
         if (tsr_compress24(plan, sparse->which, cli_operand_at(x, matrix), &sparse->prepared) != TSR_OK)
             return cli_failure(self, "%s: %s%s", x->path, cli_api_error(self, &error),
-                               sparse->prune ? "" : "; --prune keeps the two largest of each group");
+                               sparse->prune     ? ""
+                               : sparse->is_1of2 ? "; --prune keeps the larger of each two"
+                                                 : "; --prune keeps the two largest of each group");
     }
     *(sparse->which == 'a' ? &args->prepared_a : &args->prepared_b) = sparse->prepared;
     *(sparse->which == 'a' ? &args->a : &args->b) = NULL;
@@ -88,8 +91,8 @@ void cli_sparse_print(const cli_sparse *sparse, FILE *to)
     const size_t bytes = sparse->values_bytes + sparse->metadata_bytes;
     if (!sparse->which)
         return;
-    fprintf(to, "%c compressed 2:4: %zu bytes in place of %zu: values %zu (%.3g%%), metadata %zu (%.3g%%)\n",
-            upper(sparse), bytes, sparse->dense_bytes, sparse->values_bytes,
+    fprintf(to, "%c compressed %s: %zu bytes in place of %zu: values %zu (%.3g%%), metadata %zu (%.3g%%)\n",
+            upper(sparse), sparse->is_1of2 ? "1:2" : "2:4", bytes, sparse->dense_bytes, sparse->values_bytes,
             percent(sparse->values_bytes, sparse->dense_bytes), sparse->metadata_bytes,
             percent(sparse->metadata_bytes, sparse->dense_bytes));
     if (sparse->prune)

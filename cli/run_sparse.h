@@ -5,8 +5,9 @@
 #include "cli/operand.h"
 
 typedef struct cli_sparse {
-    char which; /* 'a' or 'b'; 0: no operand is compressed */
-    int prune;  /* the operand is pruned first */
+    char which;  /* 'a' or 'b'; 0: no operand is compressed */
+    int prune;   /* the operand is pruned first */
+    int is_1of2; /* f32 in tf32: the pattern is 1:2 */
     cli_operand *operand;
     void *pruned; /* from malloc, where it was */
     double lost;  /* of the norm, by pruning */
@@ -20,7 +21,7 @@ int cli_sparse_begin(const cli_command *self, cli_sparse *sparse, tsr_gemm_desc 
 /* Gives the call that begins at matrix `matrix` its compressed operand in place of the whole one. */
 int cli_sparse_prepare(const cli_command *self, cli_sparse *sparse, tsr_plan *plan, int64_t matrix, tsr_run_args *args);
 
-/* "A compressed 2:4: 576 of 1024 bytes, ..." */
+/* "A compressed 2:4: 576 of 1024 bytes, ...", or 1:2 */
 void cli_sparse_print(const cli_sparse *sparse, FILE *to);
 
 void cli_sparse_end(cli_sparse *sparse);

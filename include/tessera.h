@@ -233,8 +233,8 @@ typedef struct tsr_operand {
  * that agree to the bit. What that costs on a CPU is in docs/CPU.md. */
 #define TSR_BATCH_INVARIANT 1u
 /* A, or B, is compressed 2:4 ("2:4 structured sparsity" below): every run takes it as prepared_a or prepared_b, which
- * tsr_compress24 or tsr_import24 makes from a plan with this flag. Not both; not with TSR_COMPUTE_TF32, whose
- * instruction's pattern is 1:2. The descriptor says how the whole matrix is stored. */
+ * tsr_compress24 or tsr_import24 makes from a plan with this flag. Not both. With TSR_COMPUTE_TF32 the pattern is 1:2.
+ * The descriptor says how the whole matrix is stored. */
 #define TSR_SPARSE24_A 2u
 #define TSR_SPARSE24_B 4u
 /* A D of 8-bit floats beyond its type's range becomes infinite (e5m2) or NaN (e4m3, which has no infinities). Without
@@ -426,37 +426,44 @@ TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
 
 /* An operand keeps the 2:4 pattern if of each four neighbours along K, from k = 0 on, at most two are not zero (-0 is
  * zero, NaN is not). K need not be a multiple of 4: the last group then has fewer, as if zeros stood behind it.
- * For bf16, f16, f32, e4m3, e5m2, s8 and u8. f32 is 2:4 too, and multiplied as f32, on the CPU alone.
+ * For bf16, f16, f32, e4m3, e5m2, s8 and u8. f32 multiplied as f32 is 2:4 too, on the CPU alone.
+ *
+ * f32 with compute = TSR_COMPUTE_TF32, on GPUs alone, has the pattern of the instructions, 1:2: of each two neighbours
+ * along K at most one is not zero. That is a case of 2:4, and so is its compressed form, of whose indices the first is
+ * 0 or 1 and the second 2 or 3.
  *
  * Compressed, a line along K (a row of op(A), a column of op(B)), whichever way the operand is stored, is
  *   values    of each group the two elements that are kept, in the order of K: V = 2 * ceil(K / 4) elements
  *   metadata  of each group four bits: bits 0 and 1 are the first kept element's index in its group, bits 2 and 3 the
  *             second's, which is higher. Group g is in byte g / 2, in its lower four bits if g is even: ceil(K / 8)
  * bytes Lines follow each other without gaps, and so do the matrices of a batch (one if they share it). A group with
- * fewer than two that are not zero keeps zeros at its lowest free indices; a value whose index lies beyond K counts as
- * zero. With K a multiple of 8 the values have half of the matrix's bytes, and the metadata as many as 1/8 of the
- * values of 16 bits (9/16 of the matrix in all), 1/4 of the values of 8 bits (5/8), and 1/16 of the values of 32 bits
- * (17/32).
+ * fewer than two that are not zero keeps zeros at its lowest free indices (1:2: in either half); a value whose index
+ * lies beyond K counts as zero. With K a multiple of 8 the values have half of the matrix's bytes, and the metadata as
+ * many as 1/8 of the values of 16 bits (9/16 of the matrix in all), 1/4 of the values of 8 bits (5/8), and 1/16 of the
+ * values of 32 bits (17/32).
  *
  * On the CPU a product has the bits of the product with the whole matrix, spread out again (-0 comes back as 0).
  * Tensor cores skip the elements of the other operand that meet only dropped zeros: NaN and infinities there do not
  * reach D, as they do on the CPU. These kernels read another layout, of lines padded to 128 and K to 128 bytes, which
  * tsr_compress24 and tsr_import24 make. */
 
-/* The functions of this section that take a descriptor look at its sizes, batch and operand 'a' or 'b', which lies in
- * host memory; flags do not matter. Where the pattern is broken, TSR_INVALID_ARGUMENT and a message that names the
- * first group: "A breaks the 2:4 pattern: row 3, columns 8 to 11 hold 3 nonzeros, at most 2 may be". */
+/* The functions of this section that take a descriptor look at its sizes, batch, compute and operand 'a' or 'b', which
+ * lies in host memory; flags do not matter. Where the pattern is broken, TSR_INVALID_ARGUMENT and a message that names
+ * the first group: "A breaks the 2:4 pattern: row 3, columns 8 to 11 hold 3 nonzeros, at most 2 may be"; "A breaks the
+ * 1:2 pattern: row 3, columns 8 to 9 hold 2 nonzeros, at most 1 may be". */
 
 /* TSR_OK if the operand keeps the pattern. */
 TSR_API tsr_status tsr_check24(const tsr_gemm_desc *desc, char operand, const void *data);
-/* Makes all but the two largest magnitudes of each group zero, in place; groups that keep the pattern stay as they are.
+/* Makes all but the two largest magnitudes of each group zero, in place, of 1:2 the smaller of each two; groups that
+ * keep the pattern stay as they are.
  * Of equal magnitudes the one with the lower k stays; NaN counts as larger than any number. *lost, unless `lost` is
  * NULL, gets the Frobenius norm of what went over that of the whole operand, finite elements alone; 0 of zeros. */
 TSR_API tsr_status tsr_prune24(const tsr_gemm_desc *desc, char operand, void *data, double *lost);
 /* Bytes of the compressed operand's values and metadata. */
 TSR_API tsr_status tsr_bytes24(const tsr_gemm_desc *desc, char operand, size_t *values_bytes, size_t *metadata_bytes);
 /* Compresses an operand that keeps the pattern, and spreads one out again, elements alone, with zeros between. Metadata
- * whose two indices of a group do not ascend is refused, and the message names the first such group. */
+ * whose two indices of a group do not ascend, or of 1:2 are of one half, is refused, and the message names the first
+ * such group. */
 TSR_API tsr_status tsr_pack24(const tsr_gemm_desc *desc, char operand, const void *data, void *values, void *metadata);
 TSR_API tsr_status tsr_unpack24(const tsr_gemm_desc *desc, char operand, const void *values, const void *metadata,
                                 void *data);

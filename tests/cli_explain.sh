@@ -197,6 +197,8 @@ cp out first
 expect 0 "" "$tessera" explain sparse24 # wherever the operands lie
 succeeds cmp -s out first
 expect 0 "" "$tessera" explain sparse24 --dtype s8 --layout nt
+expect 1 "tessera explain: sparse24_tf32_128x128: explained in 16 and 8 bits; tf32 does the same with one of each two" \
+    "$tessera" explain sparse24 --tf32 --layout nt
 expect 1 "tessera explain: sparse24_bf16_128x128: explained where B needs no copy before: rows of whole 16 bytes, and in 8 bits layout nt" \
     "$tessera" explain sparse24 --m 100 --n 60 --k 70
 finish

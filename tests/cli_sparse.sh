@@ -49,6 +49,23 @@ succeeds cmp E.npy S0.npy
 expect 0 "" run LM.npy Q.npy -o S.npy --sparse a --prune --device cpu --check
 prints '^A compressed 2:4: 714 bytes in place of 1344: '
 
+# f32 in tf32, on a GPU or in the emulator: of each two one.
+make_matrix T.npy f32 20 30 c 6
+make_matrix Y.npy f32 30 9 c 7
+expect 1 "tessera run: T.npy: A breaks the 1:2 pattern: row 0, columns 0 to 1 hold 2 nonzeros, at most 1 may be; --prune keeps the larger of each two" \
+    run T.npy Y.npy -o D.npy --sparse a --compute tf32 --device emu --kernel sparse24
+expect 0 "" run T.npy Y.npy -o D.npy --sparse a --prune --compute tf32 --device emu --kernel sparse24 --check
+prints '^A compressed 1:2: 1360 bytes in place of 2400: values 1280 \(53\.3%\), metadata 80 \(3\.33%\)$'
+prints '^A pruned by magnitude: [0-9.]+% of its norm was lost$'
+prints '^checked 180 of 180 elements against float64: all within the bound'
+expect 0 "" run T.npy Y.npy -o D.npy --sparse b --prune --compute tf32 --device emu --check
+prints 'wgmma_sparse24_tf32_64x64_c1 on emu'
+prints '^B compressed 1:2: '
+expect 1 "*" run T.npy Y.npy -o D.npy --sparse a --prune --compute tf32 --device cpu
+succeeds grep -q "no kernel runs f32 x f32 -> f32 in tf32 on cpu" "$folder/err"
+expect 1 "*" run P.npy X.npy -o E.npy --sparse a --compute tf32 --device cpu
+succeeds grep -q -- "--compute tf32: not for f16 operands" "$folder/err"
+
 # What cannot be.
 expect 2 "tessera run: --prune needs --sparse a or --sparse b, the operand to prune" run W.npy X.npy -o D.npy --prune
 expect 2 "*" run W.npy X.npy -o D.npy --sparse c

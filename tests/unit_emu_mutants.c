@@ -1,5 +1,6 @@
 /* Mutants of the rungs (emu/rung_mutants.cmake): each has one line changed, and must be caught, by the emulator or by a
  * wrong result. Those that are marked as equivalent must pass; no more than one in twenty may be. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,6 +41,7 @@ typedef void kernel(const tsr_gemm_args args);
     X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)        \
     X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)               \
     X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)                  \
+    X(sparse24_tf32, TSR_F32, TSR_F32, 128, 128, 128, 1, 3 * 25600, 4)               \
     X(sparse24_int8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
@@ -112,6 +114,13 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed)
         tsr_store_element(dtype, array, i, (seed = seed * 1664525u + 1013904223u) >> 28 == 0 ? 2 : seed >> 31);
 }
 
+/* Numbers that are none of tf32: three quarters of the way from one to the next. */
+static void make_rough(float *array)
+{
+    for (int i = 0; i < MOST; i++)
+        array[i] *= 1 + 0x1.8p-11f;
+}
+
 static int is_thin_transposed(const base *b)
 {
     return b == &bases[BASE_thin_transposed] || b == &bases[BASE_thin_16_transposed];
@@ -122,21 +131,35 @@ static int is_thin(const base *b)
     return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || is_thin_transposed(b);
 }
 
-/* A compressed is of bf16, B of s8, which lies along K, as A does. */
+/* A compressed is of bf16 or f32, B of s8. The other operand of s8 and f32 lies along K. */
 static int is_sparse(const base *b)
 {
-    return b == &bases[BASE_sparse24] || b == &bases[BASE_sparse24_int8];
+    return b == &bases[BASE_sparse24] || b == &bases[BASE_sparse24_tf32] || b == &bases[BASE_sparse24_int8];
+}
+
+/* 1 if elements are rounded to tf32 before they are multiplied. */
+static int is_tf32(const base *b)
+{
+    return b == &bases[BASE_sparse24_tf32];
+}
+
+/* As it is multiplied. */
+static double element_of(const base *b, const void *array, long long index)
+{
+    const double value = tsr_load_element(b->dtype_ab, array, index);
+    return is_tf32(b) ? nearbyint(value * 1024) / 1024 : value;
 }
 
 static tsr_problem problem_of(const base *b, const tsr_gemm_args *g)
 {
-    return (tsr_problem){.op = {.a = b->dtype_ab, .b = b->dtype_ab},
-                         .m = g->m,
-                         .n = g->n,
-                         .k = g->k,
-                         .batch = g->batch,
-                         .a = {.trans = g->trans_a ? TSR_T : TSR_N, .ld = g->lda, .batch_stride = g->batch_a},
-                         .b = {.trans = g->trans_b ? TSR_T : TSR_N, .ld = g->ldb, .batch_stride = g->batch_b}};
+    return (tsr_problem){
+        .op = {.a = b->dtype_ab, .b = b->dtype_ab, .compute = is_tf32(b) ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT},
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .batch = g->batch,
+        .a = {.trans = g->trans_a ? TSR_T : TSR_N, .ld = g->lda, .batch_stride = g->batch_a},
+        .b = {.trans = g->trans_b ? TSR_T : TSR_N, .ld = g->ldb, .batch_stride = g->batch_b}};
 }
 
 /* Prunes the operand, and puts its form in its place; returns its bytes. */
@@ -238,10 +261,8 @@ static int is_right(const base *b, const tsr_gemm_args *g, const matrices *x)
             for (long long j = 0; j < g->n; j++) {
                 double sum = 0;
                 for (long long k = 0; k < g->k; k++)
-                    sum += tsr_load_element(b->dtype_ab, x->a,
-                                            z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
-                           tsr_load_element(b->dtype_ab, x->b,
-                                            z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
+                    sum += element_of(b, x->a, z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
+                           element_of(b, x->b, z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
                 if (g->epilogue != TSR_EPILOGUE_NONE)
                     sum += tsr_load_element(b->dtype_cd, x->bias, j);
                 if (g->epilogue == TSR_EPILOGUE_BIAS_RELU && sum < 0)
@@ -261,13 +282,15 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
             const tsr_gemm_args g = args_of(b, &shapes[s], x);
             if (is_thin(b) && g.trans_b != is_thin_transposed(b))
                 continue; /* each form takes B in one way only */
-            if (b == &bases[BASE_sparse24_int8] && g.trans_a)
-                continue; /* bytes lie along K */
+            if ((b == &bases[BASE_sparse24_int8] && g.trans_a) || (is_tf32(b) && !g.trans_b))
+                continue; /* they lie along K */
             if (is_sparse(b)) {
                 const tsr_problem p = problem_of(b, &g);
                 const tsr_lines24 o = tsr_lines24_of(&p, g.schedule.swap_ab ? 'b' : 'a');
                 fill(b->dtype_ab, x->a, 1); /* what was pruned for another shape is too sparse for this one */
                 fill(b->dtype_ab, x->b, 2);
+                if (is_tf32(b))
+                    make_rough((float *)(s / 2 % 2 ? x->b : x->a));
                 tsr_drop24(&o, g.schedule.swap_ab ? x->b : x->a, NULL);
             }
             memset(x->workspace.counters, 0, sizeof x->workspace.counters);

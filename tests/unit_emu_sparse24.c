@@ -16,6 +16,7 @@
 
 typedef void kernel(const tsr_gemm_args args);
 kernel emu_test_mma_sparse_bf16_0, emu_test_mma_sparse_bf16_1, emu_test_mma_sparse_f16_0, emu_test_mma_sparse_f16_1;
+kernel emu_test_mma_sparse_tf32_0, emu_test_mma_sparse_tf32_1, emu_test_mma_sparse_tf32_bad;
 kernel emu_test_mma_sparse_int8_00, emu_test_mma_sparse_int8_01, emu_test_mma_sparse_int8_10;
 kernel emu_test_mma_sparse_int8_11, emu_test_mma_sparse_e4m3, emu_test_mma_sparse_bad;
 
@@ -82,6 +83,7 @@ static void check_instruction(kernel *function, tsr_dtype dtype, tsr_dtype dtype
     uint32_t a[ROWS * MOST_K], b[MOST_K * COLUMNS], c[ROWS * COLUMNS], d[ROWS * COLUMNS];
     tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, ROWS, COLUMNS, k);
     desc.b.dtype = dtype_b;
+    desc.compute = dtype == TSR_F32 ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
     for (unsigned seed = 1; seed < 5; seed++) {
         const tsr_gemm_args args = one_product(a, b, c, d, k);
         fill(dtype, a, ROWS * k, seed);
@@ -102,6 +104,8 @@ static void check_instruction(kernel *function, tsr_dtype dtype, tsr_dtype dtype
 static void the_instruction_follows_its_layout(void **state)
 {
     (void)state;
+    check_instruction(emu_test_mma_sparse_tf32_0, TSR_F32, TSR_F32, 16);
+    check_instruction(emu_test_mma_sparse_tf32_1, TSR_F32, TSR_F32, 16);
     check_instruction(emu_test_mma_sparse_bf16_0, TSR_BF16, TSR_BF16, 32);
     check_instruction(emu_test_mma_sparse_bf16_1, TSR_BF16, TSR_BF16, 32);
     check_instruction(emu_test_mma_sparse_f16_0, TSR_F16, TSR_F16, 32);
@@ -120,6 +124,9 @@ static void indices_that_do_not_ascend_end_the_kernel(void **state)
     (void)state;
     expect(run_one(emu_test_mma_sparse_bad, &args, TSR_S8, TSR_S8, TSR_S32), TSR_KERNEL_FAULT,
            "the two indices of a group of metadata do not ascend");
+    const tsr_gemm_args of_tf32 = one_product(a, b, c, d, 16);
+    expect(run_one(emu_test_mma_sparse_tf32_bad, &of_tf32, TSR_F32, TSR_F32, TSR_F32), TSR_KERNEL_FAULT,
+           "metadata of tf32 is neither 0100 nor 1110");
 }
 
 /* ---- the kernel ---- */
@@ -145,6 +152,7 @@ static void check_product(tsr_context *context, const product *p)
     assert_true(a && b && d);
     desc.b.dtype = type_b;
     desc.c.dtype = desc.d.dtype = p->cd;
+    desc.compute = p->ab == TSR_F32 ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT;
     desc.a.trans = p->trans_a ? TSR_T : TSR_N;
     desc.b.trans = p->trans_b ? TSR_T : TSR_N;
     fill(p->ab, a, p->m * p->k, 1);
@@ -198,6 +206,16 @@ static void products_are_exact(void **state)
         {130, 40, 130, 0, 0, 'a', TSR_S8, TSR_F32, "sparse24", TSR_U8},
         {50, 140, 259, 1, 0, 'b', TSR_S8, TSR_S32, "sparse24", TSR_U8},
         {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {1, 1, 1, 0, 0, 'a', TSR_F32, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {130, 70, 131, 0, 0, 'a', TSR_F32, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {70, 130, 133, 1, 1, 'b', TSR_F32, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {40, 150, 66, 0, 1, 'b', TSR_F32, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {33, 20, 259, 1, 0, 'a', TSR_F32, TSR_F32, "sparse24", TSR_DTYPE_NONE},
+        {260, 300, 131, 0, 0, 'a', TSR_F32, TSR_F32, "wgmma_sparse24_tf32_128x256_c2", TSR_DTYPE_NONE},
+        {130, 200, 259, 1, 1, 'b', TSR_F32, TSR_F32, "wgmma_sparse24_tf32_128x256_c2", TSR_DTYPE_NONE},
+        {130, 130, 133, 1, 0, 'b', TSR_F32, TSR_F32, "wgmma_sparse24_tf32_128x128_c1", TSR_DTYPE_NONE},
+        {70, 66, 42, 1, 0, 'a', TSR_F32, TSR_F32, "wgmma_sparse24_tf32_64x64_c1", TSR_DTYPE_NONE},
+        {1, 1, 1, 0, 0, 'b', TSR_F32, TSR_F32, "wgmma-sparse24", TSR_DTYPE_NONE},
         {260, 300, 131, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma_sparse24_bf16_128x256_c2", TSR_DTYPE_NONE},
         {130, 200, 259, 1, 1, 'b', TSR_F16, TSR_F32, "wgmma_sparse24_f16_128x256_c2", TSR_DTYPE_NONE},
         {260, 200, 131, 0, 0, 'a', TSR_F16, TSR_F32, "wgmma_sparse24_f16_256x192_c2", TSR_DTYPE_NONE},
@@ -217,6 +235,37 @@ static void products_are_exact(void **state)
         {1, 1, 1, 0, 0, 'a', TSR_BF16, TSR_F32, "wgmma-sparse24", TSR_DTYPE_NONE}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
         check_product(*state, &products[i]);
+}
+
+/* As in the dense kernels: mma's operands are rounded to the nearest tf32, of wgmma's the lower bits are cut off. */
+static void f32_becomes_tf32_as_in_dense_kernels(void **state)
+{
+    static const struct {
+        const char *sparse, *dense;
+        float exact;
+    } kernels[] = {{"sparse24", "mma", 1 + 0x1p-10f}, {"wgmma-sparse24", "wgmma-kmajor", 1}};
+    const float a[4] = {0, 1 + 0x1.8p-11f, 0, 0}, b[4] = {5, 1, 5, 5};
+    float d = 0;
+    tsr_plan *plan;
+    tsr_prepared *prepared;
+    for (int i = 0; i < 2; i++)
+        for (int swaps = 0; swaps < 2; swaps++) {
+            tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 1, 1, 4);
+            tsr_run_args args = tsr_run_args_make(swaps ? b : a, swaps ? a : b, &d);
+            desc.compute = TSR_COMPUTE_TF32;
+            desc.kernel = kernels[i].dense;
+            assert_int_equal(tsr_gemm(*state, &desc, &args), TSR_OK);
+            assert_true(d == kernels[i].exact);
+            desc.kernel = kernels[i].sparse;
+            desc.flags = swaps ? TSR_SPARSE24_B : TSR_SPARSE24_A;
+            assert_int_equal(tsr_plan_create(*state, &desc, &plan), TSR_OK);
+            assert_int_equal(tsr_compress24(plan, swaps ? 'b' : 'a', a, &prepared), TSR_OK);
+            *(swaps ? &args.prepared_b : &args.prepared_a) = prepared;
+            assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+            assert_true(d == kernels[i].exact);
+            tsr_prepared_release(prepared);
+            tsr_plan_release(plan);
+        }
 }
 
 static void kernels_say_which_operands_they_take(void **state)
@@ -245,6 +294,13 @@ static void kernels_say_which_operands_they_take(void **state)
     desc = tsr_gemm_desc_make(TSR_F32, 8, 8, 8);
     desc.flags = TSR_SPARSE24_A;
     expect(tsr_plan_create(emu, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "no kernel runs f32 x f32");
+    tsr_plan *of_tf32;
+    const float pair[64] = {1, 1};
+    desc.compute = TSR_COMPUTE_TF32;
+    assert_int_equal(tsr_plan_create(emu, &desc, &of_tf32), TSR_OK);
+    expect(tsr_compress24(of_tf32, 'a', pair, &none), TSR_INVALID_ARGUMENT,
+           "A breaks the 1:2 pattern: row 0, columns 0 to 1 hold 2 nonzeros, at most 1 may be");
+    tsr_plan_release(of_tf32);
     tsr_prepared_release(prepared);
     tsr_plan_release(plan);
     tsr_plan_release(on_cpu);
@@ -268,6 +324,7 @@ int main(void)
         cmocka_unit_test(the_instruction_follows_its_layout),
         cmocka_unit_test(indices_that_do_not_ascend_end_the_kernel),
         cmocka_unit_test(products_are_exact),
+        cmocka_unit_test(f32_becomes_tf32_as_in_dense_kernels),
         cmocka_unit_test(kernels_say_which_operands_they_take),
     };
     return cmocka_run_group_tests(tests, open_emu, close_emu);

@@ -161,6 +161,144 @@ static void metadata_that_does_not_ascend_is_refused(void **state)
     tsr_plan_release(plan);
 }
 
+/* ---- f32 in tf32: 1:2 ---- */
+
+static tsr_gemm_desc of_tf32(int m, int n, int k)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, m, n, k);
+    desc.compute = TSR_COMPUTE_TF32;
+    return desc;
+}
+
+static void f32_in_tf32_has_one_of_each_two(void **state)
+{
+    float a[4 * 11] = {0}, b[7 * 2] = {0};
+    tsr_gemm_desc desc = of_tf32(4, 2, 11);
+    (void)state;
+    a[2 * 11 + 1] = a[2 * 11 + 2] = a[3 * 11 + 10] = 1;
+    assert_int_equal(tsr_check24(&desc, 'a', a), TSR_OK);
+    a[3 * 11 + 8] = 1e-45f;
+    a[3 * 11 + 9] = NAN;
+    expect(tsr_check24(&desc, 'a', a), TSR_INVALID_ARGUMENT,
+           "A breaks the 1:2 pattern: row 3, columns 8 to 9 hold 2 nonzeros, at most 1 may be");
+    a[3 * 11 + 8] = -0.0f;
+    assert_int_equal(tsr_check24(&desc, 'a', a), TSR_OK);
+    a[3] = a[2] = 1;
+    expect(tsr_check24(&desc, 'a', a), TSR_INVALID_ARGUMENT, "row 0, columns 2 to 3 hold 2 nonzeros");
+    desc.compute = TSR_COMPUTE_F32; /* 2:4 as ever */
+    assert_int_equal(tsr_check24(&desc, 'a', a), TSR_OK);
+    desc.compute = TSR_COMPUTE_DEFAULT;
+    assert_int_equal(tsr_check24(&desc, 'a', a), TSR_OK);
+    desc = of_tf32(1, 2, 7);
+    b[4 * 2 + 1] = b[5 * 2 + 1] = b[6 * 2 + 1] = 2;
+    expect(tsr_check24(&desc, 'b', b), TSR_INVALID_ARGUMENT,
+           "B breaks the 1:2 pattern: column 1, rows 4 to 5 hold 2 nonzeros, at most 1 may be");
+}
+
+static void pruning_for_tf32_keeps_the_larger_of_two(void **state)
+{
+    float a[] = {1, -3, 2, 2, -5, 5, NAN, INFINITY, 0, 7, 9, 1, 3};
+    const float want[] = {0, -3, 2, 0, -5, 0, NAN, 0, 0, 7, 9, 0, 3};
+    tsr_gemm_desc desc = of_tf32(1, 1, 13);
+    double lost = -1;
+    (void)state;
+    assert_int_equal(tsr_prune24(&desc, 'a', a, &lost), TSR_OK);
+    assert_memory_equal(a, want, sizeof a);
+    /* 1, 4, 25 and 1 went */
+    assert_true(fabs(lost - sqrt(31.0 / (31 + 9 + 4 + 25 + 49 + 81 + 9))) < 1e-12);
+    assert_int_equal(tsr_check24(&desc, 'a', a), TSR_OK);
+    assert_int_equal(tsr_prune24(&desc, 'a', a, &lost), TSR_OK);
+    assert_memory_equal(a, want, sizeof a);
+    assert_true(lost == 0);
+}
+
+static void the_form_for_tf32_is_a_case_of_the_documented_one(void **state)
+{
+    const float a[2 * 9] = {0, 1, 2, 0, 0, 0, 0, 4, 5, /* */ 3, 0, 0, 6, 7, 0, 0, 0, 0};
+    float values[2 * 6], back[2 * 9];
+    uint8_t metadata[2 * 2];
+    tsr_gemm_desc desc = of_tf32(2, 1, 9);
+    (void)state;
+    assert_int_equal(tsr_pack24(&desc, 'a', a, values, metadata), TSR_OK);
+    assert_memory_equal(values, ((float[]){1, 2, 0, 4, 5, 0, 3, 6, 7, 0, 0, 0}), sizeof values);
+    /* indices 1 2 | 0 3 | 0 2 and 0 3 | 0 2 | 0 2 */
+    assert_memory_equal(metadata, ((uint8_t[]){0xc9, 0x08, 0x8c, 0x08}), sizeof metadata);
+    memset(back, 0xff, sizeof back);
+    assert_int_equal(tsr_unpack24(&desc, 'a', values, metadata, back), TSR_OK);
+    assert_memory_equal(a, back, sizeof back);
+    memset(back, 0xff, sizeof back);
+    desc.compute = TSR_COMPUTE_F32;
+    assert_int_equal(tsr_unpack24(&desc, 'a', values, metadata, back), TSR_OK);
+    assert_memory_equal(a, back, sizeof back);
+}
+
+static void indices_for_tf32_name_one_of_each_two(void **state)
+{
+    const float values[4] = {1, 2, 3, 4};
+    float back[8];
+    const tsr_gemm_desc desc = of_tf32(1, 1, 8);
+    (void)state;
+    for (unsigned bits = 0; bits < 16; bits++) {
+        const uint8_t metadata = (uint8_t)(0x08 | bits << 4);
+        char message[160];
+        snprintf(
+            message, sizeof message,
+            "metadata of A: row 0, columns 4 to 7 have the indices %u and %u, which must be 0 or 1, and 2 or 3 (1:2)",
+            bits & 3, bits >> 2);
+        if ((bits & 3) <= 1 && bits >> 2 >= 2)
+            assert_int_equal(tsr_unpack24(&desc, 'a', values, &metadata, back), TSR_OK);
+        else
+            expect(tsr_unpack24(&desc, 'a', values, &metadata, back), TSR_INVALID_ARGUMENT, message);
+    }
+}
+
+/* Words of lanes as PTX ISA has them for 16 lines and 32 of K; what lies beyond the matrix is 0100. */
+static void the_words_for_tf32_are_those_of_its_halves(void **state)
+{
+    enum { LINES = 10, K = 19, WORDS = 32 };
+    float a[LINES * K] = {0}, values[LINES * 10];
+    uint8_t metadata[LINES * 3];
+    tsr_problem p = {.op = {.a = TSR_F32, .b = TSR_F32, .compute = TSR_COMPUTE_TF32},
+                     .m = LINES,
+                     .n = 1,
+                     .k = K,
+                     .batch = 1,
+                     .a = {.ld = K}};
+    const tsr_lines24 o = tsr_lines24_of(&p, 'a');
+    const tsr_form24 form = tsr_form24_of(TSR_F32, LINES, K);
+    (void)state;
+    assert_true(o.is_1of2);
+    assert_int_equal(form.k, 64);
+    assert_int_equal(form.values_bytes, 128 * 32 * 4);
+    assert_int_equal(form.bytes, form.values_bytes + 128 / 16 * (64 / 32) * 128);
+    a[1] = 1;          /* line 0, pair 0 */
+    a[2 * K + 13] = 2; /* line 2, pair 6 */
+    a[9 * K + 7] = 3;  /* line 9, pair 3 */
+    a[9 * K + 18] = 4; /* line 9, pair 9, which has one element */
+    tsr_squeeze24(&o, a, values, metadata);
+    metadata[2] = (uint8_t)(metadata[2] | 0x01); /* of line 0's last group index 1: there is, 17; values hold a zero */
+    char *const device = calloc(1, (size_t)form.bytes);
+    assert_non_null(device);
+    tsr_device24(&o, values, metadata, device);
+    const uint32_t *const words = (const uint32_t *)(const void *)(device + form.values_bytes);
+    const float *const kept = (const float *)(const void *)device;
+    assert_int_equal(words[0], 0x4444444e);         /* lines 0 and 8, pairs 0 to 3 */
+    assert_int_equal(words[4 * 1 + 0], 0xe4444444); /* lines 1 and 9: pair 3 of 9 in the highest four bits */
+    assert_int_equal(words[4 * 2 + 1], 0x44444e44); /* lines 2 and 10, pairs 4 to 7 */
+    assert_int_equal(words[2], 0x4444444e);         /* lines 0 and 8, pairs 8 to 11 */
+    assert_int_equal(words[WORDS + 5], 0x44444444); /* the next 32 of K */
+    assert_true(kept[0] == 1 && kept[2 * 32 + 6] == 2 && kept[9 * 32 + 3] == 3 && kept[9 * 32 + 9] == 4);
+    free(device);
+}
+
+static void the_cpu_has_no_tf32_and_says_so(void **state)
+{
+    tsr_gemm_desc desc = of_tf32(8, 8, 8);
+    expect(tsr_plan_create(*state, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "no kernel runs f32 x f32");
+    desc.flags = TSR_SPARSE24_A;
+    expect(tsr_plan_create(*state, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "in tf32");
+}
+
 /* ---- what is wrong ---- */
 
 static void wrong_calls_are_told_what_is_wrong(void **state)
@@ -195,9 +333,6 @@ static void wrong_calls_are_told_what_is_wrong(void **state)
     desc = tsr_gemm_desc_make(TSR_F32, 2, 3, 8);
     desc.flags = TSR_SPARSE24_A | TSR_SPARSE24_B;
     expect(tsr_plan_create(context, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "one operand alone is compressed");
-    desc.flags = TSR_SPARSE24_A;
-    desc.compute = TSR_COMPUTE_TF32;
-    expect(tsr_plan_create(context, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "the instruction's pattern is 1:2");
     desc = tsr_gemm_desc_make(TSR_E4M3, 2, 3, 8);
     desc.flags = TSR_SPARSE24_A;
     desc.c.dtype = desc.d.dtype = TSR_F32;
@@ -407,6 +542,12 @@ int main(void)
         cmocka_unit_test(norms_of_extreme_numbers_do_not_overflow),
         cmocka_unit_test(the_layout_is_the_documented_one),
         cmocka_unit_test(metadata_that_does_not_ascend_is_refused),
+        cmocka_unit_test(f32_in_tf32_has_one_of_each_two),
+        cmocka_unit_test(pruning_for_tf32_keeps_the_larger_of_two),
+        cmocka_unit_test(the_form_for_tf32_is_a_case_of_the_documented_one),
+        cmocka_unit_test(indices_for_tf32_name_one_of_each_two),
+        cmocka_unit_test(the_words_for_tf32_are_those_of_its_halves),
+        cmocka_unit_test(the_cpu_has_no_tf32_and_says_so),
         cmocka_unit_test(wrong_calls_are_told_what_is_wrong),
         cmocka_unit_test(products_have_the_bits_of_the_whole_matrix),
         cmocka_unit_test(empty_products_are_fine),

@@ -1,10 +1,11 @@
 /* sparse24: D = alpha * op(A) * op(B) + beta * C on tensor cores, one of A and B compressed 2:4.
  *
  * New against mma: mma.sp multiplies two of each four elements along K of one operand, with as many of the other, which
- * metadata selects: K / 2 products for each element of D, half the loads of the compressed operand.
+ * metadata selects: K / 2 products for each element of D, half the loads of the compressed operand. Of f32, which
+ * becomes tf32, it is one of each two.
  *   - The compressed operand lies in the form that tsr_compress24 makes (core/sparse24.h): lines along K, padded to 128
- *     lines and 256 bytes of K, so its tiles have no edges. For each 16 lines and 64 of K the lanes' 32 words of
- *     metadata lie together, reordered for the instruction: a lane's word is its own.
+ *     lines and 256 bytes of K, so its tiles have no edges. For each 16 lines and 64 of K (32 of tf32) the lanes' 32
+ * words of metadata lie together, reordered for the instruction: a lane's word is its own.
  *   - The instruction's sparse operand is its A. Where B is compressed (swap_ab) D^T = op(B)^T op(A)^T is computed:
  *     lines are columns of D.
  *
@@ -19,22 +20,22 @@
  *
  *   name      value    meaning
  *   BM, BN    128 128  lines of the compressed operand, and of the other one
- *   BK        64 128   step along K, 128 bytes of the other operand: two instructions
+ *   BK        64 128 32  step along K, 128 bytes of the other operand: two instructions
  *   WM, WN    64       tile of a warp
  *   STAGES    3        buffers in shared memory
  *   BAND      8        rows of tiles in a band (collective/raster.h)
  *   CTAS      2        CTAs that must fit on an SM: bounds the registers
- *   ELEM_*    bf16 f16 int8    A and B (int8: each s8 or u8, a uniform branch); C and D have args.type_d
- *   shared    STAGES * (BM * BK / 2 + BN * BK) * bytes of an element + STAGES * BM * BK / 8
+ *   ELEM_*    bf16 f16 tf32 int8    A and B (int8: each s8 or u8, a uniform branch); C and D have args.type_d
+ *   shared    STAGES * ((BM * BK / 2 + BN * BK) * bytes of an element + BM * BLOCKS * 8)
  *
- * Assumes: the other operand's pointer, leading dimension and batch stride are multiples of 16 bytes; of 8 bits it lies
- * along K. BM divides the 128 lines to which the form is padded. Any M, N, K. NaN and infinities of the other operand
- * that meet only elements that were dropped do not reach D.
+ * Assumes: the other operand's pointer, leading dimension and batch stride are multiples of 16 bytes; but of 16 bits it
+ * lies along K. BM divides the 128 lines to which the form is padded. Any M, N, K. NaN and infinities of the other
+ * operand that meet only elements that were dropped do not reach D.
  *
  * Bound by: the tensor cores, whose sparse rate is twice the dense one; by the copies of the other operand before that.
  *
  * Measured: 208 TFLOP/s of the dense product's operations on an H100 at 8192 (2026-11-25, bf16); wgmma_sparse24 there
- * has 1,064. Not timed on an A100. */
+ * has 1,064. Not timed on an A100; tf32 not on any GPU. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 
@@ -47,9 +48,10 @@ enum {
     THREADS = (BM / WM) * WARPS_N * 32,
     LINES_16 = WM / 16, /* fragments of a warp */
     COLS_16 = WN / 16,
-    STEPS = 2,        /* instructions along K of a stage */
-    KEPT = BK / 2,    /* of the BK elements of a line that are given */
-    BLOCKS = BK / 64, /* of metadata along K, each of 32 words for 16 lines */
+    STEPS = 2,     /* instructions along K of a stage */
+    KEPT = BK / 2, /* of the BK elements of a line that are given */
+    BLOCK_K = sizeof(elem) == 4 ? 32 : 64,
+    BLOCKS = BK / BLOCK_K, /* of metadata along K, each of 32 words for 16 lines */
     BLOCK_BYTES = 128,
     FORM_K = 256 / (int)sizeof(elem),       /* to whose multiple K is padded */
     TILE_S = BM * KEPT * (int)sizeof(elem), /* bytes */
@@ -86,6 +88,7 @@ TSR_DEVICE void multiply_step(sum_elem sum[LINES_16][2 * COLS_16][4], const unsi
     TSR_UNROLL
     for (int i = 0; i < LINES_16; i++) {
         tensor_load(s[i], stage, offset_s, i, step, 0, BM, KEPT, 1);
+        tensor_round(s[i]);
         metadata[i] = words[(i * BLOCKS + step * BLOCKS / 2) * (BLOCK_BYTES / 4)];
     }
     TSR_UNROLL
@@ -93,6 +96,8 @@ TSR_DEVICE void multiply_step(sum_elem sum[LINES_16][2 * COLS_16][4], const unsi
         unsigned first[4], second[4];
         tensor_load(first, stage, offset_x, j, 2 * step, 1, BN, BK, x_k);
         tensor_load(second, stage, offset_x, j, 2 * step + 1, 1, BN, BK, x_k);
+        tensor_round(first);
+        tensor_round(second);
         TSR_UNROLL
         for (int h = 0; h < 2; h++) {
             const unsigned x[4] = {first[2 * h], first[2 * h + 1], second[2 * h], second[2 * h + 1]};
@@ -119,7 +124,7 @@ TSR_DEVICE void multiply(const operands *o, long long line0, long long row0, sum
         tensor_stream_open(o->values, o->k_padded / 2, line0, o->lines_padded, BM, KEPT, THREADS, thread, 1);
     tensor_stream x = tensor_stream_open(o->other, o->ld, row0, o->rows, BN, BK, THREADS, thread, x_k);
     metadata_stream m;
-    m.line_bytes = o->k_padded / 64 * BLOCK_BYTES;
+    m.line_bytes = o->k_padded / BLOCK_K * BLOCK_BYTES;
     m.next = (const unsigned char *)(o->values + o->lines_padded * o->k_padded / 2) + line0 / 16 * m.line_bytes;
 
     /* Fill all stages but one. A stage without a tile is an empty group: waiting counts groups. */
@@ -201,6 +206,8 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                 multiply(&o, line0, row0, sum, 1, 0, 1);
             else
                 multiply(&o, line0, row0, sum, 1, 0, 0);
+#elif defined(ELEM_tf32)
+            multiply(&o, line0, row0, sum, 1, 0, 0);
 #else
             if (swap_ab ? !args.trans_a : args.trans_b)
                 multiply(&o, line0, row0, sum, 1, 0, 0);

@@ -21,21 +21,21 @@
  * are swizzled over their 64 or 128 bytes of a line. 8-bit floats: see wgmma_kmajor.cu for PROMOTE; each stage is
  * summed from zero. The end is wgmma_kmajor's.
  *
- *   ELEM_*     bf16, f16, fp8, int8 or s8     CLUSTER_M   CTAs of a cluster, whose lines follow each other
+ *   ELEM_*     bf16 f16 tf32 fp8 int8 s8      CLUSTER_M   CTAs of a cluster, whose lines follow each other
  *   BM, BN     tile: lines of the compressed  RASTER      tile rows walked together (collective/order.h)
  *              operand, and of the other one  PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   DEPTH      slices of a stage: 1 or 2      PIECE       columns that leave together
  *   STAGES     of the ring                    MMAS        products of 64 lines of a warp group
  *                                             PROMOTE     1: 8-bit floats add up outside the tensor cores
  *
- * Assumes: the other operand's base, leading dimension and batch stride are multiples of 16 bytes, and of 8 bits it
- * lies along K; BM divides the form's 128 lines or is a multiple of 64; C and D any. M, N, K below 2^31 - 512.
+ * Assumes: the other operand's base, leading dimension and batch stride are multiples of 16 bytes, and but of 16 bits
+ * it lies along K; BM divides the form's 128 lines or is a multiple of 64; C and D any. M, N, K below 2^31 - 512.
  *
  * Bound by: shared memory. At their sparse rate tensor cores would read 128 bytes of the other operand in each clock,
  * all that an SM's shared memory gives, and the copy engine writes beside them. At large sizes by power.
  *
  * Measured: 1,047 TFLOP/s of the dense product's operations on an H100 at 4096, 1,064 at 8192 (2026-11-25, bf16, nt,
- * 128 x 256): 1.69 and 1.49 times as fast as the dense product. perf/LOG/types.md. */
+ * 128 x 256): 1.69 and 1.49 times as fast as the dense product. perf/LOG/types.md. tf32 was not timed. */
 #if BN % PIECE != 0
 #error "PIECE must divide BN"
 #endif
@@ -60,9 +60,10 @@ enum {
     GROUPS = BM / WM, /* those that multiply */
     THREADS = 128 * (GROUPS + 1),
     BK = 128 * DEPTH / TSR_WGMMA_ELEMENT_BYTES,
-    KEPT = BK / 2,          /* of the BK elements of a line that are given */
-    WORDS = BK / 64,        /* of metadata of a lane in a stage */
-    WORD_BLOCK = 32,        /* words that 16 lines have for 64 of K */
+    KEPT = BK / 2,   /* of the BK elements of a line that are given */
+    WORD_BLOCK = 32, /* words that 16 lines have for WORD_K of K */
+    WORD_K = TSR_WGMMA_ELEMENT_BYTES == 4 ? 32 : 64,
+    WORDS = BK / WORD_K,    /* of metadata of a lane in a stage */
     ROW_BYTES = 64 * DEPTH, /* of a line's values: the span of their swizzle */
     PITCH = PIECE + 8,      /* words from row to row of a piece: rows of a store lie in different banks */
 

@@ -1,12 +1,15 @@
 /* mma.sp::ordered_metadata.sync (sm_80 and later; 8-bit floats sm_89): acc (16 x 8) += A (16 x K) * B (K x 8), of whose
- * A two of each four neighbours along K are given, and metadata says which. K is 32 for 16-bit elements, 64 for 8.
+ * A two of each four neighbours along K are given, of tf32 one of each two, and metadata says which. K is 16 for tf32,
+ * 32 for 16-bit elements, 64 for 8.
  *
  * With g = lane / 4 and t = lane % 4 a lane holds
  *
  *   acc[4]     as of mma.sync (ptx/mma.h)
  *   a[4]       of the 16 x K/2 elements that are given, as of mma.sync with half the K: 32 bytes of a row
  *   b[4]       of column g, 4 bytes from byte 4t on of each 16: bytes 0, 16, 32, 48 + 4t
- *   metadata   four bits a group of four: the lower two are the first index, the upper two the second, which is higher
+ *   metadata   four bits a group of four: the lower two are the first index, the upper two the second, which is higher;
+ *              of tf32 four bits a group of two: 0100 if the first is given, 1110 if the second is, the indices of
+ *              its halves of 16 bits. It lies as that of 16 bits does, k below standing for those halves.
  *
  *   16 bits: lanes 2 * selector + 0 and + 1 of each four give it   8 bits: all four give it, selector 0
  *     t = 2 sel      row g, k 0-15     | row g + 8, k 0-15            t = 0   row g, k 0-31     t = 2   row g, k 32-63
@@ -14,7 +17,7 @@
  * 32-63 bits 0-15           bits 16-31                           bits 0-31, eight groups
  *
  * PTX ISA, "Matrix fragments for multiply-accumulate operation with sparse matrix A". The twin's products are those of
- * mma.sync with K / 2: whether hardware adds in this order is not known, none of this has run on hardware yet. Elements
+ * mma.sync with K / 2: an H100 adds bf16, f16 and s8 in this order; tf32, u8 and e4m3 have not been compared. Elements
  * of B that the metadata does not select are not read. */
 #ifndef TSR_PTX_MMA_SPARSE_H
 #define TSR_PTX_MMA_SPARSE_H
@@ -64,6 +67,8 @@ TSR_DEVICE float tsr_emu_mma_sparse_element(unsigned bits, int i, tsr_emu_format
         return tsr_widen_bf16(half);
     case TSR_EMU_F16:
         return tsr_widen_f16(half);
+    case TSR_EMU_TF32:
+        return tsr_f32_of_bits(bits & 0xffffe000u);
     case TSR_EMU_S8:
         return (float)(signed char)byte;
     case TSR_EMU_U8:
@@ -71,6 +76,12 @@ TSR_DEVICE float tsr_emu_mma_sparse_element(unsigned bits, int i, tsr_emu_format
     default:
         return tsr_emu_widen_e4m3(byte);
     }
+}
+
+/* Elements of a register. */
+TSR_DEVICE int tsr_emu_mma_sparse_each(tsr_emu_format format)
+{
+    return format == TSR_EMU_TF32 ? 1 : format == TSR_EMU_BF16 || format == TSR_EMU_F16 ? 2 : 4;
 }
 
 /* The four bits of group `group` along K in row `row`. */
@@ -83,17 +94,19 @@ TSR_DEVICE unsigned tsr_emu_mma_sparse_indices(void *const lanes[32], int row, i
 }
 
 /* A's row as it is given, and of each column of B the elements that its metadata selects. */
-TSR_DEVICE const char *tsr_emu_mma_sparse_row(void *const lanes[32], int row, int given, float *a, float *b)
+TSR_DEVICE const char *tsr_emu_mma_sparse_row(void *const lanes[32], int row, int each, float *a, float *b)
 {
     const tsr_emu_mma_sparse *const any = (const tsr_emu_mma_sparse *)lanes[0];
-    const int is_byte = given == 32, each = is_byte ? 4 : 2; /* elements of a register */
-    for (int i = 0; i < given; i++) {
+    for (int i = 0; i < 8 * each; i++) {
         const int t = i / each % 4, half = i / (4 * each);
         const tsr_emu_mma_sparse *const own = (const tsr_emu_mma_sparse *)lanes[row % 8 * 4 + t];
-        const unsigned indices = tsr_emu_mma_sparse_indices(lanes, row, i / 2, is_byte, any->selector);
+        const unsigned indices =
+            tsr_emu_mma_sparse_indices(lanes, row, each == 1 ? i : i / 2, each == 4, any->selector);
         if ((indices & 3) >= indices >> 2)
             return "mma.sp: the two indices of a group of metadata do not ascend";
-        const int k = i / 2 * 4 + (int)(indices >> (2 * (i & 1)) & 3);
+        if (each == 1 && indices != 4 && indices != 14)
+            return "mma.sp: metadata of tf32 is neither 0100 nor 1110";
+        const int k = each == 1 ? 2 * i + (indices == 14) : i / 2 * 4 + (int)(indices >> (2 * (i & 1)) & 3);
         a[i] = tsr_emu_mma_sparse_element(own->a[half * 2 + row / 8], i % each, any->format);
         for (int column = 0; column < 8; column++) {
             const tsr_emu_mma_sparse *const of = (const tsr_emu_mma_sparse *)lanes[column * 4 + k / each % 4];
@@ -108,15 +121,15 @@ TSR_EMU_TOGETHER const char *tsr_emu_mma_sparse_lanes(void *const lanes[32], uns
     if (mask != 0xffffffffu)
         return "mma.sp needs all 32 lanes";
     const tsr_emu_mma_sparse *const any = (const tsr_emu_mma_sparse *)lanes[0];
-    const int given = any->format == TSR_EMU_BF16 || any->format == TSR_EMU_F16 ? 16 : 32;
+    const int each = tsr_emu_mma_sparse_each(any->format);
     for (int row = 0; row < 16; row++) {
         float a[32], b[32 * 8], sum[8];
-        const char *const fault = tsr_emu_mma_sparse_row(lanes, row, given, a, b);
+        const char *const fault = tsr_emu_mma_sparse_row(lanes, row, each, a, b);
         if (fault)
             return fault;
         for (int column = 0; column < 8; column++)
             sum[column] = ((const tsr_emu_mma_sparse *)lanes[row % 8 * 4 + column / 2])->acc[row / 8 * 2 + column % 2];
-        tsr_emu_tensor(sum, a, b, 1, 8, given, any->format);
+        tsr_emu_tensor(sum, a, b, 1, 8, 8 * each, any->format);
         for (int column = 0; column < 8; column++)
             ((const tsr_emu_mma_sparse *)lanes[row % 8 * 4 + column / 2])->acc[row / 8 * 2 + column % 2] = sum[column];
     }
@@ -128,7 +141,7 @@ TSR_DEVICE void tsr_emu_mma_sparse_any(void *acc, const unsigned a[4], const uns
 {
     tsr_emu_mma_sparse own;
     tsr_emu_mma_sparse_note(&own, a, b, metadata, selector, acc, format, format_b);
-    tsr_emu_tensor_flops(2 * 16 * 8 * (format == TSR_EMU_BF16 || format == TSR_EMU_F16 ? 16 : 32));
+    tsr_emu_tensor_flops(2 * 16 * 8 * 8 * tsr_emu_mma_sparse_each(format));
     tsr_emu_warp(0xffffffffu, tsr_emu_mma_sparse_lanes, &own);
 }
 #else
@@ -165,6 +178,21 @@ TSR_DEVICE void tsr_mma_sparse_f16(float acc[4], const unsigned a[4], const unsi
         TSR_MMA_SPARSE("m16n8k32.row.col.f32.f16.f16.f32", "f", "0x0");
     else
         TSR_MMA_SPARSE("m16n8k32.row.col.f32.f16.f16.f32", "f", "0x1");
+#endif
+}
+
+/* mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32, likewise; of each register the lower 13
+ * bits are ignored */
+TSR_DEVICE void tsr_mma_sparse_tf32(float acc[4], const unsigned a[4], const unsigned b[4], unsigned metadata,
+                                    int selector)
+{
+#if TSR_EMU
+    tsr_emu_mma_sparse_any(acc, a, b, metadata, selector, TSR_EMU_TF32, TSR_EMU_TF32);
+#else
+    if (selector == 0)
+        TSR_MMA_SPARSE("m16n8k16.row.col.f32.tf32.tf32.f32", "f", "0x0");
+    else
+        TSR_MMA_SPARSE("m16n8k16.row.col.f32.tf32.tf32.f32", "f", "0x1");
 #endif
 }
 

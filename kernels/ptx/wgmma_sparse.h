@@ -1,9 +1,9 @@
-/* wgmma.mma_async.sp: wgmma (ptx/wgmma.h) whose A is compressed 2:4 along K. Of a row of A half of K is given, 32
- * bytes, K-major; B has all of it, 64 bytes: K is 32 for 16-bit elements, 64 for 8 bits. The kernel defines TSR_WGMMA_N
- * and TSR_WGMMA_TYPES as for ptx/wgmma.h.
+/* wgmma.mma_async.sp: wgmma (ptx/wgmma.h) whose A is compressed 2:4 along K, of tf32 1:2. Of a row of A half of K is
+ * given, 32 bytes, K-major; B has all of it, 64 bytes: K is 16 for tf32, 32 for 16-bit elements, 64 for 8 bits. The
+ * kernel defines TSR_WGMMA_N and TSR_WGMMA_TYPES as for ptx/wgmma.h.
  *
  * Metadata: one register of a thread. Warp w has that of rows 16 w to 16 w + 15, laid out over its lanes as mma.sp's
- * (ptx/mma_sparse.h): with 16 bits lanes 2 * selector + 0 and + 1 of each four give it, with 8 bits all of them. Like A
+ * (ptx/mma_sparse.h): lanes 2 * selector + 0 and + 1 of each four give it, with 8 bits all of them. Like A
  * in registers it must not change between the product and the wait. PTX ISA, "wgmma.mma_async.sp". sm_90a. The order in
  * which hardware adds is not known: the twin takes the given products for those of a wgmma with half of K. */
 #ifndef TSR_PTX_WGMMA_SPARSE_H
@@ -39,6 +39,16 @@ TSR_DEVICE void tsr_wgmma_sparse(float d[TSR_WGMMA_REGISTERS], unsigned long lon
         TSR_WGMMA_SPARSE(d, "32", TSR_WGMMA_TYPES, TSR_WGMMA_OPERANDS, "0", ", 1, 1, 0, 1", 1);
     else
         TSR_WGMMA_SPARSE(d, "32", TSR_WGMMA_TYPES, TSR_WGMMA_OPERANDS, "0", ", 1, 1, 0, 0", 0);
+}
+
+/* tf32, B K-major; `selector` (0 or 1) is a constant. Lower bits of an f32 are ignored. */
+TSR_DEVICE void tsr_wgmma_sparse_tf32(float d[TSR_WGMMA_REGISTERS], unsigned long long a, unsigned long long b,
+                                      unsigned metadata, int selector, int accumulate)
+{
+    if (selector)
+        TSR_WGMMA_SPARSE(d, "16", "f32.tf32.tf32", TSR_WGMMA_OPERANDS, "1", ", 1, 1", 0);
+    else
+        TSR_WGMMA_SPARSE(d, "16", "f32.tf32.tf32", TSR_WGMMA_OPERANDS, "0", ", 1, 1", 0);
 }
 
 /* 8-bit floats, B K-major. A is e5m2 if `second_a`, a constant, else e4m3; B likewise. */

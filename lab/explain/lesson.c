@@ -100,6 +100,9 @@ static tsr_status check_config(const tsr_config *config, size_t workspace_bytes)
                         config->name);
     if (tsr_op_of(&config->op).a == TSR_F64 && !tsr_config_is_f64_tensor(config))
         return tsr_fail(TSR_UNSUPPORTED, "%s: explained in f32; f64 does the same with twice the bytes", config->name);
+    if (lab_config_is_sparse(config) && tsr_op_of(&config->op).compute == TSR_COMPUTE_TF32)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: explained in 16 and 8 bits; tf32 does the same with one of each two",
+                        config->instance);
     if (lab_config_is_sparse(config) && workspace_bytes > 0)
         return tsr_fail(TSR_UNSUPPORTED,
                         "%s: explained where B needs no copy before: rows of whole 16 bytes, and in 8 bits layout nt",

@@ -325,7 +325,7 @@ static void write_call(lab_trial *trial)
         args->c = NULL;
 }
 
-/* The operand that the kernel takes compressed gets the 2:4 pattern. */
+/* The operand that the kernel takes compressed gets the 2:4 pattern, of tf32 that of 1:2. */
 static tsr_status prune(const lab_trial *trial)
 {
     const lab_guarded *const g = trial->sparse == 'a' ? &trial->a : &trial->b;
@@ -333,6 +333,7 @@ static tsr_status prune(const lab_trial *trial)
     tsr_operand *const operand = trial->sparse == 'a' ? &desc.a : &desc.b;
     operand->trans = (trial->sparse == 'a' ? trial->c->trans_a : trial->c->trans_b) ? TSR_T : TSR_N;
     operand->ld = g->ld;
+    desc.compute = trial->kernel->info.compute;
     tsr_status status = TSR_OK;
     for (int64_t z = 0; z < g->batch && status == TSR_OK; z++)
         status = tsr_prune24(

@@ -20,37 +20,41 @@ static tsr_status check_which(char operand)
 }
 
 /* "A breaks the 2:4 pattern: row 3, columns 8 to 11 hold 3 nonzeros", where a row is one of op(A); lines of B are
- * columns of op(B). */
-static tsr_status broken(const tsr_lines24 *o, char operand, const tsr_group24 *at, const char *rule, int is_metadata)
+ * columns of op(B). `span` elements along K are named; `rule` says what they must be. */
+static tsr_status broken(const tsr_lines24 *o, char operand, const tsr_group24 *at, int span, const char *subject,
+                         const char *what, const char *rule)
 {
     const int is_a = operand == 'a';
-    const long long last = at->k + 3 < o->k ? at->k + 3 : o->k - 1;
-    char problem[48] = "", what[64];
+    const long long last = at->k + span - 1 < o->k ? at->k + span - 1 : o->k - 1;
+    char problem[48] = "";
     if (o->matrices > 1)
         snprintf(problem, sizeof problem, " in problem %lld", at->matrix);
-    if (is_metadata)
-        snprintf(what, sizeof what, "have the indices %d and %d", at->count & 3, at->count >> 2);
-    else
-        snprintf(what, sizeof what, "hold %d nonzeros", at->count);
-    return tsr_fail(TSR_INVALID_ARGUMENT, "%s%s: %s %lld, %s %lld to %lld %s, %s", rule, problem,
-                    is_a ? "row" : "column", at->line, is_a ? "columns" : "rows", at->k, last, what,
-                    is_metadata ? "which must ascend" : "at most 2 may be");
+    return tsr_fail(TSR_INVALID_ARGUMENT, "%s%s: %s %lld, %s %lld to %lld %s, %s", subject, problem,
+                    is_a ? "row" : "column", at->line, is_a ? "columns" : "rows", at->k, last, what, rule);
 }
 
 static tsr_status check_pattern(const tsr_lines24 *o, char operand, const void *data)
 {
+    const int span = tsr_span24(o);
     tsr_group24 first;
+    char subject[40], what[32], rule[32];
     if (tsr_keeps24(o, data, &first))
         return TSR_OK;
-    return broken(o, operand, &first, operand == 'a' ? "A breaks the 2:4 pattern" : "B breaks the 2:4 pattern", 0);
+    snprintf(subject, sizeof subject, "%c breaks the %d:%d pattern", operand - 'a' + 'A', span / 2, span);
+    snprintf(what, sizeof what, "hold %d nonzeros", first.count);
+    snprintf(rule, sizeof rule, "at most %d may be", span / 2);
+    return broken(o, operand, &first, span, subject, what, rule);
 }
 
 static tsr_status check_metadata(const tsr_lines24 *o, char operand, const void *metadata)
 {
     tsr_group24 first;
+    char what[48];
     if (tsr_ascends24(o, metadata, &first))
         return TSR_OK;
-    return broken(o, operand, &first, operand == 'a' ? "metadata of A" : "metadata of B", 1);
+    snprintf(what, sizeof what, "have the indices %d and %d", first.count & 3, first.count >> 2);
+    return broken(o, operand, &first, 4, operand == 'a' ? "metadata of A" : "metadata of B", what,
+                  o->is_1of2 ? "which must be 0 or 1, and 2 or 3 (1:2)" : "which must ascend");
 }
 
 static tsr_status check_dtype(const tsr_problem *problem, char operand)

@@ -294,6 +294,7 @@ tsr_status tsr_validate_sizes(const tsr_gemm_desc *desc, tsr_problem *out)
     tsr_gemm_desc d;
     const tsr_status status = take_desc(desc, &d);
     memset(out, 0, sizeof *out);
+    out->op.compute = d.compute;
     return status == TSR_OK ? take_operands(&d, out) : status;
 }
 
@@ -310,9 +311,6 @@ static tsr_status check_sparse24(const tsr_problem *p)
     if (!tsr_has_sparse24(dtype))
         return tsr_fail(TSR_UNSUPPORTED, "%c.dtype = %s: 2:4 sparsity is for f32, f16, bf16, e4m3, e5m2, s8 and u8",
                         which - 'a' + 'A', tsr_dtype_name(dtype));
-    if (p->op.compute == TSR_COMPUTE_TF32)
-        return tsr_fail(TSR_UNSUPPORTED, "compute = tf32: the instruction's pattern is 1:2, not TSR_SPARSE24_%c's 2:4",
-                        which - 'a' + 'A');
     if (p->op.scale_a != TSR_SCALE_TENSOR || p->op.scale_b != TSR_SCALE_TENSOR)
         return tsr_fail(TSR_UNSUPPORTED, "scale_mode_%c: must be TSR_SCALE_TENSOR with a compressed operand",
                         p->op.scale_a != TSR_SCALE_TENSOR ? 'a' : 'b');

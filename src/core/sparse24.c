@@ -15,7 +15,8 @@ tsr_lines24 tsr_lines24_of(const tsr_problem *p, char which)
                          .line_step = k_inner ? operand->ld : 1,
                          .k_step = k_inner ? 1 : operand->ld,
                          .matrices = operand->batch_stride == 0 && p->batch > 1 ? 1 : p->batch,
-                         .matrix_step = operand->batch_stride};
+                         .matrix_step = operand->batch_stride,
+                         .is_1of2 = tsr_op_dtype(&p->op, which) == TSR_F32 && p->op.compute == TSR_COMPUTE_TF32};
 }
 
 int tsr_has_sparse24(tsr_dtype dtype)
@@ -75,13 +76,13 @@ static uint32_t nonzero_mask(tsr_dtype dtype)
     return tsr_dtype_is_integer(dtype) ? all : all >> 1;
 }
 
-/* A group as its bits: what lies beyond K is zero. */
-static int take_group(const tsr_lines24 *o, const char *line, long long k, uint32_t group[4])
+/* `span` neighbours from k on as their bits, and how many are not zero: what lies beyond K is. */
+static int take_group(const tsr_lines24 *o, const char *line, long long k, int span, uint32_t group[4])
 {
     const size_t bytes = tsr_dtype_bytes(o->dtype);
     const uint32_t mask = nonzero_mask(o->dtype);
     int count = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < span; i++) {
         group[i] = k + i < o->k ? bits_at(line, (k + i) * o->k_step, bytes) : 0;
         count += (group[i] & mask) != 0;
     }
@@ -95,13 +96,14 @@ static const char *line_at(const tsr_lines24 *o, const void *data, long long mat
 
 int tsr_keeps24(const tsr_lines24 *o, const void *data, tsr_group24 *first)
 {
+    const int span = tsr_span24(o);
     uint32_t group[4];
     for (long long z = 0; z < o->matrices; z++)
         for (long long j = 0; j < o->lines; j++) {
             const char *const line = line_at(o, data, z, j);
-            for (long long k = 0; k < o->k; k += 4) {
-                const int count = take_group(o, line, k, group);
-                if (count > 2) {
+            for (long long k = 0; k < o->k; k += span) {
+                const int count = take_group(o, line, k, span, group);
+                if (count > span / 2) {
                     *first = (tsr_group24){z, j, k, count};
                     return 0;
                 }
@@ -123,22 +125,18 @@ static uint32_t rank_of(tsr_dtype dtype, uint32_t bits)
     return magnitude > element->infinity ? 0xffffffffu : magnitude;
 }
 
-/* The two indices that stay, as metadata has them: those of the largest, the lower one of equals. */
-static unsigned largest_two(tsr_dtype dtype, const uint32_t group[4])
+/* A bit for each of `span` elements that stay: the largest half, the lower ones of equals. */
+static unsigned largest_half(tsr_dtype dtype, const uint32_t group[4], int span)
 {
-    int best = 0, second = -1;
-    for (int i = 1; i < 4; i++)
-        if (rank_of(dtype, group[i]) > rank_of(dtype, group[best]))
-            best = i;
-    for (int i = 0; i < 4; i++)
-        if (i != best && (second < 0 || rank_of(dtype, group[i]) > rank_of(dtype, group[second])))
-            second = i;
-    return best < second ? (unsigned)(best | second << 2) : (unsigned)(second | best << 2);
-}
-
-static int is_kept(unsigned indices, int i)
-{
-    return (indices & 3) == (unsigned)i || indices >> 2 == (unsigned)i;
+    unsigned kept = 0;
+    for (int n = 0; n < span / 2; n++) {
+        int best = -1;
+        for (int i = 0; i < span; i++)
+            if (!(kept >> i & 1) && (best < 0 || rank_of(dtype, group[i]) > rank_of(dtype, group[best])))
+                best = i;
+        kept |= 1u << best;
+    }
+    return kept;
 }
 
 /* A sum of squares of numbers whose squares may leave double's range: largest^2 * sum, NaN and infinities left out. */
@@ -164,18 +162,19 @@ static void add_to_norm(norm *n, double value)
 void tsr_drop24(const tsr_lines24 *o, void *data, double *lost)
 {
     const size_t bytes = tsr_dtype_bytes(o->dtype);
+    const int span = tsr_span24(o);
     norm all = {0, 0}, gone = {0, 0};
     uint32_t group[4];
     for (long long z = 0; z < o->matrices; z++)
         for (long long j = 0; j < o->lines; j++) {
             char *const line = (char *)line_at(o, data, z, j);
-            for (long long k = 0; k < o->k; k += 4) {
-                const int count = take_group(o, line, k, group);
-                const unsigned indices = largest_two(o->dtype, group);
-                for (int i = 0; i < 4 && k + i < o->k; i++) {
+            for (long long k = 0; k < o->k; k += span) {
+                const int count = take_group(o, line, k, span, group);
+                const unsigned kept = largest_half(o->dtype, group, span);
+                for (int i = 0; i < span && k + i < o->k; i++) {
                     const double value = tsr_load_element(o->dtype, line, (k + i) * o->k_step);
                     add_to_norm(&all, value);
-                    if (count <= 2 || is_kept(indices, i))
+                    if (count <= span / 2 || kept >> i & 1)
                         continue;
                     add_to_norm(&gone, value);
                     put_bits(line, (k + i) * o->k_step, bytes, 0);
@@ -188,10 +187,13 @@ void tsr_drop24(const tsr_lines24 *o, void *data, double *lost)
 
 /* ---- the compressed form ---- */
 
-/* Two indices that hold all that is not zero; what is left of the two places goes to the lowest that are free. */
-static unsigned two_of(tsr_dtype dtype, const uint32_t group[4])
+/* Two indices that hold all that is not zero; what is left of the two places goes to the lowest that are free, of 1:2
+ * in either half. */
+static unsigned two_of(const tsr_lines24 *o, const uint32_t group[4])
 {
-    const uint32_t mask = nonzero_mask(dtype);
+    const uint32_t mask = nonzero_mask(o->dtype);
+    if (o->is_1of2)
+        return (group[1] & mask ? 1u : 0u) | (group[3] & mask ? 3u : 2u) << 2;
     int kept[4] = {0}, count = 0;
     for (int i = 0; i < 4; i++)
         count += kept[i] = (group[i] & mask) != 0;
@@ -221,7 +223,7 @@ int tsr_ascends24(const tsr_lines24 *o, const void *metadata, tsr_group24 *first
         for (long long j = 0; j < o->lines; j++)
             for (long long k = 0; k < o->k; k += 4) {
                 const unsigned indices = group_indices(indices_at(o, metadata, z, j), k);
-                if ((indices & 3) < indices >> 2)
+                if (o->is_1of2 ? (indices & 3) < 2 && indices >> 2 >= 2 : (indices & 3) < indices >> 2)
                     continue;
                 *first = (tsr_group24){z, j, k, (int)indices};
                 return 0;
@@ -241,8 +243,8 @@ void tsr_squeeze24(const tsr_lines24 *o, const void *data, void *values, void *m
             char *const to = (char *)values + (z * o->lines + j) * kept * (long long)bytes;
             unsigned char *const indices = (unsigned char *)indices_at(o, metadata, z, j);
             for (long long k = 0; k < o->k; k += 4) {
-                (void)take_group(o, line, k, group);
-                const unsigned two = two_of(o->dtype, group);
+                (void)take_group(o, line, k, 4, group);
+                const unsigned two = two_of(o, group);
                 put_bits(to, k / 2, bytes, group[two & 3]);
                 put_bits(to, k / 2 + 1, bytes, group[two >> 2]);
                 indices[k / 8] = (unsigned char)(indices[k / 8] | two << (k % 8));
@@ -287,12 +289,17 @@ static long long padded(long long count, long long to)
     return (count + to - 1) / to * to;
 }
 
+int tsr_lanes24_k(tsr_dtype dtype)
+{
+    return tsr_dtype_bytes(dtype) == 4 ? 32 : 64;
+}
+
 tsr_form24 tsr_form24_of(tsr_dtype dtype, long long lines, long long k)
 {
     const long long bytes = (long long)tsr_dtype_bytes(dtype);
     tsr_form24 form = {.lines = padded(lines, TSR_LINES24), .k = padded(k, TSR_K24_BYTES / bytes)};
     form.values_bytes = form.lines * form.k / 2 * bytes;
-    form.bytes = form.values_bytes + form.lines * form.k / 8;
+    form.bytes = form.values_bytes + form.lines / 16 * (form.k / tsr_lanes24_k(dtype)) * TSR_LANES24 * 4;
     return form;
 }
 
@@ -314,13 +321,30 @@ static uint32_t indices_of(const tsr_lines24 *o, const void *metadata, long long
     return word;
 }
 
-/* What lane `lane` holds for 16 lines and 64 of K from (line, k) on. */
+/* The same of f32, whose `pairs` take four bits each: 0100 if the first of two is given, 1110 if the second is. Those
+ * are the indices 0 and 1, or 2 and 3, of its halves of 16 bits. */
+static uint32_t pairs_of(const tsr_lines24 *o, const void *metadata, long long matrix, long long line, long long k,
+                         int pairs)
+{
+    uint32_t word = 0;
+    for (int i = 0; i < pairs; i++) {
+        const uint32_t two = indices_of(o, metadata, matrix, line, k + i / 2 * 4, 1);
+        const int is_second = i % 2 ? two >> 2 == 3 : (two & 3) == 1;
+        word |= (is_second ? 14u : 4u) << (4 * i);
+    }
+    return word;
+}
+
+/* What lane `lane` holds for 16 lines and tsr_lanes24_k of K from (line, k) on. */
 static uint32_t metadata_word(const tsr_lines24 *o, const void *metadata, long long matrix, long long line, long long k,
                               int lane)
 {
     const int g = lane / 4, t = lane % 4;
     if (tsr_dtype_bytes(o->dtype) == 1)
         return indices_of(o, metadata, matrix, line + g + 8 * (t & 1), k + 32 * (t >> 1), 8);
+    if (tsr_dtype_bytes(o->dtype) == 4)
+        return pairs_of(o, metadata, matrix, line + g, k + 8 * t, 4) |
+               pairs_of(o, metadata, matrix, line + g + 8, k + 8 * t, 4) << 16;
     return indices_of(o, metadata, matrix, line + g, k + 16 * t, 4) |
            indices_of(o, metadata, matrix, line + g + 8, k + 16 * t, 4) << 16;
 }
@@ -343,7 +367,7 @@ void tsr_device24(const tsr_lines24 *o, const void *values, const void *metadata
             }
         }
         for (long long j = 0; j < form.lines; j += 16)
-            for (long long p = 0; p < form.k; p += 64)
+            for (long long p = 0; p < form.k; p += tsr_lanes24_k(o->dtype))
                 for (int lane = 0; lane < 32; lane++, words += 4)
                     put_bits(words, 0, 4, metadata_word(o, metadata, z, j, p, lane));
     }

@@ -1,5 +1,6 @@
 /* 2:4 structured sparsity on the host: an operand of which at most two of four neighbours along K are not zero, as the
- * public header lays its compressed form out ("2:4 structured sparsity"). */
+ * public header lays its compressed form out ("2:4 structured sparsity"). Of f32 that is multiplied in tf32 at most one
+ * of two neighbours may be: a case of 2:4, with the same compressed form. */
 #ifndef TSR_CORE_SPARSE24_H
 #define TSR_CORE_SPARSE24_H
 
@@ -18,7 +19,14 @@ typedef struct tsr_lines24 {
     long long lines, k;          /* of one matrix */
     long long line_step, k_step; /* elements from line to line, and from k to k + 1 */
     long long matrices, matrix_step;
+    int is_1of2; /* the pattern is 1:2: a group of four keeps one element of each half */
 } tsr_lines24;
+
+/* Neighbours along K of which at most half may not be zero. */
+static inline int tsr_span24(const tsr_lines24 *o)
+{
+    return o->is_1of2 ? 2 : 4;
+}
 
 tsr_lines24 tsr_lines24_of(const tsr_problem *problem, char which);
 
@@ -47,12 +55,12 @@ typedef struct tsr_group24 {
     int count;                 /* elements that are not zero, or, of metadata, its four bits */
 } tsr_group24;
 
-/* 1 if no group has more than two elements that are not zero; else *first. */
+/* 1 if at most half of each tsr_span24 neighbours are not zero; else *first. */
 int tsr_keeps24(const tsr_lines24 *o, const void *data, tsr_group24 *first);
-/* 1 if the two indices of each group ascend; else *first. */
+/* 1 if the two indices of each group of four ascend and, of 1:2, name one element of each half; else *first. */
 int tsr_ascends24(const tsr_lines24 *o, const void *metadata, tsr_group24 *first);
 
-/* Makes all but two elements of each group zero; *lost gets the share of the Frobenius norm that went. */
+/* Keeps the largest half of each tsr_span24 neighbours; *lost gets the share of the Frobenius norm that went. */
 void tsr_drop24(const tsr_lines24 *o, void *data, double *lost);
 
 /* To and from the compressed form of an operand that keeps the pattern. */
@@ -63,15 +71,18 @@ void tsr_spread24(const tsr_lines24 *o, const void *values, const void *metadata
 void tsr_spread24_lines(const tsr_lines24 *o, const void *values, const void *metadata, long long matrix,
                         long long first, long long count, void *to, long long line_step, long long k_step);
 
-/* ---- as kernels read it, sparse24.cu and wgmma_sparse24.cu: types of 16 and 8 bits ----
+/* ---- as kernels read it, sparse24.cu and wgmma_sparse24.cu: types of 16 and 8 bits, and f32 for tf32 ----
  *
  * Lines are padded to a multiple of TSR_LINES24 and K to a multiple of TSR_K24_BYTES, with zeros. A matrix is its
- * values, line by line, and then, for each 16 lines and each 64 of K, the 32 words that the lanes of a warp hold as
- * metadata, which are the same for mma.sp and wgmma.sp (kernels/ptx/mma_sparse.h, wgmma_sparse.h). */
+ * values, line by line, and then, for each 16 lines and each tsr_lanes24_k elements along K, the 32 words that the
+ * lanes of a warp hold as metadata, which are the same for mma.sp and wgmma.sp (kernels/ptx/mma_sparse.h,
+ * wgmma_sparse.h). */
 #define TSR_LINES24   128
 #define TSR_K24_BYTES 256
 #define TSR_LANES24   32 /* words for 16 lines */
-#define TSR_LANES24_K 64 /* and so many elements along K */
+
+/* 64; of f32, which has the metadata of two halves of 16 bits each, 32. */
+int tsr_lanes24_k(tsr_dtype dtype);
 
 typedef struct tsr_form24 {
     long long lines, k;            /* padded */

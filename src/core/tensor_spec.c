@@ -85,14 +85,14 @@ static void make_sparse24(const tsr_config *config, const tsr_gemm_args *g, tsr_
                     other = (tsr_dtype)(swap_ab ? g->type_a : g->type_b);
     const tsr_form24 form = tsr_form24_of(dtype, swap_ab ? g->n : g->m, g->k);
     const char *const values = swap_ab ? g->b : g->a;
-    const long long element = (long long)tsr_dtype_bytes(dtype), words = form.k / TSR_LANES24_K * TSR_LANES24;
+    const long long element = (long long)tsr_dtype_bytes(dtype), words = form.k / tsr_lanes24_k(dtype) * TSR_LANES24;
     const long long stride = (swap_ab ? g->batch_b : g->batch_a) != 0 ? form.bytes : 0;
     const int lines = tsr_box24_lines(config->bm), kept = config->bk / 2,
               span = TSR_TENSOR_SWIZZLE_BYTES / (int)element;
     specs[swap_ab] = make(values, dtype, form.k / 2, form.lines, form.k / 2, g->batch, stride / element, kept, lines,
                           kept * (int)element);
     specs[2] = make(values + form.values_bytes, TSR_S32, words, form.lines / 16, words, g->batch, stride / 4,
-                    config->bk / TSR_LANES24_K * TSR_LANES24, lines / 16, 0);
+                    config->bk / tsr_lanes24_k(dtype) * TSR_LANES24, lines / 16, 0);
     const void *const base = swap_ab ? g->a : g->b;
     const long long rows = swap_ab ? g->m : g->n, ld = swap_ab ? g->lda : g->ldb,
                     batch_stride = swap_ab ? g->batch_a : g->batch_b;

@@ -129,8 +129,8 @@ static void issue(emu_thread *self, float *d, int n, const char *types, emu_prod
         tsr_emu_break("wgmma's N for integers is 8, 24, or a multiple of 16", place);
     if (element_bytes != 2 && (product.mn_major_a || product.mn_major_b))
         tsr_emu_break("wgmma takes MN-major operands of 16-bit elements only", place);
-    if (product.is_sparse && (element_bytes == 4 || product.selector > (element_bytes == 2)))
-        tsr_emu_break("wgmma.sp takes 16 bits with selector 0 or 1, and 8 bits with 0", place);
+    if (product.is_sparse && product.selector > (element_bytes != 1))
+        tsr_emu_break("wgmma.sp takes 16 bits and tf32 with selector 0 or 1, and 8 bits with 0", place);
     if (hopper->n_products == EMU_PRODUCTS)
         tsr_emu_break("the emulator keeps at most 64 products in flight", place);
     product.place = place;
@@ -381,10 +381,13 @@ static void add_sparse(struct emu_tensor_work *work, const emu_thread *threads, 
 {
     const emu_product *product = &threads[0].hopper->products[index];
     const emu_wgmma_type *type = &tsr_emu_wgmma_types[product->type];
+    const int is_tf32 = type->element_bytes == 4;
     for (int row = 0; row < EMU_WGMMA_M; row++) {
         for (int i = 0; i < k; i++) {
-            const unsigned indices = kept_indices(threads, index, (unsigned)row, (unsigned)i / 2);
-            const int from = i / 2 * 4 + (int)(indices >> i % 2 * 2 & 3);
+            const unsigned indices = kept_indices(threads, index, (unsigned)row, (unsigned)(is_tf32 ? i : i / 2));
+            const int from = is_tf32 ? 2 * i + (indices == 14) : i / 2 * 4 + (int)(indices >> i % 2 * 2 & 3);
+            if (is_tf32 && indices != 4 && indices != 14)
+                tsr_emu_break("wgmma.sp: metadata of tf32 is neither 0100 nor 1110", product->place);
             memcpy(work->b_kept + i * EMU_WGMMA_MAX_N, work->b_values + from * EMU_WGMMA_MAX_N,
                    (size_t)product->n * sizeof *work->b_kept);
         }

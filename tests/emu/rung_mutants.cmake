@@ -53,6 +53,7 @@ base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNE
 base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
+base(sparse24_tf32 gemm/sparse24.cu -DELEM_tf32 -DBM=128 -DBN=128 -DBK=32 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_int8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 
 set(file gemm/tiled.cu)
@@ -193,6 +194,20 @@ rung_mutant(sparse24_halves sparse24 ${file} "first[2 * h], first[2 * h + 1], se
 rung_mutant(sparse24_other_step sparse24 ${file} "j, 2 * step + 1, 1" "j, 2 * step, 1" "")
 rung_mutant(sparse24_pitch sparse24 ${file} "o->k_padded / 2, line0" "o->k_padded, line0" "")
 rung_mutant(sparse24_lines sparse24 ${file} "(lines + 127) / 128 * 128" "lines" "")
+rung_mutant(sparse24_tf32_selector sparse24_tf32 ${file} "metadata[i], step, second" "metadata[i], 0, second" "")
+rung_mutant(sparse24_tf32_other_selector sparse24_tf32 ${file} "metadata[i], step, second" "metadata[i], 1 - step, second" "")
+rung_mutant(sparse24_tf32_line sparse24_tf32 ${file} "o->k_padded / BLOCK_K * BLOCK" "o->k_padded / 64 * BLOCK" "")
+rung_mutant(sparse24_tf32_form sparse24_tf32 ${file} "FORM_K = 256 / (int)sizeof(elem)" "FORM_K = 128" "")
+rung_mutant(sparse24_tf32_halves sparse24_tf32 ${file} "first[2 * h], first[2 * h + 1], second[2 * h]" "second[2 * h], first[2 * h + 1], first[2 * h]" "")
+rung_mutant(sparse24_tf32_rounds sparse24_tf32 ${file} "        tensor_round(s[i]);" "" "")
+rung_mutant(sparse24_tf32_rounds_first sparse24_tf32 ${file} "        tensor_round(first);" "" "")
+rung_mutant(sparse24_tf32_rounds_second sparse24_tf32 ${file} "        tensor_round(second);" "" "")
+set(file tile/sparse_element.h)
+rung_mutant(sparse24_tf32_metadata sparse24_tf32 ${file} "tsr_mma_sparse_tf32(acc, a, b, metadata," "tsr_mma_sparse_tf32(acc, a, b, metadata ^ 10,"
+            "")
+rung_mutant(sparse24_tf32_nibble sparse24_tf32 ${file} "tsr_mma_sparse_tf32(acc, a, b, metadata," "tsr_mma_sparse_tf32(acc, a, b, metadata | 8,"
+            "metadata of tf32 is neither")
+set(file gemm/sparse24.cu)
 rung_mutant(sparse24_swap sparse24_int8 ${file} "j = swap_ab ? line : row" "j = row" "")
 rung_mutant(sparse24_edge sparse24 ${file} "i < out->m && j < out->n" "i < out->m" "")
 rung_mutant(sparse24_columns sparse24 ${file} "row + 8 * j + e % 2" "row + 8 * j" "")

@@ -15,7 +15,7 @@
     defined(TWIN_wgmma_sparse_e4m3) || defined(TWIN_wgmma_sparse_e5m2) || defined(TWIN_wgmma_sparse_e4m3_e5m2) || \
     defined(TWIN_wgmma_sparse_e5m2_e4m3) || defined(TWIN_mma_sparse_u8) || defined(TWIN_mma_sparse_s8_u8) ||      \
     defined(TWIN_mma_sparse_u8_s8) || defined(TWIN_wgmma_sparse_u8) || defined(TWIN_wgmma_sparse_s8_u8) ||        \
-    defined(TWIN_wgmma_sparse_u8_s8)
+    defined(TWIN_wgmma_sparse_u8_s8) || defined(TWIN_mma_sparse_tf32) || defined(TWIN_wgmma_sparse_tf32)
 #include "twins/sparse.cu"
 #else
 #include "twins/product.cu"

@@ -60,7 +60,9 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
     X(mma_sparse_u8_s8, 52, 8, 0, 0, 0)       \
     X(wgmma_sparse_u8, 53, 8, 0, 0, 0)        \
     X(wgmma_sparse_s8_u8, 54, 8, 0, 0, 0)     \
-    X(wgmma_sparse_u8_s8, 55, 8, 0, 0, 0)
+    X(wgmma_sparse_u8_s8, 55, 8, 0, 0, 0)     \
+    X(mma_sparse_tf32, 56, 32, 8, 23, 0)      \
+    X(wgmma_sparse_tf32, 57, 32, 8, 23, 0)
 
 /* The same, of kernels that run in clusters of TWIN_CLUSTER CTAs, a cluster for each problem. */
 #define CLUSTER_TWINS(X)            \

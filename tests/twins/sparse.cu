@@ -1,7 +1,7 @@
-/* One product with an A that is compressed 2:4 for each problem of the batch: D = A * B + C by the instruction that
- * TWIN_NAME names. A: what is given of 64 rows, 32 bytes; C and D: 64 x 8 words; which elements of K are given, C's
- * words say. B, twice as deep as the case's, is made of its 8 rows: row n and then row n + 3, or each pair of
- * neighbours twice, so that what cancels there cancels here, too. */
+/* One product with an A that is compressed 2:4, of tf32 1:2, for each problem of the batch: D = A * B + C by the
+ * instruction that TWIN_NAME names. A: what is given of 64 rows, 32 bytes; C and D: 64 x 8 words; which elements of K
+ * are given, C's words say. B, twice as deep as the case's, is made of its 8 rows: row n and then row n + 3, or each
+ * pair of neighbours twice, so that what cancels there cancels here, too. */
 #if defined(TWIN_mma_sparse_s8) || defined(TWIN_mma_sparse_u8) || defined(TWIN_mma_sparse_s8_u8) || \
     defined(TWIN_mma_sparse_u8_s8)
 #define IS_INTEGER_MMA 1
@@ -26,7 +26,7 @@
 #else
 #define SECOND_B 0
 #endif
-#if defined(TWIN_mma_sparse_bf16) || defined(TWIN_mma_sparse_f16) || IS_INTEGER_MMA
+#if defined(TWIN_mma_sparse_bf16) || defined(TWIN_mma_sparse_f16) || defined(TWIN_mma_sparse_tf32) || IS_INTEGER_MMA
 #define IS_MMA 1
 #else
 #define IS_MMA      0
@@ -48,6 +48,10 @@ typedef float sum;
 #define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
 #define TSR_WGMMA_ELEMENT_BYTES 1
 #endif
+#if defined(TWIN_mma_sparse_tf32) || defined(TWIN_wgmma_sparse_tf32)
+#define TSR_WGMMA_TYPES         "f32.tf32.tf32"
+#define TSR_WGMMA_ELEMENT_BYTES 4
+#endif
 #ifndef TSR_WGMMA_ELEMENT_BYTES
 #define TSR_WGMMA_ELEMENT_BYTES 2
 #endif
@@ -66,6 +70,8 @@ enum { BYTES = TSR_WGMMA_ELEMENT_BYTES, KEPT = 32 / BYTES, DEEP_WORDS = 16 };
 TSR_DEVICE unsigned indices_of(const unsigned *c, int row, int group)
 {
     const unsigned word = (c[row * 8 + group % 8] + (unsigned)group * 0x9e3779b9u) * 0x85ebca6bu;
+    if (BYTES == 4)
+        return word >> 16 & 1 ? 14 : 4;
     const unsigned choice = (word >> 16) % 6;
     return choice == 0 ? 4 : choice == 1 ? 8 : choice == 2 ? 12 : choice == 3 ? 9 : choice == 4 ? 13 : 14;
 }
@@ -94,7 +100,7 @@ TSR_DEVICE unsigned deep_word(const unsigned *b, int n, int index, int is_paired
     unsigned word = 0;
     for (int i = 0; i < 4 / BYTES; i++) {
         const int k = index * (4 / BYTES) + i, from = k / 4 * 2 + k / 2 % 2; /* 0 0 1 1, 2 2 3 3, ... */
-        const unsigned bits = b[n * 8 + from * BYTES / 4] >> from * BYTES % 4 * 8 & (BYTES == 1 ? 0xffu : 0xffffu);
+        const unsigned bits = b[n * 8 + from * BYTES / 4] >> from * BYTES % 4 * 8 & 0xffffffffu >> (32 - 8 * BYTES);
         word |= bits << i * BYTES * 8;
     }
     return word;
@@ -107,7 +113,7 @@ TSR_KERNEL(128)
     const unsigned *const b = (const unsigned *)args.b + z * args.batch_b;
     const sum *const c = (const sum *)args.c + z * args.batch_c;
     sum *const d = (sum *)args.d + z * args.batch_d;
-    const int is_paired = z / 10 % 2, selector = BYTES == 2 ? z / 20 % 2 : 0;
+    const int is_paired = z / 10 % 2, selector = BYTES != 1 ? z / 20 % 2 : 0;
     const unsigned metadata = metadata_of((const unsigned *)c, row, t, selector);
     sum acc[4];
     for (int i = 0; i < 4; i++)
@@ -121,6 +127,11 @@ TSR_KERNEL(128)
     }
 #if IS_INTEGER_MMA
     tsr_mma_sparse_int8(acc, fragment, column, metadata, SECOND_A, SECOND_B);
+#elif defined(TWIN_mma_sparse_tf32)
+    if (selector)
+        tsr_mma_sparse_tf32(acc, fragment, column, metadata, 1);
+    else
+        tsr_mma_sparse_tf32(acc, fragment, column, metadata, 0);
 #elif defined(TWIN_mma_sparse_f16)
     if (selector)
         tsr_mma_sparse_f16(acc, fragment, column, metadata, 1);
@@ -156,6 +167,11 @@ TSR_KERNEL(128)
     tsr_wgmma_sparse_fp8(acc, left, right, metadata, 1, 0, 1);
 #elif defined(TWIN_wgmma_sparse_e5m2_e4m3)
     tsr_wgmma_sparse_fp8(acc, left, right, metadata, 1, 1, 0);
+#elif defined(TWIN_wgmma_sparse_tf32)
+    if (selector)
+        tsr_wgmma_sparse_tf32(acc, left, right, metadata, 1, 1);
+    else
+        tsr_wgmma_sparse_tf32(acc, left, right, metadata, 0, 1);
 #else
     if (selector)
         tsr_wgmma_sparse(acc, left, right, metadata, 1, 1, 0);
