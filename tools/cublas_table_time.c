@@ -22,7 +22,8 @@
 #define ROUND_NS        300e3
 #define PLACE_BYTES     512 /* operands begin at multiples of this */
 #define EXTRAS_BYTES    ((size_t)1 << 20)
-#define BIAS_AT         256 /* in the extras, behind the two scales */
+#define SCALE_B_AT      256 /* in the extras, behind A's scale; cuBLAS's kernels want scales aligned as PyTorch has them */
+#define BIAS_AT         512
 enum { SETS_MAX = 16, CALLS_MAX = 32, ROUNDS_MAX = 64, PARTS = 2, PART_ELEMS = COMPARED_BYTES / 2 };
 
 typedef tsr_cublas_status call_strided TSR_GEMM_STRIDED_EX_PARAMETERS(int64_t);
@@ -282,11 +283,12 @@ static int is_lt(const table_shape *p)
 static int fill_extras(table_session *s, const table_shape *p)
 {
     const tsr_dtype dtype = table_cd(p->types);
-    static const float scales[2] = {1, 1};
+    static const float one = 1;
     unsigned char *extras = calloc(1, EXTRAS_BYTES);
     if (!extras)
         return 0;
-    memcpy(extras, scales, sizeof scales);
+    memcpy(extras, &one, sizeof one);
+    memcpy(extras + SCALE_B_AT, &one, sizeof one);
     lab_fill(LAB_FILL_NORMAL, 0, dtype, extras + BIAS_AT, p->n, 11);
     const int good = s->gpu.driver.memcpy_htod_async(s->extras, extras, EXTRAS_BYTES, s->stream) == TSR_CU_SUCCESS &&
                      s->gpu.driver.stream_synchronize(s->stream) == TSR_CU_SUCCESS;
@@ -300,7 +302,7 @@ static int describe(const table_session *s, const table_shape *p, lab_lt_desc de
     const int32_t trans_a = p->trans_b, trans_b = p->trans_a;
     const uint32_t epilogue = LAB_LT_EPILOGUE_BIAS;
     const int8_t is_fast = p->types == TSR_TYPES_E4M3_BF16_FAST;
-    const tsr_cu_pointer scale_a = s->extras, scale_b = s->extras + sizeof(float), bias = s->extras + BIAS_AT;
+    const tsr_cu_pointer scale_a = s->extras, scale_b = s->extras + SCALE_B_AT, bias = s->extras + BIAS_AT;
     unsigned bad = s->lt.desc_set(desc, LAB_LT_DESC_TRANSA, &trans_a, sizeof trans_a) |
                    s->lt.desc_set(desc, LAB_LT_DESC_TRANSB, &trans_b, sizeof trans_b);
     if (table_has_bias(p->types))
