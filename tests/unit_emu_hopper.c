@@ -146,7 +146,7 @@ static void the_kernel_is_right(void **state)
     test_free(m);
 }
 
-/* Caught is a fault with the right words; a wrong result without one is not enough. */
+/* Caught is a fault with the right words; a wrong result without one is enough only where the table says so. */
 static void every_mutant_is_caught(void **state)
 {
     (void)state;
@@ -157,6 +157,10 @@ static void every_mutant_is_caught(void **state)
         for (unsigned long long seed = 0; seed < SEEDS; seed++) {
             memset(&m->workspace, 0, sizeof m->workspace.counters); /* a fault leaves them anyhow */
             const tsr_status status = run(mutants[i].kernel, m, seed, 1 + seed % 4, seed % 2 ? 3 : 0);
+            if (status == TSR_OK && strcmp(mutants[i].says, "wrong result") == 0 && !is_exact(m)) {
+                snprintf(message, sizeof message, "wrong result");
+                caught++;
+            }
             if (status != TSR_KERNEL_FAULT)
                 continue;
             if (!caught)

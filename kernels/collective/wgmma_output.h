@@ -37,10 +37,36 @@ typedef struct tile_boxes {
     int thread; /* in the warp group */
 } tile_boxes;
 
+/* A lane's 4 bytes of the bias of a box from column `column` of D's `columns` on. Lanes fetch each column once and pass
+ * it on by shuffles: a thread that loaded its own, as its registers allow, would wait for memory eight times a box.
+ * Beyond D any value does, since none is stored there. */
+TSR_DEVICE unsigned tile_box_bias(const epilogue *e, int lane, int column, int columns)
+{
+#if defined(OUT_f32)
+    const int at = column + lane;
+    return tsr_bits_of_f32(e->bias[at < columns ? at : columns - 1]);
+#else
+    const int at = column + 2 * lane, last = columns - 1;
+    return (unsigned)e->bias[at < last ? at : last] | (unsigned)e->bias[at + 1 < last ? at + 1 : last] << 16;
+#endif
+}
+
+/* The bias of columns 8 * q + 2 * (lane % 4) and the next one of a box. All lanes of the warp. */
+TSR_DEVICE void tile_pass_bias(unsigned bias, int lane, int q, float out[2])
+{
+#if defined(OUT_f32)
+    TSR_UNROLL
+    for (int i = 0; i < 2; i++)
+        out[i] = tsr_f32_of_bits(tsr_shuffle(TSR_ALL_LANES, bias, (unsigned)(8 * q + 2 * (lane % 4) + i)));
+#else
+    tile_unpack(tsr_shuffle(TSR_ALL_LANES, bias, (unsigned)(4 * q + lane % 4)), &out[0], &out[1]);
+#endif
+}
+
 /* The thread's share of one box: BOX_VALUES values of `sum`, in the accumulators' order. `is_plain`, a constant: D is
- * the sums but for their scale. The box begins at column `column` of D, which has `left` columns from there. Boxes
- * begin at multiples of 1024 bytes: to go two chunks further is an exclusive or, whatever the swizzle is. */
-TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, int thread, int column, int left,
+ * the sums but for their scale. `bias`: of tile_box_bias, where there is a form. Boxes begin at multiples of 1024
+ * bytes: to go two chunks further is an exclusive or, whatever the swizzle is. */
+TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, int thread, unsigned bias,
                                const float sum[BOX_VALUES])
 {
     const int lane = thread % 32;
@@ -61,8 +87,9 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, in
             epilogue_add_c(e, 2, c, value);
         }
         if (!is_plain && e->form) {
-            const int at = 8 * j + 2 * (tsr_again(lane) % 4);
-            epilogue_form_row(e, e->bias + column + at, left - at, 2, value);
+            float added[2];
+            tile_pass_bias(bias, lane, j, added);
+            epilogue_form(e, 2, added, value);
         }
         tsr_shared_store_f32x2(address, value[0], value[1]);
     }
@@ -86,14 +113,13 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, in
             }
         }
         if (!is_plain && e->form) {
-            const int at = 16 * j + 2 * (tsr_again(lane) % 4);
-            float bias[2][2];
             TSR_UNROLL
-            for (int i = 0; i < 2; i++)
-                epilogue_bias(e->bias + column + at + 8 * i, left - at - 8 * i, 2, bias[i]);
-            TSR_UNROLL
-            for (int i = 0; i < 4; i++)
-                epilogue_form(e, 2, bias[i / 2], value + 2 * i);
+            for (int i = 0; i < 2; i++) {
+                float added[2];
+                tile_pass_bias(bias, lane, 2 * j + i, added);
+                epilogue_form(e, 2, added, value + 4 * i);
+                epilogue_form(e, 2, added, value + 4 * i + 2);
+            }
         }
         TSR_UNROLL
         for (int i = 0; i < 4; i++)
@@ -152,7 +178,10 @@ TSR_DEVICE void tile_output_boxes(const tsr_gemm_args *args, const tsr_tensor_ma
                                   tile_boxes *boxes, int m, int n, int z, const float sum[TSR_WGMMA_REGISTERS])
 {
     const epilogue e = epilogue_of(args);
-    const int reads_c = !is_plain && e.reads_c;
+    const int reads_c = !is_plain && e.reads_c, has_form = !is_plain && e.form;
+    unsigned bias = 0;
+    if (has_form)
+        bias = tile_box_bias(&e, tsr_again(boxes->thread) % 32, n, (int)args->n);
     TSR_UNROLL
     for (int i = 0; i < BN / BOX_COLS; i++) {
         const unsigned box = boxes->shared + (unsigned)boxes->next * BOX_BYTES;
@@ -171,8 +200,10 @@ TSR_DEVICE void tile_output_boxes(const tsr_gemm_args *args, const tsr_tensor_ma
         } else {
             tsr_named_barrier(1 + (unsigned)boxes->group, 128);
         }
-        tile_write_box(&e, is_plain, box, is_plain ? boxes->thread : tsr_again(boxes->thread), column,
-                       (int)args->n - column, sum + i * BOX_VALUES);
+        tile_write_box(&e, is_plain, box, is_plain ? boxes->thread : tsr_again(boxes->thread), bias,
+                       sum + i * BOX_VALUES);
+        if (has_form && i + 1 < BN / BOX_COLS) /* the next box's come while this one is handed over */
+            bias = tile_box_bias(&e, tsr_again(boxes->thread) % 32, column + BOX_COLS, (int)args->n);
         tsr_fence_async_shared();
         tsr_named_barrier(1 + (unsigned)boxes->group, 128);
         if (boxes->thread == 0) {
