@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs PyTorch's own samples of all operators that multiply matrices and compares each result with a CPU's in f64.
 
-PyTorch's test suite draws its inputs from these samples (torch.testing, "OpInfo"). A sample fails if the operator raises
+PyTorch's test suite draws its inputs from these samples (torch.testing, "OpInfo"), and needs the package expecttest. A
+sample fails if the operator raises
 an error, or if a result or a gradient lies further from the one in f64 than --units roundings of its type allow. Names
 of the failed samples go to --out; --against exits with 1 if a sample fails here and not there:
 

@@ -35,7 +35,8 @@
  * all that an SM's shared memory gives, and the copy engine writes beside them. At large sizes by power.
  *
  * Measured: 1,047 TFLOP/s of the dense product's operations on an H100 at 4096, 1,064 at 8192 (2026-11-25, bf16, nt,
- * 128 x 256): 1.69 and 1.49 times as fast as the dense product. perf/LOG/types.md. tf32 was not timed. */
+ * 128 x 256): 1.69 and 1.49 times as fast as the dense product.
+ * 594 on an H200 at 8192 in tf32 (2026-11-27): 1.63 times as fast as the dense product. perf/LOG/types.md. */
 #if BN % PIECE != 0
 #error "PIECE must divide BN"
 #endif
