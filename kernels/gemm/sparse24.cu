@@ -35,7 +35,7 @@
  * Bound by: the tensor cores, whose sparse rate is twice the dense one; by the copies of the other operand before that.
  *
  * Measured: 208 TFLOP/s of the dense product's operations on an H100 at 8192 (2026-11-25, bf16); wgmma_sparse24 there
- * has 1,064. Not timed on an A100; tf32 not on any GPU. */
+ * has 1,064. Not timed on an A100. In tf32 112 on an H200 at 4096 (2026-11-27). */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 

@@ -17,8 +17,8 @@
  * 32-63 bits 0-15           bits 16-31                           bits 0-31, eight groups
  *
  * PTX ISA, "Matrix fragments for multiply-accumulate operation with sparse matrix A". The twin's products are those of
- * mma.sync with K / 2: an H100 adds bf16, f16 and s8 in this order; tf32, u8 and e4m3 have not been compared. Elements
- * of B that the metadata does not select are not read. */
+ * mma.sync with K / 2: an H100 adds bf16, f16 and s8 in this order; an H200 tf32 and u8 too; e4m3 has not been
+ * compared. Elements of B that the metadata does not select are not read. */
 #ifndef TSR_PTX_MMA_SPARSE_H
 #define TSR_PTX_MMA_SPARSE_H
 
