@@ -41,11 +41,16 @@ int table_default_lines(table_lines *out);
 int table_lines_of_log(const char *path, table_lines *out, char error[256]);
 void table_lines_free(table_lines *lines);
 
-/* The element types of a column "types", and the bytes of their elements. */
-tsr_dtype table_ab(int types);
-tsr_dtype table_cd(int types);
-/* 1: a value of D's type is added to each column. */
-int table_has_bias(int types);
+/* What a column "types" stands for. */
+typedef struct table_product {
+    tsr_dtype ab, cd;
+    int cuda_ab, cuda_cd, compute; /* as cuBLAS names them */
+    int is_lt;                     /* asked for by cublasLtMatmul, and in the forward pass alone */
+    int has_bias, is_fast;
+    double unit; /* of what two right results may differ by: see agree */
+} table_product;
+
+extern const table_product table_products[TSR_TYPES_COUNT];
 
 /* The line's first columns, up to batch, as the table has them: what a line is known by. */
 void table_line_key(const table_line *line, const char *chip, const char *version, char out[256]);

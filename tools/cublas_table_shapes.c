@@ -7,31 +7,36 @@
 #include "cublas/abi.h"
 #include "cublas_table.h"
 
-tsr_dtype table_ab(int types)
-{
-    static const tsr_dtype dtypes[TSR_TYPES_COUNT] = {TSR_BF16, TSR_F16, TSR_F32, TSR_F32, TSR_F64,  TSR_BF16, TSR_F16,
-                                                      TSR_BF16, TSR_F16, TSR_F32, TSR_F32, TSR_E4M3, TSR_E4M3};
-    return dtypes[types];
-}
-
-tsr_dtype table_cd(int types)
-{
-    switch (types) {
-    case TSR_TYPES_BF16_F32:
-    case TSR_TYPES_F16_F32:
-        return TSR_F32;
-    case TSR_TYPES_E4M3_BF16:
-    case TSR_TYPES_E4M3_BF16_FAST:
-        return TSR_BF16;
-    default:
-        return table_ab(types);
-    }
-}
-
-int table_has_bias(int types)
-{
-    return types >= TSR_TYPES_BF16_BIAS && types <= TSR_TYPES_TF32_BIAS;
-}
+const table_product table_products[TSR_TYPES_COUNT] = {
+#define PRODUCT(types, ab_, cuda_ab_, cd_, cuda_cd_, compute_, unit_, ...) \
+    [types] = {.ab = ab_,                                                  \
+               .cuda_ab = cuda_ab_,                                        \
+               .cd = cd_,                                                  \
+               .cuda_cd = cuda_cd_,                                        \
+               .compute = TSR_CUBLAS_COMPUTE_##compute_,                   \
+               .unit = unit_,                                              \
+               __VA_ARGS__},
+#define PLAIN(types, type, cuda, compute, unit) PRODUCT(types, type, cuda, type, cuda, compute, unit, .is_lt = 0)
+#define BIASED(types, type, cuda, compute, unit) \
+    PRODUCT(types, type, cuda, type, cuda, compute, unit, .is_lt = 1, .has_bias = 1)
+    PLAIN(TSR_TYPES_BF16, TSR_BF16, TSR_CUDA_R_16BF, 32F, 2e-2) PLAIN(TSR_TYPES_F16, TSR_F16, TSR_CUDA_R_16F, 32F, 3e-3)
+        PLAIN(TSR_TYPES_F32, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-4)
+            PLAIN(TSR_TYPES_TF32, TSR_F32, TSR_CUDA_R_32F, 32F_FAST_TF32, 5e-3) PLAIN(TSR_TYPES_F64, TSR_F64,
+                                                                                      TSR_CUDA_R_64F, 64F, 1e-12)
+                PRODUCT(TSR_TYPES_BF16_F32, TSR_BF16, TSR_CUDA_R_16BF, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-3, .is_lt = 0)
+                    PRODUCT(TSR_TYPES_F16_F32, TSR_F16, TSR_CUDA_R_16F, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-3, .is_lt = 0)
+                        BIASED(TSR_TYPES_BF16_BIAS, TSR_BF16, TSR_CUDA_R_16BF, 32F, 2e-2)
+                            BIASED(TSR_TYPES_F16_BIAS, TSR_F16, TSR_CUDA_R_16F, 32F, 3e-3)
+                                BIASED(TSR_TYPES_F32_BIAS, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-4)
+                                    BIASED(TSR_TYPES_TF32_BIAS, TSR_F32, TSR_CUDA_R_32F, 32F_FAST_TF32, 5e-3)
+                                        PRODUCT(TSR_TYPES_E4M3_BF16, TSR_E4M3, TSR_CUDA_R_8F_E4M3, TSR_BF16,
+                                                TSR_CUDA_R_16BF, 32F, 2e-2, .is_lt = 1)
+                                            PRODUCT(TSR_TYPES_E4M3_BF16_FAST, TSR_E4M3, TSR_CUDA_R_8F_E4M3, TSR_BF16,
+                                                    TSR_CUDA_R_16BF, 32F, 2e-2, .is_lt = 1, .is_fast = 1)
+#undef BIASED
+#undef PLAIN
+#undef PRODUCT
+};
 
 static int append(table_lines *to, const table_line *line)
 {
@@ -69,9 +74,9 @@ static table_shape tight(int types, const char *layout, int64_t m, int64_t n, in
                        .ldd = n};
     out.lda = out.trans_a ? m : k;
     out.ldb = out.trans_b ? k : n;
-    out.align_a = tsr_measured_align(0, out.lda, out.stride_a, batch, tsr_dtype_bytes(table_ab(types)));
-    out.align_b = tsr_measured_align(0, out.ldb, out.stride_b, batch, tsr_dtype_bytes(table_ab(types)));
-    out.align_d = tsr_measured_align(0, out.ldd, out.stride_d, batch, tsr_dtype_bytes(table_cd(types)));
+    out.align_a = tsr_measured_align(0, out.lda, out.stride_a, batch, tsr_dtype_bytes(table_products[types].ab));
+    out.align_b = tsr_measured_align(0, out.ldb, out.stride_b, batch, tsr_dtype_bytes(table_products[types].ab));
+    out.align_d = tsr_measured_align(0, out.ldd, out.stride_d, batch, tsr_dtype_bytes(table_products[types].cd));
     return out;
 }
 
@@ -151,7 +156,7 @@ static int add_layer(table_lines *to, int types, int64_t tokens, int64_t outputs
  * PyTorch gives a bias, and 8-bit operands, to the forward product alone. */
 static int add_models(table_lines *to, int types)
 {
-    const int is_forward = types >= TSR_TYPES_BF16_BIAS;
+    const int is_forward = table_products[types].is_lt;
     static const int64_t layers[][3] = {
         {16384, 50257, 768},  {16384, 50304, 768}, {16384, 2304, 768}, {16384, 768, 768},  {16384, 3072, 768},
         {16384, 768, 3072},   {4096, 1024, 1024},  {4096, 4096, 1024}, {4096, 1024, 4096}, {4096, 4096, 4096},
@@ -222,16 +227,15 @@ static int types_by_name(const char *name)
  * operands, since the log does not say how a call that was handed on scales and sums them. */
 static int types_of_call(const char *line, const char *name)
 {
-    static const int with_bias[TSR_TYPES_TF32 + 1] = {TSR_TYPES_BF16_BIAS, TSR_TYPES_F16_BIAS, TSR_TYPES_F32_BIAS,
-                                                      TSR_TYPES_TF32_BIAS};
     const int types = types_by_name(name);
     const char *epilogue = strstr(line, " epilogue=");
-    if (types >= TSR_TYPES_BF16_BIAS || !epilogue)
-        return types < TSR_TYPES_BF16_BIAS ? types : TSR_TYPES_COUNT;
-    const int number = atoi(epilogue + strlen(" epilogue="));
-    return types <= TSR_TYPES_TF32 && (number == TSR_LT_EPILOGUE_BIAS || number == TSR_LT_EPILOGUE_RELU_BIAS)
-               ? with_bias[types]
-               : TSR_TYPES_COUNT;
+    if (types == TSR_TYPES_COUNT || table_products[types].is_lt)
+        return TSR_TYPES_COUNT;
+    if (!epilogue)
+        return types;
+    const int number = atoi(epilogue + strlen(" epilogue=")), with_bias = tsr_measured_with_bias(types);
+    const int has_bias = number == TSR_LT_EPILOGUE_BIAS || number == TSR_LT_EPILOGUE_RELU_BIAS;
+    return has_bias && with_bias >= 0 ? with_bias : TSR_TYPES_COUNT;
 }
 
 /* 1 and the shape if the line is of a product that the table may have a line of. */

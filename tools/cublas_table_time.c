@@ -100,9 +100,10 @@ static int find_calls(table_session *s, const char *library, char error[512])
     const int major = (int)(version / 10000);
     tsr_cublas_status (*create)(void **handle), (*set_stream)(void *handle, void *stream);
     tsr_cublas_status (*set_workspace)(void *handle, void *workspace, size_t bytes);
-    char node[32];
+    char node[32], lt_node[32];
     snprintf(s->version, sizeof s->version, "%d.%d", major, (int)(version / 100 % 100));
     snprintf(node, sizeof node, "libcublas.so.%d", major);
+    snprintf(lt_node, sizeof lt_node, "libcublasLt.so.%d", major);
     void *real = open_cublas(s, major, error), *ours = real ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!ours) {
         if (real)
@@ -113,10 +114,8 @@ static int find_calls(table_session *s, const char *library, char error[512])
     *(void **)&s->real_strided = dlvsym(real, "cublasGemmStridedBatchedEx_64", node);
     *(void **)&s->our_single = dlvsym(ours, "cublasGemmEx", node);
     *(void **)&s->our_strided = dlvsym(ours, "cublasGemmStridedBatchedEx_64", node);
-    snprintf(node, sizeof node, "libcublasLt.so.%d", major);
-    *(void **)&s->our_matmul = dlvsym(ours, "cublasLtMatmul", node);
-    *(void **)&s->our_heuristic = dlvsym(ours, "cublasLtMatmulAlgoGetHeuristic", node);
-    snprintf(node, sizeof node, "libcublas.so.%d", major);
+    *(void **)&s->our_matmul = dlvsym(ours, "cublasLtMatmul", lt_node);
+    *(void **)&s->our_heuristic = dlvsym(ours, "cublasLtMatmulAlgoGetHeuristic", lt_node);
     *(void **)&s->answered = dlsym(ours, "tessera_cublas_answered");
     *(void **)&s->destroy = dlvsym(ours, "cublasDestroy_v2", node);
     *(void **)&create = dlvsym(ours, "cublasCreate_v2", node);
@@ -205,9 +204,9 @@ void table_close(table_session *s)
 /* Normal random numbers of the type, where A and B may lie. 0 on failure. */
 static int fill(table_session *s, int types)
 {
-    const tsr_dtype dtype = table_ab(types);
+    const tsr_dtype dtype = table_products[types].ab;
     unsigned char *pattern;
-    int good = s->filled_types >= 0 && table_ab(s->filled_types) == dtype;
+    int good = s->filled_types >= 0 && table_products[s->filled_types].ab == dtype;
     if (good || !(pattern = malloc(PATTERN_BYTES)))
         return good;
     lab_fill(LAB_FILL_NORMAL, 0, dtype, pattern, (int64_t)(PATTERN_BYTES / tsr_dtype_bytes(dtype)), 7);
@@ -243,7 +242,8 @@ static size_t place(size_t *at, int64_t rows, int64_t ld, int64_t stride, int64_
 
 static places find_places(const table_session *s, const table_shape *p)
 {
-    const size_t ab_bytes = tsr_dtype_bytes(table_ab(p->types)), cd_bytes = tsr_dtype_bytes(table_cd(p->types));
+    const size_t ab_bytes = tsr_dtype_bytes(table_products[p->types].ab),
+                 cd_bytes = tsr_dtype_bytes(table_products[p->types].cd);
     places out = {0};
     out.a = place(&out.ab_bytes, p->trans_a ? p->k : p->m, p->lda, p->stride_a, p->batch, ab_bytes, p->align_a);
     out.b = place(&out.ab_bytes, p->trans_b ? p->n : p->k, p->ldb, p->stride_b, p->batch, ab_bytes, p->align_b);
@@ -258,31 +258,10 @@ static places find_places(const table_session *s, const table_shape *p)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static const struct {
-    int ab, cd, compute;
-} codes[TSR_TYPES_COUNT] = {{TSR_CUDA_R_16BF, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_16F, TSR_CUDA_R_16F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F_FAST_TF32},
-                            {TSR_CUDA_R_64F, TSR_CUDA_R_64F, TSR_CUBLAS_COMPUTE_64F},
-                            {TSR_CUDA_R_16BF, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_16F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_16BF, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_16F, TSR_CUDA_R_16F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_32F, TSR_CUDA_R_32F, TSR_CUBLAS_COMPUTE_32F_FAST_TF32},
-                            {TSR_CUDA_R_8F_E4M3, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F},
-                            {TSR_CUDA_R_8F_E4M3, TSR_CUDA_R_16BF, TSR_CUBLAS_COMPUTE_32F}};
-
-static int is_lt(const table_shape *p)
-{
-    return p->types >= TSR_TYPES_BF16_BIAS;
-}
-
 /* Scales of 1 and a bias of normal random numbers. 0 on failure. */
 static int fill_extras(table_session *s, const table_shape *p)
 {
-    const tsr_dtype dtype = table_cd(p->types);
+    const tsr_dtype dtype = table_products[p->types].cd;
     static const float one = 1;
     unsigned char *extras = calloc(1, EXTRAS_BYTES);
     if (!extras)
@@ -301,14 +280,14 @@ static int describe(const table_session *s, const table_shape *p, lab_lt_desc de
 {
     const int32_t trans_a = p->trans_b, trans_b = p->trans_a;
     const uint32_t epilogue = LAB_LT_EPILOGUE_BIAS;
-    const int8_t is_fast = p->types == TSR_TYPES_E4M3_BF16_FAST;
+    const int8_t is_fast = (int8_t)table_products[p->types].is_fast;
     const tsr_cu_pointer scale_a = s->extras, scale_b = s->extras + SCALE_B_AT, bias = s->extras + BIAS_AT;
     unsigned bad = s->lt.desc_set(desc, LAB_LT_DESC_TRANSA, &trans_a, sizeof trans_a) |
                    s->lt.desc_set(desc, LAB_LT_DESC_TRANSB, &trans_b, sizeof trans_b);
-    if (table_has_bias(p->types))
+    if (table_products[p->types].has_bias)
         bad |= s->lt.desc_set(desc, LAB_LT_DESC_EPILOGUE, &epilogue, sizeof epilogue) |
                s->lt.desc_set(desc, LAB_LT_DESC_BIAS_POINTER, &bias, sizeof bias);
-    if (table_ab(p->types) == TSR_E4M3)
+    if (table_products[p->types].ab == TSR_E4M3)
         bad |= s->lt.desc_set(desc, LAB_LT_DESC_A_SCALE_POINTER, &scale_a, sizeof scale_a) |
                s->lt.desc_set(desc, LAB_LT_DESC_B_SCALE_POINTER, &scale_b, sizeof scale_b) |
                s->lt.desc_set(desc, LAB_LT_DESC_FAST_ACCUM, &is_fast, sizeof is_fast);
@@ -357,12 +336,12 @@ static void close_product(table_session *s)
 static int open_product(table_session *s, const table_shape *p)
 {
     lt_product *lt = &s->lt_now;
-    const int ab = codes[p->types].ab;
-    if (s->lt.desc_create(&lt->desc, (unsigned)codes[p->types].compute, LAB_CUDA_R_32F) != 0)
+    const int ab = table_products[p->types].cuda_ab;
+    if (s->lt.desc_create(&lt->desc, (unsigned)table_products[p->types].compute, LAB_CUDA_R_32F) != 0)
         return 0;
     lt->a = p->trans_b ? lay_out(s, ab, p->n, p->k, p->ldb) : lay_out(s, ab, p->k, p->n, p->ldb);
     lt->b = p->trans_a ? lay_out(s, ab, p->k, p->m, p->lda) : lay_out(s, ab, p->m, p->k, p->lda);
-    lt->d = lay_out(s, codes[p->types].cd, p->m, p->n, p->ldd);
+    lt->d = lay_out(s, table_products[p->types].cuda_cd, p->m, p->n, p->ldd);
     return lt->a && lt->b && lt->d && describe(s, p, lt->desc) && choose(s, p, lt) && fill_extras(s, p);
 }
 
@@ -389,18 +368,20 @@ static int call(const table_session *s, const table_shape *p, const places *at, 
     const void *alpha = is_wide ? (const void *)&one_wide : &one, *beta = is_wide ? (const void *)&zero_wide : &zero;
     char *const arena = (char *)(uintptr_t)s->arena, *const base = arena + (size_t)set * at->ab_bytes;
     void *const d = arena + at->d + (size_t)set * at->d_bytes;
-    if (is_lt(p))
+    if (table_products[p->types].is_lt)
         return call_lt(s, base + at->a, base + at->b, d, is_ours);
     if (p->batch > 1)
         return (is_ours ? s->our_strided : s->real_strided)(
-                   s->handle, p->trans_b, p->trans_a, p->n, p->m, p->k, alpha, base + at->b, codes[p->types].ab, p->ldb,
-                   p->stride_b, base + at->a, codes[p->types].ab, p->lda, p->stride_a, beta, d, codes[p->types].cd,
-                   p->ldd, p->stride_d, p->batch, codes[p->types].compute,
+                   s->handle, p->trans_b, p->trans_a, p->n, p->m, p->k, alpha, base + at->b,
+                   table_products[p->types].cuda_ab, p->ldb, p->stride_b, base + at->a,
+                   table_products[p->types].cuda_ab, p->lda, p->stride_a, beta, d, table_products[p->types].cuda_cd,
+                   p->ldd, p->stride_d, p->batch, table_products[p->types].compute,
                    TSR_CUBLAS_GEMM_DEFAULT) == TSR_CUBLAS_SUCCESS;
     return (is_ours ? s->our_single : s->real_single)(
                s->handle, p->trans_b, p->trans_a, (int)p->n, (int)p->m, (int)p->k, alpha, base + at->b,
-               codes[p->types].ab, (int)p->ldb, base + at->a, codes[p->types].ab, (int)p->lda, beta, d,
-               codes[p->types].cd, (int)p->ldd, codes[p->types].compute, TSR_CUBLAS_GEMM_DEFAULT) == TSR_CUBLAS_SUCCESS;
+               table_products[p->types].cuda_ab, (int)p->ldb, base + at->a, table_products[p->types].cuda_ab,
+               (int)p->lda, beta, d, table_products[p->types].cuda_cd, (int)p->ldd, table_products[p->types].compute,
+               TSR_CUBLAS_GEMM_DEFAULT) == TSR_CUBLAS_SUCCESS;
 }
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
@@ -414,7 +395,7 @@ typedef struct part {
 
 static part find_part(const table_shape *p, const places *at, int is_last)
 {
-    const size_t element_bytes = tsr_dtype_bytes(table_cd(p->types));
+    const size_t element_bytes = tsr_dtype_bytes(table_products[p->types].cd);
     const int64_t whole = (p->m - 1) * p->ldd + p->n, most = (int64_t)(COMPARED_BYTES / element_bytes);
     const int64_t count = whole < most ? whole : most, first = is_last ? whole - count : 0;
     const int64_t problem = is_last ? (p->batch - 1) * p->stride_d : 0;
@@ -424,7 +405,7 @@ static part find_part(const table_shape *p, const places *at, int is_last)
 /* The parts of D after one call. What the call leaves unwritten is not a number. */
 static int fetch(table_session *s, const table_shape *p, const places *at, int is_ours)
 {
-    const tsr_dtype dtype = table_cd(p->types);
+    const tsr_dtype dtype = table_products[p->types].cd;
     const part parts[PARTS] = {find_part(p, at, 0), find_part(p, at, 1)};
     memset(s->compared, 0xff, COMPARED_BYTES);
     for (int i = 0; i < PARTS; i++)
@@ -449,15 +430,14 @@ static int fetch(table_session *s, const table_shape *p, const places *at, int i
 /* 1 if the two results agree as far as rounding lets them. */
 static int agree(const table_session *s, const table_shape *p, const places *at)
 {
-    static const double units[TSR_TYPES_COUNT] = {2e-2, 3e-3, 1e-4, 5e-3, 1e-12, 1e-3, 1e-3,
-                                                  2e-2, 3e-3, 1e-4, 5e-3, 2e-2,  2e-2};
+    const double unit = table_products[p->types].unit;
     for (int i = 0; i < PARTS; i++) {
         const part is = find_part(p, at, i);
         for (int64_t e = 0; e < is.count; e++) {
             const double x = s->values[0][i * PART_ELEMS + e], y = s->values[1][i * PART_ELEMS + e];
             if ((is.first + e) % p->ldd >= p->n)
                 continue; /* between rows */
-            if (!(fabs(x - y) <= units[p->types] * (fabs(x) + sqrt((double)p->k))))
+            if (!(fabs(x - y) <= unit * (fabs(x) + sqrt((double)p->k))))
                 return 0;
         }
     }
@@ -504,12 +484,13 @@ static table_outcome time_rounds(table_session *s, const table_shape *p, const p
 static table_outcome time_shape(table_session *s, const table_shape *shape, int rounds, lab_interval *ratio)
 {
     const places at = find_places(s, shape);
-    const size_t bias_bytes = (size_t)shape->n * tsr_dtype_bytes(table_cd(shape->types));
-    if (at.sets < 1 || (is_lt(shape) && bias_bytes > EXTRAS_BYTES - BIAS_AT))
+    const size_t bias_bytes = (size_t)shape->n * tsr_dtype_bytes(table_products[shape->types].cd);
+    if (at.sets < 1 || (table_products[shape->types].is_lt && bias_bytes > EXTRAS_BYTES - BIAS_AT))
         return TABLE_TOO_LARGE;
-    if (is_lt(shape) && (!s->our_matmul || !s->our_heuristic || shape->batch > 1))
+    if (table_products[shape->types].is_lt && (!s->our_matmul || !s->our_heuristic || shape->batch > 1))
         return TABLE_NOT_OURS;
-    if ((is_lt(shape) && !open_product(s, shape)) || !fill(s, shape->types) || !fetch(s, shape, &at, 0))
+    if ((table_products[shape->types].is_lt && !open_product(s, shape)) || !fill(s, shape->types) ||
+        !fetch(s, shape, &at, 0))
         return TABLE_FAILED;
     const unsigned long long before = s->answered();
     if (!fetch(s, shape, &at, 1))

@@ -92,29 +92,34 @@ int tsr_cublas_has_lines(int node, int ordinal)
 
 /* ---- a call ------------------------------------------------------------------------------------------------------ */
 
-/* -1: the table has no lines of them. A bias and a bias with ReLU cost the same, and share lines. */
-static int types_of(const tsr_cublas_call *call)
+/* -1: the table has no lines of them. */
+static int types_without_bias(const tsr_cublas_call *call)
 {
-    const int is_same = call->dtype_a == call->dtype_cd, has_bias = call->epilogue != NULL;
+    const int is_same = call->dtype_a == call->dtype_cd;
     switch (call->dtype_a) {
     case TSR_BF16:
-        return is_same ? (has_bias ? TSR_TYPES_BF16_BIAS : TSR_TYPES_BF16) : has_bias ? -1 : TSR_TYPES_BF16_F32;
+        return is_same ? TSR_TYPES_BF16 : TSR_TYPES_BF16_F32;
     case TSR_F16:
-        return is_same ? (has_bias ? TSR_TYPES_F16_BIAS : TSR_TYPES_F16) : has_bias ? -1 : TSR_TYPES_F16_F32;
+        return is_same ? TSR_TYPES_F16 : TSR_TYPES_F16_F32;
     case TSR_F32:
-        if (call->compute == TSR_COMPUTE_TF32)
-            return has_bias ? TSR_TYPES_TF32_BIAS : TSR_TYPES_TF32;
-        return has_bias ? TSR_TYPES_F32_BIAS : TSR_TYPES_F32;
+        return call->compute == TSR_COMPUTE_TF32 ? TSR_TYPES_TF32 : TSR_TYPES_F32;
     case TSR_F64:
-        return has_bias ? -1 : TSR_TYPES_F64;
+        return TSR_TYPES_F64;
     case TSR_E4M3:
-        if (call->dtype_b != TSR_E4M3 || call->dtype_cd != TSR_BF16 || has_bias ||
-            call->scale_mode_a != TSR_SCALE_TENSOR || call->scale_mode_b != TSR_SCALE_TENSOR)
+        if (call->dtype_b != TSR_E4M3 || call->dtype_cd != TSR_BF16 || call->scale_mode_a != TSR_SCALE_TENSOR ||
+            call->scale_mode_b != TSR_SCALE_TENSOR)
             return -1;
         return call->compute == TSR_COMPUTE_FAST ? TSR_TYPES_E4M3_BF16_FAST : TSR_TYPES_E4M3_BF16;
     default:
         return -1;
     }
+}
+
+/* A bias and a bias with ReLU cost the same, and share lines. */
+static int types_of(const tsr_cublas_call *call)
+{
+    const int types = types_without_bias(call);
+    return call->epilogue ? tsr_measured_with_bias(types) : types;
 }
 
 void tsr_cublas_aligns(const tsr_cublas_call *call, int *a, int *b, int *d)

@@ -34,6 +34,22 @@ const char *tsr_measured_types_name(int types)
     return types >= 0 && types < TSR_TYPES_COUNT ? types_names[types] : "?";
 }
 
+int tsr_measured_with_bias(int types)
+{
+    switch (types) {
+    case TSR_TYPES_BF16:
+        return TSR_TYPES_BF16_BIAS;
+    case TSR_TYPES_F16:
+        return TSR_TYPES_F16_BIAS;
+    case TSR_TYPES_F32:
+        return TSR_TYPES_F32_BIAS;
+    case TSR_TYPES_TF32:
+        return TSR_TYPES_TF32_BIAS;
+    default:
+        return -1;
+    }
+}
+
 void tsr_measured_chip(const char *name, char out[TSR_MEASURED_CHIP_BYTES])
 {
     static const char maker[] = "NVIDIA ";

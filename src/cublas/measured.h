@@ -73,6 +73,9 @@ void tsr_measured_chip(const char *name, char out[TSR_MEASURED_CHIP_BYTES]);
 /* The alignment in bytes, at most 16, that the address and all rows of all problems have. `address` may be 0. */
 int tsr_measured_align(uintptr_t address, int64_t ld, int64_t stride, int64_t batch, size_t element_bytes);
 
+/* The same types with a bias; -1 where the table has no lines of those. */
+int tsr_measured_with_bias(int types);
+
 /* Names as the table's column has them; "?" when out of range. */
 const char *tsr_measured_types_name(int types);
 
