@@ -644,6 +644,14 @@ typedef struct scaled {
     double beta;
 } scaled;
 
+static const scaled plain_scaled = {.a_type = E4M3,
+                                    .b_type = E4M3,
+                                    .c_type = BF16,
+                                    .d_type = BF16,
+                                    .batch = 1,
+                                    .epilogue = TSR_LT_EPILOGUE_DEFAULT,
+                                    .bias_type = -1};
+
 enum { SCALED_M = 133, SCALED_N = 9, SCALED_K = 261, SCALES = 2048 };
 
 static void set_desc(void *desc, int attribute, const void *value, size_t bytes)
@@ -741,45 +749,38 @@ static void case_scaled(void)
                                   .beta = is_8_bit ? 0 : 2};
                 check_scaled(handle, &s, ANSWERED, "scales");
             }
-    const scaled plain = {.a_type = E4M3,
-                          .b_type = E4M3,
-                          .c_type = BF16,
-                          .d_type = BF16,
-                          .batch = 1,
-                          .epilogue = TSR_LT_EPILOGUE_DEFAULT,
-                          .bias_type = -1};
-    scaled s = plain;
+    scaled s = plain_scaled;
     check_scaled(handle, &s, ANSWERED, "no scales");
     s.batch = 3;
     s.has_scales = 1;
     check_scaled(handle, &s, ANSWERED, "a batch, with a scale an operand");
     s.mode_a = s.mode_b = TSR_LT_SCALE_OUTER_VEC;
     check_scaled(handle, &s, FORWARDED, "a batch, with scales of rows");
-    s = plain;
+    s = plain_scaled;
     s.epilogue = TSR_LT_EPILOGUE_RELU_BIAS;
     check_scaled(handle, &s, ANSWERED, "a bias of D's type");
     s.d_type = E4M3;
     check_scaled(handle, &s, FORWARDED, "a bias whose type is not said");
     s.bias_type = BF16;
     check_scaled(handle, &s, ANSWERED, "a bias in bf16");
-    s = plain;
+    s = plain_scaled;
     s.is_fast = 1;
     check_scaled(handle, &s, FORWARDED, "sums in the tensor cores, which the CPU has none of");
-    s = plain;
+    s = plain_scaled;
     s.mode_a = TSR_LT_SCALE_OUTER_VEC;
     check_scaled(handle, &s, FORWARDED, "scales of rows that are not there");
     s.mode_a = 2;
     s.has_scales = 1;
     check_scaled(handle, &s, FORWARDED, "scales of 32 elements");
-    s = plain;
+    s = plain_scaled;
     s.has_scale_d = 1;
     check_scaled(handle, &s, FORWARDED, "a scale of a D that is wide");
-    s = plain;
+    s = plain_scaled;
     s.d_type = E4M3;
     s.beta = 1;
     s.c_type = E4M3;
     check_scaled(handle, &s, FORWARDED, "a C that is read beside a D of 8 bits");
-    s = plain;
+    s = plain_scaled;
     s.b_type = BF16;
     check_scaled(handle, &s, FORWARDED, "8 and 16 bits");
     free_handle(handle);
@@ -1008,14 +1009,8 @@ static void case_table(void)
     check_product(handle, &q, call_strided, ANSWERED, "a batch");
     q.batch = 1;
     check_product(handle, &q, call_strided, FORWARDED, "no batch");
-    scaled s = {.a_type = E4M3,
-                .b_type = E4M3,
-                .c_type = BF16,
-                .d_type = BF16,
-                .batch = 1,
-                .has_scales = 1,
-                .epilogue = TSR_LT_EPILOGUE_DEFAULT,
-                .bias_type = -1};
+    scaled s = plain_scaled;
+    s.has_scales = 1;
     check_scaled(handle, &s, ANSWERED, "8-bit floats with a scale an operand");
     s.mode_a = s.mode_b = TSR_LT_SCALE_OUTER_VEC;
     check_scaled(handle, &s, FORWARDED, "no line is of scales of rows");
@@ -1178,16 +1173,11 @@ static void case_log(void)
     cublasSgemmBatched(handle, 0, 0, 1, 1, 1, &one, NULL, 1, NULL, 1, &one, NULL, 1, 1);
     cublasDgemmGroupedBatched(handle, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1,
                               NULL);
-    const scaled blocks = {.a_type = E4M3,
-                           .b_type = E5M2,
-                           .c_type = BF16,
-                           .d_type = BF16,
-                           .mode_a = TSR_LT_SCALE_BLK128X128,
-                           .mode_b = TSR_LT_SCALE_VEC128,
-                           .batch = 1,
-                           .has_scales = 1,
-                           .epilogue = TSR_LT_EPILOGUE_DEFAULT,
-                           .bias_type = -1};
+    scaled blocks = plain_scaled;
+    blocks.b_type = E5M2;
+    blocks.mode_a = TSR_LT_SCALE_BLK128X128;
+    blocks.mode_b = TSR_LT_SCALE_VEC128;
+    blocks.has_scales = 1;
     check_scaled(handle, &blocks, tests_answers() ? ANSWERED : FORWARDED, "logged");
     free(a);
     free(b);
