@@ -2,9 +2,9 @@
 """Runs PyTorch's own samples of all operators that multiply matrices and compares each result with a CPU's in f64.
 
 PyTorch's test suite draws its inputs from these samples (torch.testing, "OpInfo"), and needs the package expecttest. A
-sample fails if the operator raises
-an error, or if a result or a gradient lies further from the one in f64 than --units roundings of its type allow. Names
-of the failed samples go to --out; --against exits with 1 if a sample fails here and not there:
+sample fails if the operator raises an error, or if a result or a gradient lies further from the one in f64 than --units
+roundings of its type allow. Names of the failed samples go to --out; --against exits with 1 if a sample fails here and
+not there:
 
     python3 op_samples.py --out plain.txt
     TESSERA_CUBLAS=always tessera with python3 op_samples.py --out ours.txt --against plain.txt
@@ -22,8 +22,7 @@ addmm.decomposed mm.decomposed linalg.multi_dot linalg.matrix_power linalg.chole
 linalg.solve_triangular linalg.lu linalg.lu_solve linalg.qr linalg.svd linalg.eigh linalg.pinv linalg.lstsq
 linalg.matrix_norm linalg.cond linalg.det linalg.slogdet linalg.tensorsolve linalg.householder_product cholesky_solve
 cholesky_inverse ormqr pca_lowrank svd_lowrank nn.functional.linear nn.functional.bilinear
-nn.functional.scaled_dot_product_attention nn.functional.multi_head_attention_forward cdist chain_matmul
-torch._scaled_mm""".split()
+nn.functional.scaled_dot_product_attention nn.functional.multi_head_attention_forward cdist chain_matmul""".split()
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
 UNITS = {torch.float32: 2.0**-24, torch.float64: 2.0**-53, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 

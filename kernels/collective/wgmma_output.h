@@ -38,7 +38,7 @@ typedef struct tile_boxes {
 } tile_boxes;
 
 /* A lane's 4 bytes of the bias of a box from column `column` of D's `columns` on. Lanes fetch each column once and pass
- * it on by shuffles: a thread that loaded its own, as its registers allow, would wait for memory eight times a box.
+ * it on by shuffles: a thread's own columns would take 16 registers, which some tiles do not have, or a wait for each.
  * Beyond D any value does, since none is stored there. */
 TSR_DEVICE unsigned tile_box_bias(const epilogue *e, int lane, int column, int columns)
 {

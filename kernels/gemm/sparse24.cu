@@ -5,7 +5,7 @@
  * becomes tf32, it is one of each two.
  *   - The compressed operand lies in the form that tsr_compress24 makes (core/sparse24.h): lines along K, padded to 128
  *     lines and 256 bytes of K, so its tiles have no edges. For each 16 lines and 64 of K (32 of tf32) the lanes' 32
- * words of metadata lie together, reordered for the instruction: a lane's word is its own.
+ *     words of metadata lie together, reordered for the instruction: a lane's word is its own.
  *   - The instruction's sparse operand is its A. Where B is compressed (swap_ab) D^T = op(B)^T op(A)^T is computed:
  *     lines are columns of D.
  *
