@@ -7,35 +7,28 @@
 #include "cublas/abi.h"
 #include "cublas_table.h"
 
+/* Operands and results of one type, or of two. */
+#define SAME(type, cuda)                   .ab = type, .cuda_ab = cuda, .cd = type, .cuda_cd = cuda
+#define PAIR(ab_, cuda_ab_, cd_, cuda_cd_) .ab = ab_, .cuda_ab = cuda_ab_, .cd = cd_, .cuda_cd = cuda_cd_
+#define SUMS(compute_, unit_)              .compute = TSR_CUBLAS_COMPUTE_##compute_, .unit = unit_
+#define BIASED                             .is_lt = 1, .has_bias = 1
+
 const table_product table_products[TSR_TYPES_COUNT] = {
-#define PRODUCT(types, ab_, cuda_ab_, cd_, cuda_cd_, compute_, unit_, ...) \
-    [types] = {.ab = ab_,                                                  \
-               .cuda_ab = cuda_ab_,                                        \
-               .cd = cd_,                                                  \
-               .cuda_cd = cuda_cd_,                                        \
-               .compute = TSR_CUBLAS_COMPUTE_##compute_,                   \
-               .unit = unit_,                                              \
-               __VA_ARGS__},
-#define PLAIN(types, type, cuda, compute, unit) PRODUCT(types, type, cuda, type, cuda, compute, unit, .is_lt = 0)
-#define BIASED(types, type, cuda, compute, unit) \
-    PRODUCT(types, type, cuda, type, cuda, compute, unit, .is_lt = 1, .has_bias = 1)
-    PLAIN(TSR_TYPES_BF16, TSR_BF16, TSR_CUDA_R_16BF, 32F, 2e-2) PLAIN(TSR_TYPES_F16, TSR_F16, TSR_CUDA_R_16F, 32F, 3e-3)
-        PLAIN(TSR_TYPES_F32, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-4)
-            PLAIN(TSR_TYPES_TF32, TSR_F32, TSR_CUDA_R_32F, 32F_FAST_TF32, 5e-3) PLAIN(TSR_TYPES_F64, TSR_F64,
-                                                                                      TSR_CUDA_R_64F, 64F, 1e-12)
-                PRODUCT(TSR_TYPES_BF16_F32, TSR_BF16, TSR_CUDA_R_16BF, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-3, .is_lt = 0)
-                    PRODUCT(TSR_TYPES_F16_F32, TSR_F16, TSR_CUDA_R_16F, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-3, .is_lt = 0)
-                        BIASED(TSR_TYPES_BF16_BIAS, TSR_BF16, TSR_CUDA_R_16BF, 32F, 2e-2)
-                            BIASED(TSR_TYPES_F16_BIAS, TSR_F16, TSR_CUDA_R_16F, 32F, 3e-3)
-                                BIASED(TSR_TYPES_F32_BIAS, TSR_F32, TSR_CUDA_R_32F, 32F, 1e-4)
-                                    BIASED(TSR_TYPES_TF32_BIAS, TSR_F32, TSR_CUDA_R_32F, 32F_FAST_TF32, 5e-3)
-                                        PRODUCT(TSR_TYPES_E4M3_BF16, TSR_E4M3, TSR_CUDA_R_8F_E4M3, TSR_BF16,
-                                                TSR_CUDA_R_16BF, 32F, 2e-2, .is_lt = 1)
-                                            PRODUCT(TSR_TYPES_E4M3_BF16_FAST, TSR_E4M3, TSR_CUDA_R_8F_E4M3, TSR_BF16,
-                                                    TSR_CUDA_R_16BF, 32F, 2e-2, .is_lt = 1, .is_fast = 1)
-#undef BIASED
-#undef PLAIN
-#undef PRODUCT
+    [TSR_TYPES_BF16] = {SAME(TSR_BF16, TSR_CUDA_R_16BF), SUMS(32F, 2e-2)},
+    [TSR_TYPES_F16] = {SAME(TSR_F16, TSR_CUDA_R_16F), SUMS(32F, 3e-3)},
+    [TSR_TYPES_F32] = {SAME(TSR_F32, TSR_CUDA_R_32F), SUMS(32F, 1e-4)},
+    [TSR_TYPES_TF32] = {SAME(TSR_F32, TSR_CUDA_R_32F), SUMS(32F_FAST_TF32, 5e-3)},
+    [TSR_TYPES_F64] = {SAME(TSR_F64, TSR_CUDA_R_64F), SUMS(64F, 1e-12)},
+    [TSR_TYPES_BF16_F32] = {PAIR(TSR_BF16, TSR_CUDA_R_16BF, TSR_F32, TSR_CUDA_R_32F), SUMS(32F, 1e-3)},
+    [TSR_TYPES_F16_F32] = {PAIR(TSR_F16, TSR_CUDA_R_16F, TSR_F32, TSR_CUDA_R_32F), SUMS(32F, 1e-3)},
+    [TSR_TYPES_BF16_BIAS] = {SAME(TSR_BF16, TSR_CUDA_R_16BF), SUMS(32F, 2e-2), BIASED},
+    [TSR_TYPES_F16_BIAS] = {SAME(TSR_F16, TSR_CUDA_R_16F), SUMS(32F, 3e-3), BIASED},
+    [TSR_TYPES_F32_BIAS] = {SAME(TSR_F32, TSR_CUDA_R_32F), SUMS(32F, 1e-4), BIASED},
+    [TSR_TYPES_TF32_BIAS] = {SAME(TSR_F32, TSR_CUDA_R_32F), SUMS(32F_FAST_TF32, 5e-3), BIASED},
+    [TSR_TYPES_E4M3_BF16] = {PAIR(TSR_E4M3, TSR_CUDA_R_8F_E4M3, TSR_BF16, TSR_CUDA_R_16BF), SUMS(32F, 2e-2),
+                             .is_lt = 1},
+    [TSR_TYPES_E4M3_BF16_FAST] = {PAIR(TSR_E4M3, TSR_CUDA_R_8F_E4M3, TSR_BF16, TSR_CUDA_R_16BF), SUMS(32F, 2e-2),
+                                  .is_lt = 1, .is_fast = 1},
 };
 
 static int append(table_lines *to, const table_line *line)
