@@ -19,29 +19,31 @@ typedef void kernel(const tsr_gemm_args args);
 
 /* X(base, dtype of A and B, of C and D, tile's rows, columns, threads along x and y, bytes of shared memory, alignment)
  */
-#define BASES(X)                                                                     \
-    X(tiled, TSR_F32, TSR_F32, 8, 8, 8, 8, 2 * 64 * 4, 1)                            \
-    X(regtile1d, TSR_F32, TSR_F32, 64, 64, 64, 4, 2 * 64 * 16 * 4, 1)                \
-    X(regtile2d, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)             \
-    X(padded, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)                \
-    X(swizzled, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)              \
-    X(vectorized, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)            \
-    X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1)          \
-    X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                \
-    X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)               \
-    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)                  \
-    X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8, 2)                \
-    X(mma_f64_eight, TSR_F64, TSR_F64, 64, 128, 128, 1, 3 * 16 * 192 * 8, 1)         \
-    X(mma_f64_sixteen, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 32 * 128 * 8, 1)        \
-    X(mma_f64_one_set, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 16 * 128 * 8, 2)        \
-    X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)           \
-    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)               \
-    X(thin_16, TSR_BF16, TSR_BF16, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)          \
-    X(thin_16_transposed, TSR_F16, TSR_F16, 2, 128, 256, 1, 4 * 2 * 128 * 4 + 16, 1) \
-    X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)        \
-    X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)               \
-    X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)                  \
-    X(sparse24_tf32, TSR_F32, TSR_F32, 128, 128, 128, 1, 3 * 25600, 4)               \
+#define BASES(X)                                                                        \
+    X(tiled, TSR_F32, TSR_F32, 8, 8, 8, 8, 2 * 64 * 4, 1)                               \
+    X(regtile1d, TSR_F32, TSR_F32, 64, 64, 64, 4, 2 * 64 * 16 * 4, 1)                   \
+    X(regtile2d, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)                \
+    X(padded, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)                   \
+    X(swizzled, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 128 * 4, 1)                 \
+    X(vectorized, TSR_F32, TSR_F32, 128, 128, 16, 16, 2 * 8 * 140 * 4, 1)               \
+    X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1)             \
+    X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                   \
+    X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)                  \
+    X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)                     \
+    X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8, 2)                   \
+    X(mma_f64_eight, TSR_F64, TSR_F64, 64, 128, 128, 1, 3 * 16 * 192 * 8, 1)            \
+    X(mma_f64_sixteen, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 32 * 128 * 8, 1)           \
+    X(mma_f64_one_set, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 16 * 128 * 8, 2)           \
+    X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)              \
+    X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)                  \
+    X(thin_16, TSR_BF16, TSR_BF16, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)             \
+    X(thin_16_transposed, TSR_F16, TSR_F16, 2, 128, 256, 1, 4 * 2 * 128 * 4 + 16, 1)    \
+    X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)           \
+    X(thin_columns, TSR_F32, TSR_F32, 128, 4, 256, 1, 4 * 8 * 128 * 4 + 16, 1)          \
+    X(thin_columns_along_k, TSR_BF16, TSR_F32, 128, 2, 256, 1, 4 * 2 * 128 * 4 + 16, 1) \
+    X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                  \
+    X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)                     \
+    X(sparse24_tf32, TSR_F32, TSR_F32, 128, 128, 128, 1, 3 * 25600, 4)                  \
     X(sparse24_int8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
@@ -126,9 +128,22 @@ static int is_thin_transposed(const base *b)
     return b == &bases[BASE_thin_transposed] || b == &bases[BASE_thin_16_transposed];
 }
 
+static int is_thin_of_columns(const base *b)
+{
+    return b == &bases[BASE_thin_columns] || b == &bases[BASE_thin_columns_along_k];
+}
+
 static int is_thin(const base *b)
 {
-    return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || is_thin_transposed(b);
+    return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || is_thin_transposed(b) || is_thin_of_columns(b);
+}
+
+/* Each form of thin takes its large operand in one layout only: B, or beside few columns A. */
+static int takes_layout(const base *b, const tsr_gemm_args *g)
+{
+    if (is_thin_of_columns(b))
+        return g->trans_a == (b == &bases[BASE_thin_columns]);
+    return !is_thin(b) || g->trans_b == is_thin_transposed(b);
 }
 
 /* A compressed is of bf16 or f32, B of s8. The other operand of s8 and f32 lies along K. */
@@ -280,8 +295,8 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
     for (int s = 0; s < SHAPES; s++)
         for (unsigned long long seed = 0; seed < SEEDS; seed++) {
             const tsr_gemm_args g = args_of(b, &shapes[s], x);
-            if (is_thin(b) && g.trans_b != is_thin_transposed(b))
-                continue; /* each form takes B in one way only */
+            if (!takes_layout(b, &g))
+                continue;
             if ((b == &bases[BASE_sparse24_int8] && g.trans_a) || (is_tf32(b) && !g.trans_b))
                 continue; /* they lie along K */
             if (is_sparse(b)) {

@@ -46,7 +46,13 @@
 #include "collective/raster.h"
 #include "collective/warp_product.h"
 
-enum { QUADS = TM * TN / 4, TILE = BM * BN /* elements */ };
+enum {
+    QUADS = TM * TN / 4,
+    HALF = QUADS / 2,
+    TILE = BM * BN, /* elements */
+    /* Parts of which half the quads are on their way together: as registers allow. */
+    AT_ONCE = (CTAS * THREADS <= 256 ? 32 : 8) / HALF
+};
 
 /* How the steps of the stream-K tiles lie on the units: unit u makes steps u * all / units to (u + 1) * all / units. */
 TSR_DEVICE unsigned unit_begin(unsigned unit, unsigned all, unsigned units)
@@ -82,30 +88,43 @@ TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsi
     return *word == count - 1;
 }
 
-/* The sums of all pieces of a tile, ours too, in the order of K. Half the loads of a piece are on their way together.
- */
+/* Adds half the quads of `pieces` pieces, a constant. All loads are on their way together. */
+TSR_DEVICE void add_pieces(const float *from, int pieces, int half, elem sum[TM][TN])
+{
+    tsr_f32x4 quad[AT_ONCE][HALF];
+    TSR_UNROLL
+    for (int s = 0; s < pieces; s++)
+        TSR_UNROLL
+    for (int q = 0; q < HALF; q++)
+        quad[s][q] = tsr_load_f32x4(from + s * TILE + (half + q) * THREADS * 4);
+    TSR_UNROLL
+    for (int s = 0; s < pieces; s++)
+        TSR_UNROLL
+    for (int q = 0; q < HALF; q++)
+        TSR_UNROLL
+    for (int j = 0; j < 4; j++)
+        sum[(half + q) / (TN / 4)][(half + q) % (TN / 4) * 4 + j] += tsr_lane(quad[s][q], j);
+}
+
+/* The sums of all pieces of a tile, ours too, in the order of K. */
 TSR_DEVICE void add_up(const float *partials, unsigned count, int thread, elem sum[TM][TN])
 {
     TSR_UNROLL
-    for (int half = 0; half < QUADS; half += QUADS / 2) {
+    for (int half = 0; half < QUADS; half += HALF) {
         TSR_UNROLL
-        for (int q = half; q < half + QUADS / 2; q++) {
+        for (int q = half; q < half + HALF; q++) {
             TSR_UNROLL
             for (int j = 0; j < 4; j++)
                 sum[q / (TN / 4)][q % (TN / 4) * 4 + j] = 0;
         }
         const float *from = partials + thread * 4;
+        unsigned s = 0;
         TSR_ROLLED
-        for (unsigned s = 0; s < count; s++) {
-            TSR_UNROLL
-            for (int q = half; q < half + QUADS / 2; q++) {
-                const tsr_f32x4 quad = tsr_load_f32x4(from + q * THREADS * 4);
-                TSR_UNROLL
-                for (int j = 0; j < 4; j++)
-                    sum[q / (TN / 4)][q % (TN / 4) * 4 + j] += tsr_lane(quad, j);
-            }
-            from += TILE;
-        }
+        for (; s + AT_ONCE <= count; s += AT_ONCE, from += AT_ONCE * TILE)
+            add_pieces(from, AT_ONCE, half, sum);
+        TSR_ROLLED
+        for (; s < count; s++, from += TILE)
+            add_pieces(from, 1, half, sum);
     }
 }
 

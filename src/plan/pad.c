@@ -18,7 +18,9 @@
 long long tsr_config_align_bytes(const tsr_config *config, const tsr_problem *problem, char which)
 {
     const long long element = tsr_problem_element(problem, which);
-    const long long elems = config->align_elems > 1 ? config->align_elems : 1;
+    /* `thin` takes vectors of one operand alone. */
+    const int is_any = config->family == TSR_FAMILY_THIN && which != (config->bm < config->bn ? 'b' : 'a');
+    const long long elems = config->align_elems > 1 && !is_any ? config->align_elems : 1;
     const int by_map = (config->tma || config->op.operands == TSR_TAKES_SPARSE24) && (which == 'a' || which == 'b') &&
                        elems * element < TSR_TENSOR_ALIGN_BYTES;
     return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;

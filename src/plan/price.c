@@ -154,7 +154,9 @@ double tsr_price_busy_share(const tsr_profile *f, double warps)
 
 double tsr_price_transposing(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
 {
-    if (config->align_elems <= 1)
+    const int most_columns =
+        32; /* beside which copies of 4 bytes show: of A as it is, whose tile is all that is copied */
+    if (config->align_elems <= 1 && config->bn > most_columns)
         return 1;
     const double a = (p->a.trans == TSR_N) / (double)config->bn, b = (p->b.trans == TSR_T) / (double)config->bm;
     return (1 + f->transposed_copy_fmas * (a + b)) / (1 + f->transposed_copy_fmas / config->bn);

@@ -80,7 +80,10 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * config->bm * config->bn / bytes_per_ns : 0;
     /* A tile's way to memory, which other CTAs' products cover: all there is where K is short. By an H100, perf/LOG. */
     const double stored_ns = per_sm * f->cluster_k_value_ns * config->bm * config->bn;
-    const double flops_ns = held > 0 ? per_sm * flops / sm_rate(config, device, held) : 0;
+    /* Of tiles with a short side; that of one with two long sides is in the efficiency. */
+    const double by_tile = tsr_price_transposing(f, config, problem) * (1 + f->transposed_copy_fmas / config->bn),
+                 transposing = fmax(1, by_tile / (1 + f->transposed_copy_fmas / 64));
+    const double flops_ns = held > 0 ? transposing * per_sm * flops / sm_rate(config, device, held) : 0;
     const double ns = overlapped(STEP_SHARPNESS, flops_ns, stored_ns) + adding_ns;
     const int is_alone = steps > short_steps * parts;
     tsr_price_settle(config, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
@@ -88,8 +91,8 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     out->rank_ns = ns;
 }
 
-/* B is read once for each tile row, from memory or, the second time, from L2. A CTA takes a while whatever it has to
- * do: measured on batches of small problems, perf/LOG. */
+/* The large operand is read once for each tile along the short side, from memory or, the second time, from L2. A CTA
+ * takes a while whatever it has to do: measured on batches of small problems, perf/LOG. */
 void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                     const tsr_launch_config *launch, tsr_price *out)
 {
@@ -100,23 +103,27 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
     const double step_ns = f->thin_step_ns,
                  step_row_ns = f->thin_step_row_ns; /* one row of B for each row of the tile: a chain of loads */
     const double k = (double)problem->k, sms = device->cuda.sm_count;
+    const int has_few_rows = config->bm < config->bn; /* else few columns, and A is the large operand */
+    const double few = has_few_rows ? config->bm : config->bn;
+    const double lines = (double)(has_few_rows ? problem->m : problem->n),
+                 large_lines = (double)(has_few_rows ? problem->n : problem->m);
+    const int lies_along_k = has_few_rows ? config->b_layout == TSR_ONLY_T : config->a_layout == TSR_ONLY_N;
     const double parts = launch->schedule.split_k, ctas = tsr_cta_tiles(config, problem) * parts;
     const double steps = ceil(k / parts);
     const double per_sm = ceil(ctas / sms), held = fmin(per_sm, config->sm_ctas);
     const double flops = 2.0 * config->bm * config->bn * steps * per_sm;
     const double flops_ns = held > 0 ? flops / sm_rate(config, device, held) : 0; /* D may be empty */
     const int is_16 = tsr_dtype_bytes(problem->op.b) == 2;
-    const long long measured_rows = 16;
-    const double unmeasured = 64;
-    const double rows = is_16 ? 1 : config->bm; /* whose multiply-adds show; measured so in 16 bits */
+    const double measured_lines = 16, unmeasured = 64;
+    const double rows = is_16 ? 1 : few; /* whose multiply-adds show; measured so in 16 bits */
     const double chain_ns = steps * (step_ns + step_row_ns * rows) * ceil(per_sm / fmax(1, held));
     const double life_ns = per_sm * (cta_ns + row_ns * rows);
-    const double bytes = (double)tsr_dtype_bytes(problem->op.b) * k * (double)problem->n * (double)problem->batch *
-                         ceil((double)problem->m / config->bm);
+    const double bytes =
+        (double)tsr_dtype_bytes(problem->op.b) * k * large_lines * (double)problem->batch * ceil(lines / few);
     /* Elements of 16 bits are loaded one by one, by an SM no faster from L2. Parts take longer than their loads, most
-     * so with a transposed B; why was not found. */
+     * so with a large operand along K; why was not found. */
     const double loads_ns = is_16 ? bytes / (f->thin_16_bit_bytes_per_ns * sms) : 0;
-    const double part_ns = config->b_layout == TSR_ONLY_T ? f->thin_16_bit_transposed_part_ns : f->thin_16_bit_part_ns;
+    const double part_ns = lies_along_k ? f->thin_16_bit_transposed_part_ns : f->thin_16_bit_part_ns;
     const double parts_ns = is_16 ? part_ns * (parts - 1) : 0;
     const double bytes_ns = fmax(bytes / (reach * device->memory_bytes_per_s) * 1e9, loads_ns);
     tsr_price_settle(config, problem, device,
@@ -127,7 +134,7 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
         out->gpu_ns = out->ns;
         out->launches = 1;
         out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
-        if (problem->m > measured_rows) /* not to be chosen before it is measured there */
+        if (lines > measured_lines) /* not to be chosen before it is measured there */
             out->ns *= unmeasured;
     }
 }

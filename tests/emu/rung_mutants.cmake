@@ -47,10 +47,13 @@ base(stream_k gemm/stream_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=3
      -DBAND=16 -DALIGNED=0)
 base(cluster_k gemm/cluster_k.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
-base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
-base(thin_transposed gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
-base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DTRANSPOSED=0)
-base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DTRANSPOSED=1)
+base(thin gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DALONG_K=0 -DCOLUMNS=0)
+base(thin_transposed gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DALONG_K=1 -DCOLUMNS=0)
+base(thin_columns gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DALONG_K=0 -DCOLUMNS=1)
+base(thin_columns_along_k gemm/thin.cu -DELEM_bf16 -DOUT_f32 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DALONG_K=1
+     -DCOLUMNS=1)
+base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DALONG_K=0 -DCOLUMNS=0)
+base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DALONG_K=1 -DCOLUMNS=0)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_tf32 gemm/sparse24.cu -DELEM_tf32 -DBM=128 -DBN=128 -DBK=32 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
@@ -254,7 +257,7 @@ rung_mutant(thin_last_not_told thin ${file} "        }
         if (*word" "")
 rung_mutant(thin_counter_stays thin ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
 rung_mutant(thin_last_is_first thin ${file} "if (*word != parts - 1)" "if (*word != 0)" "")
-rung_mutant(thin_panel_lost thin ${file} "p < last; p++" "p + 1 < last; p++" "")
+rung_mutant(thin_panel_lost thin ${file} "panel < last; panel++" "panel + 1 < last; panel++" "")
 rung_mutant(thin_rows_stay thin ${file} "next += STRIDE;" "" "")
 rung_mutant(thin_end_of_part thin ${file} "end - next" "end - next + DEPTH" "")
 rung_mutant(thin_row_guard thin ${file} "m < rows && k < depth" "k < depth" "")
@@ -262,9 +265,14 @@ rung_mutant(thin_depth_off_by_one thin ${file} "inside >= DEPTH &&" "inside >= D
 rung_mutant(thin_column_off_by_one thin ${file} "lane_col(lane, 3) < cols" "lane_col(lane, 3) <= cols" "")
 rung_mutant(thin_grid_wait thin ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
 rung_mutant(thin_pitch thin ${file} "PITCH = BK + 4" "PITCH = BK - 4" "")
+rung_mutant(thin_columns_as_rows thin_columns ${file} "n = COLUMNS ? row0 + row" "n = COLUMNS ? col0 + row" "")
+rung_mutant(thin_columns_panel_along_k thin_columns ${file} "args->trans_b ? args->ldb : 1, " "args->trans_b ? 1 : args->ldb, " "")
+rung_mutant(thin_columns_batch thin_columns_along_k ${file} "p.large_batch = args->batch_a" "p.large_batch = args->batch_b" "")
+rung_mutant(thin_columns_along_k_count thin_columns_along_k ${file} "p.many = args->m" "p.many = args->m + 1" "")
+rung_mutant(thin_columns_along_k_ld thin_columns_along_k ${file} "p.ld = args->lda" "p.ld = args->ldb" "")
 rung_mutant(thin_16_bits_as_values thin_16 ${file} "widen(row[k + l][j])" "(float)row[k + l][j]" "")
-rung_mutant(thin_16_panel_as_bits thin_16 ${file} "widen(a[m * step_m + (k0 + k) * step_k])"
-            "(float)a[m * step_m + (k0 + k) * step_k]" "")
+rung_mutant(thin_16_panel_as_bits thin_16 ${file} "widen(a[m * p.panel_line + (k0 + k) * p.panel_k])"
+            "(float)a[m * p.panel_line + (k0 + k) * p.panel_k]" "")
 rung_mutant(thin_16_row_guard thin_16 ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_16_transposed_as_values thin_16_transposed ${file} "widen(quad[j + i][l])" "(float)quad[j + i][l]" "")
 rung_mutant(thin_16_transposed_row_guard thin_16_transposed ${file} "m < rows && k < depth" "k < depth" "")
