@@ -144,10 +144,12 @@ static void print_json(const settings *set, const cli_route_list *list)
             cli_json_number(&json, "cost_ns", candidate->cost_ns);
             cli_json_number(&json, "bytes", candidate->bytes);
             cli_json_text(&json, "limiter", candidate->limiter);
+            cli_json_text(&json, "schedule", candidate->schedule[0] ? candidate->schedule : NULL);
         } else {
             cli_json_null(&json, "cost_ns");
             cli_json_null(&json, "bytes");
             cli_json_null(&json, "limiter");
+            cli_json_null(&json, "schedule");
         }
         cli_json_end(&json);
     }
@@ -159,7 +161,7 @@ static int print_applicable(const settings *set, const cli_route_list *list)
 {
     enum { FEW = 12 };
     static const char slices_begin[] = " in "; /* of a reason that names slices: told below, where there is room */
-    const char *chosen_slices = NULL;
+    const char *chosen_slices = NULL, *chosen_schedule = "";
     cli_table table;
     size_t told = 0, left = 0;
     cli_table_begin(&table, "llrrll", "applicable", "device", "expected", "traffic", "limited by", "");
@@ -175,6 +177,8 @@ static int print_applicable(const settings *set, const cli_route_list *list)
         told++;
         const char *const slices = strstr(candidate->reason, slices_begin);
         const int length = slices ? (int)(slices - candidate->reason) : (int)strlen(candidate->reason);
+        if (candidate->chosen)
+            chosen_schedule = candidate->schedule;
         if (candidate->chosen && slices)
             chosen_slices = slices + strlen(slices_begin);
         cli_table_row(
@@ -187,8 +191,11 @@ static int print_applicable(const settings *set, const cli_route_list *list)
     const int whole = cli_table_end(&table, stdout, 0);
     if (left > 0)
         printf("... %zu slower ones (--all lists them)\n", left);
+    if (chosen_schedule[0] && strcmp(chosen_schedule, "whole") != 0)
+        printf("chosen schedule: %s\n", chosen_schedule);
     if (chosen_slices)
-        printf("chosen in %s of rows and columns: copies of whole operands exceed the workspace\n", chosen_slices);
+        printf("chosen in %s%s: copies of whole operands exceed the workspace\n", chosen_slices,
+               strstr(chosen_slices, " of K") ? "" : " of rows and columns");
     return whole;
 }
 

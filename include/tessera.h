@@ -498,10 +498,13 @@ typedef struct tsr_candidate {
     int applicable;     /* 0: `reason` says why not */
     int chosen;
     char reason[120];    /* why not; if applicable: what the plan does before the kernel ("after pad A,B in 2 x 3
-                             slices": of D's rows and columns, each copied and multiplied in turn), or "" */
+                             slices": of D's rows and columns, each copied and multiplied in turn; "in 4 slices of K":
+                             all but the first add to D), or "" */
     double cost_ns;      /* expected time, transfers of host operands included */
     double bytes;        /* expected traffic of the memory that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */
+    char schedule[80];   /* how a kernel that has several would partition the product, as desc.kernel takes it behind an
+                            "@": "whole", "split-k=8", "stream-k=3/132"; of others and of slices "" */
 } tsr_candidate;
 
 /* Writes up to `capacity` candidates of `candidate_bytes` (sizeof(tsr_candidate) as the caller knows it) each: the

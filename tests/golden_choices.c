@@ -16,7 +16,7 @@
     "# Written by golden_choices --update: which kernel each problem gets on a GPU, how it is scheduled, its price.\n" \
     "# GPU, layout, dtypes of A and B, of C and D, compute, M N K xBATCH, ld: padding of A B C D in elements,\n"       \
     "# stride of A, alignment in bytes, workspace limit, the kernel asked for, flag : config, padded operands,\n"      \
-    "# slices (width and whether of rows; rows x columns), schedule, grid, cluster, whether a split-K reduce "         \
+    "# slices (width and whether of rows; rows x columns; k), schedule, grid, cluster, whether a split-K reduce "      \
     "follows, bytes of "                                                                                               \
     "workspace, ns\n"
 
@@ -144,7 +144,7 @@ static double price_of(const tsr_plan_candidate *candidate)
 /* As it is launched; of slices the first. */
 static tsr_grid grid_of(const tsr_planned *plan, const tsr_step *step)
 {
-    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0, 0);
+    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, (tsr_corner){0, 0, 0});
     const tsr_gemm_args args = {.m = slice.m, .n = slice.n, .k = slice.k, .batch = slice.batch};
     return step->launch.grid.x > 0 ? step->launch.grid
                                    : tsr_config_grid(step->config, &args, plan->target->device.cuda.sm_count);
@@ -155,11 +155,13 @@ static void answer_of(const tsr_planned *plan, char *answer)
     const tsr_step *const step = tsr_plan_main(plan);
     const tsr_launch_config *const launch = &step->launch;
     const tsr_grid grid = grid_of(plan, step);
-    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, 0, 0);
+    const tsr_problem slice = tsr_slice_of(&plan->padded_problem, plan->slices, (tsr_corner){0, 0, 0});
     char schedule[TSR_SCHEDULE_TEXT_BYTES];
     tsr_schedule_text(step->config, &slice, &launch->schedule, schedule);
     char slices[48];
-    if (plan->slices.rows > 0 && plan->slices.columns > 0)
+    if (plan->slices.depth > 0)
+        snprintf(slices, sizeof slices, "k %lld", plan->slices.depth);
+    else if (plan->slices.rows > 0 && plan->slices.columns > 0)
         snprintf(slices, sizeof slices, "%lldx%lld", plan->slices.rows, plan->slices.columns);
     else
         snprintf(slices, sizeof slices, "%lld %d", plan->slices.rows + plan->slices.columns, plan->slices.rows > 0);

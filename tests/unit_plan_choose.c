@@ -129,7 +129,8 @@ static void plans_take_what_is_listed_first(void **state)
             assert_same_launch(&tsr_plan_main(&plan)->launch, &all[0].launch);
         sliced += tsr_is_sliced(plan.slices);
         padded += plan.pads != 0;
-        cut += plan.slice_launch[1][1].schedule.split_k > 1 || plan.slice_launch[1][1].schedule.stream_k_units > 0;
+        cut +=
+            plan.slice_launch[1][1][1].schedule.split_k > 1 || plan.slice_launch[1][1][1].schedule.stream_k_units > 0;
         /* The second takes the place of a first that cannot be loaded. */
         missing = all[0].config;
         assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), few > 1 ? TSR_OK : TSR_UNSUPPORTED);

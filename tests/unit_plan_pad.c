@@ -306,6 +306,85 @@ static void slices_give_the_same_bits(void **state)
     tsr_context_destroy(context);
 }
 
+/* Whole numbers, of which sums are exact whatever their order. */
+static float *whole_numbers(size_t count, unsigned seed)
+{
+    float *elements = malloc(count * sizeof *elements);
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        elements[i] = (float)(int)(seed >> 24 & 7) - 3;
+    }
+    return elements;
+}
+
+/* Neither rows nor columns can be cut, so K is: all parts but the first add to D, and the last one has the epilogue. */
+static void parts_of_k_add_to_d(void **state)
+{
+    (void)state;
+    enum { PARTS_M = 70, PARTS_N = 71, PARTS_K = 1100 };
+    tsr_context *context = open_emu();
+    float *a = whole_numbers(PARTS_M * PARTS_K, 1), *b = whole_numbers(PARTS_K * PARTS_N, 2);
+    float *c = whole_numbers(PARTS_M * PARTS_N, 3), *bias = whole_numbers(PARTS_N, 4);
+    float *expected = malloc(PARTS_M * PARTS_N * 4), *d = malloc(PARTS_M * PARTS_N * 4);
+    for (int i = 0; i < 16; i++) {
+        const int trans_a = i & 1, trans_b = i >> 1 & 1, alpha = i >> 2 & 1 ? 2 : 0, beta = i >> 3 & 1;
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, PARTS_M, PARTS_N, PARTS_K);
+        desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+        desc.compute = TSR_COMPUTE_TF32;
+        desc.kernel = "wgmma_kmajor_tf32_64x64_c1";
+        desc.a.trans = trans_a ? TSR_T : TSR_N;
+        desc.b.trans = trans_b ? TSR_T : TSR_N;
+        desc.a.ld = trans_a ? PARTS_M : PARTS_K;
+        desc.b.ld = trans_b ? PARTS_K : PARTS_N;
+        desc.a.align_bytes = desc.b.align_bytes = 4; /* both are copied */
+        desc.epilogue = "relu(acc + bias[n])";
+        desc.workspace_limit_bytes = 65536 + (PARTS_M + PARTS_N + 3) * 520 * 4;
+        for (int row = 0; row < PARTS_M; row++)
+            for (int column = 0; column < PARTS_N; column++) {
+                float sum = 0;
+                for (int k = 0; k < PARTS_K; k++)
+                    sum += (trans_a ? a[k * PARTS_M + row] : a[row * PARTS_K + k]) *
+                           (trans_b ? b[column * PARTS_K + k] : b[k * PARTS_N + column]);
+                const float value = (float)alpha * sum + (float)beta * c[row * PARTS_N + column] + bias[column];
+                expected[row * PARTS_N + column] = value < 0 ? 0 : value;
+            }
+        run r = {.context = context, .desc = desc};
+        assert_int_equal(tsr_plan_create(context, &desc, &r.plan), TSR_OK);
+        const size_t bytes = tsr_plan_workspace_bytes(r.plan);
+        assert_true(bytes > 0 && bytes <= desc.workspace_limit_bytes);
+        assert_int_equal(tsr_device_alloc(context, bytes, &r.workspace), TSR_OK);
+        r.args = tsr_run_args_make(a, b, d);
+        r.args.workspace = r.workspace;
+        r.args.workspace_bytes = bytes;
+        r.args.c = beta ? c : NULL;
+        r.args.alpha.value = alpha;
+        r.args.beta.value = beta;
+        r.args.bias = bias;
+        memset(d, 0xff, PARTS_M * PARTS_N * 4);
+        assert_int_equal(tsr_plan_run(r.plan, &r.args), TSR_OK);
+        assert_memory_equal(d, expected, PARTS_M * PARTS_N * 4);
+        tsr_prepared *prepared = NULL; /* a whole operand, of which each part reads its own */
+        assert_int_equal(tsr_prepare(r.plan, 'b', b, &prepared), TSR_OK);
+        r.args.prepared_b = prepared;
+        memset(d, 0xff, PARTS_M * PARTS_N * 4);
+        assert_int_equal(tsr_plan_run(r.plan, &r.args), TSR_OK);
+        assert_memory_equal(d, expected, PARTS_M * PARTS_N * 4);
+        tsr_prepared_release(prepared);
+        run_free(&r);
+        /* Rows of a batch-invariant product are one sum from first to last. */
+        desc.flags = TSR_BATCH_INVARIANT;
+        assert_int_equal(tsr_plan_create(context, &desc, &r.plan), TSR_UNSUPPORTED);
+        assert_non_null(strstr(tsr_last_error(), "to align A or B"));
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(bias);
+    free(expected);
+    free(d);
+    tsr_context_destroy(context);
+}
+
 /* alpha = 0: neither A nor B may be read, and nothing is copied. */
 static void without_a_product_nothing_is_copied(void **state)
 {
@@ -453,10 +532,15 @@ static void transposed_copies_serve_their_own_kind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_have_aligned_rows),          cmocka_unit_test(alignment_is_base_and_strides),
-        cmocka_unit_test(the_route_tells_what_is_padded),    cmocka_unit_test(a_padded_run_gives_the_same_bits),
-        cmocka_unit_test(slices_give_the_same_bits),         cmocka_unit_test(without_a_product_nothing_is_copied),
-        cmocka_unit_test(prepared_operands_are_padded_once), cmocka_unit_test(transposed_copies_serve_their_own_kind),
+        cmocka_unit_test(copies_have_aligned_rows),
+        cmocka_unit_test(alignment_is_base_and_strides),
+        cmocka_unit_test(the_route_tells_what_is_padded),
+        cmocka_unit_test(a_padded_run_gives_the_same_bits),
+        cmocka_unit_test(slices_give_the_same_bits),
+        cmocka_unit_test(parts_of_k_add_to_d),
+        cmocka_unit_test(without_a_product_nothing_is_copied),
+        cmocka_unit_test(prepared_operands_are_padded_once),
+        cmocka_unit_test(transposed_copies_serve_their_own_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

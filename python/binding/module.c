@@ -39,8 +39,9 @@ static PyObject *core_prepare(PyObject *module, PyObject *const *given, Py_ssize
 
 static PyObject *candidate_tuple(const tsr_candidate *k)
 {
-    return Py_BuildValue("(ssNNsdds)", k->kernel, k->device, PyBool_FromLong(k->applicable), PyBool_FromLong(k->chosen),
-                         k->reason, k->cost_ns, k->bytes, k->limiter ? k->limiter : "");
+    return Py_BuildValue("(ssNNsddss)", k->kernel, k->device, PyBool_FromLong(k->applicable),
+                         PyBool_FromLong(k->chosen), k->reason, k->cost_ns, k->bytes, k->limiter ? k->limiter : "",
+                         k->schedule);
 }
 
 static PyObject *candidate_list(const tsr_candidate *candidates, size_t count)

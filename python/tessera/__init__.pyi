@@ -91,6 +91,7 @@ class Candidate(NamedTuple):
     cost_ns: float
     bytes: float
     limiter: str
+    schedule: str
 
 class Route(List[Candidate]):
     @property

@@ -19,6 +19,7 @@ class Candidate(NamedTuple):
     cost_ns: float
     bytes: float
     limiter: str
+    schedule: str  # as `kernel=` takes it behind an "@": "split-k=8"; "" where a kernel has one alone
 
 
 class Kernel(NamedTuple):

@@ -10,8 +10,11 @@
 #include "core/error.h"
 #include "core/uncancelled.h"
 #include "plan/pad.h"
+#include "plan/schedules.h"
 
-/* What the plan does before the kernel, and in how many slices along M and N. */
+_Static_assert(sizeof((tsr_candidate){0}.schedule) >= TSR_SCHEDULE_TEXT_BYTES, "a schedule fits");
+
+/* What the plan does before the kernel, and in how many slices along M and N, or along K. */
 static void describe_steps(const tsr_plan_candidate *candidate, const tsr_problem *problem, char *out, size_t out_bytes)
 {
     static const char *const operands[] = {"", " A", " B", " A,B"};
@@ -20,8 +23,12 @@ static void describe_steps(const tsr_plan_candidate *candidate, const tsr_proble
     if (tsr_is_sliced(candidate->slices)) {
         const long long rows = tsr_slice_step(problem->m, candidate->slices.rows),
                         columns = tsr_slice_step(problem->n, candidate->slices.columns);
-        snprintf(slices, sizeof slices, " in %lld x %lld slices", (problem->m + rows - 1) / rows,
-                 (problem->n + columns - 1) / columns);
+        const long long depth = tsr_slice_step(problem->k, candidate->slices.depth);
+        if (candidate->slices.depth > 0)
+            snprintf(slices, sizeof slices, " in %lld slices of K", (problem->k + depth - 1) / depth);
+        else
+            snprintf(slices, sizeof slices, " in %lld x %lld slices", (problem->m + rows - 1) / rows,
+                     (problem->n + columns - 1) / columns);
     }
     snprintf(out, out_bytes, "%s%s%s%s%s%s%s", pads ? "after" : "", padded ? " pad" : "", operands[padded],
              padded && transposed ? "," : "", transposed ? " transpose" : "", operands[transposed], slices);
@@ -38,6 +45,8 @@ static void describe(const tsr_plan_candidate *candidate, const tsr_problem *pro
         describe_steps(candidate, problem, out->reason, sizeof out->reason);
     else
         snprintf(out->reason, sizeof out->reason, "%s", candidate->reason);
+    if (candidate->applicable && tsr_config_partitions_k(candidate->config) && !tsr_is_sliced(candidate->slices))
+        tsr_schedule_text(candidate->config, problem, &candidate->launch.schedule, out->schedule);
     out->cost_ns = candidate->cost.ns + candidate->transfer_ns;
     out->bytes = candidate->cost.bytes;
     out->limiter = !candidate->applicable                        ? ""

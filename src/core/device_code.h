@@ -11,7 +11,7 @@
 
 typedef struct tsr_device_code {
     const char *instance;
-    const unsigned char *fatbin;
+    const unsigned char *fatbin; /* NULL: in another file (cuda/code_file.h) */
     size_t fatbin_bytes;
     const char *hash; /* of the machine code for 9.0, without names: tools/cubin_code.c */
     int registers;    /* of a thread on 9.0 */

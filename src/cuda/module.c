@@ -4,6 +4,7 @@
 
 #include "core/device_code.h"
 #include "core/error.h"
+#include "cuda/code_file.h"
 #include "cuda/impl.h"
 
 /* Shared memory that every function may use without asking. */
@@ -158,5 +159,7 @@ tsr_status tsr_cuda_load(tsr_device *device, const tsr_config *config, const tsr
     char reason[160];
     if (!tsr_cuda_has_code(config, device, reason, sizeof reason))
         return tsr_fail(TSR_UNSUPPORTED, "%s: %s: %s", device->id, config->instance, reason);
-    return tsr_cuda_load_image(device, config, tsr_find_device_code(config->instance)->fatbin, out);
+    const unsigned char *image;
+    const tsr_status status = tsr_cuda_image(tsr_find_device_code(config->instance), &image);
+    return status == TSR_OK ? tsr_cuda_load_image(device, config, image, out) : status;
 }

@@ -80,23 +80,26 @@ static tsr_status add_step(tsr_planned *plan, tsr_step_kind kind, const tsr_conf
     return plan->target->backend->load(&plan->target->device, config, &step->loaded);
 }
 
-static tsr_problem padded_slice_at(const tsr_planned *plan, long long row, long long column)
+static tsr_problem padded_slice_at(const tsr_planned *plan, tsr_corner at)
 {
-    const tsr_problem slice = tsr_slice_of(&plan->device_problem, plan->slices, row, column);
+    const tsr_problem slice = tsr_slice_of(&plan->device_problem, plan->slices, at);
     return tsr_padded_problem(&slice, plan->pads);
 }
 
-/* How slices of the plan are launched: those that have neither D's last rows nor its last columns, and the others. */
+/* How slices of the plan are launched: those that have neither D's last rows, nor its last columns, nor the end of K,
+ * and the others. */
 static void find_slice_launches(const tsr_plan_candidate *candidate, tsr_planned *plan)
 {
     const tsr_problem *const whole = &plan->device_problem;
-    for (int i = 0; i < 4; i++) {
-        const long long row = i / 2 ? tsr_last_slice(whole->m, plan->slices.rows) : 0;
-        const long long column = i % 2 ? tsr_last_slice(whole->n, plan->slices.columns) : 0;
-        tsr_launch_config *const launch = &plan->slice_launch[i / 2][i % 2];
+    for (int i = 0; i < 8; i++) {
+        const int has_last_rows = i / 4, has_last_columns = i / 2 % 2, has_end = i % 2;
+        const tsr_corner at = {has_last_rows ? tsr_last_slice(whole->m, plan->slices.rows) : 0,
+                               has_last_columns ? tsr_last_slice(whole->n, plan->slices.columns) : 0,
+                               has_end ? tsr_last_slice(whole->k, plan->slices.depth) : 0};
+        tsr_launch_config *const launch = &plan->slice_launch[has_last_rows][has_last_columns][has_end];
         *launch = candidate->launch;
         if (tsr_is_sliced(plan->slices)) {
-            const tsr_problem padded = padded_slice_at(plan, row, column);
+            const tsr_problem padded = padded_slice_at(plan, at);
             tsr_price cost;
             (void)tsr_select_schedule(candidate->config, &padded, &plan->target->device, launch, &cost, NULL, 0);
         }
@@ -116,8 +119,8 @@ static tsr_status build_with(const tsr_plan_candidate *candidate, const tsr_prob
     out->slices = candidate->slices;
     out->padded_problem = tsr_padded_problem(&out->device_problem, out->pads);
     find_slice_launches(candidate, out);
-    const tsr_problem padded_slice = padded_slice_at(out, 0, 0);
-    const tsr_launch_config launch = out->slice_launch[0][0];
+    const tsr_problem padded_slice = padded_slice_at(out, (tsr_corner){0, 0, 0});
+    const tsr_launch_config launch = out->slice_launch[0][0][0];
     out->problem.kernel = out->device_problem.kernel = out->padded_problem.kernel = NULL;
     out->workspace = tsr_lay_out_workspace(&launch, &padded_slice, out->pads);
     out->workspace_bytes = out->workspace.total_bytes;
@@ -286,23 +289,18 @@ static const void *element(const void *base, tsr_dtype dtype, long long index)
     return base ? (const char *)base + index * (long long)tsr_dtype_bytes(dtype) : NULL;
 }
 
-/* The first row and column of a slice. */
-typedef struct corner {
-    long long row, column;
-} corner;
-
 /* Elements from an operand's first to the first that the slice uses. */
-static long long slice_offset(char which, const tsr_matrix *operand, corner at)
+static long long slice_offset(char which, const tsr_matrix *operand, tsr_corner at)
 {
     if (which == 'a')
-        return operand->trans == TSR_T ? at.row : at.row * operand->ld;
+        return operand->trans == TSR_T ? at.row + at.k * operand->ld : at.row * operand->ld + at.k;
     if (which == 'b')
-        return operand->trans == TSR_T ? at.column * operand->ld : at.column;
+        return operand->trans == TSR_T ? at.column * operand->ld + at.k : at.column + at.k * operand->ld;
     return at.row * operand->ld + at.column;
 }
 
 /* One operand for the main step of a slice: where it lies, and how. *pads loses a copy that is not made. */
-static const void *place(const tsr_planned *plan, int which, corner at, const void *given, const void *packed,
+static const void *place(const tsr_planned *plan, int which, tsr_corner at, const void *given, const void *packed,
                          void *workspace, tsr_matrix *layout, unsigned *pads)
 {
     const char name = "ab"[which];
@@ -342,19 +340,24 @@ static tsr_status launch_reduce(const tsr_planned *plan, const tsr_launch *main)
     return plan->target->backend->launch(&plan->target->device, &launch);
 }
 
-static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, corner at)
+static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inputs, tsr_corner at)
 {
     const tsr_step *step = tsr_plan_main(plan);
     const tsr_problem *whole = &plan->device_problem;
-    const tsr_problem given = tsr_slice_of(whole, plan->slices, at.row, at.column);
+    const tsr_problem given = tsr_slice_of(whole, plan->slices, at);
     tsr_problem padded = tsr_padded_problem(&given, plan->pads);
-    unsigned pads = inputs->alpha != 0 && given.k > 0 ? tsr_slice_copies(plan->slices, plan->pads, at.row, at.column)
+    unsigned pads = inputs->alpha != 0 && given.k > 0 ? tsr_slice_copies(plan->slices, plan->pads, at)
                                                       : 0; /* without a product nobody reads A and B */
     tsr_plan_inputs seen = *inputs;
     seen.a = place(plan, 0, at, inputs->a, inputs->packed_a, inputs->workspace, &padded.a, &pads);
     seen.b = place(plan, 1, at, inputs->b, inputs->packed_b, inputs->workspace, &padded.b, &pads);
     seen.c = element(inputs->c, whole->op.c, slice_offset('c', &whole->c, at));
     seen.d = (void *)element(inputs->d, whole->op.d, slice_offset('d', &whole->d, at));
+    if (at.k > 0 && inputs->alpha != 0) {
+        seen.c = seen.d;
+        seen.beta = 1;
+        padded.c = padded.d;
+    }
     if (inputs->bias)
         seen.bias = (const char *)inputs->bias + at.column * (long long)tsr_dtype_bytes(tsr_dtype_bias(whole->op.d));
     if (pads & (TSR_PAD_A | TSR_PAD_B)) {
@@ -367,7 +370,8 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     }
     const int has_last_rows = at.row == tsr_last_slice(whole->m, plan->slices.rows);
     const int has_last_columns = at.column == tsr_last_slice(whole->n, plan->slices.columns);
-    const tsr_launch_config *launch_config = &plan->slice_launch[has_last_rows][has_last_columns];
+    const int has_end = at.k == tsr_last_slice(whole->k, plan->slices.depth);
+    const tsr_launch_config *launch_config = &plan->slice_launch[has_last_rows][has_last_columns][has_end];
     const tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
     const tsr_scaling scaling = scaling_of(whole, inputs, at.row, at.column);
     const tsr_launch launch = {
@@ -382,7 +386,7 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
         .packed_a = inputs->packed_a,
         .packed_b = inputs->packed_b,
         .threads = padded.threads,
-        .algorithm = inputs->beta != 0 ? step->algorithms.with_c : step->algorithms.without_c,
+        .algorithm = seen.beta != 0 ? step->algorithms.with_c : step->algorithms.without_c,
         .stream = inputs->stream,
     };
     const tsr_status status = plan->target->backend->launch(&plan->target->device, &launch);
@@ -398,8 +402,13 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
     if (inputs->scaling.amax)
         status =
             plan->target->backend->zero(&plan->target->device, inputs->scaling.amax, sizeof(float), inputs->stream);
-    for (corner at = {0, 0}; at.row < whole->m && status == TSR_OK; at.row += rows)
+    /* Without a product one slice of K is all there is to do: the last one, which has the epilogue. */
+    const long long last_k = tsr_last_slice(whole->k, plan->slices.depth),
+                    ks = tsr_slice_step(whole->k, plan->slices.depth);
+    const int is_product = inputs->alpha != 0;
+    for (tsr_corner at = {0, 0, 0}; at.row < whole->m && status == TSR_OK; at.row += rows)
         for (at.column = 0; at.column < whole->n && status == TSR_OK; at.column += columns)
-            status = run_slice(plan, inputs, at);
+            for (at.k = is_product ? 0 : last_k; at.k <= last_k && status == TSR_OK; at.k += ks)
+                status = run_slice(plan, inputs, at);
     return status;
 }

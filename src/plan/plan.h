@@ -28,15 +28,20 @@ int tsr_config_is_named(const tsr_config *config, const char *kernel);
 
 /* ---- who applies, at what cost ---- */
 
-/* A product in slices, one after the other, whose copies share one place in the workspace: columns of D, rows, or both.
- * The slices of some rows follow each other. */
+/* A product in slices, one after the other, whose copies share one place in the workspace: columns of D, rows, or both,
+ * or parts of K, of which all but the first add to D. The slices of some rows follow each other. */
 typedef struct tsr_slices {
-    long long rows, columns; /* of a slice; 0: all */
+    long long rows, columns, depth; /* of a slice, along M, N and K; 0: all */
 } tsr_slices;
+
+/* Where a slice begins. */
+typedef struct tsr_corner {
+    long long row, column, k;
+} tsr_corner;
 
 static inline int tsr_is_sliced(tsr_slices slices)
 {
-    return slices.rows > 0 || slices.columns > 0;
+    return slices.rows > 0 || slices.columns > 0 || slices.depth > 0;
 }
 
 /* A config on a target. */
@@ -89,18 +94,20 @@ typedef struct tsr_workspace {
     size_t total_bytes;
 } tsr_workspace;
 
-enum { TSR_SLICE_OPTIONS = 3 };
+enum { TSR_SLICE_OPTIONS = 6 };
 
 /* Slices with which the copies of A and B fit into limit_bytes, where they do not fit whole: the widest of columns or
- * of rows; only if there are none, some of both. Returns how many. Batches are never sliced. `given`: the problem
- * before padding. */
+ * of rows, or if there are none some of both; and some of K where D can hold the sums of a part of K (f32 of operands
+ * without scales, not batch-invariant). Returns how many. Batches are never sliced. `given`: the problem before
+ * padding.
+ */
 int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
                       size_t limit_bytes, tsr_slices out[TSR_SLICE_OPTIONS]);
-/* The problem of the slice that begins at this row and column. */
-tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long row, long long column);
+/* The problem of the slice that begins there. */
+tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, tsr_corner at);
 /* Which of the copies in `pads` that slice needs: the others lie in the workspace since the slice before it. */
-unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, long long row, long long column);
-/* How far slices along M or N are apart, and where the last one begins. */
+unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, tsr_corner at);
+/* How far slices along M, N or K are apart, and where the last one begins. */
 static inline long long tsr_slice_step(long long extent, long long width)
 {
     return width > 0 ? width : extent > 0 ? extent : 1;
@@ -132,8 +139,8 @@ typedef struct tsr_planned {
     tsr_target *target;
     unsigned pads;
     tsr_slices slices;
-    /* Of slices; indices: 1 if the slice has D's last rows, its last columns, and so may be narrower. */
-    tsr_launch_config slice_launch[2][2];
+    /* Of slices; indices: 1 if the slice has D's last rows, its last columns, the end of K, and so may be narrower. */
+    tsr_launch_config slice_launch[2][2][2];
     tsr_workspace workspace; /* of a slice, if there are any */
     int named;               /* the kernel was asked for by name */
     tsr_step steps[TSR_MAX_STEPS];

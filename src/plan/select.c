@@ -51,25 +51,27 @@ static void add_cost(tsr_plan_candidate *candidate, const tsr_price *cost, long 
     candidate->cost.bytes += (double)count * cost->bytes;
 }
 
-/* The same for the slice that begins at this row and column: the config on aligned operands, and its copies. */
-static void add_slice(tsr_plan_candidate *candidate, const tsr_problem *given, long long row, long long column,
-                      long long count)
+/* The same for the slice that begins there: the config on aligned operands, and its copies. */
+static void add_slice(tsr_plan_candidate *candidate, const tsr_problem *given, tsr_corner at, long long count)
 {
     const tsr_device *device = &candidate->target->device;
-    const tsr_problem slice = tsr_slice_of(given, candidate->slices, row, column);
+    const tsr_problem slice = tsr_slice_of(given, candidate->slices, at);
     const tsr_problem padded = tsr_padded_problem(&slice, candidate->pads);
-    const unsigned pads = tsr_slice_copies(candidate->slices, candidate->pads, row, column);
+    const unsigned pads = tsr_slice_copies(candidate->slices, candidate->pads, at);
     tsr_price cost = {0};
     tsr_launch_config launch;
     (void)tsr_select_schedule(candidate->config, &padded, device, &launch, &cost, NULL, 0);
     if (pads)
         tsr_price_pad(&slice, &padded, pads, device, &cost);
+    if (at.k > 0) /* what is added to is read */
+        cost.ns +=
+            (double)tsr_dtype_bytes(given->op.d) * (double)slice.m * (double)slice.n / device->memory_bytes_per_s * 1e9;
     add_cost(candidate, &cost, count);
-    if (row == 0 && column == 0)
+    if (at.row == 0 && at.column == 0 && at.k == 0)
         candidate->cost.limiter = cost.limiter;
 }
 
-/* Slices along M or N that cost the same: the first, those between, the last. Returns how many kinds there are. */
+/* Slices along M, N or K that cost the same: the first, those between, the last. Returns how many kinds there are. */
 static int kinds_of(long long extent, long long width, long long at[3], long long count[3])
 {
     const long long step = tsr_slice_step(extent, width), slices = (extent + step - 1) / step;
@@ -84,12 +86,15 @@ static int kinds_of(long long extent, long long width, long long at[3], long lon
 
 static void add_slices(tsr_plan_candidate *candidate, const tsr_problem *given)
 {
-    long long rows[3], columns[3], row_count[3], column_count[3];
+    long long rows[3], columns[3], ks[3], row_count[3], column_count[3], k_count[3];
     const int row_kinds = kinds_of(given->m, candidate->slices.rows, rows, row_count);
     const int column_kinds = kinds_of(given->n, candidate->slices.columns, columns, column_count);
+    const int k_kinds = kinds_of(given->k, candidate->slices.depth, ks, k_count);
     for (int i = 0; i < row_kinds; i++)
         for (int j = 0; j < column_kinds; j++)
-            add_slice(candidate, given, rows[i], columns[j], row_count[i] * column_count[j]);
+            for (int l = 0; l < k_kinds; l++)
+                add_slice(candidate, given, (tsr_corner){rows[i], columns[j], ks[l]},
+                          row_count[i] * column_count[j] * k_count[l]);
 }
 
 /* By the slices that cost least; 0 if none fit. */

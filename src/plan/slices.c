@@ -25,26 +25,31 @@ tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_p
 
 #define SLICE_UNIT 256 /* no tile is wider */
 
+enum { TILE_OPTIONS = 3, DEPTH_OPTIONS = TSR_SLICE_OPTIONS - TILE_OPTIONS };
+
 static long long cut(long long extent, long long width, long long at)
 {
     return width > 0 && extent - at > width ? width : extent - at;
 }
 
-tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, long long row, long long column)
+tsr_problem tsr_slice_of(const tsr_problem *problem, tsr_slices slices, tsr_corner at)
 {
     tsr_problem slice = *problem;
     if (tsr_is_sliced(slices)) {
-        slice.m = cut(problem->m, slices.rows, row);
-        slice.n = cut(problem->n, slices.columns, column);
-        slice.workspace_limit_bytes = 0; /* all of it is for copies: K stays whole */
+        slice.m = cut(problem->m, slices.rows, at.row);
+        slice.n = cut(problem->n, slices.columns, at.column);
+        slice.k = cut(problem->k, slices.depth, at.k);
+        slice.workspace_limit_bytes = 0; /* all of it is for copies: no schedule partitions K */
+        if (at.k < tsr_last_slice(problem->k, slices.depth))
+            slice.op.epilogue = TSR_EPILOGUE_NONE;
     }
     return slice;
 }
 
-unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, long long row, long long column)
+unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, tsr_corner at)
 {
-    const unsigned of_a = column == 0 ? tsr_copy_bits(pads, 'a') : 0;
-    const unsigned of_b = row == 0 || slices.columns > 0 ? tsr_copy_bits(pads, 'b') : 0;
+    const unsigned of_a = at.column == 0 ? tsr_copy_bits(pads, 'a') : 0;
+    const unsigned of_b = at.row == 0 || slices.columns > 0 ? tsr_copy_bits(pads, 'b') : 0;
     return of_a | of_b;
 }
 
@@ -53,7 +58,8 @@ unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, long long row, long 
 static int slice_fits(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
                       size_t limit_bytes, tsr_slices slices)
 {
-    const tsr_problem slice = tsr_slice_of(given, slices, 0, 0), padded = tsr_padded_problem(&slice, pads);
+    const tsr_problem slice = tsr_slice_of(given, slices, (tsr_corner){0, 0, 0}),
+                      padded = tsr_padded_problem(&slice, pads);
     tsr_launch_config launch;
     tsr_price cost;
     if (!tsr_select_schedule(config, &padded, device, &launch, &cost, NULL, 0) || launch.workspace_bytes > 0)
@@ -76,7 +82,7 @@ static int find_strips(const tsr_config *config, const tsr_problem *given, unsig
     const long long extent = of_rows ? given->m : given->n;
     long long last_width = 0;
     int found = 0;
-    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT && found < TSR_SLICE_OPTIONS; count++) {
+    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT && found < TILE_OPTIONS; count++) {
         const long long width = width_of(extent, count);
         if (width == last_width)
             continue;
@@ -95,7 +101,7 @@ static int find_tiles(const tsr_config *config, const tsr_problem *given, unsign
                       size_t limit_bytes, size_t a_bytes, tsr_slices out[TSR_SLICE_OPTIONS])
 {
     int found = 0;
-    for (int quarters = 1; quarters <= TSR_SLICE_OPTIONS; quarters++) {
+    for (int quarters = 1; quarters <= TILE_OPTIONS; quarters++) {
         const size_t for_a = limit_bytes / 4 * (size_t)quarters;
         const long long rows = width_of(given->m, 1 + (long long)(a_bytes / (for_a + 1)));
         for (long long count = 2; count <= (given->n + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
@@ -110,6 +116,36 @@ static int find_tiles(const tsr_config *config, const tsr_problem *given, unsign
     return found;
 }
 
+/* 1 if a run can leave in D what the first parts of K sum to, in as many bits as sums have, and add to it. */
+static int may_cut_k(const tsr_problem *p)
+{
+    const tsr_op *const op = &p->op;
+    const int is_plain = (op->a == TSR_F32 || op->a == TSR_BF16 || op->a == TSR_F16) && !op->sparse24;
+    return op->c == TSR_F32 && op->d == TSR_F32 && is_plain && !(p->flags & TSR_BATCH_INVARIANT);
+}
+
+/* Both are cut along K, into as few parts as fit, and a few more. */
+static int find_depths(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                       size_t limit_bytes, tsr_slices *out)
+{
+    long long last_depth = 0;
+    int found = 0;
+    if (!may_cut_k(given))
+        return 0;
+    for (long long count = 2; count <= (given->k + SLICE_UNIT - 1) / SLICE_UNIT && found < DEPTH_OPTIONS; count++) {
+        const tsr_slices slices = {.depth = width_of(given->k, count)};
+        if (slices.depth == last_depth)
+            continue;
+        last_depth = slices.depth;
+        const int fits = slice_fits(config, given, pads, device, limit_bytes, slices);
+        if (fits < 0)
+            break;
+        if (fits)
+            out[found++] = slices;
+    }
+    return found;
+}
+
 int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
                       size_t limit_bytes, tsr_slices out[TSR_SLICE_OPTIONS])
 {
@@ -120,7 +156,8 @@ int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsign
     const size_t a_bytes = pads & TSR_PAD_A ? tsr_padded_bytes(&whole, 'a') : 0;
     const size_t b_bytes = pads & TSR_PAD_B ? tsr_padded_bytes(&whole, 'b') : 0;
     const int strips = find_strips(config, given, pads, device, limit_bytes, a_bytes, b_bytes, out);
-    if (strips > 0)
-        return strips;
-    return a_bytes && b_bytes ? find_tiles(config, given, pads, device, limit_bytes, a_bytes, out) : 0;
+    const int found = strips > 0           ? strips
+                      : a_bytes && b_bytes ? find_tiles(config, given, pads, device, limit_bytes, a_bytes, out)
+                                           : 0;
+    return found + find_depths(config, given, pads, device, limit_bytes, out + found);
 }

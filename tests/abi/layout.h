@@ -92,6 +92,9 @@ AT(tsr_candidate, reason, 24);
 AT(tsr_candidate, cost_ns, 144);
 AT(tsr_candidate, bytes, 152);
 AT(tsr_candidate, limiter, 160);
+#ifdef TSR_OVERFLOW_SPECIAL
+AT(tsr_candidate, schedule, 168);
+#endif
 
 AT(tsr_kernel_info, struct_bytes, 0);
 AT(tsr_kernel_info, name, 8);
