@@ -321,7 +321,7 @@ static float *whole_numbers(size_t count, unsigned seed)
 static void parts_of_k_add_to_d(void **state)
 {
     (void)state;
-    enum { PARTS_M = 70, PARTS_N = 71, PARTS_K = 1100 };
+    enum { PARTS_M = 70, PARTS_N = 72, PARTS_K = 1100 };
     tsr_context *context = open_emu();
     float *a = whole_numbers(PARTS_M * PARTS_K, 1), *b = whole_numbers(PARTS_K * PARTS_N, 2);
     float *c = whole_numbers(PARTS_M * PARTS_N, 3), *bias = whole_numbers(PARTS_N, 4);
@@ -337,6 +337,7 @@ static void parts_of_k_add_to_d(void **state)
         desc.a.ld = trans_a ? PARTS_M : PARTS_K;
         desc.b.ld = trans_b ? PARTS_K : PARTS_N;
         desc.a.align_bytes = desc.b.align_bytes = 4; /* both are copied */
+        desc.c.align_bytes = desc.d.align_bytes = 16;
         desc.epilogue = "relu(acc + bias[n])";
         desc.workspace_limit_bytes = 65536 + (PARTS_M + PARTS_N + 3) * 520 * 4;
         for (int row = 0; row < PARTS_M; row++)

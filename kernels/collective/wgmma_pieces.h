@@ -1,7 +1,8 @@
 /* The end of a tile whose sums are wgmma's, to a D of several types (tile/any_element.h): a warp lays PIECE columns of
  * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane.
  *
- * For kernels that name BN, PIECE, PITCH (words from row to row of a piece) and sum_type. */
+ * For kernels that name BN, PIECE, PITCH (words from row to row of a piece), sum_type, and QUADS_OF_C: 1 if there are
+ * registers for four rows of C, which then come by quads, too. */
 #ifndef TSR_COLLECTIVE_WGMMA_PIECES_H
 #define TSR_COLLECTIVE_WGMMA_PIECES_H
 
@@ -43,16 +44,17 @@ TSR_DEVICE void output(const any_out *out, unsigned piece, int m, int n, const s
     }
 }
 
-/* The same where D takes four neighbours at once and nothing is added: many loads are under way together, and all that
- * does not depend on the row is found before. `type` is a constant. */
+/* The same where C and D take four neighbours at once: many loads are under way together, and all that does not depend
+ * on the row is found before. `type` is a constant. */
 TSR_DEVICE void output_quads(const any_out *out, int type, unsigned piece, int m, int n,
                              const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS };
+    enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS, AT_ONCE = 4 };
     const int lane = (int)threadIdx.x % 32, row = m + lane / LANES, column = n + lane % LANES * 4;
     const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
-    const long long step_bytes = ROWS * out->ldd * any_bytes(type);
+    const long long step_bytes = ROWS * out->ldd * any_bytes(type), c_step_bytes = ROWS * out->ldc * any_bytes(type);
     unsigned char *const d = out->d + (row * out->ldd + column) * any_bytes(type);
+    const unsigned char *const c = out->c + (row * out->ldc + column) * any_bytes(type);
     const int left = out->m - row < 0 ? 0 : out->m - row > 16 ? 16 : (int)(out->m - row);
     TSR_UNROLL
     for (int first = 0; first < BN; first += PIECE) {
@@ -67,9 +69,19 @@ TSR_DEVICE void output_quads(const any_out *out, int type, unsigned piece, int m
         if (type != TSR_TYPE_S32 && out->form.form != TSR_EPILOGUE_NONE)
             any_bias_quad(out, type, column + first, bias);
         TSR_UNROLL
-        for (int i = 0; i < STEPS; i++)
-            if (i * ROWS < left)
-                any_store_quad(out, type, d + i * step_bytes + first * any_bytes(type), bias, four[i]);
+        for (int some = 0; some < STEPS; some += AT_ONCE) {
+            float old[AT_ONCE][4] = {{0}};
+            if (QUADS_OF_C && out->form.reads_c)
+                TSR_UNROLL
+            for (int i = 0; i < AT_ONCE; i++)
+                if ((some + i) * ROWS < left)
+                    any_load_quad(type, c + (some + i) * c_step_bytes + first * any_bytes(type), old[i]);
+            TSR_UNROLL
+            for (int i = some; i < some + AT_ONCE; i++)
+                if (i * ROWS < left)
+                    any_store_quad(out, type, d + i * step_bytes + first * any_bytes(type),
+                                   QUADS_OF_C ? old[i - some] : 0, bias, four[i]);
+        }
     }
 }
 

@@ -69,7 +69,7 @@ TSR_DEVICE void output_transposed_quads(const any_out *out, int type, unsigned p
         TSR_UNROLL
         for (int i = 0; i < PIECE / 8; i++)
             if (is_inside && first + i * 8 < left)
-                any_store_quad(out, type, d + (first / 8 + i) * step_bytes, bias, four[i]);
+                any_store_quad(out, type, d + (first / 8 + i) * step_bytes, 0, bias, four[i]);
     }
 }
 

@@ -73,6 +73,7 @@ enum {
     INSTRUCTIONS = 4,                   /* along K of a stage */
     PITCH = PIECE + 8,                  /* words from row to row of a piece: rows of a store lie in different banks */
     PIECE_BYTES = 16 * PITCH * 4,
+    QUADS_OF_C = 1,
 
     SLAB_BYTES = 128 * 64, /* 64 rows */
     A_BYTES = BM * 128,
@@ -326,7 +327,8 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
             continue;
         }
 #endif
-        const any_out out = any_out_open(args, place.z);
+        any_out out = any_out_open(args, place.z);
+        out.quads |= any_quads_of_c(&out, args);
         output_rows(&out, piece, row, place.n * BN, sum);
     }
 }

@@ -66,6 +66,7 @@ enum {
     WORD_K = TSR_WGMMA_ELEMENT_BYTES == 4 ? 32 : 64,
     WORDS = BK / WORD_K,    /* of metadata of a lane in a stage */
     ROW_BYTES = 64 * DEPTH, /* of a line's values: the span of their swizzle */
+    QUADS_OF_C = 0,         /* wide tiles would spill */
     PITCH = PIECE + 8,      /* words from row to row of a piece: rows of a store lie in different banks */
 
     SLAB_BYTES = 128 * 64, /* 64 rows or columns of a slice */

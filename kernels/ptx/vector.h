@@ -34,6 +34,13 @@ TSR_DEVICE tsr_u32x4 tsr_load_u32x4(const unsigned *address)
 {
     return *(const tsr_u32x4 *)address;
 }
+/* ld.v2.u32: `address` must be a multiple of 8 bytes. */
+TSR_DEVICE void tsr_load_u32x2(const unsigned *address, unsigned *first, unsigned *second)
+{
+    const tsr_u32x2 value = *(const tsr_u32x2 *)address;
+    *first = tsr_lane(value, 0);
+    *second = tsr_lane(value, 1);
+}
 
 /* st.v2.f32: `address` must be a multiple of 8 bytes. */
 TSR_DEVICE void tsr_store_f32x2(float *address, float first, float second)

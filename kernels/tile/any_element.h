@@ -42,7 +42,7 @@ typedef struct any_out {
     long long m, n, ldc, ldd;
     int alpha_whole, beta_whole; /* of results in s32 */
     int type, bytes;
-    int quads; /* D takes four neighbours by one store everywhere, and nothing is added */
+    int quads; /* D takes four neighbours by one store everywhere, and nothing is added: but see any_quads_of_c */
 } any_out;
 
 TSR_DEVICE int any_bytes(int type)
@@ -87,6 +87,15 @@ TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z)
                     0 &&
                 !out.form.reads_c;
     return out;
+}
+
+/* 1 if C is read, gives four neighbours by one load everywhere, and D takes them by one store. */
+TSR_DEVICE int any_quads_of_c(const any_out *out, const tsr_gemm_args *args)
+{
+    return out->form.reads_c && ((unsigned long long)out->d | (unsigned long long)out->c |
+                                 (unsigned long long)((args->ldd | args->ldc | args->n) * out->bytes)) %
+                                        (4u * (unsigned)out->bytes) ==
+                                    0;
 }
 
 /* alpha * sum + beta * C modulo 2^32; `at`: elements from C's first. */
@@ -157,8 +166,28 @@ TSR_DEVICE void any_bias_quad(const any_out *out, int type, long long col, float
         bias[i] = any_load(type, out->form.bias, col + i);
 }
 
-/* Four neighbours by one store; `type` is a constant. */
-TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, const float bias[4],
+/* Four neighbours of C by one load, as they are summed: integers as bits. `type` is a constant. */
+TSR_DEVICE void any_load_quad(int type, const unsigned char *from, float c[4])
+{
+    if (any_bytes(type) == 4) {
+        const tsr_f32x4 four = tsr_load_f32x4((const float *)(const void *)from);
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            c[i] = tsr_lane(four, i);
+    } else {
+        unsigned pair[2];
+        tsr_load_u32x2((const unsigned *)(const void *)from, &pair[0], &pair[1]);
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const unsigned short half = (unsigned short)(pair[i / 2] >> 16 * (i % 2));
+            c[i] = type == TSR_TYPE_BF16 ? tsr_widen_bf16(half) : tsr_widen_f16(half);
+        }
+    }
+}
+
+/* Four neighbours by one store; `c`: what any_load_quad gave, where C is read; NULL where nobody does. `type` is a
+ * constant. */
+TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, const float c[4], const float bias[4],
                                const float bits[4])
 {
     float value[4], sum[4];
@@ -166,11 +195,17 @@ TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, 
     for (int i = 0; i < 4; i++)
         sum[i] = any_sum(bits[i]);
     epilogue_scale(&out->form, 4, sum, value);
+    if (c && type != TSR_TYPE_S32 && out->form.reads_c)
+        epilogue_add_c(&out->form, 4, c, value);
     if (type != TSR_TYPE_S32 && out->form.form != TSR_EPILOGUE_NONE)
         epilogue_form(&out->form, 4, bias, value);
     TSR_UNROLL
-    for (int i = 0; i < 4 && type == TSR_TYPE_S32; i++)
-        value[i] = tsr_f32_of_bits((unsigned)out->alpha_whole * tsr_bits_of_f32(bits[i]));
+    for (int i = 0; i < 4 && type == TSR_TYPE_S32; i++) {
+        unsigned whole = (unsigned)out->alpha_whole * tsr_bits_of_f32(bits[i]);
+        if (c && out->form.reads_c)
+            whole += (unsigned)out->beta_whole * tsr_bits_of_f32(c[i]);
+        value[i] = tsr_f32_of_bits(whole);
+    }
     if (any_bytes(type) == 4) {
         tsr_f32x4 four = {0, 0, 0, 0};
         TSR_UNROLL

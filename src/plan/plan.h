@@ -98,8 +98,8 @@ enum { TSR_SLICE_OPTIONS = 6 };
 
 /* Slices with which the copies of A and B fit into limit_bytes, where they do not fit whole: the widest of columns or
  * of rows, or if there are none some of both; and some of K where D can hold the sums of a part of K (f32 of operands
- * without scales, not batch-invariant). Returns how many. Batches are never sliced. `given`: the problem before
- * padding.
+ * without scales, not batch-invariant, by a config that adds to D as fast as it writes). Returns how many. Batches are
+ * never sliced. `given`: the problem before padding.
  */
 int tsr_slice_options(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
                       size_t limit_bytes, tsr_slices out[TSR_SLICE_OPTIONS]);

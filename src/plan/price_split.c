@@ -125,9 +125,10 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
     const double loads_ns = is_16 ? bytes / (f->thin_16_bit_bytes_per_ns * sms) : 0;
     const double part_ns = lies_along_k ? f->thin_16_bit_transposed_part_ns : f->thin_16_bit_part_ns;
     const double parts_ns = is_16 ? part_ns * (parts - 1) : 0;
+    const double sums_ns = parts * few * 128 * 4 / f->thin_sums_bytes_per_ns; /* that the CTA which comes last reads */
     const double bytes_ns = fmax(bytes / (reach * device->memory_bytes_per_s) * 1e9, loads_ns);
     tsr_price_settle(config, problem, device,
-                     fill_ns + (parts > 1 ? handover_ns : 0) + parts_ns +
+                     fill_ns + (parts > 1 ? fmax(handover_ns, sums_ns) : 0) + parts_ns +
                          fmax(fmax(chain_ns, life_ns), fmax(flops_ns, bytes_ns)),
                      out);
     if (is_16) { /* compared with Hopper's kernels, whose prices have the host's share beside the GPU's */

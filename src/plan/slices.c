@@ -24,6 +24,7 @@ tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_p
 }
 
 #define SLICE_UNIT 256 /* no tile is wider */
+#define QUAD_BYTES 16
 
 enum { TILE_OPTIONS = 3, DEPTH_OPTIONS = TSR_SLICE_OPTIONS - TILE_OPTIONS };
 
@@ -116,10 +117,13 @@ static int find_tiles(const tsr_config *config, const tsr_problem *given, unsign
     return found;
 }
 
-/* 1 if a run can leave in D what the first parts of K sum to, in as many bits as sums have, and add to it. */
-static int may_cut_k(const tsr_problem *p)
+/* 1 if a run can leave in D what the first parts of K sum to, in as many bits as sums have, and add to it; and if that
+ * is quick: by kernels that read C's neighbours by one load, and of rows that let them. */
+static int may_cut_k(const tsr_config *config, const tsr_problem *p)
 {
     const tsr_op *const op = &p->op;
+    if (!config->copies_transposed || !tsr_operand_is_aligned(p, 'd', QUAD_BYTES))
+        return 0;
     const int is_plain = (op->a == TSR_F32 || op->a == TSR_BF16 || op->a == TSR_F16) && !op->sparse24;
     return op->c == TSR_F32 && op->d == TSR_F32 && is_plain && !(p->flags & TSR_BATCH_INVARIANT);
 }
@@ -130,7 +134,7 @@ static int find_depths(const tsr_config *config, const tsr_problem *given, unsig
 {
     long long last_depth = 0;
     int found = 0;
-    if (!may_cut_k(given))
+    if (!may_cut_k(config, given))
         return 0;
     for (long long count = 2; count <= (given->k + SLICE_UNIT - 1) / SLICE_UNIT && found < DEPTH_OPTIONS; count++) {
         const tsr_slices slices = {.depth = width_of(given->k, count)};
