@@ -325,12 +325,14 @@ TSR_DEVICE void make_barriers(const walk *w)
     tsr_mbarrier_fence_init();
 }
 
-/* All warps have come, of all CTAs of the cluster. */
-TSR_DEVICE void begin(void)
+/* All warps have come, of all CTAs of the cluster. Where boxes go to one CTA alone, producers need not wait for it. */
+TSR_DEVICE void begin(int is_producer)
 {
     if (CLUSTER_M > 1) {
         tsr_cluster_arrive();
         tsr_cluster_wait();
+    } else if (is_producer) {
+        tsr_named_barrier_arrive(START, THREADS);
     } else {
         tsr_named_barrier(START, THREADS);
     }
@@ -354,12 +356,12 @@ TSR_KERNEL_TMA(THREADS, CLUSTER_M)
         if (is_first && tsr_elect())
             make_barriers(&w);
         tsr_warp_sync(TSR_ALL_LANES);
-        begin();
+        begin(1);
         tsr_registers_lower(PRODUCER_REGISTERS);
         if (is_first)
             produce(&args, &maps, &w);
     } else {
-        begin();
+        begin(0);
         tsr_registers_raise(CONSUMER_REGISTERS);
         consume(&args, &w, group);
     }
