@@ -25,6 +25,11 @@
 #include "ptx/wgmma.h"
 #include "tile/wgmma_element.h"
 
+/* What an end does beside scaling: anything that is asked for, nothing, or adding a bias. Each has code of its own: an
+ * end runs once a tile, at the pace at which instructions are fetched, so that steps which it skips would still cost it
+ * their room. */
+enum { END_ANY, END_PLAIN, END_BIAS };
+
 enum { BOX_COLS = 128 / OUT_BYTES, BOX_ROWS = 64, BOX_BYTES = 128 * BOX_ROWS, BOX_VALUES = BOX_COLS / 2 };
 
 /* What a warp group needs for its boxes: `buffers` of them at `shared`, of which `next` is the next to be used. */
@@ -63,10 +68,19 @@ TSR_DEVICE void tile_pass_bias(unsigned bias, int lane, int q, float out[2])
 #endif
 }
 
-/* The thread's share of one box: BOX_VALUES values of `sum`, in the accumulators' order. `is_plain`, a constant: D is
- * the sums but for their scale. `bias`: of tile_box_bias, where there is a form. Boxes begin at multiples of 1024
+/* Adds the bias of two columns, and what else the form asks for. */
+TSR_DEVICE void tile_add_bias(const epilogue *e, int end, const float bias[2], float value[2])
+{
+    if (end != END_BIAS)
+        epilogue_form(e, 2, bias, value);
+    else
+        epilogue_add_bias(2, bias, value);
+}
+
+/* The thread's share of one box: BOX_VALUES values of `sum`, in the accumulators' order. `end`, a constant: END_ANY and
+ * its like. `bias`: of tile_box_bias, where there is a form. Boxes begin at multiples of 1024
  * bytes: to go two chunks further is an exclusive or, whatever the swizzle is. */
-TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, int thread, unsigned bias,
+TSR_DEVICE void tile_write_box(const epilogue *e, int end, unsigned box, int thread, unsigned bias,
                                const float sum[BOX_VALUES])
 {
     const int lane = thread % 32;
@@ -81,15 +95,15 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, in
         const unsigned address = (first ^ (unsigned)(j * 32)) + (unsigned)(h * 8 * 128); /* two chunks further */
         float value[2];
         epilogue_scale(e, 2, sum + 4 * j + 2 * h, value);
-        if (!is_plain && e->reads_c) {
+        if (end == END_ANY && e->reads_c) {
             float c[2];
             tsr_shared_load_f32x2(address, c);
             epilogue_add_c(e, 2, c, value);
         }
-        if (!is_plain && e->form) {
+        if (end == END_BIAS || (end == END_ANY && e->form)) {
             float added[2];
             tile_pass_bias(bias, lane, j, added);
-            epilogue_form(e, 2, added, value);
+            tile_add_bias(e, end, added, value);
         }
         tsr_shared_store_f32x2(address, value[0], value[1]);
     }
@@ -103,7 +117,7 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, in
         unsigned pair[4];
         float value[8];
         epilogue_scale(e, 8, sum + 8 * j, value);
-        if (!is_plain && e->reads_c) {
+        if (end == END_ANY && e->reads_c) {
             tsr_load_matrix_x4(address, pair);
             TSR_UNROLL
             for (int i = 0; i < 4; i++) {
@@ -112,13 +126,13 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int is_plain, unsigned box, in
                 epilogue_add_c(e, 2, c, value + 2 * i);
             }
         }
-        if (!is_plain && e->form) {
+        if (end == END_BIAS || (end == END_ANY && e->form)) {
             TSR_UNROLL
             for (int i = 0; i < 2; i++) {
                 float added[2];
                 tile_pass_bias(bias, lane, 2 * j + i, added);
-                epilogue_form(e, 2, added, value + 4 * i);
-                epilogue_form(e, 2, added, value + 4 * i + 2);
+                tile_add_bias(e, end, added, value + 4 * i);
+                tile_add_bias(e, end, added, value + 4 * i + 2);
             }
         }
         TSR_UNROLL
@@ -172,13 +186,12 @@ TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m,
     }
 }
 
-/* All boxes of one set of accumulators. What is plain has code of its own: it runs once, at the pace at which
- * instructions are fetched, so that steps which it skips would still cost it their room. */
-TSR_DEVICE void tile_output_boxes(const tsr_gemm_args *args, const tsr_tensor_maps *maps, int is_plain,
-                                  tile_boxes *boxes, int m, int n, int z, const float sum[TSR_WGMMA_REGISTERS])
+/* All boxes of one set of accumulators. */
+TSR_DEVICE void tile_output_boxes(const tsr_gemm_args *args, const tsr_tensor_maps *maps, int end, tile_boxes *boxes,
+                                  int m, int n, int z, const float sum[TSR_WGMMA_REGISTERS])
 {
     const epilogue e = epilogue_of(args);
-    const int reads_c = !is_plain && e.reads_c, has_form = !is_plain && e.form;
+    const int reads_c = end == END_ANY && e.reads_c, has_form = end == END_BIAS || (end == END_ANY && e.form);
     unsigned bias = 0;
     if (has_form)
         bias = tile_box_bias(&e, tsr_again(boxes->thread) % 32, n, (int)args->n);
@@ -200,7 +213,7 @@ TSR_DEVICE void tile_output_boxes(const tsr_gemm_args *args, const tsr_tensor_ma
         } else {
             tsr_named_barrier(1 + (unsigned)boxes->group, 128);
         }
-        tile_write_box(&e, is_plain, box, is_plain ? boxes->thread : tsr_again(boxes->thread), bias,
+        tile_write_box(&e, end, box, end == END_PLAIN ? boxes->thread : tsr_again(boxes->thread), bias,
                        sum + i * BOX_VALUES);
         if (has_form && i + 1 < BN / BOX_COLS) /* the next box's come while this one is handed over */
             bias = tile_box_bias(&e, tsr_again(boxes->thread) % 32, column + BOX_COLS, (int)args->n);
@@ -218,9 +231,11 @@ TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *ma
                             int z, const float sum[TSR_WGMMA_REGISTERS])
 {
     if (args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE)
-        tile_output_boxes(args, maps, 1, boxes, m, n, z, sum);
+        tile_output_boxes(args, maps, END_PLAIN, boxes, m, n, z, sum);
+    else if (args->beta == 0 && args->epilogue == TSR_EPILOGUE_BIAS)
+        tile_output_boxes(args, maps, END_BIAS, boxes, m, n, z, sum);
     else
-        tile_output_boxes(args, maps, 0, boxes, m, n, z, sum);
+        tile_output_boxes(args, maps, END_ANY, boxes, m, n, z, sum);
     if (BN % BOX_COLS)
         tile_output_direct(args, boxes->thread, m, n, z, BN / BOX_COLS * BOX_COLS, sum);
 }

@@ -131,16 +131,15 @@ TSR_DEVICE void rows_fetch(const rows_part *part, const tile_element *c, long lo
 }
 
 /* The boxes of a round, from column `column` of D's `columns` on. */
-TSR_DEVICE void rows_write_boxes(const epilogue *e, int is_plain, const tile_boxes *boxes, int column, int columns,
+TSR_DEVICE void rows_write_boxes(const epilogue *e, int end, const tile_boxes *boxes, int column, int columns,
                                  const float *sum)
 {
     TSR_UNROLL
     for (int i = 0; i < ROWS_BOXES; i++) {
         unsigned bias = 0;
-        if (!is_plain && e->form)
+        if (end != END_PLAIN && e->form)
             bias = tile_box_bias(e, tsr_again(boxes->thread) % 32, column + i * BOX_COLS, columns);
-        tile_write_box(e, is_plain, boxes->shared + (unsigned)(i * BOX_BYTES), boxes->thread, bias,
-                       sum + i * BOX_VALUES);
+        tile_write_box(e, end, boxes->shared + (unsigned)(i * BOX_BYTES), boxes->thread, bias, sum + i * BOX_VALUES);
     }
 }
 
@@ -167,9 +166,9 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
             tsr_warp_sync(TSR_ALL_LANES);
         }
         if (!e.reads_c && e.form == TSR_EPILOGUE_NONE)
-            rows_write_boxes(&e, 1, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
+            rows_write_boxes(&e, END_PLAIN, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
         else
-            rows_write_boxes(&e, 0, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
+            rows_write_boxes(&e, END_ANY, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
         tsr_warp_sync(TSR_ALL_LANES);
         if (part.rows <= 0 || part.bytes <= 0)
             continue;

@@ -67,12 +67,17 @@ TSR_DEVICE void epilogue_bias(const epilogue_element *from, int left, int count,
         bias[i] = i < left ? epilogue_widen(from[i]) : 0;
 }
 
-/* What the form makes of values with such a bias; where there is one. */
-TSR_DEVICE void epilogue_form(const epilogue *e, int count, const epilogue_sum *bias, epilogue_sum *value)
+TSR_DEVICE void epilogue_add_bias(int count, const epilogue_sum *bias, epilogue_sum *value)
 {
     TSR_UNROLL
     for (int i = 0; i < count; i++)
         value[i] = epilogue_add(value[i], bias[i]);
+}
+
+/* What the form makes of values with such a bias; where there is one. */
+TSR_DEVICE void epilogue_form(const epilogue *e, int count, const epilogue_sum *bias, epilogue_sum *value)
+{
+    epilogue_add_bias(count, bias, value);
     if (e->form == TSR_EPILOGUE_BIAS_RELU)
         TSR_UNROLL
     for (int i = 0; i < count; i++)
