@@ -298,6 +298,9 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
     const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * PIECE_BYTES;
     ring at = {0, 0};
     tsr_grid_wait();
+#if !defined(ELEM_tf32) /* which has no scales */
+    const float alpha = any_alpha(args);
+#endif
     for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
         sum_type sum[TSR_WGMMA_REGISTERS];
         TSR_UNROLL
@@ -319,14 +322,16 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         /* Found only now, so that no register keeps it during the main loop. */
         const tile_place place = tile_order_place(&w->raster, unit);
         const int row = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16;
-#if !defined(ELEM_tf32)
+#if defined(ELEM_tf32)
+        const any_out out = any_out_open(args, place.z, 0);
+#else
         if (w->scaling->is_used) {
-            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z);
+            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
             output_scaled(&scaled, piece, row, place.n * BN, sum);
             continue;
         }
+        const any_out out = any_out_open(args, place.z, &alpha);
 #endif
-        const any_out out = any_out_open(args, place.z);
         output_rows(&out, piece, row, place.n * BN, sum);
     }
 }

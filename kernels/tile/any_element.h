@@ -63,7 +63,18 @@ TSR_DEVICE float any_load(int type, const unsigned char *from, long long index)
     return tsr_widen_f16(((const unsigned short *)(const void *)from)[index]);
 }
 
-TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z)
+/* alpha times the scales of the whole operands: the factor of a sum. A kernel that walks over tiles finds it before the
+ * first one: scales lie in global memory, and at the end of a tile nothing hides the latency of a load. Both loads are
+ * under way together; a scale of 1 where there is none changes no bit. */
+TSR_DEVICE float any_alpha(const tsr_gemm_args *args)
+{
+    const float a = args->k > 0 && args->scale_a ? *args->scale_a : 1;
+    const float b = args->k > 0 && args->scale_b ? *args->scale_b : 1;
+    return tsr_mul_f32(tsr_mul_f32(epilogue_of(args).alpha, a), b);
+}
+
+/* `alpha`: any_alpha, found before; NULL: it is found here. */
+TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z, const float *alpha)
 {
     any_out out;
     out.type = args->type_d;
@@ -75,9 +86,11 @@ TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z)
     out.ldc = args->ldc;
     out.ldd = args->ldd;
     out.form = epilogue_of(args);
-    if (args->k > 0 && args->scale_a)
+    if (alpha)
+        out.form.alpha = *alpha;
+    if (!alpha && args->k > 0 && args->scale_a)
         out.form.alpha = tsr_mul_f32(out.form.alpha, *args->scale_a);
-    if (args->k > 0 && args->scale_b)
+    if (!alpha && args->k > 0 && args->scale_b)
         out.form.alpha = tsr_mul_f32(out.form.alpha, *args->scale_b);
     out.alpha_whole = args->k > 0 ? (int)args->alpha : 0;
     out.beta_whole = (int)args->beta;

@@ -14,10 +14,11 @@ typedef struct any_scaled {
     int fours;                   /* D takes four neighbours by one store everywhere */
 } any_scaled;
 
-TSR_DEVICE any_scaled any_scaled_open(const tsr_gemm_args *args, const tsr_scaling *s, long long z)
+/* `alpha` as in any_out_open. */
+TSR_DEVICE any_scaled any_scaled_open(const tsr_gemm_args *args, const tsr_scaling *s, long long z, const float *alpha)
 {
     any_scaled e;
-    e.out = any_out_open(args, z);
+    e.out = any_out_open(args, z, alpha);
     e.scaling = s;
     e.rows = args->k > 0 && s->a && s->mode_a == TSR_SCALING_VECTOR ? s->a + z * s->batch_a + s->first_m : 0;
     e.columns = args->k > 0 && s->b && s->mode_b == TSR_SCALING_VECTOR ? s->b + z * s->batch_b + s->first_n : 0;
