@@ -170,6 +170,22 @@ TSR_DEVICE void any_bias_quad(const any_out *out, int type, long long col, float
         bias[i] = any_load(type, out->form.bias, col + i);
 }
 
+/* Four values, of s32 their bits, by one store; `type` is a constant. */
+TSR_DEVICE void any_store_four(int type, unsigned char *to, const float value[4])
+{
+    if (any_bytes(type) == 4) {
+        tsr_f32x4 four = {0, 0, 0, 0};
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            tsr_lane(four, i) = value[i];
+        tsr_store_f32x4((float *)(void *)to, four);
+    } else if (type == TSR_TYPE_BF16) {
+        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_bf16(value[0], value[1]), tsr_pack_bf16(value[2], value[3]));
+    } else {
+        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_f16(value[0], value[1]), tsr_pack_f16(value[2], value[3]));
+    }
+}
+
 /* Four neighbours by one store; `type` is a constant. */
 TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, const float bias[4],
                                const float bits[4])
@@ -184,17 +200,7 @@ TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, 
     TSR_UNROLL
     for (int i = 0; i < 4 && type == TSR_TYPE_S32; i++)
         value[i] = tsr_f32_of_bits((unsigned)out->alpha_whole * tsr_bits_of_f32(bits[i]));
-    if (any_bytes(type) == 4) {
-        tsr_f32x4 four = {0, 0, 0, 0};
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            tsr_lane(four, i) = value[i];
-        tsr_store_f32x4((float *)(void *)to, four);
-    } else if (type == TSR_TYPE_BF16) {
-        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_bf16(value[0], value[1]), tsr_pack_bf16(value[2], value[3]));
-    } else {
-        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_f16(value[0], value[1]), tsr_pack_f16(value[2], value[3]));
-    }
+    any_store_four(type, to, value);
 }
 
 #endif
