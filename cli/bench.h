@@ -22,6 +22,7 @@ typedef struct cli_bench_settings {
     int format;     /* lab_format, or one of the two below; -1: not chosen */
     tsr_compute compute;
     tsr_dtype out_dtype; /* TSR_DTYPE_NONE: not chosen */
+    int scales;          /* lab_scales_given; the choices of --scales have its order */
     int instances, graph, batch_invariant;
     int64_t rounds, threads, random, seed, batch;
 } cli_bench_settings;

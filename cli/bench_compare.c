@@ -80,7 +80,7 @@ static lab_bench *bench_of(comparing *c, const lab_record *old)
 static int same_cell(const lab_record *a, const lab_record *b)
 {
     return strcmp(a->device, b->device) == 0 && strcmp(a->dtype, b->dtype) == 0 && strcmp(a->layout, b->layout) == 0 &&
-           a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch;
+           a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && strcmp(a->scales, b->scales) == 0;
 }
 
 static const lab_rival *rival_of(const lab_cell *cell, const lab_record *old)
@@ -160,6 +160,8 @@ static int measure_line(comparing *c, size_t line)
     cell.trans_b = cell.trans_a >= 0 ? trans_of(old->layout[1]) : -1;
     if (!dtype_of(old->dtype, &cell.dtype, &cell.compute) || cell.trans_b < 0)
         snprintf(outcome->reason, sizeof outcome->reason, "unknown type %s %s", old->dtype, old->layout);
+    else if (!lab_scales_named(old->scales, &cell.scales))
+        snprintf(outcome->reason, sizeof outcome->reason, "unknown scales %s", old->scales);
     else if (bench == NULL)
         snprintf(outcome->reason, sizeof outcome->reason, "was measured on %s", old->device);
     else
@@ -242,7 +244,7 @@ static int check_settings(const cli_bench_session *session)
 {
     const cli_bench_settings *set = session->set;
     if (set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count || set->peers ||
-        set->instances || set->out || set->compute)
+        set->instances || set->out || set->compute || set->scales)
         return cli_usage_error(session->self, "--compare measures what the old file names: only --device, --threads, "
                                               "--rounds and --format go with it");
     if (set->format != LAB_TABLE && set->format != LAB_JSON)

@@ -214,6 +214,7 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
         cell.dtype = dtype;
         cell.dtype_d = s->common.set->out_dtype;
         cell.compute = s->common.set->compute;
+        cell.scales = (lab_scales_given)s->common.set->scales;
         cell.trans_a = layout.a == TSR_T;
         cell.trans_b = layout.b == TSR_T;
         cell.shape = shape;
@@ -311,6 +312,10 @@ static void describe(session *s)
         snprintf(text, sizeof text, "cpu: speedups are over cpu-sequential on %s, one thread", cpu.name);
         remark(s, text);
     }
+    if (s->common.set->scales == LAB_SCALES_TENSOR)
+        remark(s, "A and B have a scale each");
+    if (s->common.set->scales == LAB_SCALES_VECTOR)
+        remark(s, "each row of A and each column of B has a scale");
     remark(s, "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
 }
 
@@ -361,6 +366,19 @@ static int bench_to_file(session *s, const char *path)
     return closed != CLI_OK ? closed : code;
 }
 
+/* Scales, only where all types take them. */
+static int check_scales(const cli_command *self, const cli_bench_settings *set)
+{
+    const lab_scales_given scales = (lab_scales_given)set->scales;
+    cli_message error;
+    if (scales != LAB_SCALES_NONE && set->replay != NULL)
+        return cli_usage_error(self, "--scales %s: the products of a call log have none", lab_scales_word(scales));
+    for (size_t t = 0; t < set->dtypes.count; t++)
+        if (lab_scales_check(scales, set->dtypes.values[t], set->out_dtype) != TSR_OK)
+            return cli_usage_error(self, "--scales %s: %s", lab_scales_word(scales), cli_api_error(self, &error));
+    return CLI_CONTINUE;
+}
+
 static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
 {
     if (set->sizes != NULL || set->shapes != NULL || set->random != 0 || set->batch > 1)
@@ -408,8 +426,10 @@ static unsigned peers_for(const cli_bench_settings *set)
 static int open_and_run(session *s)
 {
     const cli_bench_settings *set = s->common.set;
-    int code =
-        set->replay != NULL ? read_calls(s->common.self, set, &s->calls) : read_shapes(s->common.self, set, &s->shapes);
+    int code = check_scales(s->common.self, set);
+    if (code == CLI_CONTINUE)
+        code = set->replay != NULL ? read_calls(s->common.self, set, &s->calls)
+                                   : read_shapes(s->common.self, set, &s->shapes);
     if (code == CLI_CONTINUE)
         code = set_batch(s->common.self, set, &s->shapes);
     if (code == CLI_CONTINUE)

@@ -110,6 +110,14 @@ static const cli_option options[] = {
      .help = "type of C and D (default: bf16 for 8-bit floats, s32 for 8-bit integers, else as --dtype)",
      .parse = cli_parse_dtype,
      AT(out_dtype)},
+    {.name = "--scales",
+     .once = 1,
+     .value = "none|tensor|vector",
+     .help = "of 8-bit operands, f32 where these lie: tensor: one of A and one of B; vector: one of each row of A and "
+             "of each column of B; of the libraries, cuBLAS has them for 8-bit floats, vector from 12.9 on (default "
+             "none)",
+     .parse = cli_parse_choice,
+     AT(scales)},
     {.name = "--from",
      .value = "FILE",
      .help = "measure nothing: show the lines of an old JSON result as ladder, svg or regret",

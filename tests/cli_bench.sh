@@ -13,13 +13,13 @@ prints '^cpu: operands above a quarter of its '
 expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --format json
 succeeds [ "$(wc -l <out)" = 4 ]
 fields="kernel device dtype layout m n k batch time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
-fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date speedup speedup_scaled"
+fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date speedup speedup_scaled scales"
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":\n' | wc -c)" = "$(echo $fields | tr -d ' \n' | wc -c)" ]
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":' | tr '\n' ' ')" = "$fields " ]
 prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "batch": 1, "time_us": [0-9]'
 
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format csv
-prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,note$'
+prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,scales,note$'
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format md
 prints '^\|---\|---\|---:'
 prints '^\| cpu_tiled_f32 \| f32 nn \| 16 \|'
@@ -71,8 +71,8 @@ fake=${FAKE_CUDA_FOLDER:-}
 gpu_bench="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --kernel naive,tiled"
 gpu_bench="$gpu_bench --sizes 32,256 --rounds 2"
 if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then # not in a build without nvcc
-    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0}$' gpu.json)" = 2 ]
-    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0, "scales": null}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1, "scales": null}$' gpu.json)" = 2 ]
     expect 0 "" $bench --from gpu.json
     prints '^tiled .* [0-9.]+x +~[0-9.]+x( |$)'
     expect 0 "" $gpu_bench --format table
@@ -169,6 +169,35 @@ prints '^cpu_tiled_f32 +f32 nn +16x8x4 x5 '
 expect 2 "tessera bench: --batch: 100000000 100000000 100000000: the bytes of an operand do not fit 63 bits" \
     $bench --sizes 100000000 --batch 2147483647
 rm batch.txt batch.json
+
+# Scales: of 8-bit operands, in the record, and again when it is compared.
+eight="$bench --sizes 16 --kernel cpu-tiled --layout nt --rounds 3"
+expect 0 "" $eight --dtype e4m3,e5m2 --scales vector
+prints '^each row of A and each column of B has a scale$'
+for scales in tensor vector; do
+    expect 0 "" $eight --dtype e4m3 --batch 3 --scales $scales --format json --out scaled.json
+    succeeds grep -q "\"dtype\": \"e4m3\", .*\"scales\": \"$scales\"}\$" scaled.json
+    "$tessera" bench --compare scaled.json --device cpu --rounds 3 >out 2>err
+    prints '^cpu_tiled_fp8 +e4m3 nt +16 x3 .* (faster|slower|same|undecided)$'
+done
+sed 's/"vector"/"rows"/' scaled.json >unknown.json
+expect 1 "" "$tessera" bench --compare unknown.json --device cpu --rounds 3
+prints 'not compared: unknown scales rows'
+rm scaled.json unknown.json
+expect 0 "" $eight --dtype s8 --out-dtype bf16 --scales tensor
+expect 0 "" $eight --dtype e4m3 --scales none --format json
+prints '"scales": null\}$'
+expect 0 "tessera bench: without memory: is not asked for scales" $eight --dtype e4m3 --scales tensor --vs memory
+expect 2 "tessera bench: --scales tensor: only operands of 8 bits have scales, not f32" $eight --scales tensor
+expect 2 "tessera bench: --scales vector: only operands of 8 bits have scales, not bf16" \
+    $eight --dtype e4m3,bf16 --scales vector
+expect 2 "tessera bench: --scales tensor: a result in s32 takes no scales; --out-dtype f32, f16 or bf16" \
+    $eight --dtype s8 --scales tensor
+expect 2 "tessera bench: --scales needs one of none, tensor, vector, not 'rows'" $eight --dtype e4m3 --scales rows
+expect 2 "tessera bench: --scales tensor: the products of a call log have none" $bench --replay nosuch.log --scales tensor
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" \
+    $bench --from ladder.json --scales tensor
+expect 2 "*" "$tessera" bench --compare ladder.json --scales tensor
 expect 2 "*" $bench --random 0
 
 # Problems from a file; empty ones too.

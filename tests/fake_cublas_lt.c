@@ -27,6 +27,7 @@ __attribute__((constructor)) static void reset(void)
     memset(&state, 0, sizeof state);
     state.proposed = 3;
     state.unusable = -1;
+    state.version = 130102;
 }
 
 EXPORT fake_lt_access fake_lt_access_points = {&state, reset};
@@ -61,7 +62,7 @@ EXPORT const char *cublasLtGetStatusName(lab_cublas_status status);
 
 size_t cublasLtGetVersion(void)
 {
-    return 130102;
+    return state.version;
 }
 
 const char *cublasLtGetStatusName(lab_cublas_status status)
@@ -130,9 +131,16 @@ lab_cublas_status cublasLtMatmulDescDestroy(lab_lt_desc desc)
 
 lab_cublas_status cublasLtMatmulDescSetAttribute(lab_lt_desc desc, unsigned attribute, const void *value, size_t bytes)
 {
-    if ((attribute != LAB_LT_DESC_TRANSA && attribute != LAB_LT_DESC_TRANSB) || bytes != sizeof desc->op[0])
+    if ((attribute == LAB_LT_DESC_TRANSA || attribute == LAB_LT_DESC_TRANSB) && bytes == sizeof desc->op[0])
+        memcpy(&desc->op[attribute - LAB_LT_DESC_TRANSA], value, bytes);
+    else if ((attribute == LAB_LT_DESC_A_SCALE_POINTER || attribute == LAB_LT_DESC_B_SCALE_POINTER) &&
+             bytes == sizeof state.scales[0])
+        memcpy(&state.scales[attribute - LAB_LT_DESC_A_SCALE_POINTER], value, bytes);
+    else if ((attribute == LAB_LT_DESC_A_SCALE_MODE || attribute == LAB_LT_DESC_B_SCALE_MODE) &&
+             bytes == sizeof state.scale_modes[0])
+        memcpy(&state.scale_modes[attribute - LAB_LT_DESC_A_SCALE_MODE], value, bytes);
+    else
         return 7;
-    memcpy(&desc->op[attribute - LAB_LT_DESC_TRANSA], value, bytes);
     return begin("cublasLtMatmulDescSetAttribute");
 }
 

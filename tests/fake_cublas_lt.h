@@ -11,10 +11,13 @@ typedef struct fake_lt {
     const char *fail_call;
     lab_cublas_status fail_status;
     int proposed, unusable;
+    size_t version;
     /* What happened. */
     int handles, objects; /* alive */
     int context_errors;   /* calls without the GPU's context */
     unsigned compute_type, scale_type;
+    const void *scales[2];   /* of the library's A and B, as of the last descriptor that was told of them */
+    int32_t scale_modes[2];  /* likewise */
     uint32_t align_bytes[4]; /* of the library's A, B, C, D */
     uint64_t workspace_limit_bytes;
     int wanted;

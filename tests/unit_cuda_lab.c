@@ -317,6 +317,47 @@ static void peer_computes_in_the_type_asked_for(void **unused)
     lab_peer_cublas.close(state);
 }
 
+/* The heuristic learns that there will be scales; each run has its own. The library's A is our B. */
+static void peer_is_given_scales(void **unused)
+{
+    void *state = open_peer(), *problem = NULL;
+    tsr_gemm_desc desc = describe(TSR_E4M3, TSR_N, TSR_T, 0, 1);
+    static float a[160], b[160], d[160], scale_a[M], scale_b[N];
+    tsr_run_args args = tsr_run_args_make(a, b, d);
+    int choices = 0;
+    (void)unused;
+    desc.c.dtype = desc.d.dtype = TSR_BF16;
+    prepare_and_release(state, &desc);
+    assert_true(!lt.state->scales[0] && !lt.state->scales[1]);
+    for (int vector = 0; vector < 2; vector++) {
+        desc.scale_mode_a = desc.scale_mode_b = vector ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR;
+        assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_OK);
+        assert_true(lt.state->scales[0] && lt.state->scales[1]);
+        args.scale_a = scale_a;
+        args.scale_b = scale_b;
+        assert_int_equal(lab_peer_cublas.run(problem, 0, &args), TSR_OK);
+        assert_ptr_equal(lt.state->scales[0], scale_b);
+        assert_ptr_equal(lt.state->scales[1], scale_a);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(lt.state->scale_modes[i], vector ? LAB_LT_SCALE_OUTER_VEC : 0);
+        lab_peer_cublas.release(problem);
+    }
+    lt.state->version = 120800;
+    problem = NULL;
+    assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_UNSUPPORTED);
+    assert_error("cuBLASLt has scales of rows and columns from 12.9 on, and this is 12.8");
+    desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_TENSOR;
+    assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_OK);
+    lab_peer_cublas.release(problem);
+    desc = describe(TSR_S8, TSR_N, TSR_T, 0, 1);
+    desc.c.dtype = desc.d.dtype = TSR_BF16;
+    problem = NULL;
+    assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_UNSUPPORTED);
+    assert_error("cuBLASLt has scales of 8-bit floats, not of s8");
+    assert_null(problem);
+    lab_peer_cublas.close(state);
+}
+
 static void peer_leaves_out_unusable_algorithms(void **unused)
 {
     void *state = open_peer(), *problem = NULL;
@@ -411,6 +452,7 @@ int main(int argc, char **argv)
         TEST(peer_computes_our_layouts),
         TEST(peer_tells_alignments_and_workspace),
         TEST(peer_computes_in_the_type_asked_for),
+        TEST(peer_is_given_scales),
         TEST(peer_leaves_out_unusable_algorithms),
         TEST(peer_refuses_what_it_cannot_compute),
         TEST(peer_that_does_not_start),

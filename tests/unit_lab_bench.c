@@ -219,7 +219,26 @@ static void operands_rotate(void **state)
         lab_operands_free(&o);
         assert_int_equal(lab_operands_create(context, &desc, 0, 7, &o), TSR_OK);
         assert_true(o.count == 1 && !o.cold);
+        assert_true(!o.sets[0].bias && !o.sets[0].scale_a && !o.sets[0].scale_b);
         lab_operands_free(&o);
+        /* Scales have a place of their own behind the operands: one each, and one for each row and column. */
+        assert_int_equal(lab_operands_create_scaled(context, &desc, 1, 7, &o), TSR_OK);
+        assert_int_equal(o.set_bytes, bytes + 2 * 256);
+        assert_true((char *)o.sets[1].scale_a == (char *)o.sets[1].d + 1024 && !o.sets[1].bias);
+        assert_true((char *)o.sets[1].scale_b == (char *)o.sets[1].scale_a + 256);
+        assert_memory_equal(o.sets[0].scale_a, o.sets[1].scale_a, sizeof(float));
+        lab_operands_free(&o);
+        desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_VECTOR;
+        desc.m = 100;
+        assert_int_equal(lab_operands_create_scaled(context, &desc, 0, 7, &o), TSR_OK);
+        assert_true((char *)o.sets[0].scale_b == (char *)o.sets[0].scale_a + 512);
+        assert_true(((const float *)o.sets[0].scale_a)[99] != 0 && ((const float *)o.sets[0].scale_b)[19] != 0);
+        lab_operands_free(&o);
+        desc.scale_mode_b = TSR_SCALE_1X128;
+        assert_int_equal(lab_operands_create_scaled(context, &desc, 0, 7, &o), TSR_UNSUPPORTED);
+        lab_operands_free(&o);
+        desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_TENSOR;
+        desc.m = 10;
         assert_int_equal(lab_operands_create(context, &desc, 1, 7, &o), TSR_OK);
         assert_true(o.count == 2 && o.cold);
         lab_operands_free(&o);
@@ -462,6 +481,49 @@ static void cell_on_cpu(void **state)
     lab_bench_close(&bench);
 }
 
+/* Which types have them is the library's rule, and the product has them. */
+static void cell_with_scales(void **state)
+{
+    (void)state;
+    lab_bench bench;
+    lab_scales_given scales = LAB_SCALES_TENSOR;
+    assert_true(lab_scales_named("", &scales) && scales == LAB_SCALES_NONE);
+    assert_true(lab_scales_named("vector", &scales) && scales == LAB_SCALES_VECTOR);
+    assert_false(lab_scales_named("vectors", &scales));
+    assert_int_equal(lab_scales_check(LAB_SCALES_NONE, TSR_F32, TSR_DTYPE_NONE), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_E5M2, TSR_DTYPE_NONE), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_VECTOR, TSR_S8, TSR_BF16), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_BF16, TSR_DTYPE_NONE), TSR_UNSUPPORTED);
+    assert_string_equal(tsr_last_error(), "only operands of 8 bits have scales, not bf16");
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_U8, TSR_DTYPE_NONE), TSR_UNSUPPORTED);
+    assert_string_equal(tsr_last_error(), "a result in s32 takes no scales; D.dtype = f32, f16 or bf16");
+    assert_int_equal(lab_bench_open("cpu", 1, &bench), TSR_OK);
+    const int with_peer = lab_bench_add_peer(&bench, &lab_peer_memory) == TSR_OK;
+    for (int s = LAB_SCALES_NONE; s <= LAB_SCALES_VECTOR; s++) {
+        const lab_bench_options options = {.rounds = 2, .budget_s = 5, .seed = 1};
+        const lab_baseline baseline = {1e6, 0};
+        lab_entry entry = {.kernel = "cpu-tiled"};
+        lab_cell cell = {.dtype = TSR_E4M3,
+                         .scales = (lab_scales_given)s,
+                         .trans_b = 1,
+                         .shape = {16, 32, 64, 3},
+                         .entries = &entry,
+                         .entry_count = 1};
+        const tsr_gemm_desc desc = lab_cell_desc(&bench, &cell);
+        assert_true(desc.scale_mode_a == desc.scale_mode_b &&
+                    desc.scale_mode_a == (s == LAB_SCALES_VECTOR ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR));
+        assert_int_equal(lab_cell_measure(&bench, &cell, &options), TSR_OK);
+        assert_string_equal(entry.reason, "");
+        assert_int_equal(entry.timing.rounds, 2);
+        const lab_record r = lab_cell_record(&bench, &cell, &entry, NULL, &baseline, &options);
+        assert_string_equal(r.scales, s == LAB_SCALES_NONE ? "" : lab_scales_word((lab_scales_given)s));
+        if (with_peer && s != LAB_SCALES_NONE)
+            assert_string_equal(cell.rivals[0].reason, "is not asked for scales");
+        lab_cell_clear(&cell);
+    }
+    lab_bench_close(&bench);
+}
+
 /* Of kernels that take no other: a product of random numbers, of each four of which two are left. */
 static void a_compressed_operand_is_made(void **state)
 {
@@ -634,6 +696,7 @@ int main(void)
         cmocka_unit_test(cpu_peers_compute),
         cmocka_unit_test(onednn_computes),
         cmocka_unit_test(cpu_peers_missing),
+        cmocka_unit_test(cell_with_scales),
         cmocka_unit_test(cell_on_cpu),
         cmocka_unit_test(emulator_is_not_measured),
         cmocka_unit_test(a_compressed_operand_is_made),

@@ -629,6 +629,55 @@ static void device_scales_may_be_nan(void **state)
     }
 }
 
+/* One plan, run again and again while scales in device memory change: each run has those that are there when it runs.
+ */
+static void runs_see_scales_as_they_are(void **state)
+{
+    enum { M = 70, N = 72, K = 144, BYTES = M * N * 2, MOST = N };
+    static uint8_t a[M * K], b[N * K];
+    static uint16_t d[M * N];
+    const contexts *c = *state;
+    memset(a, 0x38, sizeof a); /* 1 in e4m3 */
+    memset(b, 0x38, sizeof b);
+    for (int x = 0; x < c->count; x++)
+        for (int vector = 0; vector < 2; vector++) {
+            static const size_t bytes[5] = {sizeof a, sizeof b, BYTES, MOST * sizeof(float), MOST * sizeof(float)};
+            void *device[5];
+            tsr_plan *plan;
+            tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_E4M3, M, N, K);
+            desc.b.trans = TSR_T;
+            desc.c.dtype = desc.d.dtype = TSR_BF16;
+            desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+            desc.a.align_bytes = desc.b.align_bytes = desc.d.align_bytes = 16;
+            desc.scale_mode_a = desc.scale_mode_b = vector ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR;
+            for (int i = 0; i < 5; i++)
+                assert_int_equal(tsr_device_alloc(c->all[x], bytes[i], &device[i]), TSR_OK);
+            assert_int_equal(tsr_upload(c->all[x], device[0], a, sizeof a), TSR_OK);
+            assert_int_equal(tsr_upload(c->all[x], device[1], b, sizeof b), TSR_OK);
+            assert_int_equal(tsr_plan_create(c->all[x], &desc, &plan), TSR_OK);
+            tsr_run_args args = tsr_run_args_make(device[0], device[1], device[2]);
+            args.scale_a = device[3];
+            args.scale_b = device[4];
+            for (int run = 0; run < 3; run++) {
+                float scales[2][MOST];
+                for (int i = 0; i < 2 * MOST; i++)
+                    scales[i / MOST][i % MOST] = ldexpf(1, (vector ? i % MOST % 3 : 0) + run * (i / MOST + 1));
+                for (int i = 0; i < 2; i++)
+                    assert_int_equal(tsr_upload(c->all[x], device[3 + i], scales[i], sizeof scales[i]), TSR_OK);
+                if (tsr_plan_run(plan, &args) != TSR_OK)
+                    fail_msg("%s", tsr_last_error());
+                assert_int_equal(tsr_download(c->all[x], d, device[2], M * N * sizeof d[0]), TSR_OK);
+                for (int i = 0; i < M * N; i++) {
+                    const float sum = K * scales[0][vector ? i / N : 0] * scales[1][vector ? i % N : 0];
+                    assert_true(tsr_load_element(TSR_BF16, d, i) == (double)sum);
+                }
+            }
+            tsr_plan_release(plan);
+            for (int i = 0; i < 5; i++)
+                assert_int_equal(tsr_device_free(c->all[x], device[i]), TSR_OK);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(host_rounding),
@@ -642,6 +691,7 @@ int main(void)
                                        cmocka_unit_test(slices_find_their_scales),
                                        cmocka_unit_test(zero_points_are_subtracted),
                                        cmocka_unit_test(wrong_calls_are_named),
-                                       cmocka_unit_test(device_scales_may_be_nan)};
+                                       cmocka_unit_test(device_scales_may_be_nan),
+                                       cmocka_unit_test(runs_see_scales_as_they_are)};
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

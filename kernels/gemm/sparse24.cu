@@ -216,7 +216,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
 #endif
         }
 
-        const any_out out = any_out_open(&args, z);
+        const any_out out = any_out_open(&args, z, 0);
         const int thread = tsr_again((int)threadIdx.x), warp = thread / 32;
         const long long line = line0 + warp / WARPS_N * WM + thread % 32 / 4;
         const long long row = row0 + warp % WARPS_N * WN + thread % 4 * 2;

@@ -271,10 +271,11 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
 #endif
 }
 
+#if !defined(ELEM_tf32)
 /* The warp's 16 rows of the tile, from row `m` and column `n` of D on, with scales of rows and columns, or to a D of 8
  * bits. */
-TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
-                              const sum_type sum[TSR_WGMMA_REGISTERS])
+TSR_DEVICE void output_any_scaled(const any_scaled *e, unsigned piece, int m, int n,
+                                  const sum_type sum[TSR_WGMMA_REGISTERS])
 {
     enum { LANES = PIECE / 4, ROWS = 32 / LANES };
     const int lane = (int)threadIdx.x % 32;
@@ -293,12 +294,66 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
     any_scaled_close(e->scaling, amax);
 }
 
+/* The same where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are loaded before the
+ * first piece, so that one latency covers them; the main loop's registers are free by then. `type` is a constant. */
+TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piece, int m, int n,
+                                    const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS, PIECES = BN / PIECE };
+    const int lane = (int)threadIdx.x % 32, row = m + lane / LANES, column = n + lane % LANES * 4;
+    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
+    const long long step_bytes = ROWS * e->out.ldd * any_bytes(type);
+    unsigned char *const d = e->out.d + (row * e->out.ldd + column) * any_bytes(type);
+    const int left = e->out.m - row < 0 ? 0 : e->out.m - row > 16 ? 16 : (int)(e->out.m - row);
+    any_columns columns[PIECES];
+    float row_factors[STEPS];
+    TSR_UNROLL
+    for (int p = 0; p < PIECES; p++)
+        columns[p] = any_columns_of(e, type, column + p * PIECE);
+    TSR_UNROLL
+    for (int i = 0; i < STEPS; i++)
+        row_factors[i] = i * ROWS < left ? any_row_factor(e, row + i * ROWS) : 0;
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        float four[STEPS][4];
+        leave_piece(piece, first, sum);
+        TSR_UNROLL
+        for (int i = 0; i < STEPS; i++)
+            tsr_shared_load_f32x4(take + (unsigned)(i * ROWS * PITCH) * 4, four[i]);
+        if (column + first >= e->out.n)
+            continue;
+        TSR_UNROLL
+        for (int i = 0; i < STEPS; i++)
+            if (i * ROWS < left)
+                any_scaled_store_quad(e, type, d + i * step_bytes + first * any_bytes(type), row_factors[i],
+                                      &columns[first / PIECE], four[i]);
+    }
+}
+
+/* The warp's 16 rows of the tile, from row `m` of D on. */
+TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
+                              const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    if (!any_scaled_is_quads(e))
+        output_any_scaled(e, piece, m, n, sum);
+    else if (e->out.type == TSR_TYPE_F32)
+        output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
+    else if (e->out.type == TSR_TYPE_BF16)
+        output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
+    else
+        output_scaled_quads(e, TSR_TYPE_F16, piece, m, n, sum);
+}
+#endif
+
 TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32) % 4;
     const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * PIECE_BYTES;
     ring at = {0, 0};
     tsr_grid_wait();
+#if !defined(ELEM_tf32) /* which has no scales */
+    const float alpha = any_alpha(args);
+#endif
     for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
         sum_type sum[TSR_WGMMA_REGISTERS];
         TSR_UNROLL
@@ -320,14 +375,16 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         /* Found only now, so that no register keeps it during the main loop. */
         const tile_place place = tile_order_place(&w->raster, unit);
         const int row = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16;
-#if !defined(ELEM_tf32)
+#if defined(ELEM_tf32)
+        any_out out = any_out_open(args, place.z, 0);
+#else
         if (w->scaling->is_used) {
-            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z);
+            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
             output_scaled(&scaled, piece, row, place.n * BN, sum);
             continue;
         }
+        any_out out = any_out_open(args, place.z, &alpha);
 #endif
-        any_out out = any_out_open(args, place.z);
         out.quads |= any_quads_of_c(&out, args);
         output_rows(&out, piece, row, place.n * BN, sum);
     }

@@ -267,6 +267,9 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
     const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * PIECE_BYTES;
     ring at = {0, 0};
     tsr_grid_wait();
+#if TSR_WGMMA_ELEMENT_BYTES == 1 /* others have no scales */
+    const float alpha = any_alpha(args);
+#endif
     for (unsigned unit = w->first; unit < total_of(args, w); unit += w->step) {
         sums sum;
         TSR_UNROLL
@@ -294,7 +297,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         /* Found only now, so that no register keeps it during the main loop. */
         const tile_place place = tile_order_place(&w->raster, unit);
         const int line = (place.m * CLUSTER_M + w->rank) * BM + group * WM + warp * 16;
-        const any_out out = any_out_open(args, place.z);
+#if TSR_WGMMA_ELEMENT_BYTES == 1
+        const any_out out = any_out_open(args, place.z, &alpha);
+#else
+        const any_out out = any_out_open(args, place.z, 0);
+#endif
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             if (w->swap_ab)

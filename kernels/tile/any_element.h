@@ -63,7 +63,18 @@ TSR_DEVICE float any_load(int type, const unsigned char *from, long long index)
     return tsr_widen_f16(((const unsigned short *)(const void *)from)[index]);
 }
 
-TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z)
+/* alpha times the scales of the whole operands: the factor of a sum. A kernel that walks over tiles finds it before the
+ * first one: scales lie in global memory, and at the end of a tile nothing hides the latency of a load. Both loads are
+ * under way together; a scale of 1 where there is none changes no bit. */
+TSR_DEVICE float any_alpha(const tsr_gemm_args *args)
+{
+    const float a = args->k > 0 && args->scale_a ? *args->scale_a : 1;
+    const float b = args->k > 0 && args->scale_b ? *args->scale_b : 1;
+    return tsr_mul_f32(tsr_mul_f32(epilogue_of(args).alpha, a), b);
+}
+
+/* `alpha`: any_alpha, found before; NULL: it is found here. */
+TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z, const float *alpha)
 {
     any_out out;
     out.type = args->type_d;
@@ -75,9 +86,11 @@ TSR_DEVICE any_out any_out_open(const tsr_gemm_args *args, long long z)
     out.ldc = args->ldc;
     out.ldd = args->ldd;
     out.form = epilogue_of(args);
-    if (args->k > 0 && args->scale_a)
+    if (alpha)
+        out.form.alpha = *alpha;
+    if (!alpha && args->k > 0 && args->scale_a)
         out.form.alpha = tsr_mul_f32(out.form.alpha, *args->scale_a);
-    if (args->k > 0 && args->scale_b)
+    if (!alpha && args->k > 0 && args->scale_b)
         out.form.alpha = tsr_mul_f32(out.form.alpha, *args->scale_b);
     out.alpha_whole = args->k > 0 ? (int)args->alpha : 0;
     out.beta_whole = (int)args->beta;
@@ -185,6 +198,22 @@ TSR_DEVICE void any_load_quad(int type, const unsigned char *from, float c[4])
     }
 }
 
+/* Four values, of s32 their bits, by one store; `type` is a constant. */
+TSR_DEVICE void any_store_four(int type, unsigned char *to, const float value[4])
+{
+    if (any_bytes(type) == 4) {
+        tsr_f32x4 four = {0, 0, 0, 0};
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            tsr_lane(four, i) = value[i];
+        tsr_store_f32x4((float *)(void *)to, four);
+    } else if (type == TSR_TYPE_BF16) {
+        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_bf16(value[0], value[1]), tsr_pack_bf16(value[2], value[3]));
+    } else {
+        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_f16(value[0], value[1]), tsr_pack_f16(value[2], value[3]));
+    }
+}
+
 /* Four neighbours by one store; `c`: what any_load_quad gave, where C is read; NULL where nobody does. `type` is a
  * constant. */
 TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, const float c[4], const float bias[4],
@@ -206,17 +235,7 @@ TSR_DEVICE void any_store_quad(const any_out *out, int type, unsigned char *to, 
             whole += (unsigned)out->beta_whole * tsr_bits_of_f32(c[i]);
         value[i] = tsr_f32_of_bits(whole);
     }
-    if (any_bytes(type) == 4) {
-        tsr_f32x4 four = {0, 0, 0, 0};
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            tsr_lane(four, i) = value[i];
-        tsr_store_f32x4((float *)(void *)to, four);
-    } else if (type == TSR_TYPE_BF16) {
-        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_bf16(value[0], value[1]), tsr_pack_bf16(value[2], value[3]));
-    } else {
-        tsr_store_u32x2((unsigned *)(void *)to, tsr_pack_f16(value[0], value[1]), tsr_pack_f16(value[2], value[3]));
-    }
+    any_store_four(type, to, value);
 }
 
 #endif

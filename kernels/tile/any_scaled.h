@@ -11,16 +11,19 @@ typedef struct any_scaled {
     any_out out;
     const tsr_scaling *scaling;
     const float *rows, *columns; /* scales of the first row and column; NULL: none */
+    int columns_by_four;         /* four neighbouring ones are one load */
     int fours;                   /* D takes four neighbours by one store everywhere */
 } any_scaled;
 
-TSR_DEVICE any_scaled any_scaled_open(const tsr_gemm_args *args, const tsr_scaling *s, long long z)
+/* `alpha` as in any_out_open. */
+TSR_DEVICE any_scaled any_scaled_open(const tsr_gemm_args *args, const tsr_scaling *s, long long z, const float *alpha)
 {
     any_scaled e;
-    e.out = any_out_open(args, z);
+    e.out = any_out_open(args, z, alpha);
     e.scaling = s;
     e.rows = args->k > 0 && s->a && s->mode_a == TSR_SCALING_VECTOR ? s->a + z * s->batch_a + s->first_m : 0;
     e.columns = args->k > 0 && s->b && s->mode_b == TSR_SCALING_VECTOR ? s->b + z * s->batch_b + s->first_n : 0;
+    e.columns_by_four = (unsigned long long)e.columns % 16 == 0;
     e.fours = ((unsigned long long)e.out.d | (unsigned long long)(args->ldd * e.out.bytes) |
                (unsigned long long)(args->n * e.out.bytes)) %
                   (4u * (unsigned)e.out.bytes) ==
@@ -127,6 +130,62 @@ TSR_DEVICE void any_scaled_output(const any_scaled *e, long long row, long long 
             *amax = any_magnitude(value[i]) > *amax ? any_magnitude(value[i]) : *amax;
         }
     any_scaled_store(e, row, col, value);
+}
+
+/* Where four neighbours of a row go by one store and no C is added. D has more than 8 bits then, so that it has no
+ * scale and nobody asks for its greatest magnitude. */
+TSR_DEVICE int any_scaled_is_quads(const any_scaled *e)
+{
+    return e->out.quads && e->out.bytes > 1;
+}
+
+/* What four neighbouring columns have in common: scales, 1 where there are none, and the bias. */
+typedef struct any_columns {
+    float scale[4], bias[4];
+} any_columns;
+
+/* From `col` on; none beyond D. `type` is a constant. */
+TSR_DEVICE any_columns any_columns_of(const any_scaled *e, int type, long long col)
+{
+    any_columns of = {{1, 1, 1, 1}, {0, 0, 0, 0}};
+    if (col >= e->out.n)
+        return of;
+    if (e->columns && e->columns_by_four) {
+        const tsr_f32x4 four = tsr_load_f32x4(e->columns + col);
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            of.scale[i] = tsr_lane(four, i);
+    } else if (e->columns) {
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            of.scale[i] = e->columns[col + i];
+    }
+    if (e->out.form.form != TSR_EPILOGUE_NONE)
+        any_bias_quad(&e->out, type, col, of.bias);
+    return of;
+}
+
+/* The factor of row `row`'s sums. */
+TSR_DEVICE float any_row_factor(const any_scaled *e, long long row)
+{
+    return e->rows ? tsr_mul_f32(e->out.form.alpha, e->rows[row]) : e->out.form.alpha;
+}
+
+/* Four neighbours by one store, `row_factor` being that of their row; `type` is a constant. */
+TSR_DEVICE void any_scaled_store_quad(const any_scaled *e, int type, unsigned char *to, float row_factor,
+                                      const any_columns *columns, const float bits[4])
+{
+    epilogue form = e->out.form;
+    float value[4];
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const float sum = any_sum(bits[i]);
+        form.alpha = tsr_mul_f32(row_factor, columns->scale[i]);
+        epilogue_scale(&form, 1, &sum, &value[i]);
+    }
+    if (form.form != TSR_EPILOGUE_NONE)
+        epilogue_form(&form, 4, columns->bias, value);
+    any_store_four(type, to, value);
 }
 
 /* All lanes of a warp come with their greatest magnitudes. */

@@ -8,6 +8,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/forms.h"
+#include "core/op.h"
 #include "lab/common/compress.h"
 #include "lab/common/kernel_names.h"
 #include "lab/common/operands.h"
@@ -126,6 +127,37 @@ tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops)
     return TSR_OK;
 }
 
+/* ---- scales ----------------------------------------------------------------------------------------------------- */
+
+static const char *const scales_words[] = {"none", "tensor", "vector"};
+
+const char *lab_scales_word(lab_scales_given scales)
+{
+    return scales_words[scales];
+}
+
+int lab_scales_named(const char *word, lab_scales_given *out)
+{
+    for (int i = 0; i < (int)(sizeof scales_words / sizeof scales_words[0]); i++)
+        if (strcmp(word[0] != '\0' ? word : "none", scales_words[i]) == 0) {
+            *out = (lab_scales_given)i;
+            return 1;
+        }
+    return 0;
+}
+
+tsr_status lab_scales_check(lab_scales_given scales, tsr_dtype dtype, tsr_dtype dtype_d)
+{
+    const tsr_dtype result = dtype_d != TSR_DTYPE_NONE ? dtype_d : tsr_dtype_result(dtype);
+    if (scales == LAB_SCALES_NONE)
+        return TSR_OK;
+    if (tsr_element_of(dtype)->scales == TSR_ONE_SCALE)
+        return tsr_fail(TSR_UNSUPPORTED, "only operands of 8 bits have scales, not %s", tsr_dtype_name(dtype));
+    if (result == TSR_S32)
+        return tsr_fail(TSR_UNSUPPORTED, "a result in s32 takes no scales; D.dtype = f32, f16 or bf16");
+    return TSR_OK;
+}
+
 /* ---- contestants ------------------------------------------------------------------------------------------------ */
 
 /* A kernel that runs by its plan. */
@@ -156,6 +188,8 @@ static tsr_status call_plan(void *user, const lab_operand_set *set)
     args.workspace = call->workspace;
     args.workspace_bytes = call->workspace_bytes;
     args.bias = set->bias;
+    args.scale_a = set->scale_a;
+    args.scale_b = set->scale_b;
     return tsr_plan_run(call->plan, &args);
 }
 
@@ -167,6 +201,8 @@ static tsr_status call_rival(void *user, const lab_operand_set *set)
     args.beta.value = call->beta;
     args.stream = call->stream;
     args.bias = set->bias;
+    args.scale_a = set->scale_a;
+    args.scale_b = set->scale_b;
     return call->ops->run(call->problem, call->choice, &args);
 }
 
@@ -182,6 +218,7 @@ tsr_gemm_desc lab_cell_desc(const lab_bench *bench, const lab_cell *cell)
     desc.flags = bench->flags;
     desc.epilogue = bench->epilogue;
     desc.compute = cell->compute;
+    desc.scale_mode_a = desc.scale_mode_b = cell->scales == LAB_SCALES_VECTOR ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR;
     desc.a.trans = cell->trans_a ? TSR_T : TSR_N;
     desc.b.trans = cell->trans_b ? TSR_T : TSR_N;
     lab_shape_set_batch(cell->shape.batch, &desc);
@@ -321,7 +358,12 @@ static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options
         snprintf(rival->reason, sizeof rival->reason, "is not asked for an epilogue");
         return TSR_OK;
     }
-    if (peer->ops->prepare(peer->state, desc, &first->problem, &rival->choices) != TSR_OK) {
+    if (cell->scales != LAB_SCALES_NONE && peer->ops->prepare_scaled == NULL) {
+        snprintf(rival->reason, sizeof rival->reason, "is not asked for scales");
+        return TSR_OK;
+    }
+    if ((cell->scales != LAB_SCALES_NONE ? peer->ops->prepare_scaled : peer->ops->prepare)(
+            peer->state, desc, &first->problem, &rival->choices) != TSR_OK) {
         first->problem = NULL;
         snprintf(rival->reason, sizeof rival->reason, "%.199s", tsr_last_error());
         return TSR_OK;
@@ -361,8 +403,8 @@ static tsr_status enter_all(lab_bench *bench, lab_cell *cell, const lab_bench_op
     }
     if (w->count == 0)
         return TSR_OK; /* nothing to compare a peer with */
-    tsr_status status =
-        lab_operands_create(bench->context, &desc, cold_bytes(bench, &desc), options->seed, &w->operands);
+    tsr_status status = (cell->scales != LAB_SCALES_NONE ? lab_operands_create_scaled : lab_operands_create)(
+        bench->context, &desc, cold_bytes(bench, &desc), options->seed, &w->operands);
     cell->cold = w->operands.cold;
     for (size_t i = 0; i < bench->peer_count && status == TSR_OK; i++)
         status = enter_rival(bench, options, cell, &desc, w, i, &cell->rivals[cell->rival_count++]);

@@ -48,6 +48,17 @@ void lab_bench_close(lab_bench *bench); /* a zeroed struct is fine */
  * the benchmark goes on without. */
 tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops);
 
+/* Scales of A and B, one each, or one for each row of A and each column of B, where the operands lie. */
+typedef enum lab_scales_given { LAB_SCALES_NONE, LAB_SCALES_TENSOR, LAB_SCALES_VECTOR } lab_scales_given;
+
+/* As options and results name them. */
+const char *lab_scales_word(lab_scales_given scales);
+/* The one that a result names, "" and "none" none; 0 if there is no such. */
+int lab_scales_named(const char *word, lab_scales_given *out);
+/* Whether operands of a dtype take them, with results of dtype_d (TSR_DTYPE_NONE: those that suit the operands).
+ * TSR_UNSUPPORTED and the rule. */
+tsr_status lab_scales_check(lab_scales_given scales, tsr_dtype dtype, tsr_dtype dtype_d);
+
 /* One kernel in a cell. */
 typedef struct lab_entry {
     const char *kernel; /* as asked for: a kernel's name, an instance's name, or NULL for the library's choice */
@@ -69,6 +80,7 @@ typedef struct lab_rival {
 typedef struct lab_cell {
     tsr_dtype dtype, dtype_d; /* of A and B; of C and D, TSR_DTYPE_NONE: tsr_dtype_result of A's */
     tsr_compute compute;      /* TSR_COMPUTE_TF32: products of f32 in tf32 */
+    lab_scales_given scales;
     int trans_a, trans_b;
     lab_shape shape;
     const lab_logged_call

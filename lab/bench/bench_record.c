@@ -40,6 +40,8 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     snprintf(record.device, sizeof record.device, "%s", bench->label);
     lab_arithmetic_name(cell->dtype, cell->compute, record.dtype, sizeof record.dtype);
     snprintf(record.layout, sizeof record.layout, "%s", layouts[2 * !!cell->trans_a + !!cell->trans_b]);
+    if (cell->scales != LAB_SCALES_NONE)
+        snprintf(record.scales, sizeof record.scales, "%s", lab_scales_word(cell->scales));
     record.m = cell->shape.m;
     record.n = cell->shape.n;
     record.k = cell->shape.k;

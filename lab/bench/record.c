@@ -38,6 +38,7 @@ const lab_field lab_fields[LAB_FIELD_COUNT] = {
     FIELD(TEXT, date),
     FIELD(NUMBER, speedup),
     FIELD(WHOLE, speedup_scaled),
+    FIELD(TEXT, scales),
 };
 
 static const void *field_of(const lab_record *record, const lab_field *field)

@@ -26,7 +26,7 @@ const lab_gpu_spec *lab_regret_gpu(const lab_record *record)
 static int is_same_problem(const lab_record *x, const lab_record *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->batch == y->batch && strcmp(x->dtype, y->dtype) == 0 &&
-           strcmp(x->layout, y->layout) == 0 && strcmp(x->device, y->device) == 0;
+           strcmp(x->layout, y->layout) == 0 && strcmp(x->scales, y->scales) == 0 && strcmp(x->device, y->device) == 0;
 }
 
 double lab_regret_ratio(const lab_regret_line *line)

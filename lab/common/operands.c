@@ -10,7 +10,7 @@
 
 #define ALIGN_BYTES 256
 #define SETS_MAX    65536
-#define PARTS       4 /* A, B, D and the bias */
+#define PARTS       6 /* A, B, D, the bias, scales of A and of B */
 /* Numbers that are drawn; larger operands repeat them. A prime, so that no row of a matrix is another's copy in place.
  */
 #define PERIOD_ELEMS 4194301
@@ -42,7 +42,18 @@ static tsr_status part_of(const tsr_operand *operand, int64_t rows, int64_t colu
     return TSR_OK;
 }
 
-static tsr_status size_parts(const tsr_gemm_desc *desc, part parts[PARTS], int64_t *set_bytes)
+/* The scales of a whole operand, or of its rows or columns, of which there are `outer`; of an operand that problems of
+ * a batch share, more than it has. */
+static tsr_status scales_of(const tsr_gemm_desc *desc, tsr_scale_mode mode, int64_t outer, part *out)
+{
+    const int is_vector = mode == TSR_SCALE_VECTOR;
+    const tsr_operand scales = {.dtype = TSR_F32, .batch_stride = is_vector ? outer : 0};
+    if (mode != TSR_SCALE_TENSOR && !is_vector)
+        return tsr_fail(TSR_UNSUPPORTED, "no scales of blocks to measure with");
+    return part_of(&scales, 1, is_vector ? outer : 1, desc->batch_count, out);
+}
+
+static tsr_status size_parts(const tsr_gemm_desc *desc, int has_scales, part parts[PARTS], int64_t *set_bytes)
 {
     const tsr_operand bias = {.dtype = tsr_dtype_bias(desc->d.dtype)};
     const int ta = desc->a.trans == TSR_T, tb = desc->b.trans == TSR_T;
@@ -55,6 +66,10 @@ static tsr_status size_parts(const tsr_gemm_desc *desc, part parts[PARTS], int64
         status = part_of(&bias, desc->epilogue ? 1 : 0, desc->n, 1, &parts[3]);
     if (status == TSR_OK && !desc->epilogue)
         parts[3].bytes = 0;
+    if (status == TSR_OK && has_scales)
+        status = scales_of(desc, desc->scale_mode_a, desc->m, &parts[4]);
+    if (status == TSR_OK && has_scales)
+        status = scales_of(desc, desc->scale_mode_b, desc->n, &parts[5]);
     long long sum = 0;
     for (int i = 0; i < PARTS && status == TSR_OK; i++)
         if (!tsr_add_size(sum, parts[i].bytes, &sum))
@@ -118,7 +133,8 @@ static tsr_status make_image(const part parts[PARTS], int64_t set_bytes, uint64_
     memset(image, 0, (size_t)set_bytes);
     *out = image;
     for (int i = 0; i < PARTS; i++) {
-        make_numbers(parts[i].dtype, image, parts[i].elements, seed + (uint64_t)i);
+        if (parts[i].bytes > 0)
+            make_numbers(parts[i].dtype, image, parts[i].elements, seed + (uint64_t)i);
         image += parts[i].bytes;
     }
     return TSR_OK;
@@ -130,8 +146,12 @@ static tsr_status fill_sets(lab_operands *operands, const part parts[PARTS], con
     unsigned char *first = (unsigned char *)operands->block + (misplaced > 0 ? ALIGN_BYTES - misplaced : 0);
     for (size_t i = 0; i < operands->count; i++) {
         unsigned char *at = first + i * (size_t)operands->set_bytes;
-        unsigned char *const b = at + parts[0].bytes, *const d = b + parts[1].bytes;
-        operands->sets[i] = (lab_operand_set){at, b, d, parts[3].bytes > 0 ? d + parts[2].bytes : NULL};
+        unsigned char *places[PARTS], *place = at;
+        for (int p = 0; p < PARTS; p++) {
+            places[p] = p < 3 || parts[p].bytes > 0 ? place : NULL;
+            place += parts[p].bytes;
+        }
+        operands->sets[i] = (lab_operand_set){places[0], places[1], places[2], places[3], places[4], places[5]};
         if (!operands->on_device) {
             memcpy(at, image, (size_t)operands->set_bytes);
             continue;
@@ -143,13 +163,13 @@ static tsr_status fill_sets(lab_operands *operands, const part parts[PARTS], con
     return TSR_OK;
 }
 
-tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes, uint64_t seed,
-                               lab_operands *out)
+static tsr_status create(tsr_context *context, const tsr_gemm_desc *desc, int has_scales, int64_t cold_bytes,
+                         uint64_t seed, lab_operands *out)
 {
     memset(out, 0, sizeof *out);
-    part parts[PARTS];
+    part parts[PARTS] = {0};
     unsigned char *image = NULL;
-    tsr_status status = size_parts(desc, parts, &out->set_bytes);
+    tsr_status status = size_parts(desc, has_scales, parts, &out->set_bytes);
     if (status != TSR_OK)
         return status;
     out->context = context;
@@ -166,6 +186,18 @@ tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, 
     }
     out->cold = cold_bytes > 0 && out->count > 1 && (int64_t)out->count * out->set_bytes >= cold_bytes;
     return TSR_OK;
+}
+
+tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes, uint64_t seed,
+                               lab_operands *out)
+{
+    return create(context, desc, 0, cold_bytes, seed, out);
+}
+
+tsr_status lab_operands_create_scaled(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes,
+                                      uint64_t seed, lab_operands *out)
+{
+    return create(context, desc, 1, cold_bytes, seed, out);
 }
 
 void lab_operands_free(lab_operands *operands)

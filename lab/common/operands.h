@@ -6,8 +6,9 @@
 #include "tessera.h"
 
 typedef struct lab_operand_set {
-    void *a, *b, *d; /* aligned to 256 bytes, in the memory that the descriptor names */
-    void *bias;      /* likewise; where the descriptor has an epilogue, else NULL */
+    void *a, *b, *d;         /* aligned to 256 bytes, in the memory that the descriptor names */
+    void *bias;              /* likewise; where the descriptor has an epilogue, else NULL */
+    void *scale_a, *scale_b; /* likewise; of sets with scales, as many as the descriptor's modes need, else NULL */
 } lab_operand_set;
 
 typedef struct lab_operands {
@@ -25,6 +26,9 @@ typedef struct lab_operands {
  * sets than asked for, if memory runs short, but never less than one: `cold` then tells. */
 tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes, uint64_t seed,
                                lab_operands *out);
+/* The same, with scales of A and B in each set: f32 that are random numbers too. */
+tsr_status lab_operands_create_scaled(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes,
+                                      uint64_t seed, lab_operands *out);
 /* The same descriptor, with the alignment that such operands have where it promises none. */
 tsr_gemm_desc lab_aligned_desc(const tsr_gemm_desc *desc);
 void lab_operands_free(lab_operands *operands); /* a zeroed struct is fine */

@@ -34,6 +34,9 @@ enum {
 /* Epilogues. */
 enum { LAB_LT_EPILOGUE_BIAS = 4, LAB_LT_EPILOGUE_RELU_BIAS = 6 };
 
+/* Modes of scales, from version 12.9 on. */
+enum { LAB_LT_SCALE_OUTER_VEC = 3 };
+
 /* Attributes of descriptors. */
 enum {
     LAB_LT_LAYOUT_BATCH_COUNT = 5,          /* int32_t */
@@ -44,7 +47,9 @@ enum {
     LAB_LT_DESC_BIAS_POINTER = 8,           /* of a value for each row of the column-major D, of its type */
     LAB_LT_DESC_A_SCALE_POINTER = 17,       /* one float in device memory, as for B */
     LAB_LT_DESC_B_SCALE_POINTER = 18,
-    LAB_LT_DESC_FAST_ACCUM = 25,           /* int8_t */
+    LAB_LT_DESC_FAST_ACCUM = 25,   /* int8_t */
+    LAB_LT_DESC_A_SCALE_MODE = 31, /* int32_t, as for B */
+    LAB_LT_DESC_B_SCALE_MODE = 32,
     LAB_LT_PREF_MAX_WORKSPACE_BYTES = 1,   /* uint64_t */
     LAB_LT_PREF_MIN_ALIGNMENT_A_BYTES = 5, /* uint32_t, as for B, C, D */
     LAB_LT_PREF_MIN_ALIGNMENT_B_BYTES = 6,

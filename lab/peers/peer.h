@@ -28,6 +28,9 @@ typedef struct lab_peer_ops {
      * only.
      */
     tsr_status (*run)(void *problem, int choice, const tsr_run_args *args);
+    /* The same as prepare for operands with scales of the descriptor's modes: run reads scale_a and scale_b too. NULL:
+     * the library is not asked for scales. */
+    tsr_status (*prepare_scaled)(void *state, const tsr_gemm_desc *desc, void **problem, int *choices);
 } lab_peer_ops;
 
 /* All peers in the order of the help text; NULL past the last. */

@@ -231,5 +231,6 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
     return TSR_OK;
 }
 
-const lab_peer_ops lab_peer_openblas = {"openblas", 0, open_openblas, close_peer, peer_version, prepare, release, run};
-const lab_peer_ops lab_peer_blis = {"blis", 0, open_blis, close_peer, peer_version, prepare, release, run};
+const lab_peer_ops lab_peer_openblas = {"openblas", 0,       open_openblas, close_peer, peer_version,
+                                        prepare,    release, run,           NULL};
+const lab_peer_ops lab_peer_blis = {"blis", 0, open_blis, close_peer, peer_version, prepare, release, run, NULL};

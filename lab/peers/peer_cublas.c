@@ -12,7 +12,8 @@
 #include "lab/peers/peer.h"
 
 #define WORKSPACE_BYTES ((size_t)64 << 20)
-#define ALIGN_BYTES_MAX 256 /* more than this tells the library nothing */
+#define ALIGN_BYTES_MAX 256              /* more than this tells the library nothing */
+#define VECTORS_FROM    ((size_t)120900) /* the first version that takes scales of rows and columns */
 
 typedef struct cublas_peer {
     lab_gpu gpu;
@@ -26,7 +27,7 @@ typedef struct cublas_problem {
     lab_lt_desc desc;
     lab_lt_layout a, b, c, d; /* of our operands */
     unsigned scale_type;
-    int has_bias;
+    int has_bias, has_scales;
     int algo_count;
     lab_lt_heuristic algos[LAB_PEER_CHOICES_MAX];
 } cublas_problem;
@@ -150,6 +151,35 @@ static tsr_status compute_types(const tsr_gemm_desc *desc, unsigned *compute_typ
     }
 }
 
+/* The library's A is our B, and its scales likewise. */
+static lab_cublas_status set_scale_pointers(const lab_lt *lt, lab_lt_desc desc, const void *scale_a,
+                                            const void *scale_b)
+{
+    const lab_cublas_status status = lt->desc_set(desc, LAB_LT_DESC_A_SCALE_POINTER, &scale_b, sizeof scale_b);
+    return status == LAB_CUBLAS_SUCCESS ? lt->desc_set(desc, LAB_LT_DESC_B_SCALE_POINTER, &scale_a, sizeof scale_a)
+                                        : status;
+}
+
+/* Modes, and pointers that only say to the heuristic that there will be scales: those of the workspace. */
+static tsr_status describe_scales(const cublas_peer *peer, const tsr_gemm_desc *desc, lab_lt_desc to)
+{
+    const lab_lt *lt = &peer->lt;
+    const void *const somewhere = (const void *)(uintptr_t)peer->workspace;
+    const int32_t vectors = LAB_LT_SCALE_OUTER_VEC;
+    if (!tsr_dtype_is_fp8(desc->a.dtype) || !tsr_dtype_is_fp8(desc->b.dtype))
+        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt has scales of 8-bit floats, not of %s",
+                        tsr_dtype_name(desc->a.dtype));
+    if (desc->scale_mode_a != desc->scale_mode_b || desc->scale_mode_a > TSR_SCALE_VECTOR)
+        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt is asked for one scale an operand, or for rows and columns");
+    if (desc->scale_mode_a == TSR_SCALE_VECTOR && lt->version() < VECTORS_FROM)
+        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt has scales of rows and columns from 12.9 on, and this is %zu.%zu",
+                        lt->version() / 10000, lt->version() / 100 % 100);
+    lab_cublas_status status = set_scale_pointers(lt, to, somewhere, somewhere);
+    for (unsigned i = 0; i < 2 && status == LAB_CUBLAS_SUCCESS && desc->scale_mode_a == TSR_SCALE_VECTOR; i++)
+        status = lt->desc_set(to, i ? LAB_LT_DESC_B_SCALE_MODE : LAB_LT_DESC_A_SCALE_MODE, &vectors, sizeof vectors);
+    return status == LAB_CUBLAS_SUCCESS ? TSR_OK : fail(peer, "cublasLtMatmulDescSetAttribute", status);
+}
+
 /* The layout of one of our operands, stored as rows x columns: to the library, columns x rows. */
 static tsr_status make_layout(const cublas_peer *peer, const tsr_gemm_desc *desc, const tsr_operand *operand,
                               int64_t rows, int64_t columns, lab_lt_layout *out)
@@ -199,7 +229,9 @@ static tsr_status make_desc(const cublas_peer *peer, const tsr_gemm_desc *desc, 
     problem->has_bias = form != TSR_EPILOGUE_NONE;
     if (status == LAB_CUBLAS_SUCCESS && problem->has_bias)
         status = lt->desc_set(problem->desc, LAB_LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    return status == LAB_CUBLAS_SUCCESS ? TSR_OK : fail(peer, "cublasLtMatmulDescSetAttribute", status);
+    if (status != LAB_CUBLAS_SUCCESS)
+        return fail(peer, "cublasLtMatmulDescSetAttribute", status);
+    return problem->has_scales ? describe_scales(peer, desc, problem->desc) : TSR_OK;
 }
 
 static uint32_t alignment(const tsr_operand *operand)
@@ -291,7 +323,7 @@ static tsr_status fill(const cublas_peer *peer, const tsr_gemm_desc *desc, cubla
     return status == TSR_OK ? find_algos(peer, desc, problem) : status;
 }
 
-static tsr_status prepare(void *state, const tsr_gemm_desc *desc, void **out, int *choices)
+static tsr_status prepare_any(void *state, const tsr_gemm_desc *desc, int has_scales, void **out, int *choices)
 {
     const cublas_peer *peer = state;
     tsr_status status = check(desc);
@@ -301,6 +333,7 @@ static tsr_status prepare(void *state, const tsr_gemm_desc *desc, void **out, in
     if (problem == NULL)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a problem");
     problem->peer = peer;
+    problem->has_scales = has_scales;
     status = lab_gpu_enter(&peer->gpu);
     if (status == TSR_OK) {
         status = fill(peer, desc, problem);
@@ -313,6 +346,16 @@ static tsr_status prepare(void *state, const tsr_gemm_desc *desc, void **out, in
     *choices = problem->algo_count;
     *out = problem;
     return TSR_OK;
+}
+
+static tsr_status prepare(void *state, const tsr_gemm_desc *desc, void **out, int *choices)
+{
+    return prepare_any(state, desc, 0, out, choices);
+}
+
+static tsr_status prepare_scaled(void *state, const tsr_gemm_desc *desc, void **out, int *choices)
+{
+    return prepare_any(state, desc, 1, out, choices);
 }
 
 /* A factor in the type that the library reads it in. */
@@ -348,6 +391,8 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
     lab_cublas_status status = LAB_CUBLAS_SUCCESS;
     if (problem->has_bias)
         status = peer->lt.desc_set(problem->desc, LAB_LT_DESC_BIAS_POINTER, &args->bias, sizeof args->bias);
+    if (status == LAB_CUBLAS_SUCCESS && problem->has_scales)
+        status = set_scale_pointers(&peer->lt, problem->desc, args->scale_a, args->scale_b);
     /* C is not read when beta is 0, but the library refuses NULL. */
     if (status == LAB_CUBLAS_SUCCESS)
         status =
@@ -358,4 +403,5 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
     return status == LAB_CUBLAS_SUCCESS ? TSR_OK : fail(peer, "cublasLtMatmul", status);
 }
 
-const lab_peer_ops lab_peer_cublas = {"cublas", 1, open_peer, close_peer, peer_version, prepare, release, run};
+const lab_peer_ops lab_peer_cublas = {"cublas", 1,       open_peer, close_peer,    peer_version,
+                                      prepare,  release, run,       prepare_scaled};

@@ -220,4 +220,5 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
     return TSR_OK;
 }
 
-const lab_peer_ops lab_peer_memory = {"memory", 0, open_memory, close_memory, memory_version, prepare, release, run};
+const lab_peer_ops lab_peer_memory = {"memory", 0,       open_memory, close_memory, memory_version,
+                                      prepare,  release, run,         NULL};

@@ -331,4 +331,4 @@ static tsr_status run(void *state, int choice, const tsr_run_args *args)
 }
 
 const lab_peer_ops lab_peer_onednn = {"onednn", 0,       open_onednn, close_onednn, onednn_version_line,
-                                      prepare,  release, run};
+                                      prepare,  release, run,         NULL};
