@@ -137,7 +137,7 @@ TSR_DEVICE void rows_write_boxes(const epilogue *e, int end, const tile_boxes *b
     TSR_UNROLL
     for (int i = 0; i < ROWS_BOXES; i++) {
         unsigned bias = 0;
-        if (end != END_PLAIN && e->form)
+        if (end == END_BIAS || (end == END_ANY && e->form))
             bias = tile_box_bias(e, tsr_again(boxes->thread) % 32, column + i * BOX_COLS, columns);
         tile_write_box(e, end, boxes->shared + (unsigned)(i * BOX_BYTES), boxes->thread, bias, sum + i * BOX_VALUES);
     }
@@ -167,6 +167,8 @@ TSR_DEVICE void tile_output_rows(const tsr_gemm_args *args, const tile_boxes *bo
         }
         if (!e.reads_c && e.form == TSR_EPILOGUE_NONE)
             rows_write_boxes(&e, END_PLAIN, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
+        else if (BN <= 128 && !e.reads_c && e.form == TSR_EPILOGUE_BIAS) /* wider tiles would spill */
+            rows_write_boxes(&e, END_BIAS, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
         else
             rows_write_boxes(&e, END_ANY, boxes, n + first, (int)args->n, sum + first / BOX_COLS * BOX_VALUES);
         tsr_warp_sync(TSR_ALL_LANES);

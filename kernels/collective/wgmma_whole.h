@@ -1,8 +1,8 @@
 /* The end of a tile of LONG x BN whose sums are whole in registers, where D takes 16 bytes at once and nothing is
- * added: a quarter of the instructions that sums need which others add to (collective/wgmma_reduce.h), and these run
- * once, with the tensor cores idle. Sums are scaled and rounded, a matrix instruction lays four 8x8 pieces at a time
- * into shared memory as lines of D, swap_ab if lines lie along the accumulators' rows, and threads take 16 bytes of a
- * line out.
+ * added, or a bias alone: a quarter of the instructions that sums need which others add to (collective/wgmma_reduce.h),
+ * and these run once, with the tensor cores idle. Sums are scaled and rounded, a matrix instruction lays four 8x8
+ * pieces at a time into shared memory as lines of D, swap_ab if lines lie along the accumulators' rows, and threads
+ * take 16 bytes of a line out.
  *
  *     shared memory: LONG / 8 chunks of 16 bytes a line if swap_ab, else BN / 8, and one that is not used, so that
  *     8 lines' chunks, which an instruction writes at once, and 8 chunks of a line lie in different banks
@@ -24,17 +24,53 @@ enum { WHOLE_CHUNK = 16, WHOLE_ELEMS = WHOLE_CHUNK / OUT_BYTES };
 #define tile_whole_is_possible(args) 0
 #define tile_whole_output(...)       ((void)0)
 #else
-/* 1 if D takes chunks and is the sums but for their scale. Narrow tiles have few sums: their code is not worth its
- * place. */
+/* 1 if D takes chunks and is the sums but for their scale and a bias. Narrow tiles have few sums: their code is not
+ * worth its place. */
 TSR_DEVICE int tile_whole_is_possible(const tsr_gemm_args *args)
 {
     const unsigned long long all = (unsigned long long)args->d | (unsigned long long)args->ldd * OUT_BYTES |
                                    (unsigned long long)args->batch_d * OUT_BYTES;
-    return BN >= 64 && all % WHOLE_CHUNK == 0 && args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE;
+    return BN >= 64 && all % WHOLE_CHUNK == 0 && args->beta == 0 &&
+           (args->epilogue == TSR_EPILOGUE_NONE || args->epilogue == TSR_EPILOGUE_BIAS);
+}
+
+enum { WHOLE_BIAS = BN > 128 ? (BN + 63) / 64 : 2 }; /* words of a lane */
+
+/* What a lane fetches of the bias. swap_ab: that of the accumulators' rows `at` and `at` + 8, which are columns of D,
+ * as floats. Else 4 bytes for each 64 columns from `at` on, passed on by shuffles, as in collective/wgmma_output.h.
+ * Beyond D's `columns` any value does. */
+TSR_DEVICE void tile_whole_bias(const epilogue *e, int swap_ab, int at, int columns, unsigned bias[WHOLE_BIAS])
+{
+    const int last = columns - 1;
+    TSR_UNROLL
+    for (int i = 0; i < (swap_ab ? 2 : (BN + 63) / 64); i++) {
+        const int column = at + (swap_ab ? 8 * i : 64 * i + 2 * (int)(threadIdx.x % 32));
+        if (swap_ab)
+            bias[i] = tsr_bits_of_f32(tile_widen(e->bias[column < last ? column : last]));
+        else
+            bias[i] = (unsigned)e->bias[column < last ? column : last] |
+                      (unsigned)e->bias[column + 1 < last ? column + 1 : last] << 16;
+    }
+}
+
+/* Adds it to the sums of 8 of the accumulators' columns, number `eight` of the tile. */
+TSR_DEVICE void tile_whole_add(int swap_ab, const unsigned bias[WHOLE_BIAS], int eight, float value[4])
+{
+    float added[4];
+    TSR_UNROLL
+    for (int i = 0; i < 4 && swap_ab; i++)
+        added[i] = tsr_f32_of_bits(bias[i / 2]);
+    if (!swap_ab) {
+        tile_unpack(tsr_shuffle(TSR_ALL_LANES, bias[eight / 8], (unsigned)(eight % 8 * 4) + threadIdx.x % 4), &added[0],
+                    &added[1]);
+        added[2] = added[0], added[3] = added[1];
+    }
+    epilogue_add_bias(4, added, value);
 }
 
 /* The warp's 16 rows of the accumulators, from row `row` of the tile on, to the lines at `shared`. */
-TSR_DEVICE void tile_whole_leave(const epilogue *e, unsigned shared, int swap_ab, int row, const float *sum)
+TSR_DEVICE void tile_whole_leave(const epilogue *e, int has_bias, const unsigned bias[WHOLE_BIAS], unsigned shared,
+                                 int swap_ab, int row, const float *sum)
 {
     const unsigned lane = threadIdx.x % 32, half = lane / 8 % 2, pair = lane / 16; /* of the four pieces */
     const unsigned line_bytes = WHOLE_CHUNK * ((swap_ab ? LONG : BN) / 8 + 1);
@@ -46,6 +82,9 @@ TSR_DEVICE void tile_whole_leave(const epilogue *e, unsigned shared, int swap_ab
         unsigned pieces[4];
         float value[8];
         epilogue_scale(e, 8, sum + 8 * i, value);
+        TSR_UNROLL
+        for (int eight = 0; eight < 2 && has_bias; eight++)
+            tile_whole_add(swap_ab, bias, 2 * (int)i + eight, value + 4 * eight);
         TSR_UNROLL
         for (unsigned j = 0; j < 4; j++)
             pieces[j] = tile_pack(value[2 * j], value[2 * j + 1]);
@@ -59,6 +98,8 @@ TSR_DEVICE void tile_whole_leave(const epilogue *e, unsigned shared, int swap_ab
     unsigned last[2]; /* two pieces of the last 8 columns */
     float value[4];
     epilogue_scale(e, 4, sum + BN / 16 * 8, value);
+    if (has_bias)
+        tile_whole_add(swap_ab, bias, BN / 16 * 2, value);
     TSR_UNROLL
     for (unsigned j = 0; j < 2; j++)
         last[j] = tile_pack(value[2 * j], value[2 * j + 1]);
@@ -120,11 +161,21 @@ TSR_DEVICE void tile_whole_output(const tsr_gemm_args *args, unsigned shared, in
     const int width = left < most ? (int)left : most;
     tile_element *const d = (tile_element *)args->d + z * args->batch_d + m * args->ldd + n;
     const epilogue e = epilogue_of(args);
+    const int has_bias = args->epilogue != TSR_EPILOGUE_NONE;
+    unsigned bias[WHOLE_BIAS] = {0};
+    if (has_bias && swap_ab)
+        tile_whole_bias(&e, 1, n + row + (int)(threadIdx.x % 32 / 4), (int)args->n, bias);
+    else if (has_bias)
+        tile_whole_bias(&e, 0, n, (int)args->n, bias);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (swap_ab)
-        tile_whole_leave(&e, shared, 1, row, sum);
+    if (has_bias && swap_ab)
+        tile_whole_leave(&e, 1, bias, shared, 1, row, sum);
+    else if (has_bias)
+        tile_whole_leave(&e, 1, bias, shared, 0, row, sum);
+    else if (swap_ab)
+        tile_whole_leave(&e, 0, bias, shared, 1, row, sum);
     else
-        tile_whole_leave(&e, shared, 0, row, sum);
+        tile_whole_leave(&e, 0, bias, shared, 0, row, sum);
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (swap_ab)
         tile_whole_store(shared, 1, d, args->ldd, lines, width);

@@ -184,8 +184,8 @@ endif()
 if(TARGET unit_emu_skinny_whole)
   set(kernel gemm/wgmma_skinny.cu)
   mutant(ring_not_empty collective/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-    if (swap_ab)
-        tile_whole_leave" "    if (swap_ab)
+    if (has_bias && swap_ab)
+        tile_whole_leave" "    if (has_bias && swap_ab)
         tile_whole_leave" "race")
   mutant(lines_not_awaited collective/wgmma_whole.h "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (swap_ab)
