@@ -285,14 +285,14 @@ static int is_small_better(const tsr_config *config)
     return config->family != TSR_FAMILY_MMA_TMA && config->family != TSR_FAMILY_WARP_SPECIALIZED;
 }
 
-/* Of a kernel whose configs take B in one way each, one that takes it as the request has it; an instance is taken as it
- * is. */
+/* Of a kernel whose configs take B in one way each, one that takes it as the request has it, and for few rows, not few
+ * columns; an instance is taken as it is. */
 static int takes_b(const tsr_config *config, const lab_lesson_request *request)
 {
     const size_t length = strlen(config->name);
     const int is_instance = strncmp(request->kernel, config->name, length) != 0 || request->kernel[length] == '_';
     return is_instance || config->family != TSR_FAMILY_THIN ||
-           (config->b_layout == TSR_ONLY_T) == (request->trans_b != 0);
+           (config->bm <= config->bn && (config->b_layout == TSR_ONLY_T) == (request->trans_b != 0));
 }
 
 static const tsr_config *first_config(const lab_lesson_request *request)
