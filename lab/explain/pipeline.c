@@ -287,7 +287,7 @@ static int is_small_better(const tsr_config *config)
 
 /* Of a kernel whose configs take B in one way each, one that takes it as the request has it, and for few rows, not few
  * columns; an instance is taken as it is. */
-static int takes_b(const tsr_config *config, const lab_lesson_request *request)
+static int suits(const tsr_config *config, const lab_lesson_request *request)
 {
     const size_t length = strlen(config->name);
     const int is_instance = strncmp(request->kernel, config->name, length) != 0 || request->kernel[length] == '_';
@@ -300,7 +300,7 @@ static const tsr_config *first_config(const lab_lesson_request *request)
     const tsr_config *found = NULL;
     for (size_t i = 0; i < tsr_config_count(); i++) {
         const tsr_config *config = tsr_config_at(i);
-        if (!is_named(config, request->kernel) || config->kind != TSR_CONFIG_CUDA || !takes_b(config, request) ||
+        if (!is_named(config, request->kernel) || config->kind != TSR_CONFIG_CUDA || !suits(config, request) ||
             !(config->op.a & config->op.b & TSR_TYPE_BIT(request->dtype)) ||
             (request->tile != 0 && config->bm != request->tile))
             continue;
