@@ -2,10 +2,12 @@
  * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane.
  *
  * For kernels that name BN, PIECE, PITCH (words from row to row of a piece), sum_type, and QUADS_OF_C: 1 if there are
- * registers for four rows of C, which then come by quads, too. */
+ * registers for four rows of C, which then come by quads, too; ENDS_LEAN: 1 if there are registers for the ends of
+ * collective/wgmma_lean.h. */
 #ifndef TSR_COLLECTIVE_WGMMA_PIECES_H
 #define TSR_COLLECTIVE_WGMMA_PIECES_H
 
+#include "collective/wgmma_lean.h"
 #include "ptx/shared_vector.h"
 #include "ptx/warp.h"
 #include "tile/any_element.h"
@@ -90,6 +92,12 @@ TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, co
 {
     if (!out->quads)
         output(out, piece, m, n, sum);
+#if !defined(ELEM_tf32)
+    else if (ENDS_LEAN && lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE && out->type == TSR_TYPE_BF16)
+        output_lean(out, TSR_TYPE_BF16, piece, m, n, sum);
+    else if (ENDS_LEAN && lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE)
+        output_lean(out, TSR_TYPE_F16, piece, m, n, sum);
+#endif
 #if defined(ELEM_int8)
     else if (out->type == TSR_TYPE_S32)
         output_quads(out, TSR_TYPE_S32, piece, m, n, sum);

@@ -19,8 +19,9 @@
  * A and B may be e4m3 or e5m2, or s8 or u8, each on its own, and C and D of several types (args.type_): uniform
  * branches around the main loop and around each four elements of D. Zero points: collective/zero_points.h.
  *
- * The end: a warp lays PIECE columns of its 16 rows into shared memory, as they are summed, and takes them out four
- * neighbours a lane, scales, adds C, rounds and stores. The producer fills the ring for the next tile meanwhile.
+ * The end: to a D of 16 bits collective/wgmma_lean.h. Else a warp lays PIECE columns of its 16 rows into shared memory,
+ * as they are summed, and takes them out four neighbours a lane, scales, adds C, rounds and stores. The producer fills
+ * the ring for the next tile meanwhile.
  *
  *   ELEM_*     fp8, int8 or tf32              CLUSTER_M   CTAs of a cluster, whose tiles lie below each other: each
  *   BM, BN     tile of D                                  loads a share of B's part and sends it to all
@@ -74,6 +75,7 @@ enum {
     PITCH = PIECE + 8,                  /* words from row to row of a piece: rows of a store lie in different banks */
     PIECE_BYTES = 16 * PITCH * 4,
     QUADS_OF_C = 1,
+    ENDS_LEAN = 1,
 
     SLAB_BYTES = 128 * 64, /* 64 rows */
     A_BYTES = BM * 128,
@@ -294,11 +296,12 @@ TSR_DEVICE void output_any_scaled(const any_scaled *e, unsigned piece, int m, in
     any_scaled_close(e->scaling, amax);
 }
 
-/* The same where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are loaded before the
- * first piece, so that one latency covers them; the main loop's registers are free by then. `type` is a constant. */
-TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piece, int m, int n,
+/* The same where D takes four neighbours at once (any_scaled_is_quads) and has 32 bits. All scales and the bias are
+ * loaded before the first piece, so that one latency covers them; the main loop's registers are free by then. */
+TSR_DEVICE void output_scaled_quads(const any_scaled *e, unsigned piece, int m, int n,
                                     const sum_type sum[TSR_WGMMA_REGISTERS])
 {
+    const int type = TSR_TYPE_F32;
     enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS, PIECES = BN / PIECE };
     const int lane = (int)threadIdx.x % 32, row = m + lane / LANES, column = n + lane % LANES * 4;
     const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
@@ -337,11 +340,13 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
     if (!any_scaled_is_quads(e))
         output_any_scaled(e, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_F32)
-        output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
+        output_scaled_quads(e, piece, m, n, sum);
+    else if (!lean_fits_scaled(&e->out, e->columns))
+        output_any_scaled(e, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_BF16)
-        output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
+        output_lean_scaled(&e->out, TSR_TYPE_BF16, e->rows, e->columns, piece, m, n, sum);
     else
-        output_scaled_quads(e, TSR_TYPE_F16, piece, m, n, sum);
+        output_lean_scaled(&e->out, TSR_TYPE_F16, e->rows, e->columns, piece, m, n, sum);
 }
 #endif
 
@@ -378,12 +383,12 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 #if defined(ELEM_tf32)
         any_out out = any_out_open(args, place.z, 0);
 #else
-        if (w->scaling->is_used) {
-            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
+        const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
+        if (w->scaling->is_used || lean_fits_bias(&scaled.out)) {
             output_scaled(&scaled, piece, row, place.n * BN, sum);
             continue;
         }
-        any_out out = any_out_open(args, place.z, &alpha);
+        any_out out = scaled.out;
 #endif
         out.quads |= any_quads_of_c(&out, args);
         output_rows(&out, piece, row, place.n * BN, sum);

@@ -33,6 +33,7 @@ typedef struct matrix {
     unsigned *to;
     long long ld, batch_stride, pitch_words, to_batch_words;
     int rows, columns; /* of the source */
+    int padded;        /* elements of a row of the copy that are written: rows, and zeros to a multiple of 16 bytes */
     long long tiles_down, tiles, problems;
 } matrix;
 
@@ -48,6 +49,7 @@ TSR_DEVICE matrix matrix_of(const void *from, const void *to, long long rows, lo
     x.to_batch_words = to_batch_stride / GROUP;
     x.rows = (int)rows;
     x.columns = (int)columns;
+    x.padded = (int)(rows + 16 / ELEM_BYTES - 1) / (16 / ELEM_BYTES) * (16 / ELEM_BYTES);
     x.tiles_down = (rows + TILE - 1) / TILE;
     x.tiles = x.tiles_down * ((columns + TILE - 1) / TILE);
     x.problems = batch_stride == 0 ? 1 : batch;
@@ -103,7 +105,7 @@ TSR_DEVICE void copy_tile(const matrix *x, long long index, unsigned shared)
     TSR_UNROLL
     for (int i = 0; i < TILE / WARPS; i++) {
         const int line = warp + i * WARPS;
-        if (column0 + line < x->columns && row0 + lane * GROUP < x->rows)
+        if (column0 + line < x->columns && row0 + lane * GROUP < x->padded)
             x->to[z * x->to_batch_words + (column0 + line) * x->pitch_words + row0 / GROUP + lane] =
                 tsr_shared_load_u32(shared + (unsigned)(line * 32 + (lane ^ (line / GROUP))) * 4);
     }

@@ -42,7 +42,13 @@ TSR_DEVICE void tsr_load_u32x2(const unsigned *address, unsigned *first, unsigne
     *second = tsr_lane(value, 1);
 }
 
-/* st.v2.f32: `address` must be a multiple of 8 bytes. */
+/* ld.v2.f32 and st.v2.f32: `address` must be a multiple of 8 bytes. */
+TSR_DEVICE void tsr_load_f32x2(const float *address, float *first, float *second)
+{
+    const tsr_f32x2 value = *(const tsr_f32x2 *)address;
+    *first = tsr_lane(value, 0);
+    *second = tsr_lane(value, 1);
+}
 TSR_DEVICE void tsr_store_f32x2(float *address, float first, float second)
 {
     tsr_f32x2 value;
