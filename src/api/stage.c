@@ -177,7 +177,7 @@ tsr_status tsr_run_inputs(tsr_plan *plan, const tsr_plan_inputs *inputs)
 
 tsr_status tsr_zero_counters(tsr_target *target, void *buffer, size_t buffer_bytes, void *stream)
 {
-    static const char zeros[TSR_WORKSPACE_COUNTER_BYTES];
+    static char zeros[TSR_WORKSPACE_COUNTER_BYTES]; /* not const: they would have room in the library's file */
     const size_t bytes = buffer_bytes < sizeof zeros ? buffer_bytes : sizeof zeros;
     return bytes ? target->backend->upload(&target->device, buffer, zeros, bytes, stream) : TSR_OK;
 }
