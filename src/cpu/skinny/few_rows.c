@@ -24,7 +24,10 @@ enum {
     FEWER_PIECE_BYTES = 1280,       /* the same with fewer, */
     STREAMED_ROWS = 8,              /* but for so few, whose rows are streams */
     K_STEPS = 128,                  /* of x at a time, on the stack: STREAMED_ROWS x 128 */
-    PANELS = 48,                    /* rows of the matrix that are whole panels of many_dots on each processor */
+    PANELS = 48,                    /* rows of the matrix that are whole panels of many_dots on each processor, */
+    LEAST_PANELS = 12,              /* or on most, where those of 48 would be few tasks, */
+    FEW_TASKS = 4,                  /* for each thread */
+    LEAST_DOTS = 8,                 /* rows of the matrix that are read together for one row of x */
     MOST_STEPS = 1 << 20,           /* of a call, where x lies ready */
     TASK_BYTES = 256 * 1024,        /* of the matrix, at least, for a task of its own */
     LEAST_COLUMNS = 1024,           /* of a task that updates: rows are streams, short ones are read slowly, */
@@ -362,6 +365,14 @@ static void run_task(void *data, int64_t index, int slot)
     tsr_with_spare(2 * spare.sum_bytes + spare.local_bytes, run_in_spare, &(one_task){data, index, slot});
 }
 
+/* Results of a task, in multiples. */
+static long long task_unit(const stream *s, int slots)
+{
+    if (s->inner && s->rows > 1)
+        return s->results < (long long)FEW_TASKS * slots * PANELS ? LEAST_PANELS : PANELS;
+    return s->dots && !gathers(s) ? LEAST_DOTS : 64; /* each task copies what is gathered */
+}
+
 /* A task for every few hundred kilobytes of the matrix, a few for each thread. */
 static int cut(stream *s)
 {
@@ -383,7 +394,7 @@ static int cut(stream *s)
     s->task = s->results;
     if (slots > 1 && bytes > TASK_BYTES) {
         const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
-        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, unit);
+        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, task_unit(s, slots));
         if (!s->inner) {
             const long long share = tsr_round_up((s->results + slots - 1) / slots, 64);
             const long long least = share < FEWEST_COLUMNS  ? FEWEST_COLUMNS
