@@ -95,7 +95,7 @@ static stream describe(const tsr_job *job)
     const long long bytes = job->element_bytes;
     stream s = {.job = job, .k = g->k, .block = g->k};
     if (job->shape == TSR_SHAPE_TILES)
-        s.block = tsr_k_block(job->kc, g->k);
+        s.block = tsr_job_k_block(job);
     s.c = g->c;
     s.d = g->d;
     s.by_columns = job->shape == TSR_SHAPE_COLUMNS;
@@ -117,16 +117,16 @@ static stream describe(const tsr_job *job)
     }
     const tsr_cpu_device *device = job->device->impl;
     s.zen4 = device->isa->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
-    s.c_row = g->ldc * bytes;
-    s.d_row = g->ldd * bytes;
+    s.c_row = g->ldc * job->d_bytes;
+    s.d_row = g->ldd * job->d_bytes;
     s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.x_row, bytes);
     if (s.in_place) {
         s.groups = s.x;
         s.groups_batch = s.x_batch;
         s.copy_row = s.x_row;
     }
-    s.c_batch = g->batch_c * bytes;
-    s.d_batch = g->batch_d * bytes;
+    s.c_batch = g->batch_c * job->d_bytes;
+    s.d_batch = g->batch_d * job->d_bytes;
     return s;
 }
 
@@ -167,8 +167,8 @@ static void pack_x(const stream *s, const char *x, long long p, long long steps,
 static void write_back(const stream *s, const tsr_gemm_args *g, char *d, const char *c, const char *sums,
                        long long first, long long n)
 {
-    const tsr_store *const store = s->job->store;
-    const long long bytes = s->job->element_bytes, row_bytes = s->rows * bytes, wide = s->job->wide_bytes;
+    const tsr_store *const store = s->job->end;
+    const long long bytes = s->job->d_bytes, row_bytes = s->rows * bytes, wide = s->job->wide_bytes;
     if (!s->by_columns) {
         for (int i = 0; i < s->rows; i++)
             tsr_finish(store, g, d + i * s->d_row, c ? c + i * s->c_row : NULL, sums + i * s->sum_row, first, n, bytes);
@@ -324,7 +324,7 @@ static void run_in_spare(void *data, char *spare)
     const tsr_job *job = s->job;
     const long long z = index / s->tasks, first = index % s->tasks * s->task, bytes = job->element_bytes;
     const long long last = first + s->task < s->results ? first + s->task : s->results;
-    const long long d_step = s->by_columns ? s->d_row : bytes, c_step = s->by_columns ? s->c_row : bytes;
+    const long long d_step = s->by_columns ? s->d_row : job->d_bytes, c_step = s->by_columns ? s->c_row : job->d_bytes;
     const char *x = s->x + z * s->x_batch, *matrix = s->matrix + z * s->matrix_batch;
     const char *const groups = s->groups ? s->groups + z * s->groups_batch : NULL;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
@@ -504,7 +504,7 @@ static int run_chains(const stream *s)
     const tsr_job *job = s->job;
     const tsr_gemm_args *g = job->args;
     const tsr_dtype dtype = job->element_bytes == 8 ? TSR_F64 : TSR_F32;
-    if (s->dots || job->shape == TSR_SHAPE_TILES || !job->store->chains ||
+    if (s->dots || job->shape == TSR_SHAPE_TILES || !job->store->chains || job->is_slice ||
         !tsr_is_chains(dtype, s->rows, s->results, s->k))
         return 0;
     for (long long z = 0; z < g->batch; z++) {
