@@ -69,8 +69,15 @@ void cli_cpu_text(const lab_cpu_lesson *l, FILE *to)
         l->threads == 1 ? "" : "s", cli_bytes_text(l1, (double)l->l1_bytes), cli_bytes_text(l2, (double)l->l2_bytes),
         cli_bytes_text(l3, (double)l->l3_bytes), l->lanes);
     fputc('\n', to);
-    say(to, "algorithm: %s (%s)", l->algorithm, l->source);
+    if (l->k_parts > 1)
+        say(to, "algorithm: %s (%s), K in %d parts (src/cpu/split_k.c)", l->algorithm, l->source, l->k_parts);
+    else
+        say(to, "algorithm: %s (%s)", l->algorithm, l->source);
     say(to, "why: %s.", l->why);
+    if (l->k_parts > 1)
+        say(to,
+            "C has work for few threads and K is long: threads sum the parts of K apart, whatever their number, and "
+            "add the partial sums in the order of K.");
     if (l->is_blocked)
         put_blocks(l, to);
     else

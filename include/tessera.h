@@ -499,7 +499,8 @@ typedef struct tsr_candidate {
     int chosen;
     char reason[120];    /* why not; if applicable: what the plan does before the kernel ("after pad A,B in 2 x 3
                              slices": of D's rows and columns, each copied and multiplied in turn; "in 4 slices of K":
-                             all but the first add to D), or "" */
+                             all but the first add to D), or that a CPU's kernel sums parts of K apart ("by 11 parts of
+                             K"), or "" */
     double cost_ns;      /* expected time, transfers of host operands included */
     double bytes;        /* expected traffic of the memory that limits it */
     const char *limiter; /* "compute", "memory", "cache", "launch", "transfer" */

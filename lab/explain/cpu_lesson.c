@@ -77,6 +77,7 @@ static void describe(tsr_context *context, const tsr_gemm_args *args, lab_cpu_le
     const tsr_cpu_choice choice = tsr_cpu_algorithm(device, out->dtype, args, 0, device->threads);
     const tsr_cpu_call call = {.args = args, .threads = device->threads, .device = device};
     const tsr_job job = tsr_tiled_job(&call, out->dtype, choice.shape);
+    out->k_parts = choice.k_parts > 1 ? choice.k_parts : 1;
     name(choice.algorithm, out);
     say_why(device, args, choice, out);
     out->isa = job.isa->name;
@@ -87,7 +88,7 @@ static void describe(tsr_context *context, const tsr_gemm_args *args, lab_cpu_le
     out->l1_bytes = device->l1_bytes;
     out->l2_bytes = device->l2_bytes;
     out->l3_bytes = device->l3_bytes;
-    if (choice.algorithm != TSR_BLOCKED)
+    if (choice.algorithm != TSR_BLOCKED || choice.k_parts)
         return;
     const tsr_block_plan plan = tsr_blocked_plan(&job);
     out->is_blocked = 1;

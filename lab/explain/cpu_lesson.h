@@ -10,6 +10,7 @@ typedef struct lab_cpu_lesson {
     int trans_a, trans_b, elem_bytes, threads;
     const char *isa, *algorithm, *source;
     char why[400];
+    int k_parts;       /* of K whose sums are added in the end; 1: all of K is summed at once */
     int mr, nr, lanes; /* register tile; elements of a vector */
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int is_blocked; /* what follows is set */

@@ -34,6 +34,17 @@ static void describe_steps(const tsr_plan_candidate *candidate, const tsr_proble
              padded && transposed ? "," : "", transposed ? " transpose" : "", operands[transposed], slices);
 }
 
+/* What a CPU config does with K. */
+static void describe_parts(const tsr_plan_candidate *candidate, const tsr_problem *problem, char *out, size_t out_bytes)
+{
+    const tsr_config *const config = candidate->config;
+    if (!config->choose)
+        return;
+    const int parts = config->choose(config, &candidate->target->device, problem).k_parts;
+    if (parts > 1)
+        snprintf(out, out_bytes, "by %d parts of K", parts);
+}
+
 static void describe(const tsr_plan_candidate *candidate, const tsr_problem *problem, int chosen, tsr_candidate *out)
 {
     memset(out, 0, sizeof *out);
@@ -45,6 +56,8 @@ static void describe(const tsr_plan_candidate *candidate, const tsr_problem *pro
         describe_steps(candidate, problem, out->reason, sizeof out->reason);
     else
         snprintf(out->reason, sizeof out->reason, "%s", candidate->reason);
+    if (candidate->applicable && !out->reason[0])
+        describe_parts(candidate, problem, out->reason, sizeof out->reason);
     if (candidate->applicable && tsr_config_partitions_k(candidate->config) && !tsr_is_sliced(candidate->slices))
         tsr_schedule_text(candidate->config, problem, &candidate->launch.schedule, out->schedule);
     out->cost_ns = candidate->cost.ns + candidate->transfer_ns;

@@ -49,6 +49,7 @@ typedef struct tsr_config tsr_config;
 /* The algorithm of a CPU config for a problem, as its `choose` hook numbers them; 0: nobody has asked yet. */
 typedef struct tsr_algorithms {
     int without_c, with_c; /* where beta is 0, and where it is not */
+    int k_parts;           /* of K that it sums apart; 0: none */
 } tsr_algorithms;
 typedef tsr_algorithms tsr_cpu_choose(const tsr_config *config, const tsr_device *device, const tsr_problem *problem);
 

@@ -4,6 +4,7 @@
 #include "cpu/cpu_device.h"
 #include "cpu/job.h"
 #include "cpu/small/in_place.h"
+#include "cpu/split_k.h"
 
 /* What is asked about. */
 typedef struct question {
@@ -132,6 +133,89 @@ static int takes_form(const question *q, tsr_algorithm algorithm)
     return algorithm == TSR_SMALL && (double)g->m * (double)g->n * (double)q->element_bytes <= MOST_BYTES;
 }
 
+/* ---- K in parts ---- */
+
+enum {
+    K_PARTS = 16,               /* at most, */
+    K_TASKS = 32,               /* or so many tasks with the slices that D gives: two for each of 16 threads */
+    LEAST_K_PART = 512,         /* steps of K of a part at least, */
+    LEAST_K_PART_OF_FEW = 1024, /* or, where the large operand is read once, so many, */
+    K_PART_OF_ROW = 64,         /* and for each row or column: sums that are written once more are little beside them */
+    K_SPLIT_BYTES = 2 << 20,    /* of a large operand that is worth waking threads for, */
+    K_PART_BYTES = 256 * 1024,  /* and of a part of it */
+    K_SPLIT_OPS = 24 << 20,     /* operations of what is tiled, worth the same, */
+    K_PART_OPS = 4 << 20,       /* and of a part of it */
+    SLICE_OF_UPDATES = 256,     /* results of a task of skinny/few_rows.c, */
+    SLICE_OF_DOTS = 12,         /* the same of sums along K, */
+    SLICES_OF_DOTS = 8,         /* which as many share well */
+    MOST_TILED = 128 * 128,     /* elements of a D that regions cut no finer, without that each packs most of A and B */
+    SMALL_OPERAND = 480 * 256 * 8 /* bytes: products of two such operands are small (fits_caches) */
+};
+
+static int at_most(double value, int most)
+{
+    return value < most ? (int)value : most;
+}
+
+/* Of `few` rows or columns of D with `many` results each. */
+static int k_parts_of_few(const question *q, long long few, long long many, int inner)
+{
+    const tsr_gemm_args *const g = q->args;
+    const long long slice = inner ? SLICE_OF_DOTS : SLICE_OF_UPDATES,
+                    least_steps = few * K_PART_OF_ROW > LEAST_K_PART_OF_FEW ? few * K_PART_OF_ROW : LEAST_K_PART_OF_FEW;
+    const long long slices_of_one = (many + slice - 1) / slice;
+    const double slices = (double)slices_of_one * (double)g->batch;
+    const double bytes = (double)many * (double)g->k * (double)q->element_bytes * (double)g->batch;
+    if (slices >= (inner ? SLICES_OF_DOTS : K_PARTS) || bytes < K_SPLIT_BYTES)
+        return 1;
+    int parts = at_most((K_TASKS + slices - 1) / slices, K_PARTS);
+    parts = at_most((double)g->k / (double)least_steps, parts);
+    return at_most(bytes / K_PART_BYTES, parts);
+}
+
+static int k_parts_of_tiles(const question *q)
+{
+    const tsr_gemm_args *const g = q->args;
+    const double results = (double)g->m * (double)g->n * (double)g->batch, ops = 2 * results * (double)g->k;
+    const long long more = g->m < g->n ? g->n : g->m;
+    if (results > MOST_TILED || ops < K_SPLIT_OPS || g->n < q->tiles->lanes ||
+        (double)more * (double)g->k * (double)q->element_bytes <= SMALL_OPERAND)
+        return 1;
+    const int parts = at_most((double)g->k / LEAST_K_PART, K_PARTS);
+    return at_most(ops / K_PART_OPS, parts);
+}
+
+/* How many parts of K are summed apart: 0, or 2 and more. The number of threads is not asked for, as bits depend on the
+ * answer. `multiple`: of steps of K, that parts are long. */
+static int k_parts(const question *q, tsr_algorithm algorithm, int by_columns, long long multiple)
+{
+    const tsr_gemm_args *const g = q->args;
+    int parts;
+    if (g->k < 2 * LEAST_K_PART || g->m <= 0 || g->n <= 0)
+        return 0;
+    if (algorithm == TSR_SKINNY)
+        parts = by_columns ? k_parts_of_few(q, g->n, g->m, !g->trans_a) : k_parts_of_few(q, g->m, g->n, g->trans_b);
+    else
+        parts = k_parts_of_tiles(q);
+    if (parts < 2)
+        return 0;
+    const long long steps = tsr_part_steps(g->k, parts, multiple);
+    parts = (int)((g->k + steps - 1) / steps);
+    return parts < 2 ? 0 : parts;
+}
+
+/* The same for sums of that shape, whatever the algorithm: prepared operands take another than those as stored. Tiles
+ * and what gives their bits end a part where a block of K ends. */
+static int k_parts_of_shape(const question *q, tsr_dtype dtype, tsr_shape shape)
+{
+    const int is_tiles = shape == TSR_SHAPE_TILES;
+    if (q->args->k < 2 * LEAST_K_PART)
+        return 0;
+    return k_parts(q, is_tiles ? TSR_BLOCKED : TSR_SKINNY, shape == TSR_SHAPE_COLUMNS,
+                   is_tiles ? tsr_k_block(tsr_kc_of(q->cpu->isa, q->cpu->has_pairs, dtype), q->args->k)
+                            : TSR_K_PART_UNIT);
+}
+
 /* ---- all of them ---- */
 
 static tsr_algorithm tiles_algorithm(const question *q, tsr_dtype dtype)
@@ -148,17 +232,19 @@ static tsr_algorithm tiles_algorithm(const question *q, tsr_dtype dtype)
 }
 
 /* 8-bit integers, whose sums depend on nothing. */
-static tsr_algorithm integers_algorithm(const tsr_gemm_args *g)
+static tsr_cpu_choice integers_choice(const question *q)
 {
-    return g->m <= TSR_INTEGER_ROWS || g->n <= TSR_INTEGER_ROWS ? TSR_SKINNY : TSR_BLOCKED;
+    const tsr_gemm_args *const g = q->args;
+    const int is_few = g->m <= TSR_INTEGER_ROWS || g->n <= TSR_INTEGER_ROWS;
+    const tsr_algorithm algorithm = is_few ? TSR_SKINNY : TSR_BLOCKED;
+    return (tsr_cpu_choice){algorithm, TSR_SHAPE_TILES,
+                            k_parts(q, algorithm, g->m > TSR_INTEGER_ROWS, TSR_K_PART_UNIT)};
 }
 
 tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args,
                                  unsigned conditions, int threads)
 {
     const tsr_cpu_device *const cpu = device->impl;
-    if (dtype == TSR_S8 || dtype == TSR_U8)
-        return (tsr_cpu_choice){integers_algorithm(args), TSR_SHAPE_TILES};
     const question q = {.device = device,
                         .cpu = cpu,
                         .tiles = tsr_isa_tiles(cpu->isa, dtype),
@@ -166,21 +252,27 @@ tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, cons
                         .element_bytes = (long long)tsr_dtype_bytes(dtype),
                         .is_wide = dtype == TSR_F32 || dtype == TSR_F64,
                         .threads = threads};
+    if (dtype == TSR_S8 || dtype == TSR_U8)
+        return integers_choice(&q);
     const int is_prepared = (conditions & TSR_HAS_PREPARED) != 0, ignores_m = (conditions & TSR_SUMS_IGNORE_M) != 0;
     const int trans_b = args->trans_b && !(conditions & TSR_SUMS_OF_TILES);
     const tsr_shape shape = ignores_m ? tsr_shape_for_any_m(dtype, args->n, args->k, args->trans_a, trans_b)
                                       : tsr_shape_of(dtype, args->m, args->n, args->k, args->trans_a, args->trans_b);
     if (args->m <= 0 || args->n <= 0 || args->k <= 0)
-        return (tsr_cpu_choice){TSR_BLOCKED, shape};
+        return (tsr_cpu_choice){TSR_BLOCKED, shape, 0};
     if (shape == TSR_SHAPE_ANY_ROWS)
-        return (tsr_cpu_choice){TSR_ANY_ROWS, shape};
-    if (!is_prepared && is_gemv(&q, dtype) && (shape != TSR_SHAPE_TILES || gives_tiles_bits(&q, dtype)))
-        return (tsr_cpu_choice){TSR_GEMV, shape};
+        return (tsr_cpu_choice){TSR_ANY_ROWS, shape, 0};
+    const int parts = ignores_m ? 0 : k_parts_of_shape(&q, dtype, shape);
+    if (!is_prepared && !parts && is_gemv(&q, dtype) && (shape != TSR_SHAPE_TILES || gives_tiles_bits(&q, dtype)))
+        return (tsr_cpu_choice){TSR_GEMV, shape, 0};
     if (!is_prepared && shape == TSR_SHAPE_TILES && ((ignores_m && takes_updates(&q, dtype)) || takes_steps(&q, dtype)))
-        return (tsr_cpu_choice){TSR_SKINNY, shape};
+        return (tsr_cpu_choice){TSR_SKINNY, shape, parts};
     if (shape != TSR_SHAPE_TILES)
-        return (tsr_cpu_choice){TSR_SKINNY, shape};
-    return (tsr_cpu_choice){is_prepared ? TSR_BLOCKED : tiles_algorithm(&q, dtype), shape};
+        return (tsr_cpu_choice){TSR_SKINNY, shape, parts};
+    if (is_prepared || parts)
+        return (tsr_cpu_choice){!is_prepared && dtype == TSR_BF16 && q.cpu->pairs ? TSR_PAIRS : TSR_BLOCKED, shape,
+                                parts};
+    return (tsr_cpu_choice){tiles_algorithm(&q, dtype), shape, 0};
 }
 
 tsr_gemm_args tsr_args_of(const tsr_problem *p)

@@ -20,15 +20,17 @@ typedef enum tsr_algorithm {
 typedef struct tsr_cpu_choice {
     tsr_algorithm algorithm;
     tsr_shape shape;
+    int k_parts; /* the algorithm sums each of so many parts of K apart (split_k.h); 0 or 1: all of K */
 } tsr_cpu_choice;
 
-/* The algorithm that gives a shape's sums for every size: of parts of a problem, and where an operand is prepared. */
-static inline tsr_cpu_choice tsr_choice_of_shape(tsr_shape shape)
+/* The algorithm that gives a shape's sums, in so many parts of K, for every size: of parts of a problem, and where an
+ * operand is prepared. */
+static inline tsr_cpu_choice tsr_choice_of_shape(tsr_shape shape, int k_parts)
 {
     const tsr_algorithm algorithm = shape == TSR_SHAPE_TILES      ? TSR_BLOCKED
                                     : shape == TSR_SHAPE_ANY_ROWS ? TSR_ANY_ROWS
                                                                   : TSR_SKINNY;
-    return (tsr_cpu_choice){algorithm, shape};
+    return (tsr_cpu_choice){algorithm, shape, k_parts};
 }
 
 /* 1 if the answer is TSR_SMALL or, for one row, tiles with the bits of TSR_GEMV, whatever else: small products should
@@ -56,12 +58,12 @@ tsr_gemm_args tsr_args_of(const tsr_problem *problem);
 /* As one number above 0, for those outside of src/cpu who keep it, and back. */
 static inline int tsr_choice_number(tsr_cpu_choice choice)
 {
-    return (int)choice.algorithm << 2 | (int)choice.shape;
+    return choice.k_parts << 6 | (int)choice.algorithm << 2 | (int)choice.shape;
 }
 
 static inline tsr_cpu_choice tsr_choice_of(int number)
 {
-    return (tsr_cpu_choice){(tsr_algorithm)(number >> 2), (tsr_shape)(number & 3)};
+    return (tsr_cpu_choice){(tsr_algorithm)(number >> 2 & 15), (tsr_shape)(number & 3), number >> 6};
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "cpu/choose.h"
 #include "cpu/cpu.h"
+#include "cpu/split_k.h"
 
 enum { CHUNK = 512 }; /* columns of a row that are finished together */
 
@@ -107,8 +108,101 @@ tsr_algorithms tsr_cpu_integers_choose(const tsr_config *config, const tsr_devic
     (void)config;
     const tsr_gemm_args args = tsr_args_of(problem);
     const int threads = problem->threads > 0 ? problem->threads : device->threads;
-    const int algorithm = tsr_choice_number(tsr_cpu_algorithm(device, problem->op.a, &args, 0, threads));
-    return (tsr_algorithms){.without_c = algorithm, .with_c = algorithm};
+    const tsr_cpu_choice choice = tsr_cpu_algorithm(device, problem->op.a, &args, 0, threads);
+    const int algorithm = tsr_choice_number(choice);
+    return (tsr_algorithms){.without_c = algorithm, .with_c = algorithm, .k_parts = choice.k_parts};
+}
+
+static tsr_status run(const tsr_integer_job *job, tsr_algorithm algorithm)
+{
+    return algorithm == TSR_SKINNY ? tsr_integer_few(job) : tsr_integer_blocks(job);
+}
+
+/* ---- K in parts ---- */
+
+typedef struct part_job {
+    const tsr_integer_job *job; /* of all of K */
+    tsr_algorithm algorithm;
+    const tsr_integer_end *ends; /* of each problem */
+} part_job;
+
+/* Sums in s32, less zero points: of all of D. */
+static tsr_status sum_part(const void *data, const tsr_k_part *part)
+{
+    const part_job *const p = data;
+    tsr_integer_job job = *p->job;
+    tsr_job tiled = *job.job;
+    tsr_gemm_args g = *tiled.args;
+    const long long a_step = g.trans_a ? job.a.ld : 1, b_step = g.trans_b ? 1 : job.b.ld;
+    job.a.at += part->z * job.a.batch + part->p * a_step;
+    job.b.at += part->z * job.b.batch + part->p * b_step;
+    job.a.zeros_first += part->z * job.a.zeros_batch;
+    job.b.zeros_first += part->z * job.b.zeros_batch;
+    g.a = job.a.at;
+    g.b = job.b.at;
+    g.k = part->k;
+    g.c = NULL;
+    g.d = part->sums;
+    g.ldc = g.ldd = g.n;
+    g.batch = 1;
+    g.alpha = 1;
+    g.beta = 0;
+    g.epilogue = TSR_EPILOGUE_NONE;
+    g.type_d = TSR_S32;
+    tiled.args = &g;
+    tiled.threads = 1;
+    job.job = &tiled;
+    job.scaling = NULL;
+    job.dtype_d = TSR_S32;
+    return run(&job, p->algorithm);
+}
+
+static void add_sums(const void *data, void *to, const void *from, long long n)
+{
+    uint32_t *const total = to;
+    const uint32_t *const part = from;
+    (void)data;
+    for (long long x = 0; x < n; x++)
+        total[x] += part[x];
+}
+
+static void end_row(const void *data, long long z, long long row, const void *sums)
+{
+    const part_job *const p = data;
+    const tsr_gemm_args *const g = p->job->job->args;
+    tsr_integer_end_row(&p->ends[z], row, 0, g->n, sums);
+}
+
+static tsr_status run_parts(const tsr_integer_job *job, const tsr_cpu_choice *choice)
+{
+    const tsr_gemm_args *const g = job->job->args;
+    tsr_cpu_device *const cpu = job->job->device->impl;
+    const int has_bias = job->dtype_d != TSR_S32 && g->epilogue != TSR_EPILOGUE_NONE;
+    const size_t end_bytes = (size_t)tsr_round_up(g->batch * (long long)sizeof(tsr_integer_end), 64);
+    char *const memory = tsr_scratch_take(&cpu->scratch, end_bytes + (has_bias ? (size_t)g->n * sizeof(float) : 0));
+    if (!memory)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a bias of %lld elements", (long long)g->n);
+    tsr_integer_end *const ends = (tsr_integer_end *)(void *)memory;
+    for (long long z = 0; z < g->batch; z++)
+        ends[z] = tsr_integer_end_of(job, z, has_bias ? (float *)(void *)(memory + end_bytes) : NULL);
+    const part_job parts = {job, choice->algorithm, ends};
+    const tsr_split_k split = {.job = &parts,
+                               .device = job->job->device,
+                               .threads = job->job->threads,
+                               .m = g->m,
+                               .n = g->n,
+                               .k = g->k,
+                               .batch = g->batch,
+                               .steps = tsr_part_steps(g->k, choice->k_parts, TSR_K_PART_UNIT),
+                               .least_m = g->m,
+                               .least_n = g->n,
+                               .sum_bytes = sizeof(int32_t),
+                               .sum = sum_part,
+                               .add = add_sums,
+                               .end = end_row};
+    const tsr_status status = tsr_split_k_run(&split);
+    tsr_scratch_give(&cpu->scratch, memory);
+    return status;
 }
 
 tsr_status tsr_cpu_integers(const tsr_config *config, const tsr_cpu_call *call)
@@ -148,5 +242,5 @@ tsr_status tsr_cpu_integers(const tsr_config *config, const tsr_cpu_call *call)
         scale_all(&job);
         return TSR_OK;
     }
-    return choice.algorithm == TSR_SKINNY ? tsr_integer_few(&job) : tsr_integer_blocks(&job);
+    return choice.k_parts ? run_parts(&job, &choice) : run(&job, choice.algorithm);
 }

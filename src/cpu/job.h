@@ -14,11 +14,21 @@ typedef struct tsr_job {
     tsr_shape shape;
     const void *packed_a, *packed_b;
     int threads;
-    int element_bytes; /* as stored */
-    int wide_bytes;    /* as computed with */
-    int kc;            /* steps of K between two write-backs; tsr_kc_of */
-    int swapped;       /* of each two steps of K the later is added first; tsr_is_swapped */
+    int element_bytes;    /* as stored */
+    int wide_bytes;       /* as computed with */
+    int kc;               /* steps of K between two write-backs; tsr_kc_of */
+    long long k_block;    /* of a part of K: what the blocks of all of K are; 0: tsr_k_block answers */
+    int swapped;          /* of each two steps of K the later is added first; tsr_is_swapped */
+    const tsr_store *end; /* writes D: `store`, or, where D is the sums of a part of K, that of the compute type */
+    int d_bytes;          /* of an element of C and D */
+    int is_slice;         /* of a D with so many rows or columns that no chains are added up, whatever it has itself */
 } tsr_job;
+
+/* Steps of K of a block. */
+static inline long long tsr_job_k_block(const tsr_job *job)
+{
+    return job->k_block ? job->k_block : tsr_k_block(job->kc, job->args->k);
+}
 
 /* D's columns `column` .. column + n - 1 of one row, from their sums: d and c are the first's. */
 static inline void tsr_finish(const tsr_store *store, const tsr_gemm_args *g, void *d, const void *c, const void *sum,

@@ -8,7 +8,7 @@
 
 #include "core/memory.h"
 
-enum { TSR_SCRATCH_SLOTS = 8 };
+enum { TSR_SCRATCH_SLOTS = 32 };
 
 typedef struct tsr_scratch {
     const tsr_allocator *allocator;

@@ -59,10 +59,10 @@ static int algorithm_for(const tsr_config *config, const tsr_cpu_call *call)
 {
     if (config->run != tsr_cpu_tiled)
         return call->algorithm;
-    const tsr_shape shape =
-        call->algorithm ? tsr_choice_of(call->algorithm).shape
-                        : tsr_cpu_algorithm(call->device, tsr_op_of(&config->op).a, call->args, 0, call->threads).shape;
-    return tsr_choice_number(tsr_choice_of_shape(shape));
+    const tsr_cpu_choice choice =
+        call->algorithm ? tsr_choice_of(call->algorithm)
+                        : tsr_cpu_algorithm(call->device, tsr_op_of(&config->op).a, call->args, 0, call->threads);
+    return tsr_choice_number(tsr_choice_of_shape(choice.shape, choice.k_parts));
 }
 
 /* D's rows or columns from line `first` on. */

@@ -3,6 +3,7 @@
 #include "cpu/choose.h"
 #include "cpu/cpu.h"
 #include "cpu/job.h"
+#include "cpu/split_k.h"
 
 /* D = beta * C in its form, where no product is added. */
 static void scale(const tsr_job *job)
@@ -78,6 +79,110 @@ static tsr_status run(const tsr_job *job, tsr_algorithm algorithm, tsr_dtype dty
     return tsr_blocked(job);
 }
 
+/* ---- K in parts ---- */
+
+typedef struct part_job {
+    const tsr_job *job; /* of all of K */
+    tsr_algorithm algorithm;
+    tsr_dtype dtype, wide;
+} part_job;
+
+/* Where rows i and on of A, or columns of B, lie from step p on, as `args` of the part says; packed panels are a block
+ * of K after the other. */
+static const void *operand_at(const tsr_job *job, const void *at, const void *packed, int k_inner, long long span,
+                              int width, long long batch, long long ld, const tsr_k_part *part, long long first)
+{
+    if (packed && job->shape == TSR_SHAPE_TILES) {
+        const long long rows = tsr_round_up(span, width);
+        return (const char *)packed + ((batch ? part->z * rows * job->args->k : 0) + part->p * rows) * job->wide_bytes;
+    }
+    return (const char *)at +
+           (part->z * batch + (k_inner ? first * ld + part->p : part->p * ld + first)) * job->element_bytes;
+}
+
+static tsr_status sum_part(const void *data, const tsr_k_part *part)
+{
+    const part_job *const p = data;
+    const tsr_gemm_args *const whole = p->job->args;
+    tsr_job job = *p->job;
+    tsr_gemm_args g = *whole;
+    const int is_tiles = job.shape == TSR_SHAPE_TILES;
+    if (job.packed_a && !is_tiles) { /* as stored, rows tight */
+        g.a = job.packed_a;
+        g.lda = g.trans_a ? g.m : g.k;
+        g.batch_a = g.batch_a ? g.m * g.k : 0;
+    }
+    if (job.packed_b && !is_tiles) {
+        g.b = job.packed_b;
+        g.ldb = g.trans_b ? g.k : g.n;
+        g.batch_b = g.batch_b ? g.n * g.k : 0;
+    }
+    g.a = operand_at(&job, g.a, job.packed_a, !g.trans_a, g.m, job.tiles->mr, g.batch_a, g.lda, part, part->i);
+    g.b = operand_at(&job, g.b, job.packed_b, g.trans_b, g.n, job.tiles->nr, g.batch_b, g.ldb, part, part->j);
+    job.packed_a = job.packed_a && is_tiles ? g.a : NULL;
+    job.packed_b = job.packed_b && is_tiles ? g.b : NULL;
+    job.k_block = is_tiles ? tsr_job_k_block(p->job) : 0;
+    g.m = part->m;
+    g.n = part->n;
+    g.k = part->k;
+    g.c = NULL;
+    g.d = part->sums;
+    g.ldc = g.ldd = whole->n;
+    g.batch = 1;
+    g.alpha = 1;
+    g.beta = 0;
+    g.epilogue = TSR_EPILOGUE_NONE;
+    job.args = &g;
+    job.threads = 1;
+    job.end = &job.isa->store[p->wide];
+    job.d_bytes = job.wide_bytes;
+    job.is_slice = part->is_slice;
+    return run(&job, p->algorithm, p->dtype);
+}
+
+static void add_sums(const void *data, void *to, const void *from, long long n)
+{
+    const part_job *const p = data;
+    p->job->isa->store[p->wide].finish(to, to, 1, 1, from, n);
+}
+
+static void end_row(const void *data, long long z, long long row, const void *sums)
+{
+    const part_job *const p = data;
+    const tsr_gemm_args *const g = p->job->args;
+    const long long bytes = p->job->element_bytes;
+    char *const d = (char *)g->d + (z * g->batch_d + row * g->ldd) * bytes;
+    const char *const c = g->beta != 0 ? (const char *)g->c + (z * g->batch_c + row * g->ldc) * bytes : NULL;
+    tsr_finish(p->job->store, g, d, c, sums, 0, g->n, bytes);
+}
+
+static tsr_status run_parts(const tsr_job *job, const tsr_cpu_choice *choice, tsr_dtype dtype)
+{
+    enum { LEAST_SLICE = 256 };
+    const tsr_gemm_args *const g = job->args;
+    const part_job parts = {job, choice->algorithm, dtype, job->wide_bytes == 8 ? TSR_F64 : TSR_F32};
+    const int by_columns = job->shape == TSR_SHAPE_COLUMNS, by_rows = job->shape == TSR_SHAPE_ROWS;
+    const tsr_split_k split = {
+        .job = &parts,
+        .device = job->device,
+        .threads = job->threads,
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .batch = g->batch,
+        .steps = tsr_part_steps(g->k, choice->k_parts,
+                                job->shape == TSR_SHAPE_TILES ? tsr_job_k_block(job) : TSR_K_PART_UNIT),
+        .least_m = by_columns && g->trans_a ? LEAST_SLICE : g->m,
+        .least_n = by_rows && !g->trans_b ? LEAST_SLICE : g->n,
+        .sum_bytes = job->wide_bytes,
+        .sum = sum_part,
+        .add = add_sums,
+        .end = end_row};
+    return tsr_split_k_run(&split);
+}
+
+/* ---- which algorithm ---- */
+
 /* What was answered for the plan, or is asked now. Prepared operands leave one algorithm for each shape. */
 static tsr_cpu_choice choice_for(const tsr_cpu_call *call, tsr_dtype dtype)
 {
@@ -85,7 +190,7 @@ static tsr_cpu_choice choice_for(const tsr_cpu_call *call, tsr_dtype dtype)
     if (!call->algorithm)
         return tsr_cpu_algorithm(call->device, dtype, call->args, is_prepared ? TSR_HAS_PREPARED : 0, call->threads);
     const tsr_cpu_choice choice = tsr_choice_of(call->algorithm);
-    return is_prepared ? tsr_choice_of_shape(choice.shape) : choice;
+    return is_prepared ? tsr_choice_of_shape(choice.shape, choice.k_parts) : choice;
 }
 
 tsr_job tsr_tiled_job(const tsr_cpu_call *call, tsr_dtype dtype, tsr_shape shape)
@@ -105,6 +210,8 @@ tsr_job tsr_tiled_job(const tsr_cpu_call *call, tsr_dtype dtype, tsr_shape shape
         .wide_bytes = tsr_wide_bytes(dtype),
         .kc = tsr_kc_of(device->isa, device->has_pairs, dtype),
         .swapped = tsr_is_swapped(device->isa, dtype),
+        .end = &device->isa->store[dtype],
+        .d_bytes = (int)tsr_dtype_bytes(dtype),
     };
 }
 
@@ -123,7 +230,7 @@ tsr_status tsr_cpu_tiled(const tsr_config *config, const tsr_cpu_call *call)
         scale(&job);
         return TSR_OK;
     }
-    return run(&job, choice.algorithm, dtype);
+    return choice.k_parts ? run_parts(&job, &choice, dtype) : run(&job, choice.algorithm, dtype);
 }
 
 tsr_algorithms tsr_cpu_tiled_choose(const tsr_config *config, const tsr_device *device, const tsr_problem *problem)
@@ -132,8 +239,9 @@ tsr_algorithms tsr_cpu_tiled_choose(const tsr_config *config, const tsr_device *
     const unsigned conditions = problem->flags & TSR_BATCH_INVARIANT ? TSR_SUMS_IGNORE_M : 0;
     tsr_gemm_args args = tsr_args_of(problem);
     tsr_algorithms algorithms;
-    algorithms.without_c =
-        tsr_choice_number(tsr_cpu_algorithm(device, tsr_op_of(&config->op).a, &args, conditions, threads));
+    const tsr_cpu_choice without_c = tsr_cpu_algorithm(device, tsr_op_of(&config->op).a, &args, conditions, threads);
+    algorithms.without_c = tsr_choice_number(without_c);
+    algorithms.k_parts = without_c.k_parts;
     args.beta = 1;
     algorithms.with_c =
         tsr_choice_number(tsr_cpu_algorithm(device, tsr_op_of(&config->op).a, &args, conditions, threads));

@@ -211,7 +211,7 @@ static tsr_status run_problem(work *w)
 tsr_algorithms tsr_cpu_widened_choose(const tsr_config *config, const tsr_device *device, const tsr_problem *problem)
 {
     const int algorithm =
-        problem->flags & TSR_BATCH_INVARIANT ? tsr_choice_number((tsr_cpu_choice){TSR_BLOCKED, TSR_SHAPE_TILES}) : 0;
+        problem->flags & TSR_BATCH_INVARIANT ? tsr_choice_number((tsr_cpu_choice){TSR_BLOCKED, TSR_SHAPE_TILES, 0}) : 0;
     (void)config;
     (void)device;
     return (tsr_algorithms){.without_c = algorithm, .with_c = algorithm};

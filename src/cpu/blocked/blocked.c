@@ -24,6 +24,7 @@ enum {
     NARROW_REGION = 1024,      /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     MIN_TASK_OPS = 12 << 20,   /* what is worth waking a thread for */
     AWAKE_TASK_WORK = 8 << 20, /* operations times an element's bytes: for one that is awake */
+    LONG_READ_BYTES = 1 << 20, /* of operands, that take 100 us where they come from memory */
     AHEAD_BYTES = 512,         /* D asked for before, where K is so short that a tile is over before its lines come */
     LINE_BYTES = 64,
     PART_OF_L3 = 3 /* a D of such a part is not counted on to stay there */
@@ -218,9 +219,9 @@ static void finish_region(const blocks *n, const region *r)
     const tsr_gemm_args *g = job->args;
     for (long long i = r->i0; i < r->i1; i++) {
         const char *sums = r->sums + (i - r->i0) * n->region_n * job->wide_bytes;
-        char *d = r->d + (i * g->ldd + r->j0) * job->element_bytes;
-        const char *c = g->beta != 0 ? r->c + (i * g->ldc + r->j0) * job->element_bytes : NULL;
-        tsr_finish(job->store, g, d, c, sums, r->j0, r->j1 - r->j0, job->element_bytes);
+        char *d = r->d + (i * g->ldd + r->j0) * job->d_bytes;
+        const char *c = g->beta != 0 ? r->c + (i * g->ldc + r->j0) * job->d_bytes : NULL;
+        tsr_finish(job->end, g, d, c, sums, r->j0, r->j1 - r->j0, job->d_bytes);
     }
 }
 
@@ -244,8 +245,8 @@ static void task(void *data, int64_t index, int slot)
     r.j1 = least(r.j0 + n->region_n, g->n);
     r.a = job->packed_a ? NULL : (const char *)g->a + z * g->batch_a * element;
     r.b = job->packed_b ? NULL : (const char *)g->b + z * g->batch_b * element;
-    r.c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * element : NULL;
-    r.d = (char *)g->d + z * g->batch_d * element;
+    r.c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * job->d_bytes : NULL;
+    r.d = (char *)g->d + z * g->batch_d * job->d_bytes;
     r.packed_a = packed_of(job, job->packed_a, z, g->batch_a, g->m, job->tiles->mr);
     r.packed_b = packed_of(job, job->packed_b, z, g->batch_b, g->n, job->tiles->nr);
     if (n->scratch) {
@@ -275,14 +276,23 @@ static double least_task_ops(const tsr_job *job)
     return is_worth_waking(job) ? MIN_TASK_OPS : (double)AWAKE_TASK_WORK / job->wide_bytes;
 }
 
+/* 1 if one thread may take 100 us, so that one that is woken still finds work: by operations, or by what is read where
+ * each element of it is used a few times. */
+static int is_long(const tsr_job *job, double work)
+{
+    const tsr_gemm_args *g = job->args;
+    const double elements = (double)g->k * ((double)g->m + (double)g->n) * (double)g->batch;
+    return work >= TSR_WAKE_WORK || elements * job->element_bytes >= LONG_READ_BYTES;
+}
+
 /* Shorter products only with threads that are awake, or soon will be. */
 static int threads_for(const tsr_job *job, tsr_pool *pool)
 {
     const double work = tsr_work_of(job->args) * (double)job->wide_bytes;
     if (job->threads == 1 || is_worth_waking(job))
         return job->threads;
-    return work >= 2.0 * AWAKE_TASK_WORK && tsr_pool_is_ready(pool, job->threads, work >= TSR_WAKE_WORK) ? job->threads
-                                                                                                         : 1;
+    return work >= 2.0 * AWAKE_TASK_WORK && tsr_pool_is_ready(pool, job->threads, is_long(job, work)) ? job->threads
+                                                                                                      : 1;
 }
 
 static void cut(blocks *n, int threads)
@@ -375,7 +385,7 @@ static void choose(blocks *n)
 
 static blocks plan_blocks(const tsr_job *job, int threads)
 {
-    blocks n = {.job = job, .kc = tsr_k_block(job->kc, job->args->k), .narrow = job->element_bytes != job->wide_bytes};
+    blocks n = {.job = job, .kc = tsr_job_k_block(job), .narrow = job->element_bytes != job->wide_bytes};
     cut(&n, threads);
     choose(&n);
     return n;
@@ -424,7 +434,7 @@ tsr_status tsr_blocked(const tsr_job *job)
 size_t tsr_blocked_most_bytes(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
-    const long long kc = tsr_k_block(job->kc, g->k), wide = job->wide_bytes;
+    const long long kc = tsr_job_k_block(job), wide = job->wide_bytes;
     const long long m = tsr_round_up(g->m, job->tiles->mr), n = tsr_round_up(g->n, job->tiles->nr);
     const long long a = least(m, most_rows_of_block(job, kc)) * kc * wide, b = (n + job->tiles->nr) * kc * wide;
     const long long sums = least(m, NARROW_REGION + job->tiles->mr) * least(n, NARROW_REGION + job->tiles->nr) * wide;

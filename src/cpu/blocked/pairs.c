@@ -37,11 +37,12 @@ typedef struct pairs_blocks {
     char *scratch;
 } pairs_blocks;
 
-/* 1 if a region's sums wait in memory: for the next part of K, or for a form, which is added before they are rounded.
- */
+/* 1 if a region's sums wait in memory: for the next part of K, for a form, which is added before they are rounded, or
+ * as what is asked for. */
 static int keeps_sums(const pairs_blocks *n)
 {
-    return n->kc < n->job->args->k || n->job->args->epilogue != TSR_EPILOGUE_NONE;
+    const tsr_job *const job = n->job;
+    return n->kc < job->args->k || job->args->epilogue != TSR_EPILOGUE_NONE || job->end != job->store;
 }
 
 typedef struct region {
@@ -216,8 +217,8 @@ static void widen(const pairs_blocks *n, const region *r, long long i, long long
     g.n = r->j1 - r->j0;
     g.a = at_a(&g, r->a, i, 0);
     g.b = at_b(&g, r->b, 0, r->j0);
-    g.c = r->c ? r->c + (i * g.ldc + r->j0) * 2 : NULL;
-    g.d = r->d + (i * g.ldd + r->j0) * 2;
+    g.c = r->c ? r->c + (i * g.ldc + r->j0) * job.d_bytes : NULL;
+    g.d = r->d + (i * g.ldd + r->j0) * job.d_bytes;
     g.bias = g.bias ? (const char *)g.bias + r->j0 * 2 : NULL;
     job.args = &g;
     tsr_blocked_in(&job, r->widening);
@@ -275,14 +276,16 @@ static int sum_parts(const pairs_blocks *n, const region *r)
 static void region_in_parts(const pairs_blocks *n, const region *r)
 {
     const tsr_gemm_args *g = n->job->args;
+    const int d_bytes = n->job->d_bytes;
     if (!sum_parts(n, r)) {
         for (long long i = r->i0; i < r->i1; i += n->mc)
             widen(n, r, i, least(n->mc, r->i1 - i));
         return;
     }
     for (long long i = r->i0; i < r->i1; i++)
-        tsr_finish(n->job->store, g, r->d + (i * g->ldd + r->j0) * 2, r->c ? r->c + (i * g->ldc + r->j0) * 2 : NULL,
-                   r->sums + (i - r->i0) * n->regions.n * 4, r->j0, r->j1 - r->j0, 2);
+        tsr_finish(n->job->end, g, r->d + (i * g->ldd + r->j0) * d_bytes,
+                   r->c ? r->c + (i * g->ldc + r->j0) * d_bytes : NULL, r->sums + (i - r->i0) * n->regions.n * 4, r->j0,
+                   r->j1 - r->j0, d_bytes);
 }
 
 static void task(void *data, int64_t index, int slot)
@@ -296,8 +299,8 @@ static void task(void *data, int64_t index, int slot)
     r.j1 = least(r.j0 + n->regions.n, g->n);
     r.a = (const char *)g->a + z * g->batch_a * 2;
     r.b = (const char *)g->b + z * g->batch_b * 2;
-    r.c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * 2 : NULL;
-    r.d = (char *)g->d + z * g->batch_d * 2;
+    r.c = g->beta != 0 ? (const char *)g->c + z * g->batch_c * n->job->d_bytes : NULL;
+    r.d = (char *)g->d + z * g->batch_d * n->job->d_bytes;
     r.a_buffer = n->scratch + (size_t)slot * n->slot_bytes;
     r.b_buffer = r.a_buffer + n->a_bytes;
     r.sums = r.b_buffer + n->b_bytes;
@@ -328,7 +331,7 @@ tsr_status tsr_blocked_pairs(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *cpu = job->device->impl;
-    pairs_blocks n = {.job = job, .pairs = cpu->pairs, .kc = tsr_k_block(job->kc, g->k)};
+    pairs_blocks n = {.job = job, .pairs = cpu->pairs, .kc = tsr_job_k_block(job)};
     const tsr_tiles *tiles = &n.pairs->tiles;
     const int in_parts = keeps_sums(&n);
     const double ops = 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch;

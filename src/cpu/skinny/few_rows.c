@@ -24,7 +24,10 @@ enum {
     FEWER_PIECE_BYTES = 1280,       /* the same with fewer, */
     STREAMED_ROWS = 8,              /* but for so few, whose rows are streams */
     K_STEPS = 128,                  /* of x at a time, on the stack: STREAMED_ROWS x 128 */
-    PANELS = 48,                    /* rows of the matrix that are whole panels of many_dots on each processor */
+    PANELS = 48,                    /* rows of the matrix that are whole panels of many_dots on each processor, */
+    LEAST_PANELS = 12,              /* or on most, where those of 48 would be few tasks, */
+    FEW_TASKS = 4,                  /* for each thread */
+    LEAST_DOTS = 8,                 /* rows of the matrix that are read together for one row of x */
     MOST_STEPS = 1 << 20,           /* of a call, where x lies ready */
     TASK_BYTES = 256 * 1024,        /* of the matrix, at least, for a task of its own */
     LEAST_COLUMNS = 1024,           /* of a task that updates: rows are streams, short ones are read slowly, */
@@ -92,7 +95,7 @@ static stream describe(const tsr_job *job)
     const long long bytes = job->element_bytes;
     stream s = {.job = job, .k = g->k, .block = g->k};
     if (job->shape == TSR_SHAPE_TILES)
-        s.block = tsr_k_block(job->kc, g->k);
+        s.block = tsr_job_k_block(job);
     s.c = g->c;
     s.d = g->d;
     s.by_columns = job->shape == TSR_SHAPE_COLUMNS;
@@ -114,16 +117,16 @@ static stream describe(const tsr_job *job)
     }
     const tsr_cpu_device *device = job->device->impl;
     s.zen4 = device->isa->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
-    s.c_row = g->ldc * bytes;
-    s.d_row = g->ldd * bytes;
+    s.c_row = g->ldc * job->d_bytes;
+    s.d_row = g->ldd * job->d_bytes;
     s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.x_row, bytes);
     if (s.in_place) {
         s.groups = s.x;
         s.groups_batch = s.x_batch;
         s.copy_row = s.x_row;
     }
-    s.c_batch = g->batch_c * bytes;
-    s.d_batch = g->batch_d * bytes;
+    s.c_batch = g->batch_c * job->d_bytes;
+    s.d_batch = g->batch_d * job->d_bytes;
     return s;
 }
 
@@ -164,8 +167,8 @@ static void pack_x(const stream *s, const char *x, long long p, long long steps,
 static void write_back(const stream *s, const tsr_gemm_args *g, char *d, const char *c, const char *sums,
                        long long first, long long n)
 {
-    const tsr_store *const store = s->job->store;
-    const long long bytes = s->job->element_bytes, row_bytes = s->rows * bytes, wide = s->job->wide_bytes;
+    const tsr_store *const store = s->job->end;
+    const long long bytes = s->job->d_bytes, row_bytes = s->rows * bytes, wide = s->job->wide_bytes;
     if (!s->by_columns) {
         for (int i = 0; i < s->rows; i++)
             tsr_finish(store, g, d + i * s->d_row, c ? c + i * s->c_row : NULL, sums + i * s->sum_row, first, n, bytes);
@@ -321,7 +324,7 @@ static void run_in_spare(void *data, char *spare)
     const tsr_job *job = s->job;
     const long long z = index / s->tasks, first = index % s->tasks * s->task, bytes = job->element_bytes;
     const long long last = first + s->task < s->results ? first + s->task : s->results;
-    const long long d_step = s->by_columns ? s->d_row : bytes, c_step = s->by_columns ? s->c_row : bytes;
+    const long long d_step = s->by_columns ? s->d_row : job->d_bytes, c_step = s->by_columns ? s->c_row : job->d_bytes;
     const char *x = s->x + z * s->x_batch, *matrix = s->matrix + z * s->matrix_batch;
     const char *const groups = s->groups ? s->groups + z * s->groups_batch : NULL;
     const char *c = job->args->beta != 0 ? s->c + z * s->c_batch : NULL;
@@ -362,6 +365,14 @@ static void run_task(void *data, int64_t index, int slot)
     tsr_with_spare(2 * spare.sum_bytes + spare.local_bytes, run_in_spare, &(one_task){data, index, slot});
 }
 
+/* Results of a task, in multiples. */
+static long long task_unit(const stream *s, int slots)
+{
+    if (s->inner && s->rows > 1)
+        return s->results < (long long)FEW_TASKS * slots * PANELS ? LEAST_PANELS : PANELS;
+    return s->dots && !gathers(s) ? LEAST_DOTS : 64; /* each task copies what is gathered */
+}
+
 /* A task for every few hundred kilobytes of the matrix, a few for each thread. */
 static int cut(stream *s)
 {
@@ -383,7 +394,7 @@ static int cut(stream *s)
     s->task = s->results;
     if (slots > 1 && bytes > TASK_BYTES) {
         const double tasks = bytes / TASK_BYTES < 8.0 * slots ? bytes / TASK_BYTES : 8.0 * slots;
-        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, unit);
+        s->task = tsr_round_up((long long)((double)s->results / tasks) + 1, task_unit(s, slots));
         if (!s->inner) {
             const long long share = tsr_round_up((s->results + slots - 1) / slots, 64);
             const long long least = share < FEWEST_COLUMNS  ? FEWEST_COLUMNS
@@ -493,7 +504,7 @@ static int run_chains(const stream *s)
     const tsr_job *job = s->job;
     const tsr_gemm_args *g = job->args;
     const tsr_dtype dtype = job->element_bytes == 8 ? TSR_F64 : TSR_F32;
-    if (s->dots || job->shape == TSR_SHAPE_TILES || !job->store->chains ||
+    if (s->dots || job->shape == TSR_SHAPE_TILES || !job->store->chains || job->is_slice ||
         !tsr_is_chains(dtype, s->rows, s->results, s->k))
         return 0;
     for (long long z = 0; z < g->batch; z++) {

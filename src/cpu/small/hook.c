@@ -23,7 +23,9 @@ static tsr_job job_of(const tsr_gemm_args *args, tsr_device *device, tsr_dtype d
                      .threads = 1,
                      .element_bytes = (int)tsr_dtype_bytes(dtype),
                      .wide_bytes = tsr_wide_bytes(dtype),
-                     .kc = tsr_isa_tiles(cpu->isa, dtype)->kc};
+                     .kc = tsr_isa_tiles(cpu->isa, dtype)->kc,
+                     .end = &cpu->isa->store[dtype],
+                     .d_bytes = (int)tsr_dtype_bytes(dtype)};
 }
 
 static __attribute__((noinline)) int run_job(tsr_cpu_choice choice, tsr_device *device, tsr_dtype dtype,
@@ -39,6 +41,8 @@ static inline int run_choice(tsr_cpu_choice choice, tsr_device *device, tsr_dtyp
 {
     tsr_cpu_device *const cpu = device->impl;
     const int bytes = tsr_wide_bytes(dtype);
+    if (choice.k_parts)
+        return 0;
     switch (choice.algorithm) {
     case TSR_SMALL:
         tsr_small_multiply(tiles, store, args, bytes, &cpu->pool, device->threads);
@@ -166,7 +170,7 @@ static inline __attribute__((always_inline)) int more(const tsr_small *small, ui
         .trans_b = trans_b,
     };
     const tsr_cpu_choice choice = is_surely_small && m > 1
-                                      ? (tsr_cpu_choice){TSR_SMALL, TSR_SHAPE_TILES}
+                                      ? (tsr_cpu_choice){TSR_SMALL, TSR_SHAPE_TILES, 0}
                                       : tsr_cpu_algorithm(small->device, dtype, &args, 0, small->device->threads);
     return run_choice(choice, small->device, dtype, tiles_of(small), store_of(small), &args);
 }
@@ -285,8 +289,9 @@ static int run_tiles(const tsr_small_plan *plan, const void *a, const void *b, c
 
 static int is_for_small_path(int number)
 {
-    const tsr_algorithm algorithm = tsr_choice_of(number).algorithm;
-    return algorithm != TSR_BLOCKED && algorithm != TSR_RANK_K && algorithm != TSR_ANY_ROWS;
+    const tsr_cpu_choice choice = tsr_choice_of(number);
+    const tsr_algorithm algorithm = choice.algorithm;
+    return !choice.k_parts && algorithm != TSR_BLOCKED && algorithm != TSR_RANK_K && algorithm != TSR_ANY_ROWS;
 }
 
 static tsr_small_plan *make_plan(const tsr_config *config, tsr_device *device, const tsr_problem *problem,
