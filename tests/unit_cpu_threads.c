@@ -21,7 +21,6 @@
 #include "core/processors.h"
 #include "cpu/cpu.h"
 #include "cpu/cpu_device.h"
-#include "cpu/job.h"
 #include "cpu/skinny/shape.h"
 
 typedef struct problem {
@@ -191,37 +190,6 @@ static void count_in(void *counts, int64_t index, int slot)
 {
     (void)slot;
     atomic_fetch_add((atomic_int *)counts + index, 1);
-}
-
-/* A product of few operations that reads megabytes takes one thread longer than workers stay awake: they are woken for
- * it, where calls follow each other; not for one that is as short and reads little. */
-static void test_long_reads_wake_threads(void **state)
-{
-    static const struct {
-        long long m, n, k;
-        int wakes;
-    } products[] = {{9, 1268, 201, 1}, {58, 196, 201, 0}};
-    (void)state;
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        tsr_device device = open_device(3, NULL);
-        tsr_cpu_device *const cpu = device.impl;
-        const tsr_gemm_args args = {.m = products[i].m,
-                                    .n = products[i].n,
-                                    .k = products[i].k,
-                                    .lda = products[i].k,
-                                    .ldb = products[i].n,
-                                    .ldd = products[i].n,
-                                    .batch = 1,
-                                    .alpha = 1};
-        const tsr_cpu_call call = {.args = &args, .threads = 3, .device = &device};
-        const tsr_job job = tsr_tiled_job(&call, TSR_F64, TSR_SHAPE_TILES);
-        assert_int_equal(tsr_blocked_plan(&job).threads, 1); /* a call on its own */
-        int most = 1;
-        for (int tries = 0; tries < 100 && most == 1 && !tsr_pool_is_awake(&cpu->pool); tries++)
-            most = tsr_blocked_plan(&job).threads;
-        assert_int_equal(most > 1, products[i].wakes);
-        tsr_cpu_backend.close(&device);
-    }
 }
 
 /* Asked again and again, the pool wakes workers, who then run tasks; closing it ends them, awake or asleep. */
@@ -701,7 +669,6 @@ int main(void)
         cmocka_unit_test(test_bits_for_any_threads),
         cmocka_unit_test(test_bits_in_bursts),
         cmocka_unit_test(test_pool_wakes_for_bursts),
-        cmocka_unit_test(test_long_reads_wake_threads),
         cmocka_unit_test(test_bits_when_prepared),
         cmocka_unit_test(test_pack_refuses_other_operands),
         cmocka_unit_test(test_fork),

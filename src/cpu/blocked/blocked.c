@@ -24,7 +24,6 @@ enum {
     NARROW_REGION = 1024,      /* rows and columns of a region of 16-bit elements, whose sums are kept beside it */
     MIN_TASK_OPS = 12 << 20,   /* what is worth waking a thread for */
     AWAKE_TASK_WORK = 8 << 20, /* operations times an element's bytes: for one that is awake */
-    LONG_READ_BYTES = 1 << 20, /* of operands, that take 100 us where they come from memory */
     AHEAD_BYTES = 512,         /* D asked for before, where K is so short that a tile is over before its lines come */
     LINE_BYTES = 64,
     PART_OF_L3 = 3 /* a D of such a part is not counted on to stay there */
@@ -276,23 +275,14 @@ static double least_task_ops(const tsr_job *job)
     return is_worth_waking(job) ? MIN_TASK_OPS : (double)AWAKE_TASK_WORK / job->wide_bytes;
 }
 
-/* 1 if one thread may take 100 us, so that one that is woken still finds work: by operations, or by what is read where
- * each element of it is used a few times. */
-static int is_long(const tsr_job *job, double work)
-{
-    const tsr_gemm_args *g = job->args;
-    const double elements = (double)g->k * ((double)g->m + (double)g->n) * (double)g->batch;
-    return work >= TSR_WAKE_WORK || elements * job->element_bytes >= LONG_READ_BYTES;
-}
-
 /* Shorter products only with threads that are awake, or soon will be. */
 static int threads_for(const tsr_job *job, tsr_pool *pool)
 {
     const double work = tsr_work_of(job->args) * (double)job->wide_bytes;
     if (job->threads == 1 || is_worth_waking(job))
         return job->threads;
-    return work >= 2.0 * AWAKE_TASK_WORK && tsr_pool_is_ready(pool, job->threads, is_long(job, work)) ? job->threads
-                                                                                                      : 1;
+    return work >= 2.0 * AWAKE_TASK_WORK && tsr_pool_is_ready(pool, job->threads, work >= TSR_WAKE_WORK) ? job->threads
+                                                                                                         : 1;
 }
 
 static void cut(blocks *n, int threads)
