@@ -149,8 +149,9 @@ regret_below 22-regret-13 47 1.05 1.38
 regret_below 22-regret-14 64 1.045 1.36
 regret_below 22-fp32 11 1.02 1.06
 regret_below 26-regret-f32 84 1.035 1.38
-regret_below 22-regret-f32 14 1.045 1.34
-regret_below 22-regret-f32-2 25 1.05 1.36
+regret_below 22-regret-f32 14 1.06 1.34
+regret_below 22-regret-f32-2 24 1.05 1.36
+regret_below 27-regret-short-k 39 1.095 1.47
 regret_below 22-batches 36 1.04 1.34
 # An H100, by its own constants.
 recorded=${source_folder:?}/perf/h100-2026-11

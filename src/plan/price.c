@@ -144,6 +144,23 @@ double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, in
     return (double)p->batch * (first * ab + (stores ? d : 0)) / (share * device->memory_bytes_per_s) * 1e9;
 }
 
+/* tsr_lines_touched where rows begin at multiples of so many bytes. */
+static double lines_of_rows(long long ld_bytes)
+{
+    const long long both = ld_bytes | LINE_BYTES, step = both & -both; /* the greatest power of two that divides both */
+    return 2 - (double)step / LINE_BYTES;
+}
+
+double tsr_price_partial_lines_ns(const tsr_problem *p, const tsr_device *device)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double covered_steps = 64; /* of K, that cover no more of it */
+    const double partial = lines_of_rows(p->d.ld * (long long)tsr_dtype_bytes(p->op.d)) - 1;
+    const double d = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
+    const double shown = p->k > 0 ? fmin(1, covered_steps / (double)p->k) : 1;
+    return shown * partial * partial * d / (f->partial_lines_share * device->memory_bytes_per_s) * 1e9;
+}
+
 /* Measured on an H200 (perf/LOG): two warps 0.45, four 0.85, eight 1. */
 double tsr_price_busy_share(const tsr_profile *f, double warps)
 {
@@ -162,7 +179,7 @@ double tsr_price_transposing(const tsr_profile *f, const tsr_config *config, con
     return (1 + f->transposed_copy_fmas * (a + b)) / (1 + f->transposed_copy_fmas / config->bn);
 }
 
-static int is_stored_by_quads(const tsr_problem *p)
+int tsr_is_stored_by_quads(const tsr_problem *p)
 {
     return p->d.ld * (long long)tsr_dtype_bytes(p->op.d) % 16 == 0 && p->d.align_bytes % 16 == 0;
 }
@@ -173,7 +190,7 @@ double tsr_price_elements_ns(const tsr_profile *f, const tsr_config *config, con
     const double warps = fmax(8, fmax(2, config->sm_ctas) * config->threads_x * config->threads_y / 32);
     const double stored_ns =
         config->align_elems > 1 ? 0 : 64 / (warps * warps) * per_sm * config->bm * config->bn * f->elements_ns;
-    return is_stored_by_quads(problem) ? fmax(0, stored_ns - multiply_ns) : stored_ns;
+    return tsr_is_stored_by_quads(problem) ? fmax(0, stored_ns - multiply_ns) : stored_ns;
 }
 
 /* A kernel with register tiles, of which a few warps keep an SM busy: the SM that gets most CTAs decides, in whatever
@@ -218,6 +235,8 @@ static void price_warptile(const tsr_config *config, const tsr_problem *problem,
                            tsr_price *out)
 {
     price_edges(config, problem, device, 0, tsr_price_transposing(tsr_profile_of(device), config, problem), out);
+    if (tsr_is_stored_by_quads(problem))
+        out->ns += tsr_price_partial_lines_ns(problem, device);
 }
 
 /* The same for operands that no copy transposes. */
@@ -225,6 +244,8 @@ static void price_warptile_nn(const tsr_config *config, const tsr_problem *probl
                               tsr_price *out)
 {
     price_edges(config, problem, device, 0, 1, out);
+    if (tsr_is_stored_by_quads(problem))
+        out->ns += tsr_price_partial_lines_ns(problem, device);
 }
 
 /* Multiplying warps beside a group of 128 threads that feeds them. A tile of D leaves when its sums are complete, and
@@ -236,7 +257,7 @@ static void price_warp_specialized(const tsr_config *config, const tsr_problem *
     const tsr_profile *const f = tsr_profile_of(device);
     const double fill_ns = f->warp_specialized_fill_ns, quads_ns = f->warp_specialized_quads_ns,
                  elements_ns = f->elements_ns; /* the latter two for each value of D */
-    const int by_quads = is_stored_by_quads(problem);
+    const int by_quads = tsr_is_stored_by_quads(problem);
     const double sms = device->cuda.sm_count, per_sm = ceil(tsr_cta_tiles(config, problem) / sms);
     const double busy = tsr_price_busy_share(f, per_sm * (config->threads_x - 128) / 32),
                  values = per_sm * config->bm * config->bn;
@@ -245,7 +266,8 @@ static void price_warp_specialized(const tsr_config *config, const tsr_problem *
         ((problem->a.trans == TSR_N ? config->bm : 0) + (problem->b.trans == TSR_T ? config->bn : 0)) / 32.;
     const double transposing = 1 + slab_share * fmax(0, slabs - 4);
     settle_gpu(config, problem, device, busy > 0 ? transposing * 2 * sms * values * (double)problem->k / busy : 0, out);
-    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_price_uncovered_ns(problem, device, 0);
+    out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_price_uncovered_ns(problem, device, 0) +
+               (by_quads ? 0 : tsr_price_partial_lines_ns(problem, device));
 }
 
 int tsr_output_is_whole(const tsr_problem *p)
@@ -267,10 +289,7 @@ static double output_ns(const tsr_problem *p, const tsr_device *device)
 
 double tsr_lines_touched(const tsr_problem *p, char which)
 {
-    const long long ld_bytes = tsr_problem_operand(p, which)->ld * tsr_problem_element(p, which),
-                    both = ld_bytes | LINE_BYTES;
-    const long long step = both & -both; /* the greatest power of two that divides both */
-    return 2 - (double)step / LINE_BYTES;
+    return lines_of_rows(tsr_problem_operand(p, which)->ld * tsr_problem_element(p, which));
 }
 
 static double input_ns(const tsr_problem *p, const tsr_device *device)

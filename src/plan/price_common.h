@@ -26,6 +26,13 @@ double tsr_price_elements_ns(const tsr_profile *f, const tsr_config *config, con
  * first product and, if `stores`, D, which leaves after the last. That is all of the memory's time where K is short. */
 double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores);
 
+/* 1 if four neighbours of a row of D go by one store. */
+int tsr_is_stored_by_quads(const tsr_problem *p);
+
+/* What is added where a warp stores 128 bytes of a row of D together: where rows do not begin with lines, two warps, or
+ * one at two times, write a line, which the memory takes in parts. Fitted: the square of tsr_lines_touched - 1. */
+double tsr_price_partial_lines_ns(const tsr_problem *p, const tsr_device *device);
+
 /* A run whose CTAs are busy for work_ns, unless L2 or memory takes longer. */
 void tsr_price_settle(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, double work_ns,
                       tsr_price *out);

@@ -49,6 +49,8 @@ void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, co
     tsr_price_settle(config, problem, device, ns + fmax(1, rounds) * fill_ns, out);
     const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
     out->ns += tsr_price_uncovered_ns(problem, device, 1) + tsr_price_elements_ns(f, config, problem, per_sm, ns);
+    if (tsr_is_stored_by_quads(problem))
+        out->ns += f->stream_k_partial_share * tsr_price_partial_lines_ns(problem, device);
     out->rank_ns = ns;
 }
 
@@ -87,7 +89,7 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     const double ns = overlapped(STEP_SHARPNESS, flops_ns, stored_ns) + adding_ns;
     const int is_alone = steps > short_steps * parts;
     tsr_price_settle(config, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
-    out->ns += tsr_price_uncovered_ns(problem, device, 1);
+    out->ns += tsr_price_uncovered_ns(problem, device, 1) + tsr_price_partial_lines_ns(problem, device);
     out->rank_ns = ns;
 }
 
