@@ -37,15 +37,37 @@ static void add_peers(const cli_bench_session *session, unsigned peers, cli_benc
     }
 }
 
+/* 1 if one of the libraries runs on GPUs, or, of is_cuda 0, on the CPU. */
+static int peers_of_kind(unsigned peers, int is_cuda)
+{
+    const lab_peer_ops *ops;
+    for (size_t p = 0; (ops = lab_peer_at(p)) != NULL; p++)
+        if (peers >> p & 1 && ops->is_cuda == is_cuda)
+            return 1;
+    return 0;
+}
+
+/* The devices of "auto": the CPU and the first GPU, but one of them alone where all libraries that were named run
+ * there.
+ */
+static int open_auto(const cli_bench_session *session, cli_bench_devices *out)
+{
+    const unsigned named = session->set->peers, on_gpu = peers_of_kind(named, 1), on_cpu = peers_of_kind(named, 0);
+    if (on_gpu && !on_cpu && open_device(session, "cuda:0", out))
+        return 1;
+    if (!open_device(session, "cpu", out))
+        return 0;
+    if (on_gpu || !on_cpu)
+        open_device(session, "cuda:0", out); /* none is no failure */
+    return 1;
+}
+
 int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_devices *out)
 {
     const char *device = session->set->device;
-    const int is_auto = strcmp(device, "auto") == 0;
     memset(out, 0, sizeof *out);
-    if (!open_device(session, is_auto ? "cpu" : device, out))
+    if (!(strcmp(device, "auto") == 0 ? open_auto(session, out) : open_device(session, device, out)))
         return cli_api_failure(session->self);
-    if (is_auto)
-        open_device(session, "cuda:0", out); /* none is no failure */
     for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
         lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
     for (size_t i = 0; i < out->count && session->set->epilogue; i++)

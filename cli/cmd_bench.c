@@ -63,7 +63,8 @@ static const cli_option options[] = {
      AT(peers)},
     {.name = "--device",
      .value = "D",
-     .help = "cpu or cuda:N; auto: the CPU and the first GPU (default auto)",
+     .help = "cpu or cuda:N; auto: the CPU and the first GPU, or the one of them that the libraries of --vs run on "
+             "(default auto)",
      .parse = cli_parse_device,
      AT(device)},
     {.name = "--graph",
