@@ -5,7 +5,11 @@
 
 #include "core/tensor_map.h"
 
+#if defined(MUTANTS_SCALED) /* they take tsr_scaling, too */
+typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling);
+#else
 typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps);
+#endif
 kernel_tma MUTANT_KERNEL(none);
 #define MUTANT(name, says) kernel_tma MUTANT_KERNEL(name);
 #include "mutants.def"

@@ -1,0 +1,225 @@
+/* Kernel wgmma-kmajor in the emulator, e4m3 to bf16: right as it is, with the ends of collective/wgmma_lean.h and
+ * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "core/scaling.h"
+#include "core/tensor_spec.h"
+#include "emu/run_launch.h"
+#include "sanitized.h"
+
+#define MUTANTS_SCALED
+#define MUTANT_KERNEL(name) unit_emu_kmajor_mutant_##name
+#include "tma_mutants.h"
+
+/* Two tiles of D along M, a cluster's, the second of few rows, and two along N, the second of few columns; more steps
+ * along K than stages, and a part of one. */
+enum { M = 150, N = 200, K = 424, BM = 128, BN = 128, STAGES = 3, PITCH = 432, SEEDS = IS_SANITIZED ? 2 : 4 };
+
+/* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. */
+enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, WAYS = 8 };
+
+typedef struct matrices {
+    unsigned char a[M * PITCH], b[N * PITCH];
+    uint16_t d[M * (N + 4)], exact[M * (N + 4)], bias[N];
+    float rows[M], columns[N];
+} matrices;
+
+static const tsr_config config = {.instance = "mutant",
+                                  .kind = TSR_CONFIG_CUDA,
+                                  .bm = BM,
+                                  .bn = BN,
+                                  .bk = 128,
+                                  .cluster_m = 2,
+                                  .cluster_n = 1,
+                                  .persistent = 1,
+                                  .copies_transposed = 1,
+                                  .scaled = 1,
+                                  .tma = 1};
+
+static int pitch_of_d(int way)
+{
+    return way & D_LIES_BADLY ? N + 4 : N;
+}
+
+static tsr_gemm_args args_of(int way, matrices *x)
+{
+    return (tsr_gemm_args){.a = x->a,
+                           .b = x->b,
+                           .d = x->d,
+                           .m = M,
+                           .n = N,
+                           .k = K,
+                           .lda = PITCH,
+                           .ldb = PITCH,
+                           .ldd = pitch_of_d(way),
+                           .batch = 1,
+                           .alpha = 1,
+                           .bias = way & HAS_BIAS ? x->bias : NULL,
+                           .epilogue = way & HAS_BIAS ? TSR_EPILOGUE_BIAS : TSR_EPILOGUE_NONE,
+                           .trans_b = 1,
+                           .type_a = TSR_E4M3,
+                           .type_b = TSR_E4M3,
+                           .type_d = TSR_BF16,
+                           .schedule = {.split_k = 1, .cluster_k = 1}};
+}
+
+/* -3 to 4, and its code. */
+static int small(uint32_t *state, unsigned char *code)
+{
+    static const unsigned char codes[] = {0xc4, 0xc0, 0xb8, 0x00, 0x38, 0x40, 0x44, 0x48};
+    *state = *state * 1664525u + 1013904223u;
+    *code = codes[*state >> 29];
+    return (int)(*state >> 29) - 3;
+}
+
+/* Sums are integers, and scales powers of two, so that D is exact but for its rounding. Row 0 of A has no elements but
+ * zeros, and a negative scale: results of -0. */
+static void make(int way, matrices *x)
+{
+    static signed char a[M][K], b[N][K];
+    uint32_t state = (uint32_t)way + 1;
+    memset(x, 0, sizeof *x);
+    for (int i = 0; i < M; i++) {
+        x->rows[i] = i % 3 == 0 ? -2.0f : i % 3 == 1 ? 0.5f : 1.0f;
+        for (int k = 0; k < K; k++) {
+            a[i][k] = (signed char)small(&state, &x->a[i * PITCH + k]);
+            a[0][k] = 0;
+            x->a[k] = 0;
+        }
+    }
+    for (int j = 0; j < N; j++) {
+        x->columns[j] = j % 5 == 0 ? 4.0f : j % 5 == 1 ? 0.25f : 1.0f;
+        x->bias[j] = tsr_f32_to_bf16((float)(j % 11 * -5));
+        for (int k = 0; k < K; k++)
+            b[j][k] = (signed char)small(&state, &x->b[j * PITCH + k]);
+    }
+    memset(x->exact, 0x55, sizeof x->exact);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            int sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += a[i][k] * b[j][k];
+            float value = (float)sum;
+            if (way & HAS_SCALES)
+                value = x->rows[i] * x->columns[j] * value;
+            if (way & HAS_BIAS)
+                value += tsr_bf16_to_f32(x->bias[j]);
+            x->exact[i * pitch_of_d(way) + j] = tsr_f32_to_bf16(value);
+        }
+}
+
+static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long long seed)
+{
+    const tsr_gemm_args args = args_of(way, x);
+    const tsr_scaling scaling = {.a = way & HAS_SCALES ? x->rows : NULL,
+                                 .b = way & HAS_SCALES ? x->columns : NULL,
+                                 .mode_a = way & HAS_SCALES ? TSR_SCALING_VECTOR : TSR_SCALING_TENSOR,
+                                 .mode_b = way & HAS_SCALES ? TSR_SCALING_VECTOR : TSR_SCALING_TENSOR,
+                                 .type_bias = TSR_BF16,
+                                 .is_used = way & HAS_SCALES};
+    tsr_tensor_spec specs[4];
+    tsr_tensor_maps maps;
+    tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
+    memset(&maps, 0, sizeof maps);
+    memset(x->d, 0x55, sizeof x->d);
+    tsr_config_tensor_specs(&config, &args, specs);
+    for (int i = 0; i < 4; i++)
+        if (specs[i].base) {
+            assert_null(tsr_tensor_spec_fault(&specs[i]));
+            tsr_emu_encode(&specs[i], all[i]);
+        }
+    const tsr_emu_job job = {.name = "mutant",
+                             .kernel_scaled = kernel,
+                             .scaling = &scaling,
+                             .maps = &maps,
+                             .cluster = 2,
+                             .args = &args,
+                             .dtype_a = TSR_E4M3,
+                             .dtype_b = TSR_E4M3,
+                             .dtype_c = TSR_BF16,
+                             .dtype_d = TSR_BF16,
+                             .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
+                             .is_dependent = 1,
+                             .arch = 90,
+                             .threads_x = 128 + 2 * BM,
+                             .threads_y = 1,
+                             .shared_bytes = STAGES * ((BM + BN) * 128 + 16) + BM / 16 * 2560,
+                             .seed = seed,
+                             .workers = 1};
+    return tsr_emu_run(&job);
+}
+
+static int is_exact(const matrices *x)
+{
+    return memcmp(x->d, x->exact, sizeof x->d) == 0;
+}
+
+static void the_kernel_is_right(void **state)
+{
+    (void)state;
+    matrices *const x = test_malloc(sizeof *x);
+    for (int way = 0; way < WAYS; way++) {
+        make(way, x);
+        for (unsigned long long seed = 0; seed < SEEDS; seed++) {
+            if (run(MUTANT_KERNEL(none), way, x, seed) != TSR_OK)
+                fail_msg("way %d: %s", way, tsr_last_error());
+            assert_true(is_exact(x));
+        }
+    }
+    test_free(x);
+}
+
+/* 1 if some run of it is not what it should be; what was said then. */
+static int is_caught(const mutant *m, matrices *x, char said[300])
+{
+    snprintf(said, 300, "passes");
+    for (int way = 0; way < WAYS; way++) {
+        make(way, x);
+        for (unsigned long long seed = 0; seed < SEEDS; seed++)
+            if (run(m->kernel, way, x, seed) != TSR_OK) {
+                snprintf(said, 300, "%s", tsr_last_error());
+                if (strstr(said, m->says))
+                    return 1;
+            } else if (!*m->says && !is_exact(x)) {
+                snprintf(said, 300, "wrong result");
+                return 1;
+            }
+    }
+    return 0;
+}
+
+static void every_mutant_is_caught(void **state)
+{
+    (void)state;
+    matrices *const x = test_malloc(sizeof *x);
+    int missed = 0;
+    for (int i = 0; i < MUTANTS; i++) {
+        char said[300];
+        const int caught = is_caught(&mutants[i], x, said);
+        print_message("%s: %s\n", mutants[i].name, said);
+        if (!caught)
+            print_error("%s: expected \"%s\"\n", mutants[i].name, mutants[i].says);
+        missed += !caught;
+    }
+    print_message("%d mutants\n", MUTANTS);
+    assert_int_equal(missed, 0);
+    test_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_kernel_is_right),
+        cmocka_unit_test(every_mutant_is_caught),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
