@@ -330,6 +330,9 @@ static int add_points(session *s, const char *const *names, size_t kernels)
             }
         }
     cli_progress_clear(s->progress);
+    if (s->roof.count == 0 && !failed)
+        cli_failure(s->self, "no kernel multiplies %s%s on %s", s->set->sparse >= 0 ? "a compressed operand of " : "",
+                    tsr_dtype_name(s->set->dtype), s->roof.gpu->name);
     return s->roof.count == 0 || (failed && s->set->kernels.count) ? CLI_FAILED : CLI_CONTINUE;
 }
 

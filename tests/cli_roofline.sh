@@ -93,6 +93,7 @@ says '- coalescing: '
 says '- split of K: 32 tiles of 128 x 128 for 108 SMs'
 expect 0 "" $roofline 64 64 64 # this machine's GPU or an h200
 expect 2 "tessera roofline: N is missing: one problem is M N K" $roofline 5
+expect 1 "tessera roofline: no kernel multiplies e4m3 on NVIDIA A100 SXM 80 GB" $roofline --dtype e4m3 --device a100
 expect 2 "tessera roofline: --kernel, --sizes, --from and --format are for kernels, not for one problem" $roofline 5 5 5 --kernel naive
 expect 2 "tessera roofline: --peak-tflops and --bandwidth-gbs go with a problem M N K" $roofline --peak-tflops 5
 expect 2 "tessera roofline: --peak-tflops needs a number above 0, not '0'" $roofline 5 5 5 --peak-tflops 0

@@ -199,6 +199,8 @@ static void descriptors_refuse(void **state)
     desc = good;
     desc.threads = -1;
     refuse(tsr_gemm(context, &desc, &args), "threads = -1");
+    desc.threads = 4097;
+    refuse(tsr_gemm(context, &desc, &args), "threads = 4097: must be 0 to 4096");
     desc = good;
     desc.a.align_bytes = 64;
     tsr_run_args off = args;

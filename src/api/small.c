@@ -77,7 +77,8 @@ int tsr_desc_small(const tsr_context *context, const tsr_gemm_desc *desc, const 
         return 0;
     const tsr_dtype dtype = desc->a.dtype;
     if ((dtype != TSR_F32 && dtype != TSR_F64) || desc->batch_count != 1 || desc->batch_kind != TSR_BATCH_STRIDED ||
-        desc->compute != TSR_COMPUTE_DEFAULT || desc->flags || desc->threads < 0 || desc->kernel || desc->epilogue)
+        desc->compute != TSR_COMPUTE_DEFAULT || desc->flags || desc->threads < 0 || desc->threads > TSR_MOST_THREADS ||
+        desc->kernel || desc->epilogue)
         return 0;
     if (!is_plain(&desc->a, dtype) || !is_plain(&desc->b, dtype) || !is_plain(&desc->c, dtype) ||
         !is_plain(&desc->d, dtype) || (unsigned)desc->a.trans > TSR_T || (unsigned)desc->b.trans > TSR_T ||
