@@ -25,15 +25,34 @@ TSR_DEVICE int lean_fits(const any_out *out)
     return out->bytes == 2 && all % 16 == 0 && !out->form.reads_c;
 }
 
-/* A piece to D: 128 bytes of each row, `to` being the lane's first 16 in row lane / 8. `rows`, `left`: rows and bytes
- * of D from that on, negative beyond it. */
-TSR_DEVICE void lean_leave(unsigned take, unsigned char *to, long long row_bytes, int rows, long long left)
+/* Where a lane lays what it rounded, and what it takes out of a piece and stores. */
+typedef struct lean_lane {
+    unsigned leave, take;
+    unsigned char *d;  /* of 64 columns: row lane / 8, eight neighbours */
+    int rows, columns; /* of D from there on, negative beyond it */
+} lean_lane;
+
+/* Of the warp's rows from `m` on, and columns from `n` on. */
+TSR_DEVICE lean_lane lean_lane_of(const any_out *out, unsigned piece, int m, int n)
+{
+    const int lane = (int)threadIdx.x % 32, row = m + lane / 8, column = n + lane % 8 * 8;
+    lean_lane of;
+    of.leave = piece + (unsigned)(lane % 16 * LEAN_PITCH + lane / 16 * 16);
+    of.take = piece + (unsigned)(lane / 8 * LEAN_PITCH + lane % 8 * 16);
+    of.d = out->d + (row * out->ldd + column) * 2;
+    of.rows = (int)(out->m - row);
+    of.columns = (int)(out->n - column);
+    return of;
+}
+
+/* A piece to D, columns `first` to first + 63 of the tile. */
+TSR_DEVICE void lean_leave(const lean_lane *at, long long ldd, int first)
 {
     unsigned word[4][4];
     tsr_warp_sync(TSR_ALL_LANES);
     TSR_UNROLL
     for (int i = 0; i < 4; i++)
-        tsr_shared_load_u32x4(take + (unsigned)(4 * i * LEAN_PITCH), word[i]);
+        tsr_shared_load_u32x4(at->take + (unsigned)(4 * i * LEAN_PITCH), word[i]);
     tsr_warp_sync(TSR_ALL_LANES); /* the next piece may come */
     TSR_UNROLL
     for (int i = 0; i < 4; i++) {
@@ -41,8 +60,8 @@ TSR_DEVICE void lean_leave(unsigned take, unsigned char *to, long long row_bytes
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
             tsr_lane(chunk, j) = word[i][j];
-        if (4 * i < rows && left > 0)
-            tsr_store_u32x4((unsigned *)(void *)(to + 4 * i * row_bytes), chunk);
+        if (4 * i < at->rows && first < at->columns)
+            tsr_store_u32x4((unsigned *)(void *)(at->d + (4 * i * ldd + first) * 2), chunk);
     }
 }
 
@@ -50,10 +69,7 @@ TSR_DEVICE void lean_leave(unsigned take, unsigned char *to, long long row_bytes
 TSR_DEVICE void output_lean(const any_out *out, int type, unsigned piece, int m, int n,
                             const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    const int lane = (int)threadIdx.x % 32, row = m + lane / 8, column = n + lane % 8 * 8;
-    const unsigned leave = piece + (unsigned)(lane % 16 * LEAN_PITCH + lane / 16 * 16);
-    const unsigned take = piece + (unsigned)(lane / 8 * LEAN_PITCH + lane % 8 * 16);
-    unsigned char *const d = out->d + (row * out->ldd + column) * 2;
+    const lean_lane at = lean_lane_of(out, piece, m, n);
     TSR_UNROLL
     for (int first = 0; first < BN; first += 64) {
         TSR_UNROLL
@@ -69,9 +85,9 @@ TSR_DEVICE void output_lean(const any_out *out, int type, unsigned piece, int m,
                 }
                 pair[i] = type == TSR_TYPE_BF16 ? tsr_pack_bf16(value[0], value[1]) : tsr_pack_f16(value[0], value[1]);
             }
-            tsr_store_matrix_x4(leave + (unsigned)(32 * j), pair);
+            tsr_store_matrix_x4(at.leave + (unsigned)(32 * j), pair);
         }
-        lean_leave(take, d + first * 2, out->ldd * 2, (int)(out->m - row), out->n - column - first);
+        lean_leave(&at, out->ldd, first);
     }
 }
 
@@ -119,15 +135,12 @@ TSR_DEVICE int lean_fits_bias(const any_out *out)
 TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *rows, const float *columns,
                                    unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    const int lane = (int)threadIdx.x % 32, row = m + lane / 8, column = n + lane % 8 * 8;
-    const unsigned leave = piece + (unsigned)(lane % 16 * LEAN_PITCH + lane / 16 * 16);
-    const unsigned take = piece + (unsigned)(lane / 8 * LEAN_PITCH + lane % 8 * 16);
-    unsigned char *const d = out->d + (row * out->ldd + column) * 2;
+    const lean_lane at = lean_lane_of(out, piece, m, n);
     float factor[2];
     TSR_UNROLL
     for (int h = 0; h < 2; h++) {
-        const int at = m + lane / 4 + 8 * h;
-        factor[h] = tsr_mul_f32(out->form.alpha, rows && at < out->m ? rows[at] : 1);
+        const int row = m + (int)threadIdx.x % 32 / 4 + 8 * h;
+        factor[h] = tsr_mul_f32(out->form.alpha, rows && row < out->m ? rows[row] : 1);
     }
     lean_columns of = lean_columns_of(out, columns, n);
     TSR_UNROLL
@@ -151,11 +164,11 @@ TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *ro
                 epilogue_add_bias(2, bias, value);
                 pair[i] = type == TSR_TYPE_BF16 ? tsr_pack_bf16(value[0], value[1]) : tsr_pack_f16(value[0], value[1]);
             }
-            tsr_store_matrix_x4(leave + (unsigned)(32 * j), pair);
+            tsr_store_matrix_x4(at.leave + (unsigned)(32 * j), pair);
         }
         if (first + 64 < BN) /* they come while the piece leaves */
             of = lean_columns_of(out, columns, n + first + 64);
-        lean_leave(take, d + first * 2, out->ldd * 2, (int)(out->m - row), out->n - column - first);
+        lean_leave(&at, out->ldd, first);
     }
 }
 

@@ -296,12 +296,11 @@ TSR_DEVICE void output_any_scaled(const any_scaled *e, unsigned piece, int m, in
     any_scaled_close(e->scaling, amax);
 }
 
-/* The same where D takes four neighbours at once (any_scaled_is_quads) and has 32 bits. All scales and the bias are
- * loaded before the first piece, so that one latency covers them; the main loop's registers are free by then. */
-TSR_DEVICE void output_scaled_quads(const any_scaled *e, unsigned piece, int m, int n,
+/* The same where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are loaded before the
+ * first piece, so that one latency covers them; the main loop's registers are free by then. `type` is a constant. */
+TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piece, int m, int n,
                                     const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    const int type = TSR_TYPE_F32;
     enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS, PIECES = BN / PIECE };
     const int lane = (int)threadIdx.x % 32, row = m + lane / LANES, column = n + lane % LANES * 4;
     const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
@@ -340,13 +339,15 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
     if (!any_scaled_is_quads(e))
         output_any_scaled(e, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_F32)
-        output_scaled_quads(e, piece, m, n, sum);
-    else if (!lean_fits_scaled(&e->out, e->columns))
-        output_any_scaled(e, piece, m, n, sum);
-    else if (e->out.type == TSR_TYPE_BF16)
+        output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
+    else if (lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
         output_lean_scaled(&e->out, TSR_TYPE_BF16, e->rows, e->columns, piece, m, n, sum);
-    else
+    else if (lean_fits_scaled(&e->out, e->columns))
         output_lean_scaled(&e->out, TSR_TYPE_F16, e->rows, e->columns, piece, m, n, sum);
+    else if (e->out.type == TSR_TYPE_BF16)
+        output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
+    else
+        output_scaled_quads(e, TSR_TYPE_F16, piece, m, n, sum);
 }
 #endif
 
