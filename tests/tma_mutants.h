@@ -3,7 +3,13 @@
 #ifndef TESTS_TMA_MUTANTS_H
 #define TESTS_TMA_MUTANTS_H
 
+#include <stdio.h>
+#include <string.h>
+
+#include "core/scaling.h"
 #include "core/tensor_map.h"
+#include "core/tensor_spec.h"
+#include "emu/run_launch.h"
 
 #if defined(MUTANTS_SCALED) /* they take tsr_scaling, too */
 typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling);
@@ -27,5 +33,71 @@ static const mutant mutants[] = {
 #undef MUTANT
 };
 enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
+
+/* How a test tries a kernel: in `ways`, each with seeds from 0 on. */
+typedef struct mutant_trials {
+    int ways, seeds;
+    void (*make)(int way, void *matrices);
+    tsr_status (*run)(kernel_tma *kernel, int way, void *matrices, unsigned long long seed);
+    int (*is_exact)(const void *matrices);
+} mutant_trials;
+
+/* The maps that the config gives the arguments. */
+static inline void encode_maps(const tsr_config *config, const tsr_gemm_args *args, tsr_tensor_maps *maps)
+{
+    tsr_tensor_spec specs[4];
+    tsr_tensor_map *const all[4] = {&maps->a, &maps->b, &maps->c, &maps->d};
+    memset(maps, 0, sizeof *maps);
+    tsr_config_tensor_specs(config, args, specs);
+    for (int i = 0; i < 4; i++)
+        if (specs[i].base) {
+            assert_null(tsr_tensor_spec_fault(&specs[i]));
+            tsr_emu_encode(&specs[i], all[i]);
+        }
+}
+
+/* 1 if some run fails as `says` tells, or, where that is "", is not exact; what was said last. */
+static inline int is_caught_in_trials(const mutant_trials *t, kernel_tma *kernel, const char *says, void *matrices,
+                                      char said[300])
+{
+    snprintf(said, 300, "passes");
+    for (int way = 0; way < t->ways; way++) {
+        t->make(way, matrices);
+        for (int seed = 0; seed < t->seeds; seed++)
+            if (t->run(kernel, way, matrices, (unsigned long long)seed) != TSR_OK) {
+                snprintf(said, 300, "way %d: %s", way, tsr_last_error());
+                if (strstr(said, says))
+                    return 1;
+            } else if (!*says && !t->is_exact(matrices)) {
+                snprintf(said, 300, "way %d: wrong result", way);
+                return 1;
+            }
+    }
+    return 0;
+}
+
+static inline void expect_right(const mutant_trials *t, void *matrices)
+{
+    char said[300];
+    if (is_caught_in_trials(t, MUTANT_KERNEL(none), "", matrices, said))
+        fail_msg("%s", said);
+}
+
+static inline void expect_all_caught(const mutant_trials *t, void *matrices)
+{
+    int missed = 0;
+    for (int i = 0; i < MUTANTS; i++) {
+        char said[300];
+        const int is_equivalent = strcmp(mutants[i].says, "equivalent") == 0;
+        const int caught =
+            is_caught_in_trials(t, mutants[i].kernel, is_equivalent ? "" : mutants[i].says, matrices, said);
+        print_message("%s: %s\n", mutants[i].name, said);
+        if (caught == is_equivalent)
+            print_error("%s: expected \"%s\"\n", mutants[i].name, mutants[i].says);
+        missed += caught == is_equivalent;
+    }
+    print_message("%d mutants\n", MUTANTS);
+    assert_int_equal(missed, 0);
+}
 
 #endif

@@ -12,8 +12,6 @@
 
 #include "core/dtype.h"
 #include "core/scaling.h"
-#include "core/tensor_spec.h"
-#include "emu/run_launch.h"
 #include "sanitized.h"
 
 #define MUTANTS_SCALED
@@ -83,8 +81,9 @@ static int small(uint32_t *state, unsigned char *code)
 
 /* Sums are integers, and scales powers of two, so that D is exact but for its rounding. Row 0 of A has no elements but
  * zeros, and a negative scale: results of -0. */
-static void make(int way, matrices *x)
+static void make(int way, void *memory)
 {
+    matrices *const x = memory;
     static signed char a[M][K], b[N][K];
     uint32_t state = (uint32_t)way + 1;
     memset(x, 0, sizeof *x);
@@ -117,8 +116,9 @@ static void make(int way, matrices *x)
         }
 }
 
-static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long long seed)
+static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
 {
+    matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
     const tsr_scaling scaling = {.a = way & HAS_SCALES ? x->rows : NULL,
                                  .b = way & HAS_SCALES ? x->columns : NULL,
@@ -126,17 +126,9 @@ static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long lo
                                  .mode_b = way & HAS_SCALES ? TSR_SCALING_VECTOR : TSR_SCALING_TENSOR,
                                  .type_bias = TSR_BF16,
                                  .is_used = way & HAS_SCALES};
-    tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
-    tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
-    memset(&maps, 0, sizeof maps);
     memset(x->d, 0x55, sizeof x->d);
-    tsr_config_tensor_specs(&config, &args, specs);
-    for (int i = 0; i < 4; i++)
-        if (specs[i].base) {
-            assert_null(tsr_tensor_spec_fault(&specs[i]));
-            tsr_emu_encode(&specs[i], all[i]);
-        }
+    encode_maps(&config, &args, &maps);
     const tsr_emu_job job = {.name = "mutant",
                              .kernel_scaled = kernel,
                              .scaling = &scaling,
@@ -158,60 +150,29 @@ static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long lo
     return tsr_emu_run(&job);
 }
 
-static int is_exact(const matrices *x)
+/* To the bit. */
+static int is_exact(const void *memory)
 {
-    return memcmp(x->d, x->exact, sizeof x->d) == 0;
+    const matrices *const x = memory;
+    const void *const d = x->d, *const exact = x->exact;
+    return memcmp(d, exact, sizeof x->d) == 0;
 }
+
+static const mutant_trials trials = {WAYS, SEEDS, make, run, is_exact};
 
 static void the_kernel_is_right(void **state)
 {
-    (void)state;
     matrices *const x = test_malloc(sizeof *x);
-    for (int way = 0; way < WAYS; way++) {
-        make(way, x);
-        for (unsigned long long seed = 0; seed < SEEDS; seed++) {
-            if (run(MUTANT_KERNEL(none), way, x, seed) != TSR_OK)
-                fail_msg("way %d: %s", way, tsr_last_error());
-            assert_true(is_exact(x));
-        }
-    }
+    (void)state;
+    expect_right(&trials, x);
     test_free(x);
-}
-
-/* 1 if some run of it is not what it should be; what was said then. */
-static int is_caught(const mutant *m, matrices *x, char said[300])
-{
-    snprintf(said, 300, "passes");
-    for (int way = 0; way < WAYS; way++) {
-        make(way, x);
-        for (unsigned long long seed = 0; seed < SEEDS; seed++)
-            if (run(m->kernel, way, x, seed) != TSR_OK) {
-                snprintf(said, 300, "%s", tsr_last_error());
-                if (strstr(said, m->says))
-                    return 1;
-            } else if (!*m->says && !is_exact(x)) {
-                snprintf(said, 300, "wrong result");
-                return 1;
-            }
-    }
-    return 0;
 }
 
 static void every_mutant_is_caught(void **state)
 {
-    (void)state;
     matrices *const x = test_malloc(sizeof *x);
-    int missed = 0;
-    for (int i = 0; i < MUTANTS; i++) {
-        char said[300];
-        const int caught = is_caught(&mutants[i], x, said);
-        print_message("%s: %s\n", mutants[i].name, said);
-        if (!caught)
-            print_error("%s: expected \"%s\"\n", mutants[i].name, mutants[i].says);
-        missed += !caught;
-    }
-    print_message("%d mutants\n", MUTANTS);
-    assert_int_equal(missed, 0);
+    (void)state;
+    expect_all_caught(&trials, x);
     test_free(x);
 }
 

@@ -12,8 +12,6 @@
 
 #include "core/dtype.h"
 #include "core/sparse24.h"
-#include "core/tensor_spec.h"
-#include "emu/run_launch.h"
 #include "sanitized.h"
 
 #define MUTANT_KERNEL(name) unit_emu_wgmma_sparse_mutant_##name
@@ -83,8 +81,9 @@ static float small(uint32_t *state)
     return (float)(*state >> 29) - 3.0f;
 }
 
-static void make(int way, matrices *x)
+static void make(int way, void *memory)
 {
+    matrices *const x = memory;
     const int swap_ab = way & 1, along_k = way >> 1;
     const tsr_lines24 o = {.dtype = TSR_BF16, .lines = LINES, .k = K, .line_step = K, .k_step = 1, .matrices = 1};
     uint32_t state = (uint32_t)way + 1;
@@ -110,21 +109,14 @@ static void make(int way, matrices *x)
         }
 }
 
-static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long long seed)
+static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
 {
+    matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
     const long long form_bytes = tsr_form24_of(TSR_BF16, LINES, K).bytes;
-    tsr_tensor_spec specs[4];
     tsr_tensor_maps maps;
-    tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
-    memset(&maps, 0, sizeof maps);
     memset(x->d, 0x55, sizeof x->d);
-    tsr_config_tensor_specs(&config, &args, specs);
-    for (int i = 0; i < 4; i++)
-        if (specs[i].base) {
-            assert_null(tsr_tensor_spec_fault(&specs[i]));
-            tsr_emu_encode(&specs[i], all[i]);
-        }
+    encode_maps(&config, &args, &maps);
     const tsr_emu_job job = {.name = "mutant",
                              .kernel_tma = kernel,
                              .maps = &maps,
@@ -147,65 +139,29 @@ static tsr_status run(kernel_tma *kernel, int way, matrices *x, unsigned long lo
     return tsr_emu_run(&job);
 }
 
-static void the_kernel_is_right(void **state)
-{
-    (void)state;
-    matrices *const x = test_malloc(sizeof *x);
-    for (int way = 0; way < WAYS; way++) {
-        make(way, x);
-        for (unsigned long long seed = 0; seed < SEEDS; seed++) {
-            if (run(MUTANT_KERNEL(none), way, x, seed) != TSR_OK)
-                fail_msg("way %d: %s", way, tsr_last_error());
-            assert_memory_equal(x->d, x->exact, sizeof x->d);
-        }
-    }
-    test_free(x);
-}
-
-/* 1 if some run of it is not what it should be; what was said then. */
 /* To the bit. */
-static int is_exact(const matrices *x)
+static int is_exact(const void *memory)
 {
-    const void *d = x->d, *exact = x->exact;
+    const matrices *const x = memory;
+    const void *const d = x->d, *const exact = x->exact;
     return memcmp(d, exact, sizeof x->d) == 0;
 }
 
-static int is_caught(const mutant *m, matrices *x, char said[300])
+static const mutant_trials trials = {WAYS, SEEDS, make, run, is_exact};
+
+static void the_kernel_is_right(void **state)
 {
-    snprintf(said, 300, "passes");
-    for (int way = 0; way < WAYS; way++) {
-        make(way, x);
-        for (unsigned long long seed = 0; seed < SEEDS; seed++)
-            if (run(m->kernel, way, x, seed) != TSR_OK) {
-                snprintf(said, 300, "%s", tsr_last_error());
-                if (strstr(said, m->says))
-                    return 1;
-            } else if (!*m->says && !is_exact(x)) {
-                snprintf(said, 300, "wrong result");
-                return 1;
-            }
-    }
-    return 0;
+    matrices *const x = test_malloc(sizeof *x);
+    (void)state;
+    expect_right(&trials, x);
+    test_free(x);
 }
 
 static void every_mutant_is_caught(void **state)
 {
-    (void)state;
     matrices *const x = test_malloc(sizeof *x);
-    int missed = 0;
-    for (int i = 0; i < MUTANTS; i++) {
-        char said[300];
-        const int is_equivalent = strcmp(mutants[i].says, "equivalent") == 0;
-        mutant m = mutants[i];
-        m.says = is_equivalent ? "" : m.says;
-        const int caught = is_caught(&m, x, said);
-        print_message("%s: %s\n", m.name, said);
-        if (caught == is_equivalent)
-            print_error("%s: expected \"%s\"\n", m.name, mutants[i].says);
-        missed += caught == is_equivalent;
-    }
-    print_message("%d mutants\n", MUTANTS);
-    assert_int_equal(missed, 0);
+    (void)state;
+    expect_all_caught(&trials, x);
     test_free(x);
 }
 
