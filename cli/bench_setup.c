@@ -47,18 +47,17 @@ static int peers_of_kind(unsigned peers, int is_cuda)
     return 0;
 }
 
-/* The devices of "auto": the CPU and the first GPU, but one of them alone where all libraries that were named run
- * there.
+/* The devices of "auto": the CPU and the first GPU, or the one that all named libraries run on. No GPU is no failure.
  */
 static int open_auto(const cli_bench_session *session, cli_bench_devices *out)
 {
-    const unsigned named = session->set->peers, on_gpu = peers_of_kind(named, 1), on_cpu = peers_of_kind(named, 0);
-    if (on_gpu && !on_cpu && open_device(session, "cuda:0", out))
-        return 1;
+    const int on_gpu = peers_of_kind(session->set->peers, 1), on_cpu = peers_of_kind(session->set->peers, 0);
+    if (on_gpu && !on_cpu)
+        return open_device(session, "cuda:0", out) || open_device(session, "cpu", out);
     if (!open_device(session, "cpu", out))
         return 0;
-    if (on_gpu || !on_cpu)
-        open_device(session, "cuda:0", out); /* none is no failure */
+    if (on_gpu == on_cpu)
+        open_device(session, "cuda:0", out);
     return 1;
 }
 

@@ -179,7 +179,7 @@ static void print_notes(const lab_verify_result *result)
         print_note("worst at (%" PRId64 ", %" PRId64 "): value %.17g, reference %.17g, bound %.3g: %s", worst->row,
                    worst->column, worst->value, worst->reference, worst->bound, worst->problem);
     } else if (result->cases == 0) {
-        print_note("no case applies: %s", result->refusal[0] ? result->refusal : "the kernel has none of this kind");
+        print_note("no case applies: %s", result->refusal[0] ? result->refusal : "the kernel has no such case");
     }
 }
 

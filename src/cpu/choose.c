@@ -146,8 +146,8 @@ enum {
     K_SPLIT_OPS = 24 << 20,     /* operations of what is tiled, worth the same, */
     K_PART_OPS = 4 << 20,       /* and of a part of it */
     SLICE_OF_UPDATES = 256,     /* results of a task of skinny/few_rows.c, */
-    SLICE_OF_DOTS = 12,         /* the same of sums along K, */
-    SLICES_OF_DOTS = 8,         /* which as many share well */
+    SLICE_OF_DOTS = 12,         /* results of sums along K that count as one: so few rows read a large operand well, */
+    SLICES_OF_DOTS = 8,         /* and from so many on K is not split, as parts would read each row in pieces */
     MOST_TILED = 128 * 128,     /* elements of a D that regions cut no finer, without that each packs most of A and B */
     SMALL_OPERAND = 480 * 256 * 8 /* bytes: products of two such operands are small (fits_caches) */
 };
