@@ -330,14 +330,10 @@ def slow_calls():
     }
 
 
-@pytest.mark.parametrize("which", ["k = 0", "copy", "emulator", "emulator's plan"])
-def test_other_threads_run_during(which):
-    """This thread notes the time whenever it has the GIL: it must have it early in a call of another thread."""
-    call = slow_calls()[which]
-    try:
-        call()
-    except (tessera.Error, NotImplementedError):
-        pytest.skip("this build has no emulator")
+def runs_during(call):
+    """Whether this thread, which notes the time whenever it has the GIL, has it early in six of another thread's eight
+    calls. In one or two it may have it even so: where the other thread loses its turn between the clock and the call.
+    """
     calls, ticks = [], []
 
     def multiply():
@@ -346,16 +342,30 @@ def test_other_threads_run_during(which):
             call()
             calls.append((start, time.monotonic()))
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # so that no call seems to begin while this thread has its turn
     thread = threading.Thread(target=multiply)
     thread.start()
     while thread.is_alive():
         ticks.append(time.monotonic())
     thread.join()
-    sys.setswitchinterval(interval)
     early = [(start + (end - start) * 0.15, start + (end - start) * 0.4) for start, end in calls]
-    assert any(start < tick < end for tick in ticks for start, end in early)
+    return sum(any(start < tick < end for tick in ticks) for start, end in early) >= 6
+
+
+@pytest.mark.parametrize("which", ["k = 0", "copy", "emulator", "emulator's plan"])
+def test_other_threads_run_during(which):
+    """On a busy machine this thread may have no processor at that time, so it may try again; a call that keeps the GIL
+    fails however often."""
+    call = slow_calls()[which]
+    try:
+        call()
+    except (tessera.Error, NotImplementedError):
+        pytest.skip("this build has no emulator")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # so that no call seems to begin while this thread has its turn
+    try:
+        assert any(runs_during(call) for _ in range(60))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_many_threads():
