@@ -28,7 +28,7 @@ typedef struct tensors {
 
 static tsr_tensor_spec spec_of(const float *base, int rank, const int box[RANKS], int swizzle_bytes)
 {
-    tsr_tensor_spec spec = {.base = base, .dtype = TSR_F32, .rank = rank, .swizzle_bytes = swizzle_bytes};
+    tsr_tensor_spec spec = {.base = base, .dtype = TSR_F32, .rank = rank, .swizzle_bytes = (short)swizzle_bytes};
     long long stride = 4;
     for (int i = 0; i < rank; i++) {
         spec.dims[i] = dims[i];

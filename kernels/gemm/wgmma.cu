@@ -26,23 +26,35 @@
  * one takes the end of a tile, maybe whole ones, and the beginning of another. Parts of a tile are added up by whoever
  * is last (collective/wgmma_fixup.h). They come first, so that one warp group leaves sums while the other multiplies.
  *
+ * Where A's rows begin anywhere (UNALIGNED_A = 1), the copy engine brings them to stages of their own as they lie in
+ * memory, and the warps beside the consumers shift them from there to the stages that are multiplied
+ * (collective/wgmma_unaligned.h):
+ *
+ *     A   --copy engine-->   raw[s], rows askew   --four warps-->   stage s: A   <--wgmma
+ *     B   --copy engine------------------------------------------>           B
+ *
  *   PINGPONG   1, or 0 for cooperative        CLUSTER_M, CLUSTER_N   CTAs of a cluster
  *   BM, BN     tile of D of a CTA             CONSUMERS              warp groups that multiply: 2
  *   STAGES     of the ring                    EPILOGUE_BOXES         output buffers of each consumer
  *   RASTER     tile rows walked together      PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
+ *   RAW_STAGES of A's rows as they lie in memory, with UNALIGNED_A: no clusters then, and no ping-pong
  *
- * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes (the copy engine's rule); C
- * and D any: where they or N are not, elements go by threads. M, N, K below 2^31 - 512.
- * Bound by: power at large sizes (the clock falls), then L2 to shared memory (128 x 128 tiles in clusters of 2 move 24
- * KB for 2 MFLOP); at small sizes by latency and by SMs without a tile. Measured, H200, 2026-11-22, bf16, against
- * cuBLASLt's first / best choice: 8192^3 703 TFLOP/s, 1.06 / 1.03; 4096^3 1.03 / 1.03; 2048^3 1.08 / 1.05; 1024^3 1.22
- * / 1.20; 256^3 1.97 / 1.94; in a graph 1024^3 1.03, 512^3 1.50, 256^3 1.48. Two boards differ by 10%. */
+ * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes (the copy engine's rule),
+ * with UNALIGNED_A of B alone, and of A's batch stride; C and D any: where they or N are not, elements go by threads.
+ * M, N, K below 2^31 - 512. Bound by: power at large sizes (the clock falls), then L2 to shared memory (128 x 128 tiles
+ * in clusters of 2 move 24 KB for 2 MFLOP); at small sizes by latency and by SMs without a tile. Measured, H200,
+ * 2026-11-22, bf16, against cuBLASLt's first / best choice: 8192^3 703 TFLOP/s, 1.06 / 1.03; 4096^3 1.03 / 1.03;
+ * 2048^3 1.08 / 1.05; 1024^3 1.22 / 1.20; 256^3 1.97 / 1.94; in a graph 1024^3 1.03, 512^3 1.50, 256^3 1.48. Two boards
+ * differ by 10%. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)
 #define TSR_WGMMA_TYPES "f32.f16.f16"
 #else
 #error "give the element type: -DELEM_bf16 or -DELEM_f16"
+#endif
+#ifndef UNALIGNED_A
+#define UNALIGNED_A 0
 #endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
@@ -75,12 +87,25 @@ enum {
     SLAB_BYTES = 128 * BK, /* MN-major: 64 elements along M or N, BK along K */
     A_BYTES = BM * BK * 2,
     B_BYTES = (BN + 63) / 64 * SLAB_BYTES,
-    STAGE_BYTES = A_BYTES + B_BYTES,
-    BOXES_AT = STAGES * STAGE_BYTES,
+    STAGE_BYTES = A_BYTES + B_BYTES
+};
+
+#include "collective/wgmma_boxes.h"
+#if UNALIGNED_A
+#include "collective/wgmma_unaligned.h"
+#else
+enum { RAW_BYTES = 0, RAW_STAGES = 0 };
+#endif
+
+enum {
+    RAW_AT = STAGES * STAGE_BYTES,
+    BOXES_AT = RAW_AT + RAW_STAGES * RAW_BYTES,
     BARRIERS_AT = BOXES_AT + CONSUMERS * EPILOGUE_BOXES * BOX_BYTES,
     FULL_AT = BARRIERS_AT,
     EMPTY_AT = FULL_AT + 8 * STAGES,
-    C_FULL_AT = EMPTY_AT + 8 * STAGES,
+    RAW_FULL_AT = EMPTY_AT + 8 * STAGES,
+    RAW_EMPTY_AT = RAW_FULL_AT + 8 * RAW_STAGES,
+    C_FULL_AT = RAW_EMPTY_AT + 8 * RAW_STAGES,
     LAST_AT = C_FULL_AT + 8 * CONSUMERS,
     STREAM_K_AT = LAST_AT + 4 * CONSUMERS,
     SMEM_BYTES = STREAM_K_AT + TILE_STREAM_K_BYTES,
@@ -95,8 +120,6 @@ enum {
     ORDER = 1 + CONSUMERS,
     START = ORDER + CONSUMERS
 };
-
-#include "collective/wgmma_boxes.h"
 
 /* What all roles know. */
 typedef struct walk {
@@ -121,6 +144,7 @@ TSR_DEVICE void ring_skip(ring *at, int blocks)
     at->parity ^= stage / STAGES & 1;
 }
 
+#if !UNALIGNED_A
 /* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
  * arrive as well, whoever is first. Tiles that share rows of A or columns of B ask for different blocks. */
 TSR_DEVICE void prefetch_early(const tsr_tensor_maps *maps, const walk *w, const tile_place *at, const tile_unit *u,
@@ -203,6 +227,115 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         fill(args, maps, w, 0, 1);
     tsr_warp_sync(TSR_ALL_LANES);
 }
+
+#else
+/* The next block along K whose rows of A are asked for. */
+typedef struct raw_cursor {
+    unsigned index; /* of the unit behind this one */
+    int block, end, m, z;
+    ring at;
+} raw_cursor;
+
+/* Asks for the rows of the next block, if there is one, when the warps are done with those that lie there: one warp. */
+TSR_DEVICE void ask_raw(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, raw_cursor *next)
+{
+    const unsigned partition = w->shared + STREAM_K_AT;
+    while (next->block == next->end) {
+        if (!tile_has_unit(partition, next->index))
+            return;
+        const tile_unit u = tile_unit_of(partition, next->index++);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
+        next->block = u.first;
+        next->end = u.first + u.count;
+        next->m = place.m * BM;
+        next->z = args->batch_a ? place.z : 0;
+    }
+    const int k = next->block++ * BK, box_bytes = args->trans_a ? RAW_ALONG_M : RAW_ALONG_K;
+    const unsigned full = w->shared + RAW_FULL_AT + 8 * next->at.stage;
+    tsr_mbarrier_wait(w->shared + RAW_EMPTY_AT + 8 * next->at.stage, next->at.parity ^ 1);
+    if (tsr_elect()) {
+        const raw_matrix x = raw_matrix_of(args, next->z);
+        raw_load(w->shared + RAW_AT + next->at.stage * RAW_BYTES, &maps->a, full, &x, box_bytes,
+                 args->trans_a ? k : next->m, args->trans_a ? next->m : k, next->z);
+    }
+    ring_advance(&next->at, RAW_STAGES);
+}
+
+/* Keeps the ring full: a warp group, which shifts A's rows from where they came. One of its warps asks for these, and
+ * another one for B. `along_m`, a constant: A is stored along M. */
+TSR_DEVICE void fill_shifted(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int along_m)
+{
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32 % 4), thread = (int)threadIdx.x % 128;
+    const int asks_b = warp == 0, asks_raw = warp == 1, mn_major_b = !args->trans_b;
+    const unsigned partition = w->shared + STREAM_K_AT;
+    const unsigned bytes = (unsigned)(mn_major_b ? B_BYTES : BN * 128);
+    const raw_matrix first = raw_matrix_of(args, 0);
+    const raw_lane lane = raw_lane_of(&first, along_m, thread);
+    raw_cursor next = {0, 0, 0, 0, 0, {0, 0}};
+    ring raw = {0, 0}, at = {0, 0};
+    tsr_grid_wait();
+    for (int i = 0; asks_raw && i < RAW_STAGES; i++)
+        ask_raw(args, maps, w, &next);
+    for (unsigned index = 0; tile_has_unit(partition, index); index++) {
+        const tile_unit u = tile_unit_of(partition, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
+        const raw_matrix x = raw_matrix_of(args, args->batch_a ? place.z : 0);
+        const int m = place.m * BM, n = place.n * BN, zb = args->batch_b ? place.z : 0;
+        TSR_ROLLED
+        for (int block = u.first; block < u.first + u.count; block++) {
+            const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
+            const unsigned from = w->shared + RAW_AT + raw.stage * RAW_BYTES;
+            const int row = along_m ? block * BK : m, column = along_m ? m : block * BK;
+            const int is_inside = raw_is_inside(&x, &lane, along_m, row, column);
+            unsigned word[RAW_AT_ONCE][2][4];
+            if (!is_inside)
+                TSR_UNROLL
+            for (int half = 0; half < 2; half++)
+                raw_fetch(&x, &lane, row, column, half, word[0][half]);
+            tsr_mbarrier_wait(w->shared + RAW_FULL_AT + 8 * raw.stage, raw.parity);
+            if (is_inside) /* half is read while the stage is still multiplied */
+                TSR_UNROLL
+            for (unsigned i = 0; i < RAW_AT_ONCE; i++)
+                raw_read(&lane, from, 0, i, word[i]);
+            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
+            if (asks_b && tsr_elect()) {
+                tsr_mbarrier_arrive_expect(full, bytes);
+                tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, 1, 0, 0);
+            }
+            if (is_inside) {
+                TSR_UNROLL
+                for (unsigned i = 0; i < RAW_AT_ONCE; i++) {
+                    raw_write(&lane, to, 0, i, word[i]);
+                    raw_read(&lane, from, 1, i, word[i]);
+                }
+                TSR_UNROLL
+                for (unsigned i = 0; i < RAW_AT_ONCE; i++)
+                    raw_write(&lane, to, 1, i, word[i]);
+            } else {
+                raw_shift_edge(&x, &lane, to, from, row, column, word[0]);
+            }
+            tsr_fence_async_shared();
+            tsr_warp_sync(TSR_ALL_LANES);
+            if (thread % 32 == 0) {
+                tsr_mbarrier_arrive_here(full);
+                tsr_mbarrier_arrive_here(w->shared + RAW_EMPTY_AT + 8 * raw.stage);
+            }
+            if (asks_raw)
+                ask_raw(args, maps, w, &next);
+            ring_advance(&raw, RAW_STAGES);
+            ring_advance(&at, STAGES);
+        }
+    }
+}
+
+TSR_DEVICE void produce_shifted(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+{
+    if (args->trans_a)
+        fill_shifted(args, maps, w, 1);
+    else
+        fill_shifted(args, maps, w, 0);
+}
+#endif
 
 /* A warp is done with a stage. */
 TSR_DEVICE void release(const walk *w, unsigned stage)
@@ -360,7 +493,15 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     const unsigned shared_tiles = args->k > 0 ? (unsigned)args->schedule.stream_k_tiles : 0;
     tile_stream_k_make(w->shared + STREAM_K_AT, w->raster.total, (unsigned)((args->k + BK - 1) / BK), shared_tiles,
                        blockIdx.x / CLUSTER, gridDim.x / CLUSTER);
+#if UNALIGNED_A
+    for (unsigned i = 0; i < STAGES; i++) { /* full: B has come, and four warps have shifted A */
+        tsr_mbarrier_init(w->shared + FULL_AT + 8 * i, 1 + 4);
+        tsr_mbarrier_init(w->shared + EMPTY_AT + 8 * i, RELEASES);
+    }
+    ring_barriers_make(w->shared + RAW_FULL_AT, w->shared + RAW_EMPTY_AT, RAW_STAGES, 4);
+#else
     ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, RELEASES * CLUSTER);
+#endif
     for (unsigned i = 0; i < CONSUMERS; i++)
         tsr_mbarrier_init(w->shared + C_FULL_AT + 8 * i, 1);
     tsr_mbarrier_fence_init();
@@ -395,10 +536,14 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         if (is_first && tsr_elect())
             make_barriers(&args, &w);
         tsr_warp_sync(TSR_ALL_LANES);
-        begin(1);
+        begin(!UNALIGNED_A || is_first);
         tsr_registers_lower(PRODUCER_REGISTERS);
+#if UNALIGNED_A
+        produce_shifted(&args, &maps, &w);
+#else
         if (is_first)
             produce(&args, &maps, &w);
+#endif
     } else {
         begin(0);
         tsr_registers_raise(CONSUMER_REGISTERS);

@@ -181,6 +181,7 @@ struct tsr_config {
     int raster;               /* of `wgmma`: tile rows that are walked together, column after column */
     int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int sm_ctas;     /* CUDA: CTAs that an SM holds at once; configs whose schedules depend on it say it, others 0 */
+    int unaligned_a; /* CUDA: 1 if rows of A may begin anywhere; of `wgmma` */
     int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
 
     tsr_order order; /* how an element's products are summed, as TSR_BATCH_INVARIANT needs to know */

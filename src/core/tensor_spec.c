@@ -36,7 +36,7 @@ static tsr_tensor_spec make(const void *base, tsr_dtype dtype, long long x, long
     return (tsr_tensor_spec){.base = base,
                              .dtype = dtype,
                              .rank = 3,
-                             .swizzle_bytes = swizzle_bytes,
+                             .swizzle_bytes = (short)swizzle_bytes,
                              .dims = {x, y, layers ? batch : 1},
                              .strides_bytes = {ld * element, (layers ? batch_stride : ld) * element},
                              .box = {box_x, box_y, 1}};
@@ -75,6 +75,21 @@ static tsr_tensor_spec make_input(const tsr_config *config, const void *base, ts
         return make_slices(base, dtype, mn, k, ld, batch, batch_stride, rows, deep);
     return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, SPAN_K, rows / share, span)
                            : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, deep * SPAN_K / share, span);
+}
+
+/* A whose rows may begin anywhere: eight of them are a line. No row's last element has its line's end behind it. */
+static tsr_tensor_spec make_lines(const tsr_config *config, const tsr_gemm_args *g)
+{
+    const long long element = (long long)tsr_dtype_bytes((tsr_dtype)g->type_a), rows = g->trans_a ? g->k : g->m,
+                    columns = g->trans_a ? g->m : g->k, chunk = TSR_TENSOR_ALIGN_BYTES / element;
+    const long long before_bytes = (long long)((uintptr_t)g->a % TSR_TENSOR_ALIGN_BYTES);
+    const int tile_rows = g->trans_a ? config->bk : config->bm, tile_columns = g->trans_a ? config->bm : config->bk;
+    tsr_tensor_spec spec = make((const char *)g->a - before_bytes, (tsr_dtype)g->type_a,
+                                before_bytes / element + (TSR_TENSOR_LINE_ROWS - 1) * g->lda + columns,
+                                rows / TSR_TENSOR_LINE_ROWS, TSR_TENSOR_LINE_ROWS * g->lda, g->batch, g->batch_a,
+                                tile_columns + (int)chunk, tile_rows / TSR_TENSOR_LINE_ROWS, 0);
+    spec.has_gaps = 1;
+    return spec;
 }
 
 /* An operand that is compressed 2:4 as two matrices, and the other one as it is. */
@@ -122,8 +137,12 @@ void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, t
         share_b = swap_ab ? config->cluster_m : config->cluster_n;
     }
     if (g->k > 0) {
-        specs[0] = make_input(config, g->a, (tsr_dtype)g->type_a, !g->trans_a, g->m, g->k, g->lda, g->batch, g->batch_a,
-                              bm, share_a);
+        const long long rows = g->trans_a ? g->k : g->m;
+        if (config->unaligned_a)
+            specs[0] = rows < TSR_TENSOR_LINE_ROWS ? (tsr_tensor_spec){0} : make_lines(config, g);
+        else
+            specs[0] = make_input(config, g->a, (tsr_dtype)g->type_a, !g->trans_a, g->m, g->k, g->lda, g->batch,
+                                  g->batch_a, bm, share_a);
         specs[1] = make_input(config, g->b, (tsr_dtype)g->type_b, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b,
                               bn, share_b);
     }

@@ -8,6 +8,7 @@
 enum {
     TSR_TENSOR_ALIGN_BYTES = 16,    /* of bases and strides */
     TSR_TENSOR_SWIZZLE_BYTES = 128, /* rows of a box, and the span within which 16-byte chunks are permuted */
+    TSR_TENSOR_LINE_ROWS = 8,       /* stored rows of A in a line, where these may begin anywhere */
     TSR_TENSOR_MOST_RANK = 5
 };
 
@@ -17,9 +18,10 @@ enum {
 typedef struct tsr_tensor_spec {
     const void *base; /* NULL: the launch needs no map of this operand */
     tsr_dtype dtype;
-    int is_unsigned;   /* of TSR_S32: u32, which only reductions tell apart */
-    int rank;          /* 1 to 5 */
-    int swizzle_bytes; /* 128, 64, 32, or 0 for none */
+    int is_unsigned;     /* of TSR_S32: u32, which only reductions tell apart */
+    int rank;            /* 1 to 5 */
+    short swizzle_bytes; /* 128, 64, 32, or 0 for none */
+    short has_gaps;      /* 1: lines hold more than the operand's rows: what lies between these, and before them */
     long long dims[TSR_TENSOR_MOST_RANK];
     long long strides_bytes[TSR_TENSOR_MOST_RANK - 1]; /* of y, z, ... */
     int box[TSR_TENSOR_MOST_RANK];
@@ -36,6 +38,11 @@ typedef struct tsr_tensor_spec {
  * others 32 (M or N) x bk (K), not swizzled. C and D: boxes of 64 rows x 128 bytes; none if the config swaps A and B,
  * multiplies f32, or tsr_tensor_output_fits says no, nor of C if beta = 0. Configs with `copies_transposed`: A and B
  * along K, boxes of 128 bytes along K x the tile's rows; no C and D.
+ *
+ * Configs with `unaligned_a`: A's map has eight of A's stored rows in each line (TSR_TENSOR_LINE_ROWS), a distance that
+ * is a multiple of 16 bytes whatever lda is, and begins at the multiple of 16 bytes at or before A. A box is as wide as
+ * the tile and 8 elements more, and has one row of each of the tile's lines. Rows past the last whole line are in no
+ * map; where there is no whole line, there is no map.
  *
  * Configs that take a compressed operand alone: that one's map has its values, lines of what bk elements keep (and a
  * swizzle over as much), C's map has its metadata as words, 32 for each 64 of K x 16 lines (tsr_box24_lines); the other

@@ -269,6 +269,15 @@ static inline int locate(const emu_operand *o, uintptr_t address, size_t size, l
     return 1;
 }
 
+int tsr_emu_global_is_of_a(const emu_global *global, uintptr_t address)
+{
+    const emu_operand *const a = &global->operands[EMU_A];
+    location at;
+    if (address / TSR_TENSOR_ALIGN_BYTES == a->base / TSR_TENSOR_ALIGN_BYTES && address < a->base)
+        return 0;
+    return locate(a, address, (size_t)1 << a->element_shift, &at) ? at.inside : -1;
+}
+
 static void fill_name(const emu_operand *o, const location *at, emu_fault *fault)
 {
     fault->operand = o->name;

@@ -67,6 +67,10 @@ void tsr_emu_global_make(emu_global *global, const tsr_emu_job *job);
 int tsr_emu_claims_make(emu_claims *claims, const emu_global *global, tsr_emu_pool *pool, int n_workers);
 void tsr_emu_claims_free(emu_claims *claims);
 
+/* 1 if an element of A lies there; 0 if what lies between its rows does, or in the 16 bytes in which A begins; -1 if
+ * neither does. */
+int tsr_emu_global_is_of_a(const emu_global *global, uintptr_t address);
+
 /* Who makes an access, for claims. */
 typedef struct emu_agent {
     long long cta;

@@ -86,8 +86,20 @@ static unsigned char *box_byte(emu_cta *cta, const tsr_tensor_spec *spec, size_t
     return cta->shared.bytes + tsr_emu_swizzle(box_at + offset, span);
 }
 
+/* What lies between A's rows must not be used: it is NaN in all types. */
+static void copy_with_gaps(const emu_global *global, unsigned char *to, const unsigned char *from, size_t bytes,
+                           size_t element)
+{
+    for (size_t i = 0; i < bytes; i += element)
+        if (tsr_emu_global_is_of_a(global, (uintptr_t)(from + i)) > 0)
+            memcpy(to + i, from + i, element);
+        else
+            memset(to + i, 0xff, element);
+}
+
 void tsr_emu_deliver(emu_cta *cta, emu_load *load)
 {
+    const emu_global *const global = &cta->worker->global;
     const size_t width = row_bytes(&load->spec);
     for (int y = 0; y < row_count(&load->spec); y++) {
         const row_part part = box_row(&load->spec, load->at, y, 0);
@@ -96,7 +108,10 @@ void tsr_emu_deliver(emu_cta *cta, emu_load *load)
             unsigned char chunk[16] = {0};
             const size_t first = i > part.skip ? i : part.skip;
             const size_t end = i + 16 < part.skip + part.bytes ? i + 16 : part.skip + part.bytes;
-            if (first < end)
+            if (first < end && load->spec.has_gaps)
+                copy_with_gaps(global, chunk + (first - i), from + (first - part.skip), end - first,
+                               tsr_dtype_bytes(load->spec.dtype));
+            else if (first < end)
                 memcpy(chunk + (first - i), from + (first - part.skip), end - first);
             memcpy(box_byte(cta, &load->spec, load->to, (size_t)y * width + i), chunk, sizeof chunk);
         }
@@ -150,6 +165,20 @@ static void start_load(emu_thread *self, const tsr_tensor_spec *spec, const long
     seen->references++;
 }
 
+/* A row of a box may be read; of one with gaps, its elements of A may, and nothing else lies there but gaps. */
+static void check_load(emu_thread *self, const tsr_tensor_spec *spec, const row_part *part, const void *place)
+{
+    const emu_global *const global = &self->cta->worker->global;
+    const size_t element = tsr_dtype_bytes(spec->dtype);
+    if (!spec->has_gaps) {
+        tsr_emu_check((const void *)part->address, part->bytes, 0, place);
+        return;
+    }
+    for (size_t i = 0; i < part->bytes; i += element)
+        if (tsr_emu_global_is_of_a(global, part->address + i) != 0)
+            tsr_emu_check((const void *)(part->address + i), element, 0, place);
+}
+
 void tsr_emu_start_loads(emu_thread *self, const tsr_tensor_spec *spec, const long long at[TSR_TENSOR_MOST_RANK],
                          unsigned to, unsigned bar, unsigned mask, const void *place)
 {
@@ -163,7 +192,7 @@ void tsr_emu_start_loads(emu_thread *self, const tsr_tensor_spec *spec, const lo
         const row_part part = box_row(spec, at, row, 0);
         if (!part.bytes)
             continue;
-        tsr_emu_check((const void *)part.address, part.bytes, 0, place);
+        check_load(self, spec, &part, place);
         tsr_emu_watch_put(self, TSR_WATCH_BULK_LOAD, part.bytes, served << 56 | (uint64_t)part.address, place);
     }
     if (self->cta->listener)

@@ -99,6 +99,9 @@ static int gpu_fits(const tsr_config *config, const tsr_problem *p, const tsr_cu
         return tsr_refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", bm, bn);
     if ((config->persistent || config->swaps_ab) && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
         return tsr_refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d in all", bm, bn);
+    if (config->unaligned_a && p->a.ld > MOST_COORDINATE / (2 * TSR_TENSOR_LINE_ROWS))
+        return tsr_refuse(reason, reason_bytes, "A's leading dimension exceeds %lld",
+                          MOST_COORDINATE / (2 * TSR_TENSOR_LINE_ROWS));
     return !config->tma || tensors_fit(config, p, reason, reason_bytes);
 }
 

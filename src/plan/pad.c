@@ -15,14 +15,23 @@
 #define CHUNKS_PER_WARP  32
 #define TRANSPOSED_BYTES 128 /* a side of a tile of kernels/prep/transpose.cu */
 
+/* 1 if the config reads that operand wherever its elements lie. Of A whose rows may begin anywhere, problems may not.
+ */
+static int takes_any(const tsr_config *config, const tsr_problem *problem, char which)
+{
+    const long long stride_bytes = problem->a.batch_stride * tsr_problem_element(problem, 'a');
+    if (config->family == TSR_FAMILY_THIN) /* it takes vectors of one operand alone */
+        return which != (config->bm < config->bn ? 'b' : 'a');
+    return config->unaligned_a && which == 'a' && (problem->batch <= 1 || stride_bytes % TSR_TENSOR_ALIGN_BYTES == 0);
+}
+
 long long tsr_config_align_bytes(const tsr_config *config, const tsr_problem *problem, char which)
 {
     const long long element = tsr_problem_element(problem, which);
-    /* `thin` takes vectors of one operand alone. */
-    const int is_any = config->family == TSR_FAMILY_THIN && which != (config->bm < config->bn ? 'b' : 'a');
+    const int is_any = takes_any(config, problem, which);
     const long long elems = config->align_elems > 1 && !is_any ? config->align_elems : 1;
     const int by_map = (config->tma || config->op.operands == TSR_TAKES_SPARSE24) && (which == 'a' || which == 'b') &&
-                       elems * element < TSR_TENSOR_ALIGN_BYTES;
+                       !is_any && elems * element < TSR_TENSOR_ALIGN_BYTES;
     return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;
 }
 

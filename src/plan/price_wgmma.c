@@ -119,7 +119,8 @@ static int stays_in_l2(const tsr_profile *f, const tsr_problem *p)
 
 /* What the groups of a CTA take for a part of K of a tile, one after the other. They take turns: one stores what the
  * other multiplies after, so that it takes its products' time, or half of its life; or, where threads store D, what the
- * SM's way to L2 takes, for each row of a tile ends within lines twice. CTAs of a cluster meet for each tile. */
+ * SM's way to L2 takes, for each row of a tile ends within lines twice. Groups that share a tile hide nothing for each
+ * other. CTAs of a cluster meet for each tile. */
 static double unit_ns(const tsr_wgmma *t, double products_ns)
 {
     const tsr_profile *const f = t->f;
@@ -128,6 +129,8 @@ static double unit_ns(const tsr_wgmma *t, double products_ns)
                  meet_m_ns = f->wgmma_meet_m_ns, meet_n_ns = f->wgmma_meet_n_ns;
     const double meet_ns = config->cluster_m > 1 ? meet_m_ns : config->cluster_n > 1 ? meet_n_ns : 0;
     const double life_ns = products_ns + t->stored_ns + tile_ns + meet_ns;
+    if (!config->overlaps_stores)
+        return life_ns + f->wgmma_shared_tile_ns;
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, t->path_ns));
 }
 
@@ -145,12 +148,14 @@ static double stream_k_step_ns(const tsr_wgmma *t, double step_ns)
 static double parts_ns(const tsr_wgmma *t, const walk *w)
 {
     const tsr_profile *const f = t->f;
-    const double join_ns = f->wgmma_join_ns, latency_ns = f->wgmma_parts_latency_ns, registers = 240 - 20,
-                 threads = 128;
+    const double join_ns = f->wgmma_join_ns, latency_ns = f->wgmma_parts_latency_ns, threads = 128;
     const tsr_config *const config = t->config;
-    const double values = (double)config->bm * config->bn / threads, batches = values / (registers - values);
+    const double groups = config->overlaps_stores ? 1 : 2, /* that share a tile */
+        registers = (config->unaligned_a ? 200 : 240) - 20;
+    const double values = (double)config->bm * config->bn / (threads * groups), batches = values / (registers - values);
     const double sums_ns = 4. * config->bm * config->bn / (f->wgmma_l2_bytes * t->ghz) + latency_ns * batches;
-    return join_ns + (w->parts - 1) * sums_ns;
+    /* A cluster has the end of a tile and the beginning of another. */
+    return join_ns + (w->parts - 1) * sums_ns + (config->overlaps_stores ? 0 : 2 * f->wgmma_shared_tile_ns);
 }
 
 /* How often one cluster has a tile of which D lacks lower rows. Clusters take tiles `fit` apart, which go down a group
