@@ -66,7 +66,7 @@ enum { ELEMENTS = 512, WORKSPACE = 64, SHARED_BYTES = 8192, SEEDS = 8 };
     X(wgmma_tile, 10, 1, 1, 128, "shared memory")                                                     \
     X(registers, 1, 1, 1, 384, "setmaxnreg takes a multiple of 8 from 24 to 256")                     \
     X(registers, 2, 1, 1, 384, "threads of a warp group set different numbers of registers")          \
-    X(registers, 3, 1, 1, 384, "ask for more registers than an SM has")                               \
+    X(registers, 3, 1, 1, 384, "ask for more registers than it is launched with")                     \
     X(registers, 4, 1, 1, 384, "setmaxnreg.dec to more registers than the warp group has")            \
     X(engine_reduce, 1, 2, 1, 128, "which this launch never wrote")                                   \
     X(engine_reduce, 2, 2, 1, 128, "D[0, ")                                                           \

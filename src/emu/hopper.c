@@ -328,7 +328,7 @@ static int registers_of(const emu_group *group)
 
 void tsr_emu_set_registers(int count, int raise)
 {
-    enum { SM_REGISTERS = 65536 };
+    enum { SM_REGISTERS = 65536, UNIT = 8 };
     const void *place = __builtin_return_address(0);
     emu_thread *self = tsr_emu_hopper_self(place);
     emu_cta_hopper *hopper = self->cta->hopper;
@@ -351,7 +351,9 @@ void tsr_emu_set_registers(int count, int raise)
                             : "setmaxnreg.dec to more registers than the warp group has",
                       place);
     group->registers[group->n_registers++ % EMU_MAXNREG_SETS] = count;
-    /* A group that wants more waits for ever unless the others leave it enough. */
+    /* A group that wants more waits for ever unless the others leave it enough of what the CTA was launched with. */
+    const int threads = (int)self->cta->worker->launch->shape.cta_threads,
+              launched = SM_REGISTERS / threads / UNIT * UNIT * threads;
     int wanted = 0;
     for (unsigned i = 0; i < hopper->cta_groups; i++) {
         const int registers = registers_of(&hopper->groups[self->rank * hopper->cta_groups + i]);
@@ -359,6 +361,6 @@ void tsr_emu_set_registers(int count, int raise)
             return;
         wanted += registers * EMU_GROUP_THREADS;
     }
-    if (wanted > SM_REGISTERS)
-        tsr_emu_break("the warp groups of a CTA ask for more registers than an SM has", place);
+    if (wanted > launched)
+        tsr_emu_break("the warp groups of a CTA ask for more registers than it is launched with", place);
 }
