@@ -201,6 +201,14 @@ static tsr_operand operand_of(tsr_dtype dtype, tsr_trans trans, int32_t align, i
                          .batch_stride = stride};
 }
 
+/* TF32 is allowed, not asked for: products that launches bound take no longer in f32. */
+static tsr_compute compute_of(const plan_key *key)
+{
+    const double tf32_least = 128. * 128. * 128.; /* multiply-adds */
+    const int is_small = (double)key->m * (double)key->n * (double)key->k * (double)key->batch < tf32_least;
+    return key->compute == TSR_COMPUTE_TF32 && is_small ? TSR_COMPUTE_DEFAULT : (tsr_compute)key->compute;
+}
+
 static tsr_gemm_desc describe(const plan_key *key)
 {
     const tsr_dtype a = (tsr_dtype)key->dtype_a, b = (tsr_dtype)key->dtype_b, cd = (tsr_dtype)key->dtype_cd;
@@ -209,7 +217,7 @@ static tsr_gemm_desc describe(const plan_key *key)
     desc.b = operand_of(b, (tsr_trans)key->trans_b, key->align_b, key->ldb, key->stride_b);
     desc.c = operand_of(cd, TSR_N, key->align_c, key->ldc, key->stride_c);
     desc.d = operand_of(cd, TSR_N, key->align_d, key->ldd, key->stride_d);
-    desc.compute = (tsr_compute)key->compute;
+    desc.compute = compute_of(key);
     desc.batch_count = key->batch;
     desc.epilogue = key->epilogue;
     desc.scale_mode_a = (tsr_scale_mode)key->scale_mode_a;

@@ -369,19 +369,17 @@ static void case_answer(void)
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         for (int layout = 0; layout < 9; layout++)
             for (size_t f = 0; f < sizeof factors / sizeof factors[0]; f++) {
-                /* TF32 is no type of the CPU engine: cuBLAS keeps it. */
-                const int expected = types[t].compute == TSR_CUBLAS_COMPUTE_32F_FAST_TF32 ? FORWARDED : ANSWERED;
                 product p = product_of(types[t].ab_type, types[t].c_type, types[t].compute, layout % 3, layout / 3, 7,
                                        11, 13, 1);
                 p.alpha = factors[f][0];
                 p.beta = factors[f][1];
                 if (types[t].compute == TSR_CUBLAS_COMPUTE_32I && f == 2) /* whole factors alone */
                     p.alpha = -5;
-                check_product(handle, &p, call_ex, expected, "cublasGemmEx");
-                check_product(handle, &p, call_lt, expected, "cublasLtMatmul");
+                check_product(handle, &p, call_ex, ANSWERED, "cublasGemmEx");
+                check_product(handle, &p, call_lt, ANSWERED, "cublasLtMatmul");
                 p.batch = 3;
-                check_product(handle, &p, call_strided, expected, "cublasGemmStridedBatchedEx");
-                check_product(handle, &p, call_lt, expected, "cublasLtMatmul, batch");
+                check_product(handle, &p, call_strided, ANSWERED, "cublasGemmStridedBatchedEx");
+                check_product(handle, &p, call_lt, ANSWERED, "cublasLtMatmul, batch");
                 p.batch = 1;
                 if (types[t].compute != TSR_CUBLAS_COMPUTE_32F_FAST_TF32 &&
                     (types[t].ab_type != F16 || types[t].compute == TSR_CUBLAS_COMPUTE_16F) &&
@@ -422,7 +420,12 @@ static void case_rules(void)
     check_product(handle, &plain, call_ex, ANSWERED, "no reduced reductions");
     cublasSetMathMode(handle, 3);
     check_product(handle, &plain, call_ex, ANSWERED, "TF32 mode, which is nothing to bf16");
-    check_product(handle, &single, call_ex, FORWARDED, "TF32 mode: the CPU has none");
+    /* TF32 is no type of the CPU engine: cuBLAS keeps what is not so small that it is multiplied in f32. */
+    const product large = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 0, 0, 128, 128, 128, 1);
+    const product small = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 0, 0, 128, 128, 127, 1);
+    check_product(handle, &single, call_ex, ANSWERED, "TF32 mode, 8^3");
+    check_product(handle, &small, call_ex, ANSWERED, "TF32 mode, the largest small one");
+    check_product(handle, &large, call_ex, FORWARDED, "TF32 mode: the CPU has none");
     cublasSetMathMode(handle, 0);
 
     cublasSetSmCountTarget(handle, 100);
@@ -920,10 +923,11 @@ static void case_workspace_large(void)
     static char given[16 << 20];
     const int is_allowed = getenv("TESSERA_CUBLAS_WORKSPACE_MIB") != NULL;
     product p = product_of(BF16, BF16, TSR_CUBLAS_COMPUTE_32F, 0, 0, 16, 8, 300001, 1);
-    p.lda = p.ldc = p.m; /* aligned, so that a copy of B is worth its time */
-    p.ldb = p.k;
-    p.stride_a = p.m * p.k;
-    p.stride_b = p.k * p.n;
+    p.lda = 17; /* unaligned, so that A is copied */
+    p.ldb = p.k + 7;
+    p.ldc = p.m;
+    p.stride_a = p.lda * p.k;
+    p.stride_b = p.ldb * p.n;
     const float one = 1, zero = 0;
     void *a = operand(BF16, p.stride_a, 1), *b = operand(BF16, p.stride_b, 2), *c = operand(BF16, p.stride_c, 3);
     CHECK(cublasSetWorkspace_v2(handle, given, sizeof given) == 0, "workspace");
