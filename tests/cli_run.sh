@@ -209,6 +209,19 @@ prints "D.npy: 1 x 1 s32"
 holds D.npy fdffffff
 expect 0 "" run S.npy T.npy -o D.npy --out-dtype f32 --device cpu --check
 holds D.npy 000040c0
+# Results in s32 wrap around, in the sum, in alpha * sum and in what beta * C adds; so does the reference of --check.
+raw X.npy '<i4' '(1, 1)' '\xff\xff\xff\x7f'
+expect 0 "" run S.npy T.npy -o D.npy --alpha 2000000000 --device cpu --check # -6e9 + 2^33
+holds D.npy 00445f9a
+expect 0 "" run S.npy T.npy -o D.npy --alpha=-1 --beta 3 --c X.npy --device cpu --check # 3 + 3 * (2^31 - 1) - 2^32
+holds D.npy 00000080
+expect 1 "*" run S.npy T.npy -o none.npy --epilogue "acc + bias[n]" --bind bias=W.npy --device cpu
+raw long-s.npy '|u1' '(1, 40000)' "$(printf '%40000s' | sed 's/ /\\xff/g')"
+raw long-t.npy '|u1' '(40000, 1)' "$(printf '%40000s' | sed 's/ /\\xff/g')"
+expect 0 "" run long-s.npy long-t.npy -o D.npy --device cpu --check # 40000 * 255^2 - 2^32
+holds D.npy 401c089b
+expect 0 "" run long-s.npy long-t.npy -o D.npy --out-dtype f32 --device cpu --check
+holds D.npy c8efc9ce
 raw W.npy '<i4' '(1, 2)' '\x01\x00\x00\x00\x02\x00\x00\x00'
 expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
 expect 1 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3

@@ -143,6 +143,41 @@ static void unread_operands(void **state)
     assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, e), TSR_OK);
 }
 
+/* 3 * 100 * 100 is 30,000; alpha brings it beyond 2^31, and beta * C back, or further. */
+static void whole_numbers_wrap(void **state)
+{
+    (void)state;
+    const int8_t a[] = {100, 100, 100}, b[] = {100, 100, 100};
+    const int32_t c[] = {INT32_MAX};
+    const float scale_a[] = {0.5F}, scale_b[] = {-4.0F};
+    lab_reference_problem p = {1, 1, 3,      TSR_S8, TSR_S8, TSR_S32, 0,    0,   3,   1,    1,   a,
+                               b, c, 100000, 0,      1,      0,       NULL, {0}, {0}, NULL, NULL};
+    lab_reference_element e;
+    assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
+    assert_true(e.value == 3e9 - 0x1p32 && e.rest == 0);
+    p.alpha = 1;
+    p.beta = -2147483648.0;
+    assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
+    assert_true(e.value == 30000 - 0x1p31 && e.rest == 0);
+    /* A sum beyond 2^31 has wrapped before scales and alpha multiply it. */
+    enum { LONG = 40000 };
+    uint8_t *const ones = malloc(LONG);
+    assert_non_null(ones);
+    memset(ones, 255, LONG);
+    p.dtype_a = p.dtype_b = TSR_U8;
+    p.dtype_c = TSR_F32;
+    p.k = p.lda = LONG;
+    p.a = p.b = ones;
+    p.alpha = 0.25;
+    p.beta = 0;
+    p.scales_a = (lab_scales){scale_a, NULL, TSR_SCALING_TENSOR, 0};
+    p.scales_b = (lab_scales){scale_b, NULL, TSR_SCALING_TENSOR, 0};
+    assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
+    assert_true(e.value == (LONG * 255.0 * 255.0 - 0x1p32) * -0.5 && e.rest == 0);
+    assert_true(e.size == LONG * 255.0 * 255.0 * 0.5);
+    free(ones);
+}
+
 static void infinities_stay(void **state)
 {
     (void)state;
@@ -211,9 +246,10 @@ static void parallel_visits_all_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts_and_factors),     cmocka_unit_test(cancellation),
-        cmocka_unit_test(unread_operands),         cmocka_unit_test(infinities_stay),
-        cmocka_unit_test(chosen_rows_and_columns), cmocka_unit_test(parallel_visits_all_once),
+        cmocka_unit_test(layouts_and_factors),      cmocka_unit_test(cancellation),
+        cmocka_unit_test(unread_operands),          cmocka_unit_test(whole_numbers_wrap),
+        cmocka_unit_test(infinities_stay),          cmocka_unit_test(chosen_rows_and_columns),
+        cmocka_unit_test(parallel_visits_all_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,12 +64,19 @@ static double zero_of(const lab_scales *scales, tsr_dtype dtype, int64_t outer)
                : 0.0;
 }
 
+/* Products of 8-bit integers are summed as they are: the sum wraps around at 2^32 before any scale multiplies it. */
+static int is_whole(const lab_reference_problem *p)
+{
+    return tsr_dtype_is_integer(p->dtype_a);
+}
+
 static void load_a(const reference_job *job, const d_tile *tile, int64_t k0, int64_t ks, workspace *w)
 {
     const lab_reference_problem *p = job->problem;
     for (int64_t i = 0; i < tile->rows; i++) {
         int64_t row = row_of(job, tile->row0 + i);
-        const double scale = scale_of(&p->scales_a, row, k0), zero = zero_of(&p->scales_a, p->dtype_a, row);
+        const double scale = is_whole(p) ? 1.0 : scale_of(&p->scales_a, row, k0);
+        const double zero = zero_of(&p->scales_a, p->dtype_a, row);
         for (int64_t k = 0; k < ks; k++)
             w->a[i][k] = scale * (tsr_load_element(p->dtype_a, p->a,
                                                    p->trans_a ? (k0 + k) * p->lda + row : row * p->lda + k0 + k) -
@@ -82,7 +89,8 @@ static void load_b(const reference_job *job, const d_tile *tile, int64_t k0, int
     const lab_reference_problem *p = job->problem;
     for (int64_t j = 0; j < tile->columns; j++) {
         int64_t column = column_of(job, tile->column0 + j);
-        const double scale = scale_of(&p->scales_b, column, k0), zero = zero_of(&p->scales_b, p->dtype_b, column);
+        const double scale = is_whole(p) ? 1.0 : scale_of(&p->scales_b, column, k0);
+        const double zero = zero_of(&p->scales_b, p->dtype_b, column);
         for (int64_t k = 0; k < ks; k++)
             w->b[k][j] = scale * (tsr_load_element(p->dtype_b, p->b,
                                                    p->trans_b ? column * p->ldb + k0 + k : (k0 + k) * p->ldb + column) -
@@ -176,6 +184,37 @@ static void add(double addend, double *value, double *rest)
     *value = total;
 }
 
+/* A whole number below 2^63, modulo 2^32. */
+static uint32_t wrapped(double whole)
+{
+    return (uint32_t)(int64_t)whole;
+}
+
+/* A result in s32: all of it modulo 2^32. */
+static double whole_result(const lab_reference_problem *p, int64_t row, int64_t column, double sum)
+{
+    uint32_t value = wrapped(p->alpha) * wrapped(sum);
+    if (p->beta != 0.0)
+        value += wrapped(p->beta) * wrapped(tsr_load_element(p->dtype_c, p->c, row * p->ldc + column));
+    return (double)(int32_t)value;
+}
+
+/* value + rest is a sum of products: in s32 where they are whole, with the scales to come; else in double. */
+static void finish_sum(const lab_reference_problem *p, int64_t row, int64_t column, double *value, double *rest,
+                       double *size)
+{
+    if (is_whole(p)) {
+        const double scales[] = {scale_of(&p->scales_a, row, 0), scale_of(&p->scales_b, column, 0)};
+        *value = (double)(int32_t)wrapped(*value);
+        for (int i = 0; i < 2; i++) {
+            scale(scales[i], value, rest);
+            *size *= fabs(scales[i]);
+        }
+    }
+    scale(p->alpha, value, rest);
+    *size *= fabs(p->alpha);
+}
+
 static void finish_element(const lab_reference_problem *p, int64_t row, int64_t column, double sum, double rest,
                            double size, lab_reference_element *out)
 {
@@ -183,8 +222,8 @@ static void finish_element(const lab_reference_problem *p, int64_t row, int64_t 
     out->size = 0.0;
     if (p->alpha != 0.0 && p->k > 0) {
         value = sum;
-        scale(p->alpha, &value, &rest);
-        out->size = fabs(p->alpha) * size;
+        finish_sum(p, row, column, &value, &rest, &size);
+        out->size = size;
     }
     if (p->beta != 0.0) {
         double c = tsr_load_element(p->dtype_c, p->c, row * p->ldc + column);
@@ -204,6 +243,10 @@ static void finish_element(const lab_reference_problem *p, int64_t row, int64_t 
     out->rest = rest - (out->value - value);
     if (!isfinite(value) || !isfinite(out->rest)) {
         out->value = value;
+        out->rest = 0.0;
+    }
+    if (tsr_dtype_is_integer(p->dtype_c)) {
+        out->value = whole_result(p, row, column, sum);
         out->rest = 0.0;
     }
     if (p->epilogue == TSR_EPILOGUE_BIAS_RELU && out->value < 0.0)

@@ -1,7 +1,7 @@
 /* The truth to compare with: D = alpha * op(A) * op(B) + beta * C in the form of an epilogue, and the size of the
  * numbers that went in. Sums are kept in double precision, and for f64 operands in double-double (Dekker 1971; Ogita,
  * Rump and Oishi 2005, algorithm 5.3: as if in twice the precision), so that its own error is negligible beside the
- * bound. */
+ * bound. Sums of 8-bit integers wrap around at 2^32, and so does all of a result in s32. */
 #ifndef LAB_REFERENCE_H
 #define LAB_REFERENCE_H
 
