@@ -326,6 +326,27 @@ static void wrong_calls_are_told_what_is_wrong(void **state)
     expect(tsr_bytes24(&desc, 'a', &bytes, NULL), TSR_INVALID_ARGUMENT, "metadata_bytes = NULL");
     desc.a.memory = TSR_DEVICE;
     expect(tsr_check24(&desc, 'a', a), TSR_INVALID_ARGUMENT, "A.memory = TSR_DEVICE");
+    /* Of a descriptor nothing but sizes, batch, compute and the operand is looked at. */
+    desc = tsr_gemm_desc_make(TSR_F32, 2, 3, 8);
+    desc.batch_count = 2;
+    desc.a.batch_stride = 16;
+    desc.d.ld = desc.b.ld = 1;
+    desc.c.dtype = (tsr_dtype)99;
+    desc.d.batch_stride = -1;
+    desc.b.reserved[0] = 1;
+    float two[2 * 2 * 8] = {1, 1, 0, 0, 0, 0, 1, 1, 1, 1};
+    size_t metadata_bytes;
+    assert_int_equal(tsr_check24(&desc, 'a', two), TSR_OK);
+    assert_int_equal(tsr_prune24(&desc, 'a', two, NULL), TSR_OK);
+    assert_int_equal(tsr_bytes24(&desc, 'a', &bytes, &metadata_bytes), TSR_OK);
+    expect(tsr_check24(&desc, 'b', b), TSR_INVALID_ARGUMENT, "B.reserved[0]: must be 0");
+    desc.a.batch_stride = 0;
+    expect(tsr_check24(&desc, 'a', two), TSR_INVALID_ARGUMENT, "A.batch_stride = 0");
+    desc.a.batch_stride = 16;
+    desc.broadcast = TSR_BROADCAST_B;
+    assert_int_equal(tsr_check24(&desc, 'a', two), TSR_OK);
+    desc.broadcast = TSR_BROADCAST_A;
+    expect(tsr_check24(&desc, 'a', two), TSR_INVALID_ARGUMENT, "A.batch_stride = 16: must be 0");
     desc = tsr_gemm_desc_make(TSR_F64, 2, 3, 8);
     expect(tsr_check24(&desc, 'a', a), TSR_UNSUPPORTED, "A.dtype = f64: 2:4 sparsity is for f32");
     desc.flags = TSR_SPARSE24_B;

@@ -80,7 +80,7 @@ static tsr_status lines_of(const tsr_gemm_desc *desc, char operand, tsr_lines24 
     tsr_problem problem;
     tsr_status status = check_which(operand);
     if (status == TSR_OK)
-        status = tsr_validate_sizes(desc, &problem);
+        status = tsr_validate_sizes(desc, operand, &problem);
     if (status == TSR_OK)
         status = check_dtype(&problem, operand);
     if (status != TSR_OK)

@@ -91,7 +91,7 @@ static tsr_status stride_forgotten(const tsr_problem *p, char which)
 
 /* A stride of 0 in a batch must be asked for by name, but in the first version's struct, which cannot. Matrices without
  * elements are as good as any. */
-static tsr_status check_broadcast(const tsr_gemm_desc *desc, tsr_problem *p)
+static tsr_status check_broadcast(const tsr_gemm_desc *desc, const char *operands, tsr_problem *p)
 {
     if (desc->struct_bytes < TSR_BYTES_UP_TO(tsr_gemm_desc, broadcast))
         return TSR_OK;
@@ -99,7 +99,7 @@ static tsr_status check_broadcast(const tsr_gemm_desc *desc, tsr_problem *p)
         return tsr_fail(TSR_INVALID_ARGUMENT, "reserved = %u: must be 0", desc->reserved);
     if (desc->broadcast & ~(TSR_BROADCAST_A | TSR_BROADCAST_B | TSR_BROADCAST_C))
         return tsr_fail(TSR_INVALID_ARGUMENT, "broadcast = 0x%x: only TSR_BROADCAST_A, _B and _C", desc->broadcast);
-    for (const char *which = "abc"; *which; which++) {
+    for (const char *which = operands; *which && *which != 'd'; which++) {
         const long long stride = tsr_problem_operand(p, *which)->batch_stride;
         const int asked = (desc->broadcast & broadcast_of(*which)) != 0;
         const char upper = (char)(*which - 'a' + 'A');
@@ -273,7 +273,8 @@ static tsr_status take_desc(const tsr_gemm_desc *desc, tsr_gemm_desc *d)
                : TSR_OK;
 }
 
-static tsr_status take_operands(const tsr_gemm_desc *d, tsr_problem *out)
+/* Those named, of "abcd". */
+static tsr_status take_operands(const tsr_gemm_desc *d, const char *operands, tsr_problem *out)
 {
     tsr_status status = TSR_OK;
     out->m = d->m;
@@ -282,20 +283,22 @@ static tsr_status take_operands(const tsr_gemm_desc *d, tsr_problem *out)
     out->batch = d->batch_count;
     const tsr_operand *from[] = {&d->a, &d->b, &d->c, &d->d};
     tsr_matrix *to[] = {&out->a, &out->b, &out->c, &out->d};
-    for (int i = 0; i < 4 && status == TSR_OK; i++) {
-        tsr_problem_set_operand(out, "abcd"[i], from[i]);
-        status = check_operand(out, "abcd"[i], from[i], to[i]);
+    for (const char *which = operands; *which && status == TSR_OK; which++) {
+        const int i = *which - 'a';
+        tsr_problem_set_operand(out, *which, from[i]);
+        status = check_operand(out, *which, from[i], to[i]);
     }
-    return status == TSR_OK ? check_broadcast(d, out) : status;
+    return status == TSR_OK ? check_broadcast(d, operands, out) : status;
 }
 
-tsr_status tsr_validate_sizes(const tsr_gemm_desc *desc, tsr_problem *out)
+tsr_status tsr_validate_sizes(const tsr_gemm_desc *desc, char operand, tsr_problem *out)
 {
+    const char operands[] = {operand, '\0'};
     tsr_gemm_desc d;
     const tsr_status status = take_desc(desc, &d);
     memset(out, 0, sizeof *out);
     out->op.compute = d.compute;
-    return status == TSR_OK ? take_operands(&d, out) : status;
+    return status == TSR_OK ? take_operands(&d, operands, out) : status;
 }
 
 /* What a compressed operand rules out. */
@@ -352,7 +355,7 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
     out->op.scale_b = d.scale_mode_b;
     out->workspace_limit_bytes = d.workspace_limit_bytes;
     out->kernel = d.kernel;
-    status = take_operands(&d, out);
+    status = take_operands(&d, "abcd", out);
     if (status == TSR_OK)
         status = check_dtypes(out);
     if (status == TSR_OK)

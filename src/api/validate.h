@@ -30,8 +30,8 @@ void tsr_give_struct(void *to, size_t to_bytes, const void *from, size_t from_by
 /* Fills *out with the problem, defaults resolved. */
 tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out);
 
-/* The sizes, the batch and the operands alone, which need not be of one product; *out has no more. */
-tsr_status tsr_validate_sizes(const tsr_gemm_desc *desc, tsr_problem *out);
+/* The sizes, the batch and one operand, 'a' to 'd', alone; *out has no more. */
+tsr_status tsr_validate_sizes(const tsr_gemm_desc *desc, char operand, tsr_problem *out);
 
 /* Pointers, aliasing, workspace and scalars of one run against the plan. */
 tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args);
