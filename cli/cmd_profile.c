@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "lab/bench/profile.h"
 #include "lab/common/kernel_names.h"
+#include "lab/common/paper.h"
 #include "lab/explain/user_kernel.h"
 #include "lab/predict/calibration.h"
 #include "lab/predict/cupti.h"
@@ -48,7 +49,9 @@ static const cli_option options[] = {
      .max = 1 << 20},
     {.name = "--dtype",
      .value = "T",
-     .help = "of all operands (default: an instance's own, else f32)",
+     .help =
+         "of all operands (default: an instance's own; of a kernel f32 where it computes in f32, else the first that "
+         "it takes)",
      .parse = cli_parse_dtype,
      AT(dtype)},
     {.name = "--layout",
@@ -308,15 +311,19 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
 /* ---- work -----------------------------------------------------------------------------------------------------------
  */
 
-/* An instance has types of its own. */
-static void take_types(const char *instance, tsr_gemm_desc *desc)
+/* An instance has types of its own, and a kernel that does not compute in f32 those of its first instance. */
+static void take_types(const char *kernel, tsr_gemm_desc *desc)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
+    char reasons[200];
+    const int takes_f32 =
+        lab_kernel_accepts(kernel, "emu", TSR_F32, TSR_DTYPE_NONE, TSR_COMPUTE_DEFAULT, reasons, sizeof reasons);
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
-        if (strcmp(info.instance, instance) == 0) {
+        if (strcmp(info.instance, kernel) == 0 || (!takes_f32 && info.is_cuda && strcmp(info.name, kernel) == 0)) {
             desc->a.dtype = desc->b.dtype = info.dtype_ab;
             desc->c.dtype = desc->d.dtype = info.dtype_cd;
             desc->compute = info.compute;
+            return;
         }
 }
 
@@ -345,6 +352,9 @@ static int profile_emulated(const cli_command *self, const settings *set, const 
     lab_prediction prediction;
     if (lab_count(desc, &count_options, &counters) != TSR_OK)
         return cli_api_failure(self);
+    char why[160] = "";
+    if (!lab_runs_on_paper(gpu, desc, why, sizeof why))
+        return cli_failure(self, "%s does not run on %s: %s", set->kernel, gpu->name, why);
     lab_predict(&counters, desc, gpu, &prediction);
     const lab_published *published = lab_published_find(gpu->id, counters.instance, desc->m, desc->n, desc->k);
     if (set->format == CLI_FORMAT_JSON) {

@@ -31,12 +31,14 @@ typedef struct settings {
     int sparse; /* of the choices below; -1: not given */
 } settings;
 
-static int parse_positive(const cli_option *option, const char *text, void *to, cli_message *error)
+/* A peak or a bandwidth: in FLOP, bytes and seconds no number that follows from such is infinite or 0. */
+static int parse_rate(const cli_option *option, const char *text, void *to, cli_message *error)
 {
+    const double least = 1e-6, most = 1e9;
     cli_message unused;
     double value;
-    if (!cli_parse_number(option, text, &value, &unused) || !(value > 0))
-        return cli_reject(error, "needs a number above 0, not '%s'", text);
+    if (!cli_parse_number(option, text, &value, &unused) || !(value >= least && value <= most))
+        return cli_reject(error, "needs a number from %g to %g, not '%s'", least, most, text);
     *(double *)to = value;
     return 1;
 }
@@ -53,12 +55,12 @@ static const cli_option options[] = {
     {.name = "--peak-tflops",
      .value = "X",
      .help = "of one problem: this peak instead of the device's",
-     .parse = parse_positive,
+     .parse = parse_rate,
      AT(peak_tflops)},
     {.name = "--bandwidth-gbs",
      .value = "Y",
      .help = "of one problem: this bandwidth of DRAM, 10^9 bytes a second",
-     .parse = parse_positive,
+     .parse = parse_rate,
      AT(bandwidth_gbs)},
     {.name = "--kernel",
      .value = "NAME[,NAME]|all",
@@ -205,23 +207,8 @@ static const char *name_of(const char *instance)
 /* 0 if the GPU has no use for the kernel, with the reason. */
 static int runs_there(const session *s, const char *kernel, int64_t size, char *why, size_t why_bytes)
 {
-    enum { ALLOCATED_ALIGN_BYTES = 256 };
-    tsr_gemm_desc desc = desc_of(s, kernel, size);
-    tsr_operand *const operands[] = {&desc.a, &desc.b, &desc.c, &desc.d};
-    lab_candidates all;
-    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
-        operands[i]->memory = TSR_DEVICE;
-        operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
-    }
-    const int good = lab_route_on_paper(s->roof.gpu, NULL, &desc, &all) == TSR_OK && all.count > 0;
-    const int runs = !good || all.items[0].applicable;
-    for (size_t i = 0; good && !runs && i < all.count; i++)
-        if (strcmp(all.items[i].kernel, kernel) == 0 || strcmp(name_of(all.items[i].kernel), kernel) == 0) {
-            snprintf(why, why_bytes, "%s", all.items[i].reason);
-            break;
-        }
-    lab_candidates_free(&all);
-    return runs;
+    const tsr_gemm_desc desc = desc_of(s, kernel, size);
+    return lab_runs_on_paper(s->roof.gpu, &desc, why, why_bytes);
 }
 
 /* ---- measured --------------------------------------------------------------------------------------------------- */
@@ -426,6 +413,11 @@ static int explain_problem(const cli_command *self, const settings *set)
     cli_out_file out;
     if (!is_given && !gpu)
         return CLI_FAILED;
+    const int least = lab_gpu_least_arch(set->dtype, set->compute);
+    if (gpu && gpu->arch < least && !(set->peak_tflops > 0))
+        return cli_failure(self, "%s does not multiply %s%s: that needs compute capability %d.%d; the device has %d.%d",
+                           gpu->name, tsr_dtype_name(set->dtype), set->compute == TSR_COMPUTE_TF32 ? " in tf32" : "",
+                           least / 10, least % 10, gpu->arch / 10, gpu->arch % 10);
     int code = cli_out_open(self, set->out, &out);
     if (code == CLI_CONTINUE) {
         put_problem(set, gpu, out.to);

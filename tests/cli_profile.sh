@@ -31,6 +31,20 @@ expect 0 "" "$tessera" profile mma_bf16_f32_128x128_a1 64 --device emu --format 
 prints '^\{"kernel": "mma_bf16_f32_128x128_a1", "m": 64,'
 expect 1 "*" "$tessera" profile mma_bf16_f32_128x128_a1 64 --device emu --dtype bf16
 
+# A kernel's: f32 where one of its instances computes so, else those of its first.
+for kernel in sparse24 wgmma-sparse24 mma-f64; do
+    expect 0 "" "$tessera" profile $kernel 64 --device emu --format json
+    prints "^\{\"kernel\": \"${kernel//-/_}_"
+done
+expect 0 "" "$tessera" profile mma-tma 64 --device emu --format json
+# What the GPU cannot run has no prediction for it.
+expect 1 "tessera profile: wgmma does not run on NVIDIA A100 SXM 80 GB: needs compute capability 9.0; the device has 8.0" \
+    "$tessera" profile wgmma 64 --device emu --gpu a100 --dtype bf16
+succeeds test ! -s out
+expect 1 "tessera profile: wgmma-kmajor does not run on NVIDIA A40: needs compute capability 9.0; the device has 8.6" \
+    "$tessera" profile naive,wgmma-kmajor 64 --device emu --gpu a40
+prints '^naive_f32, '
+
 expect 2 "tessera profile: --device needs emu or cuda:N, not 'cpu'" "$tessera" profile tiled 64 --device cpu
 expect 1 "*" "$tessera" profile warptile_f32_64x64_a4 33 --device emu
 expect 2 "*" "$tessera" profile tiled

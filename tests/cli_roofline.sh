@@ -93,11 +93,24 @@ says '- coalescing: '
 says '- split of K: 32 tiles of 128 x 128 for 108 SMs'
 expect 0 "" $roofline 64 64 64 # this machine's GPU or an h200
 expect 2 "tessera roofline: N is missing: one problem is M N K" $roofline 5
+# Types that the GPU's units do not multiply, unless the peak is the caller's.
+lacks() { echo "tessera roofline: NVIDIA A100 SXM 80 GB does not multiply $1: that needs compute capability 8.9; the device has 8.0"; }
+expect 1 "$(lacks e4m3)" $roofline 512 512 512 --dtype e4m3 --device a100 --out none.txt
+expect 1 "$(lacks e5m2)" $roofline 512 512 512 --dtype e5m2 --compute fast --device a100 --bandwidth-gbs 1555 --out none.txt
+succeeds test ! -e none.txt
+expect 0 "" $roofline 512 512 512 --dtype e4m3 --device a100 --peak-tflops 624
+expect 0 "" $roofline 512 512 512 --dtype s8 --device a100
+expect 0 "" $roofline 512 512 512 --dtype e4m3 --device h100
 expect 1 "tessera roofline: no kernel multiplies e4m3 on NVIDIA A100 SXM 80 GB" $roofline --dtype e4m3 --device a100
 expect 2 "tessera roofline: --kernel, --sizes, --from and --format are for kernels, not for one problem" $roofline 5 5 5 --kernel naive
 expect 2 "tessera roofline: --peak-tflops and --bandwidth-gbs go with a problem M N K" $roofline --peak-tflops 5
-expect 2 "tessera roofline: --peak-tflops needs a number above 0, not '0'" $roofline 5 5 5 --peak-tflops 0
-expect 2 "tessera roofline: --bandwidth-gbs needs a number above 0, not '-5'" $roofline 5 5 5 --bandwidth-gbs -5
+expect 2 "tessera roofline: --peak-tflops needs a number from 1e-06 to 1e+09, not '0'" $roofline 5 5 5 --peak-tflops 0
+expect 2 "tessera roofline: --bandwidth-gbs needs a number from 1e-06 to 1e+09, not '-5'" $roofline 5 5 5 --bandwidth-gbs -5
+# Beyond these peaks would be infinite, or 0.
+expect 2 "tessera roofline: --peak-tflops needs a number from 1e-06 to 1e+09, not '1e308'" \
+    $roofline 1 1 1 --peak-tflops 1e308 --bandwidth-gbs 1
+expect 2 "tessera roofline: --bandwidth-gbs needs a number from 1e-06 to 1e+09, not '1e-320'" \
+    $roofline 1 1 1 --peak-tflops 1 --bandwidth-gbs 1e-320
 
 # Pictures, whole or not at all.
 expect 0 "" $roofline --device a40 --kernel naive,tiled --sizes 64,256 --from a40.json --format svg --out roof.svg

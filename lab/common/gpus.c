@@ -127,3 +127,11 @@ const lab_gpu_spec *lab_gpu_spec_find(const char *id)
             return &specs[i];
     return NULL;
 }
+
+int lab_gpu_least_arch(tsr_dtype dtype, tsr_compute compute)
+{
+    enum { AMPERE = 80, ADA = 89 };
+    if (dtype == TSR_E4M3 || dtype == TSR_E5M2)
+        return ADA;
+    return dtype == TSR_BF16 || compute == TSR_COMPUTE_TF32 ? AMPERE : 0;
+}

@@ -37,6 +37,9 @@ const lab_gpu_spec *lab_gpu_spec_at(size_t index);
 /* By id; NULL if it is not known. */
 const lab_gpu_spec *lab_gpu_spec_find(const char *id);
 
+/* The lowest compute capability, 89 for 8.9, whose units multiply the type in that arithmetic; 0: all do. */
+int lab_gpu_least_arch(tsr_dtype dtype, tsr_compute compute);
+
 /* The first GPU of this machine, as its driver describes it; what drivers do not tell is that of a GPU in the table of
  * the same compute capability. */
 typedef struct lab_gpu_here {

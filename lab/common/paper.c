@@ -81,6 +81,35 @@ tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const tsr_profile *profil
     return status;
 }
 
+static int is_of_kernel(const char *instance, const char *kernel)
+{
+    for (size_t i = 0; i < tsr_config_count(); i++)
+        if (strcmp(tsr_config_at(i)->instance, instance) == 0)
+            return strcmp(instance, kernel) == 0 || strcmp(tsr_config_at(i)->name, kernel) == 0;
+    return 0;
+}
+
+int lab_runs_on_paper(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, char *why, size_t why_bytes)
+{
+    enum { ALLOCATED_ALIGN_BYTES = 256 };
+    tsr_gemm_desc there = *desc;
+    tsr_operand *const operands[] = {&there.a, &there.b, &there.c, &there.d};
+    lab_candidates all;
+    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
+        operands[i]->memory = TSR_DEVICE;
+        operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
+    }
+    const int good = lab_route_on_paper(gpu, NULL, &there, &all) == TSR_OK && all.count > 0;
+    const int runs = !good || all.items[0].applicable;
+    for (size_t i = 0; good && !runs && i < all.count; i++)
+        if (is_of_kernel(all.items[i].kernel, desc->kernel)) {
+            snprintf(why, why_bytes, "%s", all.items[i].reason);
+            break;
+        }
+    lab_candidates_free(&all);
+    return runs;
+}
+
 tsr_status lab_schedule_on_paper(const lab_gpu_spec *gpu, const tsr_profile *profile, const tsr_gemm_desc *desc,
                                  const char *instance, char out[TSR_SCHEDULE_TEXT_BYTES])
 {

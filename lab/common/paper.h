@@ -19,6 +19,10 @@ tsr_status lab_route_on_paper(const lab_gpu_spec *gpu, const struct tsr_profile 
 /* The schedule that the prices select for a config there, as users write it; "" if the config does not run it. */
 tsr_status lab_schedule_on_paper(const lab_gpu_spec *gpu, const struct tsr_profile *profile, const tsr_gemm_desc *desc,
                                  const char *instance, char out[TSR_SCHEDULE_TEXT_BYTES]);
+/* 1 if desc->kernel, a kernel or an instance, runs the problem there with all operands in the GPU's memory, aligned as
+ * an allocation is; 0 with the reason of the instance that comes nearest. What the library refuses on any GPU is 1:
+ * whoever makes the plan says why. */
+int lab_runs_on_paper(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, char *why, size_t why_bytes);
 /* The GPU as its driver would describe it. */
 tsr_device lab_device_on_paper(const lab_gpu_spec *gpu);
 
