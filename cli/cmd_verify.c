@@ -72,7 +72,7 @@ typedef struct session {
     cli_progress *progress;
     const char *device; /* the one at work */
     int name_width;
-    int kernels, passed;
+    int kernels, passed, unscheduled; /* the last count among both others */
     int64_t cases, forced, elements;
     int64_t index, of; /* of the kernels on all devices */
 } session;
@@ -80,9 +80,11 @@ typedef struct session {
 /* ---- output ---------------------------------------------------------------------------------------------------------
  */
 
+static const char unscheduled[] = "the kernel never partitions K, so it has no schedules";
+
 static int is_good(const lab_verify_result *result)
 {
-    return result->failed == 0 && result->cases > 0;
+    return result->failed == 0 && (result->cases > 0 || result->unscheduled);
 }
 
 static void print_json(const session *s, const lab_verify_result *result)
@@ -99,7 +101,7 @@ static void print_json(const session *s, const lab_verify_result *result)
     cli_json_int(&json, "forced_schedules", result->forced);
     cli_json_int(&json, "failed", result->failed);
     cli_json_int(&json, "refused", result->refused);
-    cli_json_text(&json, "refusal", result->refused ? result->refusal : NULL);
+    cli_json_text(&json, "refusal", result->unscheduled ? unscheduled : result->refused ? result->refusal : NULL);
     cli_json_int(&json, "elements", result->elements);
     cli_json_number(&json, "worst_ratio", worst->ratio);
     cli_json_number(&json, "worst_c", result->worst_c);
@@ -153,7 +155,10 @@ static void print_row(const session *s, const lab_verify_result *result)
     print_name(s, result->kernel.info.instance);
     printf("%-7s  %6" PRId64 "  %6" PRId64 "  %9" PRId64 "  ", s->device, result->cases, result->failed,
            result->elements);
-    print_worst(&result->worst);
+    if (result->unscheduled)
+        printf("%8s  %8s  %8s", "-", "-", "-");
+    else
+        print_worst(&result->worst);
     puts(is_good(result) ? "" : "  FAILED");
 }
 
@@ -179,7 +184,9 @@ static void print_notes(const lab_verify_result *result)
         print_note("worst at (%" PRId64 ", %" PRId64 "): value %.17g, reference %.17g, bound %.3g: %s", worst->row,
                    worst->column, worst->value, worst->reference, worst->bound, worst->problem);
     } else if (result->cases == 0) {
-        print_note("no case applies: %s", result->refusal[0] ? result->refusal : "the kernel has no such case");
+        print_note("no case applies: %s", result->unscheduled  ? unscheduled
+                                          : result->refusal[0] ? result->refusal
+                                                               : "the kernel has no such case");
     }
 }
 
@@ -187,6 +194,7 @@ static void report(session *s, const lab_verify_result *result)
 {
     s->kernels++;
     s->passed += is_good(result);
+    s->unscheduled += result->unscheduled;
     s->cases += result->cases;
     s->forced += result->forced;
     s->elements += result->elements;
@@ -325,13 +333,16 @@ static void widen(session *s, const lab_kernel_list *kernels)
 
 static void print_total(const session *s)
 {
+    char without[48] = "";
+    if (s->unscheduled)
+        snprintf(without, sizeof without, ", %d without schedules", s->unscheduled);
     putchar('\n');
     cli_print_wrapped(stdout,
                       cli_text((char[300]){0}, 300,
-                               "%d of %d kernels passed, %" PRId64 " cases (%" PRId64
+                               "%d of %d kernels passed%s, %" PRId64 " cases (%" PRId64
                                " with a forced schedule), %" PRId64 " elements, %s, seed %" PRId64,
-                               s->passed, s->kernels, s->cases, s->forced, s->elements, s->set->full ? "full" : "quick",
-                               s->set->seed),
+                               s->passed - s->unscheduled, s->kernels - s->unscheduled, without, s->cases, s->forced,
+                               s->elements, s->set->full ? "full" : "quick", s->set->seed),
                       0, 2);
 }
 
@@ -432,6 +443,7 @@ const cli_command cli_cmd_verify = {"verify",
                                     "[options]",
                                     options,
                                     "Exit code 1 if any element of any case is beyond its bound, or if a kernel ran no "
-                                    "case at all. Error and relative error are those of the element that came nearest "
+                                    "case at all, but where --schedules asks for those of a kernel that has none. "
+                                    "Error and relative error are those of the element that came nearest "
                                     "to its bound, or went furthest beyond; of bound is error / bound.",
                                     run};

@@ -63,6 +63,9 @@ void lab_cases_free(lab_case_list *list);
 /* Adds a copy of the case, with data of its own. TSR_OUT_OF_MEMORY. */
 tsr_status lab_cases_add(lab_case_list *list, const lab_case *c);
 
+/* 1 if the kernel has schedules to force. */
+int lab_has_schedules(const lab_kernel *kernel);
+
 /* Adds cases that force one schedule of each kind that the kernel has (tsr_schedule_kinds): all of them with every
  * layout, and with alpha 0 and beta 0 among the factors, if `full`; otherwise a pairwise cover. */
 tsr_status lab_cases_add_schedules(const lab_kernel *kernel, int full, uint64_t seed, lab_case_list *out);

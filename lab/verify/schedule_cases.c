@@ -114,12 +114,17 @@ static tsr_status add_cover(const tsr_config *config, const extents *e, const sc
     return status;
 }
 
+int lab_has_schedules(const lab_kernel *kernel)
+{
+    return kernel->config != NULL && tsr_config_partitions_k(kernel->config);
+}
+
 tsr_status lab_cases_add_schedules(const lab_kernel *kernel, int full, uint64_t seed, lab_case_list *out)
 {
     enum { FEW_STEPS = 8, MANY_STEPS = 40 };
     const tsr_config *const config = kernel->config;
     tsr_status status = TSR_OK;
-    if (config == NULL || !tsr_config_partitions_k(config))
+    if (!lab_has_schedules(kernel))
         return TSR_OK;
     for (int deep = 0; deep <= full && status == TSR_OK; deep++) {
         const extents e = extents_of(config, deep ? MANY_STEPS : FEW_STEPS);

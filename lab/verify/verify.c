@@ -337,6 +337,7 @@ tsr_status lab_verify(tsr_context *context, const lab_kernel *kernel, const lab_
 {
     memset(result, 0, sizeof *result);
     result->kernel = *kernel;
+    result->unscheduled = options->only_schedules && !lab_has_schedules(kernel);
     lab_case_list cases;
     memset(&cases, 0, sizeof cases);
     tsr_status status = options->only_schedules

@@ -37,11 +37,12 @@ typedef struct lab_verify_worst {
 
 typedef struct lab_verify_result {
     lab_kernel kernel;
-    int64_t planned;  /* cases */
-    int64_t cases;    /* run */
-    int64_t forced;   /* of cases, those that forced a schedule */
-    int64_t refused;  /* not applicable: the library answered TSR_UNSUPPORTED; counted in neither cases nor failed */
-    int64_t failed;   /* of cases */
+    int unscheduled; /* only cases that force a schedule were asked for, and the kernel has no schedules: none is run */
+    int64_t planned; /* cases */
+    int64_t cases;   /* run */
+    int64_t forced;  /* of cases, those that forced a schedule */
+    int64_t refused; /* not applicable: the library answered TSR_UNSUPPORTED; counted in neither cases nor failed */
+    int64_t failed;  /* of cases */
     int64_t elements; /* compared */
     lab_verify_worst worst;
     double worst_c;          /* what bound_c would have to be: the worst error in units of u * size */
