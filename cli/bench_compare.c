@@ -172,6 +172,17 @@ static int measure_line(comparing *c, size_t line)
 
 /* ---- printing ---- */
 
+/* An interval needs some rounds; without one "-" stands for it. */
+static void put_speed(char *out, size_t bytes, const lab_interval *speed)
+{
+    if (isfinite(speed->lo) && isfinite(speed->hi))
+        snprintf(out, bytes, "%.3f [%.3f, %.3f]", speed->mid, speed->lo, speed->hi);
+    else if (isfinite(speed->mid))
+        snprintf(out, bytes, "%.3f [-]", speed->mid);
+    else
+        snprintf(out, bytes, "-");
+}
+
 static void print_table(const comparing *c)
 {
     char old_time[32], new_time[32];
@@ -182,17 +193,17 @@ static void print_table(const comparing *c)
         const line_outcome *o = &c->outcomes[i];
         if (!o->done)
             continue;
-        const lab_interval *speed = &o->comparison.speed;
         const int compared = o->reason[0] == '\0';
-        char shape[80];
+        char shape[80], speed[64];
+        put_speed(speed, sizeof speed, &o->comparison.speed);
         lab_shape_text((lab_shape){old->m, old->n, old->k, old->batch}, shape, sizeof shape);
-        cli_table_row(
-            &table, old->kernel, CLI_CELL("%s %s", old->dtype, old->layout), shape,
-            cli_time_text(old_time, old->time_us * 1e3), compared ? cli_time_text(new_time, o->now.time_us * 1e3) : "-",
-            compared ? CLI_CELL("%.3f [%.3f, %.3f]", speed->mid, speed->lo, speed->hi) : "-",
-            compared ? CLI_CELL("%s%s%s", lab_verdict_text(o->comparison.verdict),
-                                o->comparison.by_peer ? ", against " : "", o->comparison.by_peer ? old->peer : "")
-                     : CLI_CELL("not compared: %s", o->reason));
+        cli_table_row(&table, old->kernel, CLI_CELL("%s %s", old->dtype, old->layout), shape,
+                      cli_time_text(old_time, old->time_us * 1e3),
+                      compared ? cli_time_text(new_time, o->now.time_us * 1e3) : "-", compared ? speed : "-",
+                      compared
+                          ? CLI_CELL("%s%s%s", lab_verdict_text(o->comparison.verdict),
+                                     o->comparison.by_peer ? ", against " : "", o->comparison.by_peer ? old->peer : "")
+                          : CLI_CELL("not compared: %s", o->reason));
     }
     cli_table_end(&table, stdout, 0);
 }

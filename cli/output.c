@@ -67,6 +67,10 @@ const char *cli_bytes_text(char out[32], double bytes)
 
 const char *cli_rate_text(char out[32], double per_second, const char *unit)
 {
+    if (!isfinite(per_second)) {
+        snprintf(out, 32, "-");
+        return out;
+    }
     static const char *const prefixes[] = {"", "K", "M", "G", "T", "P"};
     size_t prefix = 0;
     char with_prefix[24];

@@ -49,7 +49,7 @@ const char *cli_text(char *out, size_t bytes, const char *format, ...) __attribu
  * `unit`: "80 GiB". */
 const char *cli_time_text(char out[32], double ns);
 const char *cli_bytes_text(char out[32], double bytes);
-const char *cli_rate_text(char out[32], double per_second, const char *unit);
+const char *cli_rate_text(char out[32], double per_second, const char *unit); /* "-" where there is no number */
 /* The same without a unit, "234 G", for columns whose head has it. */
 const char *cli_short_rate(char out[32], double per_second);
 

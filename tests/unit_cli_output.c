@@ -54,7 +54,9 @@ static void test_units(void **state)
     assert_string_equal(cli_rate_text(out, 61.2e12, "FLOP/s"), "61.2 TFLOP/s");
     assert_string_equal(cli_rate_text(out, 4.8e12, "B/s"), "4.80 TB/s");
     assert_string_equal(cli_rate_text(out, 999.6e9, "FLOP/s"), "1.00 TFLOP/s");
-    assert_string_equal(cli_rate_text(out, (double)INFINITY, "B/s"), "inf PB/s");
+    assert_string_equal(cli_rate_text(out, (double)INFINITY, "B/s"), "-");
+    assert_string_equal(cli_rate_text(out, (double)NAN, "FLOP/s"), "-");
+    assert_string_equal(cli_short_rate(out, (double)NAN), "-");
 }
 
 static void test_table(void **state)
