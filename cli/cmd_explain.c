@@ -257,6 +257,10 @@ static int run(const cli_command *self, int argc, char **argv)
         return code;
     if (set.format == FORMAT_HTML && (set.thread.is_given || set.phase >= 0 || set.warp || set.all))
         return cli_usage_error(self, "--thread, --phase, --warp and --all are for text; the page shows all of them");
+    if (set.cta >= 0 && set.block.is_given)
+        return cli_usage_error(self,
+                               "--cta %lld and --block %lld,%lld: each says which block to explain; take one of them",
+                               (long long)set.cta, (long long)set.block.x, (long long)set.block.y);
     return explain(self, &set);
 }
 

@@ -107,5 +107,9 @@ expect 1 "tessera explain: block 0,9: mma_tma_bf16_256x128 makes C from 2 x 1 bl
     $explain mma-tma --block 0,9
 expect 2 "tessera explain: --thread, --phase and --warp: wgmma is told as a pipeline" $explain wgmma --warp 1
 expect 2 "tessera explain: --cta: tiled is told by blocks; take --block" $explain tiled --cta 0
+for kernel in wgmma tiled cpu-tiled; do
+    expect 2 "tessera explain: --cta 0 and --block 0,0: each says which block to explain; take one of them" \
+        $explain $kernel --cta 0 --block 0,0
+done
 expect 2 "tessera explain: KERNEL needs the name of a kernel, not 'wgma'; did you mean wgmma?" $explain wgma@stream-k=3/2
 finish
