@@ -242,20 +242,39 @@ static int open_output(const char *path, cli_npy_writer *writer, cli_message *er
     return writer->stream >= 0 ? 1 : cli_reject(error, "cannot be written: %s", strerror(errno));
 }
 
+/* Bytes of the file. Lengths of 0 count as 1 in the check, as where a file is read. */
+static int take_bytes(const cli_npy_header *shape, size_t header_bytes, size_t *out, cli_message *error)
+{
+    const int64_t lengths[] = {shape->batch, shape->rows, shape->columns};
+    int64_t most = (int64_t)tsr_dtype_bytes(shape->dtype);
+    int fits = 1, has_zero = 0;
+    char batch[24] = "";
+    for (int i = 0; i < 3; i++) {
+        fits = fits && !__builtin_mul_overflow(most, lengths[i] ? lengths[i] : 1, &most);
+        has_zero |= lengths[i] == 0;
+    }
+    if (shape->stacked)
+        snprintf(batch, sizeof batch, "%" PRId64 ", ", shape->batch);
+    if (!fits || most > INT64_MAX - (int64_t)header_bytes)
+        return cli_reject(error, "cannot be written: shape (%s%" PRId64 ", %" PRId64 ") of %s overflows 64 bits%s",
+                          batch, shape->rows, shape->columns, tsr_dtype_name(shape->dtype),
+                          has_zero ? " without the lengths of 0" : "");
+    *out = header_bytes + (has_zero ? 0 : (size_t)most);
+    return 1;
+}
+
 int cli_npy_create(const char *path, const cli_npy_header *shape, cli_npy_writer *out, cli_message *error)
 {
     char header[2 * HEADER_ALIGN + 64];
-    int64_t bytes = (int64_t)tsr_dtype_bytes(shape->dtype);
+    size_t bytes;
     cli_npy_writer writer = CLI_NPY_NO_WRITER;
     *out = writer;
     size_t header_bytes = make_header(header, shape);
-    if (__builtin_mul_overflow(bytes, shape->rows, &bytes) || __builtin_mul_overflow(bytes, shape->columns, &bytes) ||
-        __builtin_mul_overflow(bytes, shape->batch, &bytes) || bytes > INT64_MAX - (int64_t)header_bytes)
-        return cli_reject(error, "cannot be written: %" PRId64 " x %" PRId64 " elements overflow 64 bits", shape->rows,
-                          shape->columns);
+    if (!take_bytes(shape, header_bytes, &bytes, error))
+        return 0;
     if (!open_output(path, &writer, error))
         return 0;
-    if (!map_output(&writer, header_bytes + (size_t)bytes, error)) {
+    if (!map_output(&writer, bytes, error)) {
         cli_npy_abandon(&writer);
         return 0;
     }

@@ -246,9 +246,14 @@ static int take_size(const dictionary *dict, cli_npy_header *out, cli_message *e
     out->rows = out->vector ? 1 : last[-1];
     out->columns = last[0];
     out->fortran = dict->fortran && !out->vector;
+    int has_zero = 0;
+    for (int i = 0; i < dict->dimensions; i++)
+        has_zero |= dict->shape[i] == 0;
     for (int i = 0; i < dict->dimensions; i++) {
         if (__builtin_mul_overflow(most, dict->shape[i] ? dict->shape[i] : 1, &most))
-            return cli_reject(error, "has shape (%s), whose bytes overflow 64 bits", dict->shape_text);
+            return has_zero ? cli_reject(error, "has shape (%s): without the lengths of 0 its bytes overflow 64 bits",
+                                         dict->shape_text)
+                            : cli_reject(error, "has shape (%s), whose bytes overflow 64 bits", dict->shape_text);
         all *= dict->shape[i];
     }
     out->data_bytes = (size_t)all;

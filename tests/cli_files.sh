@@ -77,10 +77,20 @@ npy negative.npy "$(with "'<f4'" "(-2, 2)")" 16
 bad negative.npy "has a shape with a negative length, -2"
 npy overflow.npy "$(with "'<f4'" "(4294967296, 4294967296)")" 16
 bad overflow.npy "has shape (4294967296, 4294967296), whose bytes overflow 64 bits"
+npy empty.npy "$(with "'<f4'" "(4611686018427387904, 0)")" 0
+bad empty.npy "has shape (4611686018427387904, 0): without the lengths of 0 its bytes overflow 64 bits"
 npy huge.npy "$(with "'<f4'" "(99999999999999999999, 1)")" 16
 bad huge.npy "has a shape with a length that overflows 64 bits"
 npy no-shape.npy "{'descr': '<f4', 'fortran_order': False, }" 16
 bad no-shape.npy "has a malformed .npy header: no key 'shape'"
+# A shape that one byte an element allows, which a result of s32 does not have.
+npy tall.npy "$(with "'|i1'" "(4611686018427387904, 0)")" 0
+npy wide.npy "$(with "'|i1'" "(0, 3)")" 0
+npy none.npy "$(with "'|i1'" "(0, 0)")" 0
+expect 1 "tessera run: out.npy cannot be written: shape (4611686018427387904, 3) of s32 overflows 64 bits" \
+    "$tessera" run tall.npy wide.npy -o out.npy --device cpu
+expect 1 "tessera run: out.npy cannot be written: shape (4611686018427387904, 0) of s32 overflows 64 bits without the lengths of 0" \
+    "$tessera" run tall.npy none.npy -o out.npy --device cpu
 npy nonsense.npy "__import__('os').system('true')" 16
 bad nonsense.npy "has a malformed .npy header, at \"__import__('os').system\""
 npy "new
