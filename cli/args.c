@@ -47,6 +47,14 @@ int cli_failure(const cli_command *command, const char *format, ...)
     return CLI_FAILED;
 }
 
+void cli_warning(const cli_command *command, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    print_message(command, format, list);
+    va_end(list);
+}
+
 /* ---- did you mean ---------------------------------------------------------------------------------------------------
  */
 

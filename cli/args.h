@@ -126,6 +126,9 @@ int cli_read_args(const cli_command *command, int argc, char **argv, void *setti
 int cli_usage_error(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_failure(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prints the same of work that goes on. */
+void cli_warning(const cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Help of one command on stdout, at most 100 columns wide. */
 void cli_print_help(const cli_command *command);
 

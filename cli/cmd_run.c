@@ -65,6 +65,7 @@ static const cli_option options[] = {
      AT(epilogue)},
     {.name = "--bind",
      .value = "NAME=FILE",
+     .once = 1,
      .help = "what a name in --epilogue stands for: bias=FILE, a vector with a value for each column",
      .parse = cli_parse_text,
      AT(bind)},
@@ -246,19 +247,26 @@ static int check_factor(const job *j, const char *name, double value)
                            name, value, tsr_dtype_name(j->dtype), (double)FLT_TRUE_MIN, (double)FLT_MAX);
 }
 
+static int convert_input(const job *j, tsr_dtype dtype, int order, cli_operand *x)
+{
+    if (!j->set->quiet)
+        cli_operand_warn(j->self, j->progress, dtype, x);
+    return cli_operand_convert(j->self, j->progress, dtype, order, x);
+}
+
 static int convert_inputs(job *j)
 {
     int code = check_factor(j, "--alpha", j->set->alpha);
     if (code == CLI_OK)
         code = check_factor(j, "--beta", j->set->beta);
     if (code == CLI_OK)
-        code = cli_operand_convert(j->self, j->progress, j->dtype, 0, &j->a);
+        code = convert_input(j, j->dtype, 0, &j->a);
     if (code == CLI_OK)
-        code = cli_operand_convert(j->self, j->progress, j->dtype, 0, &j->b);
+        code = convert_input(j, j->dtype, 0, &j->b);
     if (code == CLI_OK && j->c.path)
-        code = cli_operand_convert(j->self, j->progress, j->out_dtype, 1, &j->c);
+        code = convert_input(j, j->out_dtype, 1, &j->c);
     if (code == CLI_OK && j->bias.path)
-        code = cli_operand_convert(j->self, j->progress, lab_bias_dtype(j->out_dtype), 0, &j->bias);
+        code = convert_input(j, lab_bias_dtype(j->out_dtype), 0, &j->bias);
     return code;
 }
 
@@ -441,7 +449,7 @@ static void print_summary(const job *j, const verdict *v)
     fprintf(to, "%s: %s%" PRId64 " x %" PRId64 " %s, K = %" PRId64 ", %s on %s, %s%s, %s\n", j->set->out, stack,
             j->desc.m, j->desc.n, tsr_dtype_name(j->out_dtype), j->desc.k, tsr_plan_kernel(j->plan), j->device,
             cli_time_text(time, j->time_ns), strncmp(j->device, "cuda", 4) == 0 ? " with copies" : "",
-            cli_rate_text(rate, flop / j->time_ns * 1e9, "FLOP/s"));
+            cli_rate_text(rate, flop > 0 ? flop / j->time_ns * 1e9 : (double)NAN, "FLOP/s"));
     cli_sparse_print(&j->sparse, to);
     if (j->set->check) {
         verdict_text(j, v, text, sizeof text);

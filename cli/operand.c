@@ -109,6 +109,21 @@ static int apply(const cli_command *self, convert_function *convert, tsr_dtype d
     return CLI_OK;
 }
 
+void cli_operand_warn(const cli_command *self, cli_progress *progress, tsr_dtype dtype, const cli_operand *x)
+{
+    const int64_t elements = x->batch * x->stride; /* the file holds that many */
+    const lab_lost lost = lab_count_lost(dtype, x->dtype, x->data, elements);
+    const char *name = tsr_dtype_name(dtype);
+    if (lost.beyond || lost.nan)
+        cli_progress_clear(progress);
+    if (lost.beyond)
+        cli_warning(self, "%s: %" PRId64 " of %" PRId64 " elements %s the end of %s, which ranges from %.0f to %.0f",
+                    x->path, lost.beyond, elements, lost.beyond == 1 ? "becomes" : "become", name, lost.low, lost.high);
+    if (lost.nan)
+        cli_warning(self, "%s: %" PRId64 " of %" PRId64 " elements %s NaN, which becomes 0 in %s", x->path, lost.nan,
+                    elements, lost.nan == 1 ? "is" : "are", name);
+}
+
 int cli_operand_convert(const cli_command *self, cli_progress *progress, tsr_dtype dtype, int order, cli_operand *x)
 {
     const cli_npy_header *header = &x->file.header;

@@ -109,6 +109,8 @@ expect 2 "tessera run: --bind bias=bias.npy would not be read: there is no --epi
     run P.npy Q.npy -o none.npy --bind bias=bias.npy
 expect 2 "tessera run: --bind needs bias=FILE, not 'scale=bias.npy'" \
     run P.npy Q.npy -o none.npy --epilogue "acc + bias[n]" --bind scale=bias.npy
+expect 2 "tessera run: --bind is given twice" \
+    run P.npy Q.npy -o none.npy --epilogue "acc + bias[n]" --bind bias=bias.npy --bind bias=row.npy
 succeeds test ! -e none.npy
 
 # TESSERA_DEVICE is the default of --device.
@@ -130,6 +132,7 @@ make_matrix F.npy f32 3 6 c
 expect 0 "" run A0.npy B0.npy -o D.npy --check --device cpu
 succeeds "$npy_tool" product A0.npy B0.npy D.npy
 expect 0 "" run E.npy F.npy -o D.npy --check --device cpu
+prints '^D.npy: 0 x 6 f32, K = 3, cpu_[a-z]+_f32 on cpu, [0-9.]+ [num]?s, -$'
 succeeds "$npy_tool" product E.npy F.npy D.npy
 
 # Shapes that do not fit.
@@ -174,6 +177,15 @@ expect 0 "" "$tessera" verify --kernel naive,cpu_sequential_f32,naive_f32 --smal
 prints '^cpu_sequential_f32 +cpu '
 prints '^naive_f32 +(emu|cuda:0) '
 prints '^4 of 4 kernels passed'
+# Kernels that never partition K have no schedule to force; that is no failure.
+expect 0 "" "$tessera" verify --schedules --kernel cpu_sequential_f32,cpu_tiled_f64 --device cpu
+prints '^cpu_sequential_f32 +cpu +0 +0 +0 +- +- +-$'
+prints '^  no case applies: the kernel never partitions K, so it has no schedules$'
+prints '^0 of 0 kernels passed, 2 without schedules, 0 cases '
+expect 0 "" "$tessera" verify --schedules --kernel cpu_sequential_f32 --device cpu --format json
+prints '"passed": true, .*"cases": 0, .*"refusal": "the kernel never partitions K, so it has no schedules"'
+expect 0 "" "$tessera" verify --schedules --kernel naive_f32,stream_k_f32_64x128_a4 --device emu --every 60
+prints '^1 of 1 kernels passed, 1 without schedules, [1-9]'
 expect 1 "tessera verify: --kernel \"naive\": does not run on this device; this device has: cpu-sequential, cpu-tiled" \
     "$tessera" verify --kernel cpu-tiled,naive --device cpu
 
@@ -223,8 +235,33 @@ holds D.npy 401c089b
 expect 0 "" run long-s.npy long-t.npy -o D.npy --out-dtype f32 --device cpu --check
 holds D.npy c8efc9ce
 raw W.npy '<i4' '(1, 2)' '\x01\x00\x00\x00\x02\x00\x00\x00'
+raw none-a.npy '<f4' '(0, 3, 4)' ''
+raw none-b.npy '<f4' '(0, 4, 5)' ''
+expect 0 "" run none-a.npy none-b.npy -o D.npy --device cpu --check
+prints '^D.npy: 0 of 3 x 5 f32, K = 4, cpu_[a-z]+_f32 on cpu, 0.000 ns, -$'
 expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
 expect 1 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
+
+# Numbers beyond an integer type are saturated, and that is said; --quiet is quiet.
+raw R.npy '<f4' '(1, 2)' '\x00\x00\x96\x43\x00\x00\x80\xbf' # 300 -1
+raw N.npy '<f4' '(2, 1)' '\x00\x00\xc0\x7f\x00\x00\x80\x3f' # NaN 1
+saturated() { # FILE COUNT ELEMENTS TYPE RANGE
+    echo "tessera run: $1: $2 of $3 elements $([ $2 = 1 ] && echo becomes || echo become) the end of $4, which ranges from $5"
+}
+expect 0 "$(saturated R.npy 1 2 s8 '-128 to 127')" run R.npy T.npy -o D.npy --dtype s8 --device cpu --check # 254 - 5
+holds D.npy f9000000
+expect 0 "$(saturated R.npy 2 2 u8 '0 to 255')" \
+    run R.npy T.npy -o D.npy --dtype u8 --device cpu --check # 510 + 0
+holds D.npy fe010000
+expect 0 "tessera run: N.npy: 1 of 2 elements is NaN, which becomes 0 in s8" \
+    run S.npy N.npy -o D.npy --dtype s8 --device cpu --check
+holds D.npy ffffffff
+expect 0 "" run R.npy T.npy -o D.npy --dtype s8 --device cpu -q
+expect 0 "" run S.npy T.npy -o D.npy --dtype s8 --device cpu
+raw Y.npy '<f4' '(1, 1)' '\x00\x00\x00\x4f' # 2^31
+expect 0 "$(saturated Y.npy 1 1 s32 '-2147483648 to 2147483647')" \
+    run S.npy T.npy -o D.npy --beta 1 --c Y.npy --out-dtype s32 --device cpu --check
+holds D.npy fcffff7f
 
 # What the library refuses is told in the options' names, not in those of its structs.
 make_matrix F.npy f32 8 8 c

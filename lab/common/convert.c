@@ -1,5 +1,8 @@
 #include "lab/common/convert.h"
 
+#include <math.h>
+#include <stdatomic.h>
+
 #include "core/dtype.h"
 #include "lab/common/parallel.h"
 
@@ -45,6 +48,46 @@ void lab_convert(tsr_dtype dtype_to, void *to, int64_t ld_to, tsr_dtype dtype_fr
                     .columns = columns,
                     .transpose = transpose};
     lab_parallel((rows + BLOCK - 1) / BLOCK, 0, convert_rows, &c);
+}
+
+/* ---- what is lost ---- */
+
+typedef struct losing {
+    tsr_dtype dtype;
+    const void *from;
+    int64_t count;
+    double low, high;
+    _Atomic int64_t beyond, nan;
+} losing;
+
+enum { LOST_AT_ONCE = 1 << 16 };
+
+static void count_lost(void *user, int64_t index)
+{
+    losing *l = user;
+    const int64_t end = (index + 1) * LOST_AT_ONCE < l->count ? (index + 1) * LOST_AT_ONCE : l->count;
+    int64_t beyond = 0, nan = 0;
+    for (int64_t i = index * LOST_AT_ONCE; i < end; i++) {
+        const double value = tsr_load_element(l->dtype, l->from, i), whole = nearbyint(value);
+        beyond += whole < l->low || whole > l->high;
+        nan += isnan(value) != 0;
+    }
+    atomic_fetch_add(&l->beyond, beyond);
+    atomic_fetch_add(&l->nan, nan);
+}
+
+lab_lost lab_count_lost(tsr_dtype dtype_to, tsr_dtype dtype_from, const void *from, int64_t count)
+{
+    losing l = {.dtype = dtype_from, .from = from, .count = count};
+    uint64_t element = 0;
+    if (!tsr_dtype_is_integer(dtype_to) || dtype_to == dtype_from)
+        return (lab_lost){0, 0, 0, 0};
+    tsr_store_element(dtype_to, &element, 0, -HUGE_VAL);
+    l.low = tsr_load_element(dtype_to, &element, 0);
+    tsr_store_element(dtype_to, &element, 0, HUGE_VAL);
+    l.high = tsr_load_element(dtype_to, &element, 0);
+    lab_parallel((count + LOST_AT_ONCE - 1) / LOST_AT_ONCE, 0, count_lost, &l);
+    return (lab_lost){atomic_load(&l.beyond), atomic_load(&l.nan), l.low, l.high};
 }
 
 tsr_dtype lab_result_dtype(tsr_dtype operands)

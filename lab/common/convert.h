@@ -4,6 +4,15 @@
 
 #include "tessera.h"
 
+/* Elements that a conversion to an integer type does not keep: numbers beyond its range become its end, NaN 0. */
+typedef struct lab_lost {
+    int64_t beyond, nan;
+    double low, high; /* the range */
+} lab_lost;
+
+/* Of `count` elements in a row; none for types of floats. */
+lab_lost lab_count_lost(tsr_dtype dtype_to, tsr_dtype dtype_from, const void *from, int64_t count);
+
 /* The result that suits operands of a type, and the type of the bias of such results. */
 tsr_dtype lab_result_dtype(tsr_dtype operands);
 tsr_dtype lab_bias_dtype(tsr_dtype result);
