@@ -443,7 +443,7 @@ const cli_command cli_cmd_verify = {"verify",
                                     "[options]",
                                     options,
                                     "Exit code 1 if any element of any case is beyond its bound, or if a kernel ran no "
-                                    "case at all, but where --schedules asks for those of a kernel that has none. "
+                                    "case at all, but with --schedules and a kernel that has none. "
                                     "Error and relative error are those of the element that came nearest "
                                     "to its bound, or went furthest beyond; of bound is error / bound.",
                                     run};
