@@ -3,9 +3,9 @@
  *
  * The copy engine wants each row of a map, and each box, to begin at a multiple of 16 bytes. Eight rows of 16-bit
  * elements always are such a distance, whatever the leading dimension is. So the map has eight rows in one line
- * (core/tensor_spec.c), and row r of a line begins at element r * lda, counted from the last multiple of 16 bytes at or
- * before A. A box brings the same row of several lines, from the multiple of 16 bytes at or before the tile's first
- * column on: all its rows begin equally far, `skew`, past its own beginning.
+ * (core/tensor_spec.c). Row r of a line begins r * lda elements after A does, and lines begin at the last multiple of
+ * 16 bytes at or before A. A box brings the same row of several lines, from the multiple of 16 bytes at or before the
+ * tile's first column on: all its rows begin equally far, `skew`, past its own beginning.
  *
  *     line 0 | row 0 ...... row 1 ...... row 7 ......|      box of row 1:  line 0 | ..abcdefgh...|
  *     line 1 | row 8 ...... row 9 ...... row 15 .....|                     line 1 | ..abcdefgh...|
@@ -33,13 +33,13 @@ enum {
     RAW_AT_ONCE = 4 /* chunks that a thread has of the rows of one place in their lines */
 };
 
-/* A as it is stored: `rows` of `columns` elements, lda apart, the last `rows_left` of them in no whole line. */
+/* A as it is stored: `rows` of `columns` elements, lda apart. */
 typedef struct raw_matrix {
     const unsigned short *a;
     long long lda;
     int first;         /* elements from the multiple of 16 bytes before A to A */
     int rows, columns; /* stored */
-    int whole_rows;    /* in whole lines */
+    int whole_rows;    /* of `rows`, those in whole lines */
 } raw_matrix;
 
 TSR_DEVICE raw_matrix raw_matrix_of(const tsr_gemm_args *args, int z)
@@ -60,7 +60,7 @@ TSR_DEVICE int raw_begin(const raw_matrix *x, int r)
     return x->first + r * (int)x->lda;
 }
 
-/* Asks for the rows from `row` on and columns from `column` on, multiples of 8. By one lane. */
+/* Requests the rows from `row` on and columns from `column` on, multiples of 8. By one lane. */
 TSR_DEVICE void raw_load(unsigned to, const tsr_tensor_map *map, unsigned bar, const raw_matrix *x, int box_bytes,
                          int row, int column, int z)
 {

@@ -228,16 +228,16 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     tsr_warp_sync(TSR_ALL_LANES);
 }
 
-#else
-/* The next block along K whose rows of A are asked for. */
+#else  /* UNALIGNED_A */
+/* The next block along K whose rows of A are requested. */
 typedef struct raw_cursor {
     unsigned index; /* of the unit behind this one */
     int block, end, m, z;
     ring at;
 } raw_cursor;
 
-/* Asks for the rows of the next block, if there is one, when the warps are done with those that lie there: one warp. */
-TSR_DEVICE void ask_raw(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, raw_cursor *next)
+/* Requests the rows of the next block, if there is one, when the warps are done with those that lie there: one warp. */
+TSR_DEVICE void request_raw(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, raw_cursor *next)
 {
     const unsigned partition = w->shared + STREAM_K_AT;
     while (next->block == next->end) {
@@ -261,12 +261,12 @@ TSR_DEVICE void ask_raw(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     ring_advance(&next->at, RAW_STAGES);
 }
 
-/* Keeps the ring full: a warp group, which shifts A's rows from where they came. One of its warps asks for these, and
- * another one for B. `along_m`, a constant: A is stored along M. */
+/* Keeps the ring full: a warp group, which shifts A's rows from where they came. One of its warps requests these,
+ * another one B's boxes. `along_m`, a constant: A is stored along M. */
 TSR_DEVICE void fill_shifted(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int along_m)
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32 % 4), thread = (int)threadIdx.x % 128;
-    const int asks_b = warp == 0, asks_raw = warp == 1, mn_major_b = !args->trans_b;
+    const int requests_b = warp == 0, requests_raw = warp == 1, mn_major_b = !args->trans_b;
     const unsigned partition = w->shared + STREAM_K_AT;
     const unsigned bytes = (unsigned)(mn_major_b ? B_BYTES : BN * 128);
     const raw_matrix first = raw_matrix_of(args, 0);
@@ -274,8 +274,8 @@ TSR_DEVICE void fill_shifted(const tsr_gemm_args *args, const tsr_tensor_maps *m
     raw_cursor next = {0, 0, 0, 0, 0, {0, 0}};
     ring raw = {0, 0}, at = {0, 0};
     tsr_grid_wait();
-    for (int i = 0; asks_raw && i < RAW_STAGES; i++)
-        ask_raw(args, maps, w, &next);
+    for (int i = 0; requests_raw && i < RAW_STAGES; i++)
+        request_raw(args, maps, w, &next);
     for (unsigned index = 0; tile_has_unit(partition, index); index++) {
         const tile_unit u = tile_unit_of(partition, index);
         const tile_place place = tile_order_place(&w->raster, u.tile);
@@ -298,7 +298,7 @@ TSR_DEVICE void fill_shifted(const tsr_gemm_args *args, const tsr_tensor_maps *m
             for (unsigned i = 0; i < RAW_AT_ONCE; i++)
                 raw_read(&lane, from, 0, i, word[i]);
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
-            if (asks_b && tsr_elect()) {
+            if (requests_b && tsr_elect()) {
                 tsr_mbarrier_arrive_expect(full, bytes);
                 tile_load_boxes(to + A_BYTES, &maps->b, full, mn_major_b, BN, n, block * BK, zb, 1, 0, 0);
             }
@@ -320,8 +320,8 @@ TSR_DEVICE void fill_shifted(const tsr_gemm_args *args, const tsr_tensor_maps *m
                 tsr_mbarrier_arrive_here(full);
                 tsr_mbarrier_arrive_here(w->shared + RAW_EMPTY_AT + 8 * raw.stage);
             }
-            if (asks_raw)
-                ask_raw(args, maps, w, &next);
+            if (requests_raw)
+                request_raw(args, maps, w, &next);
             ring_advance(&raw, RAW_STAGES);
             ring_advance(&at, STAGES);
         }
@@ -335,7 +335,7 @@ TSR_DEVICE void produce_shifted(const tsr_gemm_args *args, const tsr_tensor_maps
     else
         fill_shifted(args, maps, w, 0);
 }
-#endif
+#endif /* UNALIGNED_A */
 
 /* A warp is done with a stage. */
 TSR_DEVICE void release(const walk *w, unsigned stage)

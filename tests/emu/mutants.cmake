@@ -159,6 +159,40 @@ if(TARGET unit_emu_kmajor)
                   -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
+if(TARGET unit_emu_unaligned)
+  set(kernel gemm/wgmma.cu)
+  set(rows collective/wgmma_unaligned.h)
+  mutant(rows_not_awaited ${kernel} "tsr_mbarrier_wait(w->shared + RAW_FULL_AT + 8 * raw.stage, raw.parity);" "" "")
+  mutant(stage_not_awaited ${kernel} "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);" "" "")
+  mutant(shift_not_awaited ${kernel} "tsr_mbarrier_wait(w->shared + RAW_EMPTY_AT + 8 * next->at.stage, next->at.parity ^ 1);" ""
+         "")
+  mutant(proxy_fence_missing ${kernel} "tsr_fence_async_shared();
+            tsr_warp_sync" "tsr_warp_sync" "with no fence.proxy.async")
+  mutant(lanes_not_awaited ${kernel} "            tsr_warp_sync(TSR_ALL_LANES);
+            if (thread % 32 == 0) {" "            if (thread % 32 == 0) {" "")
+  mutant(a_warp_not_awaited ${kernel} "1 + 4);" "1 + 3);" "")
+  mutant(too_many_warps_awaited ${kernel} "1 + 4);" "1 + 5);" "deadlock")
+  mutant(rows_given_back_early ${kernel} "RAW_STAGES, 4);" "RAW_STAGES, 3);" "")
+  mutant(expects_too_much ${rows} "(RAW_ROWS * box_bytes));" "(RAW_ROWS * box_bytes + 16));" "deadlock")
+  mutant(rows_of_the_first_line ${rows} "row / RAW_ROWS, z" "0, z" "")
+  mutant(box_begins_at_its_rows ${rows} "raw_begin(x, r) / RAW_ELEMS * RAW_ELEMS + column" "raw_begin(x, r) + column"
+         "multiple of 16 bytes along x")
+  mutant(box_begins_late ${rows} "RAW_ELEMS * RAW_ELEMS + column" "RAW_ELEMS * RAW_ELEMS + RAW_ELEMS + column" "")
+  mutant(one_skew_for_both ${rows} "raw_begin(x, place + 4)" "raw_begin(x, place)" "")
+  mutant(chunk_in_place_of_the_next ${rows} "(at + 16, word[1])" "(at, word[1])" "")
+  mutant(no_swizzle ${rows} "(chunk % 8 ^ place)" "(chunk % 8)" "")
+  mutant(swizzle_of_the_other_half ${rows} "(l->target ^ 4 * 16)" "l->target" "")
+  mutant(beyond_k_not_cleared ${rows} "(along_m || column + l->columns <= x->columns)" "1" "")
+  mutant(whole_chunks_beyond_k ${rows} "x->columns - first_column - l->column)" "RAW_ELEMS)" "")
+  mutant(last_line_not_whole ${rows} "is_fetched ? fetched" "0 ? fetched" "")
+  mutant(last_line_of_the_other_half ${rows} "fetched[half][w]" "fetched[0][w]" "")
+  mutant(rows_beyond_the_last ${rows} "is_mine && row < x->rows" "is_mine" "out of bounds")
+  mutant(columns_beyond_the_last ${rows} "if (column + i < x->columns)" "" "out of bounds")
+  tessera_mutants(unit_emu_unaligned ${kernel} -DELEM_bf16 -DOUT_bf16 -DUNALIGNED_A=1 -DPINGPONG=0 -DBM=128 -DBN=64 -DSTAGES=3
+                  -DRAW_STAGES=3 -DCLUSTER_M=1 -DCLUSTER_N=1 -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=4
+                  -DPRODUCER_REGISTERS=104 -DCONSUMER_REGISTERS=200)
+endif()
+
 if(TARGET unit_emu_skinny)
   set(kernel gemm/wgmma_skinny.cu)
   # What CTAs of a cluster send each other.

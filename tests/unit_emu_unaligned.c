@@ -1,0 +1,151 @@
+/* Kernel wgmma with rows of A that begin anywhere, in the emulator, bf16: right as it is, A stored along K and along M,
+ * and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dtype.h"
+#include "sanitized.h"
+
+#define MUTANT_KERNEL(name) unit_emu_unaligned_mutant_##name
+#include "tma_mutants.h"
+
+/* Two tiles of D along M, the second of a line that is not whole, and two along N; more steps along K than stages, the
+ * last of which ends within a line, too. A begins one element past a multiple of 16 bytes. */
+enum { M = 133, N = 72, K = 331, BM = 128, BN = 64, STAGES = 3, GAP = 2, FIRST = 1, SEEDS = IS_SANITIZED ? 2 : 4 };
+
+enum { ALONG_K, ALONG_M, WAYS }; /* how A is stored */
+
+typedef struct matrices {
+    _Alignas(16) uint16_t a[FIRST + (M + GAP) * (K + GAP)];
+    _Alignas(16) uint16_t b[K * N];
+    _Alignas(16) uint16_t d[M * N];
+    uint16_t exact[M * N];
+    int along_m;
+} matrices;
+
+static const tsr_config config = {.instance = "mutant",
+                                  .kind = TSR_CONFIG_CUDA,
+                                  .bm = BM,
+                                  .bn = BN,
+                                  .bk = 64,
+                                  .cluster_m = 1,
+                                  .cluster_n = 1,
+                                  .persistent = 1,
+                                  .unaligned_a = 1,
+                                  .tma = 1};
+
+static int pitch_of_a(int along_m)
+{
+    return (along_m ? M : K) + GAP;
+}
+
+/* What lies between the rows of A is NaN, and sums are small integers, so that D is exact but for its rounding. */
+static void make(int way, void *memory)
+{
+    matrices *const x = memory;
+    static float a[M][K], b[K][N];
+    uint32_t state = (uint32_t)way + 1;
+    memset(x, 0xff, sizeof *x);
+    x->along_m = way == ALONG_M;
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++) {
+            a[i][k] = (float)((state = state * 1664525u + 1013904223u) >> 29) - 3.0f;
+            x->a[FIRST + (x->along_m ? k * pitch_of_a(1) + i : i * pitch_of_a(0) + k)] = tsr_f32_to_bf16(a[i][k]);
+        }
+    for (int k = 0; k < K; k++)
+        for (int j = 0; j < N; j++) {
+            b[k][j] = (float)((state = state * 1664525u + 1013904223u) >> 30) - 1.0f;
+            x->b[k * N + j] = tsr_f32_to_bf16(b[k][j]);
+        }
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += a[i][k] * b[k][j];
+            x->exact[i * N + j] = tsr_f32_to_bf16(sum);
+        }
+}
+
+static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
+{
+    matrices *const x = memory;
+    const tsr_gemm_args args = {.a = x->a + FIRST,
+                                .b = x->b,
+                                .d = x->d,
+                                .m = M,
+                                .n = N,
+                                .k = K,
+                                .lda = pitch_of_a(x->along_m),
+                                .ldb = N,
+                                .ldd = N,
+                                .batch = 1,
+                                .alpha = 1,
+                                .trans_a = way == ALONG_M,
+                                .type_a = TSR_BF16,
+                                .type_b = TSR_BF16,
+                                .type_d = TSR_BF16,
+                                .schedule = {.split_k = 1, .cluster_k = 1}};
+    tsr_tensor_maps maps;
+    memset(x->d, 0x55, sizeof x->d);
+    encode_maps(&config, &args, &maps);
+    const tsr_emu_job job = {.name = "mutant",
+                             .kernel_tma = kernel,
+                             .maps = &maps,
+                             .cluster = 1,
+                             .args = &args,
+                             .dtype_a = TSR_BF16,
+                             .dtype_b = TSR_BF16,
+                             .dtype_c = TSR_BF16,
+                             .dtype_d = TSR_BF16,
+                             .grid = tsr_config_grid(&config, &args, seed % 2 ? 1 : 4),
+                             .is_dependent = 1,
+                             .arch = 90,
+                             .threads_x = 384,
+                             .threads_y = 1,
+                             .shared_bytes = STAGES * ((BM + BN) * 128 + 18 * 1024 + 32) + 2 * 8192 + 72,
+                             .seed = seed,
+                             .workers = 1};
+    return tsr_emu_run(&job);
+}
+
+/* To the bit. */
+static int is_exact(const void *memory)
+{
+    const matrices *const x = memory;
+    const void *const d = x->d, *const exact = x->exact;
+    return memcmp(d, exact, sizeof x->d) == 0;
+}
+
+static const mutant_trials trials = {WAYS, SEEDS, make, run, is_exact};
+
+static void the_kernel_is_right(void **state)
+{
+    matrices *const x = test_malloc(sizeof *x);
+    (void)state;
+    expect_right(&trials, x);
+    test_free(x);
+}
+
+static void every_mutant_is_caught(void **state)
+{
+    matrices *const x = test_malloc(sizeof *x);
+    (void)state;
+    expect_all_caught(&trials, x);
+    test_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_kernel_is_right),
+        cmocka_unit_test(every_mutant_is_caught),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
