@@ -40,12 +40,13 @@
  *   RAW_STAGES of A's rows as they lie in memory, with UNALIGNED_A: no clusters then, and no ping-pong
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes (the copy engine's rule),
- * with UNALIGNED_A of B alone, and of A's batch stride; C and D any: where they or N are not, elements go by threads.
- * M, N, K below 2^31 - 512. Bound by: power at large sizes (the clock falls), then L2 to shared memory (128 x 128 tiles
- * in clusters of 2 move 24 KB for 2 MFLOP); at small sizes by latency and by SMs without a tile. Measured, H200,
- * 2026-11-22, bf16, against cuBLASLt's first / best choice: 8192^3 703 TFLOP/s, 1.06 / 1.03; 4096^3 1.03 / 1.03;
- * 2048^3 1.08 / 1.05; 1024^3 1.22 / 1.20; 256^3 1.97 / 1.94; in a graph 1024^3 1.03, 512^3 1.50, 256^3 1.48. Two boards
- * differ by 10%. */
+ * with UNALIGNED_A those of B and A's batch stride alone; C and D any: where they or N are not, elements go by threads.
+ * M, N, K below 2^31 - 512.
+ *
+ * Bound by: power at large sizes (the clock falls), then L2 to shared memory (128 x 128 tiles in clusters of 2 move 24
+ * KB for 2 MFLOP); at small sizes by latency and by SMs without a tile. Measured, H200, 2026-11-22, bf16, against
+ * cuBLASLt's first / best choice: 8192^3 703 TFLOP/s, 1.06 / 1.03; 4096^3 1.03 / 1.03; 2048^3 1.08 / 1.05; 1024^3 1.22
+ * / 1.20; 256^3 1.97 / 1.94; in a graph 1024^3 1.03, 512^3 1.50, 256^3 1.48. Two boards differ by 10%. */
 #if defined(ELEM_bf16)
 #define TSR_WGMMA_TYPES "f32.bf16.bf16"
 #elif defined(ELEM_f16)

@@ -77,7 +77,8 @@ static tsr_tensor_spec make_input(const tsr_config *config, const void *base, ts
                            : make(base, dtype, mn, k, ld, batch, batch_stride, SPAN_K, deep * SPAN_K / share, span);
 }
 
-/* A whose rows may begin anywhere: eight of them are a line. No row's last element has its line's end behind it. */
+/* A whose rows may begin anywhere: eight of them are a line. A line ends with its last row's last element, so that no
+ * box reads what lies behind A. */
 static tsr_tensor_spec make_lines(const tsr_config *config, const tsr_gemm_args *g)
 {
     const long long element = (long long)tsr_dtype_bytes((tsr_dtype)g->type_a), rows = g->trans_a ? g->k : g->m,
