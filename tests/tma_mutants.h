@@ -100,4 +100,36 @@ static inline void expect_all_caught(const mutant_trials *t, void *matrices)
     assert_int_equal(missed, 0);
 }
 
+/* A test that is nothing but trials: how they are run, and the bytes of their matrices. */
+typedef struct mutant_test {
+    const mutant_trials *trials;
+    size_t bytes;
+} mutant_test;
+
+static inline void the_kernel_passes_its_trials(void **state)
+{
+    const mutant_test *const test = *state;
+    void *const matrices = test_malloc(test->bytes);
+    expect_right(test->trials, matrices);
+    test_free(matrices);
+}
+
+static inline void every_mutant_fails_its_trials(void **state)
+{
+    const mutant_test *const test = *state;
+    void *const matrices = test_malloc(test->bytes);
+    expect_all_caught(test->trials, matrices);
+    test_free(matrices);
+}
+
+static inline int run_mutant_test(const mutant_trials *trials, size_t bytes)
+{
+    mutant_test test = {trials, bytes};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(the_kernel_passes_its_trials, &test),
+        cmocka_unit_test_prestate(every_mutant_fails_its_trials, &test),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 #endif

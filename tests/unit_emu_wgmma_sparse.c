@@ -149,27 +149,7 @@ static int is_exact(const void *memory)
 
 static const mutant_trials trials = {WAYS, SEEDS, make, run, is_exact};
 
-static void the_kernel_is_right(void **state)
-{
-    matrices *const x = test_malloc(sizeof *x);
-    (void)state;
-    expect_right(&trials, x);
-    test_free(x);
-}
-
-static void every_mutant_is_caught(void **state)
-{
-    matrices *const x = test_malloc(sizeof *x);
-    (void)state;
-    expect_all_caught(&trials, x);
-    test_free(x);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_kernel_is_right),
-        cmocka_unit_test(every_mutant_is_caught),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_mutant_test(&trials, sizeof(matrices));
 }
