@@ -6,6 +6,7 @@
  *     --seconds S      begins no line after S seconds (default 300)
  *     --rounds R       rounds of a shape (default 15)
  *     --device N       which GPU (default 0)
+ *     --shard I/N      each N-th line from the I-th on, so that N GPUs share the work, each with its own --out
  *     --library FILE   libtessera_cublas (default: beside this program)
  *     --again          measures lines anew that the table has
  *     --list           prints which lines would be measured, for a chip "CHIP"; needs no GPU */
@@ -27,7 +28,7 @@ enum { KEY_BYTES = 256, DEFAULT_SECONDS = 300, DEFAULT_ROUNDS = 15, SAVE_SECONDS
 typedef struct settings {
     const char *out, *log, *library;
     double seconds;
-    int rounds, device, is_again, is_list;
+    int rounds, device, shard, shards, is_again, is_list;
 } settings;
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -159,6 +160,8 @@ static void measure_all(const settings *set, const table_lines *lines, table_ses
     double saved = start;
     size_t measured = 0, faster = 0, others = 0, at = 0;
     for (; at < lines->count && lab_now_ns() - start < 1e9 * set->seconds; at++) {
+        if ((long)(at % (size_t)set->shards) != set->shard - 1)
+            continue;
         char key[KEY_BYTES];
         lab_interval ratio = {0, 0, 0};
         table_line_key(&lines->lines[at], table_chip(session), table_version(session), key);
@@ -189,15 +192,13 @@ static void measure_all(const settings *set, const table_lines *lines, table_ses
 
 static void read_arguments(int argc, char **argv, settings *set)
 {
-    static const struct option options[] = {{"out", required_argument, NULL, 'o'},
-                                            {"log", required_argument, NULL, 'l'},
-                                            {"seconds", required_argument, NULL, 's'},
-                                            {"rounds", required_argument, NULL, 'r'},
-                                            {"device", required_argument, NULL, 'd'},
-                                            {"library", required_argument, NULL, 'L'},
-                                            {"again", no_argument, NULL, 'a'},
-                                            {"list", no_argument, NULL, 'p'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"out", required_argument, NULL, 'o'},     {"log", required_argument, NULL, 'l'},
+        {"seconds", required_argument, NULL, 's'}, {"rounds", required_argument, NULL, 'r'},
+        {"device", required_argument, NULL, 'd'},  {"shard", required_argument, NULL, 'i'},
+        {"library", required_argument, NULL, 'L'}, {"again", no_argument, NULL, 'a'},
+        {"list", no_argument, NULL, 'p'},          {NULL, 0, NULL, 0}};
+    char rest;
     for (int letter; (letter = getopt_long(argc, argv, "", options, NULL)) != -1;)
         switch (letter) {
         case 'o':
@@ -215,6 +216,10 @@ static void read_arguments(int argc, char **argv, settings *set)
         case 'd':
             set->device = atoi(optarg);
             break;
+        case 'i':
+            if (sscanf(optarg, "%d/%d%c", &set->shard, &set->shards, &rest) != 2)
+                set->shard = 0;
+            break;
         case 'L':
             set->library = optarg;
             break;
@@ -227,9 +232,10 @@ static void read_arguments(int argc, char **argv, settings *set)
         default:
             exit(2);
         }
-    if (optind < argc || set->seconds <= 0 || set->rounds < 5 || set->device < 0 || (!set->out && !set->is_list)) {
+    if (optind < argc || set->seconds <= 0 || set->rounds < 5 || set->device < 0 || set->shard < 1 ||
+        set->shard > set->shards || (!set->out && !set->is_list)) {
         fprintf(stderr, "usage: cublas_table --out FILE [--log FILE] [--seconds S] [--rounds R] [--device N] "
-                        "[--library FILE] [--again] [--list]; S > 0, R >= 5\n");
+                        "[--shard I/N] [--library FILE] [--again] [--list]; S > 0, R >= 5, 1 <= I <= N\n");
         exit(2);
     }
 }
@@ -258,7 +264,7 @@ static void print_list(const table_lines *lines)
 
 int main(int argc, char **argv)
 {
-    settings set = {.seconds = DEFAULT_SECONDS, .rounds = DEFAULT_ROUNDS};
+    settings set = {.seconds = DEFAULT_SECONDS, .rounds = DEFAULT_ROUNDS, .shard = 1, .shards = 1};
     char error[512] = "no memory", beside[PATH_MAX];
     table_lines lines;
     read_arguments(argc, argv, &set);

@@ -82,6 +82,23 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     return p;
 }
 
+/* Boxes are no higher than the short operand, as the copy engine takes far longer for rows that it makes up than for
+ * those it reads. What tensor cores read beyond is zero. It is written while the first boxes come. */
+TSR_DEVICE void clear_beyond(const part *p)
+{
+    enum { CHUNK = 8 };
+    const unsigned stages = (unsigned)(p->count < p->stages ? p->count : p->stages);
+    const unsigned chunks = (unsigned)(BN - p->rows_short) * (128 / CHUNK);
+    for (unsigned stage = 0; stage < stages; stage++) {
+        const unsigned at =
+            p->shared + stage * (unsigned)p->stage_bytes + LONG_BYTES + (unsigned)p->rows_short * 128 * DEEP;
+        for (unsigned i = threadIdx.x; i < chunks; i += CONSUMERS)
+            tsr_shared_store_f32x2(at + i * CHUNK, 0, 0);
+    }
+    tsr_fence_async_shared();
+    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
+}
+
 /* By one lane, before its warp and others begin. */
 TSR_DEVICE void make_barriers(const part *p)
 {

@@ -201,6 +201,48 @@ TSR_DEVICE void tile_reduce_add(const tile_reduce *mine, unsigned i, unsigned ra
     }
 }
 
+#if defined(OUT_any)
+/* Adds the rank's lines of the tile over the cluster, and stores them, whatever D is; line 0 of the tile is `row` of D.
+ */
+TSR_DEVICE void tile_reduce_finish_any(const tile_reduce *mine, const any_scaled *e, long long row, unsigned rank,
+                                       unsigned size)
+{
+    unsigned amax = 0;
+    TSR_ROLLED
+    for (int i = 0; mine->first + i * mine->step < mine->end; i++) {
+        float total[4];
+        tile_reduce_add(mine, (unsigned)i, rank, size, total);
+        if (mine->left > 0)
+            any_scaled_output(e, row + mine->first + i * mine->step, mine->column, total, &amax);
+    }
+    any_scaled_close(e->scaling, amax);
+}
+
+/* The same where D takes four neighbours at once (any_scaled_is_quads). `columns`: of the thread's, loaded
+ * before. Scales of rows are loaded some at a time, so that one latency covers them. */
+TSR_DEVICE void tile_reduce_finish_quads(const tile_reduce *mine, const any_scaled *e, const any_columns *columns,
+                                         long long row, unsigned rank, unsigned size)
+{
+    enum { LOADS = 4 };
+    const int type = e->out.type;
+    const long long step_bytes = mine->step * e->out.ldd * any_bytes(type);
+    unsigned char *d = e->out.d + ((row + mine->first) * e->out.ldd + mine->column) * any_bytes(type);
+    const int lines = mine->left > 0 ? mine->end : 0;
+    for (int line = mine->first, i = 0; line < lines; line += LOADS * mine->step) {
+        float factors[LOADS];
+        TSR_UNROLL
+        for (int j = 0; j < LOADS; j++)
+            factors[j] = line + j * mine->step < lines ? any_row_factor(e, row + line + j * mine->step) : 0;
+        TSR_UNROLL
+        for (int j = 0; j < LOADS; j++, i++, d += step_bytes)
+            if (line + j * mine->step < lines) {
+                float total[4];
+                tile_reduce_add(mine, (unsigned)i, rank, size, total);
+                any_scaled_store_quad(e, type, d, factors[j], columns, total);
+            }
+    }
+}
+#else
 /* Four neighbours of the thread's `i`th line, or as many of them as D has. */
 TSR_DEVICE void tile_reduce_store(const tile_reduce *mine, long long i, const float total[4])
 {
@@ -230,5 +272,17 @@ TSR_DEVICE void tile_reduce_store(const tile_reduce *mine, long long i, const fl
         if (j < mine->left)
             d[j] = tile_narrow(value[j]);
 }
+
+/* Adds the rank's lines of the tile over the cluster, and stores them. */
+TSR_DEVICE void tile_reduce_finish(const tile_reduce *mine, unsigned rank, unsigned size)
+{
+    float total[4];
+    TSR_UNROLL_BY(4)
+    for (unsigned i = 0; mine->first + (int)i * mine->step < mine->end; i++) {
+        tile_reduce_add(mine, i, rank, size, total);
+        tile_reduce_store(mine, i, total);
+    }
+}
+#endif
 
 #endif

@@ -20,7 +20,7 @@
 
 enum { WHOLE_CHUNK = 16, WHOLE_ELEMS = WHOLE_CHUNK / OUT_BYTES };
 
-#if defined(OUT_f32) /* leaves by the other way */
+#if defined(OUT_f32) || defined(OUT_any) /* leave by the other way */
 #define tile_whole_is_possible(args) 0
 #define tile_whole_output(...)       ((void)0)
 #else

@@ -31,6 +31,9 @@
  * registers, and a second launch adds them, by all SMs at once (kernels/prep/reduce.cu). No CTA ever waits for one
  * outside its cluster.
  *
+ * 8-bit floats lie along K, 128 of them a box; C and D are of several types and there are scales, as in wgmma_kmajor
+ * (collective/skinny_eight.h).
+ *
  * A tile whose K is not cut leaves by another, shorter way where D takes 16 bytes at once (collective/wgmma_whole.h).
  * Where tiles share nothing the producer asks for its boxes before it has met anybody, CTAs of its cluster included.
  *
@@ -44,24 +47,26 @@
  *                64 or 128 along K                                when the copy engine has taken the one before
  *   WIDE         1: sums need more registers than a producer, which has a warp group of its own to give them away, and
  *                as much shared memory as there is, so that those of other ranks come to where the ring was
+ *   ELEM_*       bf16, f16 or fp8, which also has      PROMOTE  1: sums leave the tensor cores each 128 of K
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
  * K is a multiple of 64. The grid is tiles * split_k CTAs, tiles rounded up to whole groups of SHARE, in clusters of
  * SHARE * cluster_k CTAs, up to PARTS parts but not 7; where cluster_k is less than split_k, it is 1 and sums are left
  * to another launch; 8 CTAs at most. M, N, K below 2^31 - 512. With split_k = 1 an element's sum is that of `wgmma`.
  * Bound by: device memory; by L2 to shared memory for BN = 128, where the short operand is read again by each cluster;
- * by the tensor cores' clock from BN = 128 and two groups on. Measured, H200, 2026-11-22, bf16, against cuBLASLt's
- * first choice, launches in a stream: 1 x 4096 x 4096 9.9 us, 1.34; 32 x 6144 x 4096 15.9 us, 1.06; 64 x 4096 x
- * 14336 30.7 us, 1.15; 64 x 2112 x 7168 11.5 us, 1.18; 128 x 14336 x 4096 32.2 us, 1.04; 128 x 128 x 65536 13.1
- * us, 1.12; B transposed: 64 x 5120 x 5120 17.4 us, 1.01; 512 x 5120 x 5120 42.2 us, 1.08; by 192 rows (2026-11-23) 144
- * x 24576 x 1536 26.0 us, 1.05; by 192 x 200 400 x 12288 x 3072 44.6 us, 1.09; by four tiles of 64 x 96 that share 626
- * x 1024 x 4096 12.5 us, 1.06. */
+ * by the tensor cores' clock from BN = 128 and two groups on. Measured: perf/LOG/hopper.md; docs/PERFORMANCE.md, "Few
+ * rows of 8-bit floats". */
 #if defined(ELEM_bf16)
-#define TSR_WGMMA_TYPES "f32.bf16.bf16"
+#define TSR_WGMMA_TYPES         "f32.bf16.bf16"
+#define TSR_WGMMA_ELEMENT_BYTES 2
 #elif defined(ELEM_f16)
-#define TSR_WGMMA_TYPES "f32.f16.f16"
+#define TSR_WGMMA_TYPES         "f32.f16.f16"
+#define TSR_WGMMA_ELEMENT_BYTES 2
+#elif defined(ELEM_fp8)
+#define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
+#define TSR_WGMMA_ELEMENT_BYTES 1
 #else
-#error "give the element type: -DELEM_bf16 or -DELEM_f16"
+#error "give the element type: -DELEM_bf16, -DELEM_f16 or -DELEM_fp8"
 #endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
@@ -72,22 +77,22 @@
 #include "ptx/cluster_meet.h"
 #include "ptx/grid.h"
 #include "ptx/mbarrier.h"
+#include "ptx/scaled.h"
 #include "ptx/shared.h"
-#include "ptx/tma.h"
 #include "ptx/vector.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
 
 enum {
-    SPAN = 64,        /* elements of 128 bytes: the span of the swizzle */
-    BK = SPAN * DEEP, /* of a stage */
-    BK_MMA = 16,      /* along K of one instruction */
+    SPAN = 128 / TSR_WGMMA_ELEMENT_BYTES,  /* elements of 128 bytes: the span of the swizzle */
+    BK = SPAN * DEEP,                      /* of a stage */
+    BK_MMA = 32 / TSR_WGMMA_ELEMENT_BYTES, /* along K of one instruction */
     LONG = 64 * GROUPS,
     CONSUMERS = 128 * GROUPS,
     THREADS = CONSUMERS + (WIDE ? 128 : 32),
 
-    BOX_BYTES = 128 * SPAN, /* 64 rows, SPAN along K, or 64 elements along M or N */
-    SLAB_BYTES = 128 * BK,  /* an operand that is contiguous along M or N: 64 elements of these, BK along K */
+    BOX_BYTES = 128 * 64,          /* 64 rows, SPAN along K, or 64 elements along M or N */
+    SLAB_BYTES = BOX_BYTES * DEEP, /* an operand that is contiguous along M or N: 64 elements of these, BK along K */
     LONG_BYTES = GROUPS * SLAB_BYTES,
     SHORT_K_BYTES = BN * 128 * DEEP,              /* contiguous along K: DEEP times rows of SPAN */
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
@@ -218,23 +223,9 @@ TSR_DEVICE void release(const part *p, unsigned stage)
     }
 }
 
-/* Boxes are no higher than the short operand, as the copy engine takes far longer for rows that it makes up than for
- * those it reads. What tensor cores read beyond is zero. It is written while the first boxes come. */
-TSR_DEVICE void clear_beyond(const part *p)
-{
-    enum { CHUNK = 8 };
-    const unsigned stages = (unsigned)(p->count < p->stages ? p->count : p->stages);
-    const unsigned chunks = (unsigned)(BN - p->rows_short) * (128 / CHUNK);
-    for (unsigned stage = 0; stage < stages; stage++) {
-        const unsigned at =
-            p->shared + stage * (unsigned)p->stage_bytes + LONG_BYTES + (unsigned)p->rows_short * 128 * DEEP;
-        for (unsigned i = threadIdx.x; i < chunks; i += CONSUMERS)
-            tsr_shared_store_f32x2(at + i * CHUNK, 0, 0);
-    }
-    tsr_fence_async_shared();
-    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
-}
-
+#if defined(ELEM_fp8)
+#include "collective/skinny_eight.h"
+#else
 /* The products of the stage at `at`, or of its first `steps` instructions along K. */
 TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int is_first, int long_is_mn,
                                int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
@@ -278,6 +269,7 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
     tsr_wgmma_wait(0);
     tsr_wgmma_hold(sum);
 }
+#endif
 
 /* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. Then to
  * the ranks that add them up. */
@@ -305,17 +297,6 @@ TSR_DEVICE void leave_sums(const part *p, const tile_reduce *mine, const float s
     }
 }
 
-/* Adds the rank's lines of the tile over the cluster, and stores them. */
-TSR_DEVICE void finish(const part *p, const tile_reduce *mine)
-{
-    float total[4];
-    TSR_UNROLL_BY(4)
-    for (unsigned i = 0; mine->first + (int)i * mine->step < mine->end; i++) {
-        tile_reduce_add(mine, i, p->rank, p->size, total);
-        tile_reduce_store(mine, i, total);
-    }
-}
-
 TSR_DEVICE tile_reduce share_of(const tsr_gemm_args *args, const part *p)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 * 16 + lane / 4, column = 2 * (lane % 4);
@@ -323,7 +304,8 @@ TSR_DEVICE tile_reduce share_of(const tsr_gemm_args *args, const part *p)
                           p->z, p->lines, p->lines_each, p->rank, row, column);
 }
 
-TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
+/* `scaling`: NULL for operands of 16 bits. */
+TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, const part *p, int group)
 {
     const tile_reduce mine = share_of(args, p);
     float sum[TSR_WGMMA_REGISTERS];
@@ -334,6 +316,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
     if (!p->short_is_mn && p->rows_short < BN)
         clear_beyond(p);
     tsr_grid_wait();
+#if defined(ELEM_fp8)
+    const float alpha = any_alpha(args);
+    multiply_eight_part(args, scaling, p, group, sum);
+#else
+    (void)scaling;
     if (p->long_is_mn && p->short_is_mn)
         multiply(p, group, 1, 1, sum);
     else if (p->long_is_mn)
@@ -342,6 +329,13 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
+#endif
+#if defined(ELEM_fp8)
+    const any_scaled to = any_scaled_open(args, scaling, p->z, &alpha);
+    any_columns columns = {{1, 1, 1, 1}, {0, 0, 0, 0}};
+    if (any_scaled_is_quads(&to)) /* while others' sums come */
+        columns = any_columns_of(&to, to.out.type, mine.column);
+#endif
     const int is_whole = p->size == 1 && !p->is_left && tile_whole_is_possible(args);
     if (!p->is_left && !is_whole)
         leave_sums(p, &mine, sum);
@@ -353,10 +347,22 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const part *p, int group)
     else if (is_whole)
         tile_whole_output(args, p->shared, p->swap_ab, p->short_at, p->rows_short, p->long_at, p->z, p->lines, sum);
     else
-        finish(p, &mine);
+#if defined(ELEM_fp8)
+        finish_eight(p, &mine, &to, &columns);
+#else
+        tile_reduce_finish(&mine, p->rank, p->size);
+#endif
 }
 
-TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
+#if defined(ELEM_fp8)
+#define ENTRY   TSR_KERNEL_SCALED_ANY_CLUSTER
+#define SCALING &scaling
+#else
+#define ENTRY   TSR_KERNEL_TMA_ANY_CLUSTER
+#define SCALING 0
+#endif
+
+ENTRY(THREADS, CTAS)
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_asking = warp == 4 * GROUPS && tsr_elect();
     if (is_asking) { /* they come while the part is found out */
@@ -381,7 +387,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
         begin(&p, 0);
         if (WIDE)
             tsr_registers_raise(GROUPS < 3 ? 232 : 160);
-        consume(&args, &p, warp / 4);
+        consume(&args, SCALING, &p, warp / 4);
     }
     /* A CTA must outlive what it sends, and what is sent to it. */
     if (p.size * SHARE > 1)

@@ -1,4 +1,5 @@
-/* D's element type in the Hopper kernels: one of -DOUT_bf16, -DOUT_f16, -DOUT_f32. */
+/* D's element type in the Hopper kernels: one of -DOUT_bf16, -DOUT_f16, -DOUT_f32; or -DOUT_any, the one that
+ * args.type_d names, which tile/any_scaled.h stores. */
 #ifndef TSR_TILE_WGMMA_ELEMENT_H
 #define TSR_TILE_WGMMA_ELEMENT_H
 
@@ -25,9 +26,15 @@ enum { OUT_BYTES = 2 };
 #define tile_narrow(value) (value)
 typedef float tile_element;
 enum { OUT_BYTES = 4 };
+#elif defined(OUT_any)
+#include "tile/any_scaled.h"
+typedef unsigned char tile_element;
+enum { OUT_BYTES = 1 };
 #else
-#error "give D's type: -DOUT_bf16, -DOUT_f16 or -DOUT_f32"
+#error "give D's type: -DOUT_bf16, -DOUT_f16, -DOUT_f32 or -DOUT_any"
 #endif
+
+#if !defined(OUT_any)
 
 /* Four values, rounded, to `to`, which is aligned to as many elements: one store. */
 TSR_DEVICE void tile_store_four(tile_element *to, const float value[4])
@@ -48,5 +55,7 @@ TSR_DEVICE void tile_store_four(tile_element *to, const float value[4])
 typedef float epilogue_sum;
 typedef tile_element epilogue_element;
 #include "epilogue/epilogue.h"
+
+#endif
 
 #endif

@@ -11,11 +11,21 @@
 enum {
     LINE_BYTES = 128,
     SECTOR_BYTES = 32,
-    LINE_ELEMS = 64,
-    SLAB_BYTES = 8192,
-    FLOPS_PER_CLOCK = 4096,
-    ELEMENT_BYTES = 2
+    SLAB_LINES = 64, /* rows of a box, of which each is a line along K */
+    SLAB_BYTES = SLAB_LINES * LINE_BYTES,
+    FLOP_BYTES_PER_CLOCK = 8192, /* of an SM's tensor cores: 4096 with elements of 2 bytes, 8192 with those of 1 */
 };
+
+/* Of A and B, which are equally wide here. */
+static inline double element_bytes(const tsr_problem *p)
+{
+    return (double)tsr_dtype_bytes(p->op.a);
+}
+
+static inline double line_elems(const tsr_problem *p)
+{
+    return LINE_BYTES / element_bytes(p);
+}
 
 /* How sharply the longer of two things beside each other decides, as q = 2^SHARPNESS. */
 enum {
@@ -55,8 +65,8 @@ static inline tsr_requests requests_of(const tsr_problem *p, char which, double 
 {
     const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld);
     return (tsr_requests){.sharers = sharers,
-                          .further = lies_along_k(p, which) ? 0 : fmax(0, LINE_ELEMS / ld - 1),
-                          .covered = fmin(1, (double)p->k / LINE_ELEMS)};
+                          .further = lies_along_k(p, which) ? 0 : fmax(0, line_elems(p) / ld - 1),
+                          .covered = fmin(1, (double)p->k / line_elems(p))};
 }
 
 /* How many further CTAs wait for each line of an operand whose rows lie along M or N and are shorter than a line: all
@@ -78,7 +88,7 @@ static inline double operand_ns(const tsr_problem *p, const tsr_device *device, 
                                 double parts_of_lines)
 {
     const double elems = (double)(which == 'a' ? p->m : p->n) * (double)p->k * (double)p->batch;
-    return ELEMENT_BYTES * elems / (share * memory_rate(device)) *
+    return element_bytes(p) * elems / (share * memory_rate(device)) *
            (1 + parts_of_lines * (tsr_lines_touched(p, which) - 1));
 }
 
@@ -94,7 +104,7 @@ static inline double lines_of(const tsr_problem *p, char which, tsr_line_shares 
     const double lines = tsr_lines_touched(p, which);
     if (lines <= 1)
         return shares.whole;
-    const int by_sectors = tsr_problem_operand(p, which)->ld * ELEMENT_BYTES % SECTOR_BYTES == 0;
+    const int by_sectors = tsr_problem_operand(p, which)->ld * tsr_problem_element(p, which) % SECTOR_BYTES == 0;
     return lines * (by_sectors ? shares.by_sectors : shares.within_sectors);
 }
 
@@ -114,7 +124,7 @@ static inline double pieces_of(const tsr_profile *f, const tsr_problem *p, char 
     const double part_share = f->hopper_part_share, idle_share = f->hopper_idle_share, there = fmin(tile, extent);
     if (lies_along_k(p, which))
         return there;
-    const double begun = ceil(there / LINE_ELEMS) * LINE_ELEMS, all = ceil(tile / LINE_ELEMS) * LINE_ELEMS;
+    const double begun = ceil(there / line_elems(p)) * line_elems(p), all = ceil(tile / line_elems(p)) * line_elems(p);
     return there + part_share * (begun - there) + idle_share * (all - begun);
 }
 
@@ -123,7 +133,7 @@ static inline double pieces_of(const tsr_profile *f, const tsr_problem *p, char 
 static inline double requests_for_lines(const tsr_problem *p, char which)
 {
     const double ld = fmax(1, (double)tsr_problem_operand(p, which)->ld), lines = tsr_lines_touched(p, which);
-    return lies_along_k(p, which) ? fmax(LINE_ELEMS / ld, lines) : lines;
+    return lies_along_k(p, which) ? fmax(line_elems(p) / ld, lines) : lines;
 }
 
 /* What the first boxes wait, where `requests` times a line is requested by all CTAs that begin together, and `waiting`
@@ -194,6 +204,7 @@ typedef struct tsr_skinny {
     char shorter, longer;     /* operands: of a tile's columns, and of its rows */
     int rows;                 /* of a tile along the shorter side */
     int swap_ab, across;      /* columns lie along M; along the longer side of D */
+    double element_bytes;     /* of A and B */
     double ctas, parts, left; /* parts of K that meet in a cluster; that a second launch adds */
     double sms;               /* of the device */
     double resident, waves;   /* CTAs on the device at once */

@@ -16,7 +16,7 @@
 /* Warp groups of a tile, 64 rows of the longer side each. */
 static int groups_of(const tsr_config *config)
 {
-    return config->bn / LINE_ELEMS;
+    return config->bn / SLAB_LINES;
 }
 
 /* A stage's boxes: those along M or N are 64 wide at least, which the ring has to hold. */
@@ -36,7 +36,7 @@ static void find_step(const tsr_config *config, const tsr_problem *p, tsr_skinny
     const double shorter = (double)(s->swap_ab ? p->m : p->n), short_rows = fmin(box, shorter) / config->cluster_n;
     const double long_pieces = pieces_of(f, p, s->longer, config->bn, longer);
     const double short_pieces = pieces_of(f, p, s->shorter, box, shorter) / config->cluster_n;
-    const double slices = (double)config->bk / LINE_ELEMS,
+    const double slices = (double)config->bk / line_elems(p),
                  groups = groups_of(config); /* each reads the shorter operand */
     s->stages = floor(config->ring_bytes / (slices * LINE_BYTES * (config->bn + ring_box)));
     const double rows_a = s->swap_ab ? short_rows : long_rows, rows_b = s->swap_ab ? long_rows : short_rows;
@@ -84,7 +84,7 @@ static double skinny_latency_ns(const tsr_skinny *s)
 /* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
 static double meeting_skew(const tsr_config *config, const tsr_skinny *s)
 {
-    const int is_wide = groups_of(config) == 2 && config->bm >= 2 * LINE_ELEMS && !s->across;
+    const int is_wide = groups_of(config) == 2 && config->bm >= 2 * SLAB_LINES && !s->across;
     return groups_of(config) > 2 ? s->f->skinny_meet_three_skew
            : is_wide             ? s->f->skinny_meet_wide_skew
                                  : s->f->skinny_meet_skew;
@@ -98,6 +98,11 @@ static double idle_row_clocks(const tsr_skinny *s)
     return f->hopper_idle_row_clocks * (1 + both_more * fmin(1, fmax(0, s->ctas - half) / half));
 }
 
+static int is_promoted(const tsr_config *config)
+{
+    return config->scaled && config->op.computes == TSR_COMPUTE_BIT(TSR_COMPUTE_F32);
+}
+
 static double skinny_step_ns(const tsr_config *config, const tsr_device *device, const tsr_skinny *s)
 {
     const tsr_profile *const f = tsr_profile_of(device);
@@ -107,13 +112,15 @@ static double skinny_step_ns(const tsr_config *config, const tsr_device *device,
      * that they get is lower. All that multiplies for long waits for power. */
     const double alone_share = f->skinny_alone_share, two_share = f->skinny_two_share,
                  three_share = f->skinny_three_share, long_share = f->skinny_long_share, power_ns = f->skinny_power_ns;
-    const double peak_ns = 2. * config->bm * config->bn * config->bk / (FLOPS_PER_CLOCK * ghz);
+    const double peak_ns = 2. * config->bm * config->bn * config->bk * s->element_bytes / (FLOP_BYTES_PER_CLOCK * ghz);
     const double all_ns = s->waves * s->steps * s->together * peak_ns, waits = all_ns / (all_ns + power_ns);
     const int has_two = groups_of(config) > 1; /* or more */
     const double short_share = groups_of(config) > 2 ? three_share : has_two ? two_share : alone_share;
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
+    /* Sums of 8 bits that leave the tensor cores after each step: nothing of this CTA covers it. */
+    const double promote_ns = is_promoted(config) ? f->skinny_promote_ns + f->skinny_promote_column_ns * config->bm : 0;
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
-                            s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)),
+                            s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)) + promote_ns,
                             s->together * (s->step_bytes / engine_bytes + idle_row_clocks(s) * s->idle_rows) / ghz};
     /* Sharers wait for each other, the more the longer they walk; four of one group read so much less that it pays. Two
      * SMs have a way to L2 together: few CTAs have it for themselves, which a short ring does not use. */
@@ -129,7 +136,7 @@ static double skinny_step_ns(const tsr_config *config, const tsr_device *device,
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
     const double apart = s->ctas > s->sms / 2 ? 1 : apart_share;
     return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(config, s) : 1) *
-           (config->bk > LINE_ELEMS ? deep_skew : 1) * apart * longest_of(step);
+           (config->bk * s->element_bytes > LINE_BYTES ? deep_skew : 1) * apart * longest_of(step);
 }
 
 /* Waves. A last one with few CTAs is faster, but for tiles of one group, which wait for memory. */
@@ -143,8 +150,9 @@ static double wave_times(const tsr_config *config, const tsr_skinny *s)
 /* 1 if whole tiles may go to D 16 bytes at a time (kernels/collective/wgmma_whole.h). */
 static int leaves_by_chunks(const tsr_problem *p)
 {
-    enum { CHUNK_ELEMS = 8 };
-    return tsr_dtype_bytes(p->op.d) == ELEMENT_BYTES && p->d.ld % CHUNK_ELEMS == 0;
+    enum { CHUNK_ELEMS = 8, CHUNK_ELEMENT_BYTES = 2 };
+    return element_bytes(p) == CHUNK_ELEMENT_BYTES && tsr_dtype_bytes(p->op.d) == CHUNK_ELEMENT_BYTES &&
+           p->d.ld % CHUNK_ELEMS == 0;
 }
 
 /* Lines of a tile that threads take at once, four neighbours of a line each (collective/wgmma_reduce.h). */
@@ -273,7 +281,8 @@ void tsr_skinny_begin(tsr_skinny *s, const tsr_config *config, const tsr_problem
                       .shorter = swap_ab ? 'a' : 'b',
                       .longer = swap_ab ? 'b' : 'a',
                       .swap_ab = swap_ab,
-                      .across = swap_ab != (p->m <= p->n)};
+                      .across = swap_ab != (p->m <= p->n),
+                      .element_bytes = element_bytes(p)};
     s->rows = tsr_config_short_tile(config, &args);
     s->per_sm = tsr_ctas_per_sm(config, &device->cuda);
     s->short_tiles = ceil(shorter / config->bm);
@@ -297,7 +306,7 @@ void tsr_price_skinny(tsr_skinny *uncut, const tsr_config *config, const tsr_pro
                                 ? f->skinny_beside_begin_ns
                                 : f->skinny_begin_alone_ns; /* beside another CTA, or when the SM is empty */
     const double second_ns = f->skinny_second_ns;           /* a launch that finds its operands just written */
-    out->bytes = 2.0 * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
+    out->bytes = element_bytes(p) * (double)p->batch * ((double)p->m * (double)p->k + (double)p->k * (double)p->n);
     out->gpu_ns = floor_ns;
     out->launches = 1;
     out->ns = tsr_launched_ns(f, 1, floor_ns);

@@ -89,8 +89,8 @@ static void find_step(tsr_wgmma *t, const tsr_config *config, const tsr_problem 
     t->step_bytes = step_bytes(p, rows, columns, ALL_LINES);
     t->lines_ns = line_ns * (t->step_bytes / LINE_BYTES);
     t->stages = floor(ring_bytes / stage_bytes_of(config));
-    t->multiply_ns =
-        2. * config->bm * config->bn * config->bk / (FLOPS_PER_CLOCK * ghz * config->efficiency * rate_share);
+    t->multiply_ns = 2. * config->bm * config->bn * config->bk * element_bytes(p) /
+                     (FLOP_BYTES_PER_CLOCK * ghz * config->efficiency * rate_share);
     t->engine_ns = step_bytes(p, pieces_of(f, p, 'a', config->bm, (double)p->m) / config->cluster_n,
                               pieces_of(f, p, 'b', config->bn, (double)p->n) / config->cluster_m, engine_shares) /
                    (f->wgmma_engine_bytes * ghz);
@@ -113,7 +113,7 @@ static double wgmma_step_ns(const tsr_wgmma *t, double stage_ns, double idle)
 static int stays_in_l2(const tsr_profile *f, const tsr_problem *p)
 {
     const double d_bytes = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n;
-    return (double)p->batch * (ELEMENT_BYTES * ((double)p->m + (double)p->n) * (double)p->k + d_bytes) <
+    return (double)p->batch * (element_bytes(p) * ((double)p->m + (double)p->n) * (double)p->k + d_bytes) <
            f->wgmma_l2_kept_bytes;
 }
 
@@ -221,7 +221,7 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_config *config, const tsr_problem *
     t->l2_ns = t->all_bytes / (device->cuda.sm_count * f->wgmma_l2_bytes * t->ghz);
     t->stored_ns = (is_whole ? 0 : thread_ns * fmin(config->bm, m) * fmin(config->bn, n)) +
                    (boxes_of(config) > 1 ? 0 : lone_ns * values);
-    t->path_ns = is_whole ? 0 : path_value_ns * fmin(config->bm, m) * (fmin(config->bn, n) + LINE_ELEMS);
+    t->path_ns = is_whole ? 0 : path_value_ns * fmin(config->bm, m) * (fmin(config->bn, n) + SLAB_LINES);
     t->output_ns = output_ns(config, p, device);
     t->memory_ns = operand_ns(p, device, 'a', input_share, parts_of_lines) +
                    operand_ns(p, device, 'b', input_share, parts_of_lines) + t->output_ns;

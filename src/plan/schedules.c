@@ -84,7 +84,8 @@ static abilities abilities_of(const tsr_config *config)
     case TSR_FAMILY_WGMMA:
         return (abilities){.stream_k = 1};
     case TSR_FAMILY_WGMMA_SKINNY:
-        return (abilities){.split_k = MOST_REDUCED_PARTS, .cluster_k = config->parts};
+        /* The split-K reduce knows no scales. */
+        return (abilities){.split_k = config->scaled ? 0 : MOST_REDUCED_PARTS, .cluster_k = config->parts};
     default:
         return (abilities){0};
     }

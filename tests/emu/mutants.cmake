@@ -159,6 +159,41 @@ if(TARGET unit_emu_kmajor)
                   -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
+if(TARGET unit_emu_skinny_eight)
+  set(kernel gemm/wgmma_skinny.cu)
+  set(eight collective/skinny_eight.h)
+  set(reduce collective/wgmma_reduce.h)
+  mutant(full_wait_missing ${eight} "tsr_mbarrier_wait(p->shared + FULL_AT + 8 * at.stage, at.parity);" "" "")
+  mutant(empty_wait_missing ${kernel} "tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);" "" "")
+  mutant(fence_missing ${eight} "tsr_wgmma_fence()" "(void)0" "with no wgmma.fence before")
+  mutant(wait_missing ${eight} "tsr_wgmma_wait(0)" "(void)0" "")
+  mutant(no_release ${eight} "release(p, at.stage);" "" "deadlock")
+  mutant(adds_to_the_step_before ${eight} "at, group, 0, second_long" "at, group, 1, second_long" "")
+  mutant(forgets_the_step_before ${eight} "sum[i] += product[i]" "sum[i] = product[i]" "")
+  mutant(first_products_again ${eight} "a + 2 * k, b" "a, b" "")
+  mutant(rows_of_the_first_group ${eight} "(unsigned)group * BOX_BYTES" "0 * BOX_BYTES" "")
+  mutant(types_in_place_of_each_other ${eight} "(p->swap_ab ? args->type_b : args->type_a)"
+         "(p->swap_ab ? args->type_a : args->type_b)" "")
+  mutant(the_second_type_forgotten ${eight} "(p->swap_ab ? args->type_a : args->type_b)" "args->type_b" "")
+  mutant(scales_of_the_first_blocks ${eight} "p->first + block * p->step" "block" "")
+  mutant(scales_of_the_wrong_operand ${eight} "if (p->swap_ab) {" "if (0) {" "")
+  mutant(scales_of_the_first_rows ${eight} "p->long_at + group * 64" "group * 64" "")
+  mutant(scales_of_the_first_columns ${eight} "p->short_at + lane % 4 * 2" "lane % 4 * 2" "")
+  mutant(lines_of_the_wrong_side ${eight} "p->swap_ab ? p->short_at : p->long_at" "p->long_at" "")
+  mutant(columns_beyond_the_tile ${reduce} "if (mine->left > 0)
+            any_scaled_output" "any_scaled_output" "")
+  mutant(lines_beyond_the_rank ${reduce} "mine->left > 0 ? mine->end : 0" "mine->left > 0 ? mine->end + mine->step : 0" "")
+  mutant(quads_beyond_the_tile ${reduce} "mine->left > 0 ? mine->end : 0" "mine->end" "")
+  mutant(one_line_of_sums ${reduce} "tile_reduce_add(mine, (unsigned)i, rank, size, total);
+                any_scaled_store_quad" "tile_reduce_add(mine, 0, rank, size, total);
+                any_scaled_store_quad" "")
+  mutant(scale_of_the_first_line ${reduce} "any_row_factor(e, row + line + j * mine->step)" "any_row_factor(e, row + line)"
+         "")
+  mutant(columns_not_cleared ${kernel} "if (!p->short_is_mn && p->rows_short < BN)" "if (0)" "")
+  tessera_mutants(unit_emu_skinny_eight ${kernel} -DELEM_fp8 -DOUT_any -DPROMOTE=1 -DBN=64 -DGROUPS=2 -DRING_BYTES=49152
+                  -DCTAS=1 -DSHARE=1 -DPARTS=4 -DDEEP=1 -DAT_ONCE=0 -DWIDE=0)
+endif()
+
 if(TARGET unit_emu_unaligned)
   set(kernel gemm/wgmma.cu)
   set(rows collective/wgmma_unaligned.h)
@@ -209,16 +244,16 @@ if(TARGET unit_emu_skinny)
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "        tsr_fence_async_shared();" "race")
   # What lies beyond boxes that are lower than the tile.
   mutant(beyond_not_cleared ${kernel} "        clear_beyond(p);" "        (void)clear_beyond;" "never written")
-  mutant(one_row_not_cleared ${kernel} "(unsigned)(BN - p->rows_short) * (128" "(unsigned)(BN - 1 - p->rows_short) * (128" "never written")
-  mutant(cleared_too_early ${kernel} "(unsigned)p->rows_short * 128 * DEEP;
+  mutant(one_row_not_cleared collective/skinny_part.h "(unsigned)(BN - p->rows_short) * (128" "(unsigned)(BN - 1 - p->rows_short) * (128" "never written")
+  mutant(cleared_too_early collective/skinny_part.h "(unsigned)p->rows_short * 128 * DEEP;
         for" "((unsigned)p->rows_short - 1) * 128 * DEEP;
         for" "race")
-  mutant(one_stage_not_cleared ${kernel} "stage < stages" "stage + 1 < stages" "never written")
-  mutant(clearing_not_fenced ${kernel} "    }
+  mutant(one_stage_not_cleared collective/skinny_part.h "stage < stages" "stage + 1 < stages" "never written")
+  mutant(clearing_not_fenced collective/skinny_part.h "    }
     tsr_fence_async_shared();
     tsr_named_barrier" "    }
     tsr_named_barrier" "with no fence.proxy.async")
-  mutant(clearing_not_awaited ${kernel} "    }
+  mutant(clearing_not_awaited collective/skinny_part.h "    }
     tsr_fence_async_shared();
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);" "    }
     tsr_fence_async_shared();" "race")

@@ -1,0 +1,131 @@
+/* The products of a part of `wgmma_skinny` for 8-bit floats, which tensor cores read along K alone. With PROMOTE the
+ * sums leave them after each stage, which is 128 of K, and are added up in f32, times the scales of blocks where there
+ * are such: as in `wgmma_kmajor`, so that an element of D is the same by either where K is not cut.
+ *
+ * For a kernel that names the constants of wgmma_skinny.cu and has its `part`, `release` and ring. */
+#ifndef TSR_COLLECTIVE_SKINNY_EIGHT_H
+#define TSR_COLLECTIVE_SKINNY_EIGHT_H
+
+#include "ptx/wgmma_eight.h"
+
+#include "collective/block_scales.h"
+#include "tile/any_scaled.h"
+
+/* The products of one stage; `second_long`, `second_short`: constants, the operand is e5m2. */
+TSR_DEVICE void multiply_eight_types(unsigned long long a, unsigned long long b, int accumulate, int second_long,
+                                     int second_short, float sum[TSR_WGMMA_REGISTERS])
+{
+    tsr_wgmma_fence();
+    TSR_UNROLL
+    for (unsigned k = 0; k < SPAN / BK_MMA; k++)
+        tsr_wgmma_fp8(sum, a + 2 * k, b + 2 * k, accumulate || k > 0, second_long, second_short);
+    tsr_wgmma_commit();
+}
+
+/* Issues them when the stage has come. The types are uniform branches: one loop serves all of them. */
+TSR_DEVICE void multiply_eight_stage(const part *p, ring at, int group, int accumulate, int second_long,
+                                     int second_short, float sum[TSR_WGMMA_REGISTERS])
+{
+    const unsigned stage = p->shared + at.stage * (unsigned)p->stage_bytes;
+    const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * BOX_BYTES, SLAB_BYTES);
+    const unsigned long long b = tsr_wgmma_descriptor(stage + LONG_BYTES, SLAB_BYTES);
+    tsr_mbarrier_wait(p->shared + FULL_AT + 8 * at.stage, at.parity);
+    tsr_wgmma_hold(sum);
+    if (second_long && second_short)
+        multiply_eight_types(a, b, accumulate, 1, 1, sum);
+    else if (second_long)
+        multiply_eight_types(a, b, accumulate, 1, 0, sum);
+    else if (second_short)
+        multiply_eight_types(a, b, accumulate, 0, 1, sum);
+    else
+        multiply_eight_types(a, b, accumulate, 0, 0, sum);
+}
+
+#if PROMOTE
+/* `scales`: NULL where there are none of blocks. */
+TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short, const block_scales *scales,
+                               float sum[TSR_WGMMA_REGISTERS])
+{
+    float product[TSR_WGMMA_REGISTERS];
+    ring at = {0, 0};
+    for (int block = 0; block < p->count; block++) {
+        multiply_eight_stage(p, at, group, 0, second_long, second_short, product);
+        tsr_wgmma_hold(product);
+        tsr_wgmma_wait(0);
+        tsr_wgmma_hold(product);
+        release(p, at.stage);
+        ring_advance(&at, (unsigned)p->stages);
+        if (scales) {
+            block_scales_add(scales, p->first + block * p->step, TSR_WGMMA_REGISTERS, product, sum);
+            continue;
+        }
+        TSR_UNROLL
+        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+            sum[i] += product[i];
+    }
+}
+#else
+/* The sums stay in the tensor cores. One batch of wgmma is always in flight. */
+TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short, const block_scales *scales,
+                               float sum[TSR_WGMMA_REGISTERS])
+{
+    ring at = {0, 0};
+    unsigned previous = 0;
+    (void)scales;
+    for (int block = 0; block < p->count; block++) {
+        multiply_eight_stage(p, at, group, block > 0, second_long, second_short, sum);
+        tsr_wgmma_wait(1);
+        if (block > 0)
+            release(p, previous);
+        previous = at.stage;
+        ring_advance(&at, (unsigned)p->stages);
+    }
+    tsr_wgmma_hold(sum);
+    tsr_wgmma_wait(0);
+    tsr_wgmma_hold(sum);
+}
+#endif
+
+/* All products of the part. Rows of the sums are those of the longer side: its scales are in A's place here. */
+TSR_DEVICE void multiply_eight_part(const tsr_gemm_args *args, const tsr_scaling *s, const part *p, int group,
+                                    float sum[TSR_WGMMA_REGISTERS])
+{
+    const int second_long = (p->swap_ab ? args->type_b : args->type_a) == ANY_SECOND;
+    const int second_short = (p->swap_ab ? args->type_a : args->type_b) == ANY_SECOND;
+    TSR_UNROLL
+    for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+        sum[i] = 0;
+#if PROMOTE
+    if (block_scales_are_used(s)) {
+        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
+        const long long row = p->long_at + group * 64 + warp * 16 + lane / 4, column = p->short_at + lane % 4 * 2;
+        tsr_scaling lying = *s;
+        if (p->swap_ab) {
+            lying.a = s->b, lying.b = s->a;
+            lying.mode_a = s->mode_b, lying.mode_b = s->mode_a;
+            lying.batch_a = s->batch_b, lying.batch_b = s->batch_a;
+            lying.stride_a = s->stride_b, lying.stride_b = s->stride_a;
+            lying.first_m = s->first_n, lying.first_n = s->first_m;
+        }
+        const block_scales scales =
+            block_scales_of(&lying, p->z, p->swap_ab ? args->n : args->m, p->swap_ab ? args->m : args->n, row, column);
+        multiply_eight(p, group, second_long, second_short, &scales, sum);
+        return;
+    }
+#else
+    (void)s;
+#endif
+    multiply_eight(p, group, second_long, second_short, 0, sum);
+}
+
+/* Adds the rank's lines of the tile over the cluster, and stores them; `columns` where D takes four at once. */
+TSR_DEVICE void finish_eight(const part *p, const tile_reduce *mine, const any_scaled *to, const any_columns *columns)
+{
+    const long long row = p->swap_ab ? p->short_at : p->long_at;
+    if (any_scaled_is_quads(to))
+        tile_reduce_finish_quads(mine, to, columns, row, p->rank, p->size);
+    else
+        tile_reduce_finish_any(mine, to, row, p->rank, p->size);
+}
+
+#endif
