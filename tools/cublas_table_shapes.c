@@ -13,9 +13,11 @@
 #define SUMS(compute_, unit_)              .compute = TSR_CUBLAS_COMPUTE_##compute_, .unit = unit_
 #define BIASED                             .is_lt = 1, .has_bias = 1
 
+/* Units of 16 bits let cuBLAS round the sums of parts of K to D's type, as it does for long K: 0.03 was measured in
+ * bf16. */
 const table_product table_products[TSR_TYPES_COUNT] = {
-    [TSR_TYPES_BF16] = {SAME(TSR_BF16, TSR_CUDA_R_16BF), SUMS(32F, 2e-2)},
-    [TSR_TYPES_F16] = {SAME(TSR_F16, TSR_CUDA_R_16F), SUMS(32F, 3e-3)},
+    [TSR_TYPES_BF16] = {SAME(TSR_BF16, TSR_CUDA_R_16BF), SUMS(32F, 6e-2)},
+    [TSR_TYPES_F16] = {SAME(TSR_F16, TSR_CUDA_R_16F), SUMS(32F, 8e-3)},
     [TSR_TYPES_F32] = {SAME(TSR_F32, TSR_CUDA_R_32F), SUMS(32F, 1e-4)},
     [TSR_TYPES_TF32] = {SAME(TSR_F32, TSR_CUDA_R_32F), SUMS(32F_FAST_TF32, 5e-3)},
     [TSR_TYPES_F64] = {SAME(TSR_F64, TSR_CUDA_R_64F), SUMS(64F, 1e-12)},

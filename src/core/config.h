@@ -170,7 +170,7 @@ struct tsr_config {
     int ring_bytes;           /* of these, for stages; configs whose cost asks for it say it, others 0 */
     int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
     int scaled;               /* CUDA: 1 if it takes tsr_scaling behind the maps (ptx/scaled.h) */
-    int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters. Rows that turn: along the shorter
+    int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters. With swaps_ab: along the shorter
                                * and the longer side of D, and the schedule's cluster_k comes on top */
     int parts;                /* CTAs of a cluster that may each take a part of K of one tile; 0: none do */
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
@@ -213,14 +213,14 @@ tsr_grid tsr_config_grid(const tsr_config *config, const tsr_gemm_args *args, in
 /* The tile along M and N, which depends on D's shape where the config `swaps_ab`. */
 void tsr_config_tile(const tsr_config *config, long long m, long long n, int *bm, int *bn);
 
-/* The schedule that leaves K whole. Of a config that `turns`, the columns of its tiles lie along the shorter side of D.
- */
+/* The schedule that leaves K whole. Of a config that `swaps_ab`, the columns of its tiles lie along the shorter side of
+ * D. */
 tsr_schedule tsr_config_whole(const tsr_config *config, long long m, long long n);
 
-/* Of a config that turns: what a tile has of the side of D that its columns lie along. Where that operand lies along K
- * all tiles have equally much, in steps of 8 for each CTA that shares its boxes, so that few of their rows lie beyond
- * the operand: the copy engine takes longer for such rows than for those that are there. Elsewhere bm. Kernels decide
- * by the same rule. */
+/* Of a config that `swaps_ab`: what a tile has of the side of D that its columns lie along. Where that operand lies
+ * along K all tiles have equally much, in steps of 8 for each CTA that shares its boxes, so that few of their rows lie
+ * beyond the operand: the copy engine takes longer for such rows than for those that are there. Elsewhere bm. Kernels
+ * decide by the same rule. */
 int tsr_config_short_tile(const tsr_config *config, const tsr_gemm_args *args);
 
 /* CTAs of a cluster, at least 1. */
