@@ -37,9 +37,9 @@ typedef struct settings {
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
     {.name = "A.npy",
-     .help = "a matrix of f16, f32, f64, s8, u8 or, with --dtype, bf16, e4m3 or e5m2, in C or Fortran order, or a "
-             "stack of them (3 dimensions); - is the "
-             "standard input",
+     .help =
+         "a matrix of f16, f32, f64, e5m2, s8, u8 or, with --dtype, bf16 or e4m3, in C or Fortran order, or a stack of "
+         "them (3 dimensions); - is the standard input",
      .parse = cli_parse_text,
      AT(a)},
     {.name = "B.npy", .help = "another", .parse = cli_parse_text, AT(b)},
@@ -95,7 +95,7 @@ static const cli_option options[] = {
      .value = "T",
      .help = "f64, f32, f16, bf16, e4m3, e5m2, s8 or u8: convert inputs that differ to this type (default: the inputs' "
              "own, if they agree); also names the elements of files that do not say what they hold, as ml_dtypes "
-             "writes bf16, e4m3 and e5m2",
+             "writes bf16 and e4m3",
      .parse = cli_parse_dtype,
      AT(dtype)},
     {.name = "--out-dtype",
@@ -215,7 +215,7 @@ static int choose_dtype(job *j)
     cli_operand *const inputs[] = {&j->a, &j->b};
     int code = CLI_OK;
     for (size_t i = 0; i < 2 && code == CLI_OK; i++)
-        code = cli_operand_name(j->self, said, inputs[i]);
+        code = cli_operand_name(j->self, "--dtype", said, inputs[i]);
     if (code != CLI_OK)
         return code;
     j->dtype = said != TSR_DTYPE_NONE ? said : j->a.dtype;
@@ -225,9 +225,9 @@ static int choose_dtype(job *j)
     const int out_is_said = said != TSR_DTYPE_NONE || j->set->out_dtype != TSR_DTYPE_NONE;
     const tsr_dtype bias = lab_bias_dtype(j->out_dtype);
     if (j->c.path)
-        code = cli_operand_name(j->self, j->out_dtype, &j->c);
+        code = cli_operand_name(j->self, "--out-dtype", j->out_dtype, &j->c);
     if (code == CLI_OK && j->bias.path)
-        code = cli_operand_name(j->self, bias, &j->bias);
+        code = cli_operand_name(j->self, "--out-dtype", bias, &j->bias);
     if (code == CLI_OK)
         code = check_dtype(j, &j->b, j->dtype, said != TSR_DTYPE_NONE);
     if (code == CLI_OK)

@@ -202,8 +202,12 @@ holds() { # FILE BYTES-IN-HEX: its last bytes
 }
 raw V.npy '<V1' '(2, 2)' '\x38\x40\x40\x38' # e4m3: 1 2; 2 1
 raw I.npy '|V1' '(2, 2)' '\x38\x00\x00\x38' # 1 0; 0 1
-expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype e4m3, e5m2, s8 or u8 does" \
+expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype e4m3, s8 or u8 does" \
     run V.npy I.npy -o D.npy
+expect 1 "tessera run: I.npy does not say what its elements of 1 byte are; --dtype e4m3, e5m2, s8 or u8 does" \
+    run I.npy V.npy -o D.npy
+expect 1 "tessera run: V.npy holds elements of dtype '<V1', as which ml_dtypes saves e4m3 but never e5m2 ('<f1'), which --dtype says" \
+    run V.npy I.npy -o D.npy --dtype e5m2
 expect 1 "tessera run: V.npy has elements of 1 byte, which cannot be bf16" run V.npy I.npy -o D.npy --dtype bf16
 expect 0 "" run V.npy I.npy -o D.npy --dtype e4m3 --out-dtype e4m3 --device cpu --check
 prints "D.npy: 2 x 2 e4m3, K = 2, cpu_[a-z]+_fp8 on cpu"
@@ -214,6 +218,12 @@ expect 1 "tessera run: V.npy has elements of 1 byte, which cannot be f32" \
     run V.npy V.npy -o D.npy --dtype e4m3 --out-dtype f32 --beta 1 --c V.npy
 expect 0 "" run V.npy V.npy -o D.npy --dtype e4m3 --out-dtype e4m3 --beta 1 --c V.npy --device cpu --check # 6 6; 6 6
 holds D.npy 4c4c4c4c
+# '<f1' is e5m2, whatever --dtype says: then the numbers are converted.
+raw E.npy '<f1' '(2, 2)' '\x3c\x40\x40\x3c' # 1 2; 2 1
+expect 0 "" run E.npy E.npy -o D.npy --device cpu --check
+holds D.npy a04080408040a040
+expect 0 "" run V.npy E.npy -o D.npy --dtype e4m3 --device cpu --check
+holds D.npy a04080408040a040
 raw S.npy '|i1' '(1, 2)' '\x01\xff'
 raw T.npy '|i1' '(2, 1)' '\x02\x05'
 expect 0 "" run S.npy T.npy -o D.npy --device cpu --check
