@@ -18,6 +18,7 @@ typedef struct name {
 
 static const name names[] = {
     {"A.dtype", ANYWHERE, "--dtype", NULL},
+    {"B.dtype", ANYWHERE, "--dtype-b", NULL},
     {"B.dtype", ANYWHERE, "--dtype", NULL},
     {"C.dtype", ANYWHERE, "--out-dtype", NULL},
     {"D.dtype", ANYWHERE, "--out-dtype", NULL},

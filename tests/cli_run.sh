@@ -224,7 +224,21 @@ expect 0 "" run E.npy E.npy -o D.npy --device cpu --check
 holds D.npy a04080408040a040
 expect 0 "" run V.npy E.npy -o D.npy --dtype e4m3 --device cpu --check
 holds D.npy a04080408040a040
+# Types that mix: files that say so need no option.
+expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype-b e4m3, s8 or u8 does" \
+    run E.npy V.npy -o D.npy
+expect 0 "" run E.npy V.npy -o D.npy --dtype-b e4m3 --device cpu --check
+holds D.npy a04080408040a040
+raw F.npy '<f1' '(2, 2)' '\x01\x40\x40\x7b' # 2^-16 2; 2 57344: e4m3 has neither the first nor the last
+expect 0 "" run V.npy F.npy -o D.npy --dtype e4m3 --dtype-b e5m2 --out-dtype f32 --device cpu --check
+holds D.npy 200080400001e0478000004000046047
 raw S.npy '|i1' '(1, 2)' '\x01\xff'
+raw U.npy '|u1' '(2, 1)' '\xc8\x01' # 200 1
+expect 0 "" run S.npy U.npy -o D.npy --device cpu --check
+prints "D.npy: 1 x 1 s32"
+holds D.npy c7000000
+expect 1 "tessera run: S.npy holds s8 and E.npy e5m2; --dtype says in which type to compute" run S.npy E.npy -o D.npy
+expect 1 "tessera run: --dtype-b f32: must be that of A (s8)" run S.npy U.npy -o D.npy --dtype-b f32
 raw T.npy '|i1' '(2, 1)' '\x02\x05'
 expect 0 "" run S.npy T.npy -o D.npy --device cpu --check
 prints "D.npy: 1 x 1 s32"

@@ -443,7 +443,8 @@ static void cell_on_cpu(void **state)
     entries[3].kernel = "tiled"; /* a GPU's */
     entries[4].kernel = "cpu-tiled";
     strcpy(entries[4].reason, "left out");
-    lab_cell cell = {.dtype = TSR_F32, .trans_b = 1, .shape = {40, 50, 60}, .entries = entries, .entry_count = 5};
+    lab_cell cell = {
+        .types = {.a = TSR_F32}, .trans_b = 1, .shape = {40, 50, 60}, .entries = entries, .entry_count = 5};
     const lab_bench_options options = {.rounds = 6, .budget_s = 5, .seed = 1};
     assert_int_equal(lab_cell_measure(&bench, &cell, &options), TSR_OK);
     for (int i = 0; i < 3; i++) {
@@ -490,12 +491,12 @@ static void cell_with_scales(void **state)
     assert_true(lab_scales_named("", &scales) && scales == LAB_SCALES_NONE);
     assert_true(lab_scales_named("vector", &scales) && scales == LAB_SCALES_VECTOR);
     assert_false(lab_scales_named("vectors", &scales));
-    assert_int_equal(lab_scales_check(LAB_SCALES_NONE, TSR_F32, TSR_DTYPE_NONE), TSR_OK);
-    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_E5M2, TSR_DTYPE_NONE), TSR_OK);
-    assert_int_equal(lab_scales_check(LAB_SCALES_VECTOR, TSR_S8, TSR_BF16), TSR_OK);
-    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_BF16, TSR_DTYPE_NONE), TSR_UNSUPPORTED);
+    assert_int_equal(lab_scales_check(LAB_SCALES_NONE, &(lab_types){.a = TSR_F32}), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, &(lab_types){.a = TSR_E5M2}), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_VECTOR, &(lab_types){.a = TSR_S8, .d = TSR_BF16}), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, &(lab_types){.a = TSR_BF16}), TSR_UNSUPPORTED);
     assert_string_equal(tsr_last_error(), "only operands of 8 bits have scales, not bf16");
-    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_U8, TSR_DTYPE_NONE), TSR_UNSUPPORTED);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, &(lab_types){.a = TSR_U8}), TSR_UNSUPPORTED);
     assert_string_equal(tsr_last_error(), "a result in s32 takes no scales; D.dtype = f32, f16 or bf16");
     assert_int_equal(lab_bench_open("cpu", 1, &bench), TSR_OK);
     const int with_peer = lab_bench_add_peer(&bench, &lab_peer_memory) == TSR_OK;
@@ -503,7 +504,7 @@ static void cell_with_scales(void **state)
         const lab_bench_options options = {.rounds = 2, .budget_s = 5, .seed = 1};
         const lab_baseline baseline = {1e6, 0};
         lab_entry entry = {.kernel = "cpu-tiled"};
-        lab_cell cell = {.dtype = TSR_E4M3,
+        lab_cell cell = {.types = {.a = TSR_E4M3},
                          .scales = (lab_scales_given)s,
                          .trans_b = 1,
                          .shape = {16, 32, 64, 3},
@@ -568,12 +569,14 @@ static void emulator_is_not_measured(void **state)
 static void baselines(void **state)
 {
     (void)state;
-    const lab_baseline small = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){64, 64, 64, 1}, 0);
+    const lab_types f32 = {.a = TSR_F32};
+    const lab_baseline small = lab_baseline_measure(&f32, 0, 0, (lab_shape){64, 64, 64, 1}, 0);
     assert_true(small.ns > 1e3 && small.ns < 1e9 && !small.scaled);
-    const lab_baseline tall = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64, 1}, 0);
+    const lab_baseline tall = lab_baseline_measure(&f32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64, 1}, 0);
     assert_true(tall.scaled && tall.ns > 1e4 * small.ns);
-    assert_true(lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){256, 256, 256, 1}, 1).scaled);
-    assert_true(isnan(lab_baseline_measure(TSR_S8, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns));
+    assert_true(lab_baseline_measure(&f32, 0, 0, (lab_shape){256, 256, 256, 1}, 1).scaled);
+    assert_true(lab_baseline_measure(&(lab_types){.a = TSR_S8, .b = TSR_U8}, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns > 0);
+    assert_true(isnan(lab_baseline_measure(&(lab_types){.a = TSR_S32}, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns));
 }
 
 /* ---- devices and rooflines ---- */

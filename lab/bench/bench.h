@@ -7,6 +7,7 @@
 #include "lab/bench/measure.h"
 #include "lab/bench/report.h"
 #include "lab/common/device_facts.h"
+#include "lab/common/product_types.h"
 #include "lab/common/shapes.h"
 #include "lab/peers/peer.h"
 
@@ -55,9 +56,8 @@ typedef enum lab_scales_given { LAB_SCALES_NONE, LAB_SCALES_TENSOR, LAB_SCALES_V
 const char *lab_scales_word(lab_scales_given scales);
 /* The one that a result names, "" and "none" none; 0 if there is no such. */
 int lab_scales_named(const char *word, lab_scales_given *out);
-/* Whether operands of a dtype take them, with results of dtype_d (TSR_DTYPE_NONE: those that suit the operands).
- * TSR_UNSUPPORTED and the rule. */
-tsr_status lab_scales_check(lab_scales_given scales, tsr_dtype dtype, tsr_dtype dtype_d);
+/* Whether operands of such types take them. TSR_UNSUPPORTED and the rule. */
+tsr_status lab_scales_check(lab_scales_given scales, const lab_types *types);
 
 /* One kernel in a cell. */
 typedef struct lab_entry {
@@ -78,8 +78,7 @@ typedef struct lab_rival {
 } lab_rival;
 
 typedef struct lab_cell {
-    tsr_dtype dtype, dtype_d; /* of A and B; of C and D, TSR_DTYPE_NONE: tsr_dtype_result of A's */
-    tsr_compute compute;      /* TSR_COMPUTE_TF32: products of f32 in tf32 */
+    lab_types types;
     lab_scales_given scales;
     int trans_a, trans_b;
     lab_shape shape;
