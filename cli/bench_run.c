@@ -317,6 +317,10 @@ static void describe(session *s)
         remark(s, "A and B have a scale each");
     if (s->common.set->scales == LAB_SCALES_VECTOR)
         remark(s, "each row of A and each column of B has a scale");
+    if (s->common.set->scales == LAB_SCALES_1X128)
+        remark(s, "each 128 steps of K of a row of A, or of a column of B, have a scale");
+    if (s->common.set->scales == LAB_SCALES_1X128_128X128)
+        remark(s, "each 128 steps of K of a row of A have a scale, and of 128 columns of B");
     remark(s, "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
 }
 

@@ -108,10 +108,11 @@ static const cli_option options[] = {
                        "about 14 bits; such kernels and libraries, and no others"),
     {.name = "--scales",
      .once = 1,
-     .value = "none|tensor|vector",
+     .value = "none|tensor|vector|1x128|1x128:128x128",
      .help = "of 8-bit operands, f32 where these lie: tensor: one of A and one of B; vector: one of each row of A and "
-             "of each column of B; of the libraries, cuBLAS has them for 8-bit floats, vector from 12.9 on (default "
-             "none)",
+             "of each column of B; of 8-bit floats, 1x128: one of 128 steps of K of each of these, and 1x128:128x128: "
+             "of B one of 128 steps of K of 128 columns; of the libraries, cuBLAS has them for 8-bit floats, all but "
+             "tensor from 12.9 on (default none)",
      .parse = cli_parse_choice,
      AT(scales)},
     {.name = "--from",

@@ -49,9 +49,17 @@ void lab_bench_close(lab_bench *bench); /* a zeroed struct is fine */
  * the benchmark goes on without. */
 tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops);
 
-/* Scales of A and B, one each, or one for each row of A and each column of B, where the operands lie. */
-typedef enum lab_scales_given { LAB_SCALES_NONE, LAB_SCALES_TENSOR, LAB_SCALES_VECTOR } lab_scales_given;
+/* Scales of A and B, where the operands lie. */
+typedef enum lab_scales_given {
+    LAB_SCALES_NONE,
+    LAB_SCALES_TENSOR,       /* one each */
+    LAB_SCALES_VECTOR,       /* one for each row of A and each column of B */
+    LAB_SCALES_1X128,        /* one for 128 steps of K of each of these */
+    LAB_SCALES_1X128_128X128 /* the same of A; of B one for 128 steps of K of 128 columns */
+} lab_scales_given;
 
+/* The descriptor's modes. */
+void lab_scales_put(lab_scales_given scales, tsr_gemm_desc *desc);
 /* As options and results name them. */
 const char *lab_scales_word(lab_scales_given scales);
 /* The one that a result names, "" and "none" none; 0 if there is no such. */
