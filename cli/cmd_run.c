@@ -12,6 +12,7 @@
 #include "cli/operand.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
+#include "cli/run_scales.h"
 #include "cli/run_sparse.h"
 #include "cli/types.h"
 #include "lab/common/convert.h"
@@ -25,10 +26,11 @@
 #define BIND_BIAS "bias=" /* the one name that an epilogue has */
 
 typedef struct settings {
-    const char *a, *b, *c, *out, *kernel, *device, *epilogue, *bind;
+    const char *a, *b, *c, *out, *kernel, *device, *epilogue, *bind, *scale_a, *scale_b;
     double alpha, beta;
     int trans_a, trans_b, check, quiet, prune;
     int sparse;      /* of the choices below; -1: neither */
+    int scales;      /* lab_scales_given, which the choices follow; 0: not named */
     lab_types types; /* of A, TSR_DTYPE_NONE: the inputs' own */
     int64_t threads;
 } settings;
@@ -68,6 +70,24 @@ static const cli_option options[] = {
      .help = "what a name in --epilogue stands for: bias=FILE, a vector with a value for each column",
      .parse = cli_parse_text,
      AT(bind)},
+    {.name = "--scale-a",
+     .value = "FILE",
+     .once = 1,
+     .help = "scales of an 8-bit A, a vector of f32: one, or one for each row",
+     .parse = cli_parse_text,
+     AT(scale_a)},
+    {.name = "--scale-b",
+     .value = "FILE",
+     .once = 1,
+     .help = "of B: one, or one for each column",
+     .parse = cli_parse_text,
+     AT(scale_b)},
+    {.name = "--scales",
+     .value = "none|tensor|vector|1x128|1x128:128x128",
+     .once = 1,
+     .help = "which elements share a scale, as in bench; needed for blocks (default none: the counts say it)",
+     .parse = cli_parse_choice,
+     AT(scales)},
     {.name = "--transa", .help = "use the transpose of A", AT(trans_a)},
     {.name = "--transb", .help = "use the transpose of B", AT(trans_b)},
     {.name = "--sparse",
@@ -129,6 +149,7 @@ typedef struct job {
     int64_t batch;   /* its matrices */
     cli_npy_writer out;
     cli_sparse sparse;
+    cli_run_scales scales;
     tsr_context *context;
     tsr_plan *plan;
     tsr_gemm_desc desc;
@@ -157,7 +178,7 @@ static int open_inputs(job *j)
             code = cli_operand_open(j->self, paths[i], transposes[i], inputs[i]);
     if (code == CLI_OK && j->set->bind)
         code = cli_operand_open_vector(j->self, j->set->bind + strlen(BIND_BIAS), &j->bias);
-    return code;
+    return code == CLI_OK ? cli_scales_open(j->self, &j->scales) : code;
 }
 
 static int check_shapes(const job *j)
@@ -322,6 +343,7 @@ static tsr_run_args arguments(const job *j, int64_t i)
     args.alpha.value = j->set->alpha;
     args.beta.value = j->set->beta;
     args.bias = j->bias.data;
+    cli_scales_pass(&j->scales, &args);
     if (j->c.path)
         args.c = cli_operand_at(&j->c, i);
     return args;
@@ -361,7 +383,9 @@ static int multiply(job *j)
     if (tsr_context_create(j->set->device, &context_options, &j->context) != TSR_OK)
         return cli_api_failure(j->self);
     describe(j);
-    int code = cli_sparse_begin(j->self, &j->sparse, &j->desc, is_one_call(j) ? 1 : j->batch);
+    int code = cli_scales_put(j->self, &j->scales, j->batch != 1, &j->desc);
+    if (code == CLI_OK)
+        code = cli_sparse_begin(j->self, &j->sparse, &j->desc, is_one_call(j) ? 1 : j->batch);
     if (code != CLI_OK)
         return code;
     if (tsr_plan_create(j->context, &j->desc, &j->plan) != TSR_OK)
@@ -499,6 +523,7 @@ static void clean_up(job *j)
     cli_operand *const inputs[] = {&j->a, &j->b, &j->c, &j->bias};
     cli_progress_end(j->progress);
     cli_sparse_end(&j->sparse);
+    cli_scales_close(&j->scales);
     tsr_plan_release(j->plan);
     tsr_context_destroy(j->context);
     cli_npy_abandon(&j->out);
@@ -537,7 +562,10 @@ static int run(const cli_command *self, int argc, char **argv)
     code = check_bind(self, &set);
     if (code != CLI_CONTINUE)
         return code;
-    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) + is_stdin(set.bind ? set.bind + strlen(BIND_BIAS) : NULL) >
+    if (set.scales && !set.scale_a && !set.scale_b)
+        return cli_usage_error(self, "--scales needs --scale-a FILE, --scale-b FILE or both");
+    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) + is_stdin(set.scale_a) + is_stdin(set.scale_b) +
+            is_stdin(set.bind ? set.bind + strlen(BIND_BIAS) : NULL) >
         1)
         return cli_usage_error(self, "- can be one input only: the standard input is read once");
     if (set.prune && set.sparse < 0)
@@ -546,6 +574,7 @@ static int run(const cli_command *self, int argc, char **argv)
     j.sparse.which = set.sparse < 0 ? '\0' : "ab"[set.sparse];
     j.sparse.prune = set.prune;
     j.sparse.operand = set.sparse == 1 ? &j.b : &j.a;
+    j.scales = (cli_run_scales){.path_a = set.scale_a, .path_b = set.scale_b, .named = set.scales};
     j.progress = cli_progress_begin();
     code = work(&j);
     clean_up(&j);

@@ -266,6 +266,29 @@ prints '^D.npy: 0 of 3 x 5 f32, K = 4, cpu_[a-z]+_f32 on cpu, 0.000 ns, -$'
 expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
 expect 1 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
 
+# Scales: the count says which elements share one; those of blocks are named.
+raw one.npy '<f4' '(1,)' '\x00\x00\x00\x40'                  # 2
+raw two.npy '<f4' '(2,)' '\x00\x00\x00\x3f\x00\x00\x80\x3f' # 0.5 1
+raw four.npy '<f4' '(4,)' '\x00\x00\x80\x3f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00' # 1; three are not read
+scaled="run E.npy E.npy -o D.npy --device cpu --check -q" # 5 4; 4 5
+expect 0 "" $scaled --scale-a one.npy --scale-b one.npy # 20 16; 16 20
+holds D.npy a04180418041a041
+expect 0 "" $scaled --scale-a two.npy # 2.5 2; 4 5
+holds D.npy 204000408040a040
+expect 0 "" $scaled --scale-a two.npy --scale-b four.npy --scales 1x128:128x128
+holds D.npy 204000408040a040
+expect 1 "tessera run: four.npy has 4 scales; A has 1, or 2, one for each row; --scales names those of blocks" \
+    $scaled --scale-a four.npy
+expect 1 "tessera run: two.npy has 2 scales; those of B, which --scales names, are 4" \
+    $scaled --scale-b two.npy --scales 1x128:128x128
+expect 1 "tessera run: E.npy has shape (2, 2), 2 dimensions; a vector has 1: in NumPy a.ravel() makes it one" \
+    $scaled --scale-a E.npy
+expect 2 "tessera run: --scales needs --scale-a FILE, --scale-b FILE or both" $scaled --scales vector
+expect 0 "" run S.npy T.npy -o D.npy --out-dtype f32 --scale-a one.npy --device cpu --check -q # -6
+holds D.npy 0000c0c0
+expect 1 "*" run S.npy T.npy -o none.npy --scale-a one.npy --device cpu
+succeeds grep -q '^tessera run: --scale-a' err
+
 # Numbers beyond an integer type are saturated, and that is said; --quiet is quiet.
 raw R.npy '<f4' '(1, 2)' '\x00\x00\x96\x43\x00\x00\x80\xbf' # 300 -1
 raw N.npy '<f4' '(2, 1)' '\x00\x00\xc0\x7f\x00\x00\x80\x3f' # NaN 1

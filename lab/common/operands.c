@@ -48,15 +48,21 @@ static int64_t blocks_of(int64_t length)
     return length / TSR_SCALE_BLOCK + (length % TSR_SCALE_BLOCK != 0);
 }
 
-/* The scales of an operand that has `outer` rows or columns, as tsr_scale_mode lays them out (tessera.h); of one that
- * problems of a batch share, more than it has. */
+int64_t lab_scale_count(tsr_scale_mode mode, int64_t outer, int64_t k)
+{
+    const int64_t row = (blocks_of(k) + 3) / 4 * 4;
+    return mode == TSR_SCALE_TENSOR    ? 1
+           : mode == TSR_SCALE_1X128   ? blocks_of(k) * outer
+           : mode == TSR_SCALE_128X128 ? blocks_of(outer) * row
+                                       : outer;
+}
+
+/* Of an operand that problems of a batch share, more than it has. */
 static tsr_status scales_of(const tsr_gemm_desc *desc, tsr_scale_mode mode, int64_t outer, part *out)
 {
-    const int64_t along_k = blocks_of(desc->k), row = (along_k + 3) / 4 * 4;
-    const int64_t rows = mode == TSR_SCALE_1X128 ? along_k : mode == TSR_SCALE_128X128 ? blocks_of(outer) : 1;
-    const int64_t columns = mode == TSR_SCALE_TENSOR ? 1 : mode == TSR_SCALE_128X128 ? row : outer;
-    const tsr_operand scales = {.dtype = TSR_F32, .batch_stride = mode == TSR_SCALE_TENSOR ? 0 : rows * columns};
-    return part_of(&scales, rows, columns, desc->batch_count, out);
+    const int64_t count = lab_scale_count(mode, outer, desc->k);
+    const tsr_operand scales = {.dtype = TSR_F32, .batch_stride = mode == TSR_SCALE_TENSOR ? 0 : count};
+    return part_of(&scales, 1, count, desc->batch_count, out);
 }
 
 static tsr_status size_parts(const tsr_gemm_desc *desc, int has_scales, part parts[PARTS], int64_t *set_bytes)
