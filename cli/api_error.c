@@ -18,9 +18,14 @@ typedef struct name {
 
 static const name names[] = {
     {"A.dtype", ANYWHERE, "--dtype", NULL},
+    {"B.dtype", ANYWHERE, "--dtype-b", NULL},
     {"B.dtype", ANYWHERE, "--dtype", NULL},
     {"C.dtype", ANYWHERE, "--out-dtype", NULL},
     {"D.dtype", ANYWHERE, "--out-dtype", NULL},
+    {"scale_mode_a", ANYWHERE, "--scale-a", NULL},
+    {"scale_mode_b", ANYWHERE, "--scale-b", NULL},
+    {"scale_a", ANYWHERE, "--scale-a", NULL},
+    {"scale_b", ANYWHERE, "--scale-b", NULL},
     {"A.align_bytes", ANYWHERE, "--align", NULL},
     {"B.align_bytes", ANYWHERE, "--align", NULL},
     {"C.align_bytes", ANYWHERE, "--align", NULL},

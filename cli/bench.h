@@ -18,11 +18,10 @@ typedef struct cli_bench_settings {
     const char *sizes, *shapes, *device, *out, *compare, *from, *replay, *epilogue;
     cli_dtype_list dtypes;
     cli_layout_list layouts;
-    unsigned peers; /* bits of the choices */
-    int format;     /* lab_format, or one of the two below; -1: not chosen */
-    tsr_compute compute;
-    tsr_dtype out_dtype; /* TSR_DTYPE_NONE: not chosen */
-    int scales;          /* lab_scales_given; the choices of --scales have its order */
+    unsigned peers;  /* bits of the choices */
+    int format;      /* lab_format, or one of the two below; -1: not chosen */
+    lab_types types; /* beside A's, which are `dtypes` */
+    int scales;      /* lab_scales_given; the choices of --scales have its order */
     int instances, graph, batch_invariant;
     int64_t rounds, threads, random, seed, batch;
 } cli_bench_settings;
@@ -52,8 +51,12 @@ typedef struct cli_bench_entries {
     size_t count;
 } cli_bench_entries;
 
-/* The kernels asked for, on this device and dtype; few or none where they are of other kinds. 0 if memory ran out. */
-int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out);
+/* The types of a cell whose A is of this dtype. */
+lab_types cli_bench_types(const cli_bench_settings *set, tsr_dtype dtype);
+/* The kernels asked for, on this device and for these types; few or none where they are of other kinds. 0 if memory ran
+ * out. */
+int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, const lab_types *types,
+                     cli_bench_entries *out);
 void cli_bench_entries_free(cli_bench_entries *entries);
 
 /* 0 if no kernel asked for takes the dtype on these devices. Each named one that does not is told on stderr with its

@@ -28,28 +28,6 @@ typedef struct comparing {
 
 /* ---- reading what a line says ---- */
 
-/* "tf32" is f32 with products in tf32, "e4m3-fast" e4m3 whose sums stay in the tensor cores. */
-static int dtype_of(const char *name, tsr_dtype *out, tsr_compute *compute)
-{
-    *compute = TSR_COMPUTE_DEFAULT;
-    if (strcmp(name, "tf32") == 0) {
-        *out = TSR_F32;
-        *compute = TSR_COMPUTE_TF32;
-        return 1;
-    }
-    const size_t length = strcspn(name, "-");
-    if (name[length] != '\0' && strcmp(name + length, "-fast") != 0)
-        return 0;
-    for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
-        if (strlen(tsr_dtype_name((tsr_dtype)dtype)) == length &&
-            memcmp(tsr_dtype_name((tsr_dtype)dtype), name, length) == 0) {
-            *out = (tsr_dtype)dtype;
-            *compute = name[length] != '\0' ? TSR_COMPUTE_FAST : TSR_COMPUTE_DEFAULT;
-            return 1;
-        }
-    return 0;
-}
-
 static int trans_of(char letter)
 {
     return letter == 't' ? 1 : letter == 'n' ? 0 : -1;
@@ -158,7 +136,7 @@ static int measure_line(comparing *c, size_t line)
     cell.shape = (lab_shape){old->m, old->n, old->k, old->batch};
     cell.trans_a = trans_of(old->layout[0]);
     cell.trans_b = cell.trans_a >= 0 ? trans_of(old->layout[1]) : -1;
-    if (!dtype_of(old->dtype, &cell.dtype, &cell.compute) || cell.trans_b < 0)
+    if (!lab_types_named(old->dtype, &cell.types) || cell.trans_b < 0)
         snprintf(outcome->reason, sizeof outcome->reason, "unknown type %s %s", old->dtype, old->layout);
     else if (!lab_scales_named(old->scales, &cell.scales))
         snprintf(outcome->reason, sizeof outcome->reason, "unknown scales %s", old->scales);
@@ -255,7 +233,7 @@ static int check_settings(const cli_bench_session *session)
 {
     const cli_bench_settings *set = session->set;
     if (set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count || set->peers ||
-        set->instances || set->out || set->compute || set->scales)
+        set->instances || set->out || set->types.b || set->types.d || set->types.compute || set->scales)
         return cli_usage_error(session->self, "--compare measures what the old file names: only --device, --threads, "
                                               "--rounds and --format go with it");
     if (set->format != LAB_TABLE && set->format != LAB_JSON)

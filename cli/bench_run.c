@@ -8,6 +8,7 @@
 #include "cli/bench.h"
 #include "cli/interrupt.h"
 #include "cli/out_file.h"
+#include "cli/types.h"
 #include "lab/bench/baseline.h"
 #include "lab/bench/report.h"
 #include "lab/common/shapes.h"
@@ -20,7 +21,7 @@ static const double too_long_s = 20.0; /* a single call that `all` leaves out */
 typedef struct rate {
     const char *kernel;
     const lab_bench *bench;
-    tsr_dtype dtype;
+    tsr_dtype dtype; /* of A: B's goes with it */
     double ns;
 } rate;
 
@@ -53,12 +54,12 @@ static rate *find_rate(session *s, const lab_bench *bench, const lab_entry *entr
 
 static void remember_rate(session *s, const lab_bench *bench, const lab_cell *cell, const lab_entry *entry)
 {
-    rate *r = find_rate(s, bench, entry, cell->dtype);
+    rate *r = find_rate(s, bench, entry, cell->types.a);
     if (entry->timing.rounds == 0 || lab_shape_products(cell->shape) == 0.0 || entry->kernel == NULL)
         return;
     if (r == NULL && s->rate_count < RATES_MAX) {
         r = &s->rates[s->rate_count++];
-        *r = (rate){entry->kernel, bench, cell->dtype, 0.0};
+        *r = (rate){entry->kernel, bench, cell->types.a, 0.0};
     }
     if (r != NULL)
         r->ns = entry->timing.round_ns[0] / lab_shape_products(cell->shape);
@@ -71,7 +72,7 @@ static void leave_out_slow(session *s, const lab_bench *bench, const lab_cell *c
         return;
     for (size_t i = 0; i < cell->entry_count; i++) {
         lab_entry *entry = &cell->entries[i];
-        const rate *r = find_rate(s, bench, entry, cell->dtype);
+        const rate *r = find_rate(s, bench, entry, cell->types.a);
         double expected_ns = r != NULL ? r->ns * lab_shape_products(cell->shape) : 0.0;
         if (!bench->device.is_cuda && strcmp(entry->kernel, "cpu-sequential") == 0)
             expected_ns = baseline->ns;
@@ -95,11 +96,11 @@ static void note_entry(session *s, const lab_cell *cell, const lab_entry *entry)
 {
     const int is_named = strcmp(s->common.set->kernels.values[0], "all") != 0;
     const int is_table = s->report.format == LAB_TABLE && s->common.set->format != CLI_BENCH_SVG;
-    char text[400];
+    char text[400], types[LAB_TYPES_TEXT];
     cli_message reason;
     cli_progress_clear(s->common.progress);
     snprintf(text, sizeof text, "%s, %s %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": %.300s",
-             entry->kernel != NULL ? entry->kernel : "auto", tsr_dtype_name(cell->dtype), layout_name(cell),
+             entry->kernel != NULL ? entry->kernel : "auto", lab_types_pair(&cell->types, types), layout_name(cell),
              cell->shape.m, cell->shape.n, cell->shape.k, cli_name_options(s->common.self, entry->reason, &reason));
     if (is_table)
         lab_report_note(&s->report, text);
@@ -174,13 +175,14 @@ static int bench_cell(session *s, lab_bench *bench, lab_cell *cell, lab_baseline
 {
     cli_bench_entries entries;
     cli_message error;
-    if (!cli_bench_choose(s->common.set, bench, cell->dtype, &entries))
+    char types[LAB_TYPES_TEXT];
+    if (!cli_bench_choose(s->common.set, bench, &cell->types, &entries))
         return cli_failure(s->common.self, "no memory for the list of kernels");
     cell->entries = entries.items;
     cell->entry_count = entries.count;
     cli_progress_say(s->common.progress, "%s %s %" PRId64 " x %" PRId64 " x %" PRId64 " on %s",
-                     tsr_dtype_name(cell->dtype), layout_name(cell), cell->shape.m, cell->shape.n, cell->shape.k,
-                     bench->device.id);
+                     lab_types_pair(&cell->types, types), layout_name(cell), cell->shape.m, cell->shape.n,
+                     cell->shape.k, bench->device.id);
     leave_out_slow(s, bench, cell, baseline);
     const tsr_status status = entries.count > 0 ? lab_cell_measure(bench, cell, &s->common.options) : TSR_OK;
     if (status == TSR_OK) {
@@ -206,14 +208,13 @@ static int bench_problem(session *s, tsr_dtype dtype, cli_layout layout, lab_sha
     if (!cli_bench_has_kernels(&s->common, &s->devices, dtype, s->told))
         return CLI_CONTINUE;
     cli_progress_say(s->common.progress, "cpu-sequential, for the speedups");
-    lab_baseline baseline = lab_baseline_measure(dtype, layout.a == TSR_T, layout.b == TSR_T, shape, brief);
+    const lab_types types = cli_bench_types(s->common.set, dtype);
+    lab_baseline baseline = lab_baseline_measure(&types, layout.a == TSR_T, layout.b == TSR_T, shape, brief);
     int code = CLI_CONTINUE;
     for (size_t d = 0; d < s->devices.count && code == CLI_CONTINUE && !cli_interrupted(); d++) {
         lab_cell cell;
         memset(&cell, 0, sizeof cell);
-        cell.dtype = dtype;
-        cell.dtype_d = s->common.set->out_dtype;
-        cell.compute = s->common.set->compute;
+        cell.types = types;
         cell.scales = (lab_scales_given)s->common.set->scales;
         cell.trans_a = layout.a == TSR_T;
         cell.trans_b = layout.b == TSR_T;
@@ -316,6 +317,10 @@ static void describe(session *s)
         remark(s, "A and B have a scale each");
     if (s->common.set->scales == LAB_SCALES_VECTOR)
         remark(s, "each row of A and each column of B has a scale");
+    if (s->common.set->scales == LAB_SCALES_1X128)
+        remark(s, "each 128 steps of K of a row of A, or of a column of B, have a scale");
+    if (s->common.set->scales == LAB_SCALES_1X128_128X128)
+        remark(s, "each 128 steps of K of a row of A have a scale, and of 128 columns of B");
     remark(s, "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
 }
 
@@ -373,10 +378,24 @@ static int check_scales(const cli_command *self, const cli_bench_settings *set)
     cli_message error;
     if (scales != LAB_SCALES_NONE && set->replay != NULL)
         return cli_usage_error(self, "--scales %s: the products of a call log have none", lab_scales_word(scales));
-    for (size_t t = 0; t < set->dtypes.count; t++)
-        if (lab_scales_check(scales, set->dtypes.values[t], set->out_dtype) != TSR_OK)
+    for (size_t t = 0; t < set->dtypes.count; t++) {
+        const lab_types types = cli_bench_types(set, set->dtypes.values[t]);
+        if (lab_scales_check(scales, &types) != TSR_OK)
             return cli_usage_error(self, "--scales %s: %s", lab_scales_word(scales), cli_api_error(self, &error));
+    }
     return CLI_CONTINUE;
+}
+
+/* B's type, where one is said, must mix with each of A's. */
+static int check_types(const cli_command *self, const cli_bench_settings *set)
+{
+    int code = CLI_CONTINUE;
+    if (set->types.b != TSR_DTYPE_NONE && set->replay != NULL)
+        return cli_usage_error(self, "--dtype-b %s: a call log says itself what its products are of",
+                               tsr_dtype_name(set->types.b));
+    for (size_t t = 0; t < set->dtypes.count && code == CLI_CONTINUE && set->types.b != TSR_DTYPE_NONE; t++)
+        code = cli_types_check(self, &(lab_types){.a = set->dtypes.values[t], .b = set->types.b});
+    return code;
 }
 
 static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
@@ -426,7 +445,9 @@ static unsigned peers_for(const cli_bench_settings *set)
 static int open_and_run(session *s)
 {
     const cli_bench_settings *set = s->common.set;
-    int code = check_scales(s->common.self, set);
+    int code = check_types(s->common.self, set);
+    if (code == CLI_CONTINUE)
+        code = check_scales(s->common.self, set);
     if (code == CLI_CONTINUE)
         code = set->replay != NULL ? read_calls(s->common.self, set, &s->calls)
                                    : read_shapes(s->common.self, set, &s->shapes);

@@ -105,13 +105,20 @@ static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entr
 }
 
 /* Kernels of a compressed operand have another product to make: they come where they are asked for by name. */
-static int takes(const char *asked, const char *instance, tsr_dtype dtype, const cli_bench_settings *set)
+static int takes(const char *asked, const char *instance, const lab_types *types)
 {
-    return strcmp(asked, "all") == 0 ? lab_instance_takes(instance, dtype, set->out_dtype, set->compute)
-                                     : lab_instance_accepts(instance, dtype, set->out_dtype, set->compute);
+    return strcmp(asked, "all") == 0 ? lab_instance_takes(instance, types) : lab_instance_accepts(instance, types);
 }
 
-int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_dtype dtype, cli_bench_entries *out)
+lab_types cli_bench_types(const cli_bench_settings *set, tsr_dtype dtype)
+{
+    lab_types types = set->types;
+    types.a = dtype;
+    return types;
+}
+
+int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, const lab_types *types,
+                     cli_bench_entries *out)
 {
     size_t room = 1;
     tsr_kernel_info info = {.struct_bytes = sizeof info};
@@ -131,7 +138,7 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, tsr_
         if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)
             continue; /* of another kind of device */
         for (size_t i = 0; i < list.count; i++)
-            if (takes(asked, list.items[i].info.instance, dtype, set))
+            if (takes(asked, list.items[i].info.instance, types))
                 add_kernel(&list.items[i], set->instances || strcmp(asked, list.items[i].info.instance) == 0, out);
         lab_kernels_free(&list);
     }
@@ -142,6 +149,8 @@ int cli_bench_has_kernels(const cli_bench_session *session, const cli_bench_devi
                           unsigned told[CLI_LIST_MAX])
 {
     const cli_bench_settings *set = session->set;
+    const lab_types types = cli_bench_types(set, dtype);
+    char name[LAB_TYPES_TEXT];
     int any = 0;
     for (size_t n = 0; n < set->kernels.count; n++) {
         const char *asked = set->kernels.values[n];
@@ -149,8 +158,7 @@ int cli_bench_has_kernels(const cli_bench_session *session, const cli_bench_devi
         int runs = strcmp(asked, "all") == 0 || strcmp(asked, "auto") == 0;
         for (size_t d = 0; d < devices->count && !runs; d++) {
             char these[sizeof reasons];
-            runs = lab_kernel_accepts(asked, devices->items[d].device.id, dtype, set->out_dtype, set->compute, these,
-                                      sizeof these);
+            runs = lab_kernel_accepts(asked, devices->items[d].device.id, &types, these, sizeof these);
             if (these[0] != '\0')
                 memcpy(reasons, these, sizeof reasons);
         }
@@ -160,7 +168,7 @@ int cli_bench_has_kernels(const cli_bench_session *session, const cli_bench_devi
         told[n] |= reasons[0] != '\0' ? 1u << (int)dtype : ~0u;
         cli_progress_clear(session->progress);
         if (reasons[0] != '\0')
-            cli_failure(session->self, "without --kernel %s for --dtype %s: it %s", asked, tsr_dtype_name(dtype),
+            cli_failure(session->self, "without --kernel %s for --dtype %s: it %s", asked, lab_types_pair(&types, name),
                         reasons);
         else
             cli_failure(session->self, "without --kernel %s: it does not run on %s", asked,

@@ -6,6 +6,7 @@
 #include "cli/bench.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/types.h"
 
 static const double budget_s = 10.0; /* of one kernel in one cell */
 
@@ -100,23 +101,18 @@ static const cli_option options[] = {
          "all kernels at --sizes, else table)",
      .parse = cli_parse_choice,
      AT(format)},
-    {.name = "--compute",
-     .value = "default|tf32|fast",
-     .help = "tf32: products of f32 in tf32; fast: sums of 8-bit floats stay in the tensor cores, which keep about 14 "
-             "bits; such kernels and libraries, and no others",
-     .parse = cli_parse_compute,
-     AT(compute)},
-    {.name = "--out-dtype",
-     .value = "T",
-     .help = "type of C and D (default: bf16 for 8-bit floats, s32 for 8-bit integers, else as --dtype)",
-     .parse = cli_parse_dtype,
-     AT(out_dtype)},
+    CLI_B_TYPE_OPTION(cli_bench_settings, types),
+    CLI_OUT_TYPE_OPTION(cli_bench_settings, types, CLI_OUT_HELP),
+    CLI_COMPUTE_OPTION(cli_bench_settings, types,
+                       "tf32: products of f32 in tf32; fast: sums of 8-bit floats stay in the tensor cores, which keep "
+                       "about 14 bits; such kernels and libraries, and no others"),
     {.name = "--scales",
      .once = 1,
-     .value = "none|tensor|vector",
+     .value = "none|tensor|vector|1x128|1x128:128x128",
      .help = "of 8-bit operands, f32 where these lie: tensor: one of A and one of B; vector: one of each row of A and "
-             "of each column of B; of the libraries, cuBLAS has them for 8-bit floats, vector from 12.9 on (default "
-             "none)",
+             "of each column of B; of 8-bit floats, 1x128: one of 128 steps of K of each of these, and 1x128:128x128: "
+             "of B one of 128 steps of K of 128 columns; of the libraries, cuBLAS has them for 8-bit floats, all but "
+             "tensor from 12.9 on (default none)",
      .parse = cli_parse_choice,
      AT(scales)},
     {.name = "--from",

@@ -9,6 +9,8 @@
 #include "cli/explain_pipeline.h"
 #include "cli/out_file.h"
 #include "cli/output.h"
+#include "cli/types.h"
+#include "lab/common/kernel_names.h"
 
 enum { FORMAT_TEXT, FORMAT_HTML };
 
@@ -21,8 +23,7 @@ typedef struct settings {
     const char *kernel, *out;
     int64_t m, n, k, tile, phase, warp, cta;
     pair block, thread;
-    tsr_dtype dtype;
-    int tf32;
+    lab_types types; /* of A, TSR_DTYPE_NONE: not given */
     cli_layout layout;
     int format, all;
 } settings;
@@ -108,12 +109,8 @@ static const cli_option options[] = {
      AT(warp),
      .max = 31},
     {.name = "--all", .help = "all threads, phases and sums, also where they repeat", AT(all)},
-    {.name = "--dtype",
-     .value = "T",
-     .help = "element type (default f32 where the kernel computes in f32, else the first that it takes)",
-     .parse = cli_parse_dtype,
-     AT(dtype)},
-    {.name = "--tf32", .help = "products of f32 in tf32, for kernels on tensor cores", AT(tf32)},
+    CLI_TYPES_OPTIONS(settings, types,
+                      "element type (default f32 where the kernel computes in f32, else the first that it takes)"),
     {.name = "--layout",
      .value = "nn|nt|tn|tt",
      .help = "t: A, or B, is stored transposed (default nn)",
@@ -181,7 +178,7 @@ static int is_kernel(const char *name, const char *kernel, const char *instances
 /* The CPU's kernels need no emulator. */
 static int explain_cpu(const cli_command *self, const settings *set, int is_sequential)
 {
-    const tsr_dtype dtype = set->dtype != TSR_DTYPE_NONE ? set->dtype : TSR_F32;
+    const tsr_dtype dtype = set->types.a != TSR_DTYPE_NONE ? set->types.a : TSR_F32;
     const int64_t size = is_sequential ? CPU_SMALL_SIZE : CPU_SIZE, m = size_or(set->m, size),
                   n = size_or(set->n, size), k = size_or(set->k, size);
     const int trans_a = set->layout.a == TSR_T, trans_b = set->layout.b == TSR_T;
@@ -191,6 +188,8 @@ static int explain_cpu(const cli_command *self, const settings *set, int is_sequ
         return cli_usage_error(self, "--format html: %s is told as text", set->kernel);
     if (set->thread.is_given || set->phase >= 0 || set->warp || set->block.is_given || set->tile || set->cta >= 0)
         return cli_usage_error(self, "--block, --cta, --tile, --thread, --phase and --warp are for kernels of a GPU");
+    if (set->types.b != TSR_DTYPE_NONE || set->types.d != TSR_DTYPE_NONE || set->types.compute != TSR_COMPUTE_DEFAULT)
+        return cli_usage_error(self, "--dtype-b, --out-dtype and --compute are for kernels of a GPU");
     if (!is_sequential && lab_cpu_lesson_make(dtype, m, n, k, trans_a, trans_b, &lesson) != TSR_OK)
         return cli_api_failure(self);
     const int code = cli_out_open(self, set->out, &out);
@@ -207,18 +206,22 @@ static int explain(const cli_command *self, const settings *set)
 {
     if (is_kernel(set->kernel, "cpu-tiled", "cpu_tiled") || is_kernel(set->kernel, "cpu-sequential", "cpu_sequential"))
         return explain_cpu(self, set, is_kernel(set->kernel, "cpu-sequential", "cpu_sequential"));
-    const lab_lesson_request request = {
-        .kernel = set->kernel,
-        .dtype = set->dtype != TSR_DTYPE_NONE ? set->dtype : lab_pipeline_dtype(set->kernel, set->tf32),
-        .compute = set->tf32 ? TSR_COMPUTE_TF32 : TSR_COMPUTE_DEFAULT,
-        .m = set->m,
-        .n = set->n,
-        .k = set->k,
-        .tile = (int)set->tile,
-        .trans_a = set->layout.a == TSR_T,
-        .trans_b = set->layout.b == TSR_T,
-        .block_x = set->block.x,
-        .block_y = set->block.y};
+    lab_types types = set->types;
+    if (types.a == TSR_DTYPE_NONE)
+        types.a = lab_pipeline_dtype(set->kernel, types.compute);
+    char bare[CLI_NAME_MAX];
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(set->kernel, "@"), set->kernel);
+    types.compute = lab_kernel_compute(bare, "emu", &types);
+    const lab_lesson_request request = {.kernel = set->kernel,
+                                        .types = types,
+                                        .m = set->m,
+                                        .n = set->n,
+                                        .k = set->k,
+                                        .tile = (int)set->tile,
+                                        .trans_a = set->layout.a == TSR_T,
+                                        .trans_b = set->layout.b == TSR_T,
+                                        .block_x = set->block.x,
+                                        .block_y = set->block.y};
     lab_lesson lesson;
     lab_pipeline pipeline;
     int is_simple = 0;
@@ -251,7 +254,7 @@ static int explain(const cli_command *self, const settings *set)
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.dtype = TSR_DTYPE_NONE, .phase = -1, .cta = -1};
+    settings set = {.phase = -1, .cta = -1};
     const int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;

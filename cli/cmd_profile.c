@@ -9,6 +9,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/types.h"
 #include "lab/bench/profile.h"
 #include "lab/common/kernel_names.h"
 #include "lab/common/paper.h"
@@ -25,7 +26,7 @@ typedef struct settings {
     const char *kernel, *device; /* kernel and size: the ones at work */
     int64_t size, n, k, iterations, sample;
     int gpu, alone, format;
-    tsr_dtype dtype; /* TSR_DTYPE_NONE: not given */
+    lab_types types; /* of A, TSR_DTYPE_NONE: not given */
     cli_layout layout;
     int sparse; /* of the choices below; -1: not given */
 } settings;
@@ -47,13 +48,9 @@ static const cli_option options[] = {
      AT(k),
      .min = 1,
      .max = 1 << 20},
-    {.name = "--dtype",
-     .value = "T",
-     .help =
-         "of all operands (default: an instance's own; of a kernel f32 where it computes in f32, else the first that "
-         "it takes)",
-     .parse = cli_parse_dtype,
-     AT(dtype)},
+    CLI_TYPES_OPTIONS(settings, types,
+                      "element type (default: an instance's own; of a kernel f32 where it computes in f32, else the "
+                      "first that it takes)"),
     {.name = "--layout",
      .value = "nn|nt|tn|tt",
      .help = "which of A and B are transposed (default nn)",
@@ -311,29 +308,34 @@ static void print_json(const settings *set, const lab_counters *c, const lab_pre
 /* ---- work -----------------------------------------------------------------------------------------------------------
  */
 
-/* An instance has types of its own, and a kernel that does not compute in f32 those of its first instance. */
-static void take_types(const char *kernel, tsr_gemm_desc *desc)
+/* What is not given: an instance has types of its own, and a kernel that does not compute in f32 those of its first
+ * instance, in the arithmetic that is given. */
+static lab_types types_of(const settings *set)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
+    lab_types types = set->types;
     char reasons[200];
-    const int takes_f32 =
-        lab_kernel_accepts(kernel, "emu", TSR_F32, TSR_DTYPE_NONE, TSR_COMPUTE_DEFAULT, reasons, sizeof reasons);
+    if (types.a != TSR_DTYPE_NONE)
+        return types;
+    types.a = TSR_F32;
+    const int takes_f32 = lab_kernel_accepts(set->kernel, "emu", &types, reasons, sizeof reasons);
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
-        if (strcmp(info.instance, kernel) == 0 || (!takes_f32 && info.is_cuda && strcmp(info.name, kernel) == 0)) {
-            desc->a.dtype = desc->b.dtype = info.dtype_ab;
-            desc->c.dtype = desc->d.dtype = info.dtype_cd;
-            desc->compute = info.compute;
-            return;
+        if (strcmp(info.instance, set->kernel) == 0 ||
+            (!takes_f32 && info.is_cuda && strcmp(info.name, set->kernel) == 0 &&
+             (types.compute == TSR_COMPUTE_DEFAULT || types.compute == info.compute))) {
+            types.a = info.dtype_ab;
+            types.d = types.d != TSR_DTYPE_NONE ? types.d : info.dtype_cd;
+            types.compute = types.compute != TSR_COMPUTE_DEFAULT ? types.compute : info.compute;
+            break;
         }
+    return types;
 }
 
-static tsr_gemm_desc problem_of(const settings *set)
+static tsr_gemm_desc problem_of(const settings *set, const lab_types *types)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype != TSR_DTYPE_NONE ? set->dtype : TSR_F32, set->size,
-                                            set->n ? set->n : set->size, set->k ? set->k : set->size);
-    desc.c.dtype = desc.d.dtype = lab_default_result(desc.a.dtype);
-    if (set->dtype == TSR_DTYPE_NONE)
-        take_types(set->kernel, &desc);
+    tsr_gemm_desc desc =
+        tsr_gemm_desc_make(types->a, set->size, set->n ? set->n : set->size, set->k ? set->k : set->size);
+    lab_types_put(types, &desc);
     desc.kernel = set->kernel;
     desc.flags = set->sparse == 1                                        ? TSR_SPARSE24_B
                  : set->sparse == 0 || lab_kernel_is_sparse(set->kernel) ? TSR_SPARSE24_A
@@ -383,15 +385,24 @@ static tsr_status measure_under_ncu(const settings *set, const tsr_gemm_desc *de
     snprintf(n, sizeof n, "%lld", (long long)desc->n);
     snprintf(k, sizeof k, "%lld", (long long)desc->k);
     enum { FIRST_OPTIONAL = 13 };
-    const char *arguments[FIRST_OPTIONAL + 5] = {
+    const char *arguments[FIRST_OPTIONAL + 11] = {
         path,       "profile",   set->kernel, size,
         "--n",      n,           "--k",       k,
         "--device", set->device, "--layout",  layouts[set->layout.a == TSR_T][set->layout.b == TSR_T],
         "--alone"};
     int count = FIRST_OPTIONAL;
-    if (set->dtype != TSR_DTYPE_NONE) {
-        arguments[count++] = "--dtype";
-        arguments[count++] = tsr_dtype_name(set->dtype);
+    const struct {
+        const char *option;
+        tsr_dtype dtype;
+    } types[] = {{"--dtype", set->types.a}, {"--dtype-b", set->types.b}, {"--out-dtype", set->types.d}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].dtype != TSR_DTYPE_NONE) {
+            arguments[count++] = types[i].option;
+            arguments[count++] = tsr_dtype_name(types[i].dtype);
+        }
+    if (set->types.compute != TSR_COMPUTE_DEFAULT) {
+        arguments[count++] = "--compute";
+        arguments[count++] = tsr_compute_name(set->types.compute);
     }
     if (set->sparse >= 0) {
         arguments[count++] = "--sparse";
@@ -437,6 +448,17 @@ static int profile_on_gpu(const cli_command *self, const settings *set, const ts
     return profile_emulated(self, set, desc, measure(set, desc, &measured) ? &measured : NULL);
 }
 
+static int profile_one(const cli_command *self, const settings *set)
+{
+    const lab_types types = types_of(set);
+    const tsr_gemm_desc desc = problem_of(set, &types);
+    const int code = cli_types_check_kernel(self, set->kernel, &types);
+    if (code != CLI_CONTINUE)
+        return code;
+    return strcmp(set->device, "emu") == 0 ? profile_emulated(self, set, &desc, NULL)
+                                           : profile_on_gpu(self, set, &desc);
+}
+
 static int run(const cli_command *self, int argc, char **argv)
 {
     settings set = {.iterations = 1, .sample = 16, .sparse = -1};
@@ -449,18 +471,16 @@ static int run(const cli_command *self, int argc, char **argv)
         return cli_usage_error(self, "--device needs emu or cuda:N, not '%s'", set.device);
     if (strcmp(set.kernels.values[0], "all") == 0 || strcmp(set.kernels.values[0], "auto") == 0)
         return cli_usage_error(self, "KERNEL needs kernels by name, not '%s'", set.kernels.values[0]);
-    const int is_emu = strcmp(set.device, "emu") == 0;
-    if (is_emu && set.alone)
+    if (strcmp(set.device, "emu") == 0 && set.alone)
         return cli_usage_error(self, "--alone is for GPUs");
     int worst = CLI_OK;
     for (size_t s = 0; s < set.sizes.count; s++)
         for (size_t i = 0; i < set.kernels.count; i++) {
             set.kernel = set.kernels.values[i];
             set.size = set.sizes.values[s];
-            const tsr_gemm_desc desc = problem_of(&set);
             if (set.format == CLI_FORMAT_TABLE && s + i > 0)
                 putchar('\n');
-            const int one = is_emu ? profile_emulated(self, &set, &desc, NULL) : profile_on_gpu(self, &set, &desc);
+            const int one = profile_one(self, &set);
             worst = one > worst ? one : worst;
             fflush(stdout);
         }

@@ -12,6 +12,7 @@
 #include "cli/out_file.h"
 #include "cli/output.h"
 #include "cli/roofline.h"
+#include "cli/types.h"
 #include "lab/bench/bench.h"
 #include "lab/common/kernel_names.h"
 #include "lab/common/paper.h"
@@ -25,8 +26,7 @@ typedef struct settings {
     const char *device, *from, *out;
     int64_t m, n, k;                   /* 0: no problem, but kernels at sizes */
     double peak_tflops, bandwidth_gbs; /* 0: the device's */
-    tsr_dtype dtype;
-    tsr_compute compute;
+    lab_types types;
     int format;
     int sparse; /* of the choices below; -1: not given */
 } settings;
@@ -79,13 +79,7 @@ static const cli_option options[] = {
      .help = "whose peaks (default this machine's GPU, without one an h200)",
      .parse = cli_parse_gpu,
      AT(device)},
-    {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
-    {.name = "--compute",
-     .value = "default|tf32|fast",
-     .help = "tf32: the kernels that multiply f32 in tf32; fast: those whose sums of 8-bit floats stay in the tensor "
-             "cores",
-     .parse = cli_parse_compute,
-     AT(compute)},
+    CLI_TYPES_OPTIONS(settings, types, "element type (default f32)"),
     {.name = "--sparse",
      .once = 1,
      .value = "a|b",
@@ -138,9 +132,9 @@ static int is_fitting(const session *s, const tsr_kernel_info *info, int is_name
     if (!info->is_cuda)
         return 0;
     if (set->sparse >= 0)
-        return lab_instance_takes_sparse(info->instance, set->dtype, TSR_DTYPE_NONE, set->compute, flag_of(set));
-    return is_named ? lab_instance_accepts(info->instance, set->dtype, TSR_DTYPE_NONE, set->compute)
-                    : lab_instance_takes(info->instance, set->dtype, TSR_DTYPE_NONE, set->compute);
+        return lab_instance_takes_sparse(info->instance, &set->types, flag_of(set));
+    return is_named ? lab_instance_accepts(info->instance, &set->types)
+                    : lab_instance_takes(info->instance, &set->types);
 }
 
 static const char *compute_text(tsr_compute compute)
@@ -187,9 +181,8 @@ static const char **choose(const session *s, size_t *out)
 
 static tsr_gemm_desc desc_of(const session *s, const char *kernel, int64_t size)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(s->set->dtype, size, size, size);
-    desc.c.dtype = desc.d.dtype = lab_default_result(s->set->dtype);
-    desc.compute = s->set->compute;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(s->set->types.a, size, size, size);
+    lab_types_put(&s->set->types, &desc);
     desc.kernel = kernel;
     desc.flags = s->set->sparse >= 0 ? flag_of(s->set) : lab_kernel_is_sparse(kernel) ? TSR_SPARSE24_A : 0;
     return desc;
@@ -231,8 +224,8 @@ static int is_such(const char *device, const lab_gpu_spec *gpu)
 /* The fastest record of the kernel, or instance, at this size on such a GPU; NULL if there is none. */
 static const lab_record *find_record(const session *s, const char *asked, int64_t size)
 {
-    char dtype[24];
-    lab_arithmetic_name(s->set->dtype, s->set->compute, dtype, sizeof dtype);
+    char dtype[LAB_TYPES_TEXT];
+    lab_types_name(&s->set->types, dtype);
     const lab_record *best = NULL;
     for (size_t i = 0; i < s->records.count; i++) {
         const lab_record *r = &s->records.items[i];
@@ -250,11 +243,7 @@ static const lab_record *find_record(const session *s, const char *asked, int64_
 static double measure(session *s, const char *kernel, int64_t size, char instance[64])
 {
     lab_entry entry = {.kernel = kernel};
-    lab_cell cell = {.dtype = s->set->dtype,
-                     .compute = s->set->compute,
-                     .shape = {size, size, size},
-                     .entries = &entry,
-                     .entry_count = 1};
+    lab_cell cell = {.types = s->set->types, .shape = {size, size, size}, .entries = &entry, .entry_count = 1};
     const lab_bench_options quick = {.rounds = QUICK_ROUNDS, .budget_s = 2.0, .seed = 1};
     double gflops = (double)NAN;
     if (lab_cell_measure(&s->bench, &cell, &quick) == TSR_OK && entry.timing.rounds > 0) {
@@ -304,6 +293,7 @@ static int add_point(session *s, const char *kernel, int64_t size)
 
 static int add_points(session *s, const char *const *names, size_t kernels)
 {
+    char types[LAB_TYPES_TEXT];
     int failed = 0;
     for (size_t i = 0; i < s->set->sizes.count; i++)
         for (size_t k = 0; k < kernels; k++) {
@@ -319,7 +309,7 @@ static int add_points(session *s, const char *const *names, size_t kernels)
     cli_progress_clear(s->progress);
     if (s->roof.count == 0 && !failed)
         cli_failure(s->self, "no kernel multiplies %s%s on %s", s->set->sparse >= 0 ? "a compressed operand of " : "",
-                    tsr_dtype_name(s->set->dtype), s->roof.gpu->name);
+                    lab_types_pair(&s->set->types, types), s->roof.gpu->name);
     return s->roof.count == 0 || (failed && s->set->kernels.count) ? CLI_FAILED : CLI_CONTINUE;
 }
 
@@ -338,15 +328,17 @@ static int show(const session *s)
 static int add_chosen_points(session *s)
 {
     size_t kernels;
+    char types[LAB_TYPES_TEXT];
     const char **names = choose(s, &kernels);
     s->roof.points = names ? calloc(kernels * s->set->sizes.count + 1, sizeof *s->roof.points) : NULL;
     const int code = !s->roof.points ? cli_failure(s->self, "out of memory")
-                     : kernels == 0  ? cli_failure(s->self, "none of the kernels named computes %s%s%s on GPUs",
-                                                   tsr_dtype_name(s->set->dtype), compute_text(s->set->compute),
-                                                  s->set->sparse == 0   ? " with a compressed A"
-                                                   : s->set->sparse == 1 ? " with a compressed B"
-                                                                         : "")
-                                     : add_points(s, names, kernels);
+                     : kernels == 0
+                         ? cli_failure(s->self, "none of the kernels named computes %s%s%s on GPUs",
+                                       lab_types_pair(&s->set->types, types), compute_text(s->set->types.compute),
+                                       s->set->sparse == 0   ? " with a compressed A"
+                                       : s->set->sparse == 1 ? " with a compressed B"
+                                                             : "")
+                         : add_points(s, names, kernels);
     free(names);
     return code;
 }
@@ -371,10 +363,10 @@ static int count_and_show(session *s, const lab_gpu_here *here)
 
 static void put_problem(const settings *set, const lab_gpu_spec *gpu, FILE *to)
 {
-    char text[400], a[32], b[32], c[32];
-    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
+    char text[400], a[32], b[32], c[32], types[LAB_TYPES_TEXT];
+    tsr_gemm_desc desc = tsr_gemm_desc_make(set->types.a, set->m, set->n, set->k);
     lab_advice advice;
-    desc.compute = set->compute;
+    lab_types_put(&set->types, &desc);
     desc.flags = flag_of(set);
     const double peak = set->peak_tflops > 0
                             ? set->peak_tflops * 1e12
@@ -382,7 +374,7 @@ static void put_problem(const settings *set, const lab_gpu_spec *gpu, FILE *to)
     const lab_problem_roof roof =
         lab_problem_roof_of(&desc, peak, set->bandwidth_gbs > 0 ? set->bandwidth_gbs * 1e9 : gpu->memory_bytes_per_s);
     snprintf(text, sizeof text, "%" PRId64 " x %" PRId64 " x %" PRId64 " %s%s on %s: %s, %s, ridge %.3g FLOP/B", set->m,
-             set->n, set->k, tsr_dtype_name(set->dtype), compute_text(set->compute),
+             set->n, set->k, lab_types_pair(&set->types, types), compute_text(set->types.compute),
              gpu ? gpu->name : "the numbers given", cli_rate_text(a, peak, "FLOP/s"),
              cli_rate_text(b, roof.memory_bytes_per_s, "B/s"), roof.ridge);
     cli_print_wrapped(to, text, 0, 2);
@@ -413,12 +405,9 @@ static int explain_problem(const cli_command *self, const settings *set)
     cli_out_file out;
     if (!is_given && !gpu)
         return CLI_FAILED;
-    const int least = lab_gpu_least_arch(set->dtype, set->compute);
-    if (gpu && gpu->arch < least && !(set->peak_tflops > 0))
-        return cli_failure(self, "%s does not multiply %s%s: that needs compute capability %d.%d; the device has %d.%d",
-                           gpu->name, tsr_dtype_name(set->dtype), set->compute == TSR_COMPUTE_TF32 ? " in tf32" : "",
-                           least / 10, least % 10, gpu->arch / 10, gpu->arch % 10);
-    int code = cli_out_open(self, set->out, &out);
+    int code = gpu && !(set->peak_tflops > 0) ? cli_types_check_gpu(self, gpu, &set->types) : CLI_CONTINUE;
+    if (code == CLI_CONTINUE)
+        code = cli_out_open(self, set->out, &out);
     if (code == CLI_CONTINUE) {
         put_problem(set, gpu, out.to);
         code = cli_out_close(self, &out, CLI_OK);
@@ -431,8 +420,7 @@ static int takes_compressed(const settings *set)
 {
     tsr_kernel_info info = {.struct_bytes = sizeof info};
     for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
-        if (info.is_cuda &&
-            lab_instance_takes_sparse(info.instance, set->dtype, TSR_DTYPE_NONE, set->compute, flag_of(set)))
+        if (info.is_cuda && lab_instance_takes_sparse(info.instance, &set->types, flag_of(set)))
             return 1;
     return 0;
 }
@@ -441,17 +429,15 @@ static int takes_compressed(const settings *set)
 static int check(const cli_command *self, const settings *set)
 {
     const int is_problem = set->m > 0;
+    char types[LAB_TYPES_TEXT];
     if (set->kernels.count == 1 && strcmp(set->kernels.values[0], "auto") == 0)
         return cli_usage_error(self, "--kernel needs kernels by name, or all, not 'auto'");
-    if (set->dtype == TSR_S32)
-        return cli_usage_error(self, "--dtype needs a type of A and B, not s32");
-    if (set->compute == TSR_COMPUTE_TF32 && set->dtype != TSR_F32)
-        return cli_usage_error(self, "--compute tf32 goes with --dtype f32");
-    if (set->compute == TSR_COMPUTE_FAST && set->dtype != TSR_E4M3 && set->dtype != TSR_E5M2)
-        return cli_usage_error(self, "--compute fast goes with --dtype e4m3 or e5m2");
+    const int code = cli_types_check(self, &set->types);
+    if (code != CLI_CONTINUE)
+        return code;
     if (set->sparse >= 0 && !takes_compressed(set))
         return cli_usage_error(self, "--sparse %c: no GPU kernel takes a compressed operand of --dtype %s",
-                               "ab"[set->sparse], tsr_dtype_name(set->dtype));
+                               "ab"[set->sparse], lab_types_pair(&set->types, types));
     if (is_problem && (!set->n || !set->k))
         return cli_usage_error(self, "%s is missing: one problem is M N K", set->n ? "K" : "N");
     if (is_problem && (set->kernels.count || set->sizes.count || set->from || set->format))
@@ -467,7 +453,7 @@ static int run(const cli_command *self, int argc, char **argv)
     lab_gpu_here here;
     if (!set)
         return cli_failure(self, "out of memory");
-    set->dtype = TSR_F32;
+    set->types.a = TSR_F32;
     set->sparse = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE)
@@ -482,8 +468,7 @@ static int run(const cli_command *self, int argc, char **argv)
     if (code == CLI_CONTINUE) {
         session s = {.self = self, .set = set};
         s.roof.gpu = cli_gpu_choose(self, set->device, &here);
-        s.roof.dtype = set->dtype;
-        s.roof.compute = set->compute;
+        s.roof.types = set->types;
         s.progress = cli_progress_begin();
         code = s.roof.gpu ? count_and_show(&s, &here) : CLI_FAILED;
         cli_progress_end(s.progress);

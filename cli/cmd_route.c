@@ -8,14 +8,13 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
-#include "lab/common/kernel_names.h"
+#include "cli/types.h"
 #include "lab/common/paper.h"
 #include "lab/common/shapes.h"
 
 typedef struct settings {
     int64_t m, n, k, batch;
-    tsr_dtype dtype, out_dtype; /* the latter TSR_DTYPE_NONE: not chosen */
-    tsr_compute compute;
+    lab_types types;
     cli_layout layout;
     const char *device;
     const lab_gpu_spec *gpu; /* that `device` names, if it need not be here */
@@ -47,17 +46,7 @@ static const cli_option options[] = {
     {.name = "M", .help = "rows of A and C", .parse = cli_parse_int, AT(m), .max = INT64_MAX},
     {.name = "N", .help = "columns of B and C", .parse = cli_parse_int, AT(n), .max = INT64_MAX},
     {.name = "K", .help = "columns of A, rows of B", .parse = cli_parse_int, AT(k), .max = INT64_MAX},
-    {.name = "--dtype", .value = "T", .help = "element type (default f32)", .parse = cli_parse_dtype, AT(dtype)},
-    {.name = "--out-dtype",
-     .value = "T",
-     .help = "type of C and D (default: bf16 for 8-bit floats, s32 for 8-bit integers, else as --dtype)",
-     .parse = cli_parse_dtype,
-     AT(out_dtype)},
-    {.name = "--compute",
-     .value = "default|tf32|fast",
-     .help = "tf32: products of f32 in tf32; fast: sums of 8-bit floats stay in the tensor cores",
-     .parse = cli_parse_compute,
-     AT(compute)},
+    CLI_TYPES_OPTIONS(settings, types, "element type (default f32)"),
     {.name = "--layout",
      .value = "nn|nt|tn|tt",
      .help = "t: A, or B, is stored transposed (default nn)",
@@ -106,9 +95,8 @@ static const cli_option options[] = {
 
 static tsr_gemm_desc describe(const settings *set)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(set->dtype, set->m, set->n, set->k);
-    desc.c.dtype = desc.d.dtype = set->out_dtype != TSR_DTYPE_NONE ? set->out_dtype : lab_default_result(set->dtype);
-    desc.compute = set->compute;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(set->types.a, set->m, set->n, set->k);
+    lab_types_put(&set->types, &desc);
     desc.a.trans = set->layout.a;
     desc.b.trans = set->layout.b;
     desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = set->memory ? TSR_DEVICE : TSR_HOST;
@@ -126,12 +114,13 @@ static const char *layout_name(cli_layout layout)
 
 static void print_json(const settings *set, const cli_route_list *list)
 {
+    char types[LAB_TYPES_TEXT];
     for (size_t i = 0; i < list->count; i++) {
         const tsr_candidate *candidate = &list->items[i];
         cli_json json = cli_json_begin(stdout);
         cli_json_text(&json, "kernel", candidate->kernel);
         cli_json_text(&json, "device", candidate->device);
-        cli_json_text(&json, "dtype", tsr_dtype_name(set->dtype));
+        cli_json_text(&json, "dtype", lab_types_pair(&set->types, types));
         cli_json_text(&json, "layout", layout_name(set->layout));
         cli_json_int(&json, "m", set->m);
         cli_json_int(&json, "n", set->n);
@@ -260,7 +249,8 @@ static int print_rejected(const settings *set, const cli_route_list *list)
 
 static int print_table(const settings *set, const cli_route_list *list)
 {
-    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s %s", set->m, set->n, set->k, tsr_dtype_name(set->dtype),
+    char types[LAB_TYPES_TEXT];
+    printf("%" PRId64 " x %" PRId64 " x %" PRId64 " %s %s", set->m, set->n, set->k, lab_types_pair(&set->types, types),
            layout_name(set->layout));
     if (set->batch > 1)
         printf(", %" PRId64 " of them,", set->batch);
@@ -311,7 +301,7 @@ static int route_on_paper(const cli_command *self, const settings *set)
 static int run(const cli_command *self, int argc, char **argv)
 {
     enum { ALLOCATED_ALIGN_BYTES = 256 };
-    settings set = {.batch = 1, .dtype = TSR_F32, .memory = -1, .sparse = -1};
+    settings set = {.batch = 1, .types = {.a = TSR_F32}, .memory = -1, .sparse = -1};
     int code = cli_read_args(self, argc, argv, &set);
     if (code == CLI_CONTINUE)
         code = cli_default_device(self, &set.device);

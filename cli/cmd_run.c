@@ -12,7 +12,9 @@
 #include "cli/operand.h"
 #include "cli/output.h"
 #include "cli/route_list.h"
+#include "cli/run_scales.h"
 #include "cli/run_sparse.h"
+#include "cli/types.h"
 #include "lab/common/convert.h"
 #include "lab/verify/answer.h"
 
@@ -24,22 +26,21 @@
 #define BIND_BIAS "bias=" /* the one name that an epilogue has */
 
 typedef struct settings {
-    const char *a, *b, *c, *out, *kernel, *device, *epilogue, *bind;
+    const char *a, *b, *c, *out, *kernel, *device, *epilogue, *bind, *scale_a, *scale_b;
     double alpha, beta;
     int trans_a, trans_b, check, quiet, prune;
-    int sparse; /* of the choices below; -1: neither */
-    tsr_compute compute;
-    tsr_dtype dtype;     /* TSR_DTYPE_NONE: the inputs' own */
-    tsr_dtype out_dtype; /* TSR_DTYPE_NONE: that which suits the inputs' */
+    int sparse;      /* of the choices below; -1: neither */
+    int scales;      /* lab_scales_given, which the choices follow; 0: not named */
+    lab_types types; /* of A, TSR_DTYPE_NONE: the inputs' own */
     int64_t threads;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
 static const cli_option options[] = {
     {.name = "A.npy",
-     .help = "a matrix of f16, f32, f64, s8, u8 or, with --dtype, bf16, e4m3 or e5m2, in C or Fortran order, or a "
-             "stack of them (3 dimensions); - is the "
-             "standard input",
+     .help =
+         "a matrix of f16, f32, f64, e5m2, s8, u8 or, with --dtype, bf16 or e4m3, in C or Fortran order, or a stack of "
+         "them (3 dimensions); - is the standard input",
      .parse = cli_parse_text,
      AT(a)},
     {.name = "B.npy", .help = "another", .parse = cli_parse_text, AT(b)},
@@ -69,6 +70,24 @@ static const cli_option options[] = {
      .help = "what a name in --epilogue stands for: bias=FILE, a vector with a value for each column",
      .parse = cli_parse_text,
      AT(bind)},
+    {.name = "--scale-a",
+     .value = "FILE",
+     .once = 1,
+     .help = "scales of an 8-bit A, a vector of f32: one, or one for each row",
+     .parse = cli_parse_text,
+     AT(scale_a)},
+    {.name = "--scale-b",
+     .value = "FILE",
+     .once = 1,
+     .help = "of B: one, or one for each column",
+     .parse = cli_parse_text,
+     AT(scale_b)},
+    {.name = "--scales",
+     .value = "none|tensor|vector|1x128|1x128:128x128",
+     .once = 1,
+     .help = "which elements share a scale, as in bench; needed for blocks (default none: the counts say it)",
+     .parse = cli_parse_choice,
+     AT(scales)},
     {.name = "--transa", .help = "use the transpose of A", AT(trans_a)},
     {.name = "--transb", .help = "use the transpose of B", AT(trans_b)},
     {.name = "--sparse",
@@ -94,21 +113,21 @@ static const cli_option options[] = {
     {.name = "--dtype",
      .value = "T",
      .help = "f64, f32, f16, bf16, e4m3, e5m2, s8 or u8: convert inputs that differ to this type (default: the inputs' "
-             "own, if they agree); also names the elements of files that do not say what they hold, as ml_dtypes "
-             "writes bf16, e4m3 and e5m2",
+             "own, if they agree or mix, as e4m3 and e5m2 or s8 and u8 do); also names the elements of files that do "
+             "not say what they hold, as ml_dtypes "
+             "writes bf16 and e4m3",
      .parse = cli_parse_dtype,
-     AT(dtype)},
-    {.name = "--out-dtype",
+     AT(types.a)},
+    {.name = "--dtype-b",
      .value = "T",
-     .help = "write results of this type; C has it too, and so has the bias, but for results in 8-bit floats, whose "
-             "bias is bf16 (default: the inputs' type; bf16 for 8-bit floats, s32 for 8-bit integers)",
+     .help = "the same of B alone (default as --dtype)",
      .parse = cli_parse_dtype,
-     AT(out_dtype)},
-    {.name = "--compute",
-     .value = "default|tf32|fast",
-     .help = "tf32: products of f32 in tf32; fast: sums of 8-bit floats stay in the tensor cores; both on GPUs and emu",
-     .parse = cli_parse_compute,
-     AT(compute)},
+     AT(types.b)},
+    CLI_OUT_TYPE_OPTION(settings, types,
+                        "write results of this type; C has it too, and so has the bias, but for results in 8-bit "
+                        "floats, whose bias is bf16 (default: the inputs' type; bf16 for 8-bit floats, s32 for 8-bit "
+                        "integers)"),
+    CLI_COMPUTE_OPTION(settings, types, CLI_COMPUTE_HELP "; both on GPUs and emu"),
     {.name = "--threads",
      .value = "N",
      .help = "CPU threads (default: all)",
@@ -125,12 +144,12 @@ typedef struct job {
     const settings *set;
     cli_progress *progress;
     cli_operand a, b, c, bias;
-    tsr_dtype dtype;     /* of A and B */
-    tsr_dtype out_dtype; /* of C and the result */
-    int stacked;         /* the result has three dimensions */
-    int64_t batch;       /* its matrices */
+    lab_types types; /* of all operands: none is left out */
+    int stacked;     /* the result has three dimensions */
+    int64_t batch;   /* its matrices */
     cli_npy_writer out;
     cli_sparse sparse;
+    cli_run_scales scales;
     tsr_context *context;
     tsr_plan *plan;
     tsr_gemm_desc desc;
@@ -159,7 +178,7 @@ static int open_inputs(job *j)
             code = cli_operand_open(j->self, paths[i], transposes[i], inputs[i]);
     if (code == CLI_OK && j->set->bind)
         code = cli_operand_open_vector(j->self, j->set->bind + strlen(BIND_BIAS), &j->bias);
-    return code;
+    return code == CLI_OK ? cli_scales_open(j->self, &j->scales) : code;
 }
 
 static int check_shapes(const job *j)
@@ -209,42 +228,51 @@ static int check_dtype(const job *j, const cli_operand *x, tsr_dtype wanted, int
                        tsr_dtype_name(j->a.dtype), x->path, tsr_dtype_name(x->dtype));
 }
 
-static int choose_dtype(job *j)
+/* The types of A and B: their own, where they are multiplied with each other, or those that are said. */
+static int choose_operands(job *j)
 {
-    const tsr_dtype said = j->set->dtype;
-    cli_operand *const inputs[] = {&j->a, &j->b};
-    int code = CLI_OK;
-    for (size_t i = 0; i < 2 && code == CLI_OK; i++)
-        code = cli_operand_name(j->self, said, inputs[i]);
+    const tsr_dtype said = j->set->types.a, said_b = j->set->types.b != TSR_DTYPE_NONE ? j->set->types.b : said;
+    const int only_a_is_said = said != TSR_DTYPE_NONE && j->set->types.b == TSR_DTYPE_NONE;
+    int code = cli_operand_name(j->self, "--dtype", said, &j->a);
+    if (code == CLI_OK)
+        code = cli_operand_name(j->self, only_a_is_said ? "--dtype" : "--dtype-b", said_b, &j->b);
     if (code != CLI_OK)
         return code;
-    j->dtype = said != TSR_DTYPE_NONE ? said : j->a.dtype;
-    j->out_dtype = j->set->out_dtype != TSR_DTYPE_NONE ? j->set->out_dtype : lab_result_dtype(j->dtype);
-    if (j->dtype == TSR_S32)
+    j->types = j->set->types;
+    j->types.a = said != TSR_DTYPE_NONE ? said : j->a.dtype;
+    j->types.b = said_b != TSR_DTYPE_NONE ? said_b : j->b.dtype;
+    j->types = lab_types_complete(&j->types);
+    if (j->types.a == TSR_S32)
         return cli_failure(j->self, "%s: A and B cannot be s32; --dtype says in which type to compute", j->a.path);
-    const int out_is_said = said != TSR_DTYPE_NONE || j->set->out_dtype != TSR_DTYPE_NONE;
-    const tsr_dtype bias = lab_bias_dtype(j->out_dtype);
+    return check_dtype(j, &j->b, j->a.dtype, said_b != TSR_DTYPE_NONE || lab_types_mix(j->types.a, j->types.b));
+}
+
+static int choose_types(job *j)
+{
+    int code = choose_operands(j);
+    if (code != CLI_OK)
+        return code;
+    const int out_is_said = j->set->types.a != TSR_DTYPE_NONE || j->set->types.d != TSR_DTYPE_NONE;
+    const tsr_dtype bias = lab_bias_dtype(j->types.d);
     if (j->c.path)
-        code = cli_operand_name(j->self, j->out_dtype, &j->c);
+        code = cli_operand_name(j->self, "--out-dtype", j->types.d, &j->c);
     if (code == CLI_OK && j->bias.path)
-        code = cli_operand_name(j->self, bias, &j->bias);
+        code = cli_operand_name(j->self, "--out-dtype", bias, &j->bias);
     if (code == CLI_OK)
-        code = check_dtype(j, &j->b, j->dtype, said != TSR_DTYPE_NONE);
-    if (code == CLI_OK)
-        code = check_dtype(j, &j->c, j->out_dtype, out_is_said);
+        code = check_dtype(j, &j->c, j->types.d, out_is_said);
     return code == CLI_OK ? check_dtype(j, &j->bias, bias, out_is_said) : code;
 }
 
 /* A factor is rounded to the type in which products are computed: f64 for f64, f32 for the others. */
 static int check_factor(const job *j, const char *name, double value)
 {
-    const double rounded = j->dtype == TSR_F64 ? value : (double)(float)value;
+    const double rounded = j->types.a == TSR_F64 ? value : (double)(float)value;
     if (isfinite(rounded) && (rounded != 0 || value == 0))
         return CLI_OK;
     return cli_usage_error(j->self,
                            "%s %g is beyond f32, in which %s products are computed (%g to %g, and 0); --dtype f64 "
                            "computes in f64",
-                           name, value, tsr_dtype_name(j->dtype), (double)FLT_TRUE_MIN, (double)FLT_MAX);
+                           name, value, tsr_dtype_name(j->types.a), (double)FLT_TRUE_MIN, (double)FLT_MAX);
 }
 
 static int convert_input(const job *j, tsr_dtype dtype, int order, cli_operand *x)
@@ -260,13 +288,13 @@ static int convert_inputs(job *j)
     if (code == CLI_OK)
         code = check_factor(j, "--beta", j->set->beta);
     if (code == CLI_OK)
-        code = convert_input(j, j->dtype, 0, &j->a);
+        code = convert_input(j, j->types.a, 0, &j->a);
     if (code == CLI_OK)
-        code = convert_input(j, j->dtype, 0, &j->b);
+        code = convert_input(j, j->types.b, 0, &j->b);
     if (code == CLI_OK && j->c.path)
-        code = convert_input(j, j->out_dtype, 1, &j->c);
+        code = convert_input(j, j->types.d, 1, &j->c);
     if (code == CLI_OK && j->bias.path)
-        code = convert_input(j, lab_bias_dtype(j->out_dtype), 0, &j->bias);
+        code = convert_input(j, lab_bias_dtype(j->types.d), 0, &j->bias);
     return code;
 }
 
@@ -277,7 +305,7 @@ static int open_output(job *j)
 {
     cli_message error;
     const cli_npy_header shape = {
-        .dtype = j->out_dtype, .stacked = j->stacked, .batch = j->batch, .rows = j->a.rows, .columns = j->b.columns};
+        .dtype = j->types.d, .stacked = j->stacked, .batch = j->batch, .rows = j->a.rows, .columns = j->b.columns};
     if (!cli_npy_create(j->set->out, &shape, &j->out, &error))
         return cli_failure(j->self, "%s %s", j->set->out, error.text);
     return CLI_OK;
@@ -292,11 +320,10 @@ static int is_one_call(const job *j)
 
 static void describe(job *j)
 {
-    j->desc = tsr_gemm_desc_make(j->dtype, j->a.rows, j->b.columns, j->a.columns);
-    j->desc.c.dtype = j->desc.d.dtype = j->out_dtype;
+    j->desc = tsr_gemm_desc_make(j->types.a, j->a.rows, j->b.columns, j->a.columns);
+    lab_types_put(&j->types, &j->desc);
     j->desc.a.trans = j->a.trans;
     j->desc.b.trans = j->b.trans;
-    j->desc.compute = j->set->compute;
     j->desc.kernel = j->set->kernel;
     j->desc.epilogue = j->set->epilogue;
     if (j->batch <= 1 || !is_one_call(j))
@@ -310,12 +337,13 @@ static void describe(job *j)
 /* The arguments from matrix i of the stacks on. */
 static tsr_run_args arguments(const job *j, int64_t i)
 {
-    const int64_t element_bytes = (int64_t)tsr_dtype_bytes(j->out_dtype);
+    const int64_t element_bytes = (int64_t)tsr_dtype_bytes(j->types.d);
     tsr_run_args args = tsr_run_args_make(cli_operand_at(&j->a, i), cli_operand_at(&j->b, i),
                                           (char *)j->out.data + i * j->desc.m * j->desc.n * element_bytes);
     args.alpha.value = j->set->alpha;
     args.beta.value = j->set->beta;
     args.bias = j->bias.data;
+    cli_scales_pass(&j->scales, &args);
     if (j->c.path)
         args.c = cli_operand_at(&j->c, i);
     return args;
@@ -355,7 +383,9 @@ static int multiply(job *j)
     if (tsr_context_create(j->set->device, &context_options, &j->context) != TSR_OK)
         return cli_api_failure(j->self);
     describe(j);
-    int code = cli_sparse_begin(j->self, &j->sparse, &j->desc, is_one_call(j) ? 1 : j->batch);
+    int code = cli_scales_put(j->self, &j->scales, j->batch != 1, &j->desc);
+    if (code == CLI_OK)
+        code = cli_sparse_begin(j->self, &j->sparse, &j->desc, is_one_call(j) ? 1 : j->batch);
     if (code != CLI_OK)
         return code;
     if (tsr_plan_create(j->context, &j->desc, &j->plan) != TSR_OK)
@@ -386,7 +416,7 @@ static void verdict_text(const job *j, const verdict *v, char *out, size_t bytes
                         sum->elements);
     if (sum->unbound)
         used += snprintf(out + used, bytes - (size_t)used, "%" PRId64 " overflow %s and have no bound; of the others ",
-                         sum->unbound, j->dtype == TSR_F64 ? "f64" : "f32");
+                         sum->unbound, j->types.a == TSR_F64 ? "f64" : "f32");
     if (sum->failed)
         used += snprintf(out + used, bytes - (size_t)used, "%" PRId64 " beyond the bound", sum->failed);
     else
@@ -420,7 +450,7 @@ static void add_answer(const lab_answer *one, int64_t problem, verdict *v)
 
 static int check(job *j, verdict *v)
 {
-    const double budget = (j->dtype == TSR_F64 ? CHECK_BUDGET_F64 : CHECK_BUDGET) / (double)(j->batch ? j->batch : 1);
+    const double budget = (j->types.a == TSR_F64 ? CHECK_BUDGET_F64 : CHECK_BUDGET) / (double)(j->batch ? j->batch : 1);
     tsr_gemm_desc desc = j->desc;
     desc.batch_count = 1;
     cli_progress_say(j->progress, "checking against float64");
@@ -447,7 +477,7 @@ static void print_summary(const job *j, const verdict *v)
     if (j->stacked)
         snprintf(stack, sizeof stack, "%" PRId64 " of ", j->batch);
     fprintf(to, "%s: %s%" PRId64 " x %" PRId64 " %s, K = %" PRId64 ", %s on %s, %s%s, %s\n", j->set->out, stack,
-            j->desc.m, j->desc.n, tsr_dtype_name(j->out_dtype), j->desc.k, tsr_plan_kernel(j->plan), j->device,
+            j->desc.m, j->desc.n, tsr_dtype_name(j->types.d), j->desc.k, tsr_plan_kernel(j->plan), j->device,
             cli_time_text(time, j->time_ns), strncmp(j->device, "cuda", 4) == 0 ? " with copies" : "",
             cli_rate_text(rate, flop > 0 ? flop / j->time_ns * 1e9 : (double)NAN, "FLOP/s"));
     cli_sparse_print(&j->sparse, to);
@@ -468,7 +498,7 @@ static int work(job *j)
     if (code == CLI_OK)
         code = check_stacks(j);
     if (code == CLI_OK)
-        code = choose_dtype(j);
+        code = choose_types(j);
     if (code == CLI_OK)
         code = convert_inputs(j);
     if (code == CLI_OK)
@@ -493,6 +523,7 @@ static void clean_up(job *j)
     cli_operand *const inputs[] = {&j->a, &j->b, &j->c, &j->bias};
     cli_progress_end(j->progress);
     cli_sparse_end(&j->sparse);
+    cli_scales_close(&j->scales);
     tsr_plan_release(j->plan);
     tsr_context_destroy(j->context);
     cli_npy_abandon(&j->out);
@@ -531,7 +562,10 @@ static int run(const cli_command *self, int argc, char **argv)
     code = check_bind(self, &set);
     if (code != CLI_CONTINUE)
         return code;
-    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) + is_stdin(set.bind ? set.bind + strlen(BIND_BIAS) : NULL) >
+    if (set.scales && !set.scale_a && !set.scale_b)
+        return cli_usage_error(self, "--scales needs --scale-a FILE, --scale-b FILE or both");
+    if (is_stdin(set.a) + is_stdin(set.b) + is_stdin(set.c) + is_stdin(set.scale_a) + is_stdin(set.scale_b) +
+            is_stdin(set.bind ? set.bind + strlen(BIND_BIAS) : NULL) >
         1)
         return cli_usage_error(self, "- can be one input only: the standard input is read once");
     if (set.prune && set.sparse < 0)
@@ -540,6 +574,7 @@ static int run(const cli_command *self, int argc, char **argv)
     j.sparse.which = set.sparse < 0 ? '\0' : "ab"[set.sparse];
     j.sparse.prune = set.prune;
     j.sparse.operand = set.sparse == 1 ? &j.b : &j.a;
+    j.scales = (cli_run_scales){.path_a = set.scale_a, .path_b = set.scale_b, .named = set.scales};
     j.progress = cli_progress_begin();
     code = work(&j);
     clean_up(&j);

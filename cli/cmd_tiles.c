@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/gpu_choice.h"
 #include "cli/output.h"
+#include "cli/types.h"
+#include "lab/common/kernel_names.h"
 #include "lab/explain/lesson.h"
 #include "lab/roofline/roofpoint.h"
 #include "lab/roofline/tilings.h"
@@ -15,21 +17,9 @@
 typedef struct settings {
     int64_t m, n, k;
     const char *device;
-    tsr_dtype dtype;
+    lab_types types; /* none is left out */
     int format;
 } settings;
-
-/* Types that a kernel on one of the rungs takes. */
-static int parse_dtype(const cli_option *option, const char *text, void *to, cli_message *error)
-{
-    tsr_dtype dtype;
-    if (!cli_parse_dtype(option, text, &dtype, error))
-        return 0;
-    if (dtype != TSR_F64 && dtype != TSR_F32 && dtype != TSR_F16 && dtype != TSR_BF16)
-        return cli_reject(error, "needs one of f64, f32, f16, bf16, not '%s'", text);
-    *(tsr_dtype *)to = dtype;
-    return 1;
-}
 
 #define AT(field) .offset = offsetof(settings, field)
 #define SIZE(name_, help_, field, optional_)                                                         \
@@ -41,7 +31,7 @@ static const cli_option options[] = {
     SIZE("M", "rows of A and C", m, 0),
     SIZE("N", "columns of B and C (default M)", n, 1),
     SIZE("K", "columns of A, rows of B (default M)", k, 1),
-    {.name = "--dtype", .value = "T", .help = "f64, f32, f16 or bf16 (default f32)", .parse = parse_dtype, AT(dtype)},
+    CLI_TYPES_OPTIONS(settings, types, "element type (default f32)"),
     {.name = "--device",
      .value = CLI_GPU_CHOICES,
      .help = "whose limits and peaks (default this machine's GPU, without one an h200)",
@@ -79,7 +69,7 @@ static unsigned padded_wavefronts(const lab_lesson *lesson, const lab_step *step
 static void add_lesson(int tile, int transposed, conflicts *out)
 {
     const lab_lesson_request request = {.kernel = "tiled",
-                                        .dtype = TSR_F32,
+                                        .types = {.a = TSR_F32},
                                         .m = tile,
                                         .n = tile,
                                         .k = tile,
@@ -127,11 +117,21 @@ static conflicts conflicts_of(int tile, tsr_dtype dtype)
 static const int tiles[] = {4, 8, 16, 32, 64, 128};
 enum { TILES = sizeof tiles / sizeof tiles[0], WIDEST_TILED = 32, REGISTER_THREADS = 256 };
 
-/* Of the units that multiply: tensor cores take whole tiles of 16-bit factors, one element for each thread is for
- * others. */
+/* Of the units that multiply: tensor cores take whole tiles of factors of 16 bits and less, and of f32 in tf32; one
+ * element for each thread is for others. */
 static double peak_of(const settings *set, const lab_gpu_spec *gpu, int of_warps)
 {
-    return lab_gpu_peak_flops(gpu, set->dtype, TSR_COMPUTE_DEFAULT, of_warps && set->dtype != TSR_F32);
+    const int on_tensor_cores = set->types.a != TSR_F32 || set->types.compute == TSR_COMPUTE_TF32;
+    return lab_gpu_peak_flops(gpu, set->types.a, of_warps ? set->types.compute : TSR_COMPUTE_DEFAULT,
+                              of_warps && on_tensor_cores);
+}
+
+/* 1 if the kernel `tiled` multiplies elements of the type. */
+static int has_tiled(const settings *set)
+{
+    char reasons[200];
+    const lab_types types = {.a = set->types.a, .b = set->types.b};
+    return lab_kernel_accepts("tiled", "emu", &types, reasons, sizeof reasons);
 }
 
 static const char *verdict_of(const lab_tiling *t, double peak_flops_s, char out[160])
@@ -177,7 +177,8 @@ static void begin_table(cli_table *table)
 /* One element for each thread, K in steps of the tile. */
 static lab_tiling simple_tiling(const settings *set, int tile, int registers, const lab_gpu_spec *gpu)
 {
-    const lab_tiling_request request = {.dtype = set->dtype,
+    const lab_tiling_request request = {.dtype = set->types.a,
+                                        .dtype_d = set->types.d,
                                         .m = set->m,
                                         .n = set->n,
                                         .k = set->k,
@@ -192,7 +193,8 @@ static lab_tiling simple_tiling(const settings *set, int tile, int registers, co
 /* A square of C for each of 256 threads, in registers. */
 static lab_tiling square_tiling(const settings *set, int tile, int registers, const lab_gpu_spec *gpu)
 {
-    const lab_tiling_request request = {.dtype = set->dtype,
+    const lab_tiling_request request = {.dtype = set->types.a,
+                                        .dtype_d = set->types.d,
                                         .m = set->m,
                                         .n = set->n,
                                         .k = set->k,
@@ -207,16 +209,17 @@ static lab_tiling square_tiling(const settings *set, int tile, int registers, co
 static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts known[TILES])
 {
     cli_table table, banks;
-    printf("\nOne element of C for each thread, K in steps of the tile (the kernel tiled):\n");
+    printf("\nOne element of C for each thread, K in steps of the tile%s:\n",
+           has_tiled(set) ? " (the kernel tiled)" : "");
     begin_table(&table);
-    if (set->dtype == TSR_F32)
+    if (set->types.a == TSR_F32)
         cli_table_begin(&banks, "rrrrrr", "tile", "loads a thread", "filling", "filling, transposed",
                         "same with [T][T+1]", "reading");
     else
         cli_table_begin(&banks, "rr", "tile", "loads a thread");
     for (int i = 0; i < TILES; i++) {
         char fill[32], transposed[32], padded[32], read[32];
-        known[i] = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->dtype) : (conflicts){0};
+        known[i] = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->types.a) : (conflicts){0};
         const lab_tiling t = simple_tiling(set, tiles[i], known[i].registers, gpu);
         put_tiling(&table, &t, peak_of(set, gpu, 0));
         if (t.ruled_out)
@@ -234,7 +237,7 @@ static int put_simple(const settings *set, const lab_gpu_spec *gpu, conflicts kn
         stdout,
         cli_text((char[400]){0}, 400, "Loads from global memory by one thread (2 K = %" PRId64 " without tiles)%s",
                  2 * set->k,
-                 set->dtype == TSR_F32
+                 set->types.a == TSR_F32
                      ? ", and wavefronts of shared memory over the fewest that would do, run in the emulator; 1x is "
                        "free of bank conflicts; [T][T+1]: with rows of shared memory a column longer:"
                      : "; bank conflicts are counted in f32 alone, where the kernel tiled runs in the emulator:"),
@@ -251,8 +254,9 @@ static int put_registers(const settings *set, const lab_gpu_spec *gpu)
         stdout,
         cli_text((char[200]){0}, 200,
                  "Squares of C for each of %d threads, in registers, K in steps of 16 (%s):", REGISTER_THREADS,
-                 peak > peak_of(set, gpu, 0) ? "on tensor cores, as mma makes them"
-                                             : "regtile1d and the rungs above it"),
+                 tsr_dtype_bytes(set->types.a) == 1 ? "on tensor cores"
+                 : peak > peak_of(set, gpu, 0)      ? "on tensor cores, as mma makes them"
+                                                    : "regtile1d and the rungs above it"),
         0, 0);
     begin_table(&table);
     for (int i = 0; i < TILES; i++) {
@@ -270,15 +274,17 @@ static int put_registers(const settings *set, const lab_gpu_spec *gpu)
 
 static void put_head(const settings *set, const lab_gpu_spec *gpu)
 {
-    char peak[32], bandwidth[32], text[500];
+    char peak[32], bandwidth[32], text[500], types[LAB_TYPES_TEXT];
     const double peak_flops_s = peak_of(set, gpu, 1);
     const int on_tensor_cores = peak_flops_s > peak_of(set, gpu, 0);
     snprintf(
         text, sizeof text,
-        "%" PRId64 " x %" PRId64 " x %" PRId64 " %s on %s: %d SMs, %s%s, %s of DRAM, ridge %.1f FLOP/B. A block has at "
+        "%" PRId64 " x %" PRId64 " x %" PRId64
+        " %s%s on %s: %d SMs, %s%s, %s of DRAM, ridge %.1f FLOP/B. A block has at "
         "most %d threads and %d KiB of shared memory (more by opting in), a thread fewer than %d registers where two "
         "blocks shall share an SM.",
-        set->m, set->n, set->k, tsr_dtype_name(set->dtype), gpu->name, gpu->sms,
+        set->m, set->n, set->k, lab_types_pair(&set->types, types),
+        set->types.compute == TSR_COMPUTE_TF32 ? " in tf32" : "", gpu->name, gpu->sms,
         cli_rate_text(peak, peak_flops_s, "FLOP/s"), on_tensor_cores ? " on tensor cores" : "",
         cli_rate_text(bandwidth, gpu->memory_bytes_per_s, "B/s"), peak_flops_s / gpu->memory_bytes_per_s,
         LAB_BLOCK_THREADS, LAB_BLOCK_SHARED_BYTES >> 10, LAB_THREAD_REGISTERS);
@@ -288,11 +294,11 @@ static void put_head(const settings *set, const lab_gpu_spec *gpu)
 static void put_json(const settings *set, const lab_gpu_spec *gpu)
 {
     for (int i = 0; i < TILES; i++) {
-        const conflicts known = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->dtype) : (conflicts){0};
+        const conflicts known = tiles[i] <= WIDEST_TILED ? conflicts_of(tiles[i], set->types.a) : (conflicts){0};
         const lab_tiling t = simple_tiling(set, tiles[i], known.registers, gpu);
         cli_json json = cli_json_begin(stdout);
         cli_json_text(&json, "device", gpu->name);
-        cli_json_text(&json, "dtype", tsr_dtype_name(set->dtype));
+        cli_json_text(&json, "dtype", lab_types_pair(&set->types, (char[LAB_TYPES_TEXT]){0}));
         cli_json_int(&json, "m", set->m);
         cli_json_int(&json, "n", set->n);
         cli_json_int(&json, "k", set->k);
@@ -318,17 +324,24 @@ static void put_json(const settings *set, const lab_gpu_spec *gpu)
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.dtype = TSR_F32};
+    settings set = {.types = {.a = TSR_F32}};
     lab_gpu_here here;
     conflicts known[TILES];
     int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
+    code = cli_types_check(self, &set.types);
+    if (code != CLI_CONTINUE)
+        return code;
+    set.types = lab_types_complete(&set.types);
     set.n = set.n ? set.n : set.m;
     set.k = set.k ? set.k : set.m;
     const lab_gpu_spec *gpu = cli_gpu_choose(self, set.device, &here);
     if (!gpu)
         return CLI_FAILED;
+    code = cli_types_check_gpu(self, gpu, &set.types);
+    if (code != CLI_CONTINUE)
+        return code;
     if (set.format == CLI_FORMAT_JSON) {
         put_json(&set, gpu);
         return CLI_OK;

@@ -12,12 +12,16 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/types.h"
 #include "lab/common/device_facts.h"
+#include "lab/common/kernel_names.h"
 #include "lab/common/parallel.h"
 #include "lab/verify/verify.h"
 
 typedef struct settings {
     const char *kernels, *device;
+    cli_dtype_list dtypes; /* of A; none: all */
+    tsr_compute compute;   /* TSR_COMPUTE_COUNT: not chosen */
     int quick, full, small, schedules, format;
     int64_t seed, every;
 } settings;
@@ -29,6 +33,16 @@ static const cli_option options[] = {
      .help = "kernels, or instances of them (default all)",
      .parse = cli_parse_kernels_or_all,
      AT(kernels)},
+    {.name = "--dtype",
+     .value = "T[,T]",
+     .help = "of the kernels, the instances that take an A of one of these types",
+     .parse = cli_parse_dtypes,
+     AT(dtypes)},
+    {.name = "--compute",
+     .value = CLI_COMPUTE_CHOICES,
+     .help = "of the kernels, the instances of this arithmetic; default: that of their types",
+     .parse = cli_parse_compute,
+     AT(compute)},
     {.name = "--device",
      .value = "D",
      .help = "cpu, cuda:N or emu; auto runs CPU kernels on the CPU and CUDA kernels on the first GPU, or in the "
@@ -352,7 +366,9 @@ static int verify(session *s, const char *const *devices, const lab_kernel_list 
     for (size_t i = 0; i < count; i++)
         widen(s, &kernels[i]);
     if (s->of == 0)
-        return cli_failure(s->self, "no kernel runs on %s", s->set->device);
+        return s->set->dtypes.count || s->set->compute != TSR_COMPUTE_COUNT
+                   ? cli_failure(s->self, "--dtype and --compute leave no kernel that runs on %s", s->set->device)
+                   : cli_failure(s->self, "no kernel runs on %s", s->set->device);
     if (s->set->format == CLI_FORMAT_TABLE)
         print_head(s);
     for (size_t i = 0; i < count && code == CLI_OK && !cli_interrupted(); i++)
@@ -413,9 +429,27 @@ static tsr_status select_kernels(const char *names, const char *const *devices, 
     return status;
 }
 
+/* 1 if --dtype and --compute leave the kernel in. */
+static int is_asked(const settings *set, const lab_kernel *kernel)
+{
+    int takes = set->dtypes.count == 0 && lab_kernel_computes(kernel, TSR_DTYPE_NONE, set->compute);
+    for (size_t i = 0; i < set->dtypes.count && !takes; i++)
+        takes = lab_kernel_computes(kernel, set->dtypes.values[i], set->compute);
+    return takes;
+}
+
+static void leave_out(const settings *set, lab_kernel_list *kernels)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < kernels->count; i++)
+        if (is_asked(set, &kernels->items[i]))
+            kernels->items[kept++] = kernels->items[i];
+    kernels->count = kept;
+}
+
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {.kernels = "all", .device = "auto", .seed = 1};
+    settings set = {.kernels = "all", .device = "auto", .seed = 1, .compute = TSR_COMPUTE_COUNT};
     int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
         return code;
@@ -431,6 +465,8 @@ static int run(const cli_command *self, int argc, char **argv)
     } else {
         s.stop = cli_interrupt_catch();
         s.progress = cli_progress_begin();
+        for (size_t i = 0; i < count; i++)
+            leave_out(&set, &kernels[i]);
         code = verify(&s, devices, kernels, count);
     }
     for (size_t i = 0; i < count; i++)

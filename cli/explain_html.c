@@ -224,8 +224,8 @@ static void put_facts(const lab_lesson *l, FILE *to)
     lab_json_string(to, l->summary);
     fputs(",\"source\":", to);
     lab_json_string(to, l->source);
-    fprintf(to, ",\"dtype\":\"%s\",\"m\":%" PRId64 ",\"n\":%" PRId64 ",\"k\":%" PRId64, tsr_dtype_name(l->dtype), l->m,
-            l->n, l->k);
+    fprintf(to, ",\"dtype\":\"%s\",\"m\":%" PRId64 ",\"n\":%" PRId64 ",\"k\":%" PRId64,
+            lab_types_pair(&(lab_types){.a = l->dtype, .b = l->dtype_b}, (char[LAB_TYPES_TEXT]){0}), l->m, l->n, l->k);
     fprintf(to, ",\"transA\":%d,\"transB\":%d,\"bm\":%d,\"bn\":%d,\"bk\":%d,\"tx\":%d,\"ty\":%d,\"smemBytes\":%d",
             l->trans_a, l->trans_b, l->bm, l->bn, l->bk, l->threads_x, l->threads_y, l->smem_bytes);
     fprintf(to, ",\"elemBytes\":%d,\"blocks\":[%" PRId64 ",%" PRId64 "],\"block\":[%" PRId64 ",%" PRId64 "]",

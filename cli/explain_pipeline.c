@@ -88,12 +88,12 @@ static const char *range_text(int64_t first, int64_t last, char out[48])
 
 static void put_head(const lab_pipeline *p, FILE *to)
 {
-    char bytes[32];
+    char bytes[32], types[LAB_TYPES_TEXT];
     say(to, "%s: %s (%s)", p->instance, p->summary, p->source);
     say(to,
         "C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s, layout %c%c, schedule %s: %" PRId64
         " CTAs%s of %d threads with %d bytes of shared memory; tiles of %d x %d",
-        p->m, p->n, p->k, tsr_dtype_name(p->dtype), p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', p->schedule,
+        p->m, p->n, p->k, lab_types_pair(&p->types, types), p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', p->schedule,
         p->ctas, p->cluster > 1 ? cli_text((char[32]){0}, 32, " in clusters of %d", p->cluster) : "", p->threads,
         p->smem_bytes, p->bm, p->bn);
     if (p->cluster > 1)

@@ -144,12 +144,13 @@ static void put_fragments(const lab_pipeline *p, FILE *to)
 
 static void put_data(const lab_pipeline *p, FILE *to)
 {
+    char types[LAB_TYPES_TEXT];
     fputc('{', to);
     put_text("instance", p->instance, to);
     put_text("summary", p->summary, to);
     put_text("source", p->source, to);
     put_text("schedule", p->schedule, to);
-    put_text("dtype", tsr_dtype_name(p->dtype), to);
+    put_text("dtype", lab_types_pair(&p->types, types), to);
     fprintf(to,
             "\"m\":%" PRId64 ",\"n\":%" PRId64 ",\"k\":%" PRId64 ",\"bm\":%d,\"bn\":%d,\"threads\":%d,\"smem\":%d,"
             "\"elemBytes\":%d,\"cluster\":%d,\"ctas\":%" PRId64 ",\"cta\":%" PRId64

@@ -438,9 +438,9 @@ static void put_head(const lab_lesson *l, FILE *to)
              "C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s; block (%" PRId64 ",%" PRId64
              ") of a grid of %" PRId64 " x %" PRId64 " makes rows %" PRId64 "..%" PRId64 " and columns %" PRId64
              "..%" PRId64 " of C with %d x %d threads and %d bytes of shared memory, in %d phase%s",
-             l->m, l->n, l->k, tsr_dtype_name(l->dtype), l->block_x, l->block_y, l->blocks_x, l->blocks_y, row,
-             row1 - 1, column, column1 - 1, l->threads_x, l->threads_y, l->smem_bytes, l->phases,
-             l->phases == 1 ? "" : "s");
+             l->m, l->n, l->k, lab_types_pair(&(lab_types){.a = l->dtype, .b = l->dtype_b}, (char[LAB_TYPES_TEXT]){0}),
+             l->block_x, l->block_y, l->blocks_x, l->blocks_y, row, row1 - 1, column, column1 - 1, l->threads_x,
+             l->threads_y, l->smem_bytes, l->phases, l->phases == 1 ? "" : "s");
     cli_print_wrapped(to, line, 0, 2);
     cli_print_wrapped(
         to,

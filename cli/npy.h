@@ -10,8 +10,9 @@
 /* What a header says of a matrix, or of a stack of them, as NumPy stacks them: shape (batch, rows, columns); or of a
  * vector, which is a matrix of one row. */
 typedef struct cli_npy_header {
-    tsr_dtype dtype; /* f16, f32, f64, s8, u8 or s32, little-endian; TSR_DTYPE_NONE: the file does not say */
+    tsr_dtype dtype; /* f16, f32, f64, e5m2, s8, u8 or s32, little-endian; TSR_DTYPE_NONE: the file does not say */
     int opaque;      /* then the bytes of an element, 1 or 2; otherwise 0 */
+    int never_e5m2;  /* 1: opaque, but as ml_dtypes saves types other than e5m2 */
     int fortran;     /* 1: the first index runs fastest: a matrix is stored as its row-major transpose */
     int stacked;     /* 1: three dimensions */
     int vector;      /* 1: one dimension */

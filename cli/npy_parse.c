@@ -173,23 +173,24 @@ static int take_dictionary(reader *in, dictionary *out, cli_message *error)
 /* ---- what the dictionary says
  * ------------------------------------------------------------------------------------------ */
 
-#define NEEDED "a matrix of f16, f32, f64, s8 or u8 is needed"
+#define NEEDED "a matrix of f16, f32, f64, e5m2, s8 or u8 is needed"
 
 size_t cli_npy_element_bytes(const cli_npy_header *header)
 {
     return header->opaque ? (size_t)header->opaque : tsr_dtype_bytes(header->dtype);
 }
 
-/* ml_dtypes saves bf16 as '<V2', e4m3 as '<V1' and e5m2 as '<f1' (0.6.0): none of these says what it is. */
+/* ml_dtypes (0.6.0) saves e5m2, and nothing else, as '<f1'; bf16 as '<V2'; e4m3 as '<V1', as its other types of 8 bits
+ * and less: these do not say what they are. NumPy itself writes bytes without a type as '|V1'. */
 static int check_dtype(const dictionary *dict, cli_npy_header *out, cli_message *error)
 {
     static const struct {
         const char *descr;
         tsr_dtype dtype;
         int opaque, is_byte;
-    } known[] = {{"f2", TSR_F16, 0, 0},        {"f4", TSR_F32, 0, 0},        {"f8", TSR_F64, 0, 0},
-                 {"i4", TSR_S32, 0, 0},        {"i1", TSR_S8, 0, 1},         {"u1", TSR_U8, 0, 1},
-                 {"V1", TSR_DTYPE_NONE, 1, 1}, {"f1", TSR_DTYPE_NONE, 1, 1}, {"V2", TSR_DTYPE_NONE, 2, 1}};
+    } known[] = {{"f2", TSR_F16, 0, 0},  {"f4", TSR_F32, 0, 0},        {"f8", TSR_F64, 0, 0},
+                 {"i4", TSR_S32, 0, 0},  {"i1", TSR_S8, 0, 1},         {"u1", TSR_U8, 0, 1},
+                 {"f1", TSR_E5M2, 0, 1}, {"V1", TSR_DTYPE_NONE, 1, 1}, {"V2", TSR_DTYPE_NONE, 2, 1}};
     if (dict->structured)
         return cli_reject(error, "holds records (a structured dtype); " NEEDED);
     const char *descr = dict->descr, *type = descr + (descr[0] && strchr("<>=|", descr[0]) ? 1 : 0);
@@ -204,11 +205,12 @@ static int check_dtype(const dictionary *dict, cli_npy_header *out, cli_message 
             break;
         out->dtype = known[i].dtype;
         out->opaque = known[i].opaque;
+        out->never_e5m2 = strcmp(descr, "<V1") == 0;
         return 1;
     }
     return cli_reject(error,
-                      "holds elements of dtype '%s'; f16, f32, f64, s8 or u8 ('<f2', '<f4', '<f8', '|i1', '|u1') is "
-                      "needed, or with --dtype bf16, e4m3 or e5m2 ('<V2', '<V1', '<f1')",
+                      "holds elements of dtype '%s'; f16, f32, f64, e5m2, s8 or u8 ('<f2', '<f4', '<f8', '<f1', "
+                      "'|i1', '|u1') is needed, or with --dtype bf16 or e4m3 ('<V2', '<V1')",
                       descr);
 }
 

@@ -34,14 +34,22 @@ int cli_operand_open_vector(const cli_command *self, const char *path, cli_opera
                                                          : cli_failure(self, "%s %s", path, error.text);
 }
 
-int cli_operand_name(const cli_command *self, tsr_dtype dtype, cli_operand *x)
+int cli_operand_name(const cli_command *self, const char *option, tsr_dtype dtype, cli_operand *x)
 {
     const size_t bytes = cli_npy_element_bytes(&x->file.header);
     if (!x->file.header.opaque)
         return CLI_OK;
     if (dtype == TSR_DTYPE_NONE)
-        return cli_failure(self, "%s does not say what its elements of %zu byte%s are; --dtype %s does", x->path, bytes,
-                           bytes == 1 ? "" : "s", bytes == 1 ? "e4m3, e5m2, s8 or u8" : "bf16 or f16");
+        return cli_failure(self, "%s does not say what its elements of %zu byte%s are; %s %s does", x->path, bytes,
+                           bytes == 1 ? "" : "s", option,
+                           bytes == 2                  ? "bf16 or f16"
+                           : x->file.header.never_e5m2 ? "e4m3, s8 or u8"
+                                                       : "e4m3, e5m2, s8 or u8");
+    if (dtype == TSR_E5M2 && x->file.header.never_e5m2)
+        return cli_failure(self,
+                           "%s holds elements of dtype '<V1', as which ml_dtypes saves e4m3 but never e5m2 "
+                           "('<f1'), which %s says",
+                           x->path, option);
     if (tsr_dtype_bytes(dtype) != bytes)
         return cli_failure(self, "%s has elements of %zu byte%s, which cannot be %s", x->path, bytes,
                            bytes == 1 ? "" : "s", tsr_dtype_name(dtype));

@@ -23,8 +23,8 @@ int cli_operand_open(const cli_command *self, const char *path, int transpose, c
 /* A vector: a matrix of one row. */
 int cli_operand_open_vector(const cli_command *self, const char *path, cli_operand *out);
 
-/* Says of which type the elements of a file are that does not say it itself. */
-int cli_operand_name(const cli_command *self, tsr_dtype dtype, cli_operand *x);
+/* Says of which type the elements of a file are that does not say it itself; `option` is the one that says it. */
+int cli_operand_name(const cli_command *self, const char *option, tsr_dtype dtype, cli_operand *x);
 
 /* Says on stderr how many elements a conversion to an integer type will not keep, if any. */
 void cli_operand_warn(const cli_command *self, cli_progress *progress, tsr_dtype dtype, const cli_operand *x);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "lab/common/product_types.h"
 #include "lab/roofline/roofpoint.h"
 
 /* A kernel at a size. */
@@ -15,8 +16,7 @@ typedef struct cli_roof_point {
 
 typedef struct cli_roof {
     const lab_gpu_spec *gpu;
-    tsr_dtype dtype;
-    tsr_compute compute;
+    lab_types types;
     int is_sparse; /* an operand is compressed 2:4 */
     cli_roof_point *points;
     size_t count;

@@ -316,7 +316,7 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
         ".bound{fill:#ffffff;stroke:#d9730d;stroke-width:2} .measured{fill:#2f6fd6} "
         ".number{font:600 11px system-ui,sans-serif;paint-order:stroke;stroke:#ffffff;stroke-width:3px} "
         ".name{font:12px ui-monospace,monospace}";
-    const int is_wide = roof->dtype == TSR_F64;
+    const int is_wide = roof->types.a == TSR_F64;
     const double lanes = lab_gpu_peak_flops(roof->gpu, is_wide ? TSR_F64 : TSR_F32, TSR_COMPUTE_DEFAULT, 0);
     double tensor = 0;
     for (size_t i = 0; i < roof->count; i++)
@@ -324,10 +324,10 @@ int cli_roofline_svg(const cli_roof *roof, FILE *to)
             tensor = fmax(tensor, roof->points[i].at.peak_flops_s);
     const chart c = chart_of(roof, fmax(lanes, tensor));
     const double list = TOP + 10 + (double)roof->count * LIST_STEP;
-    char text[200];
+    char text[200], types[LAB_TYPES_TEXT];
     svg_begin(to, LEFT + WIDTH + LIST + 30, fmax(TOP + HEIGHT + BOTTOM + 24, list), style);
     snprintf(text, sizeof text, "%s, %s", roof->gpu->name,
-             roof->compute == TSR_COMPUTE_TF32 ? "f32 in tf32" : tsr_dtype_name(roof->dtype));
+             roof->types.compute == TSR_COMPUTE_TF32 ? "f32 in tf32" : lab_types_pair(&roof->types, types));
     svg_text(to, LEFT, 20, "start", "title", text);
     put_axes(&c, to);
     put_ideals(roof, &c, to);

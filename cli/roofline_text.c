@@ -21,8 +21,8 @@ static void put_peaks(const cli_roof *roof, char *text, size_t bytes)
 {
     const lab_gpu_spec *gpu = roof->gpu;
     char rate[32], bandwidth[32], tensor[32], clock[64] = "";
-    const double peak = lab_gpu_peak_flops(gpu, roof->dtype == TSR_F64 ? TSR_F64 : TSR_F32, TSR_COMPUTE_DEFAULT, 0);
-    const double lanes = roof->dtype == TSR_F64 ? gpu->fma64_per_clock : gpu->fma_per_clock;
+    const double peak = lab_gpu_peak_flops(gpu, roof->types.a == TSR_F64 ? TSR_F64 : TSR_F32, TSR_COMPUTE_DEFAULT, 0);
+    const double lanes = roof->types.a == TSR_F64 ? gpu->fma64_per_clock : gpu->fma_per_clock;
     size_t used = 0;
     if (gpu->memory_bits)
         snprintf(clock, sizeof clock, "%d bit x %.3f GHz x 2 / 8 = ", gpu->memory_bits, gpu->memory_clock_hz * 1e-9);
@@ -33,8 +33,8 @@ static void put_peaks(const cli_roof *roof, char *text, size_t bytes)
         gpu->name, gpu->sms, lanes, gpu->clock_hz * 1e-9, cli_rate_text(rate, peak, "FLOP/s"), clock,
         cli_rate_text(bandwidth, gpu->memory_bytes_per_s, "B/s"), peak / gpu->memory_bytes_per_s, peak * 1e-12,
         gpu->memory_bytes_per_s * 1e-12, round(peak * 1e-11) / round(gpu->memory_bytes_per_s * 1e-11));
-    const double on_tensor = lab_gpu_peak_flops(gpu, roof->dtype, roof->compute, 1);
-    if (on_tensor > peak && (roof->dtype != TSR_F32 || roof->compute == TSR_COMPUTE_TF32))
+    const double on_tensor = lab_gpu_peak_flops(gpu, roof->types.a, roof->types.compute, 1);
+    if (on_tensor > peak && (roof->types.a != TSR_F32 || roof->types.compute == TSR_COMPUTE_TF32))
         used += (size_t)snprintf(text + used, bytes - used, "; tensor cores %s, ridge %.0f",
                                  cli_rate_text(tensor, on_tensor, "FLOP/s"), on_tensor / gpu->memory_bytes_per_s);
     if (roof->is_sparse)

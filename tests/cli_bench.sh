@@ -176,17 +176,21 @@ rm batch.txt batch.json
 eight="$bench --sizes 16 --kernel cpu-tiled --layout nt --rounds 3"
 expect 0 "" $eight --dtype e4m3,e5m2 --scales vector
 prints '^each row of A and each column of B has a scale$'
-for scales in tensor vector; do
+for scales in tensor vector 1x128 1x128:128x128; do
     expect 0 "" $eight --dtype e4m3 --batch 3 --scales $scales --format json --out scaled.json
     succeeds grep -q "\"dtype\": \"e4m3\", .*\"scales\": \"$scales\"}\$" scaled.json
     "$tessera" bench --compare scaled.json --device cpu --rounds 3 >out 2>err
     prints '^cpu_tiled_fp8 +e4m3 nt +16 x3 .* (faster|slower|same|undecided)$'
 done
-sed 's/"vector"/"rows"/' scaled.json >unknown.json
+sed 's/"1x128:128x128"/"rows"/' scaled.json >unknown.json
 expect 1 "" "$tessera" bench --compare unknown.json --device cpu --rounds 3
 prints 'not compared: unknown scales rows'
 rm scaled.json unknown.json
 expect 0 "" $eight --dtype s8 --out-dtype bf16 --scales tensor
+expect 2 "tessera bench: --scales 1x128: only 8-bit floats have scales of blocks, not s8" \
+    $eight --dtype s8 --out-dtype bf16 --scales 1x128
+expect 0 "" $eight --dtype e4m3 --dtype-b e5m2 --scales 1x128:128x128
+prints '^each 128 steps of K of a row of A have a scale, and of 128 columns of B$'
 expect 0 "" $eight --dtype e4m3 --scales none --format json
 prints '"scales": null\}$'
 expect 0 "tessera bench: without memory: is not asked for scales" $eight --dtype e4m3 --scales tensor --vs memory
@@ -195,7 +199,7 @@ expect 2 "tessera bench: --scales vector: only operands of 8 bits have scales, n
     $eight --dtype e4m3,bf16 --scales vector
 expect 2 "tessera bench: --scales tensor: a result in s32 takes no scales; --out-dtype f32, f16 or bf16" \
     $eight --dtype s8 --scales tensor
-expect 2 "tessera bench: --scales needs one of none, tensor, vector, not 'rows'" $eight --dtype e4m3 --scales rows
+expect 2 "tessera bench: --scales needs one of none, tensor, vector, 1x128, 1x128:128x128, not 'rows'" $eight --dtype e4m3 --scales rows
 expect 2 "tessera bench: --scales tensor: the products of a call log have none" $bench --replay nosuch.log --scales tensor
 expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" \
     $bench --from ladder.json --scales tensor

@@ -138,7 +138,7 @@ done
 expect 0 "" $explain mma --dtype bf16
 prints '^The products are made by tensor cores, a warp at a time'
 prints '^  copy A '
-expect 0 "" $explain mma --tf32
+expect 0 "" $explain mma --compute tf32
 expect 0 "" $explain wmma --dtype f16
 prints '^Which lane holds which element of a WMMA fragment is not documented'
 # What the tensor cores multiply: 64 along K by fragments of 16; an edge of K is filled up with zeros.
@@ -198,7 +198,7 @@ expect 0 "" "$tessera" explain sparse24 # wherever the operands lie
 succeeds cmp -s out first
 expect 0 "" "$tessera" explain sparse24 --dtype s8 --layout nt
 expect 1 "tessera explain: sparse24_tf32_128x128: explained in 16 and 8 bits; tf32 does the same with one of each two" \
-    "$tessera" explain sparse24 --tf32 --layout nt
+    "$tessera" explain sparse24 --compute tf32 --layout nt
 expect 1 "tessera explain: sparse24_bf16_128x128: explained where B needs no copy before: rows of whole 16 bytes, and in 8 bits layout nt" \
     "$tessera" explain sparse24 --m 100 --n 60 --k 70
 finish

@@ -27,7 +27,7 @@ with() { # DESCR SHAPE
 }
 
 make_matrix good.npy f32 4 4 c
-needed="f16, f32, f64, s8 or u8 ('<f2', '<f4', '<f8', '|i1', '|u1') is needed, or with --dtype bf16, e4m3 or e5m2 ('<V2', '<V1', '<f1')"
+needed="f16, f32, f64, e5m2, s8 or u8 ('<f2', '<f4', '<f8', '<f1', '|i1', '|u1') is needed, or with --dtype bf16 or e4m3 ('<V2', '<V1')"
 
 bad none.npy "cannot be read: No such file or directory"
 mkdir folder.npy && bad folder.npy "cannot be read: it is a directory"
@@ -58,9 +58,9 @@ bad lies.npy "is truncated: its header is 4294967295 bytes long, 2 are there"
 npy big-endian.npy "$(with "'>f4'" "(2, 2)")" 16
 bad big-endian.npy "is big-endian ('>f4'); in NumPy a.astype('<f4') is little-endian"
 npy objects.npy "$(with "'|O'" "(2, 2)")" 32
-bad objects.npy "holds pickled Python objects ('|O'); a matrix of f16, f32, f64, s8 or u8 is needed"
+bad objects.npy "holds pickled Python objects ('|O'); a matrix of f16, f32, f64, e5m2, s8 or u8 is needed"
 npy records.npy "$(with "[('x', '<f4'), ('y', '<f4')]" "(2, 2)")" 32
-bad records.npy "holds records (a structured dtype); a matrix of f16, f32, f64, s8 or u8 is needed"
+bad records.npy "holds records (a structured dtype); a matrix of f16, f32, f64, e5m2, s8 or u8 is needed"
 npy integers.npy "$(with "'<i8'" "(2, 2)")" 32
 bad integers.npy "holds elements of dtype '<i8'; $needed"
 npy complex.npy "$(with "'<c16'" "(2, 2)")" 64

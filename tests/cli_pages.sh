@@ -50,7 +50,7 @@ offers "run " tessera help ru
 offers "bf16 e4m3 e5m2 f16 f32 f64 s32 s8 u8 " tessera run A.npy --dtype ""
 offers "f32 " tessera run A.npy --dtype = f3
 offers "f32 " tessera route 5 5 5 --dtype f32
-offers "--device --dtype " tessera run --d
+offers "--device --dtype --dtype-b " tessera run --d
 offers "a100 a40 auto cpu cuda:0 emu h100 h200 rtx3090 " tessera route --device ""
 offers "auto cpu cuda:0 emu " tessera run --device ""
 offers "A.npy B.npy " tessera run ""
@@ -86,7 +86,7 @@ if command -v fish >/dev/null; then
         [ "$found" = "$1" ] || fail "fish offers \"$found\" after $2, not \"$1\""
     }
     fish_offers "roofline route run " "tessera r"
-    fish_offers "--device --dtype " "tessera run --d"
+    fish_offers "--device --dtype --dtype-b " "tessera run --d"
     fish_offers "bf16 e4m3 e5m2 f16 f32 f64 s32 s8 u8 " "tessera run --dtype "
     fish_offers "A.npy B.npy " "tessera run --output "
 fi

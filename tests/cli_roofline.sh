@@ -161,7 +161,7 @@ expect 1 "tessera roofline: empty.json: holds no results" $roofline --device a40
 expect 2 "tessera roofline: --device needs one of this, h200, h100, a100, a40, rtx3090, not 'v100'" $roofline --device v100
 expect 2 "tessera roofline: --sizes needs a whole number from 1 to 16384, not '0'" $roofline --sizes 0
 expect 2 "tessera roofline: --kernel needs kernels by name, or all, not 'auto'" $roofline --kernel auto
-expect 2 "tessera roofline: --compute tf32 goes with --dtype f32" $roofline --compute tf32 --dtype bf16
+expect 2 "tessera roofline: --compute tf32: not for bf16 operands" $roofline --compute tf32 --dtype bf16
 expect 2 "tessera roofline: --format needs one of table, svg, html, not 'png'" $roofline --format png
 expect 2 "tessera roofline: M needs a whole number from 1 to 2147483647, not 'naive'" $roofline naive
 # One signal ends it at once, whatever it counts, and leaves no file.

@@ -202,8 +202,12 @@ holds() { # FILE BYTES-IN-HEX: its last bytes
 }
 raw V.npy '<V1' '(2, 2)' '\x38\x40\x40\x38' # e4m3: 1 2; 2 1
 raw I.npy '|V1' '(2, 2)' '\x38\x00\x00\x38' # 1 0; 0 1
-expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype e4m3, e5m2, s8 or u8 does" \
+expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype e4m3, s8 or u8 does" \
     run V.npy I.npy -o D.npy
+expect 1 "tessera run: I.npy does not say what its elements of 1 byte are; --dtype e4m3, e5m2, s8 or u8 does" \
+    run I.npy V.npy -o D.npy
+expect 1 "tessera run: V.npy holds elements of dtype '<V1', as which ml_dtypes saves e4m3 but never e5m2 ('<f1'), which --dtype says" \
+    run V.npy I.npy -o D.npy --dtype e5m2
 expect 1 "tessera run: V.npy has elements of 1 byte, which cannot be bf16" run V.npy I.npy -o D.npy --dtype bf16
 expect 0 "" run V.npy I.npy -o D.npy --dtype e4m3 --out-dtype e4m3 --device cpu --check
 prints "D.npy: 2 x 2 e4m3, K = 2, cpu_[a-z]+_fp8 on cpu"
@@ -214,7 +218,27 @@ expect 1 "tessera run: V.npy has elements of 1 byte, which cannot be f32" \
     run V.npy V.npy -o D.npy --dtype e4m3 --out-dtype f32 --beta 1 --c V.npy
 expect 0 "" run V.npy V.npy -o D.npy --dtype e4m3 --out-dtype e4m3 --beta 1 --c V.npy --device cpu --check # 6 6; 6 6
 holds D.npy 4c4c4c4c
+# '<f1' is e5m2, whatever --dtype says: then the numbers are converted.
+raw E.npy '<f1' '(2, 2)' '\x3c\x40\x40\x3c' # 1 2; 2 1
+expect 0 "" run E.npy E.npy -o D.npy --device cpu --check
+holds D.npy a04080408040a040
+expect 0 "" run V.npy E.npy -o D.npy --dtype e4m3 --device cpu --check
+holds D.npy a04080408040a040
+# Types that mix: files that say so need no option.
+expect 1 "tessera run: V.npy does not say what its elements of 1 byte are; --dtype-b e4m3, s8 or u8 does" \
+    run E.npy V.npy -o D.npy
+expect 0 "" run E.npy V.npy -o D.npy --dtype-b e4m3 --device cpu --check
+holds D.npy a04080408040a040
+raw F.npy '<f1' '(2, 2)' '\x01\x40\x40\x7b' # 2^-16 2; 2 57344: e4m3 has neither the first nor the last
+expect 0 "" run V.npy F.npy -o D.npy --dtype e4m3 --dtype-b e5m2 --out-dtype f32 --device cpu --check
+holds D.npy 200080400001e0478000004000046047
 raw S.npy '|i1' '(1, 2)' '\x01\xff'
+raw U.npy '|u1' '(2, 1)' '\xc8\x01' # 200 1
+expect 0 "" run S.npy U.npy -o D.npy --device cpu --check
+prints "D.npy: 1 x 1 s32"
+holds D.npy c7000000
+expect 1 "tessera run: S.npy holds s8 and E.npy e5m2; --dtype says in which type to compute" run S.npy E.npy -o D.npy
+expect 1 "tessera run: --dtype-b f32: must be that of A (s8)" run S.npy U.npy -o D.npy --dtype-b f32
 raw T.npy '|i1' '(2, 1)' '\x02\x05'
 expect 0 "" run S.npy T.npy -o D.npy --device cpu --check
 prints "D.npy: 1 x 1 s32"
@@ -241,6 +265,29 @@ expect 0 "" run none-a.npy none-b.npy -o D.npy --device cpu --check
 prints '^D.npy: 0 of 3 x 5 f32, K = 4, cpu_[a-z]+_f32 on cpu, 0.000 ns, -$'
 expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
 expect 1 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
+
+# Scales: the count says which elements share one; those of blocks are named.
+raw one.npy '<f4' '(1,)' '\x00\x00\x00\x40'                  # 2
+raw two.npy '<f4' '(2,)' '\x00\x00\x00\x3f\x00\x00\x80\x3f' # 0.5 1
+raw four.npy '<f4' '(4,)' '\x00\x00\x80\x3f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00' # 1; three are not read
+scaled="run E.npy E.npy -o D.npy --device cpu --check -q" # 5 4; 4 5
+expect 0 "" $scaled --scale-a one.npy --scale-b one.npy # 20 16; 16 20
+holds D.npy a04180418041a041
+expect 0 "" $scaled --scale-a two.npy # 2.5 2; 4 5
+holds D.npy 204000408040a040
+expect 0 "" $scaled --scale-a two.npy --scale-b four.npy --scales 1x128:128x128
+holds D.npy 204000408040a040
+expect 1 "tessera run: four.npy has 4 scales; A has 1, or 2, one for each row; --scales names those of blocks" \
+    $scaled --scale-a four.npy
+expect 1 "tessera run: two.npy has 2 scales; those of B, which --scales names, are 4" \
+    $scaled --scale-b two.npy --scales 1x128:128x128
+expect 1 "tessera run: E.npy has shape (2, 2), 2 dimensions; a vector has 1: in NumPy a.ravel() makes it one" \
+    $scaled --scale-a E.npy
+expect 2 "tessera run: --scales needs --scale-a FILE, --scale-b FILE or both" $scaled --scales vector
+expect 0 "" run S.npy T.npy -o D.npy --out-dtype f32 --scale-a one.npy --device cpu --check -q # -6
+holds D.npy 0000c0c0
+expect 1 "*" run S.npy T.npy -o none.npy --scale-a one.npy --device cpu
+succeeds grep -q '^tessera run: --scale-a' err
 
 # Numbers beyond an integer type are saturated, and that is said; --quiet is quiet.
 raw R.npy '<f4' '(1, 2)' '\x00\x00\x96\x43\x00\x00\x80\xbf' # 300 -1

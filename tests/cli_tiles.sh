@@ -39,7 +39,7 @@ prints '^2048 x 2048 x 2048 f64 on NVIDIA A100 SXM 80 GB: 108 SMs, 19\.5 TFLOP/s
 prints '^ *32 +64x64 +1024 +16 KiB +4 GiB +32 +3\.97 '
 expect 0 "" $tiles 64 --dtype f16 --format json --device a40
 prints '"dtype": "f16", .*"tile": 16, .*"shared_bytes": 1024, '
-expect 2 "*" $tiles 5 --dtype e4m3
+expect 2 "*" $tiles 5 --dtype s32
 COLUMNS=80 expect 0 "" $tiles 2048 --device rtx3090
 checks=$((checks + 1))
 ! grep -Eq '.{81}| $' out || fail "wide at 80 columns: $(grep -E '.{81}' out)"

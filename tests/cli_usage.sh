@@ -168,6 +168,6 @@ succeeds grep -q '^tessera profile: KERNEL "tiled" does not run s8 x s8 -> s32 o
 expect 2 "tessera profile: KERNEL needs kernels by name, not 'all'" "$tessera" profile all 32 --device emu
 expect 1 "*" "$tessera" explain tiled --dtype s8
 succeeds grep -q '^tessera explain: KERNEL "tiled" does not run s8' err
-expect 2 "tessera roofline: --dtype needs a type of A and B, not s32" "$tessera" roofline 4 4 4 --dtype s32
+expect 2 "tessera roofline: --dtype s32: operands of a product may not be s32" "$tessera" roofline 4 4 4 --dtype s32
 
 finish

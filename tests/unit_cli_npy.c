@@ -107,9 +107,9 @@ static void test_good_headers(void **state)
     assert_true(header.columns == 1000000000000);
 }
 
-#define NEEDED                                                                        \
-    "f16, f32, f64, s8 or u8 ('<f2', '<f4', '<f8', '|i1', '|u1') is needed, or with " \
-    "--dtype bf16, e4m3 or e5m2 ('<V2', '<V1', '<f1')"
+#define NEEDED                                                                                     \
+    "f16, f32, f64, e5m2, s8 or u8 ('<f2', '<f4', '<f8', '<f1', '|i1', '|u1') is needed, or with " \
+    "--dtype bf16 or e4m3 ('<V2', '<V1')"
 
 static void test_bytes_and_opaque_elements(void **state)
 {
@@ -124,7 +124,7 @@ static void test_bytes_and_opaque_elements(void **state)
                  {"{'descr': '<i4', 'fortran_order': False, 'shape': (3, 4)}", TSR_S32, 0, 48},
                  {"{'descr': '<V1', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 1, 12},
                  {"{'descr': '|V1', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 1, 12},
-                 {"{'descr': '<f1', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 1, 12},
+                 {"{'descr': '<f1', 'fortran_order': False, 'shape': (3, 4)}", TSR_E5M2, 0, 12},
                  {"{'descr': '<V2', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 2, 24},
                  {"{'descr': '|V2', 'fortran_order': False, 'shape': (3, 4)}", TSR_DTYPE_NONE, 2, 24}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -141,10 +141,10 @@ static void test_bad_dtypes(void **state)
 #define WITH(descr) "{'descr': " descr ", 'fortran_order': False, 'shape': (1, 1), }"
     bad(WITH("'>f4'"), 4, "is big-endian ('>f4'); in NumPy a.astype('<f4') is little-endian");
     bad(WITH("'>f8'"), 8, "is big-endian ('>f8'); in NumPy a.astype('<f8') is little-endian");
-    bad(WITH("'|O'"), 8, "holds pickled Python objects ('|O'); a matrix of f16, f32, f64, s8 or u8 is needed");
-    bad(WITH("'O'"), 8, "holds pickled Python objects ('O'); a matrix of f16, f32, f64, s8 or u8 is needed");
+    bad(WITH("'|O'"), 8, "holds pickled Python objects ('|O'); a matrix of f16, f32, f64, e5m2, s8 or u8 is needed");
+    bad(WITH("'O'"), 8, "holds pickled Python objects ('O'); a matrix of f16, f32, f64, e5m2, s8 or u8 is needed");
     bad(WITH("[('a', '<f4'), ('b', '<i4')]"), 8,
-        "holds records (a structured dtype); a matrix of f16, f32, f64, s8 or u8 is needed");
+        "holds records (a structured dtype); a matrix of f16, f32, f64, e5m2, s8 or u8 is needed");
     bad(WITH("'<i8'"), 8, "holds elements of dtype '<i8'; " NEEDED);
     bad(WITH("'>i4'"), 4, "is big-endian ('>i4'); in NumPy a.astype('<i4') is little-endian");
     bad(WITH("'>V2'"), 2, "is big-endian ('>V2'); in NumPy a.astype('<V2') is little-endian");

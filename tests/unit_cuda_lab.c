@@ -329,8 +329,16 @@ static void peer_is_given_scales(void **unused)
     desc.c.dtype = desc.d.dtype = TSR_BF16;
     prepare_and_release(state, &desc);
     assert_true(!lt.state->scales[0] && !lt.state->scales[1]);
-    for (int vector = 0; vector < 2; vector++) {
-        desc.scale_mode_a = desc.scale_mode_b = vector ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR;
+    static const struct {
+        tsr_scale_mode a, b;
+        int32_t theirs[2]; /* of their A, which is our B, and of their B */
+    } modes[] = {{TSR_SCALE_TENSOR, TSR_SCALE_TENSOR, {0, 0}},
+                 {TSR_SCALE_VECTOR, TSR_SCALE_VECTOR, {LAB_LT_SCALE_OUTER_VEC, LAB_LT_SCALE_OUTER_VEC}},
+                 {TSR_SCALE_1X128, TSR_SCALE_1X128, {LAB_LT_SCALE_VEC128, LAB_LT_SCALE_VEC128}},
+                 {TSR_SCALE_1X128, TSR_SCALE_128X128, {LAB_LT_SCALE_BLK128X128, LAB_LT_SCALE_VEC128}}};
+    for (size_t m = 0; m < sizeof modes / sizeof modes[0]; m++) {
+        desc.scale_mode_a = modes[m].a;
+        desc.scale_mode_b = modes[m].b;
         assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_OK);
         assert_true(lt.state->scales[0] && lt.state->scales[1]);
         args.scale_a = scale_a;
@@ -339,11 +347,19 @@ static void peer_is_given_scales(void **unused)
         assert_ptr_equal(lt.state->scales[0], scale_b);
         assert_ptr_equal(lt.state->scales[1], scale_a);
         for (int i = 0; i < 2; i++)
-            assert_int_equal(lt.state->scale_modes[i], vector ? LAB_LT_SCALE_OUTER_VEC : 0);
+            assert_int_equal(lt.state->scale_modes[i], modes[m].theirs[i]);
         lab_peer_cublas.release(problem);
     }
-    lt.state->version = 120800;
+    desc.batch_count = 2;
+    desc.a.batch_stride = desc.b.batch_stride = desc.c.batch_stride = desc.d.batch_stride = 1000;
     problem = NULL;
+    assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_UNSUPPORTED);
+    assert_error("cuBLASLt does not say where scales of blocks lie for a batch");
+    desc.batch_count = 1;
+    lt.state->version = 120800;
+    assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_UNSUPPORTED);
+    assert_error("cuBLASLt has scales of blocks from 12.9 on, and this is 12.8");
+    desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_VECTOR;
     assert_int_equal(lab_peer_cublas.prepare_scaled(state, &desc, &problem, &choices), TSR_UNSUPPORTED);
     assert_error("cuBLASLt has scales of rows and columns from 12.9 on, and this is 12.8");
     desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_TENSOR;

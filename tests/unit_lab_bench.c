@@ -234,9 +234,18 @@ static void operands_rotate(void **state)
         assert_true((char *)o.sets[0].scale_b == (char *)o.sets[0].scale_a + 512);
         assert_true(((const float *)o.sets[0].scale_a)[99] != 0 && ((const float *)o.sets[0].scale_b)[19] != 0);
         lab_operands_free(&o);
-        desc.scale_mode_b = TSR_SCALE_1X128;
-        assert_int_equal(lab_operands_create_scaled(context, &desc, 0, 7, &o), TSR_UNSUPPORTED);
+        /* Of blocks: 3 along K, in rows of 4 where they are of 128 x 128. */
+        desc.scale_mode_a = TSR_SCALE_1X128;
+        desc.scale_mode_b = TSR_SCALE_128X128;
+        desc.k = 300;
+        desc.n = 140;
+        assert_int_equal(lab_operands_create_scaled(context, &desc, 0, 7, &o), TSR_OK);
+        assert_true((char *)o.sets[0].scale_b == (char *)o.sets[0].scale_a + 1280); /* 100 x 3 */
+        assert_true(((const float *)o.sets[0].scale_a)[299] != 0 && ((const float *)o.sets[0].scale_b)[7] != 0);
+        assert_true(((const float *)o.sets[0].scale_b)[8] == 0);
         lab_operands_free(&o);
+        desc.k = 30;
+        desc.n = 20;
         desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_TENSOR;
         desc.m = 10;
         assert_int_equal(lab_operands_create(context, &desc, 1, 7, &o), TSR_OK);
@@ -443,7 +452,8 @@ static void cell_on_cpu(void **state)
     entries[3].kernel = "tiled"; /* a GPU's */
     entries[4].kernel = "cpu-tiled";
     strcpy(entries[4].reason, "left out");
-    lab_cell cell = {.dtype = TSR_F32, .trans_b = 1, .shape = {40, 50, 60}, .entries = entries, .entry_count = 5};
+    lab_cell cell = {
+        .types = {.a = TSR_F32}, .trans_b = 1, .shape = {40, 50, 60}, .entries = entries, .entry_count = 5};
     const lab_bench_options options = {.rounds = 6, .budget_s = 5, .seed = 1};
     assert_int_equal(lab_cell_measure(&bench, &cell, &options), TSR_OK);
     for (int i = 0; i < 3; i++) {
@@ -490,28 +500,34 @@ static void cell_with_scales(void **state)
     assert_true(lab_scales_named("", &scales) && scales == LAB_SCALES_NONE);
     assert_true(lab_scales_named("vector", &scales) && scales == LAB_SCALES_VECTOR);
     assert_false(lab_scales_named("vectors", &scales));
-    assert_int_equal(lab_scales_check(LAB_SCALES_NONE, TSR_F32, TSR_DTYPE_NONE), TSR_OK);
-    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_E5M2, TSR_DTYPE_NONE), TSR_OK);
-    assert_int_equal(lab_scales_check(LAB_SCALES_VECTOR, TSR_S8, TSR_BF16), TSR_OK);
-    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_BF16, TSR_DTYPE_NONE), TSR_UNSUPPORTED);
+    assert_int_equal(lab_scales_check(LAB_SCALES_NONE, &(lab_types){.a = TSR_F32}), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, &(lab_types){.a = TSR_E5M2}), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_VECTOR, &(lab_types){.a = TSR_S8, .d = TSR_BF16}), TSR_OK);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, &(lab_types){.a = TSR_BF16}), TSR_UNSUPPORTED);
     assert_string_equal(tsr_last_error(), "only operands of 8 bits have scales, not bf16");
-    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, TSR_U8, TSR_DTYPE_NONE), TSR_UNSUPPORTED);
+    assert_int_equal(lab_scales_check(LAB_SCALES_TENSOR, &(lab_types){.a = TSR_U8}), TSR_UNSUPPORTED);
     assert_string_equal(tsr_last_error(), "a result in s32 takes no scales; D.dtype = f32, f16 or bf16");
+    assert_int_equal(lab_scales_check(LAB_SCALES_1X128, &(lab_types){.a = TSR_S8, .d = TSR_BF16}), TSR_UNSUPPORTED);
+    assert_string_equal(tsr_last_error(), "only 8-bit floats have scales of blocks, not s8");
+    assert_int_equal(lab_scales_check(LAB_SCALES_1X128, &(lab_types){.a = TSR_E4M3, .compute = TSR_COMPUTE_FAST}),
+                     TSR_UNSUPPORTED);
     assert_int_equal(lab_bench_open("cpu", 1, &bench), TSR_OK);
     const int with_peer = lab_bench_add_peer(&bench, &lab_peer_memory) == TSR_OK;
-    for (int s = LAB_SCALES_NONE; s <= LAB_SCALES_VECTOR; s++) {
+    for (int s = LAB_SCALES_NONE; s <= LAB_SCALES_1X128_128X128; s++) {
         const lab_bench_options options = {.rounds = 2, .budget_s = 5, .seed = 1};
         const lab_baseline baseline = {1e6, 0};
         lab_entry entry = {.kernel = "cpu-tiled"};
-        lab_cell cell = {.dtype = TSR_E4M3,
+        lab_cell cell = {.types = {.a = TSR_E4M3},
                          .scales = (lab_scales_given)s,
                          .trans_b = 1,
                          .shape = {16, 32, 64, 3},
                          .entries = &entry,
                          .entry_count = 1};
         const tsr_gemm_desc desc = lab_cell_desc(&bench, &cell);
-        assert_true(desc.scale_mode_a == desc.scale_mode_b &&
-                    desc.scale_mode_a == (s == LAB_SCALES_VECTOR ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR));
+        static const tsr_scale_mode modes[] = {TSR_SCALE_TENSOR, TSR_SCALE_TENSOR, TSR_SCALE_VECTOR, TSR_SCALE_1X128,
+                                               TSR_SCALE_1X128};
+        assert_int_equal(desc.scale_mode_a, modes[s]);
+        assert_int_equal(desc.scale_mode_b, s == LAB_SCALES_1X128_128X128 ? TSR_SCALE_128X128 : modes[s]);
         assert_int_equal(lab_cell_measure(&bench, &cell, &options), TSR_OK);
         assert_string_equal(entry.reason, "");
         assert_int_equal(entry.timing.rounds, 2);
@@ -568,12 +584,14 @@ static void emulator_is_not_measured(void **state)
 static void baselines(void **state)
 {
     (void)state;
-    const lab_baseline small = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){64, 64, 64, 1}, 0);
+    const lab_types f32 = {.a = TSR_F32};
+    const lab_baseline small = lab_baseline_measure(&f32, 0, 0, (lab_shape){64, 64, 64, 1}, 0);
     assert_true(small.ns > 1e3 && small.ns < 1e9 && !small.scaled);
-    const lab_baseline tall = lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64, 1}, 0);
+    const lab_baseline tall = lab_baseline_measure(&f32, 0, 0, (lab_shape){INT64_C(1) << 30, 64, 64, 1}, 0);
     assert_true(tall.scaled && tall.ns > 1e4 * small.ns);
-    assert_true(lab_baseline_measure(TSR_F32, 0, 0, (lab_shape){256, 256, 256, 1}, 1).scaled);
-    assert_true(isnan(lab_baseline_measure(TSR_S8, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns));
+    assert_true(lab_baseline_measure(&f32, 0, 0, (lab_shape){256, 256, 256, 1}, 1).scaled);
+    assert_true(lab_baseline_measure(&(lab_types){.a = TSR_S8, .b = TSR_U8}, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns > 0);
+    assert_true(isnan(lab_baseline_measure(&(lab_types){.a = TSR_S32}, 0, 0, (lab_shape){8, 8, 8, 1}, 0).ns));
 }
 
 /* ---- devices and rooflines ---- */

@@ -15,8 +15,12 @@ static lab_pipeline made;
 /* Skips where the build has no emulator. */
 static void make(const char *kernel, int64_t m, int64_t n, int64_t k, int tile, int64_t cta)
 {
-    const lab_lesson_request request = {
-        .kernel = kernel, .dtype = lab_pipeline_dtype(kernel, 0), .m = m, .n = n, .k = k, .tile = tile};
+    const lab_lesson_request request = {.kernel = kernel,
+                                        .types = {.a = lab_pipeline_dtype(kernel, TSR_COMPUTE_DEFAULT)},
+                                        .m = m,
+                                        .n = n,
+                                        .k = k,
+                                        .tile = tile};
     int is_simple = 0;
     const tsr_status status = lab_pipeline_make(&request, cta, &is_simple, &made);
     if (status == TSR_NO_DEVICE)
@@ -243,7 +247,7 @@ static void structure_is_that_of_the_hardware(void **unused)
 static void simple_kernels_are_left_to_lessons(void **unused)
 {
     (void)unused;
-    lab_lesson_request request = {.kernel = "tiled", .dtype = TSR_F32};
+    lab_lesson_request request = {.kernel = "tiled", .types = {.a = TSR_F32}};
     int is_simple = 0;
     const tsr_status status = lab_pipeline_make(&request, -1, &is_simple, &made);
     if (status == TSR_NO_DEVICE)
@@ -251,7 +255,7 @@ static void simple_kernels_are_left_to_lessons(void **unused)
     assert_int_equal(status, TSR_OK);
     assert_int_equal(is_simple, 1);
     lab_pipeline_free(&made);
-    request = (lab_lesson_request){.kernel = "thin@split-k=2", .dtype = TSR_F32, .m = 1, .n = 128, .k = 512};
+    request = (lab_lesson_request){.kernel = "thin@split-k=2", .types = {.a = TSR_F32}, .m = 1, .n = 128, .k = 512};
     assert_int_equal(lab_pipeline_make(&request, 9, &is_simple, &made), TSR_INVALID_ARGUMENT);
     assert_non_null(strstr(tsr_last_error(), "runs on 2 CTAs, 0 to 1"));
 }

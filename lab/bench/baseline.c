@@ -58,14 +58,16 @@ static double measure(sequential *s)
     return ns;
 }
 
-lab_baseline lab_baseline_measure(tsr_dtype dtype, int trans_a, int trans_b, lab_shape shape, int brief)
+lab_baseline lab_baseline_measure(const lab_types *types, int trans_a, int trans_b, lab_shape shape, int brief)
 {
     const lab_shape small = shrink(shape, brief ? BRIEF_PRODUCTS : CHEAP_PRODUCTS);
     lab_baseline baseline = {(double)NAN, lab_shape_products(small) < lab_shape_products(shape)};
     sequential s;
     if (tsr_context_create("cpu", NULL, &s.context) != TSR_OK)
         return baseline;
-    s.desc = tsr_gemm_desc_make(dtype, small.m, small.n, small.k);
+    s.desc = tsr_gemm_desc_make(types->a, small.m, small.n, small.k);
+    lab_types_put(types, &s.desc);
+    s.desc.compute = TSR_COMPUTE_DEFAULT; /* on a CPU there is no other */
     s.desc.a.trans = trans_a ? TSR_T : TSR_N;
     s.desc.b.trans = trans_b ? TSR_T : TSR_N;
     s.desc.kernel = "cpu-sequential";

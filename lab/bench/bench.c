@@ -129,7 +129,16 @@ tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops)
 
 /* ---- scales ----------------------------------------------------------------------------------------------------- */
 
-static const char *const scales_words[] = {"none", "tensor", "vector"};
+static const char *const scales_words[] = {"none", "tensor", "vector", "1x128", "1x128:128x128"};
+
+void lab_scales_put(lab_scales_given scales, tsr_gemm_desc *desc)
+{
+    static const tsr_scale_mode modes[] = {TSR_SCALE_TENSOR, TSR_SCALE_TENSOR, TSR_SCALE_VECTOR, TSR_SCALE_1X128,
+                                           TSR_SCALE_1X128};
+    desc->scale_mode_a = desc->scale_mode_b = modes[scales];
+    if (scales == LAB_SCALES_1X128_128X128)
+        desc->scale_mode_b = TSR_SCALE_128X128;
+}
 
 const char *lab_scales_word(lab_scales_given scales)
 {
@@ -146,14 +155,17 @@ int lab_scales_named(const char *word, lab_scales_given *out)
     return 0;
 }
 
-tsr_status lab_scales_check(lab_scales_given scales, tsr_dtype dtype, tsr_dtype dtype_d)
+tsr_status lab_scales_check(lab_scales_given scales, const lab_types *types)
 {
-    const tsr_dtype result = dtype_d != TSR_DTYPE_NONE ? dtype_d : tsr_dtype_result(dtype);
     if (scales == LAB_SCALES_NONE)
         return TSR_OK;
-    if (tsr_element_of(dtype)->scales == TSR_ONE_SCALE)
-        return tsr_fail(TSR_UNSUPPORTED, "only operands of 8 bits have scales, not %s", tsr_dtype_name(dtype));
-    if (result == TSR_S32)
+    if (tsr_element_of(types->a)->scales == TSR_ONE_SCALE)
+        return tsr_fail(TSR_UNSUPPORTED, "only operands of 8 bits have scales, not %s", tsr_dtype_name(types->a));
+    if (scales >= LAB_SCALES_1X128 && tsr_element_of(types->a)->scales != TSR_BLOCK_SCALES)
+        return tsr_fail(TSR_UNSUPPORTED, "only 8-bit floats have scales of blocks, not %s", tsr_dtype_name(types->a));
+    if (scales >= LAB_SCALES_1X128 && types->compute == TSR_COMPUTE_FAST)
+        return tsr_fail(TSR_UNSUPPORTED, "scales of blocks multiply sums that compute = fast leaves whole");
+    if (lab_types_complete(types).d == TSR_S32)
         return tsr_fail(TSR_UNSUPPORTED, "a result in s32 takes no scales; D.dtype = f32, f16 or bf16");
     return TSR_OK;
 }
@@ -208,17 +220,16 @@ static tsr_status call_rival(void *user, const lab_operand_set *set)
 
 tsr_gemm_desc lab_cell_desc(const lab_bench *bench, const lab_cell *cell)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(cell->dtype, cell->shape.m, cell->shape.n, cell->shape.k);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(cell->types.a, cell->shape.m, cell->shape.n, cell->shape.k);
     tsr_operand *const operands[4] = {&desc.a, &desc.b, &desc.c, &desc.d};
-    desc.c.dtype = desc.d.dtype = cell->dtype_d != TSR_DTYPE_NONE ? cell->dtype_d : tsr_dtype_result(cell->dtype);
+    lab_types_put(&cell->types, &desc);
     for (int i = 0; i < 4; i++) {
         operands[i]->memory = bench->device.is_cuda ? TSR_DEVICE : TSR_HOST;
         operands[i]->align_bytes = OPERAND_ALIGN_BYTES;
     }
     desc.flags = bench->flags;
     desc.epilogue = bench->epilogue;
-    desc.compute = cell->compute;
-    desc.scale_mode_a = desc.scale_mode_b = cell->scales == LAB_SCALES_VECTOR ? TSR_SCALE_VECTOR : TSR_SCALE_TENSOR;
+    lab_scales_put(cell->scales, &desc);
     desc.a.trans = cell->trans_a ? TSR_T : TSR_N;
     desc.b.trans = cell->trans_b ? TSR_T : TSR_N;
     lab_shape_set_batch(cell->shape.batch, &desc);

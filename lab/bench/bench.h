@@ -7,6 +7,7 @@
 #include "lab/bench/measure.h"
 #include "lab/bench/report.h"
 #include "lab/common/device_facts.h"
+#include "lab/common/product_types.h"
 #include "lab/common/shapes.h"
 #include "lab/peers/peer.h"
 
@@ -48,16 +49,23 @@ void lab_bench_close(lab_bench *bench); /* a zeroed struct is fine */
  * the benchmark goes on without. */
 tsr_status lab_bench_add_peer(lab_bench *bench, const lab_peer_ops *ops);
 
-/* Scales of A and B, one each, or one for each row of A and each column of B, where the operands lie. */
-typedef enum lab_scales_given { LAB_SCALES_NONE, LAB_SCALES_TENSOR, LAB_SCALES_VECTOR } lab_scales_given;
+/* Scales of A and B, where the operands lie. */
+typedef enum lab_scales_given {
+    LAB_SCALES_NONE,
+    LAB_SCALES_TENSOR,       /* one each */
+    LAB_SCALES_VECTOR,       /* one for each row of A and each column of B */
+    LAB_SCALES_1X128,        /* one for 128 steps of K of each of these */
+    LAB_SCALES_1X128_128X128 /* the same of A; of B one for 128 steps of K of 128 columns */
+} lab_scales_given;
 
+/* The descriptor's modes. */
+void lab_scales_put(lab_scales_given scales, tsr_gemm_desc *desc);
 /* As options and results name them. */
 const char *lab_scales_word(lab_scales_given scales);
 /* The one that a result names, "" and "none" none; 0 if there is no such. */
 int lab_scales_named(const char *word, lab_scales_given *out);
-/* Whether operands of a dtype take them, with results of dtype_d (TSR_DTYPE_NONE: those that suit the operands).
- * TSR_UNSUPPORTED and the rule. */
-tsr_status lab_scales_check(lab_scales_given scales, tsr_dtype dtype, tsr_dtype dtype_d);
+/* Whether operands of such types take them. TSR_UNSUPPORTED and the rule. */
+tsr_status lab_scales_check(lab_scales_given scales, const lab_types *types);
 
 /* One kernel in a cell. */
 typedef struct lab_entry {
@@ -78,8 +86,7 @@ typedef struct lab_rival {
 } lab_rival;
 
 typedef struct lab_cell {
-    tsr_dtype dtype, dtype_d; /* of A and B; of C and D, TSR_DTYPE_NONE: tsr_dtype_result of A's */
-    tsr_compute compute;      /* TSR_COMPUTE_TF32: products of f32 in tf32 */
+    lab_types types;
     lab_scales_given scales;
     int trans_a, trans_b;
     lab_shape shape;

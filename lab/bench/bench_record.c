@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "lab/bench/bench.h"
-#include "lab/common/kernel_names.h"
 #include "lab/common/stats.h"
 
 static size_t common_rounds(const lab_contestant *a, const lab_contestant *b)
@@ -38,7 +37,7 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     lab_record record = lab_record_make();
     snprintf(record.kernel, sizeof record.kernel, "%s", entry->instance);
     snprintf(record.device, sizeof record.device, "%s", bench->label);
-    lab_arithmetic_name(cell->dtype, cell->compute, record.dtype, sizeof record.dtype);
+    lab_types_name(&cell->types, record.dtype);
     snprintf(record.layout, sizeof record.layout, "%s", layouts[2 * !!cell->trans_a + !!cell->trans_b]);
     if (cell->scales != LAB_SCALES_NONE)
         snprintf(record.scales, sizeof record.scales, "%s", lab_scales_word(cell->scales));

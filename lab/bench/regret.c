@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dtype.h"
 #include "core/error.h"
+#include "lab/bench/bench.h"
 #include "lab/common/paper.h"
+#include "lab/common/product_types.h"
 #include "lab/common/shapes.h"
 
 #define ALLOCATED_ALIGN_BYTES 256
@@ -36,10 +37,15 @@ double lab_regret_ratio(const lab_regret_line *line)
 
 static tsr_status describe(const lab_record *record, tsr_gemm_desc *out)
 {
-    const tsr_dtype dtype = tsr_dtype_named(record->dtype);
-    if (dtype == TSR_DTYPE_NONE)
+    lab_types types;
+    lab_scales_given scales;
+    if (!lab_types_named(record->dtype, &types))
         return tsr_fail(TSR_INVALID_ARGUMENT, "dtype = \"%s\": not known", record->dtype);
-    *out = tsr_gemm_desc_make(dtype, record->m, record->n, record->k);
+    if (!lab_scales_named(record->scales, &scales))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "scales = \"%s\": not known", record->scales);
+    *out = tsr_gemm_desc_make(types.a, record->m, record->n, record->k);
+    lab_types_put(&types, out);
+    lab_scales_put(scales, out);
     tsr_operand *const operands[4] = {&out->a, &out->b, &out->c, &out->d};
     for (int i = 0; i < 4; i++) {
         operands[i]->memory = TSR_DEVICE;

@@ -10,7 +10,7 @@ typedef enum lab_format { LAB_TABLE, LAB_JSON, LAB_CSV, LAB_MD } lab_format;
 
 /* One line of results. Numbers that do not exist are NAN (JSON: null), texts "". */
 typedef struct lab_record {
-    char kernel[64], device[96], dtype[16], layout[4];
+    char kernel[64], device[96], dtype[24], layout[4];
     int64_t m, n, k, batch; /* batch: problems of the call, 1 if the line does not say */
     double time_us, time_us_min, spread, gflops, gbps, peak_pct;
     char peer[64]; /* name and version */
@@ -20,7 +20,7 @@ typedef struct lab_record {
     char commit[64], date[16];
     double speedup;         /* over cpu-sequential on the machine's CPU, whichever device the line is of */
     int64_t speedup_scaled; /* 1: cpu-sequential was timed at a smaller size and scaled by 2 M N K */
-    char scales[8];         /* of A and B: "tensor", one each; "vector", one a row and column; "": none */
+    char scales[16];        /* of A and B, as lab_scales_word has them; "": none */
     char note[160];         /* "3 rounds only"; not in the JSON line */
     char schedule[64];      /* by which the kernel ran, as users write it; "": not known; not in the JSON line */
 } lab_record;

@@ -90,11 +90,6 @@ lab_lost lab_count_lost(tsr_dtype dtype_to, tsr_dtype dtype_from, const void *fr
     return (lab_lost){atomic_load(&l.beyond), atomic_load(&l.nan), l.low, l.high};
 }
 
-tsr_dtype lab_result_dtype(tsr_dtype operands)
-{
-    return tsr_dtype_result(operands);
-}
-
 tsr_dtype lab_bias_dtype(tsr_dtype result)
 {
     return tsr_dtype_bias(result);

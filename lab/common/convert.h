@@ -13,8 +13,7 @@ typedef struct lab_lost {
 /* Of `count` elements in a row; none for types of floats. */
 lab_lost lab_count_lost(tsr_dtype dtype_to, tsr_dtype dtype_from, const void *from, int64_t count);
 
-/* The result that suits operands of a type, and the type of the bias of such results. */
-tsr_dtype lab_result_dtype(tsr_dtype operands);
+/* The type of the bias of results of a type. */
 tsr_dtype lab_bias_dtype(tsr_dtype result);
 
 /* to[i * ld_to + j] = from[i * ld_from + j], or from[j * ld_from + i] with `transpose`, for a result of rows x columns.

@@ -125,11 +125,6 @@ void lab_kernels_free(lab_kernel_list *list)
     memset(list, 0, sizeof *list);
 }
 
-tsr_dtype lab_default_result(tsr_dtype ab)
-{
-    return tsr_dtype_result(ab);
-}
-
 static const tsr_config *config_of(const char *instance)
 {
     const tsr_config *config = NULL;
@@ -139,36 +134,43 @@ static const tsr_config *config_of(const char *instance)
     return config;
 }
 
-static int accepts(const tsr_config *config, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned sparse24,
-                   char *reason, size_t reason_bytes)
+static int accepts(const tsr_config *config, const lab_types *types, unsigned sparse24, char *reason,
+                   size_t reason_bytes)
 {
-    const tsr_dtype result = d == TSR_DTYPE_NONE ? tsr_dtype_result(ab) : d;
-    const tsr_op op = {.a = ab,
-                       .b = ab,
-                       .c = result,
-                       .d = result,
+    const lab_types all = lab_types_complete(types);
+    const tsr_op op = {.a = all.a,
+                       .b = all.b,
+                       .c = all.d,
+                       .d = all.d,
                        .sparse24 = sparse24,
-                       .compute = compute == TSR_COMPUTE_DEFAULT ? tsr_dtype_compute(ab) : compute};
+                       .compute = all.compute == TSR_COMPUTE_DEFAULT ? tsr_dtype_compute(all.a) : all.compute};
     return tsr_op_accepts(&config->op, &op, reason, reason_bytes);
 }
 
-int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+int lab_instance_takes(const char *instance, const lab_types *types)
 {
     const tsr_config *config = config_of(instance);
-    return config != NULL && accepts(config, ab, d, compute, 0, NULL, 0);
+    return config != NULL && accepts(config, types, 0, NULL, 0);
 }
 
-int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned flag)
+int lab_instance_takes_sparse(const char *instance, const lab_types *types, unsigned flag)
 {
     const tsr_config *config = config_of(instance);
-    return config != NULL && accepts(config, ab, d, compute, flag, NULL, 0);
+    return config != NULL && accepts(config, types, flag, NULL, 0);
 }
 
-int lab_instance_accepts(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute)
+int lab_instance_accepts(const char *instance, const lab_types *types)
 {
     const tsr_config *config = config_of(instance);
-    return config != NULL &&
-           accepts(config, ab, d, compute, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, NULL, 0);
+    return config != NULL && accepts(config, types, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, NULL, 0);
+}
+
+int lab_kernel_computes(const lab_kernel *kernel, tsr_dtype a, tsr_compute compute)
+{
+    const tsr_op_set *const set = &kernel->config->op;
+    const tsr_dtype type = a != TSR_DTYPE_NONE ? a : tsr_op_of(set).a;
+    const tsr_compute wanted = compute == TSR_COMPUTE_DEFAULT ? tsr_dtype_compute(type) : compute;
+    return set->a & TSR_TYPE_BIT(type) && (compute == TSR_COMPUTE_COUNT || set->computes & TSR_COMPUTE_BIT(wanted));
 }
 
 static void add_reason(const char *reason, char *reasons, size_t bytes)
@@ -178,18 +180,18 @@ static void add_reason(const char *reason, char *reasons, size_t bytes)
         snprintf(reasons + used, bytes - used, "%s%s", used > 0 ? "; " : "", reason);
 }
 
-int lab_kernel_accepts(const char *kernel, const char *device, tsr_dtype ab, tsr_dtype d, tsr_compute compute,
-                       char *reasons, size_t reasons_bytes)
+int lab_kernel_accepts(const char *kernel, const char *device, const lab_types *types, char *reasons,
+                       size_t reasons_bytes)
 {
     const tsr_config *config;
     int any_takes_a = 0;
     reasons[0] = '\0';
     for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++) {
         char reason[200];
-        const int takes_a = (config->op.a & TSR_TYPE_BIT(ab)) != 0;
+        const int takes_a = (config->op.a & TSR_TYPE_BIT(types->a)) != 0;
         if (!suits(config, device) || !picks(kernel, strlen(kernel), config))
             continue;
-        if (accepts(config, ab, d, compute, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, reason, sizeof reason))
+        if (accepts(config, types, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, reason, sizeof reason))
             return 1;
         if (takes_a && !any_takes_a)
             reasons[0] = '\0'; /* what came before it is farther away */
@@ -198,6 +200,21 @@ int lab_kernel_accepts(const char *kernel, const char *device, tsr_dtype ab, tsr
             add_reason(reason, reasons, reasons_bytes);
     }
     return 0;
+}
+
+tsr_compute lab_kernel_compute(const char *kernel, const char *device, const lab_types *types)
+{
+    static const tsr_compute others[] = {TSR_COMPUTE_TF32, TSR_COMPUTE_FAST};
+    char unused[200];
+    if (types->compute != TSR_COMPUTE_DEFAULT || lab_kernel_accepts(kernel, device, types, unused, sizeof unused))
+        return types->compute;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        lab_types other = *types;
+        other.compute = others[i];
+        if (lab_kernel_accepts(kernel, device, &other, unused, sizeof unused))
+            return other.compute;
+    }
+    return TSR_COMPUTE_DEFAULT;
 }
 
 int lab_config_is_sparse(const tsr_config *config)
@@ -211,10 +228,4 @@ int lab_kernel_is_sparse(const char *kernel)
         if (picks(kernel, strlen(kernel), tsr_config_at(i)))
             return lab_config_is_sparse(tsr_config_at(i));
     return 0;
-}
-
-void lab_arithmetic_name(tsr_dtype dtype, tsr_compute compute, char *out, size_t out_bytes)
-{
-    snprintf(out, out_bytes, "%s%s", compute == TSR_COMPUTE_TF32 ? "tf32" : tsr_dtype_name(dtype),
-             compute == TSR_COMPUTE_FAST ? "-fast" : "");
 }

@@ -2,6 +2,7 @@
 #ifndef LAB_KERNELS_H
 #define LAB_KERNELS_H
 
+#include "lab/common/product_types.h"
 #include "tessera.h"
 
 struct tsr_config;
@@ -19,29 +20,30 @@ typedef struct lab_kernel_list {
     size_t count;
 } lab_kernel_list;
 
-/* 1 if the instance multiplies whole A and B of type `ab` to C and D of type `d` (TSR_DTYPE_NONE: lab_default_result)
- * in this arithmetic (TSR_COMPUTE_DEFAULT: that of the type). */
-int lab_instance_takes(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
+/* 1 if the instance multiplies whole A and B of such types. */
+int lab_instance_takes(const char *instance, const lab_types *types);
 
 /* The same of any kernel: of one that multiplies compressed operands alone, A is compressed 2:4. */
-int lab_instance_accepts(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute);
+int lab_instance_accepts(const char *instance, const lab_types *types);
 /* The same of a kernel on a device: 1 if one of its instances accepts. 0: their reasons, each once, of those that take
  * A's type if any does; "" if none is for such a device. */
-int lab_kernel_accepts(const char *kernel, const char *device, tsr_dtype ab, tsr_dtype d, tsr_compute compute,
-                       char *reasons, size_t reasons_bytes);
+int lab_kernel_accepts(const char *kernel, const char *device, const lab_types *types, char *reasons,
+                       size_t reasons_bytes);
+
+/* 1 if the instance takes an A of the type (TSR_DTYPE_NONE: of any) in this arithmetic: TSR_COMPUTE_DEFAULT is that of
+ * the type, TSR_COMPUTE_COUNT any. */
+int lab_kernel_computes(const lab_kernel *kernel, tsr_dtype a, tsr_compute compute);
+
+/* The arithmetic by which a kernel, by name or instance, makes such products on a device, where none is asked for:
+ * another than that of the types if it has them in no other way. */
+tsr_compute lab_kernel_compute(const char *kernel, const char *device, const lab_types *types);
 
 /* 1 if the instance multiplies such operands of which A or B, as `flag` says (TSR_SPARSE24_A or _B), is compressed. */
-int lab_instance_takes_sparse(const char *instance, tsr_dtype ab, tsr_dtype d, tsr_compute compute, unsigned flag);
+int lab_instance_takes_sparse(const char *instance, const lab_types *types, unsigned flag);
 
 /* 1 if a kernel, by name or instance, multiplies compressed operands alone. */
 int lab_config_is_sparse(const struct tsr_config *config);
 int lab_kernel_is_sparse(const char *kernel);
-
-/* How records and tables name a type and its arithmetic: "bf16", "tf32", "e4m3-fast". */
-void lab_arithmetic_name(tsr_dtype dtype, tsr_compute compute, char *out, size_t out_bytes);
-
-/* C's and D's type where nobody names one: bf16 for 8-bit floats, s32 for 8-bit integers, else the type itself. */
-tsr_dtype lab_default_result(tsr_dtype ab);
 
 /* The instances that `names` asks for and that `device` ("cpu", "cuda:0", "emu") could run: "all", or kernel names
  * ("tiled") and instance names ("tiled_f32_t16") with commas between. A name that does not exist, or exists only on

@@ -6,6 +6,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/scaling.h"
 #include "lab/common/random.h"
 
 #define ALIGN_BYTES 256
@@ -42,15 +43,26 @@ static tsr_status part_of(const tsr_operand *operand, int64_t rows, int64_t colu
     return TSR_OK;
 }
 
-/* The scales of a whole operand, or of its rows or columns, of which there are `outer`; of an operand that problems of
- * a batch share, more than it has. */
+static int64_t blocks_of(int64_t length)
+{
+    return length / TSR_SCALE_BLOCK + (length % TSR_SCALE_BLOCK != 0);
+}
+
+int64_t lab_scale_count(tsr_scale_mode mode, int64_t outer, int64_t k)
+{
+    const int64_t row = (blocks_of(k) + 3) / 4 * 4;
+    return mode == TSR_SCALE_TENSOR    ? 1
+           : mode == TSR_SCALE_1X128   ? blocks_of(k) * outer
+           : mode == TSR_SCALE_128X128 ? blocks_of(outer) * row
+                                       : outer;
+}
+
+/* Of an operand that problems of a batch share, more than it has. */
 static tsr_status scales_of(const tsr_gemm_desc *desc, tsr_scale_mode mode, int64_t outer, part *out)
 {
-    const int is_vector = mode == TSR_SCALE_VECTOR;
-    const tsr_operand scales = {.dtype = TSR_F32, .batch_stride = is_vector ? outer : 0};
-    if (mode != TSR_SCALE_TENSOR && !is_vector)
-        return tsr_fail(TSR_UNSUPPORTED, "no scales of blocks to measure with");
-    return part_of(&scales, 1, is_vector ? outer : 1, desc->batch_count, out);
+    const int64_t count = lab_scale_count(mode, outer, desc->k);
+    const tsr_operand scales = {.dtype = TSR_F32, .batch_stride = mode == TSR_SCALE_TENSOR ? 0 : count};
+    return part_of(&scales, 1, count, desc->batch_count, out);
 }
 
 static tsr_status size_parts(const tsr_gemm_desc *desc, int has_scales, part parts[PARTS], int64_t *set_bytes)

@@ -29,6 +29,8 @@ tsr_status lab_operands_create(tsr_context *context, const tsr_gemm_desc *desc, 
 /* The same, with scales of A and B in each set: f32 that are random numbers too. */
 tsr_status lab_operands_create_scaled(tsr_context *context, const tsr_gemm_desc *desc, int64_t cold_bytes,
                                       uint64_t seed, lab_operands *out);
+/* Scales of an operand of one problem that has `outer` rows or columns (tsr_scale_mode, tessera.h). */
+int64_t lab_scale_count(tsr_scale_mode mode, int64_t outer, int64_t k);
 /* The same descriptor, with the alignment that such operands have where it promises none. */
 tsr_gemm_desc lab_aligned_desc(const tsr_gemm_desc *desc);
 void lab_operands_free(lab_operands *operands); /* a zeroed struct is fine */

@@ -13,7 +13,7 @@
 static tsr_status follow(const char *kernel, int64_t size, int tile, int transposed, lab_lesson *out)
 {
     const lab_lesson_request request = {.kernel = kernel,
-                                        .dtype = TSR_F32,
+                                        .types = {.a = TSR_F32},
                                         .m = size,
                                         .n = size,
                                         .k = size,
@@ -153,6 +153,7 @@ static lab_tiling simple_tiling(const char *gpu, int64_t size, int tile)
 {
     const lab_gpu_spec *spec = lab_gpu_spec_find(gpu);
     const lab_tiling_request request = {.dtype = TSR_F32,
+                                        .dtype_d = TSR_F32,
                                         .m = size,
                                         .n = size,
                                         .k = size,
@@ -213,7 +214,8 @@ static tsr_status vector_bound(double *out)
 /* 16 x 16 x 16 products of the tile that one CTA of `wmma` makes, in one step along K. */
 static tsr_status fragment_products(double *out)
 {
-    const lab_lesson_request request = {.kernel = "wmma_bf16_a8", .dtype = TSR_BF16, .m = 128, .n = 128, .k = 32};
+    const lab_lesson_request request = {
+        .kernel = "wmma_bf16_a8", .types = {.a = TSR_BF16}, .m = 128, .n = 128, .k = 32};
     lab_lesson lesson;
     const tsr_status status = lab_lesson_make(&request, &lesson);
     if (status != TSR_OK)

@@ -25,6 +25,12 @@ static int is_named(const tsr_config *config, const char *kernel)
     return strcmp(config->name, kernel) == 0 || strcmp(config->instance, kernel) == 0;
 }
 
+/* 1 if the request is for the config's kernel, and the config makes such products. */
+static int is_of(const tsr_config *config, const lab_lesson_request *request)
+{
+    return is_named(config, request->kernel) && lab_instance_accepts(config->instance, &request->types);
+}
+
 /* The tiles that the kernel's instances have, "2, 4, 8". */
 static void list_tiles(const lab_lesson_request *request, char *text, size_t bytes)
 {
@@ -33,8 +39,7 @@ static void list_tiles(const lab_lesson_request *request, char *text, size_t byt
     text[0] = '\0';
     for (size_t i = 0; i < tsr_config_count() && used < bytes; i++) {
         const tsr_config *config = tsr_config_at(i);
-        if (!is_named(config, request->kernel) || tsr_op_of(&config->op).a != request->dtype ||
-            config->bm != config->bn || config->bm == last)
+        if (!is_of(config, request) || config->bm != config->bn || config->bm == last)
             continue;
         last = config->bm;
         used += (size_t)snprintf(text + used, bytes - used, "%s%d", used ? ", " : "", config->bm);
@@ -49,8 +54,7 @@ static tsr_status find_instance(const lab_lesson_request *request, const char **
         return TSR_OK;
     for (size_t i = 0; i < tsr_config_count(); i++) {
         const tsr_config *config = tsr_config_at(i);
-        if (is_named(config, request->kernel) && tsr_op_of(&config->op).a == request->dtype &&
-            config->bm == request->tile && config->bn == request->tile) {
+        if (is_of(config, request) && config->bm == request->tile && config->bn == request->tile) {
             *name = config->instance;
             return TSR_OK;
         }
@@ -58,7 +62,7 @@ static tsr_status find_instance(const lab_lesson_request *request, const char **
     char tiles[160];
     list_tiles(request, tiles, sizeof tiles);
     return tsr_fail(TSR_INVALID_ARGUMENT, "%s has no instance with tiles of %d x %d in %s; there are: %s",
-                    request->kernel, request->tile, request->tile, tsr_dtype_name(request->dtype),
+                    request->kernel, request->tile, request->tile, tsr_dtype_name(request->types.a),
                     tiles[0] ? tiles : "none that are square");
 }
 
@@ -68,8 +72,7 @@ static void fill_in_sizes(lab_lesson_request *request)
     const tsr_config *smallest = NULL;
     for (size_t i = 0; i < tsr_config_count(); i++) {
         const tsr_config *config = tsr_config_at(i);
-        if (!is_named(config, request->kernel) || tsr_op_of(&config->op).a != request->dtype || config->bm == 0 ||
-            (request->tile && config->bm != request->tile))
+        if (!is_of(config, request) || config->bm == 0 || (request->tile && config->bm != request->tile))
             continue;
         if (!smallest || config->bm * config->bn < smallest->bm * smallest->bn)
             smallest = config;
@@ -144,12 +147,11 @@ static tsr_status make_plan(const lab_lesson_request *request, lesson_run *run)
         status = tsr_context_create("emu", NULL, &run->context);
     if (status != TSR_OK)
         return status;
-    tsr_gemm_desc desc = tsr_gemm_desc_make(request->dtype, request->m, request->n, request->k);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(request->types.a, request->m, request->n, request->k);
     desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = OPERAND_ALIGN;
     desc.a.trans = request->trans_a ? TSR_T : TSR_N;
     desc.b.trans = request->trans_b ? TSR_T : TSR_N;
-    desc.compute = request->compute;
-    desc.c.dtype = desc.d.dtype = lab_default_result(request->dtype);
+    lab_types_put(&request->types, &desc);
     desc.kernel = name;
     desc.flags |= lab_kernel_is_sparse(name) ? TSR_SPARSE24_A : 0;
     status = tsr_plan_create(run->context, &desc, &run->plan);
@@ -323,8 +325,10 @@ static tsr_status describe(const lab_lesson_request *request, const tsr_config *
     out->instance = config->instance;
     out->summary = config->summary;
     out->source = config->source;
-    out->dtype = tsr_op_of(&config->op).a;
-    out->dtype_d = tsr_op_of(&config->op).d;
+    const lab_types types = lab_types_complete(&request->types);
+    out->dtype = types.a;
+    out->dtype_b = types.b;
+    out->dtype_d = types.d;
     out->m = request->m;
     out->n = request->n;
     out->k = request->k;
@@ -337,8 +341,8 @@ static tsr_status describe(const lab_lesson_request *request, const tsr_config *
     out->threads_x = config->threads_x;
     out->threads_y = config->threads_y;
     out->smem_bytes = config->smem_bytes;
-    out->elem_bytes = (int)tsr_dtype_bytes(tsr_op_of(&config->op).a);
-    out->elem_bytes_d = (int)tsr_dtype_bytes(tsr_op_of(&config->op).d);
+    out->elem_bytes = (int)tsr_dtype_bytes(types.a);
+    out->elem_bytes_d = (int)tsr_dtype_bytes(types.d);
     out->blocks_x = (request->n + config->bn - 1) / config->bn;
     out->blocks_y = (request->m + config->bm - 1) / config->bm;
     out->block_x = request->block_x;

@@ -6,12 +6,12 @@
 #ifndef LAB_LESSON_H
 #define LAB_LESSON_H
 
+#include "lab/common/product_types.h"
 #include "tessera.h"
 
 typedef struct lab_lesson_request {
     const char *kernel; /* a kernel's name or an instance's */
-    tsr_dtype dtype;
-    tsr_compute compute;
+    lab_types types;
     int64_t m, n, k; /* 0: small ones are chosen */
     int tile;        /* the instance whose tile of D is tile x tile; 0: the one that the library prefers */
     int trans_a, trans_b;
@@ -63,7 +63,7 @@ typedef struct lab_warp_product {
 
 typedef struct lab_lesson {
     const char *kernel, *instance, *summary, *source;
-    tsr_dtype dtype, dtype_d;
+    tsr_dtype dtype, dtype_b, dtype_d; /* of A, B and D */
     int64_t m, n, k;
     int trans_a, trans_b;
     int is_sparse_a; /* A is compressed 2:4: of each four elements along K the second and the fourth are kept */

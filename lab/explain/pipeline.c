@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/context.h"
+#include "core/dtype.h"
 #include "core/error.h"
 #include "core/sparse24.h"
 #include "lab/common/kernel_names.h"
@@ -263,7 +264,7 @@ static int is_named(const tsr_config *config, const char *kernel)
            (strlen(config->instance) == length && strncmp(config->instance, kernel, length) == 0);
 }
 
-tsr_dtype lab_pipeline_dtype(const char *kernel, int tf32)
+tsr_dtype lab_pipeline_dtype(const char *kernel, tsr_compute compute)
 {
     tsr_dtype found = TSR_DTYPE_NONE;
     for (size_t i = 0; i < tsr_config_count(); i++) {
@@ -271,7 +272,9 @@ tsr_dtype lab_pipeline_dtype(const char *kernel, int tf32)
         if (!is_named(config, kernel))
             continue;
         const tsr_op op = tsr_op_of(&config->op);
-        if (op.a == TSR_F32 && (tf32 || op.compute != TSR_COMPUTE_TF32))
+        if (compute == TSR_COMPUTE_FAST && op.compute == compute)
+            return op.a;
+        if (op.a == TSR_F32 && (compute == TSR_COMPUTE_TF32 || op.compute != TSR_COMPUTE_TF32))
             return TSR_F32;
         if (found == TSR_DTYPE_NONE || (found == TSR_F32 && op.compute != TSR_COMPUTE_TF32))
             found = op.a;
@@ -295,16 +298,32 @@ static int suits(const tsr_config *config, const lab_lesson_request *request)
            (config->bm <= config->bn && (config->b_layout == TSR_ONLY_T) == (request->trans_b != 0));
 }
 
+/* 1 if the config makes such products, in the arithmetic that is asked for, if any is. */
+static int computes(const tsr_config *config, const lab_types *types)
+{
+    const lab_types all = lab_types_complete(types);
+    return config->op.a & TSR_TYPE_BIT(all.a) && config->op.b & TSR_TYPE_BIT(all.b) &&
+           (types->d == TSR_DTYPE_NONE || config->op.cd & TSR_TYPE_BIT(all.d)) &&
+           (types->compute == TSR_COMPUTE_DEFAULT || config->op.computes & TSR_COMPUTE_BIT(types->compute));
+}
+
+/* Where no arithmetic is asked for, configs in that of the type come before others, then smaller ones. */
+static int is_better(const tsr_config *config, const tsr_config *than, const lab_types *types)
+{
+    const unsigned usual = TSR_COMPUTE_BIT(tsr_dtype_compute(types->a));
+    const int is_usual = (config->op.computes & usual) != 0, was_usual = (than->op.computes & usual) != 0;
+    return is_usual != was_usual ? is_usual : is_small_better(config) && config->bm * config->bn < than->bm * than->bn;
+}
+
 static const tsr_config *first_config(const lab_lesson_request *request)
 {
     const tsr_config *found = NULL;
     for (size_t i = 0; i < tsr_config_count(); i++) {
         const tsr_config *config = tsr_config_at(i);
         if (!is_named(config, request->kernel) || config->kind != TSR_CONFIG_CUDA || !suits(config, request) ||
-            !(config->op.a & config->op.b & TSR_TYPE_BIT(request->dtype)) ||
-            (request->tile != 0 && config->bm != request->tile))
+            !computes(config, &request->types) || (request->tile != 0 && config->bm != request->tile))
             continue;
-        if (!found || (is_small_better(config) && config->bm * config->bn < found->bm * found->bn))
+        if (!found || is_better(config, found, &request->types))
             found = config;
     }
     return found;
@@ -331,17 +350,15 @@ static int64_t round_up(int64_t value, int64_t step)
 
 static tsr_status make_plan(const lab_lesson_request *request, const char *kernel, pipe_run *run)
 {
-    tsr_gemm_desc desc = tsr_gemm_desc_make(request->dtype, request->m, request->n, request->k);
-    const int64_t step = 16 / (int64_t)tsr_dtype_bytes(request->dtype);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(request->types.a, request->m, request->n, request->k);
+    const int64_t step = 16 / (int64_t)tsr_dtype_bytes(request->types.a);
     desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = 256;
     desc.a.trans = request->trans_a ? TSR_T : TSR_N;
     desc.b.trans = request->trans_b ? TSR_T : TSR_N;
     run->lda = desc.a.ld = round_up(request->trans_a ? request->m : request->k, step);
     run->ldb = desc.b.ld = round_up(request->trans_b ? request->k : request->n, step);
-    const tsr_dtype result = lab_default_result(request->dtype);
-    desc.c.dtype = desc.d.dtype = result;
-    run->ldd = desc.c.ld = desc.d.ld = round_up(request->n, 16 / (int64_t)tsr_dtype_bytes(result));
-    desc.compute = request->compute;
+    lab_types_put(&request->types, &desc);
+    run->ldd = desc.c.ld = desc.d.ld = round_up(request->n, 16 / (int64_t)tsr_dtype_bytes(desc.d.dtype));
     desc.kernel = kernel;
     if (lab_kernel_is_sparse(kernel))
         desc.flags |= TSR_SPARSE24_A;
@@ -372,8 +389,7 @@ static void describe(const lab_lesson_request *request, const tsr_step *main, la
     out->instance = config->instance;
     out->summary = config->summary;
     out->source = config->source;
-    out->dtype = request->dtype;
-    out->dtype_d = lab_default_result(request->dtype);
+    out->types = lab_types_complete(&request->types);
     out->m = request->m;
     out->n = request->n;
     out->k = request->k;
@@ -384,13 +400,13 @@ static void describe(const lab_lesson_request *request, const tsr_step *main, la
     out->bk = config->bk;
     out->threads = config->threads_x * config->threads_y;
     out->smem_bytes = config->smem_bytes;
-    out->elem_bytes = (int)tsr_dtype_bytes(request->dtype);
+    out->elem_bytes = (int)tsr_dtype_bytes(request->types.a);
 }
 
 /* A's zeros as the kernel reads them: of each line the values that are kept; metadata is no part of it. */
 static tsr_status compress(const lab_lesson_request *request, pipe_run *run, pipe_region *region)
 {
-    const tsr_form24 form = tsr_form24_of(request->dtype, request->m, request->k);
+    const tsr_form24 form = tsr_form24_of(request->types.a, request->m, request->k);
     const void *at = NULL;
     tsr_status status = tsr_compress24(run->plan, 'a', run->a, &run->prepared_a);
     if (status == TSR_OK)
@@ -407,17 +423,16 @@ static tsr_status compress(const lab_lesson_request *request, pipe_run *run, pip
 static tsr_status listen(const lab_lesson_request *request, int64_t cta, pipe_run *run, pipe_listener *l)
 {
     lab_pipeline *out = l->out;
-    const tsr_dtype d = out->dtype_d;
     const size_t workspace = tsr_plan_workspace_bytes(run->plan);
     tsr_status status = allocate(run, &l->a, &run->a, request->trans_a ? out->k : out->m,
-                                 request->trans_a ? out->m : out->k, run->lda, request->dtype, request->trans_a);
+                                 request->trans_a ? out->m : out->k, run->lda, request->types.a, request->trans_a);
     if (status == TSR_OK && out->is_sparse_a)
         status = compress(request, run, &l->a);
     if (status == TSR_OK)
         status = allocate(run, &l->b, &run->b, request->trans_b ? out->n : out->k, request->trans_b ? out->k : out->n,
-                          run->ldb, request->dtype, request->trans_b);
+                          run->ldb, out->types.b, request->trans_b);
     if (status == TSR_OK)
-        status = allocate(run, &l->d, &run->d, out->m, out->n, run->ldd, d, 0);
+        status = allocate(run, &l->d, &run->d, out->m, out->n, run->ldd, out->types.d, 0);
     if (status == TSR_OK && workspace > 0)
         status = allocate(run, &l->workspace, &run->workspace, 1, (int64_t)workspace, (int64_t)workspace, TSR_U8, 0);
     l->ctas = calloc((size_t)out->cluster, sizeof *l->ctas);
@@ -502,8 +517,8 @@ static tsr_status make(lab_lesson_request *request, int64_t cta, int *simple, pi
         request->trans_b = 1;
     if (config->family == TSR_FAMILY_WGMMA_KMAJOR && request->trans_a)
         return tsr_fail(TSR_UNSUPPORTED, "%s reads A along K: take --layout nt", config->name);
-    if (tsr_op_of(&config->op).compute == TSR_COMPUTE_TF32)
-        request->compute = TSR_COMPUTE_TF32;
+    if (!(config->op.computes & TSR_COMPUTE_BIT(tsr_dtype_compute(request->types.a))))
+        request->types.compute = tsr_op_of(&config->op).compute;
     const int sizes_given = request->m > 0 || request->n > 0 || request->k > 0;
     fill_in_sizes(request, config);
     char kernel[160];

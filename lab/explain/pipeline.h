@@ -90,7 +90,7 @@ typedef struct lab_pipe_box {
 typedef struct lab_pipeline {
     const char *kernel, *instance, *summary, *source;
     char schedule[64];
-    tsr_dtype dtype, dtype_d;
+    lab_types types; /* none is left out */
     int64_t m, n, k;
     int trans_a, trans_b;
     int is_sparse_a; /* A is compressed 2:4: its boxes are of the values that are kept */
@@ -122,7 +122,7 @@ typedef struct lab_pipeline {
  * not negative. *is_simple is 1, and nothing else is set, where a lesson follows the kernel better. */
 tsr_status lab_pipeline_make(const lab_lesson_request *asked, int64_t cta, int *is_simple, lab_pipeline *out);
 /* The type of elements that the kernel is explained with where nobody names one: f32 where it computes in f32. */
-tsr_dtype lab_pipeline_dtype(const char *kernel, int tf32);
+tsr_dtype lab_pipeline_dtype(const char *kernel, tsr_compute compute);
 void lab_pipeline_free(lab_pipeline *pipeline); /* a zeroed struct is fine */
 
 /* Element of D's tile of a warp group that register `index` of thread `thread` of 128 holds (wgmma). */

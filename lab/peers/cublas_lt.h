@@ -35,7 +35,12 @@ enum {
 enum { LAB_LT_EPILOGUE_BIAS = 4, LAB_LT_EPILOGUE_RELU_BIAS = 6 };
 
 /* Modes of scales, from version 12.9 on. */
-enum { LAB_LT_SCALE_OUTER_VEC = 3 };
+enum {
+    LAB_LT_SCALE_SCALAR = 0,
+    LAB_LT_SCALE_OUTER_VEC = 3,
+    LAB_LT_SCALE_VEC128 = 4, /* these two on compute capability 9.0 alone */
+    LAB_LT_SCALE_BLK128X128 = 5
+};
 
 /* Attributes of descriptors. */
 enum {

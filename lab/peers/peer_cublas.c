@@ -13,7 +13,7 @@
 
 #define WORKSPACE_BYTES ((size_t)64 << 20)
 #define ALIGN_BYTES_MAX 256              /* more than this tells the library nothing */
-#define VECTORS_FROM    ((size_t)120900) /* the first version that takes scales of rows and columns */
+#define VECTORS_FROM    ((size_t)120900) /* the first version that takes scales of rows, columns and blocks */
 
 typedef struct cublas_peer {
     lab_gpu gpu;
@@ -165,18 +165,23 @@ static tsr_status describe_scales(const cublas_peer *peer, const tsr_gemm_desc *
 {
     const lab_lt *lt = &peer->lt;
     const void *const somewhere = (const void *)(uintptr_t)peer->workspace;
-    const int32_t vectors = LAB_LT_SCALE_OUTER_VEC;
+    static const int32_t numbers[TSR_SCALE_MODE_COUNT] = {LAB_LT_SCALE_SCALAR, LAB_LT_SCALE_OUTER_VEC,
+                                                          LAB_LT_SCALE_VEC128, LAB_LT_SCALE_BLK128X128};
+    const tsr_scale_mode modes[2] = {desc->scale_mode_b, desc->scale_mode_a}; /* the library's A is our B */
+    const int are_blocks = modes[0] > TSR_SCALE_VECTOR || modes[1] > TSR_SCALE_VECTOR;
     if (!tsr_dtype_is_fp8(desc->a.dtype) || !tsr_dtype_is_fp8(desc->b.dtype))
         return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt has scales of 8-bit floats, not of %s",
                         tsr_dtype_name(desc->a.dtype));
-    if (desc->scale_mode_a != desc->scale_mode_b || desc->scale_mode_a > TSR_SCALE_VECTOR)
-        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt is asked for one scale an operand, or for rows and columns");
-    if (desc->scale_mode_a == TSR_SCALE_VECTOR && lt->version() < VECTORS_FROM)
-        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt has scales of rows and columns from 12.9 on, and this is %zu.%zu",
-                        lt->version() / 10000, lt->version() / 100 % 100);
+    if ((modes[0] > TSR_SCALE_TENSOR || modes[1] > TSR_SCALE_TENSOR) && lt->version() < VECTORS_FROM)
+        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt has scales of %s from 12.9 on, and this is %zu.%zu",
+                        are_blocks ? "blocks" : "rows and columns", lt->version() / 10000, lt->version() / 100 % 100);
+    if (are_blocks && desc->batch_count > 1)
+        return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt does not say where scales of blocks lie for a batch");
     lab_cublas_status status = set_scale_pointers(lt, to, somewhere, somewhere);
-    for (unsigned i = 0; i < 2 && status == LAB_CUBLAS_SUCCESS && desc->scale_mode_a == TSR_SCALE_VECTOR; i++)
-        status = lt->desc_set(to, i ? LAB_LT_DESC_B_SCALE_MODE : LAB_LT_DESC_A_SCALE_MODE, &vectors, sizeof vectors);
+    for (unsigned i = 0; i < 2 && status == LAB_CUBLAS_SUCCESS; i++)
+        if (modes[i] != TSR_SCALE_TENSOR) /* which versions before 12.8 know no mode of */
+            status = lt->desc_set(to, i ? LAB_LT_DESC_B_SCALE_MODE : LAB_LT_DESC_A_SCALE_MODE, &numbers[modes[i]],
+                                  sizeof numbers[0]);
     return status == LAB_CUBLAS_SUCCESS ? TSR_OK : fail(peer, "cublasLtMatmulDescSetAttribute", status);
 }
 

@@ -38,7 +38,7 @@ lab_tiling lab_tiling_of(const lab_tiling_request *r, const lab_gpu_spec *gpu)
     const double loads = m * k * (double)t.tiles_n + k * n * (double)t.tiles_m, products = m * n * k;
     t.loaded_bytes = loads * bytes;
     t.reuse = loads > 0 ? 2 * products / loads : 0;
-    t.intensity = loads > 0 ? 2 * products / (t.loaded_bytes + m * n * bytes) : 0;
+    t.intensity = loads > 0 ? 2 * products / (t.loaded_bytes + m * n * (double)tsr_dtype_bytes(r->dtype_d)) : 0;
     const double by_memory = t.intensity * gpu->memory_bytes_per_s;
     t.bound_flops_s = by_memory < r->peak_flops_s ? by_memory : r->peak_flops_s;
     t.ruled_out = ruled_out(&t);

@@ -10,7 +10,7 @@ enum { LAB_BLOCK_THREADS = 1024, LAB_BLOCK_SHARED_BYTES = 48 << 10, LAB_THREAD_R
 
 /* A product by square tiles of `tile` x `tile`, K in steps of `step`; a thread makes `elements` elements of C. */
 typedef struct lab_tiling {
-    tsr_dtype dtype; /* of A, B and D */
+    tsr_dtype dtype; /* of A and B */
     int tile, step, elements;
     int64_t tiles_m, tiles_n, phases;
     int64_t threads;      /* of a block */
@@ -28,7 +28,7 @@ typedef struct lab_tiling {
 /* What one asks about: tile, step and elements as above; `registers` of a thread, 0: not known, and not taken into
  * account; `peak_flops_s` of the units that multiply. */
 typedef struct lab_tiling_request {
-    tsr_dtype dtype;
+    tsr_dtype dtype, dtype_d; /* of A and B, which have as many bytes each, and of D */
     int64_t m, n, k;
     int tile, step, elements, registers;
     double peak_flops_s;
