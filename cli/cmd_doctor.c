@@ -189,6 +189,26 @@ static void tell_would_call(const char *cublas, const cli_doctor_package *p)
     tell("", text);
 }
 
+/* What TESSERA_CUBLAS=auto goes by, and what to do where that is nothing. */
+static void tell_table(const cli_doctor_package *p)
+{
+    char text[CLI_DOCTOR_TEXT];
+    const char *own = getenv("TESSERA_CUBLAS_TABLE");
+    const char *which = own && *own ? "that TESSERA_CUBLAS_TABLE names" : "that is compiled in";
+    const char *chip = p->chip[0] ? p->chip : "this GPU, which the driver does not name,";
+    if (p->lines > 0)
+        snprintf(text, sizeof text, "the table %s has %d line%s of %s with cuBLAS %s%s", which, p->lines,
+                 p->lines == 1 ? "" : "s", chip, p->cublas,
+                 p->answered == 0 && strstr(p->whys, "no-line-in-the-table") ? ", none of products as small as these"
+                                                                             : "");
+    else
+        snprintf(text, sizeof text,
+                 "the table %s has no line of %s with cuBLAS %s: TESSERA_CUBLAS=always answers whatever can be, faster "
+                 "or not, and docs/CUBLAS.md says how to measure a table of your own",
+                 which, chip, p->cublas);
+    tell("", text);
+}
+
 static void tell_torch(const char *cublas, const cli_doctor_package *p)
 {
     char text[4 * CLI_DOCTOR_TEXT];
@@ -205,13 +225,20 @@ static void tell_torch(const char *cublas, const cli_doctor_package *p)
         tell_would_call(cublas, p);
         return;
     }
-    if (p->symbols[0])
-        snprintf(text, sizeof text, "calls us: yes, %s; Tessera answered %d of %d calls; results %s", p->symbols,
-                 p->answered, p->calls, p->right ? "right" : "WRONG");
-    else
+    if (!p->symbols[0]) {
         snprintf(text, sizeof text, "calls us: NO: its products reach cuBLAS some other way; results %s",
                  p->right ? "right" : "WRONG");
+        tell("", text);
+        return;
+    }
+    char others[CLI_DOCTOR_TEXT + 32] = "";
+    if (p->whys[0])
+        snprintf(others, sizeof others, ", %d not: %s", p->calls - p->answered, p->whys);
+    snprintf(text, sizeof text, "calls us: yes, %s; Tessera answered %d of %d calls%s; results %s", p->symbols,
+             p->answered, p->calls, others, p->right ? "right" : "WRONG");
     tell("", text);
+    if (p->lines >= 0)
+        tell_table(p);
 }
 
 /* A Python may have no PyTorch, and a build may lack the library: both are told and fail nothing. */
@@ -251,13 +278,14 @@ static int run(const cli_command *self, int argc, char **argv)
     return code == CLI_OK ? python_code : code;
 }
 
-const cli_command cli_cmd_doctor = {"doctor",
-                                    "what was found here, and whether a Python's NumPy and PyTorch really call us",
-                                    "[--python PYTHON] [--blas FILE] [--cublas FILE]",
-                                    options,
-                                    "Runs a few products in the Python with libtessera_blas preloaded, and reads from "
-                                    "the call log which of our symbols were called; the same with PyTorch and "
-                                    "libtessera_cublas. Exit code 1 if the Python that was "
-                                    "named has no NumPy that calls us, or if NumPy, SciPy or PyTorch "
-                                    "gets wrong results.",
-                                    run};
+const cli_command cli_cmd_doctor = {
+    "doctor",
+    "what was found here, and whether a Python's NumPy and PyTorch really call us",
+    "[--python PYTHON] [--blas FILE] [--cublas FILE]",
+    options,
+    "Runs a few products in the Python with libtessera_blas preloaded, and reads from "
+    "the call log which of our symbols were called; the same with PyTorch and "
+    "libtessera_cublas, with what the table of measurements has for its GPU and cuBLAS. "
+    "Exit code 1 if the Python that was named has no NumPy that calls us, or if NumPy, "
+    "SciPy or PyTorch gets wrong results.",
+    run};

@@ -61,6 +61,13 @@ static const char torch_script[] =
     "        a = torch.ones((64, 64), dtype=dtype, device='cuda')\n"
     "        right = right and (a @ a).double().sum().item() == 64.0 ** 3\n"
     "        right = right and torch.nn.functional.linear(a, a, a[0]).double().sum().item() == 64.0 * 64 * 65\n"
+    "    import ctypes\n"
+    "    chip, cublas = ctypes.create_string_buffer(64), ctypes.create_string_buffer(64)\n"
+    "    try:\n"
+    "        lines = ctypes.CDLL(None).tessera_cublas_table_lines(chip, cublas, ctypes.c_size_t(64))\n"
+    "        print('chip=' + chip.value.decode(), 'cublas=' + cublas.value.decode(), 'lines=%d' % lines, sep='\\n')\n"
+    "    except AttributeError:\n" /* a libtessera_cublas of another version */
+    "        pass\n"
     "print('right=%d' % right)\n"
     "try:\n"
     "    files = {line.split()[-1] for line in open('/proc/self/maps') if '/' in line}\n"
@@ -92,6 +99,12 @@ static void read_answers(FILE *from, cli_doctor_package *out)
             set(out->blas, sizeof out->blas, value);
         } else if (strcmp(line, "library") == 0) {
             set(out->library, sizeof out->library, value);
+        } else if (strcmp(line, "chip") == 0) {
+            set(out->chip, sizeof out->chip, value);
+        } else if (strcmp(line, "cublas") == 0) {
+            set(out->cublas, sizeof out->cublas, value);
+        } else if (strcmp(line, "lines") == 0) {
+            out->lines = atoi(value);
         } else if (strcmp(line, "gpu") == 0) {
             out->has_gpu = 1;
         } else if (strcmp(line, "trouble") == 0) {
@@ -111,20 +124,28 @@ static int is_listed(const char *list, const char *name)
     return 0;
 }
 
-/* The symbols of the call log, each once. */
+/* Adds to a list what it does not have yet. */
+static void list_once(char list[CLI_DOCTOR_TEXT], const char *name)
+{
+    const size_t used = strlen(list);
+    if (!is_listed(list, name))
+        snprintf(list + used, CLI_DOCTOR_TEXT - used, "%s%s", used ? ", " : "", name);
+}
+
+/* The symbols of the call log, and why calls of cuBLAS went on, each once. */
 static void read_log(const char *path, cli_doctor_package *out)
 {
-    char line[1024], name[64];
+    char line[1024], name[64], why[64];
     FILE *log = fopen(path, "r");
     while (log && fgets(line, sizeof line, log)) {
         if (sscanf(line, "tessera-call %63s", name) != 1 && sscanf(line, "tessera-cublas %63s", name) != 1)
             continue;
         out->calls++;
-        out->answered += !strstr(line, " by=cublas ");
-        if (is_listed(out->symbols, name))
-            continue;
-        const size_t used = strlen(out->symbols);
-        snprintf(out->symbols + used, sizeof out->symbols - used, "%s%s", used ? ", " : "", name);
+        list_once(out->symbols, name);
+        const char *went_on = strstr(line, " by=cublas ");
+        out->answered += !went_on;
+        if (went_on && sscanf(went_on, " by=cublas why=%63s", why) == 1)
+            list_once(out->whys, why);
     }
     if (log)
         fclose(log);
@@ -191,6 +212,7 @@ int cli_doctor_python(const char *python, const char *preload, const char *packa
 {
     char log[] = "/tmp/tessera-doctor-XXXXXX";
     memset(out, 0, sizeof *out);
+    out->lines = -1;
     if (!cli_can_preload(preload)) {
         snprintf(message, CLI_DOCTOR_TEXT, "%.900s: LD_PRELOAD cannot name a path with a space or a colon", preload);
         return 0;

@@ -19,6 +19,9 @@ typedef struct cli_doctor_package {
     int has_gpu;                   /* it sees one; without one it makes no product */
     char library[CLI_DOCTOR_TEXT]; /* the file of it that calls cuBLAS; "" for none */
     int calls, answered;           /* of cuBLAS, and those that Tessera computed */
+    char whys[CLI_DOCTOR_TEXT];    /* why it did not compute the others, as the call log says, comma between */
+    char chip[64], cublas[64];     /* the GPU ("" if the driver does not name it) and cuBLAS's version, as the table */
+    int lines;                     /* names them, and its lines of both; -1: not known */
 } cli_doctor_package;
 
 /* Runs `python` with the library `preload` preloaded and the call log on; `package` is numpy, scipy or torch. 0 with a

@@ -8,7 +8,7 @@
 
 int cli_find_own_library(const char *name, char path[PATH_MAX])
 {
-    static const char *const places[] = {"", "../lib/", "../lib64/", "../lib/*-linux-gnu*/"};
+    static const char *const places[] = {"", "../lib/", "../lib64/", "../lib/*-linux-gnu*/", "../"};
     char folder[PATH_MAX], pattern[2 * PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
     if (length <= 0)

@@ -85,12 +85,24 @@ int arguments_of_type(arguments *out, const signature *s, PyObject *given, PyObj
     return check_required(out, s);
 }
 
+/* In place of Python's own TypeError, which does not name the argument. */
+static int refuse_type(const arguments *from, argument which, const char *wanted)
+{
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(from->at[which]), "__name__");
+        if (type)
+            PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", argument_names[which], wanted, type);
+        Py_XDECREF(type);
+    }
+    return -1;
+}
+
 int argument_double(const arguments *from, argument which, double *value)
 {
     if (!from->at[which])
         return 0;
     *value = PyFloat_AsDouble(from->at[which]);
-    return *value == -1.0 && PyErr_Occurred() ? -1 : 0;
+    return *value == -1.0 && PyErr_Occurred() ? refuse_type(from, which, "a number") : 0;
 }
 
 int argument_text(const arguments *from, argument which, const char **value)
@@ -124,7 +136,7 @@ int argument_int(const arguments *from, argument which, int64_t *value)
     if (!from->at[which])
         return 0;
     *value = PyLong_AsLongLong(from->at[which]);
-    return *value == -1 && PyErr_Occurred() ? -1 : 0;
+    return *value == -1 && PyErr_Occurred() ? refuse_type(from, which, "a whole number") : 0;
 }
 
 static int take_compute(const arguments *from, tsr_compute *out)

@@ -98,6 +98,15 @@ static PyObject *kernel_tuple(const tsr_kernel_info *k)
                          PyBool_FromLong(k->has_device_code));
 }
 
+static PyObject *core_dtype_name(PyObject *module, PyObject *dtype)
+{
+    (void)module;
+    const tsr_dtype found = binding_dtype(dtype);
+    if (PyErr_Occurred())
+        return NULL;
+    return found == TSR_DTYPE_NONE ? Py_NewRef(Py_None) : PyUnicode_FromString(tsr_dtype_name(found));
+}
+
 static PyObject *core_kernels(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -147,6 +156,8 @@ static PyMethodDef methods[] = {
     {"route", (PyCFunction)(void (*)(void))core_route, METH_FASTCALL | METH_KEYWORDS,
      "route(a, b, *, c=None, dtype=None, " OPTIONS_TEXT ")\n--\n\nEvery kernel's answer to a product."},
     {"kernels", core_kernels, METH_NOARGS, "kernels()\n--\n\nEvery kernel instance of the library."},
+    {"dtype_name", core_dtype_name, METH_O,
+     "dtype_name(dtype)\n--\n\nThe command's name of a dtype, however it is named; None: there is no such dtype."},
     {"set_threads", core_set_threads, METH_O,
      "set_threads(threads)\n--\n\nCPU threads of a call, at most; 0: no limit."},
     {"get_threads", core_get_threads, METH_NOARGS,

@@ -5,17 +5,17 @@
 
 static const struct {
     tsr_dtype dtype;
-    const char *name, *others[3];
+    const char *name, *others[4]; /* Tessera's name, NumPy's short one */
 } dtype_names[] = {
-    {TSR_F64, "float64", {"f64", "double", "float"}},
-    {TSR_F32, "float32", {"f32"}},
-    {TSR_F16, "float16", {"f16", "half"}},
+    {TSR_F64, "float64", {"f64", "f8", "double", "float"}},
+    {TSR_F32, "float32", {"f32", "f4", "single"}},
+    {TSR_F16, "float16", {"f16", "f2", "half"}},
     {TSR_BF16, "bfloat16", {"bf16"}},
     {TSR_E4M3, "float8_e4m3fn", {"e4m3"}},
     {TSR_E5M2, "float8_e5m2", {"e5m2"}},
-    {TSR_S8, "int8", {"s8"}},
-    {TSR_U8, "uint8", {"u8"}},
-    {TSR_S32, "int32", {"s32"}},
+    {TSR_S8, "int8", {"s8", "i1"}},
+    {TSR_U8, "uint8", {"u8", "u1"}},
+    {TSR_S32, "int32", {"s32", "i4"}},
 };
 enum { DTYPE_NAMES = sizeof dtype_names / sizeof dtype_names[0] };
 
@@ -34,7 +34,7 @@ static tsr_dtype dtype_of_text(const char *text)
     for (int i = 0; i < DTYPE_NAMES; i++) {
         if (strcmp(name, dtype_names[i].name) == 0)
             return dtype_names[i].dtype;
-        for (int j = 0; j < 3 && dtype_names[i].others[j]; j++)
+        for (int j = 0; j < 4 && dtype_names[i].others[j]; j++)
             if (strcmp(name, dtype_names[i].others[j]) == 0)
                 return dtype_names[i].dtype;
     }

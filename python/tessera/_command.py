@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 
+from tessera import _core
+
 
 class CommandError(RuntimeError):
     """The command failed; the message is what it printed."""
@@ -22,6 +24,11 @@ def _run(*arguments):
     return done.stdout
 
 
+def _text(name, value):
+    """One value as the command takes it, which names dtypes in its own way and refuses what is none."""
+    return name.endswith("dtype") and _core.dtype_name(value) or str(value)
+
+
 def _options(given):
     """--name value for each option that is given; True is a switch."""
     arguments = []
@@ -30,8 +37,15 @@ def _options(given):
             continue
         arguments.append("--" + name.replace("_", "-"))
         if value is not True:
-            arguments.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+            values = value if isinstance(value, (list, tuple)) else [value]
+            arguments.append(",".join(_text(name, one) for one in values))
     return arguments
+
+
+def route_elsewhere(m, n, k, batch, **options):
+    """What `tessera route` says of a GPU that need not be here: a dict for each kernel."""
+    lines = _run("route", str(m), str(n), str(k), "--batch", str(batch), *_options(options), "--format", "json")
+    return [json.loads(line) for line in lines.splitlines() if line]
 
 
 class Explanation:

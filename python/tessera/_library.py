@@ -2,10 +2,11 @@
 
 import contextlib
 import html
+import math
 import os
 from typing import NamedTuple
 
-from tessera import _core
+from tessera import _command, _core
 
 
 class Candidate(NamedTuple):
@@ -67,12 +68,38 @@ class Route(list):
         return "<table><tr>" + "".join(f"<th>{head}</th>" for head in heads) + f"</tr>{rows}</table>"
 
 
+def _is_elsewhere(device):
+    """A GPU by its name, which only the command's tables know."""
+    return isinstance(device, str) and device not in ("auto", "cpu", "emu") and not device.startswith("cuda")
+
+
+def _route_elsewhere(a, b, device, dtype=None, out_dtype=None, compute=None, **others):
+    if others:
+        raise TypeError(f"route() on device {device!r} takes dtype, out_dtype and compute, not {', '.join(others)}")
+    if not (isinstance(a, tuple) and isinstance(b, tuple)):
+        raise TypeError(f"route() on device {device!r} takes the shapes of a and b")
+    if len(a) < 2 or len(a) != len(b) or a[:-2] != b[:-2] or a[-1] != b[-2]:
+        raise ValueError(f"a {a}, b {b}: not the shapes of a product, or of as many products on both sides")
+    if dtype is None:
+        raise TypeError("shapes need dtype=")
+    if out_dtype is None and _core.dtype_name(dtype) in ("e4m3", "e5m2"):
+        out_dtype = "f32"  # as on a device that is here
+    answers = _command.route_elsewhere(a[-2], b[-1], a[-1], math.prod(a[:-2]), device=device, dtype=dtype,
+                                       out_dtype=out_dtype, compute=compute)
+    return Route(Candidate(one["kernel"], one["device"], one["applicable"], one["chosen"], one["reason"] or "",
+                           one["cost_ns"] or 0.0, one["bytes"] or 0.0, one["limiter"] or "", one["schedule"] or "")
+                 for one in answers)
+
+
 def route(a, b, **options):
     """Every kernel's answer to the product of `a` and `b`: a Route.
 
     Operands are arrays, of which only shape, dtype, layout and place count, or shapes with dtype=:
     route((512, 768), (768, 256), dtype="float32"). Options are those of Plan but `out`: the result has tight rows.
+    device="h200", h100, a100, a40 or rtx3090: a GPU that need not be here, for shapes, operands in its memory.
     """
+    if _is_elsewhere(options.get("device")):
+        return _route_elsewhere(a, b, **options)
     return Route(Candidate(*one) for one in _core.route(a, b, **options))
 
 

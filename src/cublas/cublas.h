@@ -129,6 +129,10 @@ void tsr_cublas_end(tsr_cublas_visit *visit);
 
 /* Exported for programs that want to know: how many calls of this process Tessera has answered. */
 __attribute__((visibility("default"))) unsigned long long tessera_cublas_answered(void);
+/* Likewise: how many lines the table has for the calling thread's GPU and the cuBLAS that calls have reached, and both
+ * as its columns name them, at most `bytes` with the NUL ("" where the driver does not name the GPU). -1: no GPU, or no
+ * call has reached a cuBLAS. */
+__attribute__((visibility("default"))) int tessera_cublas_table_lines(char *chip, char *cublas, size_t bytes);
 
 /* ---- what the entries remember for later calls ------------------------------------------------------------------- */
 

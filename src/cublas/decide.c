@@ -67,6 +67,13 @@ static void read_table(void)
     free(text);
 }
 
+/* 1301 for cuBLAS 13.1, whose number is 130101; 0 if it does not say. */
+static int version_of(int node)
+{
+    const tsr_real_lt *real = tsr_real_lt_of(node);
+    return real && real->version ? (int)(real->version() / 100) : 0;
+}
+
 /* -1: no lines. */
 static int group_of(int node, int ordinal)
 {
@@ -77,10 +84,8 @@ static int group_of(int node, int ordinal)
     if (known)
         return known - 2;
     pthread_once(&once, read_table);
-    const tsr_real_lt *real = tsr_real_lt_of(node);
     tsr_nvidia_chip(ordinal, chip);
-    const int version = real && real->version ? (int)(real->version() / 100) : 0; /* 130101 is 13.1 */
-    const int group = table ? tsr_measured_find(table, chip, version) : -1;
+    const int group = table ? tsr_measured_find(table, chip, version_of(node)) : -1;
     atomic_store_explicit(&groups[node][ordinal], group + 2, memory_order_release);
     return group;
 }
@@ -88,6 +93,22 @@ static int group_of(int node, int ordinal)
 int tsr_cublas_has_lines(int node, int ordinal)
 {
     return tsr_cublas_mode() == TSR_MODE_AUTO && group_of(node, ordinal) >= 0;
+}
+
+int tessera_cublas_table_lines(char *chip, char *cublas, size_t bytes)
+{
+    char name[TSR_MEASURED_CHIP_BYTES] = "";
+    const int ordinal = tsr_cublas_device();
+    int node = TSR_NODES - 1;
+    while (node >= 0 && !tsr_real_is_used(node))
+        node--;
+    if (ordinal < 0 || node < 0)
+        return -1;
+    const int version = version_of(node), group = group_of(node, ordinal);
+    tsr_nvidia_chip(ordinal, name);
+    snprintf(chip, bytes, "%s", name);
+    snprintf(cublas, bytes, "%d.%d", version / 100, version % 100);
+    return group >= 0 ? tsr_measured_lines(table, group) : 0;
 }
 
 /* ---- a call ------------------------------------------------------------------------------------------------------ */

@@ -14,7 +14,7 @@ typedef struct measured_line {
 
 typedef struct measured_group {
     char chip[TSR_MEASURED_CHIP_BYTES];
-    int version;
+    int version, lines;
     uint64_t sieve[SIEVE_BITS / 64]; /* of the sizes of its lines */
 } measured_group;
 
@@ -260,6 +260,7 @@ static int read_line(tsr_measured *table, const char *line, size_t bytes)
     if (group < 0)
         return 0;
     measured_line *slot = slot_of(table, group, &key);
+    table->groups[group].lines += slot->group < 0;
     *slot = (measured_line){key, group, low};
     const uint64_t bit = hash_sizes(key.m, key.n, key.k) % SIEVE_BITS;
     table->groups[group].sieve[bit / 64] |= (uint64_t)1 << bit % 64;
@@ -317,6 +318,11 @@ int tsr_measured_find(const tsr_measured *table, const char *chip, int cublas_ve
         if (table->groups[i].version == cublas_version && strcmp(table->groups[i].chip, chip) == 0)
             return i;
     return -1;
+}
+
+int tsr_measured_lines(const tsr_measured *table, int group)
+{
+    return table->groups[group].lines;
 }
 
 static int in_sieve(const measured_group *group, int64_t m, int64_t n, int64_t k)

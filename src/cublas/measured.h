@@ -61,8 +61,10 @@ typedef struct tsr_measured tsr_measured;
 tsr_measured *tsr_measured_read(const char *text, size_t bytes, int *bad_line);
 void tsr_measured_free(tsr_measured *table); /* NULL is fine */
 
-/* The lines for one chip and cuBLAS version (MAJOR * 100 + MINOR): a number for `tsr_measured_look`, -1 for no line. */
+/* The lines for one chip and cuBLAS version (MAJOR * 100 + MINOR): a number for `tsr_measured_look`, -1 for no line.
+ * How many there are, each key counted once. */
 int tsr_measured_find(const tsr_measured *table, const char *chip, int cublas_version);
+int tsr_measured_lines(const tsr_measured *table, int group);
 /* 1 if the group may have a line for these sizes, whatever the rest of the key. */
 int tsr_measured_may(const tsr_measured *table, int group, int64_t m, int64_t n, int64_t k);
 tsr_measured_answer tsr_measured_look(const tsr_measured *table, int group, const tsr_measured_key *key);

@@ -134,6 +134,12 @@ const tsr_real_lt *tsr_real_lt_of(int node)
     return known ? known : find_lt(node);
 }
 
+int tsr_real_is_used(int node)
+{
+    return atomic_load_explicit(&cublas_calls[node], memory_order_acquire) != NULL ||
+           atomic_load_explicit(&lt_calls[node], memory_order_acquire) != NULL;
+}
+
 tsr_cublas_status tsr_real_lacks(const char *symbol)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;

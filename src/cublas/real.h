@@ -25,6 +25,9 @@ typedef struct tsr_real_lt {
 const tsr_real_cublas *tsr_real_cublas_of(int node);
 const tsr_real_lt *tsr_real_lt_of(int node);
 
+/* 1 once a call has found a library of the node. */
+int tsr_real_is_used(int node);
+
 /* The answer of a call that the loaded library lacks; told once. */
 tsr_cublas_status tsr_real_lacks(const char *symbol);
 

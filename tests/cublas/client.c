@@ -1,6 +1,6 @@
 /* cublas_client CASE: calls the pretended cuBLAS as a program would that was linked against it, with libtessera_cublas
  * preloaded, and looks at who answered. tests/cublas/CMakeLists.txt has the environment of each case. */
-#include "client.h"
+#include "client_calls.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,255 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cublas/abi.h"
-#include "fake_cublas.h"
-#include "fake_driver.h"
-#include "fake_numbers.h"
-
-int failures;
-char client_places[32];
-
-/* ---- what the program is linked against ---------------------------------------------------------------------------
- */
-
-#define DECLARE(member, symbol, parameters) tsr_cublas_status symbol parameters;
-TSR_CUBLAS_CALLS(DECLARE)
-TSR_LT_CALLS(DECLARE)
-#undef DECLARE
-tsr_cublas_status cublasSetPointerMode_v2(void *handle, int mode);
-tsr_cublas_status cublasSetMathMode(void *handle, int mode);
-tsr_cublas_status cublasSetSmCountTarget(void *handle, int count);
-tsr_cublas_status cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t bytes);
-tsr_cublas_status cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes);
-
-/* The pretended library's own functions, which nobody stands in front of. */
-static struct {
-#define MEMBER(member, symbol, parameters) tsr_cublas_status(*symbol) parameters;
-    TSR_CUBLAS_CALLS(MEMBER)
-    TSR_LT_CALLS(MEMBER)
-#undef MEMBER
-} direct;
-
-static fake_record *record, *lt_record;
-static fake_orders *orders;
-static fake_driver *driver; /* NULL: none was loaded */
-
-static void find_direct(void)
-{
-    void *cublas = dlopen("libcublas.so.13", RTLD_LAZY | RTLD_NOLOAD);
-    void *lt = dlopen("libcublasLt.so.13", RTLD_LAZY | RTLD_NOLOAD);
-#define FIND(member, symbol, parameters) *(void **)&direct.symbol = dlvsym(cublas, #symbol, "libcublas.so.13");
-    TSR_CUBLAS_CALLS(FIND)
-#undef FIND
-#define FIND(member, symbol, parameters) *(void **)&direct.symbol = dlvsym(lt, #symbol, "libcublasLt.so.13");
-    TSR_LT_CALLS(FIND)
-#undef FIND
-    record = fake_cublas_record();
-    lt_record = fake_cublaslt_record();
-    orders = fake_cublas_orders();
-}
-
-/* The library finds it by its SONAME. */
-static void load_driver(void)
-{
-    void *library = dlopen(FAKE_DRIVER, RTLD_NOW | RTLD_LOCAL);
-    fake_driver *(*state)(void) = NULL;
-    if (library)
-        *(void **)&state = dlsym(library, "fake_driver_state");
-    CHECK(state, "no fake driver: %s", dlerror());
-    driver = state ? state() : NULL;
-}
-
 static int is_ours(void *function)
 {
     Dl_info place;
     return dladdr(function, &place) && strstr(place.dli_fname, "libtessera_cublas") != NULL;
-}
-
-static void *new_handle(void)
-{
-    void *handle = NULL;
-    CHECK(cublasCreate_v2(&handle) == 0 && handle, "no handle");
-    return handle;
-}
-
-static void free_handle(void *handle)
-{
-    CHECK(cublasDestroy_v2(handle) == 0, "destroy");
-}
-
-/* ---- products ------------------------------------------------------------------------------------------------------
- */
-
-enum { BF16 = TSR_CUDA_R_16BF, F16 = TSR_CUDA_R_16F, F32 = TSR_CUDA_R_32F, F64 = TSR_CUDA_R_64F, GUARD = 32 };
-enum { E4M3 = TSR_CUDA_R_8F_E4M3, E5M2 = TSR_CUDA_R_8F_E5M2, S8 = TSR_CUDA_R_8I, S32 = TSR_CUDA_R_32I };
-
-/* Memory with whole numbers from -3 to 3, so that every sum is exact. */
-static void *operand(int type, int64_t elems, unsigned seed)
-{
-    char *memory = malloc((size_t)(elems + GUARD) * 8);
-    for (int64_t i = 0; i < elems + GUARD; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        fake_put(memory, type, i, (double)(seed >> 24) - 7 * (double)(seed >> 24 > 0 ? (seed >> 24) / 7 : 0) - 3);
-    }
-    return memory;
-}
-
-typedef struct product {
-    int trans_a, trans_b, ab_type, c_type, compute, batch;
-    int64_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c;
-    double alpha, beta;
-} product;
-
-/* Factors as the compute type has them. */
-typedef struct factor {
-    char bytes[8];
-} factor;
-
-static factor factor_of(double value, int compute)
-{
-    factor out = {{0}};
-    fake_put(out.bytes,
-             compute == TSR_CUBLAS_COMPUTE_64F   ? F64
-             : compute == TSR_CUBLAS_COMPUTE_16F ? F16
-             : compute == TSR_CUBLAS_COMPUTE_32I ? S32
-                                                 : F32,
-             0, value);
-    return out;
-}
-
-typedef int call_product(void *handle, const product *p, const void *alpha, const void *beta, const void *a,
-                         const void *b, void *c, int is_direct);
-
-static int call_ex(void *handle, const product *p, const void *alpha, const void *beta, const void *a, const void *b,
-                   void *c, int is_direct)
-{
-    return (is_direct ? direct.cublasGemmEx : cublasGemmEx)(
-        handle, p->trans_a, p->trans_b, (int)p->m, (int)p->n, (int)p->k, alpha, a, p->ab_type, (int)p->lda, b,
-        p->ab_type, (int)p->ldb, beta, c, p->c_type, (int)p->ldc, p->compute, -1);
-}
-
-static int call_strided(void *handle, const product *p, const void *alpha, const void *beta, const void *a,
-                        const void *b, void *c, int is_direct)
-{
-    return (is_direct ? direct.cublasGemmStridedBatchedEx_64 : cublasGemmStridedBatchedEx_64)(
-        handle, p->trans_a, p->trans_b, p->m, p->n, p->k, alpha, a, p->ab_type, p->lda, p->stride_a, b, p->ab_type,
-        p->ldb, p->stride_b, beta, c, p->c_type, p->ldc, p->stride_c, p->batch, p->compute, 99);
-}
-
-static int call_typed(void *handle, const product *p, const void *alpha, const void *beta, const void *a, const void *b,
-                      void *c, int is_direct)
-{
-    tsr_cublas_status(*call) TSR_GEMM_PARAMETERS(int) = is_direct ? direct.cublasHgemm : cublasHgemm;
-    if (p->ab_type == F32)
-        call = is_direct ? direct.cublasSgemm_v2 : cublasSgemm_v2;
-    if (p->ab_type == F64)
-        call = is_direct ? direct.cublasDgemm_v2 : cublasDgemm_v2;
-    return call(handle, p->trans_a, p->trans_b, (int)p->m, (int)p->n, (int)p->k, alpha, a, (int)p->lda, b, (int)p->ldb,
-                beta, c, (int)p->ldc);
-}
-
-static void *layout_of(int type, int64_t rows, int64_t columns, int64_t ld, int64_t stride, int batch)
-{
-    void *layout = NULL;
-    cublasLtMatrixLayoutCreate(&layout, type, (uint64_t)rows, (uint64_t)columns, ld);
-    cublasLtMatrixLayoutSetAttribute(layout, TSR_LT_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
-    cublasLtMatrixLayoutSetAttribute(layout, TSR_LT_LAYOUT_BATCH_OFFSET, &stride, sizeof stride);
-    return layout;
-}
-
-/* A product of cublasLt with what a test may set in it. */
-typedef struct lt_product {
-    void *desc, *a, *b, *c;
-    const tsr_lt_algo *algo;
-} lt_product;
-
-static lt_product make_lt(const product *p)
-{
-    lt_product out = {0};
-    const int scale = p->compute == TSR_CUBLAS_COMPUTE_64F   ? F64
-                      : p->compute == TSR_CUBLAS_COMPUTE_16F ? F16
-                      : p->compute == TSR_CUBLAS_COMPUTE_32I ? S32
-                                                             : F32;
-    cublasLtMatmulDescCreate(&out.desc, p->compute, scale);
-    cublasLtMatmulDescSetAttribute(out.desc, TSR_LT_TRANSA, &p->trans_a, sizeof p->trans_a);
-    cublasLtMatmulDescSetAttribute(out.desc, TSR_LT_TRANSB, &p->trans_b, sizeof p->trans_b);
-    out.a = layout_of(p->ab_type, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda, p->stride_a, p->batch);
-    out.b = layout_of(p->ab_type, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb, p->stride_b, p->batch);
-    out.c = layout_of(p->c_type, p->m, p->n, p->ldc, p->stride_c, p->batch);
-    return out;
-}
-
-static void free_lt(lt_product *lt)
-{
-    cublasLtMatmulDescDestroy(lt->desc);
-    cublasLtMatrixLayoutDestroy(lt->a);
-    cublasLtMatrixLayoutDestroy(lt->b);
-    cublasLtMatrixLayoutDestroy(lt->c);
-}
-
-static int call_lt(void *handle, const product *p, const void *alpha, const void *beta, const void *a, const void *b,
-                   void *c, int is_direct)
-{
-    lt_product lt = make_lt(p);
-    const int status = (is_direct ? direct.cublasLtMatmul : cublasLtMatmul)(
-        handle, lt.desc, alpha, a, lt.a, b, lt.b, beta, c, lt.c, c, lt.c, NULL, NULL, 0, NULL);
-    free_lt(&lt);
-    return status;
-}
-
-static int calls_seen(void)
-{
-    return record->calls + lt_record->calls;
-}
-
-static product product_of(int ab_type, int c_type, int compute, int trans_a, int trans_b, int64_t m, int64_t n,
-                          int64_t k, int batch)
-{
-    product p = {.trans_a = trans_a,
-                 .trans_b = trans_b,
-                 .ab_type = ab_type,
-                 .c_type = c_type,
-                 .compute = compute,
-                 .batch = batch,
-                 .m = m,
-                 .n = n,
-                 .k = k,
-                 .lda = (trans_a ? k : m) + 3,
-                 .ldb = (trans_b ? n : k) + 1,
-                 .ldc = m + 2,
-                 .alpha = 1,
-                 .beta = 0};
-    p.stride_a = p.lda * (trans_a ? m : k) + 5;
-    p.stride_b = p.ldb * (trans_b ? k : n);
-    p.stride_c = p.ldc * n + 1;
-    return p;
-}
-
-enum { FORWARDED, ANSWERED };
-
-/* Runs the product through whatever stands in front and directly, and compares all bytes of C, those between columns
- * too. `expected` says who must answer. */
-static void check_product(void *handle, const product *p, call_product *call, int expected, const char *what)
-{
-    const int64_t c_elems = p->stride_c * p->batch;
-    void *a = operand(p->ab_type, p->stride_a * p->batch, 1), *b = operand(p->ab_type, p->stride_b * p->batch, 2);
-    void *c = operand(p->c_type, c_elems, 3), *reference = operand(p->c_type, c_elems, 3);
-    const factor alpha = factor_of(p->alpha, p->compute), beta = factor_of(p->beta, p->compute);
-    const int before = calls_seen();
-    const int status = call(handle, p, &alpha, &beta, a, b, c, 0);
-    const int forwarded = calls_seen() - before;
-    CHECK(status == 0, "%s: status %d", what, status);
-    CHECK(forwarded == (expected == FORWARDED), "%s: %d calls reached cuBLAS", what, forwarded);
-    CHECK(call(handle, p, &alpha, &beta, a, b, reference, 1) == 0, "%s: reference", what);
-    CHECK(memcmp(c, reference, (size_t)(c_elems + GUARD) * (size_t)fake_bytes(p->c_type)) == 0,
-          "%s: types %d %d, %d%d, %lld x %lld x %lld, batch %d, alpha %g, beta %g: other results", what, p->ab_type,
-          p->c_type, p->trans_a, p->trans_b, (long long)p->m, (long long)p->n, (long long)p->k, p->batch, p->alpha,
-          p->beta);
-    free(a);
-    free(b);
-    free(c);
-    free(reference);
 }
 
 /* ---- cases ---------------------------------------------------------------------------------------------------------
@@ -519,6 +274,9 @@ static void case_rules_lt(void)
     check_attribute(1, 25, 1, 1, FORWARDED, "fast accumulation");
     check_attribute(1, 45, 5, 8, ANSWERED, "an attribute of a later version, at its default");
     check_attribute(1, 45, 6, 8, FORWARDED, "an attribute of a later version");
+    check_attribute(1, 11, 8, 8, FORWARDED, "what an epilogue keeps beside D, which none here does");
+    check_attribute(1, 12, 8, 8, FORWARDED, "its rows");
+    check_attribute(1, 13, 8, 8, FORWARDED, "its batch");
     check_attribute(1, TSR_LT_SCALE_TYPE, F16, 4, FORWARDED, "another type of factors");
     check_attribute(0, TSR_LT_LAYOUT_ORDER, 1, 4, FORWARDED, "a row-major A");
     check_attribute(0, 7, 64, 8, FORWARDED, "planes");
@@ -1297,6 +1055,13 @@ int main(int argc, char **argv)
                  {"first", case_first, 0},
                  {"fork", case_fork, 0},
                  {"off", case_off, 0},
+                 {"lacking", case_lacking, 0},
+                 {"getters", case_getters, 0},
+                 {"no_fresh", case_no_fresh, 0},
+                 {"no_context", case_no_driver, 0},
+                 {"state", case_state, 0},
+                 {"state_workspace", case_state_workspace, 0},
+                 {"outcome", case_outcome, 0},
                  {"log", case_log, 0},
                  {"speed", case_speed, 0}};
     find_direct();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/cublas/doctor.sh COMMAND LIBRARY TORCH_LIBRARY PLAIN_LIBRARY: what tessera doctor says of a PyTorch that calls
-# cuBLAS (TORCH_LIBRARY does), of one without a GPU, of one whose library asks for no version of cuBLAS (PLAIN_LIBRARY),
-# and of none.
+# tests/cublas/doctor.sh COMMAND LIBRARY TORCH_LIBRARY DRIVER: what tessera doctor says of a PyTorch that calls cuBLAS
+# (TORCH_LIBRARY does) on GPUs of the pretended DRIVER that the table has and has not, of one without a GPU, of one
+# whose library asks for no version of cuBLAS (as DRIVER does not), and of none.
 set -euo pipefail
 command=$1 library=$2 calls=$3 plain=$4
 python=$(command -v python3) || exit 77
@@ -48,7 +48,25 @@ needs 'PyTorch 0[.]0, '
 needs 'its cuBLAS is .*libcublas[.]so[.]13'
 needs 'calls us: yes, cublasGemmEx; Tessera answered 3 of 3 calls; results right'
 doctor TORCH_LIBRARY="$scratch/libtorch_cuda.so" TORCH_GPU=1 TESSERA_CUBLAS=off
-needs 'calls us: yes, cublasGemmEx; Tessera answered 0 of 3 calls; results right'
+needs 'calls us: yes, cublasGemmEx; Tessera answered 0 of 3 calls, 3 not: off; results right'
+doctor TORCH_LIBRARY="$scratch/libtorch_cuda.so" TORCH_GPU=1
+needs 'the table that is compiled in has no line of this GPU, which the driver does not name, with cuBLAS 13[.]1: '
+
+# On a GPU that the table has lines of, on another one, and by another table.
+doctor_on() { # CHIP VARIABLE=VALUE...
+    doctor TORCH_LIBRARY="$scratch/libtorch_cuda.so" TORCH_GPU=1 LD_LIBRARY_PATH="$(dirname "$plain")" FAKE_CHIP="$@"
+}
+doctor_on 'NVIDIA H200'
+needs 'Tessera answered 0 of 3 calls, 3 not: no-line-in-the-table; results right'
+needs 'the table that is compiled in has [0-9]{4} lines of H200 with cuBLAS 13[.]1, none of products as small as these'
+doctor_on 'NVIDIA A100-SXM4-80GB'
+needs 'the table that is compiled in has no line of A100-SXM4-80GB with cuBLAS 13[.]1: TESSERA_CUBLAS=always answers'
+needs 'docs/CUBLAS.md says how to measure a table of your own'
+doctor_on 'NVIDIA H200' TESSERA_CUBLAS_TABLE=/dev/null
+needs 'the table that TESSERA_CUBLAS_TABLE names has no line of H200 with cuBLAS 13[.]1: '
+printf 'H200\t13.1\tf32\tnn\t16,16,16\t4\t4\t4\t1\t2.0\t1.9\t2026-11-24\n' >"$scratch/table"
+doctor_on 'NVIDIA H200' TESSERA_CUBLAS_TABLE="$scratch/table"
+needs 'Tessera answered 3 of 3 calls; results right the table that TESSERA_CUBLAS_TABLE names has 1 line of H200 with'
 doctor TORCH_LIBRARY="$scratch/libtorch_cuda.so"
 needs 'would call us on a GPU: yes: .*/libtorch_cuda.so needs libcublas.so.13, which ours has'
 doctor TORCH_LIBRARY="$plain"

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cublas/abi.h"
 #include "fake_numbers.h"
@@ -34,8 +35,15 @@ EXPORT fake_orders *fake_cublas_orders(void)
     EXPORT tsr_cublas_status symbol parameters; \
     tsr_cublas_status symbol parameters
 
+static int fails(const char *symbol)
+{
+    return orders.fails && strcmp(orders.fails, symbol) == 0;
+}
+
 CALL(cublasCreate_v2, (void **handle))
 {
+    if (fails("cublasCreate_v2"))
+        return FAKE_FAILURE;
     *handle = calloc(1, sizeof(fake_handle));
     return *handle ? 0 : 3;
 }
@@ -53,6 +61,8 @@ CALL(cublasSetStream_v2, (void *handle, void *stream))
     fake_handle *h = handle;
     if (!h)
         return TSR_CUBLAS_NOT_INITIALIZED;
+    if (fails("cublasSetStream_v2"))
+        return FAKE_FAILURE;
     h->stream = stream;
     h->workspace = NULL;
     h->workspace_bytes = 0;
@@ -64,6 +74,8 @@ CALL(cublasSetWorkspace_v2, (void *handle, void *workspace, size_t bytes))
     fake_handle *h = handle;
     if (!h)
         return TSR_CUBLAS_NOT_INITIALIZED;
+    if (fails("cublasSetWorkspace_v2"))
+        return FAKE_FAILURE;
     h->workspace = workspace;
     h->workspace_bytes = bytes;
     return 0;
@@ -76,6 +88,8 @@ CALL(cublasSetWorkspace_v2, (void *handle, void *workspace, size_t bytes))
         const fake_handle *h = handle;         \
         if (!h)                                \
             return TSR_CUBLAS_NOT_INITIALIZED; \
+        if (fails(#get))                       \
+            return FAKE_FAILURE;               \
         *out = h->member;                      \
         return 0;                              \
     }                                          \
@@ -95,6 +109,8 @@ CALL(cublasGetStream_v2, (void *handle, void **stream))
 {
     if (!handle)
         return TSR_CUBLAS_NOT_INITIALIZED;
+    if (fails("cublasGetStream_v2"))
+        return FAKE_FAILURE;
     *stream = ((fake_handle *)handle)->stream;
     return 0;
 }

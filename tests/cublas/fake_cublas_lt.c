@@ -79,8 +79,18 @@ typedef struct fake_object {
     uint64_t value[ATTRIBUTES];
 } fake_object;
 
-static tsr_cublas_status get(const fake_object *object, int attribute, void *value, size_t bytes, size_t *written)
+static int fails(const char *symbol)
 {
+    return orders.fails && strcmp(orders.fails, symbol) == 0;
+}
+
+/* Layouts' attributes count from `first` on among those that fail. */
+static tsr_cublas_status get(const fake_object *object, int first, int attribute, void *value, size_t bytes,
+                             size_t *written)
+{
+    const int is_broken = orders.attribute_fails == 1 + first + attribute;
+    if (is_broken && !orders.is_short)
+        return FAKE_FAILURE;
     if (attribute < 0 || attribute >= ATTRIBUTES || object->bytes[attribute] == 0)
         return INVALID_VALUE;
     if (bytes == 0) {
@@ -91,7 +101,7 @@ static tsr_cublas_status get(const fake_object *object, int attribute, void *val
         return INVALID_VALUE;
     memcpy(value, &object->value[attribute], bytes);
     if (written)
-        *written = bytes;
+        *written = is_broken ? bytes - 1 : bytes;
     return 0;
 }
 
@@ -108,6 +118,8 @@ CALL(cublasLtMatmulDescCreate, (void **desc, int compute, int scale_type))
 {
     static const uint8_t wide[] = {8, 10, 11, 12, 13, 14, 17, 18, 19, 20, 21, 23, 24, 36, 38, FROM_THE_FUTURE};
     static const uint8_t narrow[] = {0, 1, 2, 3, 4, 5, 6, 7, 15, 16, 22, 26, 31, 32, 33, 34, 35, 37};
+    if (fails("cublasLtMatmulDescCreate"))
+        return FAKE_FAILURE;
     fake_object *made = calloc(1, sizeof *made);
     if (orders.at_desc_create)
         orders.at_desc_create();
@@ -154,7 +166,7 @@ CALL(cublasLtMatrixLayoutDestroy, (void *layout))
 
 CALL(cublasLtMatmulDescGetAttribute, (void *desc, int attribute, void *value, size_t bytes, size_t *written))
 {
-    return get(desc, attribute, value, bytes, written);
+    return get(desc, 0, attribute, value, bytes, written);
 }
 
 CALL(cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *value, size_t bytes))
@@ -164,7 +176,7 @@ CALL(cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *val
 
 CALL(cublasLtMatrixLayoutGetAttribute, (void *layout, int attribute, void *value, size_t bytes, size_t *written))
 {
-    return get(layout, attribute, value, bytes, written);
+    return get(layout, FAKE_LAYOUTS, attribute, value, bytes, written);
 }
 
 CALL(cublasLtMatrixLayoutSetAttribute, (void *layout, int attribute, const void *value, size_t bytes))
@@ -187,7 +199,7 @@ CALL(cublasLtMatmulAlgoGetHeuristic, TSR_LT_HEURISTIC_PARAMETERS)
         results[i].algo.data[0] = 100 + (uint64_t)i;
         results[i].algo.data[7] = ((fake_object *)d_layout)->value[TSR_LT_LAYOUT_ROWS];
     }
-    return 0;
+    return fails("cublasLtMatmulAlgoGetHeuristic") ? FAKE_FAILURE : 0;
 }
 
 static int64_t of(const void *layout, int attribute)

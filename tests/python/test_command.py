@@ -87,3 +87,10 @@ def test_blas_path():
 def test_error_of_a_missing_device():
     with pytest.raises(tessera.Error):
         tessera.matmul(np.ones((2, 2)), np.ones((2, 2)), device="cuda:31")
+
+
+def test_dtypes_of_the_command_are_named_as_everywhere():
+    got = tessera.bench(16, rounds=2, device="cpu", dtype=["float32", np.float64])
+    assert [one["dtype"] for one in got] == ["f32", "f64"]
+    with pytest.raises(tessera.CommandError, match="f5"):
+        tessera.bench(16, rounds=2, device="cpu", dtype="f5")

@@ -201,3 +201,46 @@ def test_stubs_name_what_there_is():
             arguments = [arg.arg for arg in node.args.args + node.args.kwonlyargs]
             told = [p.name for p in inspect.signature(real).parameters.values() if p.kind != p.VAR_KEYWORD]
             assert told == arguments or (name == "route" and told == ["a", "b"]), name
+
+
+def test_route_on_a_gpu_that_need_not_be_here():
+    for dtype in ("float32", "f4", np.float32):
+        route = tessera.route((512, 768), (768, 256), dtype=dtype, device="h200")
+        assert route.chosen.device == "h200" and route[0] is route.chosen and route.chosen.cost_ns > 0
+    assert tessera.route((3, 64, 64), (3, 64, 64), dtype="e4m3", device="h100").chosen
+    assert any("computes f16" in one.reason for one in route)
+    assert "h200" in str(route)
+    with pytest.raises(tessera.CommandError, match="h201"):
+        tessera.route((6, 7), (7, 8), dtype="f4", device="h201")
+    with pytest.raises(TypeError, match=r"on device 'h200' takes dtype, out_dtype and compute, not kernel"):
+        tessera.route((6, 7), (7, 8), dtype="f4", device="h200", kernel="tiled")
+    with pytest.raises(TypeError, match="takes the shapes of a and b"):
+        tessera.route(np.ones((6, 7)), np.ones((7, 8)), device="h200")
+    with pytest.raises(TypeError, match="shapes need dtype="):
+        tessera.route((6, 7), (7, 8), device="h200")
+    for a, b in (((6, 7), (8, 9)), ((6,), (6,)), ((2, 6, 7), (7, 8)), ((2, 6, 7), (3, 7, 8))):
+        with pytest.raises(ValueError, match="not the shapes of a product"):
+            tessera.route(a, b, dtype="f4", device="h200")
+
+
+@pytest.mark.parametrize(
+    "name, meant", [("f2", "float16"), ("f4", "float32"), ("single", "float32"), ("f8", "float64"), ("f64", "float64")]
+)
+def test_dtype_has_numpys_short_names(name, meant):
+    assert tessera.Plan((6, 7), (7, 8), dtype=name).dtype == meant
+
+
+@pytest.mark.parametrize("name, meant", [("i1", "int8"), ("u1", "uint8")])
+def test_8_bit_dtype_has_numpys_short_names(name, meant):
+    short = tessera.Plan((6, 7), (7, 8), dtype=name, out_dtype="i4")
+    assert repr(short) == repr(tessera.Plan((6, 7), (7, 8), dtype=meant, out_dtype="int32"))
+
+
+def test_arguments_of_a_wrong_type_are_named():
+    a = np.ones((3, 3))
+    with pytest.raises(TypeError, match="^alpha must be a number, not str$"):
+        tessera.matmul(a, a, alpha="x")
+    with pytest.raises(TypeError, match="^beta must be a number, not list$"):
+        tessera.matmul(a, a, a.copy(), beta=[1])
+    with pytest.raises(TypeError, match="^threads must be a whole number, not float$"):
+        tessera.matmul(a, a, threads=1.5)
