@@ -88,6 +88,10 @@ cp out first
 expect 0 "" $explain wgmma_skinny
 succeeds cmp -s out first
 prints '^ +1 +0\.\.15 +0\.\.63 +64\.\.127 \+128 +393216 '
+# 8-bit operands lie along K.
+expect 0 "" $explain wgmma_skinny_fp8_16_g1
+prints '^C = A B, 16 x 128 x 1536 e4m3, layout nt, schedule cluster-k=2: '
+expect 1 "tessera explain: wgmma_skinny reads A along K: take --layout nt" $explain wgmma_skinny_fp8_16_g1 --layout tn
 expect 0 "" $explain mma_tma --cta 1
 prints '^Followed: CTA 1\.$'
 

@@ -8,7 +8,7 @@ for types in "e4m3 e5m2 f32" "s8 u8 bf16" "u8 s8 s32"; do
     of="--dtype $a --dtype-b $b --out-dtype $d"
     expect 0 "" "$tessera" route 64 64 64 $of --device h200
     prints "^64 x 64 x 64 ${a}x$b nn on h200"
-    prints '^wgmma_kmajor_[a-z0-9]+_64x64_c1 .*<- chosen$'
+    prints '^wgmma_(kmajor|skinny)_[a-z0-9_]+ .*<- chosen$'
     expect 0 "" "$tessera" route 64 64 64 $of --device h200 --format json
     prints "\"dtype\": \"${a}x$b\""
     expect 0 "" "$tessera" bench $of --kernel auto --sizes 16 --rounds 2 --device cpu --format json --out $a.json

@@ -513,9 +513,11 @@ static tsr_status make(lab_lesson_request *request, int64_t cta, int *simple, pi
     *simple = !config;
     if (!config)
         return TSR_OK; /* a lesson says what is wrong */
-    if (config->b_layout == TSR_ONLY_T && config->family == TSR_FAMILY_WGMMA_KMAJOR)
+    const int reads_along_k = config->a_layout == TSR_ONLY_N && config->b_layout == TSR_ONLY_T &&
+                              config->copies_transposed && !lab_config_is_sparse(config);
+    if (reads_along_k)
         request->trans_b = 1;
-    if (config->family == TSR_FAMILY_WGMMA_KMAJOR && request->trans_a)
+    if (reads_along_k && request->trans_a)
         return tsr_fail(TSR_UNSUPPORTED, "%s reads A along K: take --layout nt", config->name);
     if (!(config->op.computes & TSR_COMPUTE_BIT(tsr_dtype_compute(request->types.a))))
         request->types.compute = tsr_op_of(&config->op).compute;
