@@ -37,6 +37,8 @@ static void *device_random(tsr_context *context, tsr_dtype dtype, size_t count, 
         const unsigned short half = (unsigned short)(dtype == TSR_BF16 ? word >> 16 : 0x3400u | (seed >> 12 & 0x83ffu));
         if (dtype == TSR_F32)
             memcpy(host + i, &value, sizeof value);
+        else if (tsr_dtype_bytes(dtype) == 1)
+            host[i] = (char)(0x30u | (seed >> 12 & 0x8fu));
         else
             memcpy(host + i, &half, sizeof half);
     }
