@@ -222,13 +222,52 @@ static void test_empty(void **state)
     free(p);
 }
 
+/* Whether D passes as what `instance` makes of one row of e4m3 beside ones. */
+static int passes(const char *instance, unsigned char first, unsigned char others, const float *scale, float d)
+{
+    enum { STEPS = 32, ONE = 0x38 };
+    unsigned char a[STEPS], b[STEPS];
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_E4M3, 1, 1, STEPS);
+    tsr_run_args args = tsr_run_args_make(a, b, &d);
+    lab_answer answer;
+    desc.c.dtype = desc.d.dtype = TSR_F32;
+    args.scale_a = scale;
+    memset(a, others, STEPS);
+    memset(b, ONE, STEPS);
+    a[0] = first;
+    assert_int_equal(lab_check_answer(&desc, &args, instance, 1e9, 1, &answer), TSR_OK);
+    return answer.failed == 0;
+}
+
+/* 288 + 31 * 1.875 / 32, of which tensor cores cut each but the first to a multiple of 2^-5. */
+static void test_truncated_sums(void **state)
+{
+    (void)state;
+    const float cut = 288.96875f, far = 280.0f;
+    assert_true(passes("wgmma_kmajor_fp8_64x64_c1", 0x79, 0x17, NULL, cut));
+    assert_true(passes("wgmma_skinny_fp8f_16_g1", 0x79, 0x17, NULL, cut));
+    assert_false(passes("wgmma_kmajor_fp8_64x64_c1", 0x79, 0x17, NULL, far));
+    assert_false(passes("cpu_tiled_fp8", 0x79, 0x17, NULL, cut)); /* sums in f32 */
+}
+
+/* An infinite scale multiplies the sum, not a product that is 0. */
+static void test_infinite_scale(void **state)
+{
+    (void)state;
+    const float scale = INFINITY;
+    assert_true(passes("wgmma_kmajor_fp8_64x64_c1", 0x38, 0, &scale, INFINITY));
+    assert_false(passes("wgmma_kmajor_fp8_64x64_c1", 0x38, 0, &scale, NAN));
+    assert_true(passes("wgmma_kmajor_fp8_64x64_c1", 0, 0, &scale, NAN));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convert),       cmocka_unit_test(test_right_answer),
-        cmocka_unit_test(test_wrong_element), cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_overflow),      cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_convert),        cmocka_unit_test(test_right_answer),
+        cmocka_unit_test(test_wrong_element),  cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_overflow),       cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_empty),          cmocka_unit_test(test_truncated_sums),
+        cmocka_unit_test(test_infinite_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

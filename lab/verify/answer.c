@@ -27,6 +27,7 @@ typedef struct checker {
     int64_t ldd;
     lab_rule rule;
     double accumulator_max;
+    lab_truncation truncation;
     lab_answer *out;
 } checker;
 
@@ -135,7 +136,8 @@ static lab_reference_problem reference_problem(const checker *j)
                                    .scales_a = scales_of(d, j->args->scale_a, j->args->zero_a, 'a'),
                                    .scales_b = scales_of(d, j->args->scale_b, j->args->zero_b, 'b'),
                                    .scale_c = j->args->scale_c,
-                                   .scale_d = j->args->scale_d};
+                                   .scale_d = j->args->scale_d,
+                                   .truncation = j->truncation};
 }
 
 static tsr_status compare(checker *j, const sample *s)
@@ -193,6 +195,8 @@ tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args,
                           .saturates = !(desc->flags & TSR_OVERFLOW_SPECIAL)},
                  .accumulator_max = compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
                  .out = out};
+    if (config->kind == TSR_CONFIG_CUDA && tsr_dtype_is_fp8(desc->a.dtype))
+        j.truncation = compute == TSR_COMPUTE_FAST ? LAB_TRUNCATES_ALL : LAB_TRUNCATES_BLOCKS;
     out->elements = desc->m * desc->n;
     tsr_status status = choose_sample(desc, budget, seed, &s);
     if (status == TSR_OK)

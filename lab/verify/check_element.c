@@ -40,7 +40,8 @@ static lab_check check_special(double got, double want)
 /* At the end of the dtype's range, what the sum was off by decides between its last number and infinity. */
 static int is_beyond_by_error(const lab_rule *rule, double got, const lab_reference_element *truth)
 {
-    const double off = rule->exact ? 0.0 : rule->c * rule->u * truth->size, most = fabs(truth->value);
+    const double off = rule->exact ? 0.0 : rule->c * rule->u * truth->size + truth->truncated,
+                 most = fabs(truth->value);
     if (!isfinite(truth->value) || !isfinite(off) || signbit(got) != signbit(truth->value))
         return 0;
     return isinf(got) ? isinf(rounded(rule->dtype, most + off)) : fabs(got) >= rounded(rule->dtype, most - off);
@@ -78,7 +79,7 @@ lab_check lab_check_element(const lab_rule *rule, double got, const lab_referenc
     }
     const double unit = rule->u * truth->size;
     const double half = tsr_dtype_roundoff(rule->dtype) > rule->u ? half_ulp(rule->dtype, truth->value) : 0.0;
-    result.bound = rule->c * unit + half;
+    result.bound = rule->c * unit + truth->truncated + half;
     result.ok = !!(result.error <= result.bound);
     result.ratio = result.error == 0.0 ? 0.0 : result.error / result.bound;
     if (isnan(result.ratio))

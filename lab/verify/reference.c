@@ -21,9 +21,10 @@ _Static_assert(STEP_K == TSR_SCALE_BLOCK, "a step of K has one scale");
 typedef struct workspace {
     double a[TILE_M][STEP_K];
     double b[STEP_K][TILE_N];
-    double sum[TILE_M][TILE_N];  /* of the products */
-    double rest[TILE_M][TILE_N]; /* what sum lost, double-double only */
-    double size[TILE_M][TILE_N]; /* of the products' magnitudes */
+    double sum[TILE_M][TILE_N];                                /* of the products */
+    double rest[TILE_M][TILE_N];                               /* what sum lost, double-double only */
+    double size[TILE_M][TILE_N];                               /* of the products' magnitudes */
+    double running[TILE_M][TILE_N], truncated[TILE_M][TILE_N]; /* with truncation only: as tensor cores sum */
 } workspace;
 
 typedef struct reference_job {
@@ -70,12 +71,23 @@ static int is_whole(const lab_reference_problem *p)
     return tsr_dtype_is_integer(p->dtype_a);
 }
 
+/* Scales of blocks multiply products, others the sum: an infinite one makes no NaN of a 0. */
+static double scale_in_step(const lab_reference_problem *p, const lab_scales *scales, int64_t outer, int64_t k0)
+{
+    return is_whole(p) || scales->mode < TSR_SCALING_1X128 ? 1.0 : scale_of(scales, outer, k0);
+}
+
+static double scale_of_sum(const lab_reference_problem *p, const lab_scales *scales, int64_t outer)
+{
+    return is_whole(p) || scales->mode < TSR_SCALING_1X128 ? scale_of(scales, outer, 0) : 1.0;
+}
+
 static void load_a(const reference_job *job, const d_tile *tile, int64_t k0, int64_t ks, workspace *w)
 {
     const lab_reference_problem *p = job->problem;
     for (int64_t i = 0; i < tile->rows; i++) {
         int64_t row = row_of(job, tile->row0 + i);
-        const double scale = is_whole(p) ? 1.0 : scale_of(&p->scales_a, row, k0);
+        const double scale = scale_in_step(p, &p->scales_a, row, k0);
         const double zero = zero_of(&p->scales_a, p->dtype_a, row);
         for (int64_t k = 0; k < ks; k++)
             w->a[i][k] = scale * (tsr_load_element(p->dtype_a, p->a,
@@ -89,7 +101,7 @@ static void load_b(const reference_job *job, const d_tile *tile, int64_t k0, int
     const lab_reference_problem *p = job->problem;
     for (int64_t j = 0; j < tile->columns; j++) {
         int64_t column = column_of(job, tile->column0 + j);
-        const double scale = is_whole(p) ? 1.0 : scale_of(&p->scales_b, column, k0);
+        const double scale = scale_in_step(p, &p->scales_b, column, k0);
         const double zero = zero_of(&p->scales_b, p->dtype_b, column);
         for (int64_t k = 0; k < ks; k++)
             w->b[k][j] = scale * (tsr_load_element(p->dtype_b, p->b,
@@ -167,6 +179,32 @@ static void add_step(workspace *w, int64_t rows, int64_t ks, int twofold)
     add_plain(w, rows, ks, twofold);
 }
 
+/* An instruction adds 32 products to the running sum, aligned to the largest of these 33 and each cut to 14 bits: it is
+ * off by at most 33 * 2^-13 of the largest. */
+static void add_truncation(workspace *w, int64_t rows, int64_t ks, lab_truncation truncation)
+{
+    enum { INSTRUCTION_K = 32 };
+    const double share = (INSTRUCTION_K + 1) * 0x1p-13;
+    for (int64_t i = 0; i < rows; i++) {
+        double *const sum = w->running[i];
+        for (int64_t first = 0; first < ks; first += INSTRUCTION_K) {
+            double largest[TILE_N];
+            for (int j = 0; j < TILE_N; j++)
+                largest[j] = fabs(sum[j]);
+            for (int64_t k = first; k < ks && k < first + INSTRUCTION_K; k++)
+                for (int j = 0; j < TILE_N; j++) {
+                    const double product = w->a[i][k] * w->b[k][j];
+                    largest[j] = fmax(largest[j], fabs(product));
+                    sum[j] += product;
+                }
+            for (int j = 0; j < TILE_N; j++)
+                w->truncated[i][j] += share * largest[j];
+        }
+        if (truncation == LAB_TRUNCATES_BLOCKS)
+            memset(sum, 0, sizeof w->running[i]);
+    }
+}
+
 /* value + rest = x * factor, to twice the precision. */
 static void scale(double factor, double *value, double *rest)
 {
@@ -199,17 +237,17 @@ static double whole_result(const lab_reference_problem *p, int64_t row, int64_t 
     return (double)(int32_t)value;
 }
 
-/* value + rest is a sum of products: in s32 where they are whole, with the scales to come; else in double. */
+/* value + rest is a sum of products: in s32 where they are whole, else in double; scales but those of blocks, and
+ * alpha, are to come. */
 static void finish_sum(const lab_reference_problem *p, int64_t row, int64_t column, double *value, double *rest,
                        double *size)
 {
-    if (is_whole(p)) {
-        const double scales[] = {scale_of(&p->scales_a, row, 0), scale_of(&p->scales_b, column, 0)};
+    const double scales[] = {scale_of_sum(p, &p->scales_a, row), scale_of_sum(p, &p->scales_b, column)};
+    if (is_whole(p))
         *value = (double)(int32_t)wrapped(*value);
-        for (int i = 0; i < 2; i++) {
-            scale(scales[i], value, rest);
-            *size *= fabs(scales[i]);
-        }
+    for (int i = 0; i < 2; i++) {
+        scale(scales[i], value, rest);
+        *size *= fabs(scales[i]);
     }
     scale(p->alpha, value, rest);
     *size *= fabs(p->alpha);
@@ -266,18 +304,27 @@ static void compute_tile(const reference_job *job, const d_tile *tile, workspace
     memset(w->sum, 0, sizeof w->sum);
     memset(w->rest, 0, sizeof w->rest);
     memset(w->size, 0, sizeof w->size);
+    memset(w->running, 0, sizeof w->running);
+    memset(w->truncated, 0, sizeof w->truncated);
     int64_t depth = p->alpha != 0.0 ? p->k : 0;
     for (int64_t k0 = 0; k0 < depth; k0 += STEP_K) {
         int64_t ks = depth - k0 < STEP_K ? depth - k0 : STEP_K;
         load_a(job, tile, k0, ks, w);
         load_b(job, tile, k0, ks, w);
         add_step(w, tile->rows, ks, job->twofold);
+        if (p->truncation != LAB_NO_TRUNCATION)
+            add_truncation(w, tile->rows, ks, p->truncation);
     }
+    const double factor = p->scale_d != NULL ? p->alpha * (double)*p->scale_d : p->alpha;
     for (int64_t i = 0; i < tile->rows; i++)
-        for (int64_t j = 0; j < tile->columns; j++)
+        for (int64_t j = 0; j < tile->columns; j++) {
+            lab_reference_element *out = &job->out[(tile->row0 + i) * job->column_count + tile->column0 + j];
             finish_element(p, row_of(job, tile->row0 + i), column_of(job, tile->column0 + j), w->sum[i][j],
-                           w->rest[i][j], w->size[i][j],
-                           &job->out[(tile->row0 + i) * job->column_count + tile->column0 + j]);
+                           w->rest[i][j], w->size[i][j], out);
+            const double scales = scale_of_sum(p, &p->scales_a, row_of(job, tile->row0 + i)) *
+                                  scale_of_sum(p, &p->scales_b, column_of(job, tile->column0 + j));
+            out->truncated = depth > 0 ? fabs(factor * scales) * w->truncated[i][j] : 0.0;
+        }
 }
 
 /* One row of tiles of D. */

@@ -16,6 +16,13 @@ typedef struct lab_scales {
     long long stride; /* tsr_scale_stride (core/problem.h) */
 } lab_scales;
 
+/* How sums of 8-bit floats are truncated that tensor cores make. */
+typedef enum lab_truncation {
+    LAB_NO_TRUNCATION,
+    LAB_TRUNCATES_BLOCKS, /* sums begin anew each 128 steps of K */
+    LAB_TRUNCATES_ALL
+} lab_truncation;
+
 typedef struct lab_reference_problem {
     int64_t m, n, k;
     tsr_dtype dtype_a, dtype_b, dtype_c;
@@ -28,6 +35,7 @@ typedef struct lab_reference_problem {
     const void *bias; /* of tsr_dtype_bias(dtype_c); not read without a form */
     lab_scales scales_a, scales_b;
     const float *scale_c, *scale_d; /* NULL: 1 */
+    lab_truncation truncation;
 } lab_reference_problem;
 
 /* One element of D. */
@@ -35,6 +43,7 @@ typedef struct lab_reference_element {
     double value, rest; /* the truth is value + rest; rest is 0 where value is not finite */
     double size;        /* |alpha| |A| |B| + |beta C| + |bias|; NaN or infinite where an input is */
     double before;      /* the truth before scale_d, which is a part of the others */
+    double truncated;   /* by how much truncated sums may be off; 0 without truncation */
 } lab_reference_element;
 
 /* Computes D for the rows `rows[0..row_count)` and the columns likewise; NULL: all m, all n. out[i * column_count + j]
