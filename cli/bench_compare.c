@@ -58,7 +58,8 @@ static lab_bench *bench_of(comparing *c, const lab_record *old)
 static int same_cell(const lab_record *a, const lab_record *b)
 {
     return strcmp(a->device, b->device) == 0 && strcmp(a->dtype, b->dtype) == 0 && strcmp(a->layout, b->layout) == 0 &&
-           a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && strcmp(a->scales, b->scales) == 0;
+           a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch && strcmp(a->scales, b->scales) == 0 &&
+           strcmp(a->out_dtype, b->out_dtype) == 0;
 }
 
 static const lab_rival *rival_of(const lab_cell *cell, const lab_record *old)
@@ -136,7 +137,7 @@ static int measure_line(comparing *c, size_t line)
     cell.shape = (lab_shape){old->m, old->n, old->k, old->batch};
     cell.trans_a = trans_of(old->layout[0]);
     cell.trans_b = cell.trans_a >= 0 ? trans_of(old->layout[1]) : -1;
-    if (!lab_types_named(old->dtype, &cell.types) || cell.trans_b < 0)
+    if (!lab_types_named(old->dtype, old->out_dtype, &cell.types) || cell.trans_b < 0)
         snprintf(outcome->reason, sizeof outcome->reason, "unknown type %s %s", old->dtype, old->layout);
     else if (!lab_scales_named(old->scales, &cell.scales))
         snprintf(outcome->reason, sizeof outcome->reason, "unknown scales %s", old->scales);

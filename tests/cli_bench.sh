@@ -14,12 +14,13 @@ expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --for
 succeeds [ "$(wc -l <out)" = 4 ]
 fields="kernel device dtype layout m n k batch time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
 fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date speedup speedup_scaled scales"
+fields="$fields out_dtype"
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":\n' | wc -c)" = "$(echo $fields | tr -d ' \n' | wc -c)" ]
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":' | tr '\n' ' ')" = "$fields " ]
 prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "batch": 1, "time_us": [0-9]'
 
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format csv
-prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,scales,note$'
+prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,scales,out_dtype,note$'
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format md
 prints '^\|---\|---\|---:'
 prints '^\| cpu_tiled_f32 \| f32 nn \| 16 \|'
@@ -71,8 +72,8 @@ fake=${FAKE_CUDA_FOLDER:-}
 gpu_bench="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --kernel naive,tiled"
 gpu_bench="$gpu_bench --sizes 32,256 --rounds 2"
 if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then # not in a build without nvcc
-    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0, "scales": null}$' gpu.json)" = 2 ]
-    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1, "scales": null}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0, "scales": null, "out_dtype": null}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1, "scales": null, "out_dtype": null}$' gpu.json)" = 2 ]
     expect 0 "" $bench --from gpu.json
     prints '^tiled .* [0-9.]+x +~[0-9.]+x( |$)'
     expect 0 "" $gpu_bench --format table
@@ -178,7 +179,7 @@ expect 0 "" $eight --dtype e4m3,e5m2 --scales vector
 prints '^each row of A and each column of B has a scale$'
 for scales in tensor vector 1x128 1x128:128x128; do
     expect 0 "" $eight --dtype e4m3 --batch 3 --scales $scales --format json --out scaled.json
-    succeeds grep -q "\"dtype\": \"e4m3\", .*\"scales\": \"$scales\"}\$" scaled.json
+    succeeds grep -q "\"dtype\": \"e4m3\", .*\"scales\": \"$scales\", \"out_dtype\": null}\$" scaled.json
     "$tessera" bench --compare scaled.json --device cpu --rounds 3 >out 2>err
     prints '^cpu_tiled_fp8 +e4m3 nt +16 x3 .* (faster|slower|same|undecided)$'
 done
@@ -191,8 +192,13 @@ expect 2 "tessera bench: --scales 1x128: only 8-bit floats have scales of blocks
     $eight --dtype s8 --out-dtype bf16 --scales 1x128
 expect 0 "" $eight --dtype e4m3 --dtype-b e5m2 --scales 1x128:128x128
 prints '^each 128 steps of K of a row of A have a scale, and of 128 columns of B$'
+# Another result than the usual one: the record says it, and --compare measures that.
+expect 0 "" $eight --dtype f16 --out-dtype e4m3 --format json --out result.json
+succeeds grep -q '"out_dtype": "e4m3"}$' result.json
+expect 0 "" $tessera bench --compare result.json --device cpu --rounds 3
+rm result.json
 expect 0 "" $eight --dtype e4m3 --scales none --format json
-prints '"scales": null\}$'
+prints '"scales": null, "out_dtype": null\}$'
 expect 0 "tessera bench: without memory: is not asked for scales" $eight --dtype e4m3 --scales tensor --vs memory
 expect 2 "tessera bench: --scales tensor: only operands of 8 bits have scales, not f32" $eight --scales tensor
 expect 2 "tessera bench: --scales vector: only operands of 8 bits have scales, not bf16" \

@@ -314,7 +314,8 @@ static void check_peer_problem(const lab_peer_ops *ops, void *peer, tsr_dtype dt
                                          {0},
                                          {0},
                                          NULL,
-                                         NULL};
+                                         NULL,
+                                         LAB_NO_TRUNCATION};
         lab_reference_element truth[M * N];
         assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, truth), TSR_OK);
         for (int i = 0; i < M; i++)

@@ -110,8 +110,8 @@ static void cancellation(void **state)
 {
     (void)state;
     const double a[] = {1, 0x1p-60, -1}, b[] = {1, 1, 1};
-    lab_reference_problem p = {1, 1,    3, TSR_F64, TSR_F64, TSR_F64, 0,    0,   3,   1,    1,   a,
-                               b, NULL, 1, 0,       1,       0,       NULL, {0}, {0}, NULL, NULL};
+    lab_reference_problem p = {1, 1,    3, TSR_F64, TSR_F64, TSR_F64, 0,    0,   3,   1,    1,    a,
+                               b, NULL, 1, 0,       1,       0,       NULL, {0}, {0}, NULL, NULL, 0};
     lab_reference_element e;
     assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
     assert_true(e.value == 0x1p-60 && e.rest == 0 && e.size == 2);
@@ -128,8 +128,8 @@ static void unread_operands(void **state)
     (void)state;
     const float c[] = {3, NAN, 5, 6};
     lab_reference_element e[4];
-    lab_reference_problem p = {2,    2, 5, TSR_F32, TSR_F32, TSR_F32, 0,    0,   5,   2,    2,   NULL,
-                               NULL, c, 0, 2,       1,       0,       NULL, {0}, {0}, NULL, NULL};
+    lab_reference_problem p = {2,    2, 5, TSR_F32, TSR_F32, TSR_F32, 0,    0,   5,   2,    2,    NULL,
+                               NULL, c, 0, 2,       1,       0,       NULL, {0}, {0}, NULL, NULL, 0};
     assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, e), TSR_OK);
     assert_true(e[0].value == 6 && isnan(e[1].value) && isnan(e[1].size) && e[2].value == 10 && e[3].size == 12);
     p.alpha = 1;
@@ -150,8 +150,8 @@ static void whole_numbers_wrap(void **state)
     const int8_t a[] = {100, 100, 100}, b[] = {100, 100, 100};
     const int32_t c[] = {INT32_MAX};
     const float scale_a[] = {0.5F}, scale_b[] = {-4.0F};
-    lab_reference_problem p = {1, 1, 3,      TSR_S8, TSR_S8, TSR_S32, 0,    0,   3,   1,    1,   a,
-                               b, c, 100000, 0,      1,      0,       NULL, {0}, {0}, NULL, NULL};
+    lab_reference_problem p = {1, 1, 3,      TSR_S8, TSR_S8, TSR_S32, 0,    0,   3,   1,    1,    a,
+                               b, c, 100000, 0,      1,      0,       NULL, {0}, {0}, NULL, NULL, 0};
     lab_reference_element e;
     assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
     assert_true(e.value == 3e9 - 0x1p32 && e.rest == 0);
@@ -190,8 +190,8 @@ static void infinities_stay(void **state)
             tsr_store_element(dtypes[t], b, i, others[i]);
         }
         lab_reference_element e;
-        lab_reference_problem p = {1, 1,    3,   dtypes[t], dtypes[t], dtypes[t], 0,    0,   3,   1,    1,   a,
-                                   b, NULL, 0.5, 0,         1,         0,         NULL, {0}, {0}, NULL, NULL};
+        lab_reference_problem p = {1, 1,    3,   dtypes[t], dtypes[t], dtypes[t], 0,    0,   3,   1,    1,    a,
+                                   b, NULL, 0.5, 0,         1,         0,         NULL, {0}, {0}, NULL, NULL, 0};
         assert_int_equal(lab_reference(&p, NULL, 0, NULL, 0, &e), TSR_OK);
         assert_true(isinf(e.value) && e.value < 0 && e.rest == 0 && isinf(e.size));
         tsr_store_element(dtypes[t], b, 1, 0); /* infinity x 0 */
@@ -205,8 +205,8 @@ static void chosen_rows_and_columns(void **state)
     (void)state;
     enum { M = 70, N = 90, K = 200 };
     void *a = filled(TSR_F32, M * K, 1), *b = filled(TSR_F32, K * N, 2);
-    lab_reference_problem p = {M, N,    K, TSR_F32, TSR_F32, TSR_F32, 0,    0,   K,   N,    N,   a,
-                               b, NULL, 1, 0,       0,       0,       NULL, {0}, {0}, NULL, NULL};
+    lab_reference_problem p = {M, N,    K, TSR_F32, TSR_F32, TSR_F32, 0,    0,   K,   N,    N,    a,
+                               b, NULL, 1, 0,       0,       0,       NULL, {0}, {0}, NULL, NULL, 0};
     lab_reference_element *all = malloc(M * N * sizeof *all), some[6];
     assert_non_null(all);
     const int64_t rows[] = {69, 0, 33}, columns[] = {5, 89};

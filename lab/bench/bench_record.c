@@ -41,6 +41,7 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     snprintf(record.layout, sizeof record.layout, "%s", layouts[2 * !!cell->trans_a + !!cell->trans_b]);
     if (cell->scales != LAB_SCALES_NONE)
         snprintf(record.scales, sizeof record.scales, "%s", lab_scales_word(cell->scales));
+    lab_types_out_name(&cell->types, record.out_dtype, sizeof record.out_dtype);
     record.m = cell->shape.m;
     record.n = cell->shape.n;
     record.k = cell->shape.k;

@@ -5,7 +5,8 @@
 
 static int same_group(const lab_record *a, const lab_record *b)
 {
-    return strcmp(a->dtype, b->dtype) == 0 && strcmp(a->layout, b->layout) == 0 && strcmp(a->scales, b->scales) == 0;
+    return strcmp(a->dtype, b->dtype) == 0 && strcmp(a->layout, b->layout) == 0 && strcmp(a->scales, b->scales) == 0 &&
+           strcmp(a->out_dtype, b->out_dtype) == 0;
 }
 
 int lab_ladder_is_new(const lab_record *records, size_t index)

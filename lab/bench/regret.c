@@ -27,7 +27,8 @@ const lab_gpu_spec *lab_regret_gpu(const lab_record *record)
 static int is_same_problem(const lab_record *x, const lab_record *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->batch == y->batch && strcmp(x->dtype, y->dtype) == 0 &&
-           strcmp(x->layout, y->layout) == 0 && strcmp(x->scales, y->scales) == 0 && strcmp(x->device, y->device) == 0;
+           strcmp(x->layout, y->layout) == 0 && strcmp(x->scales, y->scales) == 0 &&
+           strcmp(x->out_dtype, y->out_dtype) == 0 && strcmp(x->device, y->device) == 0;
 }
 
 double lab_regret_ratio(const lab_regret_line *line)
@@ -39,8 +40,9 @@ static tsr_status describe(const lab_record *record, tsr_gemm_desc *out)
 {
     lab_types types;
     lab_scales_given scales;
-    if (!lab_types_named(record->dtype, &types))
-        return tsr_fail(TSR_INVALID_ARGUMENT, "dtype = \"%s\": not known", record->dtype);
+    if (!lab_types_named(record->dtype, record->out_dtype, &types))
+        return tsr_fail(TSR_INVALID_ARGUMENT, "dtype = \"%s\"%s%s: not known", record->dtype,
+                        record->out_dtype[0] ? ", out_dtype = " : "", record->out_dtype);
     if (!lab_scales_named(record->scales, &scales))
         return tsr_fail(TSR_INVALID_ARGUMENT, "scales = \"%s\": not known", record->scales);
     *out = tsr_gemm_desc_make(types.a, record->m, record->n, record->k);

@@ -58,7 +58,27 @@ const char *lab_types_name(const lab_types *types, char out[LAB_TYPES_TEXT])
     return out;
 }
 
-int lab_types_named(const char *name, lab_types *out)
+void lab_types_out_name(const lab_types *types, char *out, size_t out_bytes)
+{
+    const lab_types usual = {.a = types->a, .b = types->b, .compute = types->compute};
+    const tsr_dtype d = lab_types_complete(types).d;
+    snprintf(out, out_bytes, "%s", d == lab_types_complete(&usual).d ? "" : tsr_dtype_name(d));
+}
+
+/* With D's type by its name, "" for the one that suits A's. */
+static int with_result(const char *out_name, lab_types *types)
+{
+    if (out_name[0] == '\0')
+        return 1;
+    for (int d = TSR_DTYPE_NONE + 1; d < TSR_DTYPE_COUNT; d++)
+        if (strcmp(tsr_dtype_name((tsr_dtype)d), out_name) == 0) {
+            types->d = (tsr_dtype)d;
+            return lab_types_check(types) == TSR_OK;
+        }
+    return 0;
+}
+
+int lab_types_named(const char *name, const char *out_name, lab_types *out)
 {
     char text[LAB_TYPES_TEXT];
     for (int a = TSR_DTYPE_NONE + 1; a < TSR_DTYPE_COUNT; a++)
@@ -69,7 +89,7 @@ int lab_types_named(const char *name, lab_types *out)
                 const int is_plain =
                     compute == TSR_COMPUTE_DEFAULT || compute == TSR_COMPUTE_TF32 || compute == TSR_COMPUTE_FAST;
                 if (is_plain && lab_types_check(out) == TSR_OK && strcmp(lab_types_name(out, text), name) == 0)
-                    return 1;
+                    return with_result(out_name, out);
             }
     return 0;
 }

@@ -29,7 +29,9 @@ enum { LAB_TYPES_TEXT = 24 };
 const char *lab_types_pair(const lab_types *types, char out[LAB_TYPES_TEXT]);
 /* With the arithmetic, as records name it: "bf16", "tf32", "e4m3-fast", "e4m3xe5m2-fast". Returns out. */
 const char *lab_types_name(const lab_types *types, char out[LAB_TYPES_TEXT]);
-/* The types of such a name; 0 if it is none. */
-int lab_types_named(const char *name, lab_types *out);
+/* The type of C and D where it is not the one that suits A's; otherwise "". */
+void lab_types_out_name(const lab_types *types, char *out, size_t out_bytes);
+/* The types of such names; 0 if there are none. */
+int lab_types_named(const char *name, const char *out_name, lab_types *out);
 
 #endif
