@@ -145,7 +145,7 @@ static void keep(table_file *file, const char *key, lab_interval ratio)
     gmtime_r(&now, &today);
     strftime(date, sizeof date, "%Y-%m-%d", &today);
     snprintf(text, sizeof text, "%s\t%.3f\t%.3f\t%s", key, ratio.mid, ratio.lo, date);
-    if (before < 0) {
+    if (before < 0 || !file->lines) {
         add_line(file, text);
         return;
     }
