@@ -70,12 +70,8 @@ static int with_result(const char *out_name, lab_types *types)
 {
     if (out_name[0] == '\0')
         return 1;
-    for (int d = TSR_DTYPE_NONE + 1; d < TSR_DTYPE_COUNT; d++)
-        if (strcmp(tsr_dtype_name((tsr_dtype)d), out_name) == 0) {
-            types->d = (tsr_dtype)d;
-            return lab_types_check(types) == TSR_OK;
-        }
-    return 0;
+    types->d = tsr_dtype_named(out_name);
+    return types->d != TSR_DTYPE_NONE && lab_types_check(types) == TSR_OK;
 }
 
 int lab_types_named(const char *name, const char *out_name, lab_types *out)

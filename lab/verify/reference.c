@@ -240,28 +240,29 @@ static double whole_result(const lab_reference_problem *p, int64_t row, int64_t 
 /* value + rest is a sum of products: in s32 where they are whole, else in double; scales but those of blocks, and
  * alpha, are to come. */
 static void finish_sum(const lab_reference_problem *p, int64_t row, int64_t column, double *value, double *rest,
-                       double *size)
+                       lab_reference_element *out)
 {
     const double scales[] = {scale_of_sum(p, &p->scales_a, row), scale_of_sum(p, &p->scales_b, column)};
+    double magnitude = fabs(p->alpha);
     if (is_whole(p))
         *value = (double)(int32_t)wrapped(*value);
     for (int i = 0; i < 2; i++) {
         scale(scales[i], value, rest);
-        *size *= fabs(scales[i]);
+        magnitude *= fabs(scales[i]);
     }
     scale(p->alpha, value, rest);
-    *size *= fabs(p->alpha);
+    out->size *= magnitude;
+    out->truncated *= magnitude;
 }
 
+/* out->size and out->truncated are those of the products. */
 static void finish_element(const lab_reference_problem *p, int64_t row, int64_t column, double sum, double rest,
-                           double size, lab_reference_element *out)
+                           lab_reference_element *out)
 {
     double value = 0.0;
-    out->size = 0.0;
     if (p->alpha != 0.0 && p->k > 0) {
         value = sum;
-        finish_sum(p, row, column, &value, &rest, &size);
-        out->size = size;
+        finish_sum(p, row, column, &value, &rest, out);
     }
     if (p->beta != 0.0) {
         double c = tsr_load_element(p->dtype_c, p->c, row * p->ldc + column);
@@ -293,6 +294,7 @@ static void finish_element(const lab_reference_problem *p, int64_t row, int64_t 
     if (p->scale_d != NULL) {
         scale((double)*p->scale_d, &out->value, &out->rest);
         out->size *= fabs((double)*p->scale_d);
+        out->truncated *= fabs((double)*p->scale_d);
         if (!isfinite(out->value) || !isfinite(out->rest))
             out->rest = 0.0;
     }
@@ -315,15 +317,13 @@ static void compute_tile(const reference_job *job, const d_tile *tile, workspace
         if (p->truncation != LAB_NO_TRUNCATION)
             add_truncation(w, tile->rows, ks, p->truncation);
     }
-    const double factor = p->scale_d != NULL ? p->alpha * (double)*p->scale_d : p->alpha;
     for (int64_t i = 0; i < tile->rows; i++)
         for (int64_t j = 0; j < tile->columns; j++) {
             lab_reference_element *out = &job->out[(tile->row0 + i) * job->column_count + tile->column0 + j];
+            out->size = w->size[i][j];
+            out->truncated = w->truncated[i][j];
             finish_element(p, row_of(job, tile->row0 + i), column_of(job, tile->column0 + j), w->sum[i][j],
-                           w->rest[i][j], w->size[i][j], out);
-            const double scales = scale_of_sum(p, &p->scales_a, row_of(job, tile->row0 + i)) *
-                                  scale_of_sum(p, &p->scales_b, column_of(job, tile->column0 + j));
-            out->truncated = depth > 0 ? fabs(factor * scales) * w->truncated[i][j] : 0.0;
+                           w->rest[i][j], out);
         }
 }
 
