@@ -92,6 +92,10 @@ prints '^ +1 +0\.\.15 +0\.\.63 +64\.\.127 \+128 +393216 '
 expect 0 "" $explain wgmma_skinny_fp8_16_g1
 prints '^C = A B, 16 x 128 x 1536 e4m3, layout nt, schedule cluster-k=2: '
 expect 1 "tessera explain: wgmma_skinny reads A along K: take --layout nt" $explain wgmma_skinny_fp8_16_g1 --layout tn
+# Tiles lie as the schedule has them: 100 rows are one of 128, 200 columns four of 56.
+expect 0 "" $explain wgmma_skinny_fp8_64_g2 --m 100 --n 200 --k 1000 --block 3,0
+prints 'tiles of 128 x 56$'
+prints '^Followed: CTA 12, '
 expect 0 "" $explain mma_tma --cta 1
 prints '^Followed: CTA 1\.$'
 

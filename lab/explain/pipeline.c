@@ -397,6 +397,17 @@ static void describe(const lab_lesson_request *request, const tsr_step *main, la
     out->trans_b = request->trans_b;
     out->is_sparse_a = lab_config_is_sparse(config);
     tsr_config_tile(config, request->m, request->n, &out->bm, &out->bn);
+    if (config->swaps_ab) {
+        const int swap_ab = main->launch.schedule.swap_ab;
+        const tsr_gemm_args args = {.m = request->m,
+                                    .n = request->n,
+                                    .trans_a = request->trans_a,
+                                    .trans_b = request->trans_b,
+                                    .schedule = main->launch.schedule};
+        const int columns = tsr_config_short_tile(config, &args);
+        out->bm = swap_ab ? columns : config->bn;
+        out->bn = swap_ab ? config->bn : columns;
+    }
     out->bk = config->bk;
     out->threads = config->threads_x * config->threads_y;
     out->smem_bytes = config->smem_bytes;
