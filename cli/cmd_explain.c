@@ -209,6 +209,9 @@ static int explain(const cli_command *self, const settings *set)
     lab_types types = set->types;
     if (types.a == TSR_DTYPE_NONE)
         types.a = lab_pipeline_dtype(set->kernel, types.compute);
+    int code = cli_types_check(self, &types);
+    if (code != CLI_CONTINUE)
+        return code;
     char bare[CLI_NAME_MAX];
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(set->kernel, "@"), set->kernel);
     types.compute = lab_kernel_compute(bare, "emu", &types);
@@ -242,7 +245,7 @@ static int explain(const cli_command *self, const settings *set)
         lab_lesson_free(&lesson);
         return cli_usage_error(self, "--cta: %s is told by blocks; take --block", set->kernel);
     }
-    int code = check_view(self, set, &lesson);
+    code = check_view(self, set, &lesson);
     cli_out_file out;
     if (code == CLI_CONTINUE)
         code = cli_out_open(self, set->out, &out);

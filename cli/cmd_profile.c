@@ -452,7 +452,9 @@ static int profile_one(const cli_command *self, const settings *set)
 {
     const lab_types types = types_of(set);
     const tsr_gemm_desc desc = problem_of(set, &types);
-    const int code = cli_types_check_kernel(self, set->kernel, &types);
+    int code = cli_types_check(self, &types);
+    if (code == CLI_CONTINUE)
+        code = cli_types_check_kernel(self, set->kernel, &types);
     if (code != CLI_CONTINUE)
         return code;
     return strcmp(set->device, "emu") == 0 ? profile_emulated(self, set, &desc, NULL)

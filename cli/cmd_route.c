@@ -304,6 +304,8 @@ static int run(const cli_command *self, int argc, char **argv)
     settings set = {.batch = 1, .types = {.a = TSR_F32}, .memory = -1, .sparse = -1};
     int code = cli_read_args(self, argc, argv, &set);
     if (code == CLI_CONTINUE)
+        code = cli_types_check(self, &set.types);
+    if (code == CLI_CONTINUE)
         code = cli_default_device(self, &set.device);
     if (code != CLI_CONTINUE)
         return code;

@@ -238,7 +238,7 @@ expect 0 "" run S.npy U.npy -o D.npy --device cpu --check
 prints "D.npy: 1 x 1 s32"
 holds D.npy c7000000
 expect 1 "tessera run: S.npy holds s8 and E.npy e5m2; --dtype says in which type to compute" run S.npy E.npy -o D.npy
-expect 1 "tessera run: --dtype-b f32: must be that of A (s8)" run S.npy U.npy -o D.npy --dtype-b f32
+expect 1 "tessera run: --dtype-b f32: must be that of A (s8) or u8" run S.npy U.npy -o D.npy --dtype-b f32
 raw T.npy '|i1' '(2, 1)' '\x02\x05'
 expect 0 "" run S.npy T.npy -o D.npy --device cpu --check
 prints "D.npy: 1 x 1 s32"

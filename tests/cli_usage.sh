@@ -150,9 +150,9 @@ expect 2 "tessera run: --transa takes no value" "$tessera" run a b -o c --transa
 
 
 # What the library refuses is told in the options' names, not in those of its structs.
-expect 1 "tessera route: --out-dtype e4m3: no result of f32 operands" "$tessera" route 4 4 4 --out-dtype e4m3
-expect 1 "tessera route: --dtype s32: operands of a product may not be s32" "$tessera" route 4 4 4 --dtype s32
-expect 1 "tessera route: --compute fast: not for f32 operands" "$tessera" route 4 4 4 --compute fast
+expect 2 "tessera route: --out-dtype e4m3: no result of f32 operands" "$tessera" route 4 4 4 --out-dtype e4m3
+expect 2 "tessera route: --dtype s32: operands of a product may not be s32" "$tessera" route 4 4 4 --dtype s32
+expect 2 "tessera route: --compute fast: not for f32 operands" "$tessera" route 4 4 4 --compute fast
 expect 1 "tessera route: --align 24: must be a power of two" "$tessera" route 4 4 4 --align 24
 expect 1 "tessera route: no kernel applies" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device cpu
 expect 0 "" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device h200

@@ -190,6 +190,18 @@ static tsr_status check_operand(const tsr_problem *p, char which, const tsr_oper
 
 /* ---- dtypes ---- */
 
+/* Names A's type and the one other that B may have beside it, if there is one. */
+static tsr_status refuse_partner(tsr_dtype a, tsr_dtype b)
+{
+    const unsigned others = tsr_element_of(a)->partners & ~TSR_TYPE_BIT(a);
+    tsr_dtype other = TSR_DTYPE_NONE;
+    for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
+        if (others & TSR_TYPE_BIT(dtype))
+            other = (tsr_dtype)dtype;
+    return tsr_fail(TSR_INVALID_ARGUMENT, "B.dtype = %s: must be that of A (%s)%s%s", tsr_dtype_name(b),
+                    tsr_dtype_name(a), others ? " or " : "", others ? tsr_dtype_name(other) : "");
+}
+
 static tsr_status check_dtypes(tsr_problem *p)
 {
     const tsr_dtype a = p->op.a, b = p->op.b;
@@ -198,8 +210,7 @@ static tsr_status check_dtypes(tsr_problem *p)
         return tsr_fail(TSR_INVALID_ARGUMENT, "A.dtype = %s: operands of a product may not be %s", tsr_dtype_name(a),
                         tsr_dtype_name(a));
     if (!(element->partners & TSR_TYPE_BIT(b)))
-        return tsr_fail(TSR_INVALID_ARGUMENT, "B.dtype = %s: must be that of A (%s)", tsr_dtype_name(b),
-                        tsr_dtype_name(a));
+        return refuse_partner(a, b);
     if (!(element->results & TSR_TYPE_BIT(p->op.d)))
         return tsr_fail(TSR_INVALID_ARGUMENT, "D.dtype = %s: no result of %s operands", tsr_dtype_name(p->op.d),
                         tsr_dtype_name(a));
