@@ -99,16 +99,16 @@ TSR_DEVICE void multiply_eight_part(const tsr_gemm_args *args, const tsr_scaling
     if (block_scales_are_used(s)) {
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
         const long long row = p->long_at + group * 64 + warp * 16 + lane / 4, column = p->short_at + lane % 4 * 2;
-        tsr_scaling lying = *s;
+        tsr_scaling longer_first = *s;
         if (p->swap_ab) {
-            lying.a = s->b, lying.b = s->a;
-            lying.mode_a = s->mode_b, lying.mode_b = s->mode_a;
-            lying.batch_a = s->batch_b, lying.batch_b = s->batch_a;
-            lying.stride_a = s->stride_b, lying.stride_b = s->stride_a;
-            lying.first_m = s->first_n, lying.first_n = s->first_m;
+            longer_first.a = s->b, longer_first.b = s->a;
+            longer_first.mode_a = s->mode_b, longer_first.mode_b = s->mode_a;
+            longer_first.batch_a = s->batch_b, longer_first.batch_b = s->batch_a;
+            longer_first.stride_a = s->stride_b, longer_first.stride_b = s->stride_a;
+            longer_first.first_m = s->first_n, longer_first.first_n = s->first_m;
         }
-        const block_scales scales =
-            block_scales_of(&lying, p->z, p->swap_ab ? args->n : args->m, p->swap_ab ? args->m : args->n, row, column);
+        const block_scales scales = block_scales_of(&longer_first, p->z, p->swap_ab ? args->n : args->m,
+                                                    p->swap_ab ? args->m : args->n, row, column);
         multiply_eight(p, group, second_long, second_short, &scales, sum);
         return;
     }

@@ -319,6 +319,10 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, c
 #if defined(ELEM_fp8)
     const float alpha = any_alpha(args);
     multiply_eight_part(args, scaling, p, group, sum);
+    const any_scaled to = any_scaled_open(args, scaling, p->z, &alpha);
+    any_columns columns = {{1, 1, 1, 1}, {0, 0, 0, 0}};
+    if (any_scaled_is_quads(&to)) /* while others' sums come */
+        columns = any_columns_of(&to, to.out.type, mine.column);
 #else
     (void)scaling;
     if (p->long_is_mn && p->short_is_mn)
@@ -329,12 +333,6 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, c
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
-#endif
-#if defined(ELEM_fp8)
-    const any_scaled to = any_scaled_open(args, scaling, p->z, &alpha);
-    any_columns columns = {{1, 1, 1, 1}, {0, 0, 0, 0}};
-    if (any_scaled_is_quads(&to)) /* while others' sums come */
-        columns = any_columns_of(&to, to.out.type, mine.column);
 #endif
     const int is_whole = p->size == 1 && !p->is_left && tile_whole_is_possible(args);
     if (!p->is_left && !is_whole)
