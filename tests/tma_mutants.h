@@ -39,7 +39,7 @@ typedef struct mutant_trials {
     int ways, seeds;
     void (*make)(int way, void *matrices);
     tsr_status (*run)(kernel_tma *kernel, int way, void *matrices, unsigned long long seed);
-    int (*is_exact)(const void *matrices);
+    size_t d, exact, bytes; /* of the matrices: where D and what it must be to the bit lie */
 } mutant_trials;
 
 /* The maps that the config gives the arguments. */
@@ -56,6 +56,12 @@ static inline void encode_maps(const tsr_config *config, const tsr_gemm_args *ar
         }
 }
 
+static inline int is_exact_in_trials(const mutant_trials *t, const void *matrices)
+{
+    const char *const at = matrices;
+    return memcmp(at + t->d, at + t->exact, t->bytes) == 0;
+}
+
 /* 1 if some run fails as `says` tells, or, where that is "", is not exact; what was said last. */
 static inline int is_caught_in_trials(const mutant_trials *t, kernel_tma *kernel, const char *says, void *matrices,
                                       char said[300])
@@ -68,7 +74,7 @@ static inline int is_caught_in_trials(const mutant_trials *t, kernel_tma *kernel
                 snprintf(said, 300, "way %d: %s", way, tsr_last_error());
                 if (strstr(said, says))
                     return 1;
-            } else if (!*says && !t->is_exact(matrices)) {
+            } else if (!*says && !is_exact_in_trials(t, matrices)) {
                 snprintf(said, 300, "way %d: wrong result", way);
                 return 1;
             }

@@ -193,15 +193,8 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
     return tsr_emu_run(&job);
 }
 
-/* To the bit. */
-static int is_exact(const void *memory)
-{
-    const matrices *const x = memory;
-    const void *const d = x->d, *const exact = x->exact;
-    return memcmp(d, exact, sizeof x->d) == 0;
-}
-
-static const mutant_trials trials = {WAYS, SEEDS, make, run, is_exact};
+static const mutant_trials trials = {
+    WAYS, SEEDS, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d};
 
 int main(void)
 {
