@@ -22,13 +22,15 @@
  * along K than stages, and a part of one. */
 enum { M = 150, N = 200, K = 424, BM = 128, BN = 128, STAGES = 3, PITCH = 432, SEEDS = IS_SANITIZED ? 2 : 4 };
 
-/* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. */
-enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, WAYS = 8 };
+/* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. HAS_BLOCKS, alone: one
+ * scale for each 128 of K, of B for 128 columns, which begin within a tile. */
+enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_BLOCKS = 8, WAYS = 9 };
+enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, FIRST_N = 64 };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
     uint16_t d[M * (N + 4)], exact[M * (N + 4)], bias[N];
-    float rows[M], columns[N];
+    float rows[M * BLOCKS_K], columns[N];
 } matrices;
 
 static const tsr_config config = {.instance = "mutant",
@@ -87,6 +89,8 @@ static void make(int way, void *memory)
     static signed char a[M][K], b[N][K];
     uint32_t state = (uint32_t)way + 1;
     memset(x, 0, sizeof *x);
+    for (int i = M; i < M * BLOCKS_K; i++)
+        x->rows[i] = i % 3 == 0 ? 0.5f : i % 3 == 1 ? -4.0f : 2.0f;
     for (int i = 0; i < M; i++) {
         x->rows[i] = i % 3 == 0 ? -2.0f : i % 3 == 1 ? 0.5f : 1.0f;
         for (int k = 0; k < K; k++) {
@@ -105,9 +109,16 @@ static void make(int way, void *memory)
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             int sum = 0;
-            for (int k = 0; k < K; k++)
-                sum += a[i][k] * b[j][k];
-            float value = (float)sum;
+            float value = 0;
+            for (int block = 0; block < BLOCKS_K; block++) {
+                int part = 0;
+                for (int k = block * BLOCK; k < K && k < (block + 1) * BLOCK; k++)
+                    part += a[i][k] * b[j][k];
+                sum += part;
+                value += (float)part * x->rows[block * M + i] * x->columns[(j + FIRST_N) / BLOCK * BLOCKS_K + block];
+            }
+            if (!(way & HAS_BLOCKS))
+                value = (float)sum;
             if (way & HAS_SCALES)
                 value = x->rows[i] * x->columns[j] * value;
             if (way & HAS_BIAS)
@@ -120,12 +131,20 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
 {
     matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
-    const tsr_scaling scaling = {.a = way & HAS_SCALES ? x->rows : NULL,
-                                 .b = way & HAS_SCALES ? x->columns : NULL,
-                                 .mode_a = way & HAS_SCALES ? TSR_SCALING_VECTOR : TSR_SCALING_TENSOR,
-                                 .mode_b = way & HAS_SCALES ? TSR_SCALING_VECTOR : TSR_SCALING_TENSOR,
+    const int is_used = (way & (HAS_SCALES | HAS_BLOCKS)) != 0;
+    const tsr_scaling scaling = {.a = is_used ? x->rows : NULL,
+                                 .b = is_used ? x->columns : NULL,
+                                 .mode_a = way & HAS_BLOCKS   ? TSR_SCALING_1X128
+                                           : way & HAS_SCALES ? TSR_SCALING_VECTOR
+                                                              : TSR_SCALING_TENSOR,
+                                 .mode_b = way & HAS_BLOCKS   ? TSR_SCALING_128X128
+                                           : way & HAS_SCALES ? TSR_SCALING_VECTOR
+                                                              : TSR_SCALING_TENSOR,
+                                 .stride_a = M,
+                                 .stride_b = BLOCKS_K,
+                                 .first_n = way & HAS_BLOCKS ? FIRST_N : 0,
                                  .type_bias = TSR_BF16,
-                                 .is_used = way & HAS_SCALES};
+                                 .is_used = is_used};
     tsr_tensor_maps maps;
     memset(x->d, 0x55, sizeof x->d);
     encode_maps(&config, &args, &maps);
@@ -144,7 +163,7 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                              .arch = 90,
                              .threads_x = 128 + 2 * BM,
                              .threads_y = 1,
-                             .shared_bytes = STAGES * ((BM + BN) * 128 + 16) + BM / 16 * 2560,
+                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + BM / 16 * 2560,
                              .seed = seed,
                              .workers = 1};
     return tsr_emu_run(&job);

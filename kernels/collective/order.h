@@ -30,6 +30,21 @@ TSR_DEVICE tile_order tile_order_of(const tsr_gemm_args *args, int bm, int bn)
     return raster;
 }
 
+/* The same of a kernel that has lines of one operand and rows of the other one: where `swap_ab`, lines are columns of
+ * D.
+ */
+TSR_DEVICE tile_order tile_order_of_lines(const tsr_gemm_args *args, unsigned bm, unsigned bn)
+{
+    const unsigned m = (unsigned)args->m, n = (unsigned)args->n;
+    const unsigned lines = args->schedule.swap_ab ? n : m, rows = args->schedule.swap_ab ? m : n;
+    tile_order raster;
+    raster.tiles_m = (lines + bm - 1) / bm;
+    raster.tiles_n = (rows + bn - 1) / bn;
+    raster.tiles = raster.tiles_m * raster.tiles_n;
+    raster.total = raster.tiles * (unsigned)args->batch;
+    return raster;
+}
+
 /* Where the tile of this index lies. */
 TSR_DEVICE tile_place tile_order_place(const tile_order *raster, unsigned index)
 {

@@ -6,12 +6,12 @@
 #include "ptx/cluster.h"
 #include "ptx/mbarrier.h"
 
-/* By one lane. A stage is full when its bytes have come, and empty after `releases`. tsr_mbarrier_fence_init follows.
- */
-TSR_DEVICE void ring_barriers_make(unsigned full, unsigned empty, unsigned stages, unsigned releases)
+/* By one lane. A stage is full after `arrivals`, when its bytes have come, too, and empty after `releases`.
+ * tsr_mbarrier_fence_init follows. */
+TSR_DEVICE void ring_barriers_make(unsigned full, unsigned empty, unsigned stages, unsigned arrivals, unsigned releases)
 {
     for (unsigned i = 0; i < stages; i++) {
-        tsr_mbarrier_init(full + 8 * i, 1);
+        tsr_mbarrier_init(full + 8 * i, arrivals);
         tsr_mbarrier_init(empty + 8 * i, releases);
     }
 }

@@ -8,8 +8,10 @@
 
 #include "ptx/wgmma_eight.h"
 
-#include "collective/block_scales.h"
 #include "tile/any_scaled.h"
+#if PROMOTE
+#include "collective/block_scales.h"
+#endif
 
 /* The products of one stage; `second_long`, `second_short`: constants, the operand is e5m2. */
 TSR_DEVICE void multiply_eight_types(unsigned long long a, unsigned long long b, int accumulate, int second_long,
@@ -42,10 +44,45 @@ TSR_DEVICE void multiply_eight_stage(const part *p, ring at, int group, int accu
 }
 
 #if PROMOTE
+/* Scales of blocks lie behind the ring's stages, of which there are fewer then: no sums of other ranks come there,
+ * which the copy engine must not write over what threads wrote. */
+enum { STAGE_BYTES = LONG_BYTES + SHORT_K_BYTES };
+
+TSR_DEVICE void make_room_for_scales(part *p)
+{
+    p->stages = RING_BYTES / (STAGE_BYTES + SCALES_BYTES);
+    p->arrivals = (int)SCALES_ARRIVALS;
+}
+
+TSR_DEVICE unsigned scales_at(const part *p, unsigned stage)
+{
+    return (unsigned)p->stages * STAGE_BYTES + stage * SCALES_BYTES;
+}
+
+/* Keeps the ring full, by all lanes of the producer. */
+TSR_DEVICE void fill_with_scales(const tsr_gemm_args *args, const tsr_scaling *s, const part *p, const sources *from)
+{
+    const scale_copies scales = scale_copies_of(s, p->swap_ab, p->z, args->m, args->n, p->long_at, p->short_at);
+    ring at = {0, 0};
+    TSR_ROLLED
+    for (int i = 0; i < p->count; i++) {
+        const int block = p->first + i * p->step;
+        const unsigned full = p->shared + FULL_AT + 8 * at.stage;
+        tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
+        if (tsr_elect()) {
+            tsr_mbarrier_arrive_expect(full, LONG_BYTES + (unsigned)p->rows_short * 128);
+            load_stage(p, from, full, p->shared + at.stage * STAGE_BYTES, block * BK, 0, 0);
+        }
+        scale_copies_start(&scales, (unsigned char *)TSR_SHARED + scales_at(p, at.stage), block, full);
+        ring_advance(&at, (unsigned)p->stages);
+    }
+}
+
 /* `scales`: NULL where there are none of blocks. */
 TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short, const block_scales *scales,
                                float sum[TSR_WGMMA_REGISTERS])
 {
+    const int row = group * 64 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
     float product[TSR_WGMMA_REGISTERS];
     ring at = {0, 0};
     for (int block = 0; block < p->count; block++) {
@@ -53,12 +90,15 @@ TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int se
         tsr_wgmma_hold(product);
         tsr_wgmma_wait(0);
         tsr_wgmma_hold(product);
-        release(p, at.stage);
-        ring_advance(&at, (unsigned)p->stages);
         if (scales) {
-            block_scales_add(scales, p->first + block * p->step, TSR_WGMMA_REGISTERS, product, sum);
+            block_scales_add(scales, p->shared + scales_at(p, at.stage), row, TSR_WGMMA_REGISTERS, product, sum);
+            tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
+            release(p, at.stage);
+            ring_advance(&at, (unsigned)p->stages);
             continue;
         }
+        release(p, at.stage);
+        ring_advance(&at, (unsigned)p->stages);
         TSR_UNROLL
         for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
             sum[i] += product[i];
@@ -66,12 +106,11 @@ TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int se
 }
 #else
 /* The sums stay in the tensor cores. One batch of wgmma is always in flight. */
-TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short, const block_scales *scales,
+TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short,
                                float sum[TSR_WGMMA_REGISTERS])
 {
     ring at = {0, 0};
     unsigned previous = 0;
-    (void)scales;
     for (int block = 0; block < p->count; block++) {
         multiply_eight_stage(p, at, group, block > 0, second_long, second_short, sum);
         tsr_wgmma_wait(1);
@@ -86,7 +125,7 @@ TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int se
 }
 #endif
 
-/* All products of the part. Rows of the sums are those of the longer side: its scales are in A's place here. */
+/* All products of the part. Rows of the sums are those of the longer side. */
 TSR_DEVICE void multiply_eight_part(const tsr_gemm_args *args, const tsr_scaling *s, const part *p, int group,
                                     float sum[TSR_WGMMA_REGISTERS])
 {
@@ -97,25 +136,15 @@ TSR_DEVICE void multiply_eight_part(const tsr_gemm_args *args, const tsr_scaling
         sum[i] = 0;
 #if PROMOTE
     if (block_scales_are_used(s)) {
-        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
-        const long long row = p->long_at + group * 64 + warp * 16 + lane / 4, column = p->short_at + lane % 4 * 2;
-        tsr_scaling longer_first = *s;
-        if (p->swap_ab) {
-            longer_first.a = s->b, longer_first.b = s->a;
-            longer_first.mode_a = s->mode_b, longer_first.mode_b = s->mode_a;
-            longer_first.batch_a = s->batch_b, longer_first.batch_b = s->batch_a;
-            longer_first.stride_a = s->stride_b, longer_first.stride_b = s->stride_a;
-            longer_first.first_m = s->first_n, longer_first.first_n = s->first_m;
-        }
-        const block_scales scales = block_scales_of(&longer_first, p->z, p->swap_ab ? args->n : args->m,
-                                                    p->swap_ab ? args->m : args->n, row, column);
+        const block_scales scales = block_scales_of(s, p->swap_ab, p->short_at);
         multiply_eight(p, group, second_long, second_short, &scales, sum);
         return;
     }
+    multiply_eight(p, group, second_long, second_short, 0, sum);
 #else
     (void)s;
+    multiply_eight(p, group, second_long, second_short, sum);
 #endif
-    multiply_eight(p, group, second_long, second_short, 0, sum);
 }
 
 /* Adds the rank's lines of the tile over the cluster, and stores them; `columns` where D takes four at once. */

@@ -23,6 +23,7 @@ typedef struct part {
     int whole;                    /* of these, those that K does not end within */
     int long_is_mn, short_is_mn;  /* 1: contiguous along M or N, not along K */
     int stages, stage_bytes;      /* of the ring */
+    int arrivals;                 /* that make a stage full, beside its bytes */
     int rows_short;               /* of a tile along the short side, BN at most */
     unsigned rank, size;          /* part of K within the cluster, and how many it has */
     int lines, lines_each;        /* of the tile, as they lie in D; that a rank adds up */
@@ -78,6 +79,7 @@ TSR_DEVICE part part_of(const tsr_gemm_args *args)
     const int most_lines = p.swap_ab ? p.rows_short : LONG;
     p.lines = lines_left < 0 ? 0 : lines_left < most_lines ? (int)lines_left : most_lines;
     p.lines_each = tile_lines_each(p.lines, p.size);
+    p.arrivals = 1;
     p.stages = p.short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
     return p;
 }
@@ -103,7 +105,7 @@ TSR_DEVICE void clear_beyond(const part *p)
 TSR_DEVICE void make_barriers(const part *p)
 {
     for (unsigned i = 0; i < MOST_STAGES; i++) {
-        tsr_mbarrier_init(p->shared + FULL_AT + 8 * i, 1);
+        tsr_mbarrier_init(p->shared + FULL_AT + 8 * i, (unsigned)p->arrivals);
         tsr_mbarrier_init(p->shared + EMPTY_AT + 8 * i, 4 * GROUPS * SHARE);
     }
     tsr_mbarrier_init(p->shared + STAGING_FULL_AT, 1);

@@ -263,7 +263,7 @@ TSR_KERNEL_TMA_ANY_CLUSTER(THREADS, CTAS)
                     .first = blockIdx.x + gridDim.x * blockIdx.z,
                     .step = gridDim.x * gridDim.z};
     if (thread == 0) {
-        ring_barriers_make(w.shared + FULL_AT, w.shared + EMPTY_AT, STAGES, WARPS);
+        ring_barriers_make(w.shared + FULL_AT, w.shared + EMPTY_AT, STAGES, 1, WARPS);
         tsr_mbarrier_fence_init();
     }
     /* Only where this CTA has the SM to itself: among several, CTAs that wait for their turn are distributed unevenly.

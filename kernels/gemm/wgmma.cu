@@ -499,9 +499,9 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
         tsr_mbarrier_init(w->shared + FULL_AT + 8 * i, 1 + 4);
         tsr_mbarrier_init(w->shared + EMPTY_AT + 8 * i, RELEASES);
     }
-    ring_barriers_make(w->shared + RAW_FULL_AT, w->shared + RAW_EMPTY_AT, RAW_STAGES, 4);
+    ring_barriers_make(w->shared + RAW_FULL_AT, w->shared + RAW_EMPTY_AT, RAW_STAGES, 1, 4);
 #else
-    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, RELEASES * CLUSTER);
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 1, RELEASES * CLUSTER);
 #endif
     for (unsigned i = 0; i < CONSUMERS; i++)
         tsr_mbarrier_init(w->shared + C_FULL_AT + 8 * i, 1);

@@ -62,7 +62,6 @@
 #include "tile/any_element.h"
 #include "tile/any_scaled.h"
 
-#include "collective/block_scales.h"
 #include "collective/order.h"
 #include "collective/ring.h"
 #include "collective/ring_barriers.h"
@@ -84,6 +83,9 @@ enum {
     PIECES_AT = STAGES * STAGE_BYTES,
     FULL_AT = PIECES_AT + 4 * GROUPS * PIECE_BYTES,
     EMPTY_AT = FULL_AT + 8 * STAGES,
+    SCALES_AT = EMPTY_AT + 8 * STAGES, /* of blocks, in each stage's turn */
+    SCALED_ROWS = BM,
+    SCALED_COLUMNS = BN,
 
     START = 1, /* named barriers: where the consumers wait for the mbarriers, */
     ZEROS = 2  /*   and each warp group for its sums of bytes */
@@ -101,6 +103,9 @@ typedef float sum_type;
 #endif
 
 #include "collective/wgmma_pieces.h"
+#if PROMOTE
+#include "collective/block_scales.h"
+#endif
 
 /* What all roles know. */
 typedef struct walk {
@@ -115,6 +120,9 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 {
     const unsigned all = (1u << CLUSTER_M) - 1;
     ring at = {0, 0};
+#if PROMOTE
+    const int has_scales = block_scales_are_used(w->scaling);
+#endif
     if (tsr_elect()) {
         tsr_tma_prefetch_map(&maps->a);
         tsr_tma_prefetch_map(&maps->b);
@@ -124,6 +132,9 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const tile_place place = tile_order_place(&w->raster, unit);
         const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
+#if PROMOTE
+        const scale_copies scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n);
+#endif
         TSR_ROLLED
         for (int block = 0; block < w->k_blocks; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
@@ -133,6 +144,11 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 tile_load_boxes(to, &maps->a, full, 0, BM, m, block * BK, za, 1, 0, 0);
                 tile_load_boxes(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank, all);
             }
+#if PROMOTE
+            if (has_scales)
+                scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES, block,
+                                   full);
+#endif
             ring_advance(&at, STAGES);
         }
     }
@@ -211,9 +227,9 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int seco
 #endif
 
 #if PROMOTE
-/* The same with sums that leave the tensor cores after each stage, times their scales where `scales` is not NULL. */
+/* The same with sums that leave the tensor cores after each stage. */
 TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second_a, int second_b,
-                                  const block_scales *scales, sum_type sum[TSR_WGMMA_REGISTERS])
+                                  sum_type sum[TSR_WGMMA_REGISTERS])
 {
     sum_type part[TSR_WGMMA_REGISTERS];
     for (int block = 0; block < w->k_blocks; block++) {
@@ -223,13 +239,36 @@ TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second
         hold_sums(part);
         release(w, at->stage);
         ring_advance(at, STAGES);
-        if (scales) {
-            block_scales_add(scales, block, TSR_WGMMA_REGISTERS, part, sum);
-            continue;
-        }
         TSR_UNROLL
         for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
             sum[i] += part[i];
+    }
+}
+
+/* The same times scales of blocks. The types are uniform branches: one loop serves all of them. */
+TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int group, int second_a, int second_b,
+                                sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const int row = group * 64 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
+    const block_scales scales = block_scales_of(w->scaling, 0, 0); /* BN is a multiple of 8 */
+    sum_type part[TSR_WGMMA_REGISTERS];
+    for (int block = 0; block < w->k_blocks; block++) {
+        if (second_a && second_b)
+            multiply_stage(w, *at, group, 0, 1, 1, part);
+        else if (second_a)
+            multiply_stage(w, *at, group, 0, 1, 0, part);
+        else if (second_b)
+            multiply_stage(w, *at, group, 0, 0, 1, part);
+        else
+            multiply_stage(w, *at, group, 0, 0, 0, part);
+        hold_sums(part);
+        tsr_wgmma_wait(0);
+        hold_sums(part);
+        block_scales_add(&scales, w->shared + SCALES_AT + at->stage * SCALES_BYTES, row, TSR_WGMMA_REGISTERS, part,
+                         sum);
+        tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
+        release(w, at->stage);
+        ring_advance(at, STAGES);
     }
 }
 #endif
@@ -238,21 +277,10 @@ TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second
 TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit, ring *at, int group, int second_a,
                          int second_b, sum_type sum[TSR_WGMMA_REGISTERS])
 {
-#if PROMOTE && BN <= 128 /* a wider tile leaves no registers for scales */
-    if (block_scales_are_used(w->scaling)) {
-        const tile_place place = tile_order_place(&w->raster, unit);
-        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
-        const long long row = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16 + lane / 4;
-        const block_scales scales =
-            block_scales_of(w->scaling, place.z, args->m, args->n, row, place.n * BN + lane % 4 * 2);
-        multiply_promoted(w, at, group, second_a, second_b, &scales, sum);
-    } else {
-        multiply_promoted(w, at, group, second_a, second_b, 0, sum);
-    }
-#elif PROMOTE
+#if PROMOTE
     (void)args;
     (void)unit;
-    multiply_promoted(w, at, group, second_a, second_b, 0, sum);
+    multiply_promoted(w, at, group, second_a, second_b, sum);
 #else
 #if defined(ELEM_int8)
     const tsr_scaling *const s = w->scaling;
@@ -369,7 +397,12 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         multiply(w, args, unit, &at, group, 0, 0, sum);
 #else
         const int second_a = args->type_a == ANY_SECOND, second_b = args->type_b == ANY_SECOND;
-        if (second_a && second_b)
+#if PROMOTE
+        if (block_scales_are_used(w->scaling))
+            multiply_scaled(w, &at, group, second_a, second_b, sum);
+        else
+#endif
+            if (second_a && second_b)
             multiply(w, args, unit, &at, group, 1, 1, sum);
         else if (second_a)
             multiply(w, args, unit, &at, group, 1, 0, sum);
@@ -399,7 +432,12 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 /* By one lane, before its warp and others begin. */
 TSR_DEVICE void make_barriers(const walk *w)
 {
-    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 4 * GROUPS * CLUSTER_M);
+#if PROMOTE
+    const unsigned arrivals = block_scales_arrivals(w->scaling);
+#else
+    const unsigned arrivals = 1;
+#endif
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, arrivals, 4 * GROUPS * CLUSTER_M);
     tsr_mbarrier_fence_init();
 }
 

@@ -96,8 +96,10 @@ enum {
     LONG_BYTES = GROUPS * SLAB_BYTES,
     SHORT_K_BYTES = BN * 128 * DEEP,              /* contiguous along K: DEEP times rows of SPAN */
     SHORT_MN_BYTES = (BN + 63) / 64 * SLAB_BYTES, /* along M or N: whole slabs */
-    ROWS_STEP = 8 * SHARE,                        /* a box's rows: whole spans of the swizzle for each sharer */
-    ASKED = 4,                                    /* boxes along K that are asked for early */
+    SCALED_ROWS = LONG,                           /* of scales of blocks, in a stage */
+    SCALED_COLUMNS = BN,
+    ROWS_STEP = 8 * SHARE, /* a box's rows: whole spans of the swizzle for each sharer */
+    ASKED = 4,             /* boxes along K that are asked for early */
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
     ALL_CONSUMERS = 1, /* named barriers */
@@ -188,29 +190,6 @@ TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int sho
     }
 }
 
-/* The producer, one warp. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const part *p)
-{
-    const int is_elected = tsr_elect();
-    const sources from = sources_of(args, maps, p);
-    /* Where several stand on an SM they are early, and would take from the grid in front what it still needs. */
-    if (is_elected && CTAS == 1)
-        prefetch_early(p, &from);
-    tsr_grid_wait();
-    if (!AT_ONCE)
-        fill(p, &from, p->long_is_mn, p->short_is_mn);
-    else if (is_elected && p->long_is_mn && p->short_is_mn)
-        fill(p, &from, 1, 1);
-    else if (is_elected && p->long_is_mn)
-        fill(p, &from, 1, 0);
-    else if (is_elected && p->short_is_mn)
-        fill(p, &from, 0, 1);
-    else if (is_elected)
-        fill(p, &from, 0, 0);
-    tsr_warp_sync(TSR_ALL_LANES);
-    tsr_grid_launch_dependents();
-}
-
 /* A warp is done with a stage: lane r tells sharer r, who may send into it. */
 TSR_DEVICE void release(const part *p, unsigned stage)
 {
@@ -225,7 +204,40 @@ TSR_DEVICE void release(const part *p, unsigned stage)
 
 #if defined(ELEM_fp8)
 #include "collective/skinny_eight.h"
+#endif
+
+/* The producer, one warp. `scaling`: NULL for operands of 16 bits. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const tsr_scaling *scaling,
+                        const part *p)
+{
+    const int is_elected = tsr_elect();
+    const sources from = sources_of(args, maps, p);
+    /* Where several stand on an SM they are early, and would take from the grid in front what it still needs. */
+    if (is_elected && CTAS == 1)
+        prefetch_early(p, &from);
+    tsr_grid_wait();
+#if defined(ELEM_fp8) && PROMOTE
+    if (block_scales_are_used(scaling))
+        fill_with_scales(args, scaling, p, &from);
+    else
 #else
+    (void)scaling;
+#endif
+        if (!AT_ONCE)
+        fill(p, &from, p->long_is_mn, p->short_is_mn);
+    else if (is_elected && p->long_is_mn && p->short_is_mn)
+        fill(p, &from, 1, 1);
+    else if (is_elected && p->long_is_mn)
+        fill(p, &from, 1, 0);
+    else if (is_elected && p->short_is_mn)
+        fill(p, &from, 0, 1);
+    else if (is_elected)
+        fill(p, &from, 0, 0);
+    tsr_warp_sync(TSR_ALL_LANES);
+    tsr_grid_launch_dependents();
+}
+
+#if !defined(ELEM_fp8)
 /* The products of the stage at `at`, or of its first `steps` instructions along K. */
 TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int is_first, int long_is_mn,
                                int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
@@ -367,7 +379,11 @@ ENTRY(THREADS, CTAS)
         tsr_tma_prefetch_map(&maps.a);
         tsr_tma_prefetch_map(&maps.b);
     }
-    const part p = part_of(&args);
+    part p = part_of(&args);
+#if defined(ELEM_fp8) && PROMOTE
+    if (block_scales_are_used(&scaling))
+        make_room_for_scales(&p);
+#endif
     if (warp >= 4 * GROUPS) {
         if (is_asking)
             make_barriers(&p);
@@ -376,7 +392,7 @@ ENTRY(THREADS, CTAS)
         if (WIDE)
             tsr_registers_lower(GROUPS < 3 ? 40 : 32);
         if (warp == 4 * GROUPS)
-            produce(&args, &maps, &p);
+            produce(&args, &maps, SCALING, &p);
         if (p.size > 1 && SHARE == 1)
             tsr_cluster_wait();
         if (p.size * SHARE > 1)

@@ -312,24 +312,10 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
     }
 }
 
-/* The tiles of clusters: BM lines of each CTA, BN rows of the other operand. */
-TSR_DEVICE tile_order order_of(const tsr_gemm_args *args)
-{
-    enum { CLUSTER_LINES = BM * CLUSTER_M };
-    const unsigned m = (unsigned)args->m, n = (unsigned)args->n;
-    const unsigned lines = args->schedule.swap_ab ? n : m, rows = args->schedule.swap_ab ? m : n;
-    tile_order raster;
-    raster.tiles_m = (lines + CLUSTER_LINES - 1) / CLUSTER_LINES;
-    raster.tiles_n = (rows + BN - 1) / BN;
-    raster.tiles = raster.tiles_m * raster.tiles_n;
-    raster.total = raster.tiles * (unsigned)args->batch;
-    return raster;
-}
-
 /* By one lane, before its warp and others begin. */
 TSR_DEVICE void make_barriers(const walk *w)
 {
-    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 4 * GROUPS * CLUSTER_M);
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 1, 4 * GROUPS * CLUSTER_M);
     tsr_mbarrier_fence_init();
 }
 
@@ -349,7 +335,7 @@ TSR_DEVICE void begin(int is_producer)
 TSR_KERNEL_TMA(THREADS, CLUSTER_M)
 {
     const int group = tsr_warp_uniform((int)threadIdx.x / 128), swap_ab = args.schedule.swap_ab;
-    const walk w = {.raster = order_of(&args),
+    const walk w = {.raster = tile_order_of_lines(&args, BM * CLUSTER_M, BN),
                     .shared = tsr_shared_address(TSR_SHARED),
                     .first = blockIdx.x / CLUSTER_M,
                     .step = gridDim.x / CLUSTER_M,

@@ -11,6 +11,7 @@ void *tsr_emu_shared_pointer(unsigned address);
 void tsr_emu_mbarrier_init(unsigned bar, unsigned count);
 void tsr_emu_mbarrier_arrive(unsigned bar, unsigned rank);
 void tsr_emu_mbarrier_arrive_expect(unsigned bar, unsigned bytes);
+void tsr_emu_mbarrier_arrive_copies(unsigned bar);
 void tsr_emu_mbarrier_wait(unsigned bar, unsigned parity);
 void tsr_emu_fence_mbarrier_init(void);
 void tsr_emu_fence_async_shared(void);

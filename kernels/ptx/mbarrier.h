@@ -68,6 +68,17 @@ TSR_DEVICE void tsr_mbarrier_arrive_here(unsigned bar)
 #endif
 }
 
+/* cp.async.mbarrier.arrive.noinc: one arrival at a barrier of the caller's CTA when all cp.async that the thread
+ * started (ptx/async_copy.h) have landed; who waits for the phase then sees what they copied. */
+TSR_DEVICE void tsr_mbarrier_arrive_copies(unsigned bar)
+{
+#if TSR_EMU
+    tsr_emu_mbarrier_arrive_copies(bar);
+#else
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
+#endif
+}
+
 /* mbarrier.try_wait.parity, repeated until the phase of this parity has completed; acquires what its arrivals in the
  * CTA released and what the copy engine delivered. The hardware parks the thread for a while at each try. */
 TSR_DEVICE void tsr_mbarrier_wait(unsigned bar, unsigned parity)

@@ -25,6 +25,11 @@ int tsr_config_short_tile(const tsr_config *config, const tsr_gemm_args *args)
     return (int)((rows + step - 1) / step * step);
 }
 
+int tsr_config_lies_across(const tsr_config *config, const tsr_op *op, int trans_a)
+{
+    return tsr_op_swaps_ab(op) || (config->mn_major_lines && !trans_a);
+}
+
 int tsr_config_cluster(const tsr_config *config)
 {
     return config->cluster_m > 0 && config->cluster_n > 0 ? config->cluster_m * config->cluster_n : 1;
@@ -35,7 +40,8 @@ static tsr_grid persistent_grid(const tsr_config *config, const tsr_gemm_args *a
     const int cluster = tsr_config_cluster(config);
     const long long bm = (long long)config->bm * (config->cluster_m > 0 ? config->cluster_m : 1);
     const long long bn = (long long)config->bn * (config->cluster_n > 0 ? config->cluster_n : 1);
-    const int lies_across = config->op.operands == TSR_TAKES_SPARSE24 && args->schedule.swap_ab;
+    const int lies_across =
+        (config->op.operands == TSR_TAKES_SPARSE24 || config->mn_major_lines) && args->schedule.swap_ab;
     const long long m = lies_across ? args->n : args->m, n = lies_across ? args->m : args->n;
     const long long tiles = ((m + bm - 1) / bm) * ((n + bn - 1) / bn) * args->batch;
     const long long fit = sm_count >= cluster ? sm_count / cluster : 1;

@@ -193,8 +193,11 @@ struct tsr_config {
     tsr_family family;
     tsr_layouts a_layout, b_layout; /* which transposes of A and B it takes */
     int copies_transposed;          /* CUDA: 1 if plans may copy A and B transposed for it */
-    int k_multiple;                 /* K must be a multiple of this; 0 and 1: any */
-    double efficiency;              /* fraction of the compute peak that large problems reach; read by its price */
+    int mn_major_lines; /* CUDA: 1 if one operand must lie along M or N and the other one along K: nn, tt. Of
+                         * nn D^T is computed, whatever the schedule says; tiles have bm lines of the first,
+                         * and bn rows of the second */
+    int k_multiple;     /* K must be a multiple of this; 0 and 1: any */
+    double efficiency;  /* fraction of the compute peak that large problems reach; read by its price */
 
     tsr_cpu_run *run; /* CPU configs */
     tsr_cpu_choose *choose;
@@ -222,6 +225,10 @@ tsr_schedule tsr_config_whole(const tsr_config *config, long long m, long long n
  * beyond the operand: the copy engine takes longer for such rows than for those that are there. Elsewhere bm. Kernels
  * decide by the same rule. */
 int tsr_config_short_tile(const tsr_config *config, const tsr_gemm_args *args);
+
+/* 1 if it computes D^T whatever the schedule says: of its instructions' operands B is A. `trans_a`: A is stored
+ * transposed, for this config. */
+int tsr_config_lies_across(const tsr_config *config, const tsr_op *op, int trans_a);
 
 /* CTAs of a cluster, at least 1. */
 int tsr_config_cluster(const tsr_config *config);

@@ -118,6 +118,21 @@ static void make_sparse24(const tsr_config *config, const tsr_gemm_args *g, tsr_
                                              span / config->cluster_m, TSR_TENSOR_SWIZZLE_BYTES);
 }
 
+/* One operand as boxes of lines that lie along M or N, the other one along K. */
+static void make_mn_major_lines(const tsr_config *config, const tsr_gemm_args *g, tsr_tensor_spec specs[4])
+{
+    const int swap_ab = g->schedule.swap_ab;
+    const int span = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes((tsr_dtype)g->type_a);
+    const tsr_tensor_spec a =
+        make(g->a, (tsr_dtype)g->type_a, swap_ab ? g->k : g->m, swap_ab ? g->m : g->k, g->lda, g->batch, g->batch_a,
+             span, swap_ab ? config->bn / config->cluster_m : config->bk, TSR_TENSOR_SWIZZLE_BYTES);
+    const tsr_tensor_spec b =
+        make(g->b, (tsr_dtype)g->type_b, swap_ab ? g->n : g->k, swap_ab ? g->k : g->n, g->ldb, g->batch, g->batch_b,
+             span, swap_ab ? config->bk : config->bn / config->cluster_m, TSR_TENSOR_SWIZZLE_BYTES);
+    specs[0] = a;
+    specs[1] = b;
+}
+
 void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, tsr_tensor_spec specs[4])
 {
     const tsr_dtype dtype_cd = (tsr_dtype)g->type_d;
@@ -126,6 +141,11 @@ void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, t
     if (config->op.operands == TSR_TAKES_SPARSE24) {
         if (g->k > 0)
             make_sparse24(config, g, specs);
+        return;
+    }
+    if (config->mn_major_lines) {
+        if (g->k > 0)
+            make_mn_major_lines(config, g, specs);
         return;
     }
     tsr_config_tile(config, g->m, g->n, &bm, &bn);

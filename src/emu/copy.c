@@ -91,15 +91,22 @@ void tsr_emu_copy_commit(void)
     tsr_emu_self()->copies.committed++;
 }
 
+static void land_first(emu_thread *thread)
+{
+    const emu_copy *copy = &thread->copies.items[thread->copies.first++];
+    tsr_emu_shared_land(&thread->cta->shared, copy->offset, copy->bytes, &thread->clock, copy->data);
+}
+
+void tsr_emu_copies_land(emu_thread *thread)
+{
+    while (thread->copies.first < thread->copies.count)
+        land_first(thread);
+}
+
 void tsr_emu_copy_wait(unsigned pending_groups)
 {
     emu_thread *thread = tsr_emu_self();
-    emu_copies *copies = &thread->copies;
-    while (copies->first < copies->count) {
-        const emu_copy *copy = &copies->items[copies->first];
-        if (copy->group + pending_groups >= copies->committed)
-            return;
-        tsr_emu_shared_land(&thread->cta->shared, copy->offset, copy->bytes, &thread->clock, copy->data);
-        copies->first++;
-    }
+    const emu_copies *copies = &thread->copies;
+    while (copies->first < copies->count && copies->items[copies->first].group + pending_groups < copies->committed)
+        land_first(thread);
 }

@@ -68,6 +68,9 @@ typedef struct emu_thread {
     struct emu_thread *next_waiting;
 } emu_thread;
 
+/* All copies that the thread started with cp.async land (emu/copy.c). */
+void tsr_emu_copies_land(emu_thread *thread);
+
 /* Of a CTA: 0 is the barrier of all its threads, used so where it is one of a cluster. */
 enum { EMU_NAMED_BARRIERS = 16, EMU_MAX_CLUSTER = EMU_CLUSTER_CTAS };
 

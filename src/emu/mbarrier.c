@@ -136,6 +136,15 @@ void tsr_emu_mbarrier_arrive_expect(unsigned address, unsigned bytes)
     arrive(self, bar, bytes, place);
 }
 
+void tsr_emu_mbarrier_arrive_copies(unsigned address)
+{
+    const void *place = __builtin_return_address(0);
+    emu_thread *self = tsr_emu_hopper_self(place);
+    emu_mbarrier *bar = use(self, address, self->rank, place);
+    tsr_emu_copies_land(self);
+    arrive(self, bar, 0, place);
+}
+
 /* The copy engine delivers one of the loads that count down here, whichever. */
 static void deliver_one(emu_thread *self, emu_mbarrier *bar)
 {

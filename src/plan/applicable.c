@@ -39,7 +39,7 @@ static int tensors_fit(const tsr_config *config, const tsr_problem *p, char *rea
 {
     void *const aligned = (void *)(uintptr_t)4096; /* alignment of pointers was checked before */
     tsr_schedule schedule = tsr_config_whole(config, p->m, p->n);
-    schedule.swap_ab |= tsr_op_swaps_ab(&p->op);
+    schedule.swap_ab |= tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
     const tsr_gemm_args args = {.a = aligned,
                                 .b = aligned,
                                 .c = aligned,
@@ -113,6 +113,11 @@ static void transpose_layouts(const tsr_viewed_problem *v, const tsr_config *con
     if (!config->copies_transposed || !v->can_pad || !transpose ||
         !v->target->backend->has_code(transpose, &v->target->device, NULL, 0))
         return;
+    if (config->mn_major_lines) { /* tn: the smaller operand */
+        if (v->given.a.trans == TSR_T && v->given.b.trans == TSR_N)
+            *pads |= v->given.m <= v->given.n ? TSR_PAD_A | TSR_TRANSPOSE_A : TSR_PAD_B | TSR_TRANSPOSE_B;
+        return;
+    }
     if (v->given.a.trans == TSR_T && !(v->given.op.sparse24 & TSR_SPARSE24_A))
         *pads |= TSR_PAD_A | TSR_TRANSPOSE_A;
     if (v->given.b.trans == TSR_N && !(v->given.op.sparse24 & TSR_SPARSE24_B))
@@ -141,6 +146,9 @@ int tsr_config_fits(const tsr_config *config, const tsr_problem *p, char *reason
     if ((!(p->op.sparse24 & TSR_SPARSE24_A) && !layout_fits(config->a_layout, &p->a, 'A', reason, reason_bytes)) ||
         (!(p->op.sparse24 & TSR_SPARSE24_B) && !layout_fits(config->b_layout, &p->b, 'B', reason, reason_bytes)))
         return 0;
+    if (config->mn_major_lines && (p->a.trans == TSR_T) != (p->b.trans == TSR_T))
+        return p->a.trans == TSR_T ? tsr_refuse(reason, reason_bytes, "neither A nor B lies along K")
+                                   : tsr_refuse(reason, reason_bytes, "A and B both lie along K");
     if (!tiles_are_countable(config, p))
         return tsr_refuse(reason, reason_bytes, "D has more than 2^30 tiles of %d x %d in all", config->bm, config->bn);
     if (config->k_multiple > 1 && p->k % config->k_multiple != 0)

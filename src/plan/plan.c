@@ -221,10 +221,10 @@ tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *dat
                        stream);
 }
 
-static tsr_schedule schedule_of(const tsr_problem *p, const tsr_launch_config *launch_config)
+static tsr_schedule schedule_of(const tsr_planned *plan, const tsr_problem *p, const tsr_launch_config *launch_config)
 {
     tsr_schedule schedule = launch_config->schedule;
-    schedule.swap_ab |= tsr_op_swaps_ab(&p->op);
+    schedule.swap_ab |= tsr_config_lies_across(tsr_plan_main(plan)->config, &p->op, p->a.trans == TSR_T);
     return schedule;
 }
 
@@ -253,7 +253,7 @@ static tsr_gemm_args main_args(const tsr_planned *plan, const tsr_problem *p, co
         .beta = inputs->beta,
         .trans_a = p->a.trans == TSR_T,
         .trans_b = p->b.trans == TSR_T,
-        .schedule = schedule_of(p, launch_config),
+        .schedule = schedule_of(plan, p, launch_config),
         .type_a = (int)p->op.a,
         .type_b = (int)p->op.b,
         .type_d = (int)p->op.d,

@@ -28,7 +28,7 @@ double tsr_cta_tiles(const tsr_config *config, const tsr_problem *p)
 
 double tsr_cluster_tiles(const tsr_config *config, const tsr_problem *p)
 {
-    const int lies_across = tsr_op_swaps_ab(&p->op); /* D^T is computed */
+    const int lies_across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T); /* D^T is computed */
     const double m = (double)(lies_across ? p->n : p->m), n = (double)(lies_across ? p->m : p->n);
     return ceil(m / (config->bm * config->cluster_m)) * ceil(n / (config->bn * config->cluster_n)) * (double)p->batch;
 }

@@ -1,0 +1,404 @@
+/* wgmma-rs: D = alpha * op(A) * op(B) + beta * C in tf32, where one operand lies along K and the other one along M or
+ * N.
+ *
+ * New against wgmma-kmajor: wgmma reads 32-bit operands of shared memory along K alone, so plans of wgmma-kmajor copy
+ * the other operand transposed first. Here that operand is the instruction's A, which may come from registers: its box
+ * lies in shared memory as it lies in global memory, and each lane takes the elements that the instruction wants of it.
+ *   - A stored transposed, B too (tt): lines are rows of D.
+ *   - Neither is (nn): D^T = op(B)^T op(A)^T is computed (swap_ab): lines are columns of D.
+ *
+ *   a CTA, one on each SM, walks over tiles of D:             a ring of STAGES in shared memory:
+ *
+ *     warp groups, all but the last   64 lines of a tile each   full[s]   the copy engine has delivered stage s
+ *     the last one                    one warp is the producer  empty[s]  all readers of stage s are done
+ *
+ *   stage: BM lines as boxes of 32 lines x 32 of K, rows along the lines | the other operand, BN x 32 of K, along K
+ *
+ * Fragments: a lane takes two neighbouring lines by one load of 8 bytes. The two are rows q and q + 8 of its warp's
+ * fragment, q = lane / 4, and which pair of lines is row q is free: with the pairs of lines_of_lane the loads of half a
+ * warp, of four k and four pairs, meet each of the 32 banks once. Elements of the next stage come into a second set of
+ * registers while the products of this one run.
+ *
+ * The end: a tile leaves in pieces through shared memory. Where lines are rows of D each warp exchanges its own 16 of
+ * them, where they are columns all warps of a group do, so that rows of 128 bytes and more of D are stored at once:
+ * stores of 32 bytes a row, straight from registers, took 13% of all time at 4096.
+ *
+ *   ELEM_tf32                                 CLUSTER_M   CTAs of a cluster, whose lines follow each other: each loads
+ *   BM, BN     tile: lines, and rows of the               a share of the other operand's part and sends it to all
+ *              other operand                  RASTER      tile rows walked together (collective/order.h)
+ *   STAGES     of the ring                    PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
+ *
+ * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. M, N, K below
+ * 2^31 - 512. */
+#if !defined(ELEM_tf32)
+#error "give the elements: -DELEM_tf32"
+#endif
+#define TSR_WGMMA_TYPES         "f32.tf32.tf32"
+#define TSR_WGMMA_ELEMENT_BYTES 4
+#define TSR_WGMMA_N             BN
+#define TSR_SHARED_ALIGN        1024 /* the span of the swizzle's pattern */
+
+#include "ptx/barrier.h"
+#include "ptx/cluster.h"
+#include "ptx/grid.h"
+#include "ptx/mbarrier.h"
+#include "ptx/shared.h"
+#include "ptx/shared_vector.h"
+#include "ptx/tma.h"
+#include "ptx/warp.h"
+#include "ptx/warpgroup.h"
+#include "ptx/wgmma_forms.h"
+#include "tile/any_element.h"
+
+#include "collective/order.h"
+#include "collective/ring.h"
+#include "collective/ring_barriers.h"
+
+enum {
+    GROUPS = BM / 64, /* warp groups that multiply */
+    THREADS = 128 * (GROUPS + 1),
+    BK = 32,          /* the span of the swizzle */
+    INSTRUCTIONS = 4, /* along K of a stage */
+
+    BOX_LINES = 32, /* likewise */
+    BOX_BYTES = BOX_LINES * BK * 4,
+    SLAB_BYTES = 128 * 64, /* 64 rows of the other operand */
+    LINES_BYTES = BM * BK * 4,
+    STAGE_BYTES = LINES_BYTES + BN * BK * 4,
+
+    PIECE = 32,                   /* rows of the other operand that leave together */
+    QUADS = 64 * PIECE / 128 / 4, /* of a piece, for each thread of a group */
+    PITCH = PIECE + 8,            /* words from line to line of a piece, */
+    ACROSS_PITCH = 64 + 4,        /*   and from row to row where D^T is computed */
+    PIECE_BYTES = 64 * PITCH * 4,
+    PIECES_AT = STAGES * STAGE_BYTES,
+    FULL_AT = PIECES_AT + GROUPS * PIECE_BYTES,
+    EMPTY_AT = FULL_AT + 8 * STAGES,
+
+    START = 1, /* named barriers: where the consumers wait for the mbarriers, */
+    PIECES = 2 /*   and each warp group for its piece */
+};
+
+#include "collective/wgmma_boxes.h"
+
+/* What all roles know. */
+typedef struct walk {
+    tile_order raster; /* of clusters, over lines and rows of the other operand */
+    unsigned shared, first, step;
+    int rank, k_blocks;
+    int swap_ab; /* B has the lines */
+} walk;
+
+/* Keeps the ring full. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+{
+    const unsigned all = (1u << CLUSTER_M) - 1;
+    const tsr_tensor_map *const lines = w->swap_ab ? &maps->b : &maps->a, *other = w->swap_ab ? &maps->a : &maps->b;
+    const long long batch_a = args->batch_a, batch_b = args->batch_b;
+    ring at = {0, 0};
+    if (tsr_elect()) {
+        tsr_tma_prefetch_map(lines);
+        tsr_tma_prefetch_map(other);
+    }
+    tsr_grid_wait();
+    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+        const tile_place place = tile_order_place(&w->raster, unit);
+        const int line = (place.m * CLUSTER_M + w->rank) * BM;
+        const int zl = (w->swap_ab ? batch_b : batch_a) ? place.z : 0,
+                  zx = (w->swap_ab ? batch_a : batch_b) ? place.z : 0;
+        TSR_ROLLED
+        for (int block = 0; block < w->k_blocks; block++) {
+            const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
+            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
+            if (tsr_elect()) {
+                tsr_mbarrier_arrive_expect(full, STAGE_BYTES);
+                TSR_UNROLL
+                for (int box = 0; box < BM / BOX_LINES; box++)
+                    tsr_tma_load(to + (unsigned)(box * BOX_BYTES), lines, full, line + box * BOX_LINES, block * BK, zl);
+                tile_load_boxes(to + LINES_BYTES, other, full, 0, BN, place.n * BN, block * BK, zx, CLUSTER_M, w->rank,
+                                all);
+            }
+            ring_advance(&at, STAGES);
+        }
+    }
+}
+
+/* A warp is done with a stage. */
+TSR_DEVICE void release(const walk *w, unsigned stage)
+{
+    ring_release(w->shared + EMPTY_AT + 8 * stage, CLUSTER_M);
+}
+
+/* Of the group's lines the first of the lane's two. Bits: 0x20 and 0x8 the warp, 0x10, 0x4 and 0x2 the fragment's row.
+ */
+TSR_DEVICE int lines_of_lane(void)
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4, q = lane / 4;
+    return warp / 2 * 32 + (q / 2 % 2) * 16 + warp % 2 * 8 + q / 4 * 4 + q % 2 * 2;
+}
+
+/* Fragments of a stage, as they lie in registers. */
+typedef unsigned fragments[INSTRUCTIONS][4];
+
+/* Those of the lane's lines; `from`: the group's first box. */
+TSR_DEVICE void load_fragments(unsigned from, fragments a)
+{
+    const int k = (int)threadIdx.x % 4, line = lines_of_lane();
+    const unsigned chunk = (unsigned)(line % BOX_LINES / 4), in_chunk = (unsigned)(line % 4 * 4);
+    const unsigned box = from + (unsigned)(line / BOX_LINES * BOX_BYTES);
+    TSR_UNROLL
+    for (int half = 0; half < 2; half++) {
+        const unsigned row = (unsigned)(k + 4 * half); /* of a box, modulo the 8 of the swizzle */
+        const unsigned at = box + row * 128 + ((chunk ^ row) << 4) + in_chunk;
+        TSR_UNROLL
+        for (int i = 0; i < INSTRUCTIONS; i++) {
+            float two[2];
+            tsr_shared_load_f32x2(at + (unsigned)(i * 8 * 128), two);
+            a[i][2 * half] = tsr_bits_of_f32(two[0]);
+            a[i][2 * half + 1] = tsr_bits_of_f32(two[1]);
+        }
+    }
+}
+
+/* Issues the products of one stage; `accumulate`: to what is in `sum`. `a` gets the lane's fragments. */
+TSR_DEVICE void multiply_stage(const walk *w, ring at, int group, int accumulate, fragments a,
+                               float sum[TSR_WGMMA_REGISTERS])
+{
+    const unsigned stage = w->shared + at.stage * STAGE_BYTES;
+    const unsigned long long other = tsr_wgmma_descriptor(stage + LINES_BYTES, SLAB_BYTES);
+    tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);
+    load_fragments(stage + (unsigned)group * (2 * BOX_BYTES), a);
+    tsr_wgmma_hold(sum);
+    tsr_wgmma_fence();
+    TSR_UNROLL
+    for (unsigned i = 0; i < INSTRUCTIONS; i++)
+        tsr_wgmma_register_a_k_major(sum, a[i], other + 2 * i, accumulate || i > 0);
+    tsr_wgmma_commit();
+}
+
+/* A use of the fragments behind the wait for their products. Without one the assembler loads some of them between two
+ * products and then serializes all of them (C7513). */
+TSR_DEVICE void keep(const fragments a, unsigned *kept)
+{
+    TSR_UNROLL
+    for (int i = 0; i < INSTRUCTIONS * 4; i++)
+        *kept |= a[i / 4][i % 4];
+}
+
+/* All products of a tile. One batch stays in flight; the one before it is done, and so are its stage and its fragments:
+ * these lie in two sets of registers by turns. */
+TSR_DEVICE void multiply(const walk *w, ring *at, int group, float sum[TSR_WGMMA_REGISTERS])
+{
+    fragments a[2];
+    unsigned previous = 0, kept = 0;
+    TSR_ROLLED
+    for (int two = 0; two < w->k_blocks; two += 2) {
+        TSR_UNROLL
+        for (int turn = 0; turn < 2; turn++) {
+            if (two + turn == w->k_blocks)
+                break;
+            multiply_stage(w, *at, group, two + turn > 0, a[turn], sum);
+            tsr_wgmma_wait(1);
+            if (two + turn > 0) {
+                keep(a[1 - turn], &kept);
+                release(w, previous);
+            }
+            previous = at->stage;
+            ring_advance(at, STAGES);
+        }
+    }
+    tsr_wgmma_hold(sum);
+    tsr_wgmma_wait(0);
+    tsr_wgmma_hold(sum);
+    if (w->k_blocks > 0)
+        release(w, previous);
+    if (w->k_blocks < 0) /* never, which the assembler does not know */
+        tsr_shared_store_u32(w->shared, kept);
+}
+
+/* ---- the end: sums go through shared memory, so that a warp stores whole lines of 128 bytes ---- */
+
+/* The quads of D that a thread takes out of a piece: quad i of the piece that begins at `first` of the other operand's
+ * rows lies quad_row(i) + first rows on where D^T is computed, else quad_row(i) rows and `first` columns. */
+typedef struct quads {
+    long long row, column; /* of D */
+    int swap_ab;
+    unsigned leave, take, next; /* where the thread writes, where it reads, bytes from quad to quad */
+} quads;
+
+TSR_DEVICE quads quads_of(const walk *w, unsigned piece, int line, int other)
+{
+    const int thread = (int)threadIdx.x % 128, warp = thread / 32, lane = thread % 32, t = lane % 4, q = lane / 4;
+    quads out = {.swap_ab = w->swap_ab};
+    if (w->swap_ab) { /* rows of PIECE_LINES lines; the swizzle of 16 bytes keeps pairs of lanes out of one bank */
+        const int row = thread / 16, chunk = thread % 16;
+        out.leave = piece + (unsigned)(2 * t * ACROSS_PITCH + (lines_of_lane() ^ (2 * t & 4))) * 4;
+        out.take = piece + (unsigned)(row * ACROSS_PITCH + ((chunk * 4) ^ (row & 4))) * 4;
+        out.next = 8 * ACROSS_PITCH * 4;
+        out.row = other + row;
+        out.column = line + chunk * 4;
+    } else { /* the warp's own 16 lines, as its fragment has them, by PIECE of the other operand's rows */
+        const int eighth = lane / 8;
+        out.leave = piece + (unsigned)((warp * 16 + q) * PITCH + 2 * t) * 4;
+        out.take = piece + (unsigned)((warp * 16 + eighth) * PITCH + lane % 8 * 4) * 4;
+        out.next = 4 * PITCH * 4;
+        out.row = line + warp / 2 * 32 + eighth / 2 * 16 + warp % 2 * 8 + eighth % 2 * 2;
+        out.column = other + lane % 8 * 4;
+    }
+    return out;
+}
+
+/* Rows of D from the first quad of a piece to quad i: of the fragment's rows 4 i and following these are the lines. */
+TSR_DEVICE int quad_row(const quads *q, int i)
+{
+    return q->swap_ab ? 8 * i : i % 2 * 4 + i / 2;
+}
+
+/* PIECE of the other operand's rows to shared memory, and the thread's quads of D from there. */
+TSR_DEVICE void exchange(const quads *q, int group, int first, const float sum[TSR_WGMMA_REGISTERS],
+                         float four[QUADS][4])
+{
+    if (q->swap_ab) {
+        tsr_named_barrier(PIECES + (unsigned)group, 128); /* the piece before has left */
+        TSR_UNROLL
+        for (int j = 0; j < PIECE / 8; j++)
+            TSR_UNROLL
+        for (int e = 0; e < 2; e++) {
+            const float *const own = &sum[first / 2 + 4 * j + e];
+            tsr_shared_store_f32x2(q->leave + (unsigned)((8 * j + e) * ACROSS_PITCH) * 4, own[0], own[2]);
+        }
+        tsr_named_barrier(PIECES + (unsigned)group, 128);
+    } else {
+        tsr_warp_sync(TSR_ALL_LANES); /* the piece before has left */
+        TSR_UNROLL
+        for (int j = 0; j < PIECE / 8; j++)
+            TSR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const float *const own = &sum[first / 2 + 4 * j + 2 * h];
+            tsr_shared_store_f32x2(q->leave + (unsigned)(8 * h * PITCH + 8 * j) * 4, own[0], own[1]);
+        }
+        tsr_warp_sync(TSR_ALL_LANES);
+    }
+    TSR_UNROLL
+    for (unsigned i = 0; i < QUADS; i++)
+        tsr_shared_load_f32x4(q->take + i * q->next, four[i]);
+}
+
+/* The group's part of a tile of D. */
+TSR_DEVICE void output(const any_out *out, const quads *q, int group, const float sum[TSR_WGMMA_REGISTERS])
+{
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        float four[QUADS][4];
+        exchange(q, group, first, sum, four);
+        const long long row = q->row + (q->swap_ab ? first : 0), column = q->column + (q->swap_ab ? 0 : first);
+        TSR_UNROLL
+        for (int i = 0; i < QUADS; i++)
+            any_output(out, row + quad_row(q, i), column, four[i]);
+    }
+}
+
+/* The same where C and D take four neighbours at once. */
+TSR_DEVICE void output_quads(const any_out *out, const quads *q, int group, const float sum[TSR_WGMMA_REGISTERS])
+{
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        float four[QUADS][4], old[QUADS][4] = {{0}}, bias[4] = {0, 0, 0, 0};
+        exchange(q, group, first, sum, four);
+        const long long row = q->row + (q->swap_ab ? first : 0), column = q->column + (q->swap_ab ? 0 : first);
+        float *const d = (float *)(void *)out->d + row * out->ldd + column;
+        const float *const c = (const float *)(const void *)out->c + row * out->ldc + column;
+        if (column >= out->n)
+            continue;
+        if (out->form.form != TSR_EPILOGUE_NONE)
+            any_bias_quad(out, TSR_TYPE_F32, column, bias);
+        if (out->form.reads_c)
+            TSR_UNROLL
+        for (int i = 0; i < QUADS; i++)
+            if (row + quad_row(q, i) < out->m)
+                any_load_quad(TSR_TYPE_F32, (const unsigned char *)(const void *)(c + quad_row(q, i) * out->ldc),
+                              old[i]);
+        TSR_UNROLL
+        for (int i = 0; i < QUADS; i++)
+            if (row + quad_row(q, i) < out->m)
+                any_store_quad(out, TSR_TYPE_F32, (unsigned char *)(void *)(d + quad_row(q, i) * out->ldd), old[i],
+                               bias, four[i]);
+    }
+}
+
+TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
+{
+    ring at = {0, 0};
+    tsr_grid_wait();
+    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+        float sum[TSR_WGMMA_REGISTERS];
+        TSR_UNROLL
+        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+            sum[i] = 0;
+        multiply(w, &at, group, sum);
+        /* Found only now, so that no register keeps it during the main loop. */
+        const tile_place place = tile_order_place(&w->raster, unit);
+        const quads q = quads_of(w, w->shared + PIECES_AT + (unsigned)group * PIECE_BYTES,
+                                 (place.m * CLUSTER_M + w->rank) * BM + group * 64, place.n * BN);
+        any_out out = any_out_open(args, place.z, 0);
+        out.type = TSR_TYPE_F32;
+        out.quads |= any_quads_of_c(&out, args);
+        if (out.quads)
+            output_quads(&out, &q, group, sum);
+        else
+            output(&out, &q, group, sum);
+    }
+}
+
+/* By one lane, before its warp and others begin. */
+TSR_DEVICE void make_barriers(const walk *w)
+{
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 1, 4 * GROUPS * CLUSTER_M);
+    tsr_mbarrier_fence_init();
+}
+
+/* All warps have come, of all CTAs of the cluster. Where boxes go to one CTA alone, producers need not wait for it. */
+TSR_DEVICE void begin(int is_producer)
+{
+    if (CLUSTER_M > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    } else if (is_producer) {
+        tsr_named_barrier_arrive(START, THREADS);
+    } else {
+        tsr_named_barrier(START, THREADS);
+    }
+}
+
+TSR_KERNEL_TMA(THREADS, CLUSTER_M)
+{
+    const int group = tsr_warp_uniform((int)threadIdx.x / 128), swap_ab = args.schedule.swap_ab;
+    const walk w = {.raster = tile_order_of_lines(&args, BM * CLUSTER_M, BN),
+                    .shared = tsr_shared_address(TSR_SHARED),
+                    .first = blockIdx.x / CLUSTER_M,
+                    .step = gridDim.x / CLUSTER_M,
+                    .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
+                    .k_blocks = tsr_warp_uniform((int)(((unsigned)args.k + BK - 1) / BK)),
+                    .swap_ab = swap_ab};
+
+    tsr_grid_launch_dependents();
+    if (group == GROUPS) {
+        const int is_first = tsr_warp_uniform((int)threadIdx.x / 32) == 4 * GROUPS;
+        if (is_first && tsr_elect())
+            make_barriers(&w);
+        tsr_warp_sync(TSR_ALL_LANES);
+        begin(1);
+        tsr_registers_lower(PRODUCER_REGISTERS);
+        if (is_first)
+            produce(&args, &maps, &w);
+    } else {
+        begin(0);
+        tsr_registers_raise(CONSUMER_REGISTERS);
+        consume(&args, &w, group);
+    }
+    /* A CTA must outlive the messages of its neighbours. */
+    if (CLUSTER_M > 1) {
+        tsr_cluster_arrive();
+        tsr_cluster_wait();
+    }
+}
