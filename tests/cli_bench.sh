@@ -81,6 +81,22 @@ if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then
     prints '^tiled_f32_t[0-9]+ +f32 nn +32 .* [0-9.]+x$'
     prints '^tiled_f32_t[0-9]+ +f32 nn +256 .* ~[0-9.]+x$'
 fi
+# A compressed operand, of which the label tells.
+for operand in a b; do
+    name=$(echo $operand | tr ab AB)
+    for kernels in all auto; do
+        expect 0 "" $bench --sizes 64 --dtype bf16,s8 --sparse $operand --kernel $kernels --format json
+        succeeds [ "$(grep -c "^{\"kernel\": \"cpu_[a-z]*_\(bf16\|int8\)\", \"device\": \"[^\"]*, $name 2:4\"" out)" = $([ $kernels = all ] && echo 4 || echo 2) ]
+    done
+    expect 0 "" $bench --sizes 64 --sparse $operand --kernel cpu-tiled --format table
+    prints "^$name is compressed 2:4; GFLOP/s and GB/s are those of the whole product\$"
+    prints '^cpu_tiled_f32 +f32 nn +64 '
+done
+expect 0 "tessera bench: without memory: memory: only whole operands, and one is compressed" \
+    $bench --sizes 64 --sparse a --kernel cpu-tiled --vs memory --format json
+expect 2 "tessera bench: --sparse b: the products of a call log are of whole matrices" $bench --sparse b --replay calls
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sparse a
+expect 2 "*" $bench --sparse c
 expect 0 "" $bench --from ladder.json --format svg --out ladder.svg
 succeeds [ ! -s out ]
 succeeds grep -q '^<svg ' ladder.svg
