@@ -11,7 +11,7 @@
 /* Formats beyond those of a report. */
 enum { CLI_BENCH_LADDER = LAB_MD + 1, CLI_BENCH_SVG, CLI_BENCH_REGRET };
 
-enum { CLI_BENCH_PEERS = 5 }; /* of the choices "cublas|openblas|blis|onednn|memory" */
+enum { CLI_BENCH_PEERS = 6 }; /* of the choices "cublas|cusparselt|openblas|blis|onednn|memory" */
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;

@@ -444,7 +444,7 @@ static int read_shapes(const cli_command *self, const cli_bench_settings *set, l
 /* A ladder stands beside the usual peers, where they are. */
 static unsigned peers_for(const cli_bench_settings *set)
 {
-    enum { CUBLAS = 1u << 0, OPENBLAS = 1u << 1 };
+    enum { CUBLAS = 1u << 0, OPENBLAS = 1u << 2 };
     return set->peers || !cli_bench_is_ladder(set) ? set->peers : CUBLAS | OPENBLAS;
 }
 

@@ -57,9 +57,10 @@ static const cli_option options[] = {
      .parse = cli_parse_layouts,
      AT(layouts)},
     {.name = "--vs",
-     .value = "cublas|openblas|blis|onednn|memory",
-     .help = "libraries to compare with; one that is missing is told and left out. memory: no library, but a pass "
-             "over the operands at the memory's speed (K = 1: over D, written); peer/ours is the share of it",
+     .value = "cublas|cusparselt|openblas|blis|onednn|memory",
+     .help = "libraries to compare with; one that is missing is told and left out. cusparselt goes with --sparse. "
+             "memory: no library, but a pass over the operands at the memory's speed (K = 1: over D, written); "
+             "peer/ours is the share of it",
      .parse = cli_parse_choices,
      AT(peers)},
     {.name = "--device",
@@ -118,8 +119,8 @@ static const cli_option options[] = {
     {.name = "--sparse",
      .once = 1,
      .value = "a|b",
-     .help = "A, or B, is compressed 2:4 (1:2 with --compute tf32): kernels that multiply it so; libraries get a "
-             "whole matrix (default a for kernels of a compressed operand, else "
+     .help = "A, or B, is compressed 2:4 (1:2 with --compute tf32): kernels that multiply it so; cusparselt gets the "
+             "same numbers, other libraries a whole matrix (default a for kernels of a compressed operand, else "
              "neither)",
      .parse = cli_parse_choice,
      AT(sparse)},
@@ -208,8 +209,8 @@ const cli_command cli_cmd_bench = {
     options,
     "Each line has the median time and its spread (+-), GFLOP/s, GB/s of operands, % of the device's peak for the "
     "type, the speedup over cpu-sequential, and, with --vs, the library's time over ours with a 95% interval, "
-    "for its first choice and, where it has several algorithms, the best of 16. A "
-    "kernel that needs more than 10 s for its rounds gets fewer. OpenBLAS runs the CPU "
+    "for its first choice and, where it has several algorithms, the best of 16 (cuSPARSELt: of its first choice and "
+    "what its own search finds). A kernel that needs more than 10 s for its rounds gets fewer. OpenBLAS runs the CPU "
     "code that its name shows, which OPENBLAS_CORETYPE forces. Exit code 1 if a kernel "
     "failed, nothing was measured, or --compare found one slower.",
     run};
