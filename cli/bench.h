@@ -11,7 +11,7 @@
 /* Formats beyond those of a report. */
 enum { CLI_BENCH_LADDER = LAB_MD + 1, CLI_BENCH_SVG, CLI_BENCH_REGRET };
 
-enum { CLI_BENCH_PEERS = 5 }; /* of the choices "cublas|openblas|blis|onednn|memory" */
+enum { CLI_BENCH_PEERS = 6 }; /* of the choices "cublas|cusparselt|openblas|blis|onednn|memory" */
 
 typedef struct cli_bench_settings {
     cli_name_list kernels;
@@ -22,6 +22,7 @@ typedef struct cli_bench_settings {
     int format;      /* lab_format, or one of the two below; -1: not chosen */
     lab_types types; /* beside A's, which are `dtypes` */
     int scales;      /* lab_scales_given; the choices of --scales have its order */
+    int sparse;      /* of the choices "a|b"; -1: neither */
     int instances, graph, batch_invariant;
     int64_t rounds, threads, random, seed, batch;
 } cli_bench_settings;
@@ -51,6 +52,8 @@ typedef struct cli_bench_entries {
     size_t count;
 } cli_bench_entries;
 
+/* TSR_SPARSE24_A or _B; 0: both operands are whole, but for kernels that multiply compressed ones alone. */
+unsigned cli_bench_sparse(const cli_bench_settings *set);
 /* The types of a cell whose A is of this dtype. */
 lab_types cli_bench_types(const cli_bench_settings *set, tsr_dtype dtype);
 /* The kernels asked for, on this device and for these types; few or none where they are of other kinds. 0 if memory ran

@@ -36,7 +36,7 @@ static int trans_of(char letter)
 /* Peers as --vs has them, by the first word of their version lines. */
 static unsigned peers_of(const lab_records *old)
 {
-    static const char *const titles[CLI_BENCH_PEERS] = {"cuBLAS", "OpenBLAS", "BLIS", "oneDNN", "memory"};
+    static const char *const titles[CLI_BENCH_PEERS] = {"cuBLAS", "cuSPARSELt", "OpenBLAS", "BLIS", "oneDNN", "memory"};
     unsigned peers = 0;
     for (size_t i = 0; i < old->count; i++)
         for (int p = 0; p < CLI_BENCH_PEERS; p++)

@@ -321,6 +321,9 @@ static void describe(session *s)
         remark(s, "each 128 steps of K of a row of A, or of a column of B, have a scale");
     if (s->common.set->scales == LAB_SCALES_1X128_128X128)
         remark(s, "each 128 steps of K of a row of A have a scale, and of 128 columns of B");
+    if (s->common.set->sparse >= 0)
+        remark(s, s->common.set->sparse == 0 ? "A is compressed 2:4; GFLOP/s and GB/s are those of the whole product"
+                                             : "B is compressed 2:4; GFLOP/s and GB/s are those of the whole product");
     remark(s, "medians of interleaved rounds on normal random numbers; ~ scaled from a smaller size\n");
 }
 
@@ -400,6 +403,9 @@ static int check_types(const cli_command *self, const cli_bench_settings *set)
 
 static int read_calls(const cli_command *self, const cli_bench_settings *set, lab_calls *out)
 {
+    if (set->sparse >= 0)
+        return cli_usage_error(self, "--sparse %c: the products of a call log are of whole matrices",
+                               "ab"[set->sparse]);
     if (set->sizes != NULL || set->shapes != NULL || set->random != 0 || set->batch > 1)
         return cli_usage_error(self,
                                "--replay brings its own problems: without --sizes, --shapes, --random and --batch");
@@ -438,7 +444,7 @@ static int read_shapes(const cli_command *self, const cli_bench_settings *set, l
 /* A ladder stands beside the usual peers, where they are. */
 static unsigned peers_for(const cli_bench_settings *set)
 {
-    enum { CUBLAS = 1u << 0, OPENBLAS = 1u << 1 };
+    enum { CUBLAS = 1u << 0, OPENBLAS = 1u << 2 };
     return set->peers || !cli_bench_is_ladder(set) ? set->peers : CUBLAS | OPENBLAS;
 }
 

@@ -69,6 +69,9 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
         return cli_api_failure(session->self);
     for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
         lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
+    for (size_t i = 0; i < out->count && cli_bench_sparse(session->set); i++)
+        lab_bench_set_flags(&out->items[i], cli_bench_sparse(session->set),
+                            session->set->sparse == 0 ? "A 2:4" : "B 2:4");
     for (size_t i = 0; i < out->count && session->set->epilogue; i++)
         if (lab_bench_set_epilogue(&out->items[i], session->set->epilogue) != TSR_OK)
             return cli_api_failure(session->self);
@@ -104,9 +107,17 @@ static void add_kernel(const lab_kernel *kernel, int by_instance, cli_bench_entr
     entry->kernel = name;
 }
 
-/* Kernels of a compressed operand have another product to make: they come where they are asked for by name. */
-static int takes(const char *asked, const char *instance, const lab_types *types)
+unsigned cli_bench_sparse(const cli_bench_settings *set)
 {
+    return set->sparse == 0 ? TSR_SPARSE24_A : set->sparse == 1 ? TSR_SPARSE24_B : 0;
+}
+
+/* Kernels of a compressed operand have another product to make: without --sparse they come where they are asked for by
+ * name. */
+static int takes(const char *asked, const char *instance, const lab_types *types, unsigned sparse)
+{
+    if (sparse)
+        return lab_instance_takes_sparse(instance, types, sparse);
     return strcmp(asked, "all") == 0 ? lab_instance_takes(instance, types) : lab_instance_accepts(instance, types);
 }
 
@@ -138,7 +149,7 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, cons
         if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)
             continue; /* of another kind of device */
         for (size_t i = 0; i < list.count; i++)
-            if (takes(asked, list.items[i].info.instance, types))
+            if (takes(asked, list.items[i].info.instance, types, cli_bench_sparse(set)))
                 add_kernel(&list.items[i], set->instances || strcmp(asked, list.items[i].info.instance) == 0, out);
         lab_kernels_free(&list);
     }
@@ -158,7 +169,8 @@ int cli_bench_has_kernels(const cli_bench_session *session, const cli_bench_devi
         int runs = strcmp(asked, "all") == 0 || strcmp(asked, "auto") == 0;
         for (size_t d = 0; d < devices->count && !runs; d++) {
             char these[sizeof reasons];
-            runs = lab_kernel_accepts(asked, devices->items[d].device.id, &types, these, sizeof these);
+            runs = lab_kernel_accepts_sparse(asked, devices->items[d].device.id, &types, cli_bench_sparse(set), these,
+                                             sizeof these);
             if (these[0] != '\0')
                 memcpy(reasons, these, sizeof reasons);
         }

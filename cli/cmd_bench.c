@@ -57,9 +57,10 @@ static const cli_option options[] = {
      .parse = cli_parse_layouts,
      AT(layouts)},
     {.name = "--vs",
-     .value = "cublas|openblas|blis|onednn|memory",
-     .help = "libraries to compare with; one that is missing is told and left out. memory: no library, but a pass "
-             "over the operands at the memory's speed (K = 1: over D, written); peer/ours is the share of it",
+     .value = "cublas|cusparselt|openblas|blis|onednn|memory",
+     .help = "libraries to compare with; one that is missing is told and left out. cusparselt goes with --sparse. "
+             "memory: no library, but a pass over the operands at the memory's speed (K = 1: over D, written); "
+             "peer/ours is the share of it",
      .parse = cli_parse_choices,
      AT(peers)},
     {.name = "--device",
@@ -115,6 +116,14 @@ static const cli_option options[] = {
              "tensor from 12.9 on (default none)",
      .parse = cli_parse_choice,
      AT(scales)},
+    {.name = "--sparse",
+     .once = 1,
+     .value = "a|b",
+     .help = "A, or B, is compressed 2:4 (1:2 with --compute tf32): kernels that multiply it so; cusparselt gets the "
+             "same numbers, other libraries a whole matrix (default a for kernels of a compressed operand, else "
+             "neither)",
+     .parse = cli_parse_choice,
+     AT(sparse)},
     {.name = "--from",
      .value = "FILE",
      .help = "measure nothing: show the lines of an old JSON result as ladder, svg or regret",
@@ -175,7 +184,7 @@ static int run(const cli_command *self, int argc, char **argv)
     set->device = "auto";
     set->rounds = 30;
     set->seed = set->batch = 1;
-    set->format = -1;
+    set->format = set->sparse = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE) {
         cli_bench_session session = {.self = self, .set = set, .stop = cli_interrupt_catch()};
@@ -200,8 +209,8 @@ const cli_command cli_cmd_bench = {
     options,
     "Each line has the median time and its spread (+-), GFLOP/s, GB/s of operands, % of the device's peak for the "
     "type, the speedup over cpu-sequential, and, with --vs, the library's time over ours with a 95% interval, "
-    "for its first choice and, where it has several algorithms, the best of 16. A kernel that needs more than 10 s for "
-    "its rounds gets fewer. OpenBLAS runs the CPU "
+    "for its first choice and, where it has several algorithms, the best of 16 (cuSPARSELt: of its first choice and "
+    "what its own search finds). A kernel that needs more than 10 s for its rounds gets fewer. OpenBLAS runs the CPU "
     "code that its name shows, which OPENBLAS_CORETYPE forces. Exit code 1 if a kernel "
     "failed, nothing was measured, or --compare found one slower.",
     run};

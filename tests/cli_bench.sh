@@ -81,6 +81,37 @@ if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then
     prints '^tiled_f32_t[0-9]+ +f32 nn +32 .* [0-9.]+x$'
     prints '^tiled_f32_t[0-9]+ +f32 nn +256 .* ~[0-9.]+x$'
 fi
+# A compressed operand, of which the label tells; the GPU's, beside a cuSPARSELt that pretends too.
+for operand in a b; do
+    name=$(echo $operand | tr ab AB)
+    for kernels in all auto; do
+        expect 0 "" $bench --sizes 64 --dtype bf16,s8 --sparse $operand --kernel $kernels --format json
+        succeeds [ "$(grep -c "^{\"kernel\": \"cpu_[a-z]*_\(bf16\|int8\)\", \"device\": \"[^\"]*, $name 2:4\"" out)" = $([ $kernels = all ] && echo 4 || echo 2) ]
+    done
+    expect 0 "" $bench --sizes 64 --sparse $operand --kernel cpu-tiled --format table
+    prints "^$name is compressed 2:4; GFLOP/s and GB/s are those of the whole product\$"
+    prints '^cpu_tiled_f32 +f32 nn +64 '
+    if [ -e "$fake/libcusparseLt.so.0" ] && [ -s gpu.json ]; then
+        sparse="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --sparse $operand"
+        sparse="$sparse --kernel wgmma-sparse24 --sizes 64 --rounds 2 --format json"
+        expect 0 "" $sparse --vs cusparselt --dtype bf16,f16,s8,e4m3 --layout nt
+        succeeds [ "$(grep -c "\"device\": \"NVIDIA H200, $name 2:4\".*\"peer\": \"cuSPARSELt 0.8.1\", \"peer_time_us\": [0-9]" out)" = 4 ]
+        succeeds [ "$(grep -c '"ratio_best": [0-9]' out)" = 4 ]
+        expect 0 "" $sparse --vs cusparselt,cublas --compute tf32
+        succeeds [ "$(grep -c '"dtype": "tf32".*"peer": "cu[A-Z]*Lt ' out)" = 2 ]
+        expect 0 "tessera bench: without cusparselt: cuSPARSELt has no product of bf16 with results in f32" \
+            $sparse --vs cusparselt --dtype bf16 --out-dtype f32
+        expect 0 "tessera bench: without cusparselt: cuSPARSELt reads 8-bit operands along K alone: layout nt" \
+            $sparse --vs cusparselt --dtype s8
+        TESSERA_CUSPARSELT_PATH=/nonexistent expect 0 "tessera bench: without cusparselt: cuSPARSELt: \
+TESSERA_CUSPARSELT_PATH = \"/nonexistent\" is no library, and no folder with one" $sparse --vs cusparselt --dtype bf16
+    fi
+done
+expect 0 "tessera bench: without memory: memory: only whole operands, and one is compressed" \
+    $bench --sizes 64 --sparse a --kernel cpu-tiled --vs memory --format json
+expect 2 "tessera bench: --sparse b: the products of a call log are of whole matrices" $bench --sparse b --replay calls
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sparse a
+expect 2 "*" $bench --sparse c
 expect 0 "" $bench --from ladder.json --format svg --out ladder.svg
 succeeds [ ! -s out ]
 succeeds grep -q '^<svg ' ladder.svg

@@ -26,7 +26,7 @@ prints '^CPU +[^ ].*, [0-9]+ threads?$'
 prints '^ +L1 [0-9]+ KiB, L2 [0-9.]+ [KM]iB of a core; L3 [0-9.]+ [KMG]?i?B$'
 prints '^ +peak f32 [0-9.]+ [MGT]FLOP/s, f64 [0-9.]+ [MGT]FLOP/s$'
 prints '^(GPU +none: |cuda:0 +)'
-for library in cublas openblas blis nvrtc cupti; do
+for library in cublas cusparselt openblas blis nvrtc cupti; do
     prints "^$library +(not found: )?[^ ]"
 done
 prints '^kernels +[0-9]+ kernels in [0-9]+ instances'

@@ -12,6 +12,7 @@
 #include "cuda/driver.h"
 #include "lab/common/nvml.h"
 #include "lab/peers/cublas_lt.h"
+#include "lab/peers/cusparse_lt.h"
 
 #ifdef HAVE_CUDA_H
 #include <cuda.h>
@@ -177,6 +178,72 @@ static inline void calls_compile(void)
     cublasLtMatmul((cublasLtHandle_t)NULL, desc, NULL, NULL, layout, NULL, layout, NULL, NULL, layout, NULL, layout,
                    &found.algo, NULL, (size_t)0, (tsr_cu_stream)NULL);
 }
+#endif
+
+#if __has_include(<cusparseLt.h>) && __has_include(<cusparse.h>)
+#include <stdalign.h>
+
+#include <cusparseLt.h>
+#if CUSPARSELT_VERSION >= 600
+SAME(LAB_CUSPARSE_SUCCESS, CUSPARSE_STATUS_SUCCESS);
+SAME(LAB_CUSPARSE_INVALID_VALUE, CUSPARSE_STATUS_INVALID_VALUE);
+SAME(LAB_CUSPARSE_NOT_SUPPORTED, CUSPARSE_STATUS_NOT_SUPPORTED);
+SAME(LAB_CUSPARSE_OP_N, CUSPARSE_OPERATION_NON_TRANSPOSE);
+SAME(LAB_CUSPARSE_OP_T, CUSPARSE_OPERATION_TRANSPOSE);
+SAME(LAB_CUSPARSE_ORDER_COL, CUSPARSE_ORDER_COL);
+SAME(LAB_CUSPARSE_ORDER_ROW, CUSPARSE_ORDER_ROW);
+SAME(LAB_SLT_COMPUTE_32I, CUSPARSE_COMPUTE_32I);
+SAME(LAB_SLT_COMPUTE_16F, CUSPARSE_COMPUTE_16F);
+SAME(LAB_SLT_COMPUTE_32F, CUSPARSE_COMPUTE_32F);
+SAME(LAB_SLT_SPARSITY_50_PERCENT, CUSPARSELT_SPARSITY_50_PERCENT);
+SAME(LAB_SLT_ALG_DEFAULT, CUSPARSELT_MATMUL_ALG_DEFAULT);
+SAME(LAB_SLT_NUM_BATCHES, CUSPARSELT_MAT_NUM_BATCHES);
+SAME(LAB_SLT_BATCH_STRIDE, CUSPARSELT_MAT_BATCH_STRIDE);
+#define FITS(own, theirs)                                               \
+    _Static_assert(sizeof(own) >= sizeof(theirs), "room for " #theirs); \
+    _Static_assert(_Alignof(own) % _Alignof(theirs) == 0, "alignment of " #theirs)
+FITS(lab_slt_handle, cusparseLtHandle_t);
+FITS(lab_slt_matrix, cusparseLtMatDescriptor_t);
+FITS(lab_slt_matmul, cusparseLtMatmulDescriptor_t);
+FITS(lab_slt_algorithm, cusparseLtMatmulAlgSelection_t);
+FITS(lab_slt_plan, cusparseLtMatmulPlan_t);
+/* Its objects are structs of its own, so calls are compared by calls that are compiled and never made. */
+static inline void sparse_calls_compile(void)
+{
+    cusparseLtHandle_t handle;
+    cusparseLtMatDescriptor_t matrix;
+    cusparseLtMatmulDescriptor_t matmul;
+    cusparseLtMatmulAlgSelection_t algorithm;
+    cusparseLtMatmulPlan_t plan;
+    cudaStream_t stream = NULL;
+    size_t bytes;
+    int version;
+    cusparseLtInit(&handle);
+    cusparseLtGetVersion(&handle, &version);
+    cusparseLtDenseDescriptorInit(&handle, &matrix, (int64_t)1, (int64_t)1, (int64_t)1, (uint32_t)16, CUDA_R_32F,
+                                  CUSPARSE_ORDER_ROW);
+    cusparseLtStructuredDescriptorInit(&handle, &matrix, (int64_t)1, (int64_t)1, (int64_t)1, (uint32_t)16, CUDA_R_32F,
+                                       CUSPARSE_ORDER_ROW, CUSPARSELT_SPARSITY_50_PERCENT);
+    cusparseLtMatDescSetAttribute(&handle, &matrix, CUSPARSELT_MAT_NUM_BATCHES, &version, sizeof version);
+    cusparseLtMatmulDescriptorInit(&handle, &matmul, CUSPARSE_OPERATION_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE,
+                                   &matrix, &matrix, &matrix, &matrix, CUSPARSE_COMPUTE_32F);
+    cusparseLtMatmulAlgSelectionInit(&handle, &algorithm, &matmul, CUSPARSELT_MATMUL_ALG_DEFAULT);
+    cusparseLtMatmulPlanInit(&handle, &plan, &matmul, &algorithm);
+    cusparseLtMatmulGetWorkspace(&handle, &plan, &bytes);
+    cusparseLtSpMMACompressedSize(&handle, &plan, &bytes, &bytes);
+    cusparseLtSpMMACompress(&handle, &plan, &bytes, &bytes, &bytes, stream);
+    cusparseLtMatmulSearch(&handle, &plan, &bytes, &bytes, &bytes, &bytes, &bytes, &bytes, &bytes, &stream, (int32_t)1);
+    cusparseLtMatmul(&handle, &plan, &bytes, &bytes, &bytes, &bytes, &bytes, &bytes, &bytes, &stream, (int32_t)1);
+    cusparseLtMatDescriptorDestroy(&matrix);
+    cusparseLtMatmulPlanDestroy(&plan);
+#if CUSPARSELT_VERSION >= 800
+    cusparseLtMatmulAlgSelectionDestroy(&algorithm);
+    const char *(*const name)(cusparseStatus_t) = cusparseLtGetErrorName;
+    (void)name;
+#endif
+    cusparseLtDestroy(&handle);
+}
+#endif
 #endif
 
 #if __has_include(<nvml.h>)

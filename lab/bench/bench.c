@@ -80,7 +80,7 @@ tsr_status lab_bench_capture(lab_bench *bench)
 void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word)
 {
     const size_t used = strlen(bench->label);
-    bench->flags = flags;
+    bench->flags |= flags;
     snprintf(bench->label + used, sizeof bench->label - used, ", %s", word);
 }
 
@@ -176,7 +176,8 @@ tsr_status lab_scales_check(lab_scales_given scales, const lab_types *types)
 typedef struct planned_call {
     tsr_context *context;
     tsr_plan *plan;
-    tsr_prepared *prepared; /* A, compressed; NULL: it is the operands' */
+    tsr_prepared *prepared; /* A or B, as `compressed` says; NULL: they are the operands' */
+    char compressed;
     void *workspace, *stream;
     size_t workspace_bytes;
     double alpha, beta;
@@ -192,8 +193,10 @@ typedef struct rival_call {
 static tsr_status call_plan(void *user, const lab_operand_set *set)
 {
     const planned_call *call = user;
-    tsr_run_args args = tsr_run_args_make(call->prepared ? NULL : set->a, set->b, set->d);
-    args.prepared_a = call->prepared;
+    const int has_a = call->prepared && call->compressed == 'a', has_b = call->prepared && !has_a;
+    tsr_run_args args = tsr_run_args_make(has_a ? NULL : set->a, has_b ? NULL : set->b, set->d);
+    args.prepared_a = has_a ? call->prepared : NULL;
+    args.prepared_b = has_b ? call->prepared : NULL;
     args.alpha.value = call->alpha;
     args.beta.value = call->beta;
     args.stream = call->stream;
@@ -263,7 +266,8 @@ static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, l
     tsr_gemm_desc desc = *cell_desc;
     const int is_sparse = entry->kernel != NULL && lab_kernel_is_sparse(entry->kernel);
     desc.kernel = entry->kernel;
-    desc.flags |= is_sparse ? TSR_SPARSE24_A : 0;
+    desc.flags |= is_sparse && !(desc.flags & TSR_SPARSE24_B) ? TSR_SPARSE24_A : 0;
+    call->compressed = desc.flags & TSR_SPARSE24_B ? 'b' : 'a';
     call->context = bench->context;
     call->stream = stream_of(bench);
     tsr_status status =

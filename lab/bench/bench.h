@@ -11,7 +11,7 @@
 #include "lab/common/shapes.h"
 #include "lab/peers/peer.h"
 
-#define LAB_BENCH_PEERS_MAX 5
+#define LAB_BENCH_PEERS_MAX 6
 
 typedef struct lab_bench_peer {
     const lab_peer_ops *ops;
@@ -39,7 +39,9 @@ tsr_status lab_bench_open(const char *device, int threads, lab_bench *out);
 /* From now on calls are captured in a graph and its replays are timed: what the GPU needs, without the host's share.
  * TSR_UNSUPPORTED on a CPU. */
 tsr_status lab_bench_capture(lab_bench *bench);
-/* Flags of all problems from now on; results name them by `word`. */
+/* Flags of all problems from now on, besides those that were set before; results name them by `word`. With
+ * TSR_SPARSE24_A or _B the operand is random numbers, pruned and compressed, which stay hot; libraries that do not
+ * compress operands multiply whole ones. */
 void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word);
 /* An epilogue of all problems from now on, the caller's text, with a bias of random numbers. TSR_UNSUPPORTED if it is
  * none. */

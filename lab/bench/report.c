@@ -144,7 +144,7 @@ static const report_column columns[] = {
     {"M x N x K", 11, 0, 0, cell_shape},   {"time", 9, 0, 0, cell_time},
     {"+-", 5, 0, 0, cell_spread},          {"GFLOP/s", 8, 0, 0, cell_gflops},
     {"GB/s", 6, 0, 0, cell_gbps},          {"% peak", 6, 0, 0, cell_peak},
-    {"vs seq.", 8, 0, 0, cell_speedup},    {"peer", 8, 1, 1, cell_peer},
+    {"vs seq.", 8, 0, 0, cell_speedup},    {"peer", 10, 1, 1, cell_peer},
     {"its time", 9, 0, 1, cell_peer_time}, {"peer/ours [95%]", 22, 0, 1, cell_ratio},
     {"best", 6, 0, 1, cell_ratio_best},
 };

@@ -8,8 +8,7 @@
 
 enum { SEED = 24 };
 
-/* Elements of the operand, all problems: 0 in a descriptor stands for rows without gaps. */
-static int64_t count_of(const tsr_gemm_desc *desc, char which)
+int64_t lab_operand_count(const tsr_gemm_desc *desc, char which)
 {
     const tsr_operand *const operand = which == 'a' ? &desc->a : &desc->b;
     const int64_t rows = which == 'a' ? desc->m : desc->k, columns = which == 'a' ? desc->k : desc->n;
@@ -19,26 +18,47 @@ static int64_t count_of(const tsr_gemm_desc *desc, char which)
     return desc->batch_count > 1 ? (desc->batch_count - 1) * operand->batch_stride + one : one;
 }
 
-static tsr_status compress(tsr_plan *plan, const tsr_gemm_desc *desc, char which, tsr_prepared **out)
+/* The descriptor of the operand in host memory. */
+static tsr_gemm_desc in_host_memory(const tsr_gemm_desc *desc, char which)
 {
     tsr_gemm_desc host = *desc;
     tsr_operand *const operand = which == 'a' ? &host.a : &host.b;
-    size_t values_bytes = 0, metadata_bytes = 0;
     operand->memory = TSR_HOST;
     operand->align_bytes = 0;
+    return host;
+}
+
+tsr_status lab_pruned(const tsr_gemm_desc *desc, char which, void **out, size_t *bytes)
+{
+    const tsr_gemm_desc host = in_host_memory(desc, which);
+    const tsr_dtype dtype = which == 'a' ? desc->a.dtype : desc->b.dtype;
+    const int64_t count = lab_operand_count(desc, which);
+    *bytes = (size_t)count * tsr_dtype_bytes(dtype);
+    void *const whole = malloc(*bytes + 1);
+    if (whole == NULL)
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to prune %c", which - 'a' + 'A');
+    lab_fill(LAB_FILL_NORMAL, 0, dtype, whole, count, SEED);
+    const tsr_status status = tsr_prune24(&host, which, whole, NULL);
+    if (status != TSR_OK)
+        free(whole);
+    else
+        *out = whole;
+    return status;
+}
+
+static tsr_status compress(tsr_plan *plan, const tsr_gemm_desc *desc, char which, tsr_prepared **out)
+{
+    const tsr_gemm_desc host = in_host_memory(desc, which);
+    size_t values_bytes = 0, metadata_bytes = 0, bytes = 0;
+    void *whole = NULL;
     tsr_status status = tsr_bytes24(&host, which, &values_bytes, &metadata_bytes);
+    if (status == TSR_OK)
+        status = lab_pruned(desc, which, &whole, &bytes);
     if (status != TSR_OK)
         return status;
-    const int64_t count = count_of(desc, which);
-    char *const whole = malloc((size_t)count * tsr_dtype_bytes(operand->dtype) + 1), *const compressed =
-                                                                                         malloc(values_bytes +
-                                                                                                metadata_bytes + 1);
-    if (whole == NULL || compressed == NULL)
+    char *const compressed = malloc(values_bytes + metadata_bytes + 1);
+    if (compressed == NULL)
         status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory to compress %c", which - 'a' + 'A');
-    if (status == TSR_OK) {
-        lab_fill(LAB_FILL_NORMAL, 0, operand->dtype, whole, count, SEED);
-        status = tsr_prune24(&host, which, whole, NULL);
-    }
     if (status == TSR_OK)
         status = tsr_pack24(&host, which, whole, compressed, compressed + values_bytes);
     if (status == TSR_OK)

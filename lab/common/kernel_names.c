@@ -183,15 +183,22 @@ static void add_reason(const char *reason, char *reasons, size_t bytes)
 int lab_kernel_accepts(const char *kernel, const char *device, const lab_types *types, char *reasons,
                        size_t reasons_bytes)
 {
+    return lab_kernel_accepts_sparse(kernel, device, types, 0, reasons, reasons_bytes);
+}
+
+int lab_kernel_accepts_sparse(const char *kernel, const char *device, const lab_types *types, unsigned flag,
+                              char *reasons, size_t reasons_bytes)
+{
     const tsr_config *config;
     int any_takes_a = 0;
     reasons[0] = '\0';
     for (size_t i = 0; (config = tsr_config_at(i)) != NULL; i++) {
         char reason[200];
         const int takes_a = (config->op.a & TSR_TYPE_BIT(types->a)) != 0;
+        const unsigned sparse24 = flag || !lab_config_is_sparse(config) ? flag : TSR_SPARSE24_A;
         if (!suits(config, device) || !picks(kernel, strlen(kernel), config))
             continue;
-        if (accepts(config, types, lab_config_is_sparse(config) ? TSR_SPARSE24_A : 0, reason, sizeof reason))
+        if (accepts(config, types, sparse24, reason, sizeof reason))
             return 1;
         if (takes_a && !any_takes_a)
             reasons[0] = '\0'; /* what came before it is farther away */

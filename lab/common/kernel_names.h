@@ -40,6 +40,9 @@ tsr_compute lab_kernel_compute(const char *kernel, const char *device, const lab
 
 /* 1 if the instance multiplies such operands of which A or B, as `flag` says (TSR_SPARSE24_A or _B), is compressed. */
 int lab_instance_takes_sparse(const char *instance, const lab_types *types, unsigned flag);
+/* lab_kernel_accepts with such operands; flag 0: the same. */
+int lab_kernel_accepts_sparse(const char *kernel, const char *device, const lab_types *types, unsigned flag,
+                              char *reasons, size_t reasons_bytes);
 
 /* 1 if a kernel, by name or instance, multiplies compressed operands alone. */
 int lab_config_is_sparse(const struct tsr_config *config);

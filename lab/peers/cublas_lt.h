@@ -6,22 +6,10 @@
 #include <stdint.h>
 
 #include "cuda/driver.h"
+#include "lab/peers/cuda_library.h"
 
 enum { LAB_CUBLAS_SUCCESS = 0, LAB_CUBLAS_NOT_SUPPORTED = 15 };
 enum { LAB_CUBLAS_OP_N = 0, LAB_CUBLAS_OP_T = 1 };
-
-/* Types of elements and factors. */
-enum {
-    LAB_CUDA_R_32F = 0,
-    LAB_CUDA_R_64F = 1,
-    LAB_CUDA_R_16F = 2,
-    LAB_CUDA_R_8I = 3,
-    LAB_CUDA_R_8U = 8,
-    LAB_CUDA_R_32I = 10,
-    LAB_CUDA_R_16BF = 14,
-    LAB_CUDA_R_8F_E4M3 = 28,
-    LAB_CUDA_R_8F_E5M2 = 29
-};
 
 /* Compute types. */
 enum {
@@ -115,9 +103,7 @@ typedef struct lab_lt {
     const char *(*status_name)(lab_cublas_status status);
 } lab_lt;
 
-/* Looks at $TESSERA_CUBLAS_PATH (the library or its folder) and nowhere else if that is set; otherwise where the loader
- * looks, in the folders of CUDA toolkits and in the packages of the python3 on the PATH, for versions 13 and 12.
- * TSR_NO_DEVICE with what was tried. */
+/* Looks for versions 13 and 12, at $TESSERA_CUBLAS_PATH if that is set (cuda_library.h). */
 tsr_status lab_lt_load(lab_lt *out);
 void lab_lt_unload(lab_lt *lt);
 

@@ -21,7 +21,9 @@ typedef struct lab_peer_ops {
      * are those of `desc`, which is fully valid for tsr_plan_create; a library of a GPU has its epilogue too, those of
      * the CPU are not asked for one. *choices gets the number of algorithms that run can be told to use, at least 1 and
      * at most LAB_PEER_CHOICES_MAX; choice 0 is what a plain user of the library gets. All allocation and searching
-     * happens here. TSR_UNSUPPORTED when the library cannot compute this. */
+     * happens here. With TSR_SPARSE24_A or _B in the flags a library that multiplies compressed operands brings that
+     * one itself, the numbers of lab_pruned, and run does not read it; others multiply the whole operand that run
+     * brings. TSR_UNSUPPORTED when the library cannot compute this. */
     tsr_status (*prepare)(void *state, const tsr_gemm_desc *desc, void **problem, int *choices);
     void (*release)(void *problem);
     /* Computes with choice `choice`; reads a, b, c, d, bias, alpha, beta (values) and stream of `args`. GPU: enqueues
@@ -36,6 +38,7 @@ typedef struct lab_peer_ops {
 /* All peers in the order of the help text; NULL past the last. */
 const lab_peer_ops *lab_peer_at(size_t index);
 
-extern const lab_peer_ops lab_peer_cublas, lab_peer_openblas, lab_peer_blis, lab_peer_onednn, lab_peer_memory;
+extern const lab_peer_ops lab_peer_cublas, lab_peer_cusparselt, lab_peer_openblas, lab_peer_blis, lab_peer_onednn,
+    lab_peer_memory;
 
 #endif

@@ -109,18 +109,6 @@ static void peer_version(void *state, char *out, size_t out_bytes)
 
 /* ---- a problem -------------------------------------------------------------------------------------------------- */
 
-/* The library's name for a dtype, -1 if it has none. */
-static int element_type(tsr_dtype dtype)
-{
-    static const int types[TSR_DTYPE_COUNT] = {
-        [TSR_DTYPE_NONE] = -1,           [TSR_F64] = LAB_CUDA_R_64F,   [TSR_F32] = LAB_CUDA_R_32F,
-        [TSR_F16] = LAB_CUDA_R_16F,      [TSR_BF16] = LAB_CUDA_R_16BF, [TSR_E4M3] = LAB_CUDA_R_8F_E4M3,
-        [TSR_E5M2] = LAB_CUDA_R_8F_E5M2, [TSR_S8] = LAB_CUDA_R_8I,     [TSR_U8] = LAB_CUDA_R_8U,
-        [TSR_S32] = LAB_CUDA_R_32I,
-    };
-    return types[dtype];
-}
-
 /* Compute type and the type of alpha and beta. CUBLAS_COMPUTE_32F keeps f32 operands in f32. */
 static tsr_status compute_types(const tsr_gemm_desc *desc, unsigned *compute_type, unsigned *scale_type)
 {
@@ -190,7 +178,7 @@ static tsr_status make_layout(const cublas_peer *peer, const tsr_gemm_desc *desc
                               int64_t rows, int64_t columns, lab_lt_layout *out)
 {
     const lab_lt *lt = &peer->lt;
-    const int type = element_type(operand->dtype);
+    const int type = lab_cuda_type(operand->dtype);
     const int32_t batch = (int32_t)desc->batch_count;
     const int64_t stored_rows = operand->trans == TSR_T ? columns : rows;
     const int64_t stored_columns = operand->trans == TSR_T ? rows : columns;
@@ -308,7 +296,7 @@ static tsr_status check(const tsr_gemm_desc *desc)
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         if (operands[i]->memory != TSR_DEVICE)
             return tsr_fail(TSR_UNSUPPORTED, "%c lies in host memory; cuBLASLt needs GPU memory", "ABCD"[i]);
-        if (element_type(operands[i]->dtype) < 0)
+        if (lab_cuda_type(operands[i]->dtype) < 0)
             return tsr_fail(TSR_UNSUPPORTED, "cuBLASLt has no dtype %s", tsr_dtype_name(operands[i]->dtype));
     }
     return TSR_OK;

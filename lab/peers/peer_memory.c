@@ -185,6 +185,8 @@ static tsr_status prepare(void *state, const tsr_gemm_desc *desc, void **out, in
 {
     if (desc->a.memory == TSR_DEVICE || desc->batch_count != 1)
         return tsr_fail(TSR_UNSUPPORTED, "memory: only one product with operands in host memory");
+    if (desc->flags & (TSR_SPARSE24_A | TSR_SPARSE24_B))
+        return tsr_fail(TSR_UNSUPPORTED, "memory: only whole operands, and one is compressed");
     memory_problem *problem = calloc(1, sizeof *problem);
     if (problem == NULL)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to measure memory");
