@@ -169,6 +169,8 @@ typedef struct tsr_lt_heuristic {
 
 /* The same of libcublasLt; cublasLtGetVersion, which is no call with a status, is found beside them. */
 #define TSR_LT_CALLS(X)                                                                  \
+    X(lt_create, cublasLtCreate, (void **handle))                                        \
+    X(lt_destroy, cublasLtDestroy, (void *handle))                                       \
     X(matmul, cublasLtMatmul, TSR_LT_MATMUL_PARAMETERS)                                  \
     X(heuristic, cublasLtMatmulAlgoGetHeuristic, TSR_LT_HEURISTIC_PARAMETERS)            \
     X(desc_create, cublasLtMatmulDescCreate, (void **desc, int compute, int scale_type)) \

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int failures;
 char client_places[32];
@@ -48,6 +49,20 @@ void *new_handle(void)
 void free_handle(void *handle)
 {
     CHECK(cublasDestroy_v2(handle) == 0, "destroy");
+}
+
+void write_table(const char *text)
+{
+    char path[] = "/tmp/tessera-cublas-table-XXXXXX";
+    const int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "table");
+    close(fd);
+    setenv("TESSERA_CUBLAS_TABLE", path, 1);
+}
+
+void remove_table(void)
+{
+    unlink(getenv("TESSERA_CUBLAS_TABLE"));
 }
 
 /* ---- products ------------------------------------------------------------------------------------------------------

@@ -90,6 +90,19 @@ enum { FORWARDED, ANSWERED };
  * too. `expected` says who must answer. */
 void check_product(void *handle, const product *p, call_product *call, int expected, const char *what);
 
+/* A table of measurements that handles made from then on go by, until it is removed. */
+void write_table(const char *text);
+void remove_table(void);
+
+/* The cases of what is made with a handle. */
+void case_pool(void);
+void case_pool_fails(void);
+void case_pool_unseen(void);
+void case_pool_fork(void);
+void case_pool_threads(void);
+void case_pool_none(void);
+void case_plans(void);
+
 /* The cases of what fails. */
 void case_lacking(void);
 void case_getters(void);
