@@ -149,9 +149,13 @@ typedef struct tsr_handle_view {
 } tsr_handle_view;
 tsr_handle_view tsr_handle_look(int node, void *handle);
 
-/* Algorithms that a heuristic of this process gave, by their content. */
-void tsr_algos_remember(const tsr_lt_heuristic *results, int count);
+/* Algorithms that a heuristic of this process gave, by their content. What the caller's preference forbids Tessera must
+ * not do: such an algorithm, wherever it comes from again, is one that the caller has chosen. */
+void tsr_algos_remember(const tsr_lt_heuristic *results, int count, int is_allowed);
 int tsr_algos_know(const tsr_lt_algo *algo);
+/* 1 if the preference allows what Tessera may do: parts of K added in the type of the sums, in any number, by any
+ * implementation. */
+int tsr_preference_allows(int node, const tsr_real_lt *real, void *preference);
 
 /* ---- the steps of an answer -------------------------------------------------------------------------------------- */
 

@@ -116,8 +116,11 @@ ENTRY_LT(cublasLtMatmulAlgoGetHeuristic, TSR_LT_HEURISTIC_PARAMETERS)
     const tsr_cublas_status status =
         ENTRY_REAL(real, heuristic, cublasLtMatmulAlgoGetHeuristic,
                    (handle, desc, a_layout, b_layout, c_layout, d_layout, preference, wanted, results, count));
-    if (status == TSR_CUBLAS_SUCCESS && !tsr_cublas_is_passing())
-        tsr_algos_remember(results, *count);
+    if (status == TSR_CUBLAS_SUCCESS && !tsr_cublas_is_passing()) {
+        tsr_cublas_depth++;
+        tsr_algos_remember(results, *count, tsr_preference_allows(ENTRY_NODE, real, preference));
+        tsr_cublas_depth--;
+    }
     return status;
 }
 

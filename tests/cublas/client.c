@@ -100,13 +100,16 @@ static void case_forward_lt(void)
     CHECK(strcmp(lt_record->last, wanted) == 0, "%s\n  %s", lt_record->last, wanted);
 #undef ARGUMENTS
     fake_cublaslt_orders()->status = 0;
-#define ARGUMENTS (handle, lt.desc, lt.a, lt.b, lt.c, lt.c, P(7), 3, results, &count)
+    void *preference = NULL;
+    CHECK(cublasLtMatmulPreferenceCreate(&preference) == 0, "preference");
+#define ARGUMENTS (handle, lt.desc, lt.a, lt.b, lt.c, lt.c, preference, 3, results, &count)
     direct.cublasLtMatmulAlgoGetHeuristic ARGUMENTS;
     strcpy(wanted, lt_record->last);
     lt_record->last[0] = '\0';
     CHECK(cublasLtMatmulAlgoGetHeuristic ARGUMENTS == 0 && count == 2, "status");
     CHECK(strcmp(lt_record->last, wanted) == 0, "%s\n  %s", lt_record->last, wanted);
 #undef ARGUMENTS
+    cublasLtMatmulPreferenceDestroy(preference);
     free_lt(&lt);
     free_handle(handle);
 }
@@ -283,6 +286,8 @@ static void case_rules_lt(void)
     check_attribute(0, TSR_LT_LAYOUT_ORDER, 1, 4, FORWARDED, "a row-major A");
     check_attribute(0, 7, 64, 8, FORWARDED, "planes");
     check_attribute(0, 8, 1, 4, FORWARDED, "a batch of pointers");
+    check_attribute(0, 45, 5, 8, ANSWERED, "an attribute of a later version, at its default");
+    check_attribute(0, 45, 6, 8, FORWARDED, "an attribute of a later version");
     check_attribute(0, TSR_LT_LAYOUT_BATCH_COUNT, 2, 4, FORWARDED, "another batch in A");
     check_attribute(0, TSR_LT_LAYOUT_TYPE, F32, 4, FORWARDED, "another type of A");
     check_attribute(0, TSR_LT_LAYOUT_COLS, 7, 8, FORWARDED, "another K in A");
@@ -546,6 +551,24 @@ static void case_scaled(void)
     s = plain_scaled;
     s.b_type = BF16;
     check_scaled(handle, &s, FORWARDED, "8 and 16 bits");
+    free_handle(handle);
+}
+
+/* On the emulator, which has tensor cores: sums stay in them where FAST_ACCUM says so, and only there. */
+static void case_fast_sums(void)
+{
+    char kernel[64];
+    start_log();
+    void *handle = new_handle();
+    scaled s = plain_scaled;
+    check_scaled(handle, &s, ANSWERED, "sums in f32 each 128 of K");
+    last_of_log("by", kernel, sizeof kernel);
+    CHECK(strstr(kernel, "fp8") && !strstr(kernel, "fp8f"), "without FAST_ACCUM: %s", kernel);
+    s.is_fast = 1;
+    check_scaled(handle, &s, ANSWERED, "sums in the tensor cores");
+    last_of_log("by", kernel, sizeof kernel);
+    CHECK(strstr(kernel, "fp8f"), "with FAST_ACCUM: %s", kernel);
+    end_log();
     free_handle(handle);
 }
 
@@ -1058,6 +1081,16 @@ int main(int argc, char **argv)
                  {"state", case_state, 0},
                  {"state_workspace", case_state_workspace, 0},
                  {"outcome", case_outcome, 0},
+                 {"names", case_names, 0},
+                 {"tf32_off", case_tf32_off, 0},
+                 {"emulation_f32", case_emulation, 0},
+                 {"emulation_f64", case_emulation, 0},
+                 {"odd_environment", case_odd_environment, 0},
+                 {"no_table", case_odd_environment, 0},
+                 {"preferences", case_preferences, 0},
+                 {"guard_of_thread", case_guard_of_thread, 0},
+                 {"why", case_why, 0},
+                 {"fast_sums", case_fast_sums, 0},
                  {"pool", case_pool, 0},
                  {"pool_fails", case_pool_fails, 0},
                  {"pool_unseen", case_pool_unseen, 0},

@@ -22,6 +22,8 @@ tsr_cublas_status cublasSetPointerMode_v2(void *handle, int mode);
 tsr_cublas_status cublasSetMathMode(void *handle, int mode);
 tsr_cublas_status cublasSetSmCountTarget(void *handle, int count);
 tsr_cublas_status cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t bytes);
+tsr_cublas_status cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value,
+                                                       size_t bytes);
 tsr_cublas_status cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes);
 
 /* The pretended library's own functions, which nobody stands in front of. */
@@ -93,6 +95,20 @@ void check_product(void *handle, const product *p, call_product *call, int expec
 /* A table of measurements that handles made from then on go by, until it is removed. */
 void write_table(const char *text);
 void remove_table(void);
+
+/* Logs calls from the first one on; what stands behind `key`= in the last call's line. */
+void start_log(void);
+void last_of_log(const char *key, char *out, size_t bytes);
+void end_log(void);
+
+/* The cases of rules. */
+void case_names(void);
+void case_tf32_off(void);
+void case_emulation(void);
+void case_odd_environment(void);
+void case_preferences(void);
+void case_guard_of_thread(void);
+void case_why(void);
 
 /* The cases of what is made with a handle. */
 void case_pool(void);

@@ -112,7 +112,7 @@ void case_getters(void)
         for (lt->is_short = 0; lt->is_short < 2; lt->is_short++)
             check_product(handle, &narrow, call_lt, FORWARDED, what);
     }
-    CHECK(count == 35 + 9, "%d attributes", count);
+    CHECK(count == 35 + 10, "%d attributes", count);
     lt->attribute_fails = lt->is_short = 0;
     check_product(handle, &narrow, call_lt, ANSWERED, "cublasLt, as before");
     free_lt(&some);
