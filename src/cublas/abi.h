@@ -74,6 +74,17 @@ enum {
     TSR_LT_LAYOUT_BATCH_OFFSET = 6
 };
 enum { TSR_LT_EPILOGUE_DEFAULT = 1, TSR_LT_EPILOGUE_BIAS = 4, TSR_LT_EPILOGUE_RELU_BIAS = 6, TSR_LT_ORDER_COL = 0 };
+/* Attributes of a preference for heuristics, and how parts of K may be added, as a mask. */
+enum {
+    TSR_LT_PREFERENCE_SEARCH_MODE = 0,
+    TSR_LT_PREFERENCE_WORKSPACE_BYTES = 1,
+    TSR_LT_PREFERENCE_REDUCTIONS = 3,
+    TSR_LT_PREFERENCE_ALIGN_A = 5,
+    TSR_LT_PREFERENCE_ALIGN_B = 6,
+    TSR_LT_PREFERENCE_ALIGN_C = 7,
+    TSR_LT_PREFERENCE_ALIGN_D = 8
+};
+enum { TSR_LT_REDUCTION_COMPUTE_TYPE = 2 };
 enum { TSR_LT_SCALE_SCALAR = 0, TSR_LT_SCALE_OUTER_VEC = 3, TSR_LT_SCALE_VEC128 = 4, TSR_LT_SCALE_BLK128X128 = 5 };
 
 typedef struct tsr_lt_algo {
@@ -169,6 +180,8 @@ typedef struct tsr_lt_heuristic {
 
 /* The same of libcublasLt; cublasLtGetVersion, which is no call with a status, is found beside them. */
 #define TSR_LT_CALLS(X)                                                                  \
+    X(lt_create, cublasLtCreate, (void **handle))                                        \
+    X(lt_destroy, cublasLtDestroy, (void *handle))                                       \
     X(matmul, cublasLtMatmul, TSR_LT_MATMUL_PARAMETERS)                                  \
     X(heuristic, cublasLtMatmulAlgoGetHeuristic, TSR_LT_HEURISTIC_PARAMETERS)            \
     X(desc_create, cublasLtMatmulDescCreate, (void **desc, int compute, int scale_type)) \
@@ -179,6 +192,10 @@ typedef struct tsr_lt_heuristic {
       (void **layout, int type, uint64_t rows, uint64_t columns, int64_t ld))            \
     X(layout_destroy, cublasLtMatrixLayoutDestroy, (void *layout))                       \
     X(layout_get, cublasLtMatrixLayoutGetAttribute,                                      \
-      (void *layout, int attribute, void *value, size_t bytes, size_t *written))
+      (void *layout, int attribute, void *value, size_t bytes, size_t *written))         \
+    X(preference_create, cublasLtMatmulPreferenceCreate, (void **preference))            \
+    X(preference_destroy, cublasLtMatmulPreferenceDestroy, (void *preference))           \
+    X(preference_get, cublasLtMatmulPreferenceGetAttribute,                              \
+      (void *preference, int attribute, void *value, size_t bytes, size_t *written))
 
 #endif

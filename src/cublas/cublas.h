@@ -136,7 +136,8 @@ __attribute__((visibility("default"))) int tessera_cublas_table_lines(char *chip
 
 /* ---- what the entries remember for later calls ------------------------------------------------------------------- */
 
-void tsr_handle_created(int node, void *handle);
+/* `name`: the symbol that made it. */
+void tsr_handle_created(int node, void *handle, const char *name);
 void tsr_handle_destroyed(int node, void *handle);
 /* cublasSetWorkspace, which has no getter; workspace NULL: the library's own again, as after cublasSetStream. */
 void tsr_handle_set_workspace(int node, void *handle, void *workspace, size_t bytes);
@@ -148,9 +149,13 @@ typedef struct tsr_handle_view {
 } tsr_handle_view;
 tsr_handle_view tsr_handle_look(int node, void *handle);
 
-/* Algorithms that a heuristic of this process gave, by their content. */
-void tsr_algos_remember(const tsr_lt_heuristic *results, int count);
+/* Algorithms that a heuristic of this process gave, by their content. What the caller's preference forbids Tessera must
+ * not do: such an algorithm, wherever it comes from again, is one that the caller has chosen. */
+void tsr_algos_remember(const tsr_lt_heuristic *results, int count, int is_allowed);
 int tsr_algos_know(const tsr_lt_algo *algo);
+/* 1 if the preference allows what Tessera may do: parts of K added in the type of the sums, in any number, by any
+ * implementation. */
+int tsr_preference_allows(int node, const tsr_real_lt *real, void *preference);
 
 /* ---- the steps of an answer -------------------------------------------------------------------------------------- */
 
@@ -189,14 +194,36 @@ tsr_why tsr_cublas_verdict(int node, int ordinal, const tsr_cublas_call *call);
 /* Bytes to which pointers and rows are aligned, as the table counts them; that of D holds for C too. */
 void tsr_cublas_aligns(const tsr_cublas_call *call, int *a, int *b, int *d);
 /* 1 if calls on that GPU may be answered at all. */
-int tsr_cublas_has_lines(int node, int ordinal);
+int tsr_cublas_may_answer(int node, int ordinal);
+/* The next shape that has a line of its own by which its calls are answered, from *at == 0 on, as a call with tight
+ * rows, aligned pointers that must not be followed, and a workspace of 32 MiB, which is what PyTorch gives on this
+ * line's GPUs; 0: there are no more. */
+int tsr_cublas_next_shape(int node, int ordinal, size_t *at, tsr_cublas_call *call);
 
 /* Runs the call on Tessera: TSR_WHY_ANSWERED with *status, or why it did not. */
 tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *status);
 /* The Tessera context of GPU `ordinal`, opened at the first call; NULL if it cannot be had. */
 tsr_context *tsr_cublas_context(int ordinal);
+/* Makes the plan of such a call, loads its kernels and keeps it; the kernel's name, NULL if none applies. */
+const char *tsr_cublas_plan(const tsr_cublas_call *call, int ordinal, tsr_context *context);
 /* The GPU that the calling thread's calls go to; -1: none. */
 int tsr_cublas_device(void);
+/* 1 if the calling thread's current context is the one of GPU `ordinal` that Tessera runs in. */
+int tsr_cublas_is_primary(int ordinal);
+
+/* ---- workspace of ours ------------------------------------------------------------------------------------------- */
+
+#define TSR_POOL_SMALL_BYTES    ((size_t)4 << 20)
+#define TSR_POOL_COUNTERS_BYTES ((size_t)64 << 10)
+/* The most that one plan may take of it, where the caller has given workspace too or none. */
+size_t tsr_pool_most_bytes(int is_given);
+/* The size of a GPU's pool, which is made in the current context when it is held first, and freed when all that hold it
+ * have dropped it. */
+size_t tsr_pool_bytes(void);
+void tsr_pool_hold(int ordinal, tsr_context *context);
+void tsr_pool_drop(int ordinal);
+/* A part for runs on the stream, whose number is `id`; its counters are zero there. NULL: there is none. */
+void *tsr_pool_take(int ordinal, tsr_context *context, void *stream, uint64_t id, size_t bytes);
 
 /* One lock for what is kept between calls, never held while a kernel loads or the real library runs. The child of a
  * fork gets it free. */

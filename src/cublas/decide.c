@@ -90,9 +90,10 @@ static int group_of(int node, int ordinal)
     return group;
 }
 
-int tsr_cublas_has_lines(int node, int ordinal)
+int tsr_cublas_may_answer(int node, int ordinal)
 {
-    return tsr_cublas_mode() == TSR_MODE_AUTO && group_of(node, ordinal) >= 0;
+    const int mode = tsr_cublas_mode();
+    return mode == TSR_MODE_ALWAYS || (mode == TSR_MODE_AUTO && group_of(node, ordinal) >= 0);
 }
 
 int tessera_cublas_table_lines(char *chip, char *cublas, size_t bytes)
@@ -141,6 +142,81 @@ static int types_of(const tsr_cublas_call *call)
 {
     const int types = types_without_bias(call);
     return call->epilogue ? tsr_measured_with_bias(types) : types;
+}
+
+/* The reverse: what a call with such a line must be. */
+static void set_types(int types, tsr_cublas_call *call)
+{
+    static const struct {
+        tsr_dtype ab, cd;
+        tsr_compute compute;
+        int has_bias;
+    } of[TSR_TYPES_COUNT] = {[TSR_TYPES_BF16] = {TSR_BF16, TSR_BF16, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_F16] = {TSR_F16, TSR_F16, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_F32] = {TSR_F32, TSR_F32, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_TF32] = {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, 0},
+                             [TSR_TYPES_F64] = {TSR_F64, TSR_F64, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_BF16_F32] = {TSR_BF16, TSR_F32, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_F16_F32] = {TSR_F16, TSR_F32, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_BF16_BIAS] = {TSR_BF16, TSR_BF16, TSR_COMPUTE_DEFAULT, 1},
+                             [TSR_TYPES_F16_BIAS] = {TSR_F16, TSR_F16, TSR_COMPUTE_DEFAULT, 1},
+                             [TSR_TYPES_F32_BIAS] = {TSR_F32, TSR_F32, TSR_COMPUTE_DEFAULT, 1},
+                             [TSR_TYPES_TF32_BIAS] = {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, 1},
+                             [TSR_TYPES_E4M3_BF16] = {TSR_E4M3, TSR_BF16, TSR_COMPUTE_DEFAULT, 0},
+                             [TSR_TYPES_E4M3_BF16_FAST] = {TSR_E4M3, TSR_BF16, TSR_COMPUTE_FAST, 0}};
+    call->dtype_a = call->dtype_b = of[types].ab;
+    call->dtype_cd = of[types].cd;
+    call->compute = of[types].compute;
+    call->epilogue = of[types].has_bias ? tsr_cublas_epilogue(TSR_LT_EPILOGUE_BIAS) : NULL;
+}
+
+/* The least leading dimension of rows of `row` elements that are aligned to `align` bytes and no more, with rows * ld
+ * elements from problem to problem; 0 if there is none. */
+static int64_t tight_ld(int64_t row, int64_t rows, int64_t batch, size_t bytes, int align)
+{
+    for (int64_t ld = row; ld <= row + 2 * TSR_MEASURED_ALIGN_MAX_BYTES; ld++)
+        if (tsr_measured_align(0, ld, rows * ld, batch, bytes) == align)
+            return ld;
+    return 0;
+}
+
+/* 0 if the line's alignments cannot be those of any call. */
+static int call_of(const tsr_measured_key *key, tsr_cublas_call *call)
+{
+    static const uintptr_t aligned = 256; /* an address that is aligned well */
+    enum { GIVEN_BYTES = 32 << 20 };
+    *call = (tsr_cublas_call){.trans_a = key->trans_a ? TSR_T : TSR_N,
+                              .trans_b = key->trans_b ? TSR_T : TSR_N,
+                              .m = key->m,
+                              .n = key->n,
+                              .k = key->k,
+                              .batch = key->batch,
+                              .a = (const void *)aligned,
+                              .b = (const void *)aligned,
+                              .c = (const void *)aligned,
+                              .d = (void *)aligned,
+                              .workspace = (void *)aligned,
+                              .workspace_bytes = GIVEN_BYTES};
+    set_types(key->types, call);
+    const int64_t a_rows = key->trans_a ? key->k : key->m, b_rows = key->trans_b ? key->n : key->k;
+    const size_t ab_bytes = tsr_dtype_bytes(call->dtype_a), cd_bytes = tsr_dtype_bytes(call->dtype_cd);
+    call->lda = tight_ld(key->trans_a ? key->m : key->k, a_rows, key->batch, ab_bytes, key->align_a);
+    call->ldb = tight_ld(key->trans_b ? key->k : key->n, b_rows, key->batch, ab_bytes, key->align_b);
+    call->ldc = call->ldd = tight_ld(key->n, key->m, key->batch, cd_bytes, key->align_d);
+    call->stride_a = a_rows * call->lda;
+    call->stride_b = b_rows * call->ldb;
+    call->stride_c = call->stride_d = key->m * call->ldd;
+    return call->lda && call->ldb && call->ldd;
+}
+
+int tsr_cublas_next_shape(int node, int ordinal, size_t *at, tsr_cublas_call *call)
+{
+    tsr_measured_key key;
+    const int group = tsr_cublas_mode() == TSR_MODE_AUTO ? group_of(node, ordinal) : -1;
+    while (group >= 0 && tsr_measured_next(table, group, at, &key))
+        if (call_of(&key, call))
+            return 1;
+    return 0;
 }
 
 void tsr_cublas_aligns(const tsr_cublas_call *call, int *a, int *b, int *d)

@@ -9,32 +9,18 @@
 #include "cublas/nvidia.h"
 
 /* Workspace. The caller's may hold anything, so that its counters must be zeroed before each run: a launch more. Plans
- * with small needs therefore take memory of ours, a piece for each stream; so do large ones where the caller has given
- * none. While a stream captures only the caller's will do: a graph may run beside the stream that it was captured on.
- */
-#define SMALL_BYTES    ((size_t)4 << 20)
-#define LARGE_BYTES    ((size_t)64 << 20)
-#define COUNTERS_BYTES ((size_t)64 << 10)
-enum { WORKSPACE_ALIGN_BYTES = 256, POINTER_ALIGN_MAX_BYTES = 16, POOL_MAX = 32, PLANS = 1 << 13, MIB_MAX = 65536 };
+ * with small needs therefore take a part of the pool (cublas_pool.c); so do large ones where the caller has given none.
+ * While a stream captures only the caller's will do: a graph may run beside the stream that it was captured on. */
+enum { WORKSPACE_ALIGN_BYTES = 256, POINTER_ALIGN_MAX_BYTES = 16, PLANS = 1 << 13 };
 
 /* For tests: a context on this device of Tessera's ("cpu", "emu") stands for every GPU. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *test_device;
-static size_t allowed_bytes; /* of memory of ours; 0: as the caller's workspace lets it be */
 
 static void read_environment(void)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    const char *device = getenv("TESSERA_CUBLAS_DEVICE"), *mib = getenv("TESSERA_CUBLAS_WORKSPACE_MIB");
-    char *end = NULL;
-    const long value = mib && *mib ? strtol(mib, &end, 10) : 0;
+    const char *device = getenv("TESSERA_CUBLAS_DEVICE");
     test_device = device && *device ? device : NULL;
-    if (value < 0 || value > MIB_MAX || (end && *end))
-        tsr_call_log_tell(&told,
-                          "TESSERA_CUBLAS_WORKSPACE_MIB = %.40s: not a number from 0 to %d; as if it were not set", mib,
-                          MIB_MAX);
-    else
-        allowed_bytes = (size_t)value << 20;
 }
 
 static const char *device_for_tests(void)
@@ -46,6 +32,11 @@ static const char *device_for_tests(void)
 int tsr_cublas_device(void)
 {
     return device_for_tests() && !tsr_nvidia_is_here() ? 0 : tsr_nvidia_current();
+}
+
+int tsr_cublas_is_primary(int ordinal)
+{
+    return (device_for_tests() && !tsr_nvidia_is_here()) || tsr_nvidia_is_primary(ordinal);
 }
 
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
@@ -247,71 +238,6 @@ static tsr_plan *make_plan(const plan_key *key, tsr_context *context, int *is_ou
 /* ---- workspace ----------------------------------------------------------------------------------------------------
  */
 
-typedef struct pool_piece {
-    int ordinal;
-    uint64_t stream;
-    size_t bytes;
-    void *memory;
-} pool_piece;
-
-static pool_piece pool[POOL_MAX];
-static int pool_count;
-
-static void *find_piece(int ordinal, uint64_t stream, size_t bytes, int *has_room)
-{
-    void *found = NULL;
-    tsr_cublas_lock();
-    for (int i = 0; i < pool_count && !found; i++)
-        if (pool[i].ordinal == ordinal && pool[i].stream == stream && pool[i].bytes >= bytes)
-            found = pool[i].memory;
-    *has_room = pool_count < POOL_MAX;
-    tsr_cublas_unlock();
-    return found;
-}
-
-static void free_piece(tsr_context *context, void *memory)
-{
-    if (tsr_nvidia_is_here())
-        tsr_nvidia_free(memory);
-    else
-        tsr_device_free(context, memory);
-}
-
-/* The counters are zeroed on `stream`: tsr_device_alloc would do that on the legacy stream, which spoils captures of
- * other threads. */
-static void *new_piece(tsr_context *context, size_t bytes, void *stream)
-{
-    void *memory = NULL;
-    if (!tsr_nvidia_is_here())
-        return tsr_device_alloc(context, bytes, &memory) == TSR_OK ? memory : NULL;
-    const int mode = tsr_nvidia_relax_capture(TSR_NVIDIA_RELAXED);
-    memory = tsr_nvidia_alloc(bytes);
-    if (memory && !tsr_nvidia_zero(memory, COUNTERS_BYTES, stream)) {
-        tsr_nvidia_free(memory);
-        memory = NULL;
-    }
-    tsr_nvidia_relax_capture(mode);
-    return memory;
-}
-
-/* Memory of ours for one stream, on which runs follow each other. It is kept: no one says when a stream is done. */
-static void *take_piece(const tsr_cublas_call *call, tsr_context *context, int ordinal, uint64_t stream, size_t bytes)
-{
-    int has_room;
-    void *memory = find_piece(ordinal, stream, bytes, &has_room);
-    if (memory || !has_room || !(memory = new_piece(context, bytes, call->stream)))
-        return memory;
-    tsr_cublas_lock(); /* meanwhile another thread may have taken the last place */
-    const int is_kept = pool_count < POOL_MAX;
-    if (is_kept)
-        pool[pool_count++] = (pool_piece){ordinal, stream, bytes, memory};
-    tsr_cublas_unlock();
-    if (is_kept)
-        return memory;
-    free_piece(context, memory);
-    return NULL;
-}
-
 /* The part of the caller's workspace that is aligned. */
 static void *callers(const tsr_cublas_call *call, size_t *bytes)
 {
@@ -322,18 +248,11 @@ static void *callers(const tsr_cublas_call *call, size_t *bytes)
     return is_usable ? (char *)call->workspace + skipped : NULL;
 }
 
-/* The largest piece of ours for a call, whose caller has given some workspace or none. */
-static size_t most_of_ours(int is_given)
-{
-    const size_t bytes = allowed_bytes ? allowed_bytes : is_given ? SMALL_BYTES : LARGE_BYTES;
-    return bytes > SMALL_BYTES ? bytes : SMALL_BYTES;
-}
-
 /* What plans for this call may need. */
 static size_t limit_of(const tsr_cublas_call *call)
 {
     size_t bytes;
-    const size_t ours_bytes = most_of_ours(callers(call, &bytes) != NULL);
+    const size_t ours_bytes = tsr_pool_most_bytes(callers(call, &bytes) != NULL);
     return bytes > ours_bytes ? bytes : ours_bytes;
 }
 
@@ -342,17 +261,16 @@ static void *find_workspace(const tsr_cublas_call *call, tsr_context *context, i
 {
     size_t bytes;
     void *given = callers(call, &bytes);
-    const size_t ours_bytes = most_of_ours(given != NULL);
-    const int is_small = need_bytes <= SMALL_BYTES;
-    void *piece =
-        is_small && !stream->is_capturing ? take_piece(call, context, ordinal, stream->id, SMALL_BYTES) : NULL;
-    if (piece)
-        return piece;
+    const int is_small = need_bytes <= TSR_POOL_SMALL_BYTES;
+    const int is_ours = !stream->is_capturing && need_bytes <= tsr_pool_most_bytes(given != NULL);
+    void *part = is_ours && is_small ? tsr_pool_take(ordinal, context, call->stream, stream->id, need_bytes) : NULL;
+    if (part)
+        return part;
     if (given && bytes >= need_bytes)
-        return tsr_nvidia_zero(given, COUNTERS_BYTES < bytes ? COUNTERS_BYTES : bytes, call->stream) ? given : NULL;
-    if (stream->is_capturing || is_small || need_bytes > ours_bytes)
-        return NULL;
-    return take_piece(call, context, ordinal, stream->id, ours_bytes);
+        return tsr_nvidia_zero(given, TSR_POOL_COUNTERS_BYTES < bytes ? TSR_POOL_COUNTERS_BYTES : bytes, call->stream)
+                   ? given
+                   : NULL;
+    return is_ours && !is_small ? tsr_pool_take(ordinal, context, call->stream, stream->id, need_bytes) : NULL;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------------
@@ -416,6 +334,19 @@ static tsr_why run_plan(tsr_cublas_call *call, tsr_plan *plan, void *workspace, 
     if (call->beta != 0 && !call->c)
         return TSR_WHY_ARGUMENTS;
     return outcome(call, tsr_plan_run(plan, &args), status);
+}
+
+const char *tsr_cublas_plan(const tsr_cublas_call *call, int ordinal, tsr_context *context)
+{
+    tsr_plan *plan;
+    int is_ours = 0;
+    const plan_key key = key_of(call, ordinal, limit_of(call));
+    if (!find_plan(&key, &plan))
+        plan = make_plan(&key, context, &is_ours);
+    const char *kernel = plan ? tsr_plan_kernel(plan) : NULL;
+    if (is_ours)
+        tsr_plan_release(plan);
+    return kernel;
 }
 
 tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *status)

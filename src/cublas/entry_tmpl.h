@@ -53,23 +53,42 @@
     tsr_cublas_end(&visit);                                       \
     return status
 
+/* The bodies of calls that make a handle and end one. */
+#define ENTRY_CREATE(symbol, member)                                                       \
+    const int is_passing = tsr_cublas_is_passing();                                        \
+    tsr_cublas_depth++;                                                                    \
+    const tsr_cublas_status status = ENTRY_REAL(real, member, symbol, (handle));           \
+    if (status == TSR_CUBLAS_SUCCESS && !is_passing && tsr_cublas_mode() >= TSR_MODE_AUTO) \
+        tsr_handle_created(ENTRY_NODE, *handle, ENTRY_TEXT(symbol));                       \
+    tsr_cublas_depth--;                                                                    \
+    return status
+
+#define ENTRY_DESTROY(symbol, member)         \
+    tsr_handle_destroyed(ENTRY_NODE, handle); \
+    return ENTRY_REAL(real, member, symbol, (handle))
+
 ENTRY(cublasCreate_v2, (void **handle))
 {
     const tsr_real_cublas *real = tsr_real_cublas_of(ENTRY_NODE);
-    const int is_passing = tsr_cublas_is_passing();
-    tsr_cublas_depth++;
-    const tsr_cublas_status status = ENTRY_REAL(real, create, cublasCreate_v2, (handle));
-    tsr_cublas_depth--;
-    if (status == TSR_CUBLAS_SUCCESS && !is_passing && tsr_cublas_mode() >= TSR_MODE_AUTO)
-        tsr_handle_created(ENTRY_NODE, *handle);
-    return status;
+    ENTRY_CREATE(cublasCreate_v2, create);
 }
 
 ENTRY(cublasDestroy_v2, (void *handle))
 {
     const tsr_real_cublas *real = tsr_real_cublas_of(ENTRY_NODE);
-    tsr_handle_destroyed(ENTRY_NODE, handle);
-    return ENTRY_REAL(real, destroy, cublasDestroy_v2, (handle));
+    ENTRY_DESTROY(cublasDestroy_v2, destroy);
+}
+
+ENTRY_LT(cublasLtCreate, (void **handle))
+{
+    const tsr_real_lt *real = tsr_real_lt_of(ENTRY_NODE);
+    ENTRY_CREATE(cublasLtCreate, lt_create);
+}
+
+ENTRY_LT(cublasLtDestroy, (void *handle))
+{
+    const tsr_real_lt *real = tsr_real_lt_of(ENTRY_NODE);
+    ENTRY_DESTROY(cublasLtDestroy, lt_destroy);
 }
 
 /* The real call resets the workspace. */
@@ -97,8 +116,11 @@ ENTRY_LT(cublasLtMatmulAlgoGetHeuristic, TSR_LT_HEURISTIC_PARAMETERS)
     const tsr_cublas_status status =
         ENTRY_REAL(real, heuristic, cublasLtMatmulAlgoGetHeuristic,
                    (handle, desc, a_layout, b_layout, c_layout, d_layout, preference, wanted, results, count));
-    if (status == TSR_CUBLAS_SUCCESS && !tsr_cublas_is_passing())
-        tsr_algos_remember(results, *count);
+    if (status == TSR_CUBLAS_SUCCESS && !tsr_cublas_is_passing()) {
+        tsr_cublas_depth++;
+        tsr_algos_remember(results, *count, tsr_preference_allows(ENTRY_NODE, real, preference));
+        tsr_cublas_depth--;
+    }
     return status;
 }
 

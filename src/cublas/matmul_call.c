@@ -43,7 +43,8 @@ typedef struct defaults {
 } defaults;
 
 typedef struct fresh_objects {
-    defaults desc, layout;
+    defaults desc, layout, preference;
+    int has_preference;
 } fresh_objects;
 
 /* Of each node, found at its first call and kept; NULL before. No lock: the real library runs meanwhile. */
@@ -64,6 +65,17 @@ static int read_defaults(attribute_get *get, void *fresh, defaults *out)
     return 1;
 }
 
+static int read_fresh_preference(const tsr_real_lt *real, fresh_objects *out)
+{
+    void *preference = NULL;
+    if (!real->preference_create || !real->preference_destroy || !real->preference_get ||
+        real->preference_create(&preference) != TSR_CUBLAS_SUCCESS)
+        return 0;
+    const int good = read_defaults(real->preference_get, preference, &out->preference);
+    real->preference_destroy(preference);
+    return good;
+}
+
 static int read_fresh(const tsr_real_lt *real, fresh_objects *out)
 {
     void *desc = NULL, *layout = NULL;
@@ -75,6 +87,7 @@ static int read_fresh(const tsr_real_lt *real, fresh_objects *out)
         real->desc_destroy(desc);
     if (layout)
         real->layout_destroy(layout);
+    out->has_preference = good && read_fresh_preference(real, out);
     return good;
 }
 
@@ -400,7 +413,7 @@ tsr_why tsr_matmul_read_rest(const tsr_cublas_matmul *matmul, const tsr_real_lt 
 /* ---- algorithms -------------------------------------------------------------------------------------------------- */
 
 enum { ALGOS_MAX = 1 << 14, PROBES_MAX = 32 };
-static _Atomic uint64_t algos[ALGOS_MAX]; /* hashes of their content; 0: free */
+static _Atomic uint64_t algos[ALGOS_MAX]; /* hashes of their content, the last bit apart; 0: free */
 
 static uint64_t hash_algo(const tsr_lt_algo *algo)
 {
@@ -409,19 +422,28 @@ static uint64_t hash_algo(const tsr_lt_algo *algo)
         hash = (hash ^ algo->data[i]) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 31;
     }
-    return hash ? hash : 1;
+    hash &= ~(uint64_t)1;
+    return hash ? hash : 2;
 }
 
-/* Where the table is full, an algorithm is not remembered, and its calls go to the real library. */
-void tsr_algos_remember(const tsr_lt_heuristic *results, int count)
+/* The last bit of a hash: the algorithm came under a preference that forbids what Tessera does. Where the table is
+ * full, an algorithm is not remembered, and its calls go to the real library. */
+#define FORBIDDEN ((uint64_t)1)
+
+void tsr_algos_remember(const tsr_lt_heuristic *results, int count, int is_allowed)
 {
     for (int i = 0; i < count; i++) {
-        const uint64_t hash = hash_algo(&results[i].algo);
+        const uint64_t hash = hash_algo(&results[i].algo), wanted = is_allowed ? hash : hash | FORBIDDEN;
         for (uint64_t probe = 0; probe < PROBES_MAX; probe++) {
             uint64_t seen = 0;
-            _Atomic uint64_t *slot = &algos[(hash + probe) % ALGOS_MAX];
-            if (atomic_compare_exchange_strong(slot, &seen, hash) || seen == hash)
+            _Atomic uint64_t *slot = &algos[(hash / 2 + probe) % ALGOS_MAX];
+            if (atomic_compare_exchange_strong(slot, &seen, wanted))
                 break;
+            if ((seen & ~FORBIDDEN) != hash)
+                continue;
+            if (!is_allowed)
+                atomic_fetch_or(slot, FORBIDDEN);
+            break;
         }
     }
 }
@@ -430,11 +452,27 @@ int tsr_algos_know(const tsr_lt_algo *algo)
 {
     const uint64_t hash = hash_algo(algo);
     for (uint64_t probe = 0; probe < PROBES_MAX; probe++) {
-        const uint64_t seen = atomic_load_explicit(&algos[(hash + probe) % ALGOS_MAX], memory_order_relaxed);
-        if (seen == hash)
-            return 1;
+        const uint64_t seen = atomic_load_explicit(&algos[(hash / 2 + probe) % ALGOS_MAX], memory_order_relaxed);
+        if ((seen & ~FORBIDDEN) == hash)
+            return seen == hash;
         if (seen == 0)
             return 0;
     }
     return 0;
+}
+
+int tsr_preference_allows(int node, const tsr_real_lt *real, void *preference)
+{
+    static const uint64_t interpreted = BIT(TSR_LT_PREFERENCE_SEARCH_MODE) | BIT(TSR_LT_PREFERENCE_WORKSPACE_BYTES) |
+                                        BIT(TSR_LT_PREFERENCE_REDUCTIONS) | BIT(TSR_LT_PREFERENCE_ALIGN_A) |
+                                        BIT(TSR_LT_PREFERENCE_ALIGN_B) | BIT(TSR_LT_PREFERENCE_ALIGN_C) |
+                                        BIT(TSR_LT_PREFERENCE_ALIGN_D);
+    int reductions;
+    if (!preference)
+        return 1;
+    const fresh_objects *fresh = is_complete(real) ? find_fresh(node, real) : NULL;
+    return fresh && fresh->has_preference &&
+           read_int(real->preference_get, preference, TSR_LT_PREFERENCE_REDUCTIONS, &reductions) &&
+           (reductions & TSR_LT_REDUCTION_COMPUTE_TYPE) &&
+           is_default(real->preference_get, preference, &fresh->preference, interpreted);
 }

@@ -352,3 +352,15 @@ tsr_measured_answer tsr_measured_look(const tsr_measured *table, int group, cons
         return TSR_MEASURED_NO_LINE;
     return line->low >= TSR_MEASURED_ENOUGH ? TSR_MEASURED_FASTER : TSR_MEASURED_SLOWER;
 }
+
+int tsr_measured_next(const tsr_measured *table, int group, size_t *at, tsr_measured_key *key)
+{
+    while (*at < table->slots) {
+        const measured_line *line = &table->lines[(*at)++];
+        if (line->group != group || line->key.m < 1 || line->low < TSR_MEASURED_ENOUGH)
+            continue;
+        *key = line->key;
+        return 1;
+    }
+    return 0;
+}

@@ -69,6 +69,10 @@ int tsr_measured_lines(const tsr_measured *table, int group);
 int tsr_measured_may(const tsr_measured *table, int group, int64_t m, int64_t n, int64_t k);
 tsr_measured_answer tsr_measured_look(const tsr_measured *table, int group, const tsr_measured_key *key);
 
+/* The next line of the group that is of one shape and says that it is answered, in no particular order, from *at == 0
+ * on; 0: there are no more. */
+int tsr_measured_next(const tsr_measured *table, int group, size_t *at, tsr_measured_key *key);
+
 /* The column "chip" of a GPU that its driver calls `name`. */
 void tsr_measured_chip(const char *name, char out[TSR_MEASURED_CHIP_BYTES]);
 

@@ -9,6 +9,8 @@ typedef unsigned cu_result; /* 0: success */
 /* X(member, symbol, parameters) */
 #define NVIDIA_CALLS(X)                                                       \
     X(context_current, cuCtxGetCurrent, (void **context))                     \
+    X(context_push, cuCtxPushCurrent_v2, (void *context))                     \
+    X(context_pop, cuCtxPopCurrent_v2, (void **context))                      \
     X(context_device, cuCtxGetDevice, (int *device))                          \
     X(device_count, cuDeviceGetCount, (int *count))                           \
     X(device_of, cuDeviceGet, (int *device, int ordinal))                     \
@@ -149,11 +151,14 @@ void *tsr_nvidia_alloc(size_t bytes)
     return driver && driver->mem_alloc(&memory, bytes) == 0 ? (void *)(uintptr_t)memory : NULL;
 }
 
-void tsr_nvidia_free(void *memory)
+void tsr_nvidia_free(int ordinal, void *memory)
 {
     const nvidia_driver *driver = find();
-    if (driver)
-        driver->mem_free((unsigned long long)(uintptr_t)memory);
+    void *left, *primary = atomic_load_explicit(&primaries[ordinal], memory_order_acquire);
+    if (!driver || !primary || driver->context_push(primary) != 0)
+        return;
+    driver->mem_free((unsigned long long)(uintptr_t)memory);
+    driver->context_pop(&left);
 }
 
 int tsr_nvidia_zero(void *device_to, size_t bytes, void *stream)

@@ -35,9 +35,10 @@ int tsr_nvidia_look_at(void *stream, tsr_nvidia_stream *out);
 int tsr_nvidia_relax_capture(int mode);
 enum { TSR_NVIDIA_RELAXED = 2 };
 
-/* Device memory of the current context, which may hold anything; NULL on failure. */
+/* Device memory of the current context, which may hold anything; NULL on failure. It is freed in the primary context of
+ * GPU `ordinal`, whatever is current, when all work on that GPU is done. */
 void *tsr_nvidia_alloc(size_t bytes);
-void tsr_nvidia_free(void *memory);
+void tsr_nvidia_free(int ordinal, void *memory);
 
 /* Enqueues zeros on `stream`; 0 on failure. */
 int tsr_nvidia_zero(void *device_to, size_t bytes, void *stream);

@@ -28,6 +28,8 @@ static void case_binding(void)
     CHECK(is_ours((void *)cublasGemmEx_64) == expected, "cublasGemmEx_64");
     CHECK(is_ours((void *)cublasSgemm_v2) == expected, "cublasSgemm_v2");
     CHECK(is_ours((void *)cublasLtMatmul) == expected, "cublasLtMatmul");
+    CHECK(is_ours((void *)cublasCreate_v2) == expected, "cublasCreate_v2");
+    CHECK(is_ours((void *)cublasLtCreate) == expected, "cublasLtCreate");
     CHECK(is_ours((void *)cublasLtMatmulAlgoGetHeuristic) == expected, "cublasLtMatmulAlgoGetHeuristic");
     CHECK(!is_ours((void *)cublasGetMathMode), "cublasGetMathMode");
     /* A reference without a version, as of a program that looks names up for itself, gets the real one. */
@@ -98,13 +100,16 @@ static void case_forward_lt(void)
     CHECK(strcmp(lt_record->last, wanted) == 0, "%s\n  %s", lt_record->last, wanted);
 #undef ARGUMENTS
     fake_cublaslt_orders()->status = 0;
-#define ARGUMENTS (handle, lt.desc, lt.a, lt.b, lt.c, lt.c, P(7), 3, results, &count)
+    void *preference = NULL;
+    CHECK(cublasLtMatmulPreferenceCreate(&preference) == 0, "preference");
+#define ARGUMENTS (handle, lt.desc, lt.a, lt.b, lt.c, lt.c, preference, 3, results, &count)
     direct.cublasLtMatmulAlgoGetHeuristic ARGUMENTS;
     strcpy(wanted, lt_record->last);
     lt_record->last[0] = '\0';
     CHECK(cublasLtMatmulAlgoGetHeuristic ARGUMENTS == 0 && count == 2, "status");
     CHECK(strcmp(lt_record->last, wanted) == 0, "%s\n  %s", lt_record->last, wanted);
 #undef ARGUMENTS
+    cublasLtMatmulPreferenceDestroy(preference);
     free_lt(&lt);
     free_handle(handle);
 }
@@ -281,6 +286,8 @@ static void case_rules_lt(void)
     check_attribute(0, TSR_LT_LAYOUT_ORDER, 1, 4, FORWARDED, "a row-major A");
     check_attribute(0, 7, 64, 8, FORWARDED, "planes");
     check_attribute(0, 8, 1, 4, FORWARDED, "a batch of pointers");
+    check_attribute(0, 45, 5, 8, ANSWERED, "an attribute of a later version, at its default");
+    check_attribute(0, 45, 6, 8, FORWARDED, "an attribute of a later version");
     check_attribute(0, TSR_LT_LAYOUT_BATCH_COUNT, 2, 4, FORWARDED, "another batch in A");
     check_attribute(0, TSR_LT_LAYOUT_TYPE, F32, 4, FORWARDED, "another type of A");
     check_attribute(0, TSR_LT_LAYOUT_COLS, 7, 8, FORWARDED, "another K in A");
@@ -547,6 +554,24 @@ static void case_scaled(void)
     free_handle(handle);
 }
 
+/* On the emulator, which has tensor cores: sums stay in them where FAST_ACCUM says so, and only there. */
+static void case_fast_sums(void)
+{
+    char kernel[64];
+    start_log();
+    void *handle = new_handle();
+    scaled s = plain_scaled;
+    check_scaled(handle, &s, ANSWERED, "sums in f32 each 128 of K");
+    last_of_log("by", kernel, sizeof kernel);
+    CHECK(strstr(kernel, "fp8") && !strstr(kernel, "fp8f"), "without FAST_ACCUM: %s", kernel);
+    s.is_fast = 1;
+    check_scaled(handle, &s, ANSWERED, "sums in the tensor cores");
+    last_of_log("by", kernel, sizeof kernel);
+    CHECK(strstr(kernel, "fp8f"), "with FAST_ACCUM: %s", kernel);
+    end_log();
+    free_handle(handle);
+}
+
 /* What the real library calls in turn does not come back: nothing is answered within a call that was sent on. */
 static void case_guard(void)
 {
@@ -612,7 +637,7 @@ static void case_no_driver(void)
     free_handle(handle);
 }
 
-/* On the emulator kernels need workspace: the caller's, zeroed before each run, or ours. */
+/* On the emulator kernels need workspace: the caller's, zeroed before each run, or a part of the pool. */
 static void case_workspace(void)
 {
     void *handle = new_handle();
@@ -621,13 +646,6 @@ static void case_workspace(void)
     const product p = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 1, 0, 8, 4, 1024, 1);
     void *const stream = client_places + 3;
     CHECK(cublasSetStream_v2(handle, stream) == 0, "stream");
-    driver->has_no_memory = 1;
-    check_product(handle, &p, call_ex, FORWARDED, "no memory");
-    CHECK(cublasSetWorkspace_v2(handle, given, sizeof given) == 0, "workspace");
-    check_product(handle, &p, call_ex, ANSWERED, "no memory: the caller's");
-    CHECK(cublasSetStream_v2(handle, stream) == 0, "stream");
-    driver->has_no_memory = driver->allocations = driver->zeroed = 0;
-    driver->zeroed_bytes = 0;
     check_product(handle, &p, call_ex, ANSWERED, "ours");
     check_product(handle, &p, call_ex, ANSWERED, "ours, once more");
     CHECK(driver->allocations == 1 && driver->zeroed == 1, "ours: %d allocations", driver->allocations);
@@ -647,34 +665,40 @@ static void case_workspace(void)
     driver->capturing = 0;
     check_product(handle, &p, call_ex, ANSWERED, "ours again");
     CHECK(driver->zeroed == 1, "ours again");
+    CHECK(cublasSetStream_v2(handle, client_places + 4) == 0, "stream");
+    driver->cannot_zero = 1;
+    check_product(handle, &p, call_ex, FORWARDED, "a part that cannot be zeroed");
+    driver->cannot_zero = 0;
+    check_product(handle, &p, call_ex, ANSWERED, "it is not lost");
+    CHECK(driver->zeroed == 2 && driver->zeroed_on == client_places + 4, "another stream has a part of its own");
     free_handle(handle);
 }
 
-/* There are 32 pieces of ours. A stream that comes later has none, asks for no memory, and takes the caller's. */
-static void case_workspace_pieces(void)
+/* The pool has 16 parts. A stream that comes later has none, and takes the caller's workspace. */
+static void case_workspace_parts(void)
 {
-    enum { PIECES = 32 };
-    static char streams[PIECES + 4], given[8 << 20];
+    enum { PARTS = 16 };
+    static char streams[PARTS + 4], given[8 << 20];
     void *handle = new_handle();
     const product p = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 1, 0, 8, 4, 1024, 1);
-    for (int i = 0; i < PIECES + 4; i++) {
+    for (int i = 0; i < PARTS + 4; i++) {
         CHECK(cublasSetStream_v2(handle, streams + i) == 0, "stream");
-        check_product(handle, &p, call_ex, i < PIECES ? ANSWERED : FORWARDED, "without a workspace of the caller's");
-        CHECK(driver->allocations == (i < PIECES ? i + 1 : PIECES), "stream %d: %d allocations", i,
-              driver->allocations);
+        check_product(handle, &p, call_ex, i < PARTS ? ANSWERED : FORWARDED, "without a workspace of the caller's");
+        CHECK(driver->zeroed == (i < PARTS ? i + 1 : PARTS), "stream %d: %d parts", i, driver->zeroed);
     }
     driver->zeroed = 0;
     memset(given, 0xff, sizeof given);
     CHECK(cublasSetWorkspace_v2(handle, given, sizeof given) == 0, "workspace");
     check_product(handle, &p, call_ex, ANSWERED, "with a workspace of the caller's");
-    CHECK(driver->allocations == PIECES && driver->zeroed == 1, "the caller's is zeroed");
+    CHECK(driver->zeroed == 1, "the caller's is zeroed");
     CHECK(cublasSetStream_v2(handle, streams) == 0, "stream");
-    check_product(handle, &p, call_ex, ANSWERED, "the first stream has its piece");
+    check_product(handle, &p, call_ex, ANSWERED, "the first stream has its part");
+    CHECK(driver->zeroed == 1 && driver->allocations == 1, "the first stream has its part");
     free_handle(handle);
 }
 
 /* Copies of unaligned operands need more than the small pieces: the caller's workspace if it is large enough, or, where
- * the user allows that, a large piece of ours. */
+ * the user allows that, the pool's large part. */
 static void case_workspace_large(void)
 {
     void *handle = new_handle();
@@ -697,29 +721,20 @@ static void case_workspace_large(void)
     CHECK(call_ex(handle, &p, &one, &zero, a, b, c, 0) == 0 && record->calls == 1, "captured, and no plan");
     driver->capturing = 0;
     CHECK(call_ex(handle, &p, &one, &zero, a, b, c, 0) == 0, "a small one");
-    CHECK(record->calls == 1 && driver->allocations == is_allowed && driver->zeroed == is_allowed,
+    CHECK(record->calls == 1 && driver->allocations == 1 && driver->zeroed == is_allowed,
           "what the caller gives is too small for its plan");
+    CHECK(driver->allocated_bytes == (size_t)(64 + 32) << 20, "the pool has %zu bytes", driver->allocated_bytes);
     driver->capturing = 1;
     CHECK(call_ex(handle, &p, &one, &zero, a, b, c, 0) == 0 && record->calls == 1 + is_allowed,
-          "captured: a plan that needs a large piece of ours is sent on");
+          "captured: a plan that needs the pool's large part is sent on");
+    driver->capturing = 0;
+    CHECK(cublasSetStream_v2(handle, client_places) == 0, "stream");
+    CHECK(call_ex(handle, &p, &one, &zero, a, b, c, 0) == 0 && record->calls == 2 + is_allowed,
+          "another stream: the large part is the first one's");
     free(a);
     free(b);
     free(c);
     free_handle(handle);
-}
-
-static void write_table(const char *text)
-{
-    char path[] = "/tmp/tessera-cublas-table-XXXXXX";
-    const int fd = mkstemp(path);
-    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "table");
-    close(fd);
-    setenv("TESSERA_CUBLAS_TABLE", path, 1);
-}
-
-static void remove_table(void)
-{
-    unlink(getenv("TESSERA_CUBLAS_TABLE"));
 }
 
 /* Which line of the table counts. */
@@ -1024,6 +1039,10 @@ static void case_speed(void)
     LEAST_NS(through, (cublasSetStream_v2(handle, NULL), cublasSetWorkspace_v2(handle, handle, 1)));
     LEAST_NS(alone, (direct.cublasSetStream_v2(handle, NULL), direct.cublasSetWorkspace_v2(handle, handle, 1)));
     check_speed("cublasSetStream and cublasSetWorkspace", through, alone);
+    void *made;
+    LEAST_NS(through, (cublasCreate_v2(&made), cublasDestroy_v2(made)));
+    LEAST_NS(alone, (direct.cublasCreate_v2(&made), direct.cublasDestroy_v2(made)));
+    check_speed("cublasCreate and cublasDestroy, nothing made", through, alone);
     remove_table();
     free_handle(handle);
 }
@@ -1047,7 +1066,7 @@ int main(int argc, char **argv)
                  {"driver", case_driver, 0},
                  {"no_driver", case_no_driver, 1},
                  {"workspace", case_workspace, 0},
-                 {"workspace_pieces", case_workspace_pieces, 0},
+                 {"workspace_parts", case_workspace_parts, 0},
                  {"workspace_large", case_workspace_large, 0},
                  {"table", case_table, 0},
                  {"both", case_both, 0},
@@ -1062,6 +1081,24 @@ int main(int argc, char **argv)
                  {"state", case_state, 0},
                  {"state_workspace", case_state_workspace, 0},
                  {"outcome", case_outcome, 0},
+                 {"names", case_names, 0},
+                 {"tf32_off", case_tf32_off, 0},
+                 {"emulation_f32", case_emulation, 0},
+                 {"emulation_f64", case_emulation, 0},
+                 {"odd_environment", case_odd_environment, 0},
+                 {"no_table", case_odd_environment, 0},
+                 {"preferences", case_preferences, 0},
+                 {"guard_of_thread", case_guard_of_thread, 0},
+                 {"why", case_why, 0},
+                 {"fast_sums", case_fast_sums, 0},
+                 {"pool", case_pool, 0},
+                 {"pool_fails", case_pool_fails, 0},
+                 {"pool_unseen", case_pool_unseen, 0},
+                 {"pool_fork", case_pool_fork, 0},
+                 {"pool_threads", case_pool_threads, 0},
+                 {"pool_none", case_pool_none, 0},
+                 {"pool_off", case_pool_none, 0},
+                 {"plans", case_plans, 0},
                  {"log", case_log, 0},
                  {"speed", case_speed, 0}};
     find_direct();

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int failures;
 char client_places[32];
@@ -48,6 +49,52 @@ void *new_handle(void)
 void free_handle(void *handle)
 {
     CHECK(cublasDestroy_v2(handle) == 0, "destroy");
+}
+
+void write_table(const char *text)
+{
+    char path[] = "/tmp/tessera-cublas-table-XXXXXX";
+    const int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), "table");
+    close(fd);
+    setenv("TESSERA_CUBLAS_TABLE", path, 1);
+}
+
+void remove_table(void)
+{
+    unlink(getenv("TESSERA_CUBLAS_TABLE"));
+}
+
+/* ---- the call log --------------------------------------------------------------------------------------------------
+ */
+
+void start_log(void)
+{
+    char path[] = "/tmp/tessera-cublas-log-XXXXXX";
+    const int fd = mkstemp(path);
+    CHECK(fd >= 0, "log");
+    close(fd);
+    setenv("TESSERA_LOG", "calls", 1);
+    setenv("TESSERA_LOG_FILE", path, 1);
+}
+
+void last_of_log(const char *key, char *out, size_t bytes)
+{
+    char line[1024], last[1024] = "", wanted[32];
+    FILE *log = fopen(getenv("TESSERA_LOG_FILE"), "r");
+    while (log && fgets(line, sizeof line, log))
+        if (strncmp(line, "tessera-cublas ", 15) == 0)
+            strcpy(last, line);
+    if (log)
+        fclose(log);
+    snprintf(wanted, sizeof wanted, " %s=", key);
+    const char *at = strstr(last, wanted);
+    snprintf(out, bytes, "%.*s", at ? (int)strcspn(at + strlen(wanted), " \n") : 0, at ? at + strlen(wanted) : "");
+}
+
+void end_log(void)
+{
+    unlink(getenv("TESSERA_LOG_FILE"));
 }
 
 /* ---- products ------------------------------------------------------------------------------------------------------

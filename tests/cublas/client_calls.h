@@ -22,6 +22,8 @@ tsr_cublas_status cublasSetPointerMode_v2(void *handle, int mode);
 tsr_cublas_status cublasSetMathMode(void *handle, int mode);
 tsr_cublas_status cublasSetSmCountTarget(void *handle, int count);
 tsr_cublas_status cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t bytes);
+tsr_cublas_status cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value,
+                                                       size_t bytes);
 tsr_cublas_status cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes);
 
 /* The pretended library's own functions, which nobody stands in front of. */
@@ -89,6 +91,33 @@ enum { FORWARDED, ANSWERED };
 /* Runs the product through whatever stands in front and directly, and compares all bytes of C, those between columns
  * too. `expected` says who must answer. */
 void check_product(void *handle, const product *p, call_product *call, int expected, const char *what);
+
+/* A table of measurements that handles made from then on go by, until it is removed. */
+void write_table(const char *text);
+void remove_table(void);
+
+/* Logs calls from the first one on; what stands behind `key`= in the last call's line. */
+void start_log(void);
+void last_of_log(const char *key, char *out, size_t bytes);
+void end_log(void);
+
+/* The cases of rules. */
+void case_names(void);
+void case_tf32_off(void);
+void case_emulation(void);
+void case_odd_environment(void);
+void case_preferences(void);
+void case_guard_of_thread(void);
+void case_why(void);
+
+/* The cases of what is made with a handle. */
+void case_pool(void);
+void case_pool_fails(void);
+void case_pool_unseen(void);
+void case_pool_fork(void);
+void case_pool_threads(void);
+void case_pool_none(void);
+void case_plans(void);
 
 /* The cases of what fails. */
 void case_lacking(void);

@@ -43,6 +43,8 @@ static void check_all(const front_calls *front, void *handle, int expected, cons
 #undef H
 #undef P
     CHECK(front->cublasSetStream_v2(handle, NULL) == expected, "%s: cublasSetStream", what);
+    CHECK(front->cublasLtCreate(&handle) == expected, "%s: cublasLtCreate", what);
+    CHECK(front->cublasLtDestroy(handle) == expected, "%s: cublasLtDestroy", what);
     CHECK(front->cublasSetWorkspace_v2(handle, memory, sizeof memory) == expected, "%s: cublasSetWorkspace", what);
     CHECK(front->cublasLtMatmulAlgoGetHeuristic(handle, memory, memory, memory, memory, memory, memory, 2, results,
                                                 &count) == expected,
@@ -110,7 +112,7 @@ void case_getters(void)
         for (lt->is_short = 0; lt->is_short < 2; lt->is_short++)
             check_product(handle, &narrow, call_lt, FORWARDED, what);
     }
-    CHECK(count == 35 + 9, "%d attributes", count);
+    CHECK(count == 35 + 10, "%d attributes", count);
     lt->attribute_fails = lt->is_short = 0;
     check_product(handle, &narrow, call_lt, ANSWERED, "cublasLt, as before");
     free_lt(&some);
@@ -184,13 +186,13 @@ void case_state(void)
     free_handle(handle);
 }
 
-/* In the emulator, where kernels need workspace, and no memory for one of ours. */
+/* In the emulator, where kernels need workspace, and no memory for a pool. */
 void case_state_workspace(void)
 {
     static char given[8 << 20];
+    driver->has_no_memory = 1;
     void *handle = new_handle();
     const product p = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 1, 0, 8, 4, 1024, 1);
-    driver->has_no_memory = 1;
     orders->fails = "cublasSetWorkspace_v2";
     CHECK(cublasSetWorkspace_v2(handle, given, sizeof given) == FAKE_FAILURE, "cublasSetWorkspace");
     check_product(handle, &p, call_ex, FORWARDED, "a workspace that cuBLAS did not take");

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAKE_TEXT_BYTES = 1024, FAKE_FAILURE = 14, FAKE_LAYOUTS = 100 };
+enum { FAKE_TEXT_BYTES = 1024, FAKE_FAILURE = 14, FAKE_LAYOUTS = 100, FAKE_PREFERENCES = 200 };
 
 /* Of one library. `last` is the last call with all its arguments, as "name a=1 b=2 ...". */
 typedef struct fake_record {
@@ -22,7 +22,8 @@ typedef struct fake_orders {
     int calls_through;            /* cublasGemmEx has cublasLtMatmul do its work, as the real one may */
     void (*at_desc_create)(void); /* called by cublasLtMatmulDescCreate; may be NULL */
     const char *fails;            /* a call that is no product and returns FAKE_FAILURE; NULL: none */
-    int attribute_fails;          /* 1 + an attribute that cannot be read, layouts' from FAKE_LAYOUTS on; 0: none */
+    int attribute_fails;          /* 1 + an attribute that cannot be read, layouts' from FAKE_LAYOUTS on, then
+                                     preferences'; 0: none */
     int is_short;                 /* it can, but has another size than was asked for */
 } fake_orders;
 

@@ -46,26 +46,6 @@ CALL(cublasLtDestroy, (void *handle))
     return 0;
 }
 
-CALL(cublasLtMatmulPreferenceCreate, (void **preference))
-{
-    *preference = calloc(1, 64);
-    return *preference ? 0 : 3;
-}
-
-CALL(cublasLtMatmulPreferenceDestroy, (void *preference))
-{
-    free(preference);
-    return 0;
-}
-
-CALL(cublasLtMatmulPreferenceSetAttribute, (void *preference, int attribute, const void *value, size_t bytes))
-{
-    (void)preference;
-    (void)attribute;
-    (void)value;
-    return bytes ? 0 : INVALID_VALUE;
-}
-
 EXPORT const char *cublasLtGetStatusName(int status);
 const char *cublasLtGetStatusName(int status)
 {
@@ -143,6 +123,8 @@ CALL(cublasLtMatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64
     static const uint8_t bytes[] = {4, 4, 8, 8, 8, 4, 8, 8, 4};
     fake_object *made = calloc(1, sizeof *made);
     memcpy(made->bytes, bytes, sizeof bytes);
+    made->bytes[FROM_THE_FUTURE] = 8;
+    made->value[FROM_THE_FUTURE] = 5;
     made->value[TSR_LT_LAYOUT_TYPE] = (uint64_t)type;
     made->value[TSR_LT_LAYOUT_ROWS] = rows;
     made->value[TSR_LT_LAYOUT_COLS] = columns;
@@ -182,6 +164,39 @@ CALL(cublasLtMatrixLayoutGetAttribute, (void *layout, int attribute, void *value
 CALL(cublasLtMatrixLayoutSetAttribute, (void *layout, int attribute, const void *value, size_t bytes))
 {
     return set(layout, attribute, value, bytes);
+}
+
+/* With the real one's attributes, and one of a later version. */
+CALL(cublasLtMatmulPreferenceCreate, (void **preference))
+{
+    static const uint8_t bytes[] = {4, 8, 0, 4, 0, 4, 4, 4, 4, 4, 0, 0, 8, 4};
+    if (fails("cublasLtMatmulPreferenceCreate"))
+        return FAKE_FAILURE;
+    fake_object *made = calloc(1, sizeof *made);
+    memcpy(made->bytes, bytes, sizeof bytes);
+    made->value[TSR_LT_PREFERENCE_REDUCTIONS] = 7;
+    for (int i = TSR_LT_PREFERENCE_ALIGN_A; i <= TSR_LT_PREFERENCE_ALIGN_D; i++)
+        made->value[i] = 256;
+    made->value[12] = UINT64_MAX;
+    *preference = made;
+    return 0;
+}
+
+CALL(cublasLtMatmulPreferenceDestroy, (void *preference))
+{
+    free(preference);
+    return 0;
+}
+
+CALL(cublasLtMatmulPreferenceGetAttribute,
+     (void *preference, int attribute, void *value, size_t bytes, size_t *written))
+{
+    return get(preference, FAKE_PREFERENCES, attribute, value, bytes, written);
+}
+
+CALL(cublasLtMatmulPreferenceSetAttribute, (void *preference, int attribute, const void *value, size_t bytes))
+{
+    return set(preference, attribute, value, bytes);
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */

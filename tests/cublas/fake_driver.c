@@ -9,10 +9,21 @@
     __attribute__((visibility("default"))) unsigned symbol parameters; \
     unsigned symbol parameters
 
-enum { DEVICES = 4, INVALID = 1, NO_CONTEXT = 201 };
+enum { DEVICES = 4, INVALID = 1, NO_CONTEXT = 201, PUSHED_MAX = 4 };
 
 static fake_driver state = {.chip = "NVIDIA H200"};
 static char primary[DEVICES], foreign;
+
+/* Of the calling thread, over the context that the test has made current. */
+static _Thread_local void *pushed[PUSHED_MAX];
+static _Thread_local int pushed_count;
+
+static void *current(void)
+{
+    if (pushed_count)
+        return pushed[pushed_count - 1];
+    return state.ordinal < 0 ? NULL : state.is_foreign ? &foreign : &primary[state.ordinal];
+}
 
 __attribute__((visibility("default"))) fake_driver *fake_driver_state(void)
 {
@@ -21,7 +32,7 @@ __attribute__((visibility("default"))) fake_driver *fake_driver_state(void)
 
 CALL(cuCtxGetCurrent, (void **context))
 {
-    *context = state.ordinal < 0 ? NULL : state.is_foreign ? &foreign : &primary[state.ordinal];
+    *context = current();
     return 0;
 }
 
@@ -29,6 +40,22 @@ CALL(cuCtxGetDevice, (int *device))
 {
     *device = state.first_number + state.ordinal;
     return state.ordinal < 0 ? NO_CONTEXT : 0;
+}
+
+CALL(cuCtxPushCurrent_v2, (void *context))
+{
+    if (pushed_count == PUSHED_MAX || !context)
+        return INVALID;
+    pushed[pushed_count++] = context;
+    return 0;
+}
+
+CALL(cuCtxPopCurrent_v2, (void **context))
+{
+    if (pushed_count == 0)
+        return NO_CONTEXT;
+    *context = pushed[--pushed_count];
+    return 0;
 }
 
 CALL(cuDeviceGetCount, (int *count))
@@ -77,25 +104,39 @@ CALL(cuThreadExchangeStreamCaptureMode, (int *mode))
     return 0;
 }
 
+/* Before each piece of memory stands the context that it is of. */
+enum { ALIGN_BYTES = 256, OUT_OF_MEMORY = 2, FILLED_BYTES = 1 << 18, STEP_BYTES = 1 << 22 };
+
 CALL(cuMemAlloc_v2, (unsigned long long *memory, size_t bytes))
 {
-    enum { ALIGN_BYTES = 256, OUT_OF_MEMORY = 2 };
-    void *made = state.has_no_memory ? NULL : aligned_alloc(ALIGN_BYTES, bytes);
-    state.allocations++;
-    if (made)
-        memset(made, 0xff, bytes);
-    *memory = (uintptr_t)made;
-    return made ? 0 : OUT_OF_MEMORY;
+    char *made = state.has_no_memory ? NULL : aligned_alloc(ALIGN_BYTES, ALIGN_BYTES + bytes);
+    void *of = current();
+    __atomic_fetch_add(&state.allocations, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&state.allocated_bytes, bytes, __ATOMIC_RELAXED);
+    *memory = made ? (uintptr_t)(made + ALIGN_BYTES) : 0;
+    if (!made)
+        return OUT_OF_MEMORY;
+    memcpy(made, &of, sizeof of);
+    /* Where a pool's parts begin; all of a large one takes too long. */
+    for (size_t at = 0; at < bytes; at += STEP_BYTES)
+        memset(made + ALIGN_BYTES + at, 0xff, bytes - at < FILLED_BYTES ? bytes - at : FILLED_BYTES);
+    return 0;
 }
 
 CALL(cuMemFree_v2, (unsigned long long memory))
 {
-    free((void *)(uintptr_t)memory);
+    void *of;
+    memcpy(&of, (char *)(uintptr_t)memory - ALIGN_BYTES, sizeof of);
+    __atomic_fetch_add(&state.frees, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&state.freed_elsewhere, of != current(), __ATOMIC_RELAXED);
+    free((char *)(uintptr_t)memory - ALIGN_BYTES);
     return 0;
 }
 
 CALL(cuMemsetD8Async, (unsigned long long to, unsigned char value, size_t bytes, void *stream))
 {
+    if (state.cannot_zero)
+        return INVALID;
     memset((void *)(uintptr_t)to, value, bytes);
     state.zeroed_on = stream;
     state.zeroed++;

@@ -11,7 +11,11 @@ typedef struct fake_driver {
     int capturing;    /* what every stream does; -1: the driver fails */
     int first_number; /* of device 0: numbers need not be ordinals */
     int allocations;  /* calls that asked for memory */
+    size_t allocated_bytes;
+    int frees;
+    int freed_elsewhere; /* of them, without the context that the memory was of */
     int has_no_memory;
+    int cannot_zero;
     int zeroed; /* calls that zeroed memory */
     size_t zeroed_bytes;
     void *zeroed_on; /* the stream of the last one */
