@@ -12,7 +12,13 @@
 #include "cpu/end.h"
 #include "cpu/widen.h"
 
-enum { ROWS = 512, COLUMNS = 1024, STEPS = 2048, BLOCK_STEPS = TSR_SCALE_BLOCK, LINES_OF_TASK = 16 };
+enum {
+    ROWS = TSR_WIDENED_ROWS,
+    COLUMNS = TSR_WIDENED_COLUMNS,
+    STEPS = TSR_WIDENED_STEPS,
+    BLOCK_STEPS = TSR_SCALE_BLOCK,
+    LINES_OF_TASK = 16
+};
 
 /* A matrix in memory, element (0, 0) of a block of it at `first`. */
 typedef struct stored {
