@@ -265,6 +265,7 @@ static tsr_status run_reserved(work *w, tsr_scratch *scratch)
     tsr_reserve_rehearsed(&reserve);
     if (status == TSR_OK)
         status = run_all(w);
+    w->reserve = NULL;
     tsr_reserve_end(&reserve);
     return status;
 }
