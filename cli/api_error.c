@@ -23,7 +23,10 @@ static const name names[] = {
     {"C.dtype", ANYWHERE, "--out-dtype", NULL},
     {"D.dtype", ANYWHERE, "--out-dtype", NULL},
     {"scale_mode_a", ANYWHERE, "--scale-a", NULL},
+    {"scale_mode_a", ANYWHERE, "--scales", NULL},
     {"scale_mode_b", ANYWHERE, "--scale-b", NULL},
+    {"scale_mode_b", ANYWHERE, "--scales", NULL},
+    {"TSR_SCALE_TENSOR", ANYWHERE, "--scales", "--scales tensor"},
     {"scale_a", ANYWHERE, "--scale-a", NULL},
     {"scale_b", ANYWHERE, "--scale-b", NULL},
     {"A.align_bytes", ANYWHERE, "--align", NULL},
@@ -45,12 +48,19 @@ static const name names[] = {
     {"threads", AS_NAME, "--threads", NULL},
 };
 
-static int has_option(const cli_command *command, const char *option)
+static const cli_option *option_of(const cli_command *command, const char *option)
 {
     for (const cli_option *o = command->options; o->name; o++)
         if (strcmp(o->name, option) == 0)
-            return 1;
-    return 0;
+            return o;
+    return NULL;
+}
+
+/* 1 if what is said of the member stands in a file that the option names. */
+static int names_file(const cli_command *command, const name *found)
+{
+    const char *const value = option_of(command, found->option)->value;
+    return value && strcmp(value, "FILE") == 0;
 }
 
 static int is_of_word(char c)
@@ -71,7 +81,7 @@ static const name *find(const cli_command *command, const char *text, const char
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *const after = at + strlen(names[i].member);
         if (!begins(at, names[i].member) || isalnum((unsigned char)*after) || *after == '_' ||
-            !has_option(command, names[i].option))
+            !option_of(command, names[i].option))
             continue;
         /* "kernel wgmma has no prepared form" says what a kernel does; "kernel = ", "kernel \"" and "device emu: " are
          * of what was asked for. */
@@ -98,7 +108,7 @@ const char *cli_name_options(const cli_command *command, const char *text, cli_m
             snprintf(out->text + used, sizeof out->text - used, "%s", found->shown ? found->shown : found->option);
         used += (size_t)length < sizeof out->text - used ? (size_t)length : sizeof out->text - used - 1;
         at += strlen(found->member);
-        if (begins(at, " = "))
+        if (begins(at, " = ") && !names_file(command, found))
             at += strlen(" =");
     }
     out->text[used] = '\0';

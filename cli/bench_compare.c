@@ -166,7 +166,7 @@ static void print_table(const comparing *c)
 {
     char old_time[32], new_time[32];
     cli_table table;
-    cli_table_begin(&table, "llrrrrl", "kernel", "type", "M x N x K", "before", "now", "now/before [95%]", "verdict");
+    cli_table_begin(&table, "lLrrrrl", "kernel", "type", "M x N x K", "before", "now", "now/before [95%]", "verdict");
     for (size_t i = 0; i < c->old.count; i++) {
         const lab_record *old = &c->old.items[i];
         const line_outcome *o = &c->outcomes[i];

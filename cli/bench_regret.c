@@ -19,7 +19,7 @@ static void put_line(cli_table *table, const lab_regret_line *line)
 int cli_regret_print(const lab_regret *regret, FILE *to)
 {
     cli_table table;
-    cli_table_begin(&table, "llrlrlrr", "M x N x K", "type", "configs", "chosen", "us", "fastest", "us", "regret");
+    cli_table_begin(&table, "lLrlrlrr", "M x N x K", "type", "configs", "chosen", "us", "fastest", "us", "regret");
     for (size_t i = 0; i < regret->count; i++)
         put_line(&table, &regret->lines[i]);
     const int whole = cli_table_end(&table, to, 0);

@@ -14,7 +14,7 @@
 #include "lab/common/shapes.h"
 #include "lab/common/stats.h"
 
-enum { RATES_MAX = 256, REPLAYED_MAX = 64 };
+enum { RATES_MAX = 256, REPLAYED_MAX = 64, LEFT_OUT_MAX = 64 };
 static const double too_long_s = 20.0; /* a single call that `all` leaves out */
 
 /* Time of one multiply-add of a kernel at the last size, to tell how long the next will take. */
@@ -35,6 +35,11 @@ typedef struct session {
     size_t rate_count;
     int failed;                  /* a contestant failed while running */
     unsigned told[CLI_LIST_MAX]; /* of cli_bench_has_kernels */
+    struct {
+        const lab_peer_ops *peer;
+        char reason[200];
+    } left_out[LEFT_OUT_MAX]; /* told of peers that could not measure a cell */
+    size_t left_out_count;
     /* A ladder is shown when all is measured. */
     lab_record *records;
     size_t record_count;
@@ -148,13 +153,26 @@ static void report_entry(session *s, const lab_bench *bench, const lab_cell *cel
     take_record(s, &record);
 }
 
+/* Why a peer is left out is told once, however many cells it is true of. */
+static void note_left_out(session *s, const lab_rival *rival)
+{
+    const lab_peer_ops *const peer = rival->peer->ops;
+    for (size_t i = 0; i < s->left_out_count; i++)
+        if (s->left_out[i].peer == peer && strcmp(s->left_out[i].reason, rival->reason) == 0)
+            return;
+    if (s->left_out_count < LEFT_OUT_MAX) {
+        s->left_out[s->left_out_count].peer = peer;
+        snprintf(s->left_out[s->left_out_count++].reason, sizeof s->left_out[0].reason, "%s", rival->reason);
+    }
+    cli_progress_clear(s->common.progress);
+    cli_failure(s->common.self, "without %s: %s", peer->name, rival->reason);
+}
+
 static void report_cell(session *s, const lab_bench *bench, const lab_cell *cell, const lab_baseline *baseline)
 {
     for (size_t i = 0; i < cell->rival_count; i++)
-        if (cell->rivals[i].reason[0] != '\0') {
-            cli_progress_clear(s->common.progress);
-            cli_failure(s->common.self, "without %s: %s", cell->rivals[i].peer->ops->name, cell->rivals[i].reason);
-        }
+        if (cell->rivals[i].reason[0] != '\0')
+            note_left_out(s, &cell->rivals[i]);
     for (size_t i = 0; i < cell->entry_count; i++) {
         remember_rate(s, bench, cell, &cell->entries[i]);
         report_entry(s, bench, cell, &cell->entries[i], baseline);

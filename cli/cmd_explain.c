@@ -178,7 +178,8 @@ static int is_kernel(const char *name, const char *kernel, const char *instances
 /* The CPU's kernels need no emulator. */
 static int explain_cpu(const cli_command *self, const settings *set, int is_sequential)
 {
-    const tsr_dtype dtype = set->types.a != TSR_DTYPE_NONE ? set->types.a : TSR_F32;
+    const tsr_dtype dtype =
+        set->types.a != TSR_DTYPE_NONE ? set->types.a : lab_pipeline_dtype(set->kernel, TSR_COMPUTE_DEFAULT);
     const int64_t size = is_sequential ? CPU_SMALL_SIZE : CPU_SIZE, m = size_or(set->m, size),
                   n = size_or(set->n, size), k = size_or(set->k, size);
     const int trans_a = set->layout.a == TSR_T, trans_b = set->layout.b == TSR_T;
@@ -190,13 +191,15 @@ static int explain_cpu(const cli_command *self, const settings *set, int is_sequ
         return cli_usage_error(self, "--block, --cta, --tile, --thread, --phase and --warp are for kernels of a GPU");
     if (set->types.b != TSR_DTYPE_NONE || set->types.d != TSR_DTYPE_NONE || set->types.compute != TSR_COMPUTE_DEFAULT)
         return cli_usage_error(self, "--dtype-b, --out-dtype and --compute are for kernels of a GPU");
-    if (!is_sequential && lab_cpu_lesson_make(dtype, m, n, k, trans_a, trans_b, &lesson) != TSR_OK)
+    if (lab_cpu_kernel_check(set->kernel, dtype) != TSR_OK)
+        return cli_api_failure(self);
+    if (!is_sequential && lab_cpu_lesson_make(set->kernel, dtype, m, n, k, trans_a, trans_b, &lesson) != TSR_OK)
         return cli_api_failure(self);
     const int code = cli_out_open(self, set->out, &out);
     if (code != CLI_CONTINUE)
         return code;
     if (is_sequential)
-        cli_cpu_sequential_text(m, n, k, trans_a, trans_b, (int)tsr_dtype_bytes(dtype), out.to);
+        cli_cpu_sequential_text(set->kernel, dtype, m, n, k, trans_a, trans_b, out.to);
     else
         cli_cpu_text(&lesson, out.to);
     return cli_out_close(self, &out, CLI_OK);

@@ -242,7 +242,7 @@ static int choose_operands(job *j)
     j->types.a = said != TSR_DTYPE_NONE ? said : j->a.dtype;
     j->types.b = said_b != TSR_DTYPE_NONE ? said_b : j->b.dtype;
     j->types = lab_types_complete(&j->types);
-    if (j->types.a == TSR_S32)
+    if (j->types.a == TSR_S32 && said == TSR_DTYPE_NONE)
         return cli_failure(j->self, "%s: A and B cannot be s32; --dtype says in which type to compute", j->a.path);
     return check_dtype(j, &j->b, j->a.dtype, said_b != TSR_DTYPE_NONE || lab_types_mix(j->types.a, j->types.b));
 }
@@ -263,16 +263,41 @@ static int choose_types(job *j)
     return code == CLI_OK ? check_dtype(j, &j->bias, bias, out_is_said) : code;
 }
 
-/* A factor is rounded to the type in which products are computed: f64 for f64, f32 for the others. */
+/* A factor is rounded to the type in which products are computed: f64 for f64, f32 for the others; but s32 is computed
+ * in s32. */
 static int check_factor(const job *j, const char *name, double value)
 {
     const double rounded = j->types.a == TSR_F64 ? value : (double)(float)value;
+    if (j->types.d == TSR_S32 && !(value >= INT32_MIN && value <= INT32_MAX && value == floor(value)))
+        return cli_usage_error(j->self, "%s %.10g: must be a whole number of 32 bits where the result is s32", name,
+                               value);
     if (isfinite(rounded) && (rounded != 0 || value == 0))
         return CLI_OK;
     return cli_usage_error(j->self,
                            "%s %g is beyond f32, in which %s products are computed (%g to %g, and 0); --dtype f64 "
                            "computes in f64",
                            name, value, tsr_dtype_name(j->types.a), (double)FLT_TRUE_MIN, (double)FLT_MAX);
+}
+
+/* What the options ask for must be a product of the library, for the types of the files. */
+static int check_options(const job *j)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(j->types.a, j->a.rows, j->b.columns, j->a.columns);
+    cli_message error;
+    int code = cli_scales_check(j->self, &j->scales, &j->types);
+    if (code == CLI_OK)
+        code = check_factor(j, "--alpha", j->set->alpha);
+    if (code == CLI_OK)
+        code = check_factor(j, "--beta", j->set->beta);
+    if (code == CLI_OK)
+        code = cli_scales_put(j->self, &j->scales, j->batch != 1, &desc);
+    if (code != CLI_OK)
+        return code;
+    lab_types_put(&j->types, &desc);
+    desc.epilogue = j->set->epilogue;
+    desc.flags |= j->sparse.which == 'a' ? TSR_SPARSE24_A : j->sparse.which == 'b' ? TSR_SPARSE24_B : 0;
+    desc.m = desc.n = desc.k = 1; /* sizes are the files' */
+    return lab_product_check(&desc) == TSR_OK ? CLI_OK : cli_usage_error(j->self, "%s", cli_api_error(j->self, &error));
 }
 
 static int convert_input(const job *j, tsr_dtype dtype, int order, cli_operand *x)
@@ -284,11 +309,7 @@ static int convert_input(const job *j, tsr_dtype dtype, int order, cli_operand *
 
 static int convert_inputs(job *j)
 {
-    int code = check_factor(j, "--alpha", j->set->alpha);
-    if (code == CLI_OK)
-        code = check_factor(j, "--beta", j->set->beta);
-    if (code == CLI_OK)
-        code = convert_input(j, j->types.a, 0, &j->a);
+    int code = convert_input(j, j->types.a, 0, &j->a);
     if (code == CLI_OK)
         code = convert_input(j, j->types.b, 0, &j->b);
     if (code == CLI_OK && j->c.path)
@@ -499,6 +520,8 @@ static int work(job *j)
         code = check_stacks(j);
     if (code == CLI_OK)
         code = choose_types(j);
+    if (code == CLI_OK)
+        code = check_options(j);
     if (code == CLI_OK)
         code = convert_inputs(j);
     if (code == CLI_OK)

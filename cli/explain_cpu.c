@@ -25,7 +25,7 @@ static void put_blocks(const lab_cpu_lesson *l, FILE *to)
 {
     cli_table table;
     char bytes[32];
-    const int wide = l->dtype == TSR_F64 ? 8 : 4;
+    const int wide = l->computed == TSR_F64 ? 8 : 4;
     const int64_t columns = least(l->region_n, l->n), rows = least(l->region_m, l->m);
     fputs("\nloops, from the outermost to the innermost\n", to);
     cli_table_begin(&table, "llrrl", "loop", "piece", "times", "bytes", "stays in");
@@ -63,11 +63,23 @@ static void put_blocks(const lab_cpu_lesson *l, FILE *to)
 void cli_cpu_text(const lab_cpu_lesson *l, FILE *to)
 {
     char l1[32], l2[32], l3[32];
-    say(to, "cpu-tiled: C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s, layout %c%c, on this machine", l->m, l->n,
-        l->k, tsr_dtype_name(l->dtype), l->trans_a ? 't' : 'n', l->trans_b ? 't' : 'n');
+    say(to, "%s: C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s, layout %c%c, on this machine", l->kernel, l->m,
+        l->n, l->k, tsr_dtype_name(l->dtype), l->trans_a ? 't' : 'n', l->trans_b ? 't' : 'n');
     say(to, "%s, %d thread%s; L1 %s, L2 %s, L3 %s; vectors of %d elements", l->isa, l->threads,
         l->threads == 1 ? "" : "s", cli_bytes_text(l1, (double)l->l1_bytes), cli_bytes_text(l2, (double)l->l2_bytes),
         cli_bytes_text(l3, (double)l->l3_bytes), l->lanes);
+    lab_cpu_lesson told = *l;
+    if (l->widened_m) {
+        told.m = l->widened_m;
+        told.n = l->widened_n;
+        told.k = l->widened_k;
+        say(to,
+            "A and B are widened to f32, which is exact, for %" PRId64 " x %" PRId64 " of C and %" PRId64
+            " steps of K at a time (src/cpu/widened.c). Below is one such product in f32, whose sums lie beside C "
+            "until "
+            "all of K is done; then they are rounded.",
+            told.m, told.n, told.k);
+    }
     fputc('\n', to);
     if (l->k_parts > 1)
         say(to, "algorithm: %s (%s), K in %d parts (src/cpu/split_k.c)", l->algorithm, l->source, l->k_parts);
@@ -79,7 +91,7 @@ void cli_cpu_text(const lab_cpu_lesson *l, FILE *to)
             "C has work for few threads and K is long: threads sum the parts of K apart, whatever their number, and "
             "add the partial sums in the order of K.");
     if (l->is_blocked)
-        put_blocks(l, to);
+        put_blocks(&told, to);
     else
         say(to,
             "Its register tile is %d x %d: %d vectors of sums. Larger products are cut into blocks: try --m 2000 "
@@ -87,13 +99,15 @@ void cli_cpu_text(const lab_cpu_lesson *l, FILE *to)
             l->mr, l->nr, l->mr * l->nr / l->lanes);
 }
 
-void cli_cpu_sequential_text(int64_t m, int64_t n, int64_t k, int trans_a, int trans_b, int elem_bytes, FILE *to)
+void cli_cpu_sequential_text(const char *kernel, tsr_dtype dtype, int64_t m, int64_t n, int64_t k, int trans_a,
+                             int trans_b, FILE *to)
 {
     enum { LINE_BYTES = 64 };
+    const int elem_bytes = (int)tsr_dtype_bytes(dtype);
     const int64_t step_a = (trans_a ? m : 1) * elem_bytes, step_b = (trans_b ? 1 : n) * elem_bytes;
-    say(to, "cpu-sequential: the definition, in one thread (src/cpu/sequential.c)");
-    say(to, "C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 ", layout %c%c", m, n, k, trans_a ? 't' : 'n',
-        trans_b ? 't' : 'n');
+    say(to, "%s: the definition, in one thread (src/cpu/sequential.c)", kernel);
+    say(to, "C = A B, %" PRId64 " x %" PRId64 " x %" PRId64 " %s, layout %c%c", m, n, k, tsr_dtype_name(dtype),
+        trans_a ? 't' : 'n', trans_b ? 't' : 'n');
     fputs("\n  for i in 0.. M        rows of C\n"
           "    for j in 0.. N      columns of C\n"
           "      for p in 0.. K    one running sum: sum += A[i,p] * B[p,j]\n\n",

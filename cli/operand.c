@@ -1,6 +1,7 @@
 #include "cli/operand.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "lab/common/convert.h"
@@ -125,8 +126,12 @@ void cli_operand_warn(const cli_command *self, cli_progress *progress, tsr_dtype
     if (lost.beyond || lost.nan)
         cli_progress_clear(progress);
     if (lost.beyond)
-        cli_warning(self, "%s: %" PRId64 " of %" PRId64 " elements %s the end of %s, which ranges from %.0f to %.0f",
-                    x->path, lost.beyond, elements, lost.beyond == 1 ? "becomes" : "become", name, lost.low, lost.high);
+        cli_warning(self, "%s: %" PRId64 " of %" PRId64 " elements %s %s %s, which ranges from %.10g to %.10g", x->path,
+                    lost.beyond, elements, lost.beyond == 1 ? "becomes" : "become",
+                    isnan(lost.becomes)   ? "NaN in"
+                    : isinf(lost.becomes) ? "infinite in"
+                                          : "the end of",
+                    name, lost.low, lost.high);
     if (lost.nan)
         cli_warning(self, "%s: %" PRId64 " of %" PRId64 " elements %s NaN, which becomes 0 in %s", x->path, lost.nan,
                     elements, lost.nan == 1 ? "is" : "are", name);

@@ -26,7 +26,7 @@ int cli_operand_open_vector(const cli_command *self, const char *path, cli_opera
 /* Says of which type the elements of a file are that does not say it itself; `option` is the one that says it. */
 int cli_operand_name(const cli_command *self, const char *option, tsr_dtype dtype, cli_operand *x);
 
-/* Says on stderr how many elements a conversion to an integer type will not keep, if any. */
+/* Says on stderr how many elements a conversion will make NaN, infinite, or the end of a range, if any. */
 void cli_operand_warn(const cli_command *self, cli_progress *progress, tsr_dtype dtype, const cli_operand *x);
 
 /* Brings the data to `dtype`, and each matrix to C order with `order` 1, where they differ. */

@@ -241,7 +241,7 @@ static int find_widths(const cli_table *table, int indent, int widths[CLI_TABLE_
     for (size_t i = 0; i < table->rows * table->columns; i++)
         measure_cell(table->cells[i], &widths[i % table->columns], &least[i % table->columns]);
     for (size_t i = 0; i < table->columns; i++) {
-        least[i] = i == 0 || table->align[i] == 'r' ? widths[i] : least[i] < WRAPPED_MIN ? WRAPPED_MIN : least[i];
+        least[i] = i == 0 || table->align[i] != 'l' ? widths[i] : least[i] < WRAPPED_MIN ? WRAPPED_MIN : least[i];
         total += widths[i] + 2;
     }
     for (int excess = total - cli_columns(); excess > 0; excess--) {

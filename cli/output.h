@@ -29,7 +29,7 @@ int cli_has_columns(void);
 typedef struct cli_table {
     size_t columns, rows;
     char **cells;                  /* rows x columns, row 0 is the head */
-    char align[CLI_TABLE_COLUMNS]; /* 'l' or 'r' */
+    char align[CLI_TABLE_COLUMNS]; /* 'l' or 'r'; 'L': left and never wrapped */
     int out_of_memory;
 } cli_table;
 

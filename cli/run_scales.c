@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "cli/api_error.h"
 #include "lab/bench/bench.h"
 #include "lab/common/operands.h"
 
@@ -18,6 +19,17 @@ int cli_scales_open(const cli_command *self, cli_run_scales *scales)
 {
     const int code = open_one(self, scales->path_a, &scales->a);
     return code == CLI_OK ? open_one(self, scales->path_b, &scales->b) : code;
+}
+
+int cli_scales_check(const cli_command *self, const cli_run_scales *scales, const lab_types *types)
+{
+    const lab_scales_given given = scales->named ? (lab_scales_given)scales->named : LAB_SCALES_TENSOR;
+    cli_message error;
+    if ((!scales->path_a && !scales->path_b) || lab_scales_check(given, types) == TSR_OK)
+        return CLI_OK;
+    cli_api_error(self, &error);
+    return scales->named ? cli_usage_error(self, "--scales %s: %s", lab_scales_word(given), error.text)
+                         : cli_usage_error(self, "--scale-%c: %s", scales->path_a ? 'a' : 'b', error.text);
 }
 
 /* The mode of one operand, of `outer` rows or columns: `named`, which must be that of as many scales as there are, or

@@ -3,6 +3,7 @@
 #define CLI_RUN_SCALES_H
 
 #include "cli/operand.h"
+#include "lab/common/product_types.h"
 
 typedef struct cli_run_scales {
     const char *path_a, *path_b; /* NULL: none */
@@ -12,6 +13,9 @@ typedef struct cli_run_scales {
 
 /* An exit code, with the message printed if it is not CLI_OK. */
 int cli_scales_open(const cli_command *self, cli_run_scales *scales);
+
+/* CLI_USAGE where products of these types take no such scales. */
+int cli_scales_check(const cli_command *self, const cli_run_scales *scales, const lab_types *types);
 
 /* Sets the descriptor's modes; its sizes and types are there. */
 int cli_scales_put(const cli_command *self, const cli_run_scales *scales, int is_stack, tsr_gemm_desc *desc);

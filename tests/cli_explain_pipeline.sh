@@ -24,6 +24,24 @@ prints '^  A +4096 +256 +4$'
 prints '^  B +4096 +512 +64$'
 expect 0 "" $explain cpu-sequential --m 8 --n 16 --k 32 --layout nt
 prints '^  B +4096 +512 +4$'
+# An instance is told of its own types: 8-bit floats, and 16-bit ones with another result, by the blocks that are widened.
+for types in cpu_tiled_fp8:e4m3 cpu_tiled_bf16_f32:bf16 "cpu_tiled_fp8 --dtype e5m2:e5m2" "cpu-tiled --dtype e4m3:e4m3"; do
+    expect 0 "" $explain ${types%:*} --m 1500 --n 700 --k 1500
+    fits_terminal
+    kernel=${types%%[ :]*}
+    prints "^$kernel: C = A B, 1500 x 700 x 1500 ${types##*:}, layout nn, on this machine$"
+    prints '^A and B are widened to f32, which is exact, for 512 x 700 of C and 1500 steps of K at a time$'
+    prints '^algorithm: [a-z -]+ \(src/cpu/'
+done
+expect 0 "" $explain cpu_tiled_f16 --m 1500 --n 700 --k 1500
+prints '^cpu_tiled_f16: C = A B, 1500 x 700 x 1500 f16, layout nn, on this machine$'
+succeeds [ -z "$(grep widened out)" ]
+expect 0 "" $explain cpu_sequential_fp8 --m 8 --n 16 --k 32
+prints '^C = A B, 8 x 16 x 32 e4m3, layout nn$'
+prints '^  B +4096 +512 +16$'
+expect 1 "tessera explain: cpu_tiled_fp8: does not multiply f32" $explain cpu_tiled_fp8 --dtype f32
+expect 1 "tessera explain: cpu_tiled_int8: explained of floats; s8 is multiplied as it is, in src/cpu/integers.c" \
+    $explain cpu_tiled_int8
 expect 2 "tessera explain: --format html: cpu-tiled is told as text" $explain cpu-tiled --format html
 expect 2 "tessera explain: --block, --cta, --tile, --thread, --phase and --warp are for kernels of a GPU" \
     $explain cpu-tiled --cta 0

@@ -101,7 +101,7 @@ expect 1 "tessera run: row.npy has shape (1, 13), 2 dimensions; a vector has 1: 
     run P.npy Q.npy -o D.npy --epilogue "acc + bias[n]" --bind bias=row.npy
 expect 1 "tessera run: bias.npy has 13 values; the product has 9 columns, each with one" \
     run Q.npy P.npy -o D.npy --transa --transb --epilogue "acc + bias[n]" --bind bias=bias.npy
-expect 1 "tessera run: --epilogue \"max(acc)\": only \"acc + bias[n]\" and \"relu(acc + bias[n])\" are supported yet" \
+expect 2 "tessera run: --epilogue \"max(acc)\": only \"acc + bias[n]\" and \"relu(acc + bias[n])\" are supported yet" \
     run P.npy Q.npy -o none.npy --epilogue "max(acc)" --bind bias=bias.npy --device cpu
 expect 2 "tessera run: --epilogue needs --bind bias=FILE, a vector with a value for each column" \
     run P.npy Q.npy -o none.npy --epilogue "acc + bias[n]"
@@ -238,7 +238,7 @@ expect 0 "" run S.npy U.npy -o D.npy --device cpu --check
 prints "D.npy: 1 x 1 s32"
 holds D.npy c7000000
 expect 1 "tessera run: S.npy holds s8 and E.npy e5m2; --dtype says in which type to compute" run S.npy E.npy -o D.npy
-expect 1 "tessera run: --dtype-b f32: must be that of A (s8) or u8" run S.npy U.npy -o D.npy --dtype-b f32
+expect 2 "tessera run: --dtype-b f32: must be that of A (s8) or u8" run S.npy U.npy -o D.npy --dtype-b f32
 raw T.npy '|i1' '(2, 1)' '\x02\x05'
 expect 0 "" run S.npy T.npy -o D.npy --device cpu --check
 prints "D.npy: 1 x 1 s32"
@@ -251,7 +251,9 @@ expect 0 "" run S.npy T.npy -o D.npy --alpha 2000000000 --device cpu --check # -
 holds D.npy 00445f9a
 expect 0 "" run S.npy T.npy -o D.npy --alpha=-1 --beta 3 --c X.npy --device cpu --check # 3 + 3 * (2^31 - 1) - 2^32
 holds D.npy 00000080
-expect 1 "*" run S.npy T.npy -o none.npy --epilogue "acc + bias[n]" --bind bias=W.npy --device cpu
+raw w.npy '<i4' '(1,)' '\x01\x00\x00\x00'
+expect 2 "tessera run: --epilogue: not for results in s32; --out-dtype f32, f16 or bf16" \
+    run S.npy T.npy -o none.npy --epilogue "acc + bias[n]" --bind bias=w.npy --device cpu
 raw long-s.npy '|u1' '(1, 40000)' "$(printf '%40000s' | sed 's/ /\\xff/g')"
 raw long-t.npy '|u1' '(40000, 1)' "$(printf '%40000s' | sed 's/ /\\xff/g')"
 expect 0 "" run long-s.npy long-t.npy -o D.npy --device cpu --check # 40000 * 255^2 - 2^32
@@ -264,7 +266,7 @@ raw none-b.npy '<f4' '(0, 4, 5)' ''
 expect 0 "" run none-a.npy none-b.npy -o D.npy --device cpu --check
 prints '^D.npy: 0 of 3 x 5 f32, K = 4, cpu_[a-z]+_f32 on cpu, 0.000 ns, -$'
 expect 1 "tessera run: W.npy: A and B cannot be s32; --dtype says in which type to compute" run W.npy T.npy -o D.npy
-expect 1 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
+expect 2 "tessera run: --out-dtype e4m3: no result of s8 operands" run S.npy T.npy -o none.npy --out-dtype e4m3
 
 # Scales: the count says which elements share one; those of blocks are named.
 raw one.npy '<f4' '(1,)' '\x00\x00\x00\x40'                  # 2
@@ -286,8 +288,21 @@ expect 1 "tessera run: E.npy has shape (2, 2), 2 dimensions; a vector has 1: in 
 expect 2 "tessera run: --scales needs --scale-a FILE, --scale-b FILE or both" $scaled --scales vector
 expect 0 "" run S.npy T.npy -o D.npy --out-dtype f32 --scale-a one.npy --device cpu --check -q # -6
 holds D.npy 0000c0c0
-expect 1 "*" run S.npy T.npy -o none.npy --scale-a one.npy --device cpu
-succeeds grep -q '^tessera run: --scale-a' err
+# What is wrong with scales is told of the option that gives them: with types, in the arguments; with numbers, in files.
+expect 2 "tessera run: --scale-a: a result in s32 takes no scales; --out-dtype f32, f16 or bf16" \
+    run S.npy T.npy -o none.npy --scale-a one.npy --device cpu
+expect 2 "tessera run: --scale-b: only operands of 8 bits have scales, not f32" \
+    run A.npy B.npy -o none.npy --scale-b one.npy --device cpu
+expect 2 "tessera run: --scales 1x128: only 8-bit floats have scales of blocks, not s8" \
+    run S.npy T.npy -o none.npy --out-dtype f32 --scale-a one.npy --scales 1x128 --device cpu
+expect 2 "tessera run: --scales 1x128: scales of blocks multiply sums that --compute fast leaves whole" \
+    $scaled --scale-a two.npy --scales 1x128 --compute fast
+expect 2 "tessera run: --scale-a: must be --scales tensor with a compressed operand" \
+    $scaled --scale-a two.npy --sparse b --prune
+raw nan.npy '<f4' '(1,)' '\x00\x00\xc0\x7f'
+raw nans.npy '<f4' '(2,)' '\x00\x00\x80\x3f\x00\x00\xc0\x7f'
+expect 1 "tessera run: --scale-a = nan: must be a number" $scaled --scale-a nan.npy
+expect 1 "tessera run: --scale-b[1] = nan: must be a number" $scaled --scale-b nans.npy
 
 # Numbers beyond an integer type are saturated, and that is said; --quiet is quiet.
 raw R.npy '<f4' '(1, 2)' '\x00\x00\x96\x43\x00\x00\x80\xbf' # 300 -1
@@ -305,6 +320,19 @@ expect 0 "tessera run: N.npy: 1 of 2 elements is NaN, which becomes 0 in s8" \
 holds D.npy ffffffff
 expect 0 "" run R.npy T.npy -o D.npy --dtype s8 --device cpu -q
 expect 0 "" run S.npy T.npy -o D.npy --dtype s8 --device cpu
+# Beyond a type of floats they become infinite, or NaN in e4m3.
+raw G.npy '<f4' '(1, 4)' '\x00\x00\xe8\x43\x00\x00\xe1\xc3\x00\x00\x80\x7f\x00\x20\x80\x47' # 464 -450 inf 65600
+raw H.npy '<f4' '(4, 1)' '\x00\x00\x80\x3f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00' # 1 0 0 0
+lost() { # FILE COUNT ELEMENTS WHAT TYPE RANGE
+    echo "tessera run: $1: $2 of $3 elements $([ $2 = 1 ] && echo becomes || echo become) $4 in $5, which ranges from $6"
+}
+expect 0 "$(lost G.npy 2 4 NaN e4m3 '-448 to 448')" run G.npy H.npy -o D.npy --dtype e4m3 --device cpu
+expect 0 "$(lost G.npy 1 4 infinite e5m2 '-57344 to 57344')" run G.npy H.npy -o D.npy --dtype e5m2 --device cpu
+expect 0 "$(lost G.npy 1 4 infinite f16 '-65504 to 65504')" run G.npy H.npy -o D.npy --dtype f16 --device cpu
+expect 0 "$(lost G.npy 2 4 NaN e4m3 '-448 to 448')" \
+    run H.npy G.npy -o D.npy --dtype e5m2 --dtype-b e4m3 --transa --transb --device cpu
+expect 0 "" run G.npy H.npy -o D.npy --dtype bf16 --device cpu
+expect 0 "" run G.npy H.npy -o D.npy --dtype e4m3 --device cpu -q
 raw Y.npy '<f4' '(1, 1)' '\x00\x00\x00\x4f' # 2^31
 expect 0 "$(saturated Y.npy 1 1 s32 '-2147483648 to 2147483647')" \
     run S.npy T.npy -o D.npy --beta 1 --c Y.npy --out-dtype s32 --device cpu --check
@@ -312,7 +340,23 @@ holds D.npy fcffff7f
 
 # What the library refuses is told in the options' names, not in those of its structs.
 make_matrix F.npy f32 8 8 c
-expect 1 "tessera run: --alpha 0.5: must be a whole number of 32 bits where D is s32" \
+expect 2 "tessera run: --alpha 0.5: must be a whole number of 32 bits where the result is s32" \
     run F.npy F.npy -o none.npy --dtype s8 --alpha 0.5 --device cpu
+
+# Types that do not go together: the arguments are wrong, as in all commands; files that do not fit are a failure.
+expect 2 "tessera run: --dtype-b f16: must be that of A (f32)" run F.npy F.npy -o none.npy --dtype-b f16
+expect 2 "tessera run: --out-dtype f64: no result of f32 operands" run F.npy F.npy -o none.npy --out-dtype f64
+expect 2 "tessera run: --compute tf32: not for f64 operands" run F.npy F.npy -o none.npy --dtype f64 --compute tf32
+expect 2 "tessera run: --beta 2147483648: must be a whole number of 32 bits where the result is s32" \
+    run S.npy T.npy -o none.npy --beta 2147483648 --c X.npy
+succeeds test ! -e none.npy
+
+# Products below f32's normal numbers, each rounded to a multiple of 2^-149: 2^-75 * (1, 1) times 2^-75 * (1, 1)'.
+raw little.npy '<f4' '(1, 2)' '\x00\x00\x00\x1a\x00\x00\x00\x1a'
+raw least.npy '<f4' '(2, 1)' '\x00\x00\x00\x1a\x00\x00\x00\x1a'
+for kernel in cpu-tiled cpu-sequential; do
+    expect 0 "" run little.npy least.npy -o D.npy --kernel $kernel --device cpu --check
+    prints 'all within the bound'
+done
 
 finish

@@ -63,14 +63,14 @@ prints 'wgmma_sparse24_tf32_64x64_c1 on emu'
 prints '^B compressed 1:2: '
 expect 1 "*" run T.npy Y.npy -o D.npy --sparse a --prune --compute tf32 --device cpu
 succeeds grep -q "no kernel runs f32 x f32 -> f32 in tf32 on cpu" "$folder/err"
-expect 1 "*" run P.npy X.npy -o E.npy --sparse a --compute tf32 --device cpu
+expect 2 "*" run P.npy X.npy -o E.npy --sparse a --compute tf32 --device cpu
 succeeds grep -q -- "--compute tf32: not for f16 operands" "$folder/err"
 
 # What cannot be.
 expect 2 "tessera run: --prune needs --sparse a or --sparse b, the operand to prune" run W.npy X.npy -o D.npy --prune
 expect 2 "*" run W.npy X.npy -o D.npy --sparse c
-expect 1 "*" run P.npy X.npy -o E.npy --sparse a --dtype f64 --device cpu
-succeeds grep -q "P.npy: --dtype f64: 2:4 sparsity is for f32" "$folder/err"
-expect 1 "tessera run: --out-dtype e4m3: no results in 8-bit floats with a compressed operand" \
+expect 2 "tessera run: --dtype f64: 2:4 sparsity is for f32, f16, bf16, e4m3, e5m2, s8 and u8" \
+    run P.npy X.npy -o E.npy --sparse a --dtype f64 --device cpu
+expect 2 "tessera run: --out-dtype e4m3: no results in 8-bit floats with a compressed operand" \
     run P.npy X.npy -o E.npy --sparse a --dtype e4m3 --out-dtype e4m3 --prune --device cpu
 finish

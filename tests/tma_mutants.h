@@ -1,15 +1,25 @@
-/* The mutants of a test's kernel (emu/mutants.cmake), as a table. Before it is included MUTANT_KERNEL(name) must be the
- * symbol of one; MUTANT_KERNEL(none) is the kernel as it is. */
+/* The mutants of a test's kernel (emu/mutants.cmake), as a table, and how they are run. Before it is included
+ * MUTANT_KERNEL(name) must be the symbol of one; MUTANT_KERNEL(none) is the kernel as it is. It brings cmocka and what
+ * that needs. */
 #ifndef TESTS_TMA_MUTANTS_H
 #define TESTS_TMA_MUTANTS_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <cmocka.h>
+
+#include "core/dtype.h"
 #include "core/scaling.h"
 #include "core/tensor_map.h"
 #include "core/tensor_spec.h"
 #include "emu/run_launch.h"
+#include "sanitized.h"
 
 #if defined(MUTANTS_SCALED) /* they take tsr_scaling, too */
 typedef void kernel_tma(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling);
@@ -54,6 +64,32 @@ static inline void encode_maps(const tsr_config *config, const tsr_gemm_args *ar
             assert_null(tsr_tensor_spec_fault(&specs[i]));
             tsr_emu_encode(&specs[i], all[i]);
         }
+}
+
+/* Runs one. `job` has the grid, threads along x, shared memory, cluster and seed, and what else is not the arguments'.
+ */
+static inline tsr_status run_mutant(kernel_tma *kernel, const tsr_config *config, const tsr_gemm_args *args,
+                                    const tsr_scaling *scaling, tsr_emu_job job)
+{
+    tsr_tensor_maps maps;
+    encode_maps(config, args, &maps);
+#if defined(MUTANTS_SCALED)
+    job.kernel_scaled = kernel;
+#else
+    job.kernel_tma = kernel;
+#endif
+    job.name = config->instance;
+    job.scaling = scaling;
+    job.maps = &maps;
+    job.args = args;
+    job.dtype_a = (tsr_dtype)args->type_a;
+    job.dtype_b = (tsr_dtype)args->type_b;
+    job.dtype_c = job.dtype_d = (tsr_dtype)args->type_d;
+    job.is_dependent = 1;
+    job.arch = 90;
+    job.threads_y = 1;
+    job.workers = job.workers ? job.workers : 1;
+    return tsr_emu_run(&job);
 }
 
 static inline int is_exact_in_trials(const mutant_trials *t, const void *matrices)
@@ -127,6 +163,15 @@ static inline void every_mutant_fails_its_trials(void **state)
     expect_all_caught(test->trials, matrices);
     test_free(matrices);
 }
+
+/* The main function of a test whose `matrices` have D as `d` and what it must be as `exact`. */
+#define MUTANT_TEST(ways, seeds, matrices, make, run)                                                            \
+    int main(void)                                                                                               \
+    {                                                                                                            \
+        const mutant_trials trials = {                                                                           \
+            ways, seeds, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d}; \
+        return run_mutant_test(&trials, sizeof(matrices));                                                       \
+    }
 
 static inline int run_mutant_test(const mutant_trials *trials, size_t bytes)
 {

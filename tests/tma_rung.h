@@ -3,14 +3,7 @@
 #ifndef TESTS_TMA_RUNG_H
 #define TESTS_TMA_RUNG_H
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/config.h"
-#include "core/dtype.h"
-#include "emu/run_launch.h"
 #include "tma_mutants.h"
 
 typedef struct shape {
@@ -77,6 +70,9 @@ static tsr_gemm_args args_of(const tma_rung *rung, const shape *s, matrices *x)
                            .beta = s->beta,
                            .trans_a = s->trans_a,
                            .trans_b = s->trans_b,
+                           .type_a = (int)tsr_op_of(&rung->config.op).a,
+                           .type_b = (int)tsr_op_of(&rung->config.op).a,
+                           .type_d = (int)tsr_op_of(&rung->config.op).d,
                            .bias = x->bias,
                            .epilogue = (int)((s - rung->shapes) % TSR_EPILOGUE_COUNT)};
 }
@@ -84,37 +80,13 @@ static tsr_gemm_args args_of(const tma_rung *rung, const shape *s, matrices *x)
 static tsr_status run(const tma_rung *rung, kernel_tma *kernel, const tsr_gemm_args *g, unsigned long long seed)
 {
     const tsr_config *config = &rung->config;
-    tsr_tensor_spec specs[4];
-    tsr_tensor_maps maps;
-    memset(&maps, 0, sizeof maps);
-    tsr_gemm_args typed = *g;
-    typed.type_a = typed.type_b = (int)tsr_op_of(&config->op).a;
-    typed.type_d = (int)tsr_op_of(&config->op).d;
-    tsr_config_tensor_specs(config, &typed, specs);
-    tsr_tensor_map *const all[2] = {&maps.a, &maps.b};
-    for (int i = 0; i < 2; i++)
-        if (specs[i].base) {
-            assert_null(tsr_tensor_spec_fault(&specs[i]));
-            tsr_emu_encode(&specs[i], all[i]);
-        }
     const long long tiles = (g->m + config->bm - 1) / config->bm * ((g->n + config->bn - 1) / config->bn);
-    const tsr_emu_job job = {.name = config->instance,
-                             .kernel_tma = kernel,
-                             .maps = &maps,
-                             .arch = 90,
-                             .is_dependent = 1,
-                             .args = g,
-                             .dtype_a = tsr_op_of(&config->op).a,
-                             .dtype_b = tsr_op_of(&config->op).a,
-                             .dtype_c = tsr_op_of(&config->op).d,
-                             .dtype_d = tsr_op_of(&config->op).d,
-                             .grid = {rung->ctas > 0 ? rung->ctas : tiles, 1, 1},
+    const tsr_emu_job job = {.grid = {rung->ctas > 0 ? rung->ctas : tiles, 1, 1},
                              .threads_x = rung->threads,
-                             .threads_y = 1,
                              .shared_bytes = rung->shared_bytes,
                              .seed = seed,
                              .workers = 2};
-    return tsr_emu_run(&job);
+    return run_mutant(kernel, config, g, NULL, job);
 }
 
 static int is_right(const tsr_gemm_args *g, const matrices *x)

@@ -53,6 +53,8 @@ static const cli_option options[] = {
     {.name = "--layouts", .value = "L,...", .help = "layouts", .parse = cli_parse_layouts, AT(layouts)},
     {.name = "--kernel", .value = "NAME", .help = "kernel", .parse = cli_parse_kernel, AT(kernel)},
     {.name = "--device", .value = "D", .help = "device", .parse = cli_parse_device, AT(device)},
+    {.name = "--scale-b", .value = "FILE", .help = "scales", .parse = cli_parse_text, AT(in)},
+    {.name = "--scales", .value = "none|tensor", .help = "scales", .parse = cli_parse_choice, AT(format)},
     {.name = "--kernels", .value = "NAME[,NAME]|all|auto", .help = "kernels", .parse = cli_parse_kernels, AT(kernels)},
     {.name = "--kernel-or-all", .value = "NAME|all", .help = "kernel", .parse = cli_parse_kernels_or_all, AT(kernel)},
     {0}};
@@ -337,7 +339,11 @@ static void test_names_options(void **state)
         {"kernel x has no prepared form", "kernel x has no prepared form"},
         {"device emu: no times", "--device emu: no times"},
         {"this device: none", "this device: none"},
-        {"D.dtype = s8: no result", "D.dtype = s8: no result"}, /* no --out-dtype here */
+        {"D.dtype = s8: no result", "D.dtype = s8: no result"},                          /* no --out-dtype here */
+        {"scale_mode_a: must be TSR_SCALE_TENSOR", "--scales: must be --scales tensor"}, /* no --scale-a here */
+        {"scale_b = nan: must be a number", "--scale-b = nan: must be a number"}, /* a file's, not the option's */
+        {"scale_b[2] = nan: must be a number", "--scale-b[2] = nan: must be a number"},
+        {"scale_mode_b: more than compute = fast", "--scale-b: more than compute = fast"},
         {"dA.dtype A.dtypes B.dtype", "dA.dtype A.dtypes --dtype"},
         {"", ""},
     };

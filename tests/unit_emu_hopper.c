@@ -1,19 +1,7 @@
 /* The twins of Hopper's instructions: descriptors, fragments and the tensor cores' arithmetic by themselves; all of
  * them together by the wgmma kernel, which must be right as it is and be caught in each of its mutants
  * (emu/mutants.cmake). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/dtype.h"
 #include "emu/hopper.h"
-#include "emu/run_launch.h"
 #include "emu/wgmma.h"
 
 #define MUTANT_KERNEL(name) unit_emu_hopper_mutant_##name
@@ -69,53 +57,36 @@ static matrices *make_matrices(void)
 static tsr_status run(kernel_tma *kernel, matrices *m, unsigned long long seed, int clusters, int dealt)
 {
     memset(m->d, 0x55, sizeof m->d);
-    tsr_gemm_args args = {.a = m->a,
-                          .b = m->b,
-                          .c = m->c,
-                          .d = m->d,
-                          .m = M,
-                          .n = N,
-                          .k = K,
-                          .lda = K,
-                          .ldb = N,
-                          .ldc = LDD,
-                          .ldd = LDD,
-                          .batch = 1,
-                          .alpha = 1,
-                          .beta = 1,
-                          .bias = m->bias,
-                          .epilogue = TSR_EPILOGUE_BIAS_RELU,
-                          .workspace = &m->workspace,
-                          .schedule = {.split_k = 1, .cluster_k = 1, .stream_k_tiles = dealt}};
-    tsr_tensor_spec specs[4];
-    tsr_tensor_maps maps;
-    tsr_tensor_map *const all[4] = {&maps.a, &maps.b, &maps.c, &maps.d};
-    args.type_a = args.type_b = TSR_BF16;
-    args.type_d = TSR_BF16;
-    tsr_config_tensor_specs(&config, &args, specs);
-    for (int i = 0; i < 4; i++) {
-        assert_null(tsr_tensor_spec_fault(&specs[i]));
-        tsr_emu_encode(&specs[i], all[i]);
-    }
+    const tsr_gemm_args args = {.a = m->a,
+                                .b = m->b,
+                                .c = m->c,
+                                .d = m->d,
+                                .m = M,
+                                .n = N,
+                                .k = K,
+                                .lda = K,
+                                .ldb = N,
+                                .ldc = LDD,
+                                .ldd = LDD,
+                                .batch = 1,
+                                .alpha = 1,
+                                .beta = 1,
+                                .bias = m->bias,
+                                .epilogue = TSR_EPILOGUE_BIAS_RELU,
+                                .workspace = &m->workspace,
+                                .type_a = TSR_BF16,
+                                .type_b = TSR_BF16,
+                                .type_d = TSR_BF16,
+                                .schedule = {.split_k = 1, .cluster_k = 1, .stream_k_tiles = dealt}};
     const tsr_grid whole = tsr_config_grid(&config, &args, 2 * clusters), all_clusters = {2 * clusters, 1, 1};
-    const tsr_emu_job job = {.name = "mutant",
-                             .kernel_tma = kernel,
-                             .maps = &maps,
-                             .cluster = tsr_config_cluster(&config),
-                             .args = &args,
-                             .dtype_a = TSR_BF16,
-                             .dtype_b = TSR_BF16,
-                             .dtype_c = TSR_BF16,
-                             .dtype_d = TSR_BF16,
+    const tsr_emu_job job = {.cluster = tsr_config_cluster(&config),
                              .grid = dealt > 0 ? all_clusters : whole,
                              .threads_x = 384,
-                             .threads_y = 1,
                              .shared_bytes = STAGES * (BM + BN) * 128 + 2 * 8192 + 16 * STAGES + 72,
                              .workspace_bytes = sizeof m->workspace,
                              .seed = seed,
-                             .backwards = seed / 2 % 2, /* the last part of a tile may come first, or last */
-                             .workers = 1};
-    return tsr_emu_run(&job);
+                             .backwards = seed / 2 % 2}; /* the last part of a tile may come first, or last */
+    return run_mutant(kernel, &config, &args, NULL, job);
 }
 
 static int is_exact(const matrices *m)

@@ -1,18 +1,5 @@
 /* Kernel wgmma-kmajor in the emulator, e4m3 to bf16: right as it is, with the ends of collective/wgmma_lean.h and
  * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/dtype.h"
-#include "core/scaling.h"
-#include "sanitized.h"
 
 #define MUTANTS_SCALED
 #define MUTANT_KERNEL(name) unit_emu_kmajor_mutant_##name
@@ -145,34 +132,13 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                  .first_n = way & HAS_BLOCKS ? FIRST_N : 0,
                                  .type_bias = TSR_BF16,
                                  .is_used = is_used};
-    tsr_tensor_maps maps;
     memset(x->d, 0x55, sizeof x->d);
-    encode_maps(&config, &args, &maps);
-    const tsr_emu_job job = {.name = "mutant",
-                             .kernel_scaled = kernel,
-                             .scaling = &scaling,
-                             .maps = &maps,
-                             .cluster = 2,
-                             .args = &args,
-                             .dtype_a = TSR_E4M3,
-                             .dtype_b = TSR_E4M3,
-                             .dtype_c = TSR_BF16,
-                             .dtype_d = TSR_BF16,
+    const tsr_emu_job job = {.cluster = 2,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
-                             .is_dependent = 1,
-                             .arch = 90,
                              .threads_x = 128 + 2 * BM,
-                             .threads_y = 1,
                              .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + BM / 16 * 2560,
-                             .seed = seed,
-                             .workers = 1};
-    return tsr_emu_run(&job);
+                             .seed = seed};
+    return run_mutant(kernel, &config, &args, &scaling, job);
 }
 
-static const mutant_trials trials = {
-    WAYS, SEEDS, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d};
-
-int main(void)
-{
-    return run_mutant_test(&trials, sizeof(matrices));
-}
+MUTANT_TEST(WAYS, SEEDS, matrices, make, run)

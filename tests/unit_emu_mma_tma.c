@@ -1,11 +1,5 @@
 /* mma.sync fed by the copy engine: the mma-tma rung as it is, with a warp that asks for boxes between its products, and
  * mutants of it (emu/mutants.cmake). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #define MUTANT_KERNEL(name) unit_emu_mma_tma_mutant_##name
 #include "tma_rung.h"
 

@@ -108,33 +108,13 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
 {
     matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
-    tsr_tensor_maps maps;
     memset(x->d, 0x55, sizeof x->d);
-    encode_maps(&config, &args, &maps);
-    const tsr_emu_job job = {.name = "mutant",
-                             .kernel_tma = kernel,
-                             .maps = &maps,
-                             .cluster = 2,
-                             .args = &args,
-                             .dtype_a = TSR_F32,
-                             .dtype_b = TSR_F32,
-                             .dtype_c = TSR_F32,
-                             .dtype_d = TSR_F32,
+    const tsr_emu_job job = {.cluster = 2,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
-                             .is_dependent = 1,
-                             .arch = 90,
                              .threads_x = 128 + 2 * BM,
-                             .threads_y = 1,
                              .shared_bytes = STAGES * ((BM + BN) * 128 + 16) + BM / 64 * 10240,
-                             .seed = seed,
-                             .workers = 1};
-    return tsr_emu_run(&job);
+                             .seed = seed};
+    return run_mutant(kernel, &config, &args, NULL, job);
 }
 
-static const mutant_trials trials = {
-    WAYS, SEEDS, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d};
-
-int main(void)
-{
-    return run_mutant_test(&trials, sizeof(matrices));
-}
+MUTANT_TEST(WAYS, SEEDS, matrices, make, run)

@@ -1,18 +1,5 @@
 /* Kernel wgmma_skinny with 8-bit floats in the emulator, to bf16, K cut over a cluster: right as it is, with scales of
  * rows and columns or of blocks, and caught in each of its mutants (emu/mutants.cmake). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/dtype.h"
-#include "core/scaling.h"
-#include "sanitized.h"
 
 #define MUTANTS_SCALED
 #define MUTANT_KERNEL(name) unit_emu_skinny_eight_mutant_##name
@@ -169,34 +156,13 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                 .type_d = TSR_BF16,
                                 .schedule = {.split_k = PARTS, .cluster_k = PARTS, .swap_ab = swap_ab}};
     const tsr_scaling scaling = scaling_of(x, bits);
-    tsr_tensor_maps maps;
     memset(x->d, 0x55, sizeof x->d);
-    encode_maps(&config, &args, &maps);
-    const tsr_emu_job job = {.name = "mutant",
-                             .kernel_scaled = kernel,
-                             .scaling = &scaling,
-                             .maps = &maps,
-                             .cluster = PARTS,
-                             .args = &args,
-                             .dtype_a = type_a,
-                             .dtype_b = TSR_E4M3,
-                             .dtype_c = TSR_BF16,
-                             .dtype_d = TSR_BF16,
+    const tsr_emu_job job = {.cluster = PARTS,
                              .grid = {along_m * along_n * PARTS, 1, 1},
-                             .is_dependent = 1,
-                             .arch = 90,
                              .threads_x = 2 * BN + 32,
-                             .threads_y = 1,
                              .shared_bytes = RING_BYTES + STAGING_BYTES + 16 * STAGES + 16,
-                             .seed = seed,
-                             .workers = 1};
-    return tsr_emu_run(&job);
+                             .seed = seed};
+    return run_mutant(kernel, &config, &args, &scaling, job);
 }
 
-static const mutant_trials trials = {
-    WAYS, SEEDS, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d};
-
-int main(void)
-{
-    return run_mutant_test(&trials, sizeof(matrices));
-}
+MUTANT_TEST(WAYS, SEEDS, matrices, make, run)

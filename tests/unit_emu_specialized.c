@@ -1,11 +1,5 @@
 /* Warps that only multiply, fed by others: the warp-specialized rung as it is, and mutants of it (emu/mutants.cmake).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #define MUTANT_KERNEL(name) unit_emu_specialized_mutant_##name
 #include "tma_rung.h"
 

@@ -1,17 +1,5 @@
 /* Kernel wgmma with rows of A that begin anywhere, in the emulator, bf16: right as it is, A stored along K and along M,
  * and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/dtype.h"
-#include "sanitized.h"
 
 #define MUTANT_KERNEL(name) unit_emu_unaligned_mutant_##name
 #include "tma_mutants.h"
@@ -92,33 +80,13 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                 .type_b = TSR_BF16,
                                 .type_d = TSR_BF16,
                                 .schedule = {.split_k = 1, .cluster_k = 1}};
-    tsr_tensor_maps maps;
     memset(x->d, 0x55, sizeof x->d);
-    encode_maps(&config, &args, &maps);
-    const tsr_emu_job job = {.name = "mutant",
-                             .kernel_tma = kernel,
-                             .maps = &maps,
-                             .cluster = 1,
-                             .args = &args,
-                             .dtype_a = TSR_BF16,
-                             .dtype_b = TSR_BF16,
-                             .dtype_c = TSR_BF16,
-                             .dtype_d = TSR_BF16,
+    const tsr_emu_job job = {.cluster = 1,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 1 : 4),
-                             .is_dependent = 1,
-                             .arch = 90,
                              .threads_x = 384,
-                             .threads_y = 1,
                              .shared_bytes = STAGES * ((BM + BN) * 128 + 18 * 1024 + 32) + 2 * 8192 + 72,
-                             .seed = seed,
-                             .workers = 1};
-    return tsr_emu_run(&job);
+                             .seed = seed};
+    return run_mutant(kernel, &config, &args, NULL, job);
 }
 
-static const mutant_trials trials = {
-    WAYS, SEEDS, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d};
-
-int main(void)
-{
-    return run_mutant_test(&trials, sizeof(matrices));
-}
+MUTANT_TEST(WAYS, SEEDS, matrices, make, run)

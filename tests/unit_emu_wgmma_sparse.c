@@ -1,18 +1,6 @@
 /* Kernel wgmma-sparse24 in the emulator: right as it is, with A and with B compressed, and caught in each of its
  * mutants (emu/mutants.cmake), by a fault or a wrong result. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/dtype.h"
 #include "core/sparse24.h"
-#include "sanitized.h"
 
 #define MUTANT_KERNEL(name) unit_emu_wgmma_sparse_mutant_##name
 #include "tma_mutants.h"
@@ -114,35 +102,15 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
     matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
     const long long form_bytes = tsr_form24_of(TSR_BF16, LINES, K).bytes;
-    tsr_tensor_maps maps;
     memset(x->d, 0x55, sizeof x->d);
-    encode_maps(&config, &args, &maps);
-    const tsr_emu_job job = {.name = "mutant",
-                             .kernel_tma = kernel,
-                             .maps = &maps,
-                             .cluster = 2,
-                             .args = &args,
-                             .dtype_a = TSR_BF16,
-                             .dtype_b = TSR_BF16,
-                             .dtype_c = TSR_F32,
-                             .dtype_d = TSR_F32,
+    const tsr_emu_job job = {.cluster = 2,
                              .a_bytes = way & 1 ? 0 : form_bytes,
                              .b_bytes = way & 1 ? form_bytes : 0,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
-                             .is_dependent = 1,
-                             .arch = 90,
                              .threads_x = 384,
-                             .threads_y = 1,
                              .shared_bytes = STAGES * (STAGE_BYTES + 16) + BM / 16 * 2560,
-                             .seed = seed,
-                             .workers = 1};
-    return tsr_emu_run(&job);
+                             .seed = seed};
+    return run_mutant(kernel, &config, &args, NULL, job);
 }
 
-static const mutant_trials trials = {
-    WAYS, SEEDS, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d};
-
-int main(void)
-{
-    return run_mutant_test(&trials, sizeof(matrices));
-}
+MUTANT_TEST(WAYS, SEEDS, matrices, make, run)

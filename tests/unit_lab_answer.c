@@ -1,4 +1,5 @@
 /* Conversions of matrices, and answers judged: right ones pass, one wrong element is found and named. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +44,46 @@ static void test_convert(void **state)
             }
     lab_convert(TSR_F32, to, 1, TSR_F64, from, 1, 0, 0, 5);
     lab_convert(TSR_F32, to, 1, TSR_F64, from, 1, 1, 5, 0);
+}
+
+/* Of values around the end of each type: which of them it does not keep, and what they become. */
+static void test_count_lost(void **state)
+{
+    (void)state;
+    static const struct {
+        tsr_dtype dtype;
+        double kept, lost, becomes; /* kept: beyond the largest number, but rounded to it */
+    } rows[] = {
+        {TSR_E4M3, 464, 465, (double)NAN},
+        {TSR_E5M2, 61439, 61440, (double)INFINITY},
+        {TSR_F16, 65519, 65520, (double)INFINITY},
+        {TSR_BF16, 3.39e38, 3.4e38, (double)INFINITY},
+        {TSR_F32, 3.402823467e38, 3.5e38, (double)INFINITY},
+        {TSR_S8, 127.25, 129, 127},
+        {TSR_U8, 255.25, 256, 255},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const int is_integer = rows[i].dtype == TSR_S8 || rows[i].dtype == TSR_U8;
+        const int has_infinity = !is_integer && rows[i].dtype != TSR_E4M3;
+        const double values[] = {
+            0,          1e-60,        rows[i].kept,  rows[i].dtype == TSR_U8 ? 0 : -rows[i].kept + 1,
+            -300,       rows[i].lost, -rows[i].lost, (double)INFINITY,
+            (double)NAN};
+        enum { COUNT = sizeof values / sizeof values[0] };
+        const lab_lost lost = lab_count_lost(rows[i].dtype, TSR_F64, values, COUNT);
+        assert_int_equal(lost.beyond, 2 + !has_infinity + is_integer);
+        assert_int_equal(lost.nan, is_integer);
+        assert_true(lost.becomes == rows[i].becomes || (isnan(lost.becomes) && isnan(rows[i].becomes)));
+        assert_true(lost.high <= rows[i].kept && lost.low == (rows[i].dtype == TSR_U8   ? 0
+                                                              : rows[i].dtype == TSR_S8 ? -128
+                                                                                        : -lost.high));
+        assert_int_equal(lab_count_lost(TSR_F64, TSR_F64, values, COUNT).beyond, 0);
+    }
+    /* Types that hold all of another. */
+    const uint16_t f16[] = {0x7bff, 0x7c00, 0xfc00};
+    assert_int_equal(lab_count_lost(TSR_BF16, TSR_F16, f16, 3).beyond, 0);
+    assert_int_equal(lab_count_lost(TSR_E5M2, TSR_F16, f16, 3).beyond, 1);
+    assert_int_equal(lab_count_lost(TSR_E4M3, TSR_F16, f16, 3).beyond, 3);
 }
 
 /* ---- answers --------------------------------------------------------------------------------------------------------
@@ -134,6 +175,28 @@ static void test_wrong_element(void **state)
                     assert_true(answer.max_relative == (w < 2 ? 1 / fabs((double)right) : 0));
                 p->d[i * N + j] = right;
             }
+    free(p);
+}
+
+/* Products below f32's normal numbers are each rounded to one of its smallest: right, and still no more than that. */
+static void test_subnormal_values(void **state)
+{
+    (void)state;
+    problem *p = make();
+    for (int i = 0; i < M * K; i++)
+        p->a[i] = ldexpf(p->a[i], -74);
+    for (int i = 0; i < K * N; i++)
+        p->b[i] = ldexpf(p->b[i], -74);
+    for (int i = 0; i < M * N; i++)
+        p->c[i] = ldexpf(p->c[i], -146);
+    solve(p);
+    lab_answer answer = check(p, 1e9);
+    assert_int_equal(answer.failed, 0);
+    assert_true(answer.max_error > 0 && answer.ratio > 0 && answer.bound < K * (double)FLT_TRUE_MIN * 1.25);
+    p->d[N + 1] += 2 * K * FLT_TRUE_MIN;
+    answer = check(p, 1e9);
+    assert_int_equal(answer.failed, 1);
+    assert_true(answer.row == 1 && answer.column == 1);
     free(p);
 }
 
@@ -263,10 +326,16 @@ static void test_infinite_scale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convert),        cmocka_unit_test(test_right_answer),
-        cmocka_unit_test(test_wrong_element),  cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_overflow),       cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_empty),          cmocka_unit_test(test_truncated_sums),
+        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_count_lost),
+        cmocka_unit_test(test_subnormal_values),
+        cmocka_unit_test(test_right_answer),
+        cmocka_unit_test(test_wrong_element),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_truncated_sums),
         cmocka_unit_test(test_infinite_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

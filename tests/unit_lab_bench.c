@@ -535,7 +535,7 @@ static void cell_with_scales(void **state)
         const lab_record r = lab_cell_record(&bench, &cell, &entry, NULL, &baseline, &options);
         assert_string_equal(r.scales, s == LAB_SCALES_NONE ? "" : lab_scales_word((lab_scales_given)s));
         if (with_peer && s != LAB_SCALES_NONE)
-            assert_string_equal(cell.rivals[0].reason, "is not asked for scales");
+            assert_string_equal(cell.rivals[0].reason, "it is not measured with scales");
         lab_cell_clear(&cell);
     }
     lab_bench_close(&bench);

@@ -388,6 +388,8 @@ static void rule_6_no_memory(void **state)
             char *c = __real_malloc(c_bytes), *before = __real_malloc(c_bytes);
             assert_true(a && b && c && before);
             memset(before, 0x3c, c_bytes);
+            lab_fill(LAB_FILL_NORMAL, 0.0, p.dtype, a, p.m * p.k, 1); /* so that D is not C */
+            lab_fill(LAB_FILL_NORMAL, 0.0, p.dtype, b, p.k * p.n, 2);
             p.beta = 1;
             tsr_gemm_desc desc = tsr_gemm_desc_make(p.dtype, p.m, p.n, p.k);
             desc.a.trans = TSR_T;
@@ -417,6 +419,107 @@ static void rule_6_no_memory(void **state)
             free(before);
         }
     assert_true(refused > 50);
+}
+
+/* Products that are several on the CPU, of which the first could be written before the last finds no memory: blocks of
+ * D and problems of a batch whose elements are widened, and parts of a compressed operand. */
+typedef struct blocks_case {
+    tsr_dtype a, d;
+    int64_t m, n, k, batch;
+    unsigned sparse24;
+    int scale_mode; /* of both operands */
+} blocks_case;
+
+static void rule_6_no_memory_of_blocks(void **state)
+{
+    (void)state;
+    static const blocks_case cases[] = {
+        {TSR_E4M3, TSR_F32, 637, 125, 2100, 1, 0, 0}, /* the last block cuts K, the first one does not */
+        {TSR_E4M3, TSR_F32, 600, 300, 200, 1, 0, 0},
+        {TSR_E5M2, TSR_E5M2, 40, 1500, 100, 1, 0, 0},
+        {TSR_E4M3, TSR_BF16, 100, 120, 2200, 3, 0, 0},
+        {TSR_E4M3, TSR_BF16, 3, 1200, 2100, 2, 0, 0},
+        {TSR_E4M3, TSR_F16, 530, 20, 300, 1, 0, TSR_SCALE_1X128},
+        {TSR_BF16, TSR_F32, 520, 1030, 64, 1, 0, 0},
+        {TSR_F16, TSR_E4M3, 64, 1, 2000, 4, 0, 0},
+        {TSR_F32, TSR_F32, 1100, 90, 64, 1, TSR_SPARSE24_A, 0},
+        {TSR_BF16, TSR_BF16, 70, 2100, 64, 1, TSR_SPARSE24_B, 0},
+        {TSR_S8, TSR_F32, 1100, 90, 64, 1, TSR_SPARSE24_A, 0},
+        {TSR_E4M3, TSR_F32, 1100, 90, 64, 1, TSR_SPARSE24_A, 0},
+        {TSR_S8, TSR_S32, 100, 2100, 1200, 1, TSR_SPARSE24_B, 0},
+    };
+    int refused = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int layout = 0; layout < 4; layout++) {
+            const blocks_case *const x = &cases[i];
+            tsr_gemm_desc desc = tsr_gemm_desc_make(x->a, x->m, x->n, x->k);
+            const size_t d_bytes = (size_t)(x->batch * x->m * x->n) * tsr_dtype_bytes(x->d);
+            const int64_t a_count = x->m * x->k, b_count = x->k * x->n;
+            void *a = malloc((size_t)(x->batch * a_count) * tsr_dtype_bytes(x->a)),
+                 *b = malloc((size_t)(x->batch * b_count) * tsr_dtype_bytes(x->a));
+            char *d = malloc(d_bytes), *before = malloc(d_bytes);
+            float *scales = malloc((size_t)(20 * (x->m + x->n)) * sizeof *scales);
+            assert_true(a && b && d && before && scales);
+            desc.c.dtype = desc.d.dtype = x->d;
+            desc.a.trans = layout & 1 ? TSR_T : TSR_N;
+            desc.b.trans = layout & 2 ? TSR_T : TSR_N;
+            desc.batch_count = x->batch;
+            desc.a.batch_stride = x->batch > 1 ? a_count : 0;
+            desc.b.batch_stride = x->batch > 1 ? b_count : 0;
+            desc.c.batch_stride = desc.d.batch_stride = x->batch > 1 ? x->m * x->n : 0;
+            desc.scale_mode_a = desc.scale_mode_b = (tsr_scale_mode)x->scale_mode;
+            lab_fill(LAB_FILL_NORMAL, 0.0, x->a, a, x->batch * a_count, i);
+            lab_fill(LAB_FILL_NORMAL, 0.0, x->a, b, x->batch * b_count, i + 1);
+            for (int64_t s = 0; s < 20 * (x->m + x->n); s++)
+                scales[s] = 2;
+            if (x->sparse24)
+                assert_int_equal(tsr_prune24(&desc, x->sparse24 == TSR_SPARSE24_A ? 'a' : 'b',
+                                             x->sparse24 == TSR_SPARSE24_A ? a : b, NULL),
+                                 TSR_OK);
+            desc.flags = x->sparse24;
+            memset(before, 0x77, d_bytes);
+            for (int nth = 1, done = 0; !done; nth++) {
+                tsr_context *context = NULL;
+                tsr_plan *plan = NULL;
+                tsr_prepared *prepared = NULL;
+                tsr_run_args args = tsr_run_args_make(a, b, d);
+                assert_int_equal(tsr_context_create("cpu", NULL, &context), TSR_OK);
+                assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+                if (x->sparse24 == TSR_SPARSE24_A)
+                    assert_int_equal(tsr_compress24(plan, 'a', a, &prepared), TSR_OK);
+                if (x->sparse24 == TSR_SPARSE24_B)
+                    assert_int_equal(tsr_compress24(plan, 'b', b, &prepared), TSR_OK);
+                *(x->sparse24 == TSR_SPARSE24_B ? &args.prepared_b : &args.prepared_a) = prepared;
+                if (x->sparse24)
+                    *(x->sparse24 == TSR_SPARSE24_B ? &args.b : &args.a) = NULL;
+                if (x->scale_mode)
+                    args.scale_a = args.scale_b = scales;
+                memcpy(d, before, d_bytes);
+                allocations_left = nth;
+                const tsr_status status = tsr_plan_run(plan, &args);
+                done = allocations_left > 0;
+                allocations_left = -1;
+                if (status == TSR_OK) {
+                    assert_memory_not_equal(d, before, d_bytes);
+                } else {
+                    refused++;
+                    assert_int_equal(status, TSR_OUT_OF_MEMORY);
+                    assert_non_null(strstr(tsr_last_error(), "no memory"));
+                    if (memcmp(d, before, d_bytes) != 0)
+                        fail_msg("case %zu, layout %d: a part of D is written without allocation %d", i, layout, nth);
+                }
+                tsr_prepared_release(prepared);
+                tsr_plan_release(plan);
+                tsr_context_destroy(context);
+                assert_true(nth < 1000);
+            }
+            free(a);
+            free(b);
+            free(d);
+            free(before);
+            free(scales);
+        }
+    assert_true(refused > 100);
 }
 
 /* ---- 7: denormals are numbers ---- */
@@ -603,11 +706,17 @@ static void rule_9_large_result(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rule_1_beta_zero),    cmocka_unit_test(rule_2_alpha_zero),
-        cmocka_unit_test(rule_3_specials),     cmocka_unit_test(rule_4_error_growth),
-        cmocka_unit_test(rule_5_bits),         cmocka_unit_test(rule_6_no_memory),
-        cmocka_unit_test(rule_7_denormals),    cmocka_unit_test(rule_8_alignment_and_ends),
-        cmocka_unit_test(rule_9_long_strides), cmocka_unit_test(rule_9_long_sum),
+        cmocka_unit_test(rule_1_beta_zero),
+        cmocka_unit_test(rule_2_alpha_zero),
+        cmocka_unit_test(rule_3_specials),
+        cmocka_unit_test(rule_4_error_growth),
+        cmocka_unit_test(rule_5_bits),
+        cmocka_unit_test(rule_6_no_memory),
+        cmocka_unit_test(rule_6_no_memory_of_blocks),
+        cmocka_unit_test(rule_7_denormals),
+        cmocka_unit_test(rule_8_alignment_and_ends),
+        cmocka_unit_test(rule_9_long_strides),
+        cmocka_unit_test(rule_9_long_sum),
         cmocka_unit_test(rule_9_large_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -370,11 +370,11 @@ static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options
     first->alpha = alpha_of(cell);
     first->beta = beta_of(cell);
     if (desc->epilogue && !peer->ops->is_cuda) {
-        snprintf(rival->reason, sizeof rival->reason, "is not asked for an epilogue");
+        snprintf(rival->reason, sizeof rival->reason, "it is not measured with an epilogue");
         return TSR_OK;
     }
     if (cell->scales != LAB_SCALES_NONE && peer->ops->prepare_scaled == NULL) {
-        snprintf(rival->reason, sizeof rival->reason, "is not asked for scales");
+        snprintf(rival->reason, sizeof rival->reason, "it is not measured with scales");
         return TSR_OK;
     }
     if ((cell->scales != LAB_SCALES_NONE ? peer->ops->prepare_scaled : peer->ops->prepare)(

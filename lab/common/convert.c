@@ -53,7 +53,7 @@ void lab_convert(tsr_dtype dtype_to, void *to, int64_t ld_to, tsr_dtype dtype_fr
 /* ---- what is lost ---- */
 
 typedef struct losing {
-    tsr_dtype dtype;
+    tsr_dtype to, dtype; /* dtype: of `from` */
     const void *from;
     int64_t count;
     double low, high;
@@ -62,32 +62,59 @@ typedef struct losing {
 
 enum { LOST_AT_ONCE = 1 << 16 };
 
+static double converted(tsr_dtype dtype, double value)
+{
+    uint64_t element = 0;
+    tsr_store_element(dtype, &element, 0, value);
+    return tsr_load_element(dtype, &element, 0);
+}
+
+/* Infinities are beyond a type that has none. */
+static int is_beyond(const losing *l, double value)
+{
+    if (tsr_dtype_is_integer(l->to)) {
+        const double whole = nearbyint(value);
+        return whole < l->low || whole > l->high;
+    }
+    if (!(value < l->low || value > l->high))
+        return 0;
+    const double end = converted(l->to, value);
+    return isnan(end) || (isinf(end) && !isinf(value));
+}
+
 static void count_lost(void *user, int64_t index)
 {
     losing *l = user;
     const int64_t end = (index + 1) * LOST_AT_ONCE < l->count ? (index + 1) * LOST_AT_ONCE : l->count;
+    const int loses_nan = tsr_dtype_is_integer(l->to);
     int64_t beyond = 0, nan = 0;
     for (int64_t i = index * LOST_AT_ONCE; i < end; i++) {
-        const double value = tsr_load_element(l->dtype, l->from, i), whole = nearbyint(value);
-        beyond += whole < l->low || whole > l->high;
-        nan += isnan(value) != 0;
+        const double value = tsr_load_element(l->dtype, l->from, i);
+        beyond += is_beyond(l, value);
+        nan += loses_nan && isnan(value);
     }
     atomic_fetch_add(&l->beyond, beyond);
     atomic_fetch_add(&l->nan, nan);
 }
 
+/* The greatest number of a type of floats. */
+static double largest(tsr_dtype dtype)
+{
+    return tsr_dtype_is_fp8(dtype) ? tsr_dtype_largest_fp8(dtype)
+                                   : ldexp(2.0 - 2.0 * tsr_dtype_roundoff(dtype), 1 - tsr_dtype_lowest_exponent(dtype));
+}
+
 lab_lost lab_count_lost(tsr_dtype dtype_to, tsr_dtype dtype_from, const void *from, int64_t count)
 {
-    losing l = {.dtype = dtype_from, .from = from, .count = count};
-    uint64_t element = 0;
-    if (!tsr_dtype_is_integer(dtype_to) || dtype_to == dtype_from)
-        return (lab_lost){0, 0, 0, 0};
-    tsr_store_element(dtype_to, &element, 0, -HUGE_VAL);
-    l.low = tsr_load_element(dtype_to, &element, 0);
-    tsr_store_element(dtype_to, &element, 0, HUGE_VAL);
-    l.high = tsr_load_element(dtype_to, &element, 0);
+    losing l = {.to = dtype_to, .dtype = dtype_from, .from = from, .count = count};
+    const double becomes = converted(dtype_to, HUGE_VAL);
+    const int widens = isinf(becomes) && !tsr_dtype_is_integer(dtype_from) && largest(dtype_from) <= largest(dtype_to);
+    if (dtype_to == dtype_from || widens)
+        return (lab_lost){0};
+    l.low = tsr_dtype_is_integer(dtype_to) ? converted(dtype_to, -HUGE_VAL) : -largest(dtype_to);
+    l.high = tsr_dtype_is_integer(dtype_to) ? becomes : largest(dtype_to);
     lab_parallel((count + LOST_AT_ONCE - 1) / LOST_AT_ONCE, 0, count_lost, &l);
-    return (lab_lost){atomic_load(&l.beyond), atomic_load(&l.nan), l.low, l.high};
+    return (lab_lost){atomic_load(&l.beyond), atomic_load(&l.nan), l.low, l.high, becomes};
 }
 
 tsr_dtype lab_bias_dtype(tsr_dtype result)

@@ -4,13 +4,15 @@
 
 #include "tessera.h"
 
-/* Elements that a conversion to an integer type does not keep: numbers beyond its range become its end, NaN 0. */
+/* Elements that a conversion does not keep: numbers beyond the range of a type of integers become its end, and those
+ * beyond a type of floats infinite, or NaN in e4m3, which has no infinities; NaN becomes 0 as an integer. */
 typedef struct lab_lost {
-    int64_t beyond, nan;
-    double low, high; /* the range */
+    int64_t beyond, nan; /* nan: 0 for types of floats, which keep it */
+    double low, high;    /* the range */
+    double becomes;      /* what is above the range becomes this */
 } lab_lost;
 
-/* Of `count` elements in a row; none for types of floats. */
+/* Of `count` elements in a row. Numbers that are rounded, also to 0, are not counted. */
 lab_lost lab_count_lost(tsr_dtype dtype_to, tsr_dtype dtype_from, const void *from, int64_t count);
 
 /* The type of the bias of results of a type. */

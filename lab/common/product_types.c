@@ -28,9 +28,14 @@ void lab_types_put(const lab_types *types, tsr_gemm_desc *desc)
 tsr_status lab_types_check(const lab_types *types)
 {
     tsr_gemm_desc desc = tsr_gemm_desc_make(types->a, 1, 1, 1);
-    tsr_problem unused;
     lab_types_put(types, &desc);
-    return tsr_validate_desc(&desc, &unused);
+    return lab_product_check(&desc);
+}
+
+tsr_status lab_product_check(const tsr_gemm_desc *desc)
+{
+    tsr_problem unused;
+    return tsr_validate_desc(desc, &unused);
 }
 
 int lab_types_mix(tsr_dtype a, tsr_dtype b)

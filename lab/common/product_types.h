@@ -19,6 +19,7 @@ void lab_types_put(const lab_types *types, tsr_gemm_desc *desc);
 
 /* TSR_OK if the library has such products, on whatever device; otherwise its message. */
 tsr_status lab_types_check(const lab_types *types);
+tsr_status lab_product_check(const tsr_gemm_desc *desc);
 
 /* 1 if operands of these types are multiplied with each other. */
 int lab_types_mix(tsr_dtype a, tsr_dtype b);

@@ -7,7 +7,9 @@
 #include "api/context.h"
 #include "core/error.h"
 #include "cpu/choose.h"
+#include "cpu/cpu.h"
 #include "cpu/job.h"
+#include "cpu/widen.h"
 
 /* What the choice says, in words and with the sizes that it looked at. */
 static void say_why(const tsr_device *device, const tsr_gemm_args *g, tsr_cpu_choice choice, lab_cpu_lesson *out)
@@ -74,9 +76,9 @@ static void describe(tsr_context *context, const tsr_gemm_args *args, lab_cpu_le
     static const char *const packings[] = {"read where it lies", "packed, a panel at a time",
                                            "packed, all panels of a region"};
     tsr_device *device = &context->home->device;
-    const tsr_cpu_choice choice = tsr_cpu_algorithm(device, out->dtype, args, 0, device->threads);
+    const tsr_cpu_choice choice = tsr_cpu_algorithm(device, out->computed, args, 0, device->threads);
     const tsr_cpu_call call = {.args = args, .threads = device->threads, .device = device};
-    const tsr_job job = tsr_tiled_job(&call, out->dtype, choice.shape);
+    const tsr_job job = tsr_tiled_job(&call, out->computed, choice.shape);
     out->k_parts = choice.k_parts > 1 ? choice.k_parts : 1;
     name(choice.algorithm, out);
     say_why(device, args, choice, out);
@@ -105,19 +107,50 @@ static void describe(tsr_context *context, const tsr_gemm_args *args, lab_cpu_le
     out->past_cache = plan.past_cache;
 }
 
-tsr_status lab_cpu_lesson_make(tsr_dtype dtype, int64_t m, int64_t n, int64_t k, int trans_a, int trans_b,
-                               lab_cpu_lesson *out)
+/* Of several the first, whose result has the type that nobody need ask for. */
+static const tsr_config *config_of(const char *kernel, tsr_dtype dtype)
 {
-    *out = (lab_cpu_lesson){.dtype = dtype,
-                            .m = m,
-                            .n = n,
-                            .k = k,
-                            .trans_a = trans_a,
-                            .trans_b = trans_b,
-                            .elem_bytes = (int)tsr_dtype_bytes(dtype)};
-    if (dtype != TSR_F32 && dtype != TSR_F64 && dtype != TSR_F16 && dtype != TSR_BF16)
-        return tsr_fail(TSR_UNSUPPORTED, "cpu-tiled: explained in f64, f32, f16 and bf16; %s is widened first",
-                        tsr_dtype_name(dtype));
+    for (size_t i = 0; i < tsr_config_count(); i++) {
+        const tsr_config *const config = tsr_config_at(i);
+        if ((strcmp(config->name, kernel) == 0 || strcmp(config->instance, kernel) == 0) &&
+            (config->op.a & TSR_TYPE_BIT(dtype)))
+            return config;
+    }
+    return NULL;
+}
+
+tsr_status lab_cpu_kernel_check(const char *kernel, tsr_dtype dtype)
+{
+    return config_of(kernel, dtype)
+               ? TSR_OK
+               : tsr_fail(TSR_UNSUPPORTED, "%s: does not multiply %s", kernel, tsr_dtype_name(dtype));
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+tsr_status lab_cpu_lesson_make(const char *kernel, tsr_dtype dtype, int64_t m, int64_t n, int64_t k, int trans_a,
+                               int trans_b, lab_cpu_lesson *out)
+{
+    const tsr_config *const config = config_of(kernel, dtype);
+    if (!config)
+        return lab_cpu_kernel_check(kernel, dtype);
+    if (config->run == tsr_cpu_integers)
+        return tsr_fail(TSR_UNSUPPORTED, "%s: explained of floats; %s is multiplied as it is, in src/cpu/integers.c",
+                        kernel, tsr_dtype_name(dtype));
+    const int is_widened = config->run == tsr_cpu_widened;
+    *out = (lab_cpu_lesson){
+        .kernel = kernel, .dtype = dtype, .m = m, .n = n, .k = k, .trans_a = trans_a, .trans_b = trans_b};
+    if (is_widened) {
+        out->widened_m = m = least(m, TSR_WIDENED_ROWS);
+        out->widened_n = n = least(n, TSR_WIDENED_COLUMNS);
+        out->widened_k = k = least(k, TSR_WIDENED_STEPS);
+        dtype = TSR_F32;
+    }
+    out->computed = dtype;
+    out->elem_bytes = (int)tsr_dtype_bytes(dtype);
     tsr_context *context;
     const tsr_status status = tsr_context_create("cpu", NULL, &context);
     if (status != TSR_OK)

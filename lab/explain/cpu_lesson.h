@@ -5,8 +5,13 @@
 #include "tessera.h"
 
 typedef struct lab_cpu_lesson {
-    tsr_dtype dtype;
+    const char *kernel; /* as it was asked for */
+    tsr_dtype dtype;    /* of A and B */
     int64_t m, n, k;
+    /* A block of D and steps of K whose operands are widened to f32 at a time; what follows is then told of that
+     * product. 0: elements are multiplied as they are. */
+    int64_t widened_m, widened_n, widened_k;
+    tsr_dtype computed; /* f32 where they are widened, else `dtype` */
     int trans_a, trans_b, elem_bytes, threads;
     const char *isa, *algorithm, *source;
     char why[400];
@@ -20,7 +25,10 @@ typedef struct lab_cpu_lesson {
     size_t packed_bytes;
 } lab_cpu_lesson;
 
-tsr_status lab_cpu_lesson_make(tsr_dtype dtype, int64_t m, int64_t n, int64_t k, int trans_a, int trans_b,
-                               lab_cpu_lesson *out);
+/* TSR_OK if a kernel of the CPU, by name or instance, multiplies an A of the type. */
+tsr_status lab_cpu_kernel_check(const char *kernel, tsr_dtype dtype);
+
+tsr_status lab_cpu_lesson_make(const char *kernel, tsr_dtype dtype, int64_t m, int64_t n, int64_t k, int trans_a,
+                               int trans_b, lab_cpu_lesson *out);
 
 #endif

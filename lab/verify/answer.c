@@ -13,7 +13,8 @@
 #include "lab/verify/reference.h"
 #include "plan/plan.h"
 
-#define CHUNK_ELEMS (1 << 20) /* references held at once */
+#define CHUNK_ELEMS   (1 << 20) /* references held at once */
+#define END_ROUNDINGS 3         /* of a sum times its factor, of beta * C, and of D */
 
 /* Where rows and columns cross is looked at. */
 typedef struct sample {
@@ -191,6 +192,7 @@ tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args,
                  .ldd = desc->d.ld ? desc->d.ld : desc->n,
                  .rule = {.c = fmax(config->bound_c, 2.0 * sqrt((double)desc->k)),
                           .u = lab_rule_roundoff(compute, desc->d.dtype),
+                          .least = lab_rule_least(compute, fabs(args->alpha.value) * (double)desc->k + END_ROUNDINGS),
                           .dtype = desc->d.dtype,
                           .saturates = !(desc->flags & TSR_OVERFLOW_SPECIAL)},
                  .accumulator_max = compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,

@@ -1,5 +1,6 @@
 #include "lab/verify/check_element.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "core/dtype.h"
@@ -8,6 +9,11 @@ double lab_rule_roundoff(tsr_compute compute, tsr_dtype dtype)
 {
     const int rounds = compute == TSR_COMPUTE_S32 && !tsr_dtype_is_integer(dtype);
     return tsr_compute_roundoff(rounds ? TSR_COMPUTE_F32 : compute);
+}
+
+double lab_rule_least(tsr_compute compute, double roundings)
+{
+    return 0.5 * roundings * (compute == TSR_COMPUTE_F64 ? DBL_TRUE_MIN : (double)FLT_TRUE_MIN);
 }
 
 /* Half the distance between neighbours of `value` in the dtype. */
@@ -40,7 +46,7 @@ static lab_check check_special(double got, double want)
 /* At the end of the dtype's range, what the sum was off by decides between its last number and infinity. */
 static int is_beyond_by_error(const lab_rule *rule, double got, const lab_reference_element *truth)
 {
-    const double off = rule->exact ? 0.0 : rule->c * rule->u * truth->size + truth->truncated,
+    const double off = rule->exact ? 0.0 : rule->c * rule->u * truth->size + rule->least + truth->truncated,
                  most = fabs(truth->value);
     if (!isfinite(truth->value) || !isfinite(off) || signbit(got) != signbit(truth->value))
         return 0;
@@ -79,7 +85,7 @@ lab_check lab_check_element(const lab_rule *rule, double got, const lab_referenc
     }
     const double unit = rule->u * truth->size;
     const double half = tsr_dtype_roundoff(rule->dtype) > rule->u ? half_ulp(rule->dtype, truth->value) : 0.0;
-    result.bound = rule->c * unit + truth->truncated + half;
+    result.bound = rule->c * unit + rule->least + truth->truncated + half;
     result.ok = !!(result.error <= result.bound);
     result.ratio = result.error == 0.0 ? 0.0 : result.error / result.bound;
     if (isnan(result.ratio))

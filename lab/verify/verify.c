@@ -220,8 +220,11 @@ static tsr_status compare_all(findings *f)
 {
     const lab_trial *trial = f->trial;
     const lab_case *c = trial->c;
-    const lab_rule rule = {trial->kernel->bound_c, lab_rule_roundoff(trial->kernel->info.compute, trial->d.dtype),
-                           trial->d.dtype, lab_trial_exact(trial), !c->overflows};
+    const lab_rule rule = {.c = trial->kernel->bound_c,
+                           .u = lab_rule_roundoff(trial->kernel->info.compute, trial->d.dtype),
+                           .dtype = trial->d.dtype,
+                           .exact = lab_trial_exact(trial),
+                           .saturates = !c->overflows};
     const int sample = (double)c->m * (double)c->n * (double)c->k > SAMPLE_ABOVE;
     lines rows, columns = {NULL, 0};
     tsr_status status = choose_lines(c->m, sample, c->seed, &rows);

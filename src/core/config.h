@@ -54,6 +54,7 @@ typedef struct tsr_algorithms {
 typedef tsr_algorithms tsr_cpu_choose(const tsr_config *config, const tsr_device *device, const tsr_problem *problem);
 
 /* Runs a CPU config: `threads` > 0. `a` or `b` in args is the packed form where packed_a or packed_b is set. */
+struct tsr_reserve;
 typedef struct tsr_cpu_call {
     const tsr_gemm_args *args;
     const tsr_scaling *scaling;      /* NULL: none */
@@ -62,6 +63,7 @@ typedef struct tsr_cpu_call {
     int threads;
     int algorithm; /* what `choose` answered for the problem; 0: run asks by itself */
     tsr_device *device;
+    struct tsr_reserve *reserve; /* cpu/reserve.h; NULL: buffers come from the device */
 } tsr_cpu_call;
 typedef tsr_status tsr_cpu_run(const tsr_config *config, const tsr_cpu_call *call);
 

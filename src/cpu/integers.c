@@ -176,10 +176,9 @@ static void end_row(const void *data, long long z, long long row, const void *su
 static tsr_status run_parts(const tsr_integer_job *job, const tsr_cpu_choice *choice)
 {
     const tsr_gemm_args *const g = job->job->args;
-    tsr_cpu_device *const cpu = job->job->device->impl;
     const int has_bias = job->dtype_d != TSR_S32 && g->epilogue != TSR_EPILOGUE_NONE;
     const size_t end_bytes = (size_t)tsr_round_up(g->batch * (long long)sizeof(tsr_integer_end), 64);
-    char *const memory = tsr_scratch_take(&cpu->scratch, end_bytes + (has_bias ? (size_t)g->n * sizeof(float) : 0));
+    char *const memory = tsr_job_take(job->job, end_bytes + (has_bias ? (size_t)g->n * sizeof(float) : 0));
     if (!memory)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a bias of %lld elements", (long long)g->n);
     tsr_integer_end *const ends = (tsr_integer_end *)(void *)memory;
@@ -188,6 +187,7 @@ static tsr_status run_parts(const tsr_integer_job *job, const tsr_cpu_choice *ch
     const part_job parts = {job, choice->algorithm, ends};
     const tsr_split_k split = {.job = &parts,
                                .device = job->job->device,
+                               .reserve = job->job->reserve,
                                .threads = job->job->threads,
                                .m = g->m,
                                .n = g->n,
@@ -201,7 +201,7 @@ static tsr_status run_parts(const tsr_integer_job *job, const tsr_cpu_choice *ch
                                .add = add_sums,
                                .end = end_row};
     const tsr_status status = tsr_split_k_run(&split);
-    tsr_scratch_give(&cpu->scratch, memory);
+    tsr_job_give(job->job, memory);
     return status;
 }
 
@@ -221,6 +221,7 @@ tsr_status tsr_cpu_integers(const tsr_config *config, const tsr_cpu_call *call)
                            .tiles = &cpu->integers->tiles,
                            .store = &cpu->isa->store[dtype_d],
                            .device = call->device,
+                           .reserve = call->reserve,
                            .threads = call->threads,
                            .element_bytes = 1,
                            .wide_bytes = 2};

@@ -3,6 +3,7 @@
 #define TSR_CPU_JOB_H
 
 #include "cpu/cpu_device.h"
+#include "cpu/reserve.h"
 #include "cpu/skinny/shape.h"
 
 typedef struct tsr_job {
@@ -11,6 +12,7 @@ typedef struct tsr_job {
     const tsr_tiles *tiles;
     const tsr_store *store;
     tsr_device *device;
+    tsr_reserve *reserve; /* of the call; NULL: none */
     tsr_shape shape;
     const void *packed_a, *packed_b;
     int threads;
@@ -23,6 +25,23 @@ typedef struct tsr_job {
     int d_bytes;          /* of an element of C and D */
     int is_slice;         /* of a D with so many rows or columns that no chains are added up, whatever it has itself */
 } tsr_job;
+
+/* Memory for a call; NULL: there is none, and nothing may have been written. */
+static inline void *tsr_job_take(const tsr_job *job, size_t bytes)
+{
+    return tsr_reserve_take(job->reserve, &((tsr_cpu_device *)job->device->impl)->scratch, bytes);
+}
+
+static inline void tsr_job_give(const tsr_job *job, void *buffer)
+{
+    tsr_reserve_give(job->reserve, &((tsr_cpu_device *)job->device->impl)->scratch, buffer);
+}
+
+/* 1 if memory is taken and given back, but nothing multiplied. */
+static inline int tsr_job_rehearses(const tsr_job *job)
+{
+    return job->reserve && job->reserve->is_rehearsal;
+}
 
 /* Steps of K of a block. */
 static inline long long tsr_job_k_block(const tsr_job *job)

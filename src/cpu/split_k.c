@@ -79,6 +79,22 @@ static void cut(splitting *s)
     s->grid_n = (k->n + s->slice_n - 1) / s->slice_n;
 }
 
+/* Each thread has a part at work, of which the first is the longest. */
+static tsr_status rehearse(const splitting *s)
+{
+    const tsr_split_k *const k = s->split;
+    const long long tasks = s->parts * s->grid_m * s->grid_n * k->batch;
+    const tsr_k_part part = {.m = s->slice_m,
+                             .n = s->slice_n,
+                             .k = least(k->steps, k->k),
+                             .is_slice = s->grid_m * s->grid_n > 1,
+                             .sums = s->sums};
+    tsr_status status = TSR_OK;
+    for (long long i = 0; i < least(k->threads, tasks) && status == TSR_OK; i++)
+        status = k->sum(k->job, &part);
+    return status;
+}
+
 tsr_status tsr_split_k_run(const tsr_split_k *k)
 {
     tsr_cpu_device *const cpu = k->device->impl;
@@ -86,9 +102,11 @@ tsr_status tsr_split_k_run(const tsr_split_k *k)
     const size_t bytes = (size_t)(s.parts * s.d_sums * k->sum_bytes);
     atomic_init(&s.status, TSR_OK);
     cut(&s);
-    s.sums = tsr_scratch_take(&cpu->scratch, bytes);
+    s.sums = tsr_reserve_take(k->reserve, &cpu->scratch, bytes);
     if (!s.sums)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for the sums of %lld parts of K: %zu bytes", s.parts, bytes);
+    if (k->reserve && k->reserve->is_rehearsal)
+        return rehearse(&s);
     tsr_pool_run(&cpu->pool, k->threads, s.parts * s.grid_m * s.grid_n * k->batch, sum_task, &s);
     const tsr_status status = (tsr_status)atomic_load(&s.status);
     if (status == TSR_OK) {
@@ -96,7 +114,7 @@ tsr_status tsr_split_k_run(const tsr_split_k *k)
         s.rows = (END_SUMS + s.parts * k->n - 1) / (s.parts * k->n);
         tsr_pool_run(&cpu->pool, all > ALONE_SUMS ? k->threads : 1, (rows + s.rows - 1) / s.rows, end_task, &s);
     }
-    tsr_scratch_give(&cpu->scratch, s.sums);
+    tsr_reserve_give(k->reserve, &cpu->scratch, s.sums);
     /* a thread that failed said why to itself */
     return status == TSR_OK ? TSR_OK : tsr_fail(status, "no memory for a part of K");
 }

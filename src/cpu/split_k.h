@@ -21,6 +21,7 @@ typedef struct tsr_k_part {
 typedef struct tsr_split_k {
     const void *job; /* of the functions below */
     tsr_device *device;
+    tsr_reserve *reserve; /* of the call; NULL: none */
     int threads;
     long long m, n, k, batch;
     long long steps;            /* of K of a part, of which the last has what is left */

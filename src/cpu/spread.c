@@ -13,6 +13,7 @@
 #include "cpu/choose.h"
 #include "cpu/cpu.h"
 #include "cpu/cpu_device.h"
+#include "cpu/reserve.h"
 
 enum { LINES_OF_A = 512, LINES_OF_B = 1024, LINES_OF_TASK = 16 };
 
@@ -103,6 +104,42 @@ static long long block_lines(long long lines, long long first, long long most)
     return left < 2 * most ? left : most;
 }
 
+/* The blocks that follow each other. `compressed` NULL: they are rehearsed (cpu/reserve.h). */
+static tsr_status run_blocks(const tsr_config *config, const tsr_cpu_call *call, const tsr_lines24 *lines,
+                             const char *compressed, char *spread)
+{
+    const tsr_gemm_args *const g = call->args;
+    const int is_a = call->sparse24 == TSR_SPARSE24_A, k_inner = is_a ? !g->trans_a : g->trans_b;
+    const int algorithm = algorithm_for(config, call);
+    tsr_status status = TSR_OK;
+    for (long long first = 0, count = 0; first < lines->lines && status == TSR_OK; first += count) {
+        count = block_lines(lines->lines, first, is_a ? LINES_OF_A : LINES_OF_B);
+        if (compressed)
+            spread_block(call, lines, compressed, first, count, k_inner, spread);
+        else
+            tsr_reserve_next(call->reserve, 0);
+        status = multiply_block(config, call, algorithm, first, count, spread, lines);
+    }
+    return status;
+}
+
+/* A block that finds no memory behind one that is done would leave D half written. */
+static tsr_status run_reserved(const tsr_config *config, const tsr_cpu_call *call, const tsr_lines24 *lines,
+                               const char *compressed, char *spread)
+{
+    tsr_cpu_device *const device = call->device->impl;
+    tsr_cpu_call reserving = *call;
+    tsr_reserve reserve;
+    tsr_reserve_begin(&reserve, &device->scratch);
+    reserving.reserve = &reserve;
+    tsr_status status = run_blocks(config, &reserving, lines, NULL, spread);
+    tsr_reserve_rehearsed(&reserve);
+    if (status == TSR_OK)
+        status = run_blocks(config, &reserving, lines, compressed, spread);
+    tsr_reserve_end(&reserve);
+    return status;
+}
+
 tsr_status tsr_cpu_sparse24(const tsr_config *config, const tsr_cpu_call *call, const tsr_problem *problem)
 {
     tsr_cpu_device *const device = call->device->impl;
@@ -117,16 +154,14 @@ tsr_status tsr_cpu_sparse24(const tsr_config *config, const tsr_cpu_call *call, 
     }
     const long long most = is_a ? LINES_OF_A : LINES_OF_B, largest = lines.lines < 2 * most ? lines.lines : 2 * most;
     const size_t bytes = (size_t)(lines.matrices * largest * lines.k) * tsr_dtype_bytes(lines.dtype);
-    const int algorithm = algorithm_for(config, call), k_inner = is_a ? !g->trans_a : g->trans_b;
     char *const spread = tsr_scratch_take(&device->scratch, bytes);
     if (!spread)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of a compressed operand's lines", bytes);
-    tsr_status status = TSR_OK;
-    for (long long first = 0, count = 0; first < lines.lines && status == TSR_OK; first += count) {
-        count = block_lines(lines.lines, first, most);
-        spread_block(call, &lines, is_a ? call->packed_a : call->packed_b, first, count, k_inner, spread);
-        status = multiply_block(config, call, algorithm, first, count, spread, &lines);
-    }
+    const char *const compressed = is_a ? call->packed_a : call->packed_b;
+    const int is_one = block_lines(lines.lines, 0, most) == lines.lines;
+    const tsr_status status = is_one || config->run == tsr_cpu_sequential
+                                  ? run_blocks(config, call, &lines, compressed, spread)
+                                  : run_reserved(config, call, &lines, compressed, spread);
     tsr_scratch_give(&device->scratch, spread);
     return status;
 }

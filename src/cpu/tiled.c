@@ -59,6 +59,8 @@ static tsr_status run(const tsr_job *job, tsr_algorithm algorithm, tsr_dtype dty
     switch (algorithm) {
     case TSR_GEMV:
     case TSR_SMALL:
+        if (tsr_job_rehearses(job))
+            return TSR_OK;
         if (job->args->epilogue == TSR_EPILOGUE_NONE)
             run_in_cache(job, algorithm, dtype, job->args);
         else
@@ -165,6 +167,7 @@ static tsr_status run_parts(const tsr_job *job, const tsr_cpu_choice *choice, ts
     const tsr_split_k split = {
         .job = &parts,
         .device = job->device,
+        .reserve = job->reserve,
         .threads = job->threads,
         .m = g->m,
         .n = g->n,
@@ -202,6 +205,7 @@ tsr_job tsr_tiled_job(const tsr_cpu_call *call, tsr_dtype dtype, tsr_shape shape
         .tiles = tsr_isa_tiles(device->isa, dtype),
         .store = &device->isa->store[dtype],
         .device = call->device,
+        .reserve = call->reserve,
         .shape = shape,
         .packed_a = call->packed_a,
         .packed_b = call->packed_b,

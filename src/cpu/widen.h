@@ -7,6 +7,10 @@
 #include "core/dtype.h"
 #include "core/scaling.h"
 
+/* cpu/widened.c: rows and columns of a block of D, whose sums lie beside it in f32, and the steps of K that are widened
+ * at a time. */
+enum { TSR_WIDENED_ROWS = 512, TSR_WIDENED_COLUMNS = 1024, TSR_WIDENED_STEPS = 2048 };
+
 /* Reads one operand. An 8-bit type has 256 values: all of them are found once. */
 typedef struct tsr_widener {
     tsr_dtype dtype;

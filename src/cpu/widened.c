@@ -10,9 +10,16 @@
 #include "cpu/cpu.h"
 #include "cpu/cpu_device.h"
 #include "cpu/end.h"
+#include "cpu/reserve.h"
 #include "cpu/widen.h"
 
-enum { ROWS = 512, COLUMNS = 1024, STEPS = 2048, BLOCK_STEPS = TSR_SCALE_BLOCK, LINES_OF_TASK = 16 };
+enum {
+    ROWS = TSR_WIDENED_ROWS,
+    COLUMNS = TSR_WIDENED_COLUMNS,
+    STEPS = TSR_WIDENED_STEPS,
+    BLOCK_STEPS = TSR_SCALE_BLOCK,
+    LINES_OF_TASK = 16
+};
 
 /* A matrix in memory, element (0, 0) of a block of it at `first`. */
 typedef struct stored {
@@ -50,7 +57,8 @@ typedef struct work {
     const char *c;
     char *d;
     float *wide_a, *wide_b, *sums;
-    float *total; /* ROWS x COLUMNS sums of all steps so far, where blocks have scales; NULL: `sums` has them */
+    tsr_reserve *reserve; /* NULL: products take memory as they come */
+    float *total;         /* ROWS x COLUMNS sums of all steps so far, where blocks have scales; NULL: `sums` has them */
 } work;
 
 static void widen_block(work *w, char which, stored from, long long rows, long long columns)
@@ -98,7 +106,7 @@ static tsr_status multiply(const work *w, const place *at, long long steps, int 
                                 .type_a = TSR_F32,
                                 .type_b = TSR_F32,
                                 .type_d = TSR_F32};
-    tsr_cpu_call call = {.args = &args, .threads = w->call->threads, .device = w->call->device};
+    tsr_cpu_call call = {.args = &args, .threads = w->call->threads, .device = w->call->device, .reserve = w->reserve};
     if (w->call->algorithm)
         call.algorithm = tsr_choice_number(
             tsr_cpu_algorithm(call.device, TSR_F32, &args, TSR_SUMS_IGNORE_M | TSR_SUMS_OF_TILES, call.threads));
@@ -207,6 +215,61 @@ static tsr_status run_problem(work *w)
     return status;
 }
 
+/* All kinds of products that the blocks of D ask for: whole blocks and the last ones, the first steps of K and others.
+ */
+static tsr_status rehearse(const work *w)
+{
+    const tsr_gemm_args *const g = w->g;
+    const long long rows[] = {least(ROWS, g->m), g->m % ROWS}, columns[] = {least(COLUMNS, g->n), g->n % COLUMNS},
+                    steps[] = {least(w->depth, g->k), g->k % w->depth};
+    const size_t before = w->reserve->takes;
+    tsr_status status = TSR_OK;
+    for (int kind = 0; kind < 16 && status == TSR_OK; kind++) {
+        const place at = {.rows = rows[kind & 1], .columns = columns[kind >> 1 & 1]};
+        const int adds = kind >> 3 & 1;
+        if (at.rows == 0 || at.columns == 0 || steps[kind >> 2 & 1] == 0 ||
+            (adds && (w->has_blocks || g->k <= w->depth)))
+            continue;
+        tsr_reserve_next(w->reserve, before);
+        status = multiply(w, &at, steps[kind >> 2 & 1], adds);
+    }
+    return status;
+}
+
+static tsr_status run_all(work *w)
+{
+    const tsr_gemm_args *const g = w->g;
+    const long long a_bytes = (long long)tsr_dtype_bytes(w->a.dtype), b_bytes = (long long)tsr_dtype_bytes(w->b.dtype);
+    const long long d_bytes = (long long)tsr_dtype_bytes(w->end.dtype_d);
+    tsr_status status = TSR_OK;
+    for (w->z = 0; w->z < g->batch && status == TSR_OK; w->z++) {
+        w->a_at = g->k > 0 ? (const char *)g->a + w->z * g->batch_a * a_bytes : NULL;
+        w->b_at = g->k > 0 ? (const char *)g->b + w->z * g->batch_b * b_bytes : NULL;
+        w->c = g->beta != 0 ? (const char *)g->c + w->z * g->batch_c * d_bytes : NULL;
+        w->d = (char *)g->d + w->z * g->batch_d * d_bytes;
+        tsr_end_begin(&w->end, w->z);
+        status = run_problem(w);
+    }
+    if (status == TSR_OK)
+        tsr_end_finish(&w->end, atomic_load(&w->amax));
+    return status;
+}
+
+/* Several blocks of D, of which the first is written before the last is multiplied: all memory is taken first. */
+static tsr_status run_reserved(work *w, tsr_scratch *scratch)
+{
+    tsr_reserve reserve;
+    tsr_reserve_begin(&reserve, scratch);
+    w->reserve = &reserve;
+    tsr_status status = rehearse(w);
+    tsr_reserve_rehearsed(&reserve);
+    if (status == TSR_OK)
+        status = run_all(w);
+    w->reserve = NULL;
+    tsr_reserve_end(&reserve);
+    return status;
+}
+
 /* Above 0 where each block's sums must not depend on M; blocks are asked about when they are multiplied. */
 tsr_algorithms tsr_cpu_widened_choose(const tsr_config *config, const tsr_device *device, const tsr_problem *problem)
 {
@@ -230,12 +293,13 @@ tsr_status tsr_cpu_widened(const tsr_config *config, const tsr_cpu_call *call)
     const size_t bytes = (size_t)(rows * steps + columns * steps + sums) * sizeof(float);
     if (g->m == 0 || g->n == 0 || g->batch == 0)
         return TSR_OK;
-    float *const scratch = tsr_scratch_take(&device->scratch, bytes);
+    float *const scratch = tsr_reserve_take(call->reserve, &device->scratch, bytes);
     if (!scratch)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of widened operands", bytes);
     work w = {.g = g,
               .call = call,
               .pool = &device->pool,
+              .reserve = call->reserve,
               .a = tsr_widener_of((tsr_dtype)g->type_a),
               .b = tsr_widener_of((tsr_dtype)g->type_b),
               .end = tsr_end_of(g, call->scaling),
@@ -245,18 +309,10 @@ tsr_status tsr_cpu_widened(const tsr_config *config, const tsr_cpu_call *call)
               .wide_b = scratch + rows * steps,
               .sums = scratch + (rows + columns) * steps};
     w.total = has_blocks ? w.sums + rows * columns : NULL;
-    const long long a_bytes = (long long)tsr_dtype_bytes(w.a.dtype), b_bytes = (long long)tsr_dtype_bytes(w.b.dtype);
-    const long long d_bytes = (long long)tsr_dtype_bytes(w.end.dtype_d);
-    tsr_status status = TSR_OK;
-    for (w.z = 0; w.z < g->batch && status == TSR_OK; w.z++) {
-        w.a_at = g->k > 0 ? (const char *)g->a + w.z * g->batch_a * a_bytes : NULL;
-        w.b_at = g->k > 0 ? (const char *)g->b + w.z * g->batch_b * b_bytes : NULL;
-        w.c = g->beta != 0 ? (const char *)g->c + w.z * g->batch_c * d_bytes : NULL;
-        w.d = (char *)g->d + w.z * g->batch_d * d_bytes;
-        tsr_end_begin(&w.end, w.z);
-        status = run_problem(&w);
-    }
-    tsr_end_finish(&w.end, atomic_load(&w.amax));
-    tsr_scratch_give(&device->scratch, scratch);
+    const int is_one = (g->batch == 1 && g->m <= ROWS && g->n <= COLUMNS) || g->k == 0;
+    const tsr_status status = call->reserve && call->reserve->is_rehearsal ? rehearse(&w)
+                              : call->reserve || is_one                    ? run_all(&w)
+                                                                           : run_reserved(&w, &device->scratch);
+    tsr_reserve_give(call->reserve, &device->scratch, scratch);
     return status;
 }

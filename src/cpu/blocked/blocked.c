@@ -401,6 +401,15 @@ tsr_block_plan tsr_blocked_plan(const tsr_job *job)
                             .past_cache = n.past_cache};
 }
 
+/* Whether threads are awake is not known before: with all of them, or with one. */
+static size_t rehearsed_bytes(const tsr_job *job)
+{
+    const blocks alone = plan_blocks(job, 1), together = plan_blocks(job, job->threads);
+    const size_t all =
+        together.slot_bytes * (size_t)least(job->threads, together.grid_m * together.grid_n * job->args->batch);
+    return all > alone.slot_bytes ? all : alone.slot_bytes;
+}
+
 tsr_status tsr_blocked(const tsr_job *job)
 {
     const tsr_gemm_args *g = job->args;
@@ -409,14 +418,16 @@ tsr_status tsr_blocked(const tsr_job *job)
     blocks n = plan_blocks(job, threads);
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
-    if (n.slot_bytes) {
-        n.scratch = tsr_scratch_take(&device->scratch, n.slot_bytes * (size_t)slots);
+    const size_t bytes = tsr_job_rehearses(job) ? rehearsed_bytes(job) : n.slot_bytes * (size_t)slots;
+    if (bytes) {
+        n.scratch = tsr_job_take(job, bytes);
         if (!n.scratch)
-            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", n.slot_bytes * (size_t)slots);
+            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", bytes);
     }
-    tsr_pool_run(&device->pool, slots, tasks, task, &n);
+    if (!tsr_job_rehearses(job))
+        tsr_pool_run(&device->pool, slots, tasks, task, &n);
     if (n.scratch)
-        tsr_scratch_give(&device->scratch, n.scratch);
+        tsr_job_give(job, n.scratch);
     return TSR_OK;
 }
 

@@ -389,10 +389,11 @@ tsr_status tsr_integer_blocks(const tsr_integer_job *job)
         (long long)(n.a_bytes + n.b_bytes + n.sum_bytes + n.offset_bytes) + (n.has_bias ? g->n * 4 : 0), 4096);
     const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
-    n.scratch = tsr_scratch_take(&cpu->scratch, n.slot_bytes * (size_t)slots);
+    n.scratch = tsr_job_take(job->job, n.slot_bytes * (size_t)slots);
     if (!n.scratch)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", n.slot_bytes * (size_t)slots);
-    tsr_pool_run(&cpu->pool, slots, tasks, task, &n);
-    tsr_scratch_give(&cpu->scratch, n.scratch);
+    if (!tsr_job_rehearses(job->job))
+        tsr_pool_run(&cpu->pool, slots, tasks, task, &n);
+    tsr_job_give(job->job, n.scratch);
     return TSR_OK;
 }

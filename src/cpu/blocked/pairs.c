@@ -355,10 +355,11 @@ tsr_status tsr_blocked_pairs(const tsr_job *job)
     n.slot_bytes = (n.a_bytes + n.b_bytes + n.sum_bytes + 4095) / 4096 * 4096 + tsr_blocked_most_bytes(&widened);
     const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
-    n.scratch = tsr_scratch_take(&cpu->scratch, n.slot_bytes * (size_t)slots);
+    n.scratch = tsr_job_take(job, n.slot_bytes * (size_t)slots);
     if (!n.scratch)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", n.slot_bytes * (size_t)slots);
-    tsr_pool_run(&cpu->pool, slots, tasks, task, &n);
-    tsr_scratch_give(&cpu->scratch, n.scratch);
+    if (!tsr_job_rehearses(job))
+        tsr_pool_run(&cpu->pool, slots, tasks, task, &n);
+    tsr_job_give(job, n.scratch);
     return TSR_OK;
 }

@@ -64,7 +64,7 @@ tsr_status tsr_rank_k_all(const tsr_job *job)
     tsr_cpu_device *cpu = job->device->impl;
     const long long element = job->element_bytes, row_bytes = tsr_round_up(g->n * job->wide_bytes, 64);
     const int width = (int)(row_bytes / job->wide_bytes);
-    char *const b = tsr_scratch_take(&cpu->scratch, (size_t)(g->k * row_bytes));
+    char *const b = tsr_job_take(job, (size_t)(g->k * row_bytes));
     if (!b)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %lld bytes", (long long)g->k * row_bytes);
     const int past_cache = tsr_is_past_caches(g, element, job->device);
@@ -77,7 +77,7 @@ tsr_status tsr_rank_k_all(const tsr_job *job)
                     share = (g->m + job->threads - 1) / job->threads;
     o.rows = past_cache == (fit < share) ? fit : share; /* in the caches no less than what is worth a thread */
     const long long tasks = (g->m + o.rows - 1) / o.rows;
-    for (long long z = 0; z < g->batch; z++) {
+    for (long long z = 0; z < g->batch && !tsr_job_rehearses(job); z++) {
         const char *from = (const char *)g->b + z * g->batch_b * element;
         if (g->trans_b)
             job->store->pack_columns(b, width, (int)g->n, g->k, from, g->ldb * element);
@@ -89,6 +89,6 @@ tsr_status tsr_rank_k_all(const tsr_job *job)
         o.d = (char *)g->d + z * g->batch_d * element;
         tsr_pool_run(&cpu->pool, job->threads < tasks ? job->threads : (int)tasks, tasks, task, &o);
     }
-    tsr_scratch_give(&cpu->scratch, b);
+    tsr_job_give(job, b);
     return TSR_OK;
 }

@@ -216,15 +216,16 @@ tsr_status tsr_any_rows(const tsr_job *job)
     r.is_shared = !r.in_place && r.groups * r.g->batch == 1;
     const long long copied = r.in_place ? 0 : r.is_shared ? r.g->m : slots * r.group;
     const long long piece_bytes = r.piece * r.wide_row;
-    r.sums = tsr_scratch_take(&device->scratch, (size_t)(slots * (ALL_SUM_BYTES + piece_bytes) + copied * r.copy_row));
+    r.sums = tsr_job_take(job, (size_t)(slots * (ALL_SUM_BYTES + piece_bytes) + copied * r.copy_row));
     if (!r.sums)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for sums and for %lld rows of A with %lld elements", copied,
                         (long long)r.g->k);
     r.pieces = r.sums + slots * ALL_SUM_BYTES;
     r.copies = r.pieces + slots * piece_bytes;
-    if (r.is_shared)
+    if (r.is_shared && !tsr_job_rehearses(job))
         copy(&r, r.a, r.g->m, r.copies);
-    tsr_pool_run(&device->pool, (int)slots, tasks, run_task, &r);
-    tsr_scratch_give(&device->scratch, r.sums);
+    if (!tsr_job_rehearses(job))
+        tsr_pool_run(&device->pool, (int)slots, tasks, run_task, &r);
+    tsr_job_give(job, r.sums);
     return TSR_OK;
 }

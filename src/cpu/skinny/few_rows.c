@@ -499,7 +499,7 @@ static int run_chains(const stream *s)
     if (s->dots || job->shape == TSR_SHAPE_TILES || !job->store->chains || job->is_slice ||
         !tsr_is_chains(dtype, s->rows, s->results, s->k))
         return 0;
-    for (long long z = 0; z < g->batch; z++) {
+    for (long long z = 0; z < g->batch && !tsr_job_rehearses(job); z++) {
         tsr_chains chains = {.count = s->results,
                              .k = s->k,
                              .rows = s->rows,
@@ -522,25 +522,28 @@ tsr_status tsr_skinny(const tsr_job *job)
         return TSR_OK;
     const int slots = cut(&s);
     char *copied = NULL;
+    tsr_status status = TSR_OK;
     if (needs_copy(&s)) {
-        char *const copy = tsr_scratch_take(&device->scratch, (size_t)plan_copy(&s));
+        char *const copy = tsr_job_take(job, (size_t)plan_copy(&s));
         if (!copy)
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy %s: %lld x %lld elements", s.by_columns ? "B" : "A",
                             (long long)s.rows, s.k);
-        copy_x(&s, copy);
+        if (!tsr_job_rehearses(job))
+            copy_x(&s, copy);
         copied = copy;
     }
     if (gathers(&s) && s.k > GATHER_ELEMS) {
-        s.gathered = tsr_scratch_take(&device->scratch, 2 * (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
+        s.gathered = tsr_job_take(job, 2 * (size_t)slots * (size_t)s.k * (size_t)job->element_bytes);
         if (!s.gathered)
-            return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy a vector of K = %lld elements", s.k);
+            status = tsr_fail(TSR_OUT_OF_MEMORY, "no memory to copy a vector of K = %lld elements", s.k);
     }
-    tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
+    if (status == TSR_OK && !tsr_job_rehearses(job))
+        tsr_pool_run(&device->pool, slots, s.tasks * job->args->batch, run_task, &s);
     if (s.gathered)
-        tsr_scratch_give(&device->scratch, s.gathered);
+        tsr_job_give(job, s.gathered);
     if (copied)
-        tsr_scratch_give(&device->scratch, copied);
-    return TSR_OK;
+        tsr_job_give(job, copied);
+    return status;
 }
 
 /* Few dot products straight from the call. */

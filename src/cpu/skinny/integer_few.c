@@ -133,17 +133,17 @@ tsr_status tsr_integer_few(const tsr_integer_job *job)
     const int slots = (int)least(threads, tasks);
     const size_t bytes = (size_t)(f.rows * f.x_row) * sizeof *f.x + (size_t)(slots * f.rows * f.sum_row) * 4 +
                          (has_bias ? (size_t)g->n * sizeof(float) : 0);
-    char *const scratch = tsr_scratch_take(&cpu->scratch, bytes);
+    char *const scratch = tsr_job_take(job->job, bytes);
     if (!scratch)
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for %zu bytes of widened rows and sums", bytes);
     f.x = (int16_t *)(void *)scratch;
     f.sums = (int32_t *)(void *)(scratch + (size_t)(f.rows * f.x_row) * sizeof *f.x);
     float *const bias = has_bias ? (float *)(void *)(f.sums + slots * f.rows * f.sum_row) : NULL;
-    for (f.z = 0; f.z < g->batch; f.z++) {
+    for (f.z = 0; f.z < g->batch && !tsr_job_rehearses(job->job); f.z++) {
         f.end = tsr_integer_end_of(job, f.z, bias);
         widen_x(&f);
         tsr_pool_run(&cpu->pool, slots, tasks, task, &f);
     }
-    tsr_scratch_give(&cpu->scratch, scratch);
+    tsr_job_give(job->job, scratch);
     return TSR_OK;
 }
