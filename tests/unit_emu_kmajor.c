@@ -56,6 +56,7 @@ static tsr_gemm_args args_of(int way, matrices *x)
                            .type_a = TSR_E4M3,
                            .type_b = TSR_E4M3,
                            .type_d = TSR_BF16,
+                           .block_scales = (way & HAS_BLOCKS) != 0,
                            .schedule = {.split_k = 1, .cluster_k = 1}};
 }
 

@@ -154,6 +154,7 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                 .type_a = (int)type_a,
                                 .type_b = TSR_E4M3,
                                 .type_d = TSR_BF16,
+                                .block_scales = (bits & HAS_BLOCKS) != 0,
                                 .schedule = {.split_k = PARTS, .cluster_k = PARTS, .swap_ab = swap_ab}};
     const tsr_scaling scaling = scaling_of(x, bits);
     memset(x->d, 0x55, sizeof x->d);

@@ -22,15 +22,10 @@
 
 enum { SCALES_BYTES = (SCALED_ROWS + SCALED_COLUMNS) * 4, SCALES_ARRIVALS = 1 + 32 };
 
-TSR_DEVICE int block_scales_are_used(const tsr_scaling *s)
-{
-    return (s->a && s->mode_a >= TSR_SCALING_1X128) || (s->b && s->mode_b >= TSR_SCALING_1X128);
-}
-
 /* Arrivals that a stage's mbarrier counts. */
-TSR_DEVICE unsigned block_scales_arrivals(const tsr_scaling *s)
+TSR_DEVICE unsigned block_scales_arrivals(const tsr_gemm_args *args)
 {
-    return block_scales_are_used(s) ? SCALES_ARRIVALS : 1;
+    return args->block_scales ? SCALES_ARRIVALS : 1;
 }
 
 /* Which sides of a tile have scales of blocks, and how they lie in shared memory. `swap_ab`: the tile's rows are
@@ -116,26 +111,41 @@ TSR_DEVICE void scale_copies_start(const scale_copies *c, unsigned char *to, int
     tsr_mbarrier_arrive_copies(full);
 }
 
-/* sum += part * (the row's scale * the column's), `count` registers of a lane whose first row is `row` of the tile;
- * `from`: the stage's scales. */
+/* Where columns have few scales or none: the factors of a lane's two rows in each 64 columns, which a stage's products
+ * need when they are done; found while these run. `from`: the stage's scales, `row`: the lane's first of the tile. */
+enum { FACTORS = SCALED_COLUMNS > 64 ? SCALED_COLUMNS / 64 : 1 };
+
+TSR_DEVICE int block_scales_are_few(const block_scales *t)
+{
+    return t->by_64 || !t->columns;
+}
+
+TSR_DEVICE void block_factors(const block_scales *t, unsigned from, int row, float factor[FACTORS][2])
+{
+    TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        const float of_row = t->rows ? tsr_shared_load_f32(from + (unsigned)(row + 8 * h) * 4) : 1;
+        TSR_UNROLL
+        for (int i = 0; i < FACTORS; i++)
+            factor[i][h] =
+                t->columns ? tsr_mul_f32(of_row, tsr_shared_load_f32(from + (unsigned)(SCALED_ROWS + i) * 4)) : of_row;
+    }
+}
+
+/* sum += part * factor, `count` registers. */
+TSR_DEVICE void block_factors_add(const float factor[FACTORS][2], int count, const float *part, float *sum)
+{
+    TSR_UNROLL
+    for (int i = 0; i < count; i++)
+        sum[i] = tsr_fma_f32(part[i], factor[i / 32][i % 4 / 2], sum[i]);
+}
+
+/* The same with a scale for each column. */
 TSR_DEVICE void block_scales_add(const block_scales *t, unsigned from, int row, int count, const float *part,
                                  float *sum)
 {
     const unsigned rows = from + (unsigned)row * 4, columns = from + SCALED_ROWS * 4 + threadIdx.x % 4 * 8;
     const float of_row[2] = {t->rows ? tsr_shared_load_f32(rows) : 1, t->rows ? tsr_shared_load_f32(rows + 32) : 1};
-    if (t->by_64 || !t->columns) {
-        float factor[2] = {of_row[0], of_row[1]};
-        TSR_UNROLL
-        for (int i = 0; i < count; i++) {
-            if (i % 32 == 0 && t->columns) {
-                const float scale = tsr_shared_load_f32(from + SCALED_ROWS * 4 + (unsigned)(i / 32 * 4));
-                factor[0] = tsr_mul_f32(of_row[0], scale);
-                factor[1] = tsr_mul_f32(of_row[1], scale);
-            }
-            sum[i] = tsr_fma_f32(part[i], factor[i % 4 / 2], sum[i]);
-        }
-        return;
-    }
     TSR_UNROLL
     for (int i = 0; i < count; i += 4) {
         float scale[2];

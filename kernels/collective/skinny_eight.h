@@ -78,11 +78,9 @@ TSR_DEVICE void fill_with_scales(const tsr_gemm_args *args, const tsr_scaling *s
     }
 }
 
-/* `scales`: NULL where there are none of blocks. */
-TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short, const block_scales *scales,
+TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int second_short,
                                float sum[TSR_WGMMA_REGISTERS])
 {
-    const int row = group * 64 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
     float product[TSR_WGMMA_REGISTERS];
     ring at = {0, 0};
     for (int block = 0; block < p->count; block++) {
@@ -90,18 +88,38 @@ TSR_DEVICE void multiply_eight(const part *p, int group, int second_long, int se
         tsr_wgmma_hold(product);
         tsr_wgmma_wait(0);
         tsr_wgmma_hold(product);
-        if (scales) {
-            block_scales_add(scales, p->shared + scales_at(p, at.stage), row, TSR_WGMMA_REGISTERS, product, sum);
-            tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
-            release(p, at.stage);
-            ring_advance(&at, (unsigned)p->stages);
-            continue;
-        }
         release(p, at.stage);
         ring_advance(&at, (unsigned)p->stages);
         TSR_UNROLL
         for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
             sum[i] += product[i];
+    }
+}
+
+/* The same times scales of blocks. */
+TSR_DEVICE void multiply_eight_scaled(const part *p, int group, int second_long, int second_short,
+                                      const block_scales *scales, float sum[TSR_WGMMA_REGISTERS])
+{
+    const int row = group * 64 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
+    const int are_few = block_scales_are_few(scales);
+    float product[TSR_WGMMA_REGISTERS];
+    ring at = {0, 0};
+    for (int block = 0; block < p->count; block++) {
+        const unsigned from = p->shared + scales_at(p, at.stage);
+        float factor[FACTORS][2];
+        multiply_eight_stage(p, at, group, 0, second_long, second_short, product);
+        if (are_few)
+            block_factors(scales, from, row, factor);
+        tsr_wgmma_hold(product);
+        tsr_wgmma_wait(0);
+        tsr_wgmma_hold(product);
+        if (are_few)
+            block_factors_add(factor, TSR_WGMMA_REGISTERS, product, sum);
+        else
+            block_scales_add(scales, from, row, TSR_WGMMA_REGISTERS, product, sum);
+        tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
+        release(p, at.stage);
+        ring_advance(&at, (unsigned)p->stages);
     }
 }
 #else
@@ -135,16 +153,15 @@ TSR_DEVICE void multiply_eight_part(const tsr_gemm_args *args, const tsr_scaling
     for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
         sum[i] = 0;
 #if PROMOTE
-    if (block_scales_are_used(s)) {
+    if (TSR_UNLIKELY(args->block_scales)) {
         const block_scales scales = block_scales_of(s, p->swap_ab, p->short_at);
-        multiply_eight(p, group, second_long, second_short, &scales, sum);
+        multiply_eight_scaled(p, group, second_long, second_short, &scales, sum);
         return;
     }
-    multiply_eight(p, group, second_long, second_short, 0, sum);
 #else
     (void)s;
-    multiply_eight(p, group, second_long, second_short, sum);
 #endif
+    multiply_eight(p, group, second_long, second_short, sum);
 }
 
 /* Adds the rank's lines of the tile over the cluster, and stores them; `columns` where D takes four at once. */

@@ -121,7 +121,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     const unsigned all = (1u << CLUSTER_M) - 1;
     ring at = {0, 0};
 #if PROMOTE
-    const int has_scales = block_scales_are_used(w->scaling);
+    const int has_scales = args->block_scales;
 #endif
     if (tsr_elect()) {
         tsr_tma_prefetch_map(&maps->a);
@@ -133,7 +133,9 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
 #if PROMOTE
-        const scale_copies scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n);
+        scale_copies scales = {{0}};
+        if (TSR_UNLIKELY(has_scales))
+            scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n);
 #endif
         TSR_ROLLED
         for (int block = 0; block < w->k_blocks; block++) {
@@ -145,7 +147,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 tile_load_boxes(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank, all);
             }
 #if PROMOTE
-            if (has_scales)
+            if (TSR_UNLIKELY(has_scales))
                 scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES, block,
                                    full);
 #endif
@@ -245,30 +247,28 @@ TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second
     }
 }
 
-/* The same times scales of blocks. The types are uniform branches: one loop serves all of them. */
+/* The same times scales of blocks; `are_few`: a constant, block_scales_are_few. */
 TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int group, int second_a, int second_b,
-                                sum_type sum[TSR_WGMMA_REGISTERS])
+                                const block_scales *scales, int are_few, sum_type sum[TSR_WGMMA_REGISTERS])
 {
     const int row = group * 64 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
-    const block_scales scales = block_scales_of(w->scaling, 0, 0); /* BN is a multiple of 8 */
     sum_type part[TSR_WGMMA_REGISTERS];
     for (int block = 0; block < w->k_blocks; block++) {
-        if (second_a && second_b)
-            multiply_stage(w, *at, group, 0, 1, 1, part);
-        else if (second_a)
-            multiply_stage(w, *at, group, 0, 1, 0, part);
-        else if (second_b)
-            multiply_stage(w, *at, group, 0, 0, 1, part);
-        else
-            multiply_stage(w, *at, group, 0, 0, 0, part);
+        const unsigned from = w->shared + SCALES_AT + at->stage * SCALES_BYTES;
+        float factor[FACTORS][2] = {{0}};
+        multiply_stage(w, *at, group, 0, second_a, second_b, part);
+        if (are_few)
+            block_factors(scales, from, row, factor);
         hold_sums(part);
         tsr_wgmma_wait(0);
         hold_sums(part);
-        block_scales_add(&scales, w->shared + SCALES_AT + at->stage * SCALES_BYTES, row, TSR_WGMMA_REGISTERS, part,
-                         sum);
+        if (!are_few)
+            block_scales_add(scales, from, row, TSR_WGMMA_REGISTERS, part, sum);
         tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
         release(w, at->stage);
         ring_advance(at, STAGES);
+        if (are_few)
+            block_factors_add(factor, TSR_WGMMA_REGISTERS, part, sum);
     }
 }
 #endif
@@ -278,9 +278,16 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
                          int second_b, sum_type sum[TSR_WGMMA_REGISTERS])
 {
 #if PROMOTE
-    (void)args;
     (void)unit;
-    multiply_promoted(w, at, group, second_a, second_b, sum);
+    if (!TSR_UNLIKELY(args->block_scales)) {
+        multiply_promoted(w, at, group, second_a, second_b, sum);
+        return;
+    }
+    const block_scales scales = block_scales_of(w->scaling, 0, 0); /* tiles begin at multiples of 64 */
+    if (block_scales_are_few(&scales))
+        multiply_scaled(w, at, group, second_a, second_b, &scales, 1, sum);
+    else
+        multiply_scaled(w, at, group, second_a, second_b, &scales, 0, sum);
 #else
 #if defined(ELEM_int8)
     const tsr_scaling *const s = w->scaling;
@@ -397,12 +404,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         multiply(w, args, unit, &at, group, 0, 0, sum);
 #else
         const int second_a = args->type_a == ANY_SECOND, second_b = args->type_b == ANY_SECOND;
-#if PROMOTE
-        if (block_scales_are_used(w->scaling))
-            multiply_scaled(w, &at, group, second_a, second_b, sum);
-        else
-#endif
-            if (second_a && second_b)
+        if (second_a && second_b)
             multiply(w, args, unit, &at, group, 1, 1, sum);
         else if (second_a)
             multiply(w, args, unit, &at, group, 1, 0, sum);
@@ -430,12 +432,13 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 }
 
 /* By one lane, before its warp and others begin. */
-TSR_DEVICE void make_barriers(const walk *w)
+TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
 {
 #if PROMOTE
-    const unsigned arrivals = block_scales_arrivals(w->scaling);
+    const unsigned arrivals = block_scales_arrivals(args);
 #else
     const unsigned arrivals = 1;
+    (void)args;
 #endif
     ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, arrivals, 4 * GROUPS * CLUSTER_M);
     tsr_mbarrier_fence_init();
@@ -469,7 +472,7 @@ TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
     if (group == GROUPS) {
         const int is_first = tsr_warp_uniform((int)threadIdx.x / 32) == 4 * GROUPS;
         if (is_first && tsr_elect())
-            make_barriers(&w);
+            make_barriers(&args, &w);
         tsr_warp_sync(TSR_ALL_LANES);
         begin(1);
         tsr_registers_lower(PRODUCER_REGISTERS);

@@ -217,7 +217,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         prefetch_early(p, &from);
     tsr_grid_wait();
 #if defined(ELEM_fp8) && PROMOTE
-    if (block_scales_are_used(scaling))
+    if (TSR_UNLIKELY(args->block_scales))
         fill_with_scales(args, scaling, p, &from);
     else
 #else
@@ -381,7 +381,7 @@ ENTRY(THREADS, CTAS)
     }
     part p = part_of(&args);
 #if defined(ELEM_fp8) && PROMOTE
-    if (block_scales_are_used(&scaling))
+    if (TSR_UNLIKELY(args.block_scales))
         make_room_for_scales(&p);
 #endif
     if (warp >= 4 * GROUPS) {

@@ -70,6 +70,9 @@ extern __shared__ __align__(TSR_SHARED_ALIGN) unsigned char tsr_shared_arena[];
 
 #endif
 
+/* A condition that seldom holds: what it guards is laid apart from the code that always runs. */
+#define TSR_UNLIKELY(condition) __builtin_expect((condition) != 0, 0)
+
 /* The address of shared memory as instructions take it: 32 bits. In a cluster the upper bits carry the CTA's rank. */
 TSR_DEVICE unsigned tsr_shared_address(const void *pointer)
 {

@@ -350,7 +350,9 @@ tsr_measured_answer tsr_measured_look(const tsr_measured *table, int group, cons
     }
     if (line->group < 0)
         return TSR_MEASURED_NO_LINE;
-    return line->low >= TSR_MEASURED_ENOUGH ? TSR_MEASURED_FASTER : TSR_MEASURED_SLOWER;
+    return line->low >= TSR_MEASURED_ENOUGH_CAPTURED ? TSR_MEASURED_FASTER_CAPTURED
+           : line->low >= TSR_MEASURED_ENOUGH        ? TSR_MEASURED_FASTER
+                                                     : TSR_MEASURED_SLOWER;
 }
 
 int tsr_measured_next(const tsr_measured *table, int group, size_t *at, tsr_measured_key *key)

@@ -132,7 +132,9 @@ int tsr_nvidia_look_at(void *stream, tsr_nvidia_stream *out)
     if (!driver || driver->is_capturing(stream, &status) != 0)
         return 0;
     out->is_capturing = status != 0;
-    out->id = driver->stream_id && driver->stream_id(stream, &id) == 0 ? id : (uint64_t)(uintptr_t)stream;
+    /* Of a stream that captures the driver gives no number: the call itself would spoil the capture. */
+    const int has_id = status == 0 && driver->stream_id && driver->stream_id(stream, &id) == 0;
+    out->id = has_id ? id : (uint64_t)(uintptr_t)stream;
     return 1;
 }
 

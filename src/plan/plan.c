@@ -372,8 +372,9 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     const int has_last_columns = at.column == tsr_last_slice(whole->n, plan->slices.columns);
     const int has_end = at.k == tsr_last_slice(whole->k, plan->slices.depth);
     const tsr_launch_config *launch_config = &plan->slice_launch[has_last_rows][has_last_columns][has_end];
-    const tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
     const tsr_scaling scaling = scaling_of(whole, inputs, at.row, at.column);
+    tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
+    args.block_scales = tsr_scaling_has_blocks(&scaling);
     const tsr_launch launch = {
         .config = step->config,
         .loaded = step->loaded,

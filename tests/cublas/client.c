@@ -606,6 +606,7 @@ static void case_driver(void)
     check_product(handle, &seen, call_ex, ANSWERED, "captured, with a plan");
     check_product(handle, &fresh, call_ex, FORWARDED, "captured, without a plan");
     check_product(handle, &fresh, call_lt, FORWARDED, "captured, without a plan");
+    CHECK(driver->spoilt == 0, "%d captures are spoilt", driver->spoilt);
     driver->capturing = -1;
     check_product(handle, &seen, call_ex, FORWARDED, "the driver does not say");
     driver->capturing = 0;
@@ -662,6 +663,7 @@ static void case_workspace(void)
           driver->zeroed_bytes);
     CHECK(cublasSetStream_v2(handle, stream) == 0, "stream");
     check_product(handle, &p, call_ex, FORWARDED, "captured, and the stream took the workspace away");
+    CHECK(driver->spoilt == 0, "%d captures are spoilt", driver->spoilt);
     driver->capturing = 0;
     check_product(handle, &p, call_ex, ANSWERED, "ours again");
     CHECK(driver->zeroed == 1, "ours again");

@@ -9,7 +9,7 @@
     __attribute__((visibility("default"))) unsigned symbol parameters; \
     unsigned symbol parameters
 
-enum { DEVICES = 4, INVALID = 1, NO_CONTEXT = 201, PUSHED_MAX = 4 };
+enum { DEVICES = 4, INVALID = 1, NO_CONTEXT = 201, NOT_IN_CAPTURE = 900, PUSHED_MAX = 4 };
 
 static fake_driver state = {.chip = "NVIDIA H200"};
 static char primary[DEVICES], foreign;
@@ -90,8 +90,13 @@ CALL(cuStreamIsCapturing, (void *stream, int *status))
     return state.capturing < 0 ? INVALID : 0;
 }
 
+/* As driver 580 has it: of a stream that captures the call fails, and the capture is spoilt. */
 CALL(cuStreamGetId, (void *stream, unsigned long long *id))
 {
+    if (state.capturing > 0) {
+        state.spoilt++;
+        return NOT_IN_CAPTURE;
+    }
     *id = (uintptr_t)stream + 1000;
     return 0;
 }

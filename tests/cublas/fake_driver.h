@@ -9,6 +9,7 @@ typedef struct fake_driver {
     int ordinal;      /* of the current device; -1: no context is current */
     int is_foreign;   /* the current context is not the device's primary one */
     int capturing;    /* what every stream does; -1: the driver fails */
+    int spoilt;       /* calls that a capture does not survive */
     int first_number; /* of device 0: numbers need not be ordinals */
     int allocations;  /* calls that asked for memory */
     size_t allocated_bytes;
