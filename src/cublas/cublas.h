@@ -33,7 +33,6 @@
     X(TSR_WHY_HANDLE, "handle")                                                 \
     X(TSR_WHY_DEVICE, "device")   /* none, or not in its primary context */     \
     X(TSR_WHY_CAPTURE, "capture") /* a shape without a loaded plan */           \
-    X(TSR_WHY_COUNTERS, "capture-needs-counters") /* and gains too little */    \
     X(TSR_WHY_NO_KERNEL, "no-kernel")                                           \
     X(TSR_WHY_WORKSPACE, "workspace")                                           \
     X(TSR_WHY_FAILED, "failed") /* Tessera did, before it wrote anything */
@@ -70,7 +69,6 @@ typedef struct tsr_cublas_call {
     void *stream;
     void *workspace; /* the caller's, which may hold anything; NULL: none */
     size_t workspace_bytes;
-    int is_far_ahead;   /* its line says so, or none is asked: faster in a graph even behind a memset */
     const char *kernel; /* that ran; NULL: none did */
 } tsr_cublas_call;
 
@@ -192,7 +190,7 @@ int tsr_cublas_is_plain(const tsr_cublas_call *call);
 
 /* What the table says: TSR_WHY_ANSWERED, TSR_WHY_ALWAYS or why not. `may`: by sizes alone, before the rest is known. */
 tsr_why tsr_cublas_may(int node, int ordinal, const tsr_cublas_call *call);
-tsr_why tsr_cublas_verdict(int node, int ordinal, tsr_cublas_call *call);
+tsr_why tsr_cublas_verdict(int node, int ordinal, const tsr_cublas_call *call);
 /* Bytes to which pointers and rows are aligned, as the table counts them; that of D holds for C too. */
 void tsr_cublas_aligns(const tsr_cublas_call *call, int *a, int *b, int *d);
 /* 1 if calls on that GPU may be answered at all. */

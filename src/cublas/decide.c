@@ -258,19 +258,15 @@ tsr_why tsr_cublas_may(int node, int ordinal, const tsr_cublas_call *call)
     return group >= 0 && tsr_measured_may(table, group, call->m, call->n, call->k) ? TSR_WHY_ANSWERED : why;
 }
 
-tsr_why tsr_cublas_verdict(int node, int ordinal, tsr_cublas_call *call)
+tsr_why tsr_cublas_verdict(int node, int ordinal, const tsr_cublas_call *call)
 {
     tsr_why why;
     const int group = group_for(node, ordinal, call, &why);
-    call->is_far_ahead = 1;
     if (group < 0)
         return why;
     const tsr_measured_key key = key_of(call);
-    const tsr_measured_answer answer = tsr_measured_look(table, group, &key);
-    call->is_far_ahead = answer == TSR_MEASURED_FASTER_CAPTURED;
-    switch (answer) {
+    switch (tsr_measured_look(table, group, &key)) {
     case TSR_MEASURED_FASTER:
-    case TSR_MEASURED_FASTER_CAPTURED:
         return TSR_WHY_ANSWERED;
     case TSR_MEASURED_SLOWER:
         return TSR_WHY_SLOWER;

@@ -370,8 +370,6 @@ tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *st
         return TSR_WHY_NO_KERNEL;
     tsr_why why = TSR_WHY_WORKSPACE;
     const size_t need_bytes = tsr_plan_workspace_bytes(plan);
-    if (stream.is_capturing && need_bytes && !call->is_far_ahead)
-        return TSR_WHY_COUNTERS;
     void *workspace = need_bytes ? find_workspace(call, context, ordinal, &stream, need_bytes) : NULL;
     if (workspace || need_bytes == 0)
         why = run_plan(call, plan, workspace, need_bytes, status);

@@ -337,6 +337,21 @@ int tsr_measured_may(const tsr_measured *table, int group, int64_t m, int64_t n,
     return in_sieve(lines, m, n, k) || in_sieve(lines, class_of(m), class_of(n), class_of(k));
 }
 
+double tsr_measured_enough(const tsr_measured_key *key)
+{
+    const double begin_us = 4;
+    const int types = key->types;
+    /* What an H200 reaches, within a factor of two on other GPUs. */
+    const double tera = types == TSR_TYPES_F64                                 ? 50
+                        : types == TSR_TYPES_F32 || types == TSR_TYPES_F32_BIAS   ? 50
+                        : types == TSR_TYPES_TF32 || types == TSR_TYPES_TF32_BIAS ? 350
+                        : types >= TSR_TYPES_E4M3_BF16                            ? 1200
+                                                                                  : 650;
+    const double operations = 2.0 * (double)key->m * (double)key->n * (double)key->k * (double)key->batch;
+    const double by_time = 1 + TSR_MEASURED_ENOUGH_US / (begin_us + operations / (tera * 1e6));
+    return by_time > TSR_MEASURED_ENOUGH ? by_time : TSR_MEASURED_ENOUGH;
+}
+
 tsr_measured_answer tsr_measured_look(const tsr_measured *table, int group, const tsr_measured_key *key)
 {
     const measured_line *line = slot_of(table, group, key);
@@ -350,16 +365,14 @@ tsr_measured_answer tsr_measured_look(const tsr_measured *table, int group, cons
     }
     if (line->group < 0)
         return TSR_MEASURED_NO_LINE;
-    return line->low >= TSR_MEASURED_ENOUGH_CAPTURED ? TSR_MEASURED_FASTER_CAPTURED
-           : line->low >= TSR_MEASURED_ENOUGH        ? TSR_MEASURED_FASTER
-                                                     : TSR_MEASURED_SLOWER;
+    return line->low >= tsr_measured_enough(key) ? TSR_MEASURED_FASTER : TSR_MEASURED_SLOWER;
 }
 
 int tsr_measured_next(const tsr_measured *table, int group, size_t *at, tsr_measured_key *key)
 {
     while (*at < table->slots) {
         const measured_line *line = &table->lines[(*at)++];
-        if (line->group != group || line->key.m < 1 || line->low < TSR_MEASURED_ENOUGH)
+        if (line->group != group || line->key.m < 1 || line->low < tsr_measured_enough(&line->key))
             continue;
         *key = line->key;
         return 1;
