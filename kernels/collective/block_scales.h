@@ -19,6 +19,7 @@
 #include "ptx/mbarrier.h"
 #include "ptx/shared.h"
 #include "ptx/shared_vector.h"
+#include "ptx/warp.h"
 
 enum { SCALES_BYTES = (SCALED_ROWS + SCALED_COLUMNS) * 4, SCALES_ARRIVALS = 1 + 32 };
 
@@ -54,12 +55,14 @@ typedef struct scale_source {
     int last; /* row or column that is there; what lies beyond gets its scale, for sums that leave nowhere */
 } scale_source;
 
-/* `outer` and `last`: of the whole problem, the tile's first row or column, and the last one that is there. */
-TSR_DEVICE scale_source scale_source_of(const float *of_problem, int mode, long long stride, long long outer,
+/* `outer` and `last`: of the whole problem, the tile's first row or column, and the last one that is there. `any_mode`
+ * goes through a shuffle, so that the compiler finds nothing of this out before it is known to be needed: that cost
+ * products without such scales 0.35 us. */
+TSR_DEVICE scale_source scale_source_of(const float *of_problem, int any_mode, long long stride, long long outer,
                                         long long last)
 {
     enum { SHIFT = 7 }; /* of TSR_SCALE_BLOCK */
-    const int is_square = mode == TSR_SCALING_128X128;
+    const int mode = tsr_warp_uniform(any_mode), is_square = mode == TSR_SCALING_128X128;
     scale_source s;
     s.from = of_problem + tsr_scale_index(mode, stride, outer, 0);
     s.step = is_square ? 1 : (int)stride;

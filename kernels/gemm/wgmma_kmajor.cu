@@ -115,14 +115,12 @@ typedef struct walk {
     const tsr_scaling *scaling;
 } walk;
 
-/* Keeps the ring full. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
+/* Keeps the ring full; `has_scales`, a constant: of scales of blocks, too. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int has_scales)
 {
     const unsigned all = (1u << CLUSTER_M) - 1;
     ring at = {0, 0};
-#if PROMOTE
-    const int has_scales = args->block_scales;
-#endif
+    (void)has_scales;
     if (tsr_elect()) {
         tsr_tma_prefetch_map(&maps->a);
         tsr_tma_prefetch_map(&maps->b);
@@ -133,8 +131,8 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
 #if PROMOTE
-        scale_copies scales = {{0}};
-        if (TSR_UNLIKELY(has_scales))
+        scale_copies scales;
+        if (has_scales)
             scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n);
 #endif
         TSR_ROLLED
@@ -147,7 +145,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 tile_load_boxes(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank, all);
             }
 #if PROMOTE
-            if (TSR_UNLIKELY(has_scales))
+            if (has_scales)
                 scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES, block,
                                    full);
 #endif
@@ -476,8 +474,10 @@ TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
         tsr_warp_sync(TSR_ALL_LANES);
         begin(1);
         tsr_registers_lower(PRODUCER_REGISTERS);
-        if (is_first)
-            produce(&args, &maps, &w);
+        if (is_first && PROMOTE && TSR_UNLIKELY(args.block_scales))
+            produce(&args, &maps, &w, 1);
+        else if (is_first)
+            produce(&args, &maps, &w, 0);
     } else {
         begin(0);
         tsr_registers_raise(CONSUMER_REGISTERS);

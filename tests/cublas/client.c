@@ -744,16 +744,16 @@ static void case_table(void)
 {
     /* Row-major m n k: cuBLAS's n m k. Leading dimensions of product_of: lda + 3, ldb + 1, ldc + 2. */
     write_table("# a note\n"
-                "H200\t13.1\tbf16\tnn\t2,2,4\t8\t16\t32\t1\t1.500\t1.400\t2026-11-24\n"
-                "H200\t13.1\tbf16\tnn\t2,2,4\t8\t16\t64\t1\t1.030\t1.020\t2026-11-24\n"
-                "H200\t13.1\tbf16\tnn\t2,2,4\t2^4\t2^4\t2^5\t2^0\t1.2\t1.03\t2026-11-24\n"
+                "H200\t13.1\tbf16\tnn\t2,2,4\t8\t16\t32\t1\t2.500\t2.400\t2026-11-24\n"
+                "H200\t13.1\tbf16\tnn\t2,2,4\t8\t16\t64\t1\t1.700\t1.700\t2026-11-24\n"
+                "H200\t13.1\tbf16\tnn\t2,2,4\t2^4\t2^4\t2^5\t2^0\t2.0\t1.8\t2026-11-24\n"
                 "H200\t13.1\tbf16\tnn\t2,2,4\t24\t16\t32\t1\t0.9\t0.8\t2026-11-24\n"
                 "H200\t13.0\tbf16\tnn\t2,2,4\t40\t40\t40\t1\t2.0\t1.9\t2026-11-24\n"
                 "H100-80GB-HBM3\t13.1\tbf16\tnn\t2,2,4\t40\t40\t41\t1\t2.0\t1.9\t2026-11-24\n"
-                "H200\t13.1\tbf16+bias\tnn\t2,2,4\t24\t16\t32\t1\t1.3\t1.2\t2026-11-24\n"
-                "H200\t13.1\te4m3-bf16\tnt\t1,8,2\t9\t133\t261\t1\t1.3\t1.2\t2026-11-24\n"
+                "H200\t13.1\tbf16+bias\tnn\t2,2,4\t24\t16\t32\t1\t2.3\t2.2\t2026-11-24\n"
+                "H200\t13.1\te4m3-bf16\tnt\t1,8,2\t9\t133\t261\t1\t2.3\t2.2\t2026-11-24\n"
                 "this line says nothing\n"
-                "H200\t13.1\tf32\tnt\t4,4,8\t8\t16\t32\t2\t1.500\t1.400\t2026-11-24");
+                "H200\t13.1\tf32\tnt\t4,4,8\t8\t16\t32\t2\t2.500\t2.400\t2026-11-24");
     void *handle = new_handle();
     product p = product_of(BF16, BF16, TSR_CUBLAS_COMPUTE_32F, 0, 0, 16, 8, 32, 1);
     check_product(handle, &p, call_ex, ANSWERED, "its own line");
@@ -1024,8 +1024,8 @@ static void speed_of_lt(void *handle, const char *what, const product *p, int ep
 
 static void case_speed(void)
 {
-    write_table("H200\t13.1\tbf16\tnn\t16,16,16\t2^4\t2^4\t2^5\t2^0\t1.2\t1.1\t2026-11-24\n"
-                "H200\t13.1\tf32\tnn\t16,16,16\t2^4\t2^4\t2^5\t2^0\t1.2\t1.1\t2026-11-24\n");
+    write_table("H200\t13.1\tbf16\tnn\t16,16,16\t2^4\t2^4\t2^5\t2^0\t2.2\t2.1\t2026-11-24\n"
+                "H200\t13.1\tf32\tnn\t16,16,16\t2^4\t2^4\t2^5\t2^0\t2.2\t2.1\t2026-11-24\n");
     void *handle = new_handle();
     orders->is_quick = fake_cublaslt_orders()->is_quick = 1;
     const product none = product_of(BF16, BF16, TSR_CUBLAS_COMPUTE_32F, 0, 0, 1000, 1000, 1000, 1);

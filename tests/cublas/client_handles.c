@@ -204,13 +204,13 @@ static product tight_product(int type, int trans_a, int64_t m, int64_t n, int64_
 void case_plans(void)
 {
     static _Alignas(256) char given[GIVEN_BYTES];
-    write_table("H200\t13.1\tbf16\tnn\t16,16,16\t8\t16\t32\t1\t1.5\t1.4\t2026-11-24\n"
-                "H200\t13.1\tbf16\tnn\t2,16,16\t8\t16\t33\t1\t1.5\t1.4\t2026-11-24\n"
+    write_table("H200\t13.1\tbf16\tnn\t16,16,16\t8\t16\t32\t1\t2.5\t2.4\t2026-11-24\n"
+                "H200\t13.1\tbf16\tnn\t2,16,16\t8\t16\t33\t1\t2.5\t2.4\t2026-11-24\n"
                 "H200\t13.1\tbf16\tnn\t16,16,16\t8\t16\t64\t1\t1.03\t1.02\t2026-11-24\n"
-                "H200\t13.1\tbf16\tnn\t16,16,16\t2^4\t2^4\t2^5\t2^0\t1.2\t1.1\t2026-11-24\n"
-                "H200\t13.1\tf32\tnt\t16,16,16\t8\t16\t32\t2\t1.5\t1.4\t2026-11-24\n"
-                "H200\t13.1\tf32+bias\tnn\t16,16,16\t8\t16\t32\t1\t1.5\t1.4\t2026-11-24\n"
-                "H200\t13.0\tbf16\tnn\t16,16,16\t24\t24\t24\t1\t1.5\t1.4\t2026-11-24\n");
+                "H200\t13.1\tbf16\tnn\t16,16,16\t2^4\t2^4\t2^5\t2^0\t2.2\t2.1\t2026-11-24\n"
+                "H200\t13.1\tf32\tnt\t16,16,16\t8\t16\t32\t2\t2.5\t2.4\t2026-11-24\n"
+                "H200\t13.1\tf32+bias\tnn\t16,16,16\t8\t16\t32\t1\t2.5\t2.4\t2026-11-24\n"
+                "H200\t13.0\tbf16\tnn\t16,16,16\t24\t24\t24\t1\t2.5\t2.4\t2026-11-24\n");
     void *handle = new_handle();
     CHECK(cublasSetWorkspace_v2(handle, given, sizeof given) == 0, "workspace");
     driver->capturing = 1;
