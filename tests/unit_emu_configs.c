@@ -98,6 +98,8 @@ static tsr_problem problem_of(const tsr_config *config, const tsr_gemm_args *arg
 {
     tsr_problem problem = {.m = args->m, .n = args->n, .k = args->k, .batch = args->batch};
     problem.op = tsr_op_of(&config->op);
+    problem.a.trans = args->trans_a ? TSR_T : TSR_N;
+    problem.b.trans = args->trans_b ? TSR_T : TSR_N;
     return problem;
 }
 
@@ -107,6 +109,7 @@ static tsr_status launch_by(tsr_device *device, const tsr_config *config, const 
     const tsr_problem problem = problem_of(config, args);
     tsr_gemm_args scheduled = *args;
     scheduled.schedule = launch_config->schedule;
+    scheduled.schedule.swap_ab |= tsr_config_lies_across(config, &problem.op, args->trans_a);
     const tsr_launch what = {.config = config,
                              .args = &scheduled,
                              .grid = launch_config->grid,

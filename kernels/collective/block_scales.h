@@ -1,6 +1,6 @@
 /* Scales of blocks of 128 steps of K, for kernels whose sums leave the tensor cores after each such block. They come to
  * shared memory with the stage that they are for: a thread that asked global memory for them would wait for it at each
- * stage (an H200 then took four to five times as long).
+ * stage (an H200 then took four to nine times as long).
  *
  *   a stage's scales   SCALED_ROWS of the rows' operand | SCALED_COLUMNS of the columns' one, or, where blocks are 128
  *                      columns wide and tiles begin at multiples of 64, one for each 64 columns
@@ -20,6 +20,7 @@
 #include "ptx/shared.h"
 #include "ptx/shared_vector.h"
 #include "ptx/warp.h"
+#include "ptx/warpgroup.h"
 
 enum { SCALES_BYTES = (SCALED_ROWS + SCALED_COLUMNS) * 4, SCALES_ARRIVALS = 1 + 32 };
 
@@ -56,8 +57,7 @@ typedef struct scale_source {
 } scale_source;
 
 /* `outer` and `last`: of the whole problem, the tile's first row or column, and the last one that is there. `any_mode`
- * goes through a shuffle, so that the compiler finds nothing of this out before it is known to be needed: that cost
- * products without such scales 0.35 us. */
+ * goes through a shuffle, before which the compiler can find out nothing that depends on it. */
 TSR_DEVICE scale_source scale_source_of(const float *of_problem, int any_mode, long long stride, long long outer,
                                         long long last)
 {

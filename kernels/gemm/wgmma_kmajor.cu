@@ -115,7 +115,8 @@ typedef struct walk {
     const tsr_scaling *scaling;
 } walk;
 
-/* Keeps the ring full; `has_scales`, a constant: of scales of blocks, too. */
+/* Keeps the ring full; `has_scales`, a constant: of scales of blocks, too. What the producer must find out for these
+ * took products without them 0.35 us, as long as one loop served both. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int has_scales)
 {
     const unsigned all = (1u << CLUSTER_M) - 1;

@@ -342,7 +342,7 @@ double tsr_measured_enough(const tsr_measured_key *key)
     const double begin_us = 4;
     const int types = key->types;
     /* What an H200 reaches, within a factor of two on other GPUs. */
-    const double tera = types == TSR_TYPES_F64                                 ? 50
+    const double tera = types == TSR_TYPES_F64                                    ? 50
                         : types == TSR_TYPES_F32 || types == TSR_TYPES_F32_BIAS   ? 50
                         : types == TSR_TYPES_TF32 || types == TSR_TYPES_TF32_BIAS ? 350
                         : types >= TSR_TYPES_E4M3_BF16                            ? 1200
