@@ -60,7 +60,7 @@ prints '^wgmma_bf16_bf16_p[0-9x]+_s[0-9]_c[0-9]+ +h200 +[0-9.]+ us .*<- chosen$'
 # Reasons are told once, with how many instances of which kernels they are of; --all lists each instance.
 expect 0 "" "$tessera" route 1000 1000 1000 --device cpu
 fits_terminal
-succeeds [ "$(wc -l <out)" -le 20 ]
+succeeds [ "$(wc -l <out)" -le 22 ]
 prints '^rejected +reason +kernels$'
 prints '^ +[0-9]{3} +runs on GPUs and in the emulator; .* uncoalesced, naive, tiled, '
 expect 0 "" "$tessera" route 1000 1000 1000 --device cpu --all

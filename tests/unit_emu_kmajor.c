@@ -10,14 +10,14 @@
 enum { M = 150, N = 200, K = 424, BM = 128, BN = 128, STAGES = 3, PITCH = 432, SEEDS = IS_SANITIZED ? 2 : 4 };
 
 /* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. HAS_BLOCKS, alone: one
- * scale for each 128 of K, of B for 128 columns, which begin within a tile. */
-enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_BLOCKS = 8, WAYS = 9 };
+ * scale for each 128 of K, of B for 128 columns, which begin within a tile. Both kinds of scales: of each column. */
+enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_BLOCKS = 8, OF_EACH_COLUMN = 9, WAYS = 10 };
 enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, FIRST_N = 64 };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
     uint16_t d[M * (N + 4)], exact[M * (N + 4)], bias[N];
-    float rows[M * BLOCKS_K], columns[N];
+    float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
 } matrices;
 
 static const tsr_config config = {.instance = "mutant",
@@ -77,6 +77,8 @@ static void make(int way, void *memory)
     static signed char a[M][K], b[N][K];
     uint32_t state = (uint32_t)way + 1;
     memset(x, 0, sizeof *x);
+    for (int i = N; i < N * BLOCKS_K; i++)
+        x->columns[i] = i % 4 == 0 ? 2.0f : i % 4 == 1 ? -0.5f : 1.0f;
     for (int i = M; i < M * BLOCKS_K; i++)
         x->rows[i] = i % 3 == 0 ? 0.5f : i % 3 == 1 ? -4.0f : 2.0f;
     for (int i = 0; i < M; i++) {
@@ -103,11 +105,12 @@ static void make(int way, void *memory)
                 for (int k = block * BLOCK; k < K && k < (block + 1) * BLOCK; k++)
                     part += a[i][k] * b[j][k];
                 sum += part;
-                value += (float)part * x->rows[block * M + i] * x->columns[(j + FIRST_N) / BLOCK * BLOCKS_K + block];
+                value += (float)part * x->rows[block * M + i] *
+                         x->columns[way == OF_EACH_COLUMN ? block * N + j : (j + FIRST_N) / BLOCK * BLOCKS_K + block];
             }
             if (!(way & HAS_BLOCKS))
                 value = (float)sum;
-            if (way & HAS_SCALES)
+            if (way & HAS_SCALES && !(way & HAS_BLOCKS))
                 value = x->rows[i] * x->columns[j] * value;
             if (way & HAS_BIAS)
                 value += tsr_bf16_to_f32(x->bias[j]);
@@ -125,12 +128,13 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                  .mode_a = way & HAS_BLOCKS   ? TSR_SCALING_1X128
                                            : way & HAS_SCALES ? TSR_SCALING_VECTOR
                                                               : TSR_SCALING_TENSOR,
-                                 .mode_b = way & HAS_BLOCKS   ? TSR_SCALING_128X128
-                                           : way & HAS_SCALES ? TSR_SCALING_VECTOR
-                                                              : TSR_SCALING_TENSOR,
+                                 .mode_b = way == OF_EACH_COLUMN ? TSR_SCALING_1X128
+                                           : way & HAS_BLOCKS    ? TSR_SCALING_128X128
+                                           : way & HAS_SCALES    ? TSR_SCALING_VECTOR
+                                                                 : TSR_SCALING_TENSOR,
                                  .stride_a = M,
-                                 .stride_b = BLOCKS_K,
-                                 .first_n = way & HAS_BLOCKS ? FIRST_N : 0,
+                                 .stride_b = way == OF_EACH_COLUMN ? N : BLOCKS_K,
+                                 .first_n = way == HAS_BLOCKS ? FIRST_N : 0,
                                  .type_bias = TSR_BF16,
                                  .is_used = is_used};
     memset(x->d, 0x55, sizeof x->d);
