@@ -76,8 +76,7 @@ void cli_cpu_text(const lab_cpu_lesson *l, FILE *to)
         say(to,
             "A and B are widened to f32, which is exact, for %" PRId64 " x %" PRId64 " of C and %" PRId64
             " steps of K at a time (src/cpu/widened.c). Below is one such product in f32, whose sums lie beside C "
-            "until "
-            "all of K is done; then they are rounded.",
+            "until all of K is done; then they are rounded.",
             told.m, told.n, told.k);
     }
     fputc('\n', to);

@@ -71,6 +71,7 @@
 #include "collective/order.h"
 #include "collective/ring.h"
 #include "collective/ring_barriers.h"
+#include "collective/ring_begin.h"
 #include "collective/stream_k.h"
 #include "collective/wgmma_fixup.h"
 #include "collective/wgmma_output.h"
@@ -508,19 +509,6 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     tsr_mbarrier_fence_init();
 }
 
-/* All warps have come, of all CTAs of the cluster. Where boxes go to one CTA alone, producers need not wait for it. */
-TSR_DEVICE void begin(int is_producer)
-{
-    if (CLUSTER > 1) {
-        tsr_cluster_arrive();
-        tsr_cluster_wait();
-    } else if (is_producer) {
-        tsr_named_barrier_arrive(START, THREADS);
-    } else {
-        tsr_named_barrier(START, THREADS);
-    }
-}
-
 TSR_KERNEL_TMA(THREADS, CLUSTER)
 {
     const unsigned shared = tsr_shared_address(TSR_SHARED);
@@ -537,7 +525,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
         if (is_first && tsr_elect())
             make_barriers(&args, &w);
         tsr_warp_sync(TSR_ALL_LANES);
-        begin(!UNALIGNED_A || is_first);
+        ring_begin(CLUSTER, !UNALIGNED_A || is_first, START, THREADS);
         tsr_registers_lower(PRODUCER_REGISTERS);
 #if UNALIGNED_A
         produce_shifted(&args, &maps, &w);
@@ -546,7 +534,7 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
             produce(&args, &maps, &w);
 #endif
     } else {
-        begin(0);
+        ring_begin(CLUSTER, 0, START, THREADS);
         tsr_registers_raise(CONSUMER_REGISTERS);
         consume(&args, &maps, &w, group);
     }

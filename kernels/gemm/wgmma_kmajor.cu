@@ -65,6 +65,7 @@
 #include "collective/order.h"
 #include "collective/ring.h"
 #include "collective/ring_barriers.h"
+#include "collective/ring_begin.h"
 
 enum {
     GROUPS = BM / 64, /* warp groups that multiply */
@@ -443,19 +444,6 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     tsr_mbarrier_fence_init();
 }
 
-/* All warps have come, of all CTAs of the cluster. Where boxes go to one CTA alone, producers need not wait for it. */
-TSR_DEVICE void begin(int is_producer)
-{
-    if (CLUSTER_M > 1) {
-        tsr_cluster_arrive();
-        tsr_cluster_wait();
-    } else if (is_producer) {
-        tsr_named_barrier_arrive(START, THREADS);
-    } else {
-        tsr_named_barrier(START, THREADS);
-    }
-}
-
 TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
 {
     const int group = tsr_warp_uniform((int)threadIdx.x / 128);
@@ -473,14 +461,14 @@ TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
         if (is_first && tsr_elect())
             make_barriers(&args, &w);
         tsr_warp_sync(TSR_ALL_LANES);
-        begin(1);
+        ring_begin(CLUSTER_M, 1, START, THREADS);
         tsr_registers_lower(PRODUCER_REGISTERS);
         if (is_first && PROMOTE && TSR_UNLIKELY(args.block_scales))
             produce(&args, &maps, &w, 1);
         else if (is_first)
             produce(&args, &maps, &w, 0);
     } else {
-        begin(0);
+        ring_begin(CLUSTER_M, 0, START, THREADS);
         tsr_registers_raise(CONSUMER_REGISTERS);
         consume(&args, &w, group);
     }

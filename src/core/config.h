@@ -53,8 +53,9 @@ typedef struct tsr_algorithms {
 } tsr_algorithms;
 typedef tsr_algorithms tsr_cpu_choose(const tsr_config *config, const tsr_device *device, const tsr_problem *problem);
 
-/* Runs a CPU config: `threads` > 0. `a` or `b` in args is the packed form where packed_a or packed_b is set. */
 struct tsr_reserve;
+
+/* Runs a CPU config: `threads` > 0. `a` or `b` in args is the packed form where packed_a or packed_b is set. */
 typedef struct tsr_cpu_call {
     const tsr_gemm_args *args;
     const tsr_scaling *scaling;      /* NULL: none */

@@ -23,8 +23,8 @@ typedef struct tsr_gemm_args {
     const float *scale_a, *scale_b; /* a factor of the whole operand, read when the kernel runs; NULL: 1 */
     const void *bias; /* N values of D's type, one a column, the same for all problems; NULL without a form */
     int epilogue;     /* tsr_epilogue */
-    int block_scales; /* 1: there are scales of blocks beside these arguments (core/scaling.h). What a kernel asks first
-                       * stands here: a first look at what lies behind the tensor maps takes 0.3 us and more */
+    int block_scales; /* 1: there are scales of blocks beside these arguments (core/scaling.h); here, since a kernel
+                       * asks for it before anything else */
 } tsr_gemm_args;
 
 /* A workspace begins with 32-bit counters, 0 before the first run; each run leaves them 0. What follows (partial sums,

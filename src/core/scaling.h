@@ -25,18 +25,6 @@ typedef struct tsr_scaling {
     int is_used;   /* 0: all of the above but zero points are at their defaults and D has more than 8 bits */
 } tsr_scaling;
 
-/* 1 if A or B has scales of blocks: tsr_gemm_args.block_scales. */
-#if defined(__CUDACC__)
-static __device__ __forceinline__
-#else
-static inline
-#endif
-    int
-    tsr_scaling_has_blocks(const tsr_scaling *s)
-{
-    return (s->a && s->mode_a >= TSR_SCALING_1X128) || (s->b && s->mode_b >= TSR_SCALING_1X128);
-}
-
 /* Where the scale of row or column `outer` of a problem lies, for step k = 128 * block. */
 #if defined(__CUDACC__)
 static __device__ __forceinline__

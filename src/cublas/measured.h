@@ -24,8 +24,9 @@
 /* The least gain that is worth answering for, beyond what varies from day to day. */
 #define TSR_MEASURED_ENOUGH 1.03
 /* The same in time: what a line promises below that, a program does not see. In a captured step of BERT-large on an
- * H200 eleven products of 8 to 25 us, each 0.4 to 2 us faster by its line, made the step 20 to 30 us slower. Lines come
- * from runs of one product behind itself, where a launch of Tessera's begins before the one in front has ended. */
+ * H200 eleven products, each 3 to 17% faster by its line, made the step of 0.9 ms 20 to 35 us slower
+ * (docs/PERFORMANCE.md). It may be that lines are measured with a product behind itself, where launches overlap, and
+ * with a cold L2. */
 #define TSR_MEASURED_ENOUGH_US 3.0
 
 enum { TSR_MEASURED_ALIGN_MAX_BYTES = 16, TSR_MEASURED_CHIP_BYTES = 48 };

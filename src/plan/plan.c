@@ -284,6 +284,11 @@ static tsr_scaling scaling_of(const tsr_problem *whole, const tsr_plan_inputs *i
     return s;
 }
 
+static int has_block_scales(const tsr_scaling *s)
+{
+    return (s->a && s->mode_a >= TSR_SCALING_1X128) || (s->b && s->mode_b >= TSR_SCALING_1X128);
+}
+
 static const void *element(const void *base, tsr_dtype dtype, long long index)
 {
     return base ? (const char *)base + index * (long long)tsr_dtype_bytes(dtype) : NULL;
@@ -374,7 +379,7 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     const tsr_launch_config *launch_config = &plan->slice_launch[has_last_rows][has_last_columns][has_end];
     const tsr_scaling scaling = scaling_of(whole, inputs, at.row, at.column);
     tsr_gemm_args args = main_args(plan, &padded, &seen, launch_config);
-    args.block_scales = tsr_scaling_has_blocks(&scaling);
+    args.block_scales = has_block_scales(&scaling);
     const tsr_launch launch = {
         .config = step->config,
         .loaded = step->loaded,

@@ -60,7 +60,7 @@ if(TARGET unit_emu_hopper)
   mutant(expects_too_much ${kernel} "(full, bytes)" "(full, bytes + 16)" "deadlock")
   mutant(expects_too_little ${kernel} "(full, bytes)" "(full, bytes - A_BYTES)" "")
   mutant(init_fence_missing ${kernel} "tsr_mbarrier_fence_init()" "(void)0" "fence.mbarrier_init")
-  mutant(start_barrier_missing ${kernel} "tsr_cluster_wait();\n    } else" "    } else" "")
+  mutant(start_barrier_missing collective/ring_begin.h "tsr_cluster_wait();\n    } else" "    } else" "")
   mutant(multicast_to_one ${kernel} "mask_b |= 1u << (m * CLUSTER_N + w->rank_n)" "mask_b |= 1u << w->rank_n" "deadlock")
   mutant(proxy_fence_missing ${output} "tsr_fence_async_shared()" "(void)0" "with no fence.proxy.async")
   mutant(store_barrier_missing ${output} "tsr_fence_async_shared();\n        tsr_named_barrier(1 + (unsigned)boxes->group, 128)"
