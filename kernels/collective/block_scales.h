@@ -22,7 +22,12 @@
 #include "ptx/warp.h"
 #include "ptx/warpgroup.h"
 
-enum { SCALES_BYTES = (SCALED_ROWS + SCALED_COLUMNS) * 4, SCALES_ARRIVALS = 1 + 32 };
+enum {
+    APART = SCALED_COLUMNS % 64 == 0 ? 64 : 32, /* columns that share a scale where blocks are as wide as high */
+    FACTORS = SCALED_COLUMNS > APART ? SCALED_COLUMNS / APART : 1,
+    SCALES_BYTES = (SCALED_ROWS + SCALED_COLUMNS) * 4,
+    SCALES_ARRIVALS = 1 + 32
+};
 
 /* Arrivals that a stage's mbarrier counts. */
 TSR_DEVICE unsigned block_scales_arrivals(const tsr_gemm_args *args)
@@ -44,103 +49,134 @@ TSR_DEVICE block_scales block_scales_of(const tsr_scaling *s, int swap_ab, int c
     const long long first = (swap_ab ? s->first_m : s->first_n) + column;
     const block_scales t = {.rows = swap_ab ? b : a,
                             .columns = swap_ab ? a : b,
-                            .by_64 = mode == TSR_SCALING_128X128 && SCALED_COLUMNS % 64 == 0 && first % 64 == 0};
+                            .by_64 = mode == TSR_SCALING_128X128 && SCALED_COLUMNS % APART == 0 && first % APART == 0};
     return t;
 }
 
-/* Where a producer's lane finds one side's scales of a tile. That of the tile's row or column i, in block b, lies at
- * from[b * step + (i + inner) / 2^shift * factor]. */
-typedef struct scale_source {
-    const float *from;
-    int step, inner, shift, factor;
-    int last; /* row or column that is there; what lies beyond gets its scale, for sums that leave nowhere */
-} scale_source;
+/* The same for a kernel whose tiles begin at multiples of APART, if there are scales of blocks at all. */
+TSR_DEVICE block_scales block_scales_open(const tsr_gemm_args *args, const tsr_scaling *s)
+{
+    const block_scales none = {0, 0, 0};
+    return args->block_scales ? block_scales_of(s, 0, 0) : none;
+}
 
-/* `outer` and `last`: of the whole problem, the tile's first row or column, and the last one that is there. `any_mode`
- * goes through a shuffle, before which the compiler can find out nothing that depends on it. */
-TSR_DEVICE scale_source scale_source_of(const float *of_problem, int any_mode, long long stride, long long outer,
-                                        long long last)
+/* What a lane copies of one side's scales, block after block. */
+enum {
+    MOST_SCALED = SCALED_ROWS > SCALED_COLUMNS ? SCALED_ROWS : SCALED_COLUMNS,
+    MOST_COPIES = (MOST_SCALED + 31) / 32
+};
+
+typedef struct scale_line {
+    const float *from; /* of the next block */
+    long long step;
+    int offset[MOST_COPIES];
+} scale_line;
+
+/* `outer` and `last`: of the whole problem, the tile's first row or column, and the last one that is there; what lies
+ * beyond gets its scale, for sums that leave nowhere. The `most` rows or columns of the tile, each `apart`-th, have a
+ * scale each; blocks `first`, `first` + `blocks`, ... are copied. `any_mode` goes through a shuffle, before which the
+ * compiler can find out nothing that depends on it. */
+TSR_DEVICE scale_line scale_line_of(const float *of_problem, int any_mode, long long stride, long long outer,
+                                    long long last, int most, int apart, int first, int blocks)
 {
     enum { SHIFT = 7 }; /* of TSR_SCALE_BLOCK */
     const int mode = tsr_warp_uniform(any_mode), is_square = mode == TSR_SCALING_128X128;
-    scale_source s;
-    s.from = of_problem + tsr_scale_index(mode, stride, outer, 0);
-    s.step = is_square ? 1 : (int)stride;
-    s.inner = is_square ? (int)(outer % TSR_SCALE_BLOCK) : 0;
-    s.shift = is_square ? SHIFT : 0;
-    s.factor = is_square ? (int)stride : 1;
-    s.last = (int)(last - outer);
-    return s;
-}
-
-/* The scales of `count` rows or columns, each `apart`-th, to `to`; `most`: a constant, of which `count` is a part. */
-TSR_DEVICE void scale_source_copy(const scale_source *s, unsigned char *to, int most, int count, int apart, int block)
-{
-    const int lane = (int)threadIdx.x % 32;
-    const float *const from = s->from + (long long)block * s->step;
+    const int inner = is_square ? (int)(outer % TSR_SCALE_BLOCK) : 0, left = (int)(last - outer);
+    scale_line line;
+    line.step = is_square ? 1 : stride;
+    line.from = of_problem + tsr_scale_index(mode, stride, outer, 0) + first * line.step;
+    line.step *= blocks;
     TSR_UNROLL
     for (int i = 0; i < (most + 31) / 32; i++) {
-        const int asked = (32 * i + lane) * apart, at = asked < s->last ? asked : s->last;
-        if (32 * i + lane < count)
-            tsr_copy_async_4(to + (32 * i + lane) * 4, from + ((at + s->inner) >> s->shift) * s->factor, 4);
+        const int asked = (32 * i + (int)threadIdx.x % 32) * apart, at = asked < left ? asked : left;
+        line.offset[i] = is_square ? ((at + inner) >> SHIFT) * (int)stride : at;
     }
+    return line;
 }
 
-/* A producer's lane in one tile. */
+/* The next block's scales to `to`: `count` of at most `most`, a constant. */
+TSR_DEVICE void scale_line_copy(scale_line *line, unsigned char *to, int most, int count)
+{
+    const int lane = (int)threadIdx.x % 32;
+    TSR_UNROLL
+    for (int i = 0; i < (most + 31) / 32; i++)
+        if (32 * i + lane < count)
+            tsr_copy_async_4(to + (32 * i + lane) * 4, line->from + line->offset[i], 4);
+    line->from += line->step;
+}
+
+/* A lane's part in copying the scales of one tile. */
 typedef struct scale_copies {
     block_scales has;
-    scale_source rows, columns;
+    scale_line rows, columns;
 } scale_copies;
 
-/* Of problem `z`; `m` and `n` are D's extents, `row` and `column` the tile's first ones, in its own directions. */
+/* Of problem `z`; `m` and `n` are D's extents, `row` and `column` the tile's first ones, in its own directions; of
+ * every `blocks`-th block, from `first` on. */
 TSR_DEVICE scale_copies scale_copies_of(const tsr_scaling *s, int swap_ab, int z, long long m, long long n, int row,
-                                        int column)
+                                        int column, int first, int blocks)
 {
     const long long at_a = s->first_m + (swap_ab ? column : row), at_b = s->first_n + (swap_ab ? row : column);
-    const scale_source a = scale_source_of(s->a + z * s->batch_a, s->mode_a, s->stride_a, at_a, s->first_m + m - 1);
-    const scale_source b = scale_source_of(s->b + z * s->batch_b, s->mode_b, s->stride_b, at_b, s->first_n + n - 1);
-    const scale_copies c = {block_scales_of(s, swap_ab, column), swap_ab ? b : a, swap_ab ? a : b};
+    const long long last_a = s->first_m + m - 1, last_b = s->first_n + n - 1;
+    const float *const a = s->a + z * s->batch_a, *const b = s->b + z * s->batch_b;
+    scale_copies c;
+    c.has = block_scales_of(s, swap_ab, column);
+    const int apart = c.has.by_64 ? APART : 1;
+    c.rows = swap_ab ? scale_line_of(b, s->mode_b, s->stride_b, at_b, last_b, SCALED_ROWS, 1, first, blocks)
+                     : scale_line_of(a, s->mode_a, s->stride_a, at_a, last_a, SCALED_ROWS, 1, first, blocks);
+    c.columns = swap_ab ? scale_line_of(a, s->mode_a, s->stride_a, at_a, last_a, SCALED_COLUMNS, apart, first, blocks)
+                        : scale_line_of(b, s->mode_b, s->stride_b, at_b, last_b, SCALED_COLUMNS, apart, first, blocks);
     return c;
 }
 
-/* By all lanes of a warp: the scales of one block to `to`; they are counted at mbarrier `full`. */
-TSR_DEVICE void scale_copies_start(const scale_copies *c, unsigned char *to, int block, unsigned full)
+/* By all lanes of a warp: the scales of the next block to `to`; they are counted at mbarrier `full`. */
+TSR_DEVICE void scale_copies_start(scale_copies *c, unsigned char *to, unsigned full)
 {
-    const int apart = c->has.by_64 ? 64 : 1;
     if (c->has.rows)
-        scale_source_copy(&c->rows, to, SCALED_ROWS, SCALED_ROWS, 1, block);
-    if (c->has.columns)
-        scale_source_copy(&c->columns, to + SCALED_ROWS * 4, SCALED_COLUMNS, SCALED_COLUMNS / apart, apart, block);
+        scale_line_copy(&c->rows, to, SCALED_ROWS, SCALED_ROWS);
+    if (c->has.columns && c->has.by_64)
+        scale_line_copy(&c->columns, to + SCALED_ROWS * 4, FACTORS, FACTORS);
+    else if (c->has.columns)
+        scale_line_copy(&c->columns, to + SCALED_ROWS * 4, SCALED_COLUMNS, SCALED_COLUMNS);
     tsr_mbarrier_arrive_copies(full);
 }
-
-/* Where columns have few scales or none: the factors of a lane's two rows in each 64 columns, which a stage's products
- * need when they are done; found while these run. `from`: the stage's scales, `row`: the lane's first of the tile. */
-enum { FACTORS = SCALED_COLUMNS > 64 ? SCALED_COLUMNS / 64 : 1 };
 
 TSR_DEVICE int block_scales_are_few(const block_scales *t)
 {
     return t->by_64 || !t->columns;
 }
 
-TSR_DEVICE void block_factors(const block_scales *t, unsigned from, int row, float factor[FACTORS][2])
+/* Where columns have few scales or none: those of a lane's two rows, and of each APART columns. */
+
+typedef struct few_scales {
+    float rows[2], columns[FACTORS];
+} few_scales;
+
+/* `from`: the stage's scales, `row`: the lane's first of the tile. */
+TSR_DEVICE few_scales few_scales_read(const block_scales *t, unsigned from, int row)
 {
+    few_scales s;
     TSR_UNROLL
-    for (int h = 0; h < 2; h++) {
-        const float of_row = t->rows ? tsr_shared_load_f32(from + (unsigned)(row + 8 * h) * 4) : 1;
-        TSR_UNROLL
-        for (int i = 0; i < FACTORS; i++)
-            factor[i][h] =
-                t->columns ? tsr_mul_f32(of_row, tsr_shared_load_f32(from + (unsigned)(SCALED_ROWS + i) * 4)) : of_row;
-    }
+    for (int h = 0; h < 2; h++)
+        s.rows[h] = t->rows ? tsr_shared_load_f32(from + (unsigned)(row + 8 * h) * 4) : 1;
+    TSR_UNROLL
+    for (int i = 0; i < FACTORS; i++)
+        s.columns[i] = t->columns ? tsr_shared_load_f32(from + (unsigned)(SCALED_ROWS + i) * 4) : 1;
+    return s;
 }
 
-/* sum += part * factor, `count` registers. */
-TSR_DEVICE void block_factors_add(const float factor[FACTORS][2], int count, const float *part, float *sum)
+/* sum += part * scale, `count` registers. */
+TSR_DEVICE void few_scales_add(const few_scales *s, int count, const float *part, float *sum)
 {
+    float factor[FACTORS][2];
+    TSR_UNROLL
+    for (int i = 0; i < FACTORS; i++)
+        TSR_UNROLL
+    for (int h = 0; h < 2; h++)
+        factor[i][h] = tsr_mul_f32(s->rows[h], s->columns[i]);
     TSR_UNROLL
     for (int i = 0; i < count; i++)
-        sum[i] = tsr_fma_f32(part[i], factor[i / 32][i % 4 / 2], sum[i]);
+        sum[i] = tsr_fma_f32(part[i], factor[i / (APART / 2)][i % 4 / 2], sum[i]);
 }
 
 /* The same with a scale for each column. */

@@ -59,21 +59,28 @@ TSR_DEVICE unsigned scales_at(const part *p, unsigned stage)
     return (unsigned)p->stages * STAGE_BYTES + stage * SCALES_BYTES;
 }
 
-/* Keeps the ring full, by all lanes of the producer. */
-TSR_DEVICE void fill_with_scales(const tsr_gemm_args *args, const tsr_scaling *s, const part *p, const sources *from)
+/* Keeps the ring full, by all lanes of a warp; constants: of boxes, of scales, or of both. Both take one warp longer
+ * than a stage's products take others: where there is a warp of its own for scales, it copies them. */
+TSR_DEVICE void fill_with_scales(const tsr_gemm_args *args, const tsr_scaling *s, const part *p, const sources *from,
+                                 int loads_boxes, int copies_scales)
 {
-    const scale_copies scales = scale_copies_of(s, p->swap_ab, p->z, args->m, args->n, p->long_at, p->short_at);
+    scale_copies scales;
     ring at = {0, 0};
+    if (!loads_boxes)
+        scales = scale_copies_of(s, p->swap_ab, p->z, args->m, args->n, p->long_at, p->short_at, p->first, p->step);
     TSR_ROLLED
     for (int i = 0; i < p->count; i++) {
         const int block = p->first + i * p->step;
         const unsigned full = p->shared + FULL_AT + 8 * at.stage;
         tsr_mbarrier_wait(p->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
-        if (tsr_elect()) {
+        if (loads_boxes && tsr_elect()) {
             tsr_mbarrier_arrive_expect(full, LONG_BYTES + (unsigned)p->rows_short * 128);
             load_stage(p, from, full, p->shared + at.stage * STAGE_BYTES, block * BK, 0, 0);
         }
-        scale_copies_start(&scales, (unsigned char *)TSR_SHARED + scales_at(p, at.stage), block, full);
+        if (loads_boxes && copies_scales && i == 0) /* while the first boxes are on their way */
+            scales = scale_copies_of(s, p->swap_ab, p->z, args->m, args->n, p->long_at, p->short_at, p->first, p->step);
+        if (copies_scales)
+            scale_copies_start(&scales, (unsigned char *)TSR_SHARED + scales_at(p, at.stage), full);
         ring_advance(&at, (unsigned)p->stages);
     }
 }
@@ -106,15 +113,15 @@ TSR_DEVICE void multiply_eight_scaled(const part *p, int group, int second_long,
     ring at = {0, 0};
     for (int block = 0; block < p->count; block++) {
         const unsigned from = p->shared + scales_at(p, at.stage);
-        float factor[FACTORS][2];
+        few_scales few = {{0}};
         multiply_eight_stage(p, at, group, 0, second_long, second_short, product);
         if (are_few)
-            block_factors(scales, from, row, factor);
+            few = few_scales_read(scales, from, row);
         tsr_wgmma_hold(product);
         tsr_wgmma_wait(0);
         tsr_wgmma_hold(product);
         if (are_few)
-            block_factors_add(factor, TSR_WGMMA_REGISTERS, product, sum);
+            few_scales_add(&few, TSR_WGMMA_REGISTERS, product, sum);
         else
             block_scales_add(scales, from, row, TSR_WGMMA_REGISTERS, product, sum);
         tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */

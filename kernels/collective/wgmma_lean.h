@@ -6,7 +6,7 @@
  * A warp rounds 64 columns of its 16 rows, lays them into a piece of shared memory of its own by stmatrix, and takes
  * them out 16 bytes a lane, so that whole lines leave.
  *
- * For kernels that name BN, a multiple of 64, sum_type and PIECE_BYTES, of which a piece takes LEAN_BYTES. */
+ * For kernels that name BN, a multiple of 32, sum_type and PIECE_BYTES, of which a piece takes LEAN_BYTES. */
 #ifndef TSR_COLLECTIVE_WGMMA_LEAN_H
 #define TSR_COLLECTIVE_WGMMA_LEAN_H
 
@@ -42,6 +42,8 @@ TSR_DEVICE lean_lane lean_lane_of(const any_out *out, unsigned piece, int m, int
     of.d = out->d + (row * out->ldd + column) * 2;
     of.rows = (int)(out->m - row);
     of.columns = (int)(out->n - column);
+    if (BN % 64 != 0 && of.columns > BN - lane % 8 * 8) /* the last 64 are another tile's, too */
+        of.columns = BN - lane % 8 * 8;
     return of;
 }
 
@@ -73,7 +75,7 @@ TSR_DEVICE void output_lean(const any_out *out, int type, unsigned piece, int m,
     TSR_UNROLL
     for (int first = 0; first < BN; first += 64) {
         TSR_UNROLL
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 4 && first + 16 * j < BN; j++) {
             unsigned pair[4];
             TSR_UNROLL
             for (int i = 0; i < 4; i++) {
@@ -146,7 +148,7 @@ TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *ro
     TSR_UNROLL
     for (int first = 0; first < BN; first += 64) {
         TSR_UNROLL
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 4 && first + 16 * j < BN; j++) {
             unsigned pair[4];
             TSR_UNROLL
             for (int i = 0; i < 4; i++) {

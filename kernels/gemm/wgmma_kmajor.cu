@@ -88,8 +88,11 @@ enum {
     SCALED_ROWS = BM,
     SCALED_COLUMNS = BN,
 
+    OVERLAPS = BN <= 128, /* with PROMOTE: sums of two stages fit into registers beside the tile's */
+
     START = 1, /* named barriers: where the consumers wait for the mbarriers, */
-    ZEROS = 2  /*   and each warp group for its sums of bytes */
+    ZEROS = 2, /*   each warp group for its sums of bytes, */
+    SCALES = 4 /*   and the warp that copies scales for the mbarriers, too */
 };
 
 #include "collective/wgmma_boxes.h"
@@ -114,15 +117,16 @@ typedef struct walk {
     unsigned shared, first, step;
     int rank, k_blocks;
     const tsr_scaling *scaling;
+#if PROMOTE
+    block_scales scales; /* of a consumer: tiles begin at multiples of APART */
+#endif
 } walk;
 
-/* Keeps the ring full; `has_scales`, a constant: of scales of blocks, too. What the producer must find out for these
- * took products without them 0.35 us, as long as one loop served both. */
-TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int has_scales)
+/* Keeps the ring full. */
+TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
 {
     const unsigned all = (1u << CLUSTER_M) - 1;
     ring at = {0, 0};
-    (void)has_scales;
     if (tsr_elect()) {
         tsr_tma_prefetch_map(&maps->a);
         tsr_tma_prefetch_map(&maps->b);
@@ -132,11 +136,6 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         const tile_place place = tile_order_place(&w->raster, unit);
         const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
-#if PROMOTE
-        scale_copies scales;
-        if (has_scales)
-            scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n);
-#endif
         TSR_ROLLED
         for (int block = 0; block < w->k_blocks; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
@@ -146,15 +145,31 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 tile_load_boxes(to, &maps->a, full, 0, BM, m, block * BK, za, 1, 0, 0);
                 tile_load_boxes(to + A_BYTES, &maps->b, full, 0, BN, n, block * BK, zb, CLUSTER_M, w->rank, all);
             }
-#if PROMOTE
-            if (has_scales)
-                scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES, block,
-                                   full);
-#endif
             ring_advance(&at, STAGES);
         }
     }
 }
+
+#if PROMOTE
+/* The same for the stages' scales of blocks, by a warp of its own: the producer has no time for them. */
+TSR_DEVICE void produce_scales(const tsr_gemm_args *args, const walk *w)
+{
+    ring at = {0, 0};
+    tsr_grid_wait();
+    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+        const tile_place place = tile_order_place(&w->raster, unit);
+        const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
+        scale_copies scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n, 0, 1);
+        TSR_ROLLED
+        for (int block = 0; block < w->k_blocks; block++) {
+            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
+            scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES,
+                               w->shared + FULL_AT + 8 * at.stage);
+            ring_advance(&at, STAGES);
+        }
+    }
+}
+#endif
 
 /* A warp is done with a stage. */
 TSR_DEVICE void release(const walk *w, unsigned stage)
@@ -162,15 +177,20 @@ TSR_DEVICE void release(const walk *w, unsigned stage)
     ring_release(w->shared + EMPTY_AT + 8 * stage, CLUSTER_M);
 }
 
-/* Issues the products of one stage; `accumulate`: to what is in `sum`. `second_a`, `second_b`: constants, A and B are
- * e5m2 or u8. */
-TSR_DEVICE void multiply_stage(const walk *w, ring at, int group, int accumulate, int second_a, int second_b,
+/* Until a stage has come. */
+TSR_DEVICE void stage_await(const walk *w, ring at)
+{
+    tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);
+}
+
+/* Issues the products of one stage, which has come; `accumulate`: to what is in `sum`. `second_a`, `second_b`:
+ * constants, A and B are e5m2 or u8. */
+TSR_DEVICE void multiply_stage(const walk *w, unsigned at, int group, int accumulate, int second_a, int second_b,
                                sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    const unsigned stage = w->shared + at.stage * STAGE_BYTES;
+    const unsigned stage = w->shared + at * STAGE_BYTES;
     const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)group * SLAB_BYTES, SLAB_BYTES);
     const unsigned long long b = tsr_wgmma_descriptor(stage + A_BYTES, SLAB_BYTES);
-    tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);
     hold_sums(sum);
     tsr_wgmma_fence();
     TSR_UNROLL
@@ -195,7 +215,8 @@ TSR_DEVICE void multiply_straight(const walk *w, ring *at, int group, int second
 {
     unsigned previous = 0;
     for (int block = 0; block < w->k_blocks; block++) {
-        multiply_stage(w, *at, group, block > 0, second_a, second_b, sum);
+        stage_await(w, *at);
+        multiply_stage(w, at->stage, group, block > 0, second_a, second_b, sum);
         tsr_wgmma_wait(1);
         if (block > 0)
             release(w, previous);
@@ -216,7 +237,8 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int seco
 {
     for (int block = 0; block < w->k_blocks; block++) {
         const unsigned stage = w->shared + at->stage * STAGE_BYTES;
-        multiply_stage(w, *at, group, block > 0, second_a, second_b, sum);
+        stage_await(w, *at);
+        multiply_stage(w, at->stage, group, block > 0, second_a, second_b, sum);
         zero_sums_add(zeros, stage + (unsigned)group * SLAB_BYTES, stage + A_BYTES, second_a, second_b);
         hold_sums(sum);
         tsr_wgmma_wait(0);
@@ -229,48 +251,7 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int seco
 #endif
 
 #if PROMOTE
-/* The same with sums that leave the tensor cores after each stage. */
-TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second_a, int second_b,
-                                  sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    sum_type part[TSR_WGMMA_REGISTERS];
-    for (int block = 0; block < w->k_blocks; block++) {
-        multiply_stage(w, *at, group, 0, second_a, second_b, part);
-        hold_sums(part);
-        tsr_wgmma_wait(0);
-        hold_sums(part);
-        release(w, at->stage);
-        ring_advance(at, STAGES);
-        TSR_UNROLL
-        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
-            sum[i] += part[i];
-    }
-}
-
-/* The same times scales of blocks; `are_few`: a constant, block_scales_are_few. */
-TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int group, int second_a, int second_b,
-                                const block_scales *scales, int are_few, sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    const int row = group * 64 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
-    sum_type part[TSR_WGMMA_REGISTERS];
-    for (int block = 0; block < w->k_blocks; block++) {
-        const unsigned from = w->shared + SCALES_AT + at->stage * SCALES_BYTES;
-        float factor[FACTORS][2] = {{0}};
-        multiply_stage(w, *at, group, 0, second_a, second_b, part);
-        if (are_few)
-            block_factors(scales, from, row, factor);
-        hold_sums(part);
-        tsr_wgmma_wait(0);
-        hold_sums(part);
-        if (!are_few)
-            block_scales_add(scales, from, row, TSR_WGMMA_REGISTERS, part, sum);
-        tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
-        release(w, at->stage);
-        ring_advance(at, STAGES);
-        if (are_few)
-            block_factors_add(factor, TSR_WGMMA_REGISTERS, part, sum);
-    }
-}
+#include "collective/promoted.h"
 #endif
 
 /* Tile `unit`. */
@@ -279,15 +260,12 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
 {
 #if PROMOTE
     (void)unit;
-    if (!TSR_UNLIKELY(args->block_scales)) {
-        multiply_promoted(w, at, group, second_a, second_b, sum);
-        return;
-    }
-    const block_scales scales = block_scales_of(w->scaling, 0, 0); /* tiles begin at multiples of 64 */
-    if (block_scales_are_few(&scales))
-        multiply_scaled(w, at, group, second_a, second_b, &scales, 1, sum);
+    if (!TSR_UNLIKELY(args->block_scales))
+        multiply_scaled(w, at, group, second_a, second_b, NO_SCALES, sum);
+    else if (block_scales_are_few(&w->scales))
+        multiply_scaled(w, at, group, second_a, second_b, FEW_SCALES, sum);
     else
-        multiply_scaled(w, at, group, second_a, second_b, &scales, 0, sum);
+        multiply_scaled(w, at, group, second_a, second_b, MANY_SCALES, sum);
 #else
 #if defined(ELEM_int8)
     const tsr_scaling *const s = w->scaling;
@@ -447,26 +425,37 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
 TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
 {
     const int group = tsr_warp_uniform((int)threadIdx.x / 128);
-    const walk w = {.raster = tile_order_of(&args, BM * CLUSTER_M, BN),
-                    .shared = tsr_shared_address(TSR_SHARED),
-                    .first = blockIdx.x / CLUSTER_M,
-                    .step = gridDim.x / CLUSTER_M,
-                    .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
-                    .k_blocks = (int)((args.k + BK - 1) / BK),
-                    .scaling = &scaling};
+    const walk w = {
+        .raster = tile_order_of(&args, BM * CLUSTER_M, BN),
+        .shared = tsr_shared_address(TSR_SHARED),
+        .first = blockIdx.x / CLUSTER_M,
+        .step = gridDim.x / CLUSTER_M,
+        .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
+        .k_blocks = (int)((args.k + BK - 1) / BK),
+        .scaling = &scaling,
+#if PROMOTE
+        .scales = block_scales_open(&args, &scaling)
+#endif
+    };
 
     tsr_grid_launch_dependents();
     if (group == GROUPS) {
-        const int is_first = tsr_warp_uniform((int)threadIdx.x / 32) == 4 * GROUPS;
+        const int warp = tsr_warp_uniform((int)threadIdx.x / 32), is_first = warp == 4 * GROUPS;
         if (is_first && tsr_elect())
             make_barriers(&args, &w);
         tsr_warp_sync(TSR_ALL_LANES);
         ring_begin(CLUSTER_M, 1, START, THREADS);
         tsr_registers_lower(PRODUCER_REGISTERS);
-        if (is_first && PROMOTE && TSR_UNLIKELY(args.block_scales))
-            produce(&args, &maps, &w, 1);
-        else if (is_first)
-            produce(&args, &maps, &w, 0);
+#if PROMOTE
+        if (TSR_UNLIKELY(args.block_scales) && is_first)
+            tsr_named_barrier_arrive(SCALES, 64); /* the mbarriers are there */
+        if (TSR_UNLIKELY(args.block_scales) && warp == 4 * GROUPS + 1) {
+            tsr_named_barrier(SCALES, 64);
+            produce_scales(&args, &w);
+        }
+#endif
+        if (is_first)
+            produce(&args, &maps, &w);
     } else {
         ring_begin(CLUSTER_M, 0, START, THREADS);
         tsr_registers_raise(CONSUMER_REGISTERS);

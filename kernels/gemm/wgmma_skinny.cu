@@ -103,7 +103,8 @@ enum {
     MOST_STAGES = RING_BYTES / (LONG_BYTES + SHORT_K_BYTES),
 
     ALL_CONSUMERS = 1, /* named barriers */
-    START = 2
+    START = 2,
+    SCALES = 3 /* where the warp that copies scales of blocks waits for the mbarriers */
 };
 
 #include "collective/ring.h"
@@ -218,7 +219,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     tsr_grid_wait();
 #if defined(ELEM_fp8) && PROMOTE
     if (TSR_UNLIKELY(args->block_scales))
-        fill_with_scales(args, scaling, p, &from);
+        fill_with_scales(args, scaling, p, &from, 1, !WIDE);
     else
 #else
     (void)scaling;
@@ -391,6 +392,15 @@ ENTRY(THREADS, CTAS)
         begin(&p, 1);
         if (WIDE)
             tsr_registers_lower(GROUPS < 3 ? 40 : 32);
+#if defined(ELEM_fp8) && PROMOTE && WIDE
+        if (TSR_UNLIKELY(args.block_scales) && warp == 4 * GROUPS)
+            tsr_named_barrier_arrive(SCALES, 64); /* the mbarriers are there */
+        if (TSR_UNLIKELY(args.block_scales) && warp == 4 * GROUPS + 1) {
+            tsr_named_barrier(SCALES, 64);
+            tsr_grid_wait();
+            fill_with_scales(&args, SCALING, &p, 0, 0, 1);
+        }
+#endif
         if (warp == 4 * GROUPS)
             produce(&args, &maps, SCALING, &p);
         if (p.size > 1 && SHARE == 1)

@@ -22,7 +22,7 @@ typedef struct tsr_scaling {
     int mode_a, mode_b;
     int type_bias; /* of the bias; that of D, but for D of 8 bits */
     int overflows; /* 1: D of 8 bits becomes NaN or infinite beyond its range; 0: the largest finite number */
-    int is_used;   /* 0: all of the above but zero points are at their defaults and D has more than 8 bits */
+    int is_used; /* 0: a tile's end has no scales: none of rows, columns, C or D, no amax, and D has more than 8 bits */
 } tsr_scaling;
 
 /* Where the scale of row or column `outer` of a problem lies, for step k = 128 * block. */

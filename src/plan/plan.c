@@ -269,11 +269,12 @@ static tsr_scaling scaling_of(const tsr_problem *whole, const tsr_plan_inputs *i
 {
     tsr_scaling s = inputs->scaling;
     s.type_bias = (int)tsr_dtype_bias(whole->op.d);
-    s.is_used = s.a || s.b || s.c || s.d || s.amax || tsr_dtype_is_fp8(whole->op.d);
-    if (!s.is_used && !s.zero_a && !s.zero_b)
+    s.is_used = s.c || s.d || s.amax || tsr_dtype_is_fp8(whole->op.d);
+    if (!s.is_used && !s.a && !s.b && !s.zero_a && !s.zero_b)
         return s;
     s.mode_a = (int)whole->op.scale_a;
     s.mode_b = (int)whole->op.scale_b;
+    s.is_used |= (s.a && s.mode_a == TSR_SCALING_VECTOR) || (s.b && s.mode_b == TSR_SCALING_VECTOR);
     s.stride_a = tsr_scale_stride(whole, 'a');
     s.stride_b = tsr_scale_stride(whole, 'b');
     s.batch_a = s.mode_a && whole->a.batch_stride ? tsr_scale_count_of_one(whole, 'a') : 0;

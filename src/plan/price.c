@@ -409,9 +409,10 @@ static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *prob
     const double steps = ceil((double)problem->k / config->bk), sms = clusters * cluster;
     const double flops = 2.0 * waves * sms * config->bm * config->bn * steps * config->bk;
     const double bytes = cached_bytes(config, problem, tsr_cta_tiles(config, problem));
+    const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
     settle_beside(out, tsr_launch_ns(config, device) + fill_ns,
                   flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9 +
-                      waves * value_ns * config->bm * config->bn,
+                      waves * (value_ns * config->bm * config->bn + steps * scales_ns),
                   input_ns(problem, device) + output_ns(problem, device), bytes);
 }
 

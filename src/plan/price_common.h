@@ -82,6 +82,14 @@ static inline double tsr_host_ns(const tsr_profile *f, int launches)
     return f->host_first_ns + f->host_next_ns * (launches - 1);
 }
 
+/* A scale of blocks for each of a tile's columns, `which` operand's, takes two multiplications a sum in each step along
+ * K, which nothing hides. */
+static inline double tsr_scales_ns(const tsr_profile *f, const tsr_config *config, const tsr_problem *p, char which)
+{
+    const double values = (double)config->bm * config->bn, whole = 64. * 128;
+    return tsr_problem_scales(p, which) == TSR_SCALE_1X128 ? f->block_scales_ns * fmin(1, values / whole) : 0;
+}
+
 /* What so many launches that follow each other in a stream take: the longer of what the GPU takes for them and what the
  * host of an H200 takes (2.1 to 4.2 us each, from machine to machine). It grows with gpu_ns however long the host
  * takes, so configs with equally many launches are in the GPU's order. */

@@ -103,7 +103,8 @@ static int is_promoted(const tsr_config *config)
     return config->scaled && config->op.computes == TSR_COMPUTE_BIT(TSR_COMPUTE_F32);
 }
 
-static double skinny_step_ns(const tsr_config *config, const tsr_device *device, const tsr_skinny *s)
+static double skinny_step_ns(const tsr_config *config, const tsr_problem *p, const tsr_device *device,
+                             const tsr_skinny *s)
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double group_ns = f->skinny_group_ns, engine_bytes = f->skinny_engine_bytes,
@@ -118,7 +119,9 @@ static double skinny_step_ns(const tsr_config *config, const tsr_device *device,
     const double short_share = groups_of(config) > 2 ? three_share : has_two ? two_share : alone_share;
     const double multiply_ns = peak_ns / (short_share + (long_share - short_share) * waits);
     /* Sums of 8 bits that leave the tensor cores after each step: nothing of this CTA covers it. */
-    const double promote_ns = is_promoted(config) ? f->skinny_promote_ns + f->skinny_promote_column_ns * config->bm : 0;
+    const double promote_ns = is_promoted(config) ? f->skinny_promote_ns + f->skinny_promote_column_ns * config->bm +
+                                                        tsr_scales_ns(f, config, p, s->swap_ab ? 'a' : 'b')
+                                                  : 0;
     const double step[4] = {group_ns, skinny_latency_ns(s) / s->stages,
                             s->together * fmax(multiply_ns, s->shared_bytes / (shared_bytes * ghz)) + promote_ns,
                             s->together * (s->step_bytes / engine_bytes + idle_row_clocks(s) * s->idle_rows) / ghz};
@@ -319,7 +322,7 @@ void tsr_price_skinny(tsr_skinny *uncut, const tsr_config *config, const tsr_pro
     const double begun = fmin(s.ctas, s.resident), end_ns = skinny_end_ns(config, p, &s);
     const double l2_ns = s.ctas * s.steps * s.l2_bytes / (s.sms * l2_bytes * clock_ghz(device));
     const double waves_ns =
-        wave_times(config, &s) * s.steps * skinny_step_ns(config, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
+        wave_times(config, &s) * s.steps * skinny_step_ns(config, p, device, &s) + (s.waves - 1) * (begin_ns + end_ns);
     const double memory_ns = skinny_memory_ns(&s);
     const tsr_parts parts = {
         .launches = s.left > 1 ? 2 : 1,
