@@ -169,6 +169,14 @@ double tsr_price_busy_share(const tsr_profile *f, double warps)
                        : 1;
 }
 
+double tsr_price_rounds(const tsr_profile *f, const tsr_config *config, double per_sm, double warps)
+{
+    const double held = config->sm_ctas > 0 ? config->sm_ctas : fmax(1, per_sm), whole = floor(per_sm / held),
+                 rest = per_sm - whole * held;
+    return whole * held / tsr_price_busy_share(f, held * warps) +
+           (rest > 0 ? rest / tsr_price_busy_share(f, rest * warps) : 0);
+}
+
 double tsr_price_transposing(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
 {
     const int most_columns =
@@ -210,11 +218,12 @@ static void price_edges(const tsr_config *config, const tsr_problem *problem, co
      */
     const double sums = config->bm * config->bn / threads,
                  waits = config->family == TSR_FAMILY_REGTILE ? fmin(1, sums / 64) : 1;
-    const double per_sm = ceil(tsr_cta_tiles(config, problem) / sms),
-                 busy = tsr_price_busy_share(f, waits * per_sm * threads / 32);
-    const double tiles = 2 * per_sm * config->bm * config->bn * k;
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) / sms);
+    const double tile = 2. * config->bm * config->bn * k;
     const double copies = edge / threads * element_cycles * cycle_flops * k * config->efficiency;
-    const double flops = busy > 0 ? sms * (transposing * tiles / busy + copies) : 0;
+    const double flops =
+        per_sm > 0 ? sms * (transposing * tile * tsr_price_rounds(f, config, per_sm, waits * threads / 32) + copies)
+                   : 0;
     settle_gpu(config, problem, device, flops, out);
     /* Of configs that all wait for memory, the one that multiplies faster comes first. */
     const double tie_ns = 1e-3 * flops / (kernel_peak_flops(config, &problem->op, device) * config->efficiency) * 1e9;
@@ -259,13 +268,13 @@ static void price_warp_specialized(const tsr_config *config, const tsr_problem *
                  elements_ns = f->elements_ns; /* the latter two for each value of D */
     const int by_quads = tsr_is_stored_by_quads(problem);
     const double sms = device->cuda.sm_count, per_sm = ceil(tsr_cta_tiles(config, problem) / sms);
-    const double busy = tsr_price_busy_share(f, per_sm * (config->threads_x - 128) / 32),
-                 values = per_sm * config->bm * config->bn;
+    const double tile = (double)config->bm * config->bn, values = per_sm * tile,
+                 rounds = tsr_price_rounds(f, config, per_sm, (config->threads_x - 128) / 32.);
     const double slab_share = f->warp_specialized_slab_share;
     const double slabs =
         ((problem->a.trans == TSR_N ? config->bm : 0) + (problem->b.trans == TSR_T ? config->bn : 0)) / 32.;
     const double transposing = 1 + slab_share * fmax(0, slabs - 4);
-    settle_gpu(config, problem, device, busy > 0 ? transposing * 2 * sms * values * (double)problem->k / busy : 0, out);
+    settle_gpu(config, problem, device, transposing * 2 * sms * rounds * tile * (double)problem->k, out);
     out->ns += fill_ns + values * (by_quads ? quads_ns : elements_ns) + tsr_price_uncovered_ns(problem, device, 0) +
                (by_quads ? 0 : tsr_price_partial_lines_ns(problem, device));
 }

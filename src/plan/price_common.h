@@ -11,6 +11,10 @@
 /* Share of its speed that an SM reaches with so many warps of a register-tiled kernel. */
 double tsr_price_busy_share(const tsr_profile *f, double warps);
 
+/* What `per_sm` tiles of `warps` warps take an SM, in tiles at its full rate: as many at a time as it holds, and what
+ * is left with the few warps that it then has. */
+double tsr_price_rounds(const tsr_profile *f, const tsr_config *config, double per_sm, double warps);
+
 /* By what an f32 kernel's products take longer for the layouts, beside A as it is and B as it is, with which the
  * efficiencies were measured. An operand that runs along K is copied in fours of bytes, which transposes the tile: BM
  * or BN copies for BM * BN multiply-adds. Configs without 16-byte copies have no faster ones. */

@@ -4,12 +4,17 @@
 #include "plan/price_common.h"
 #include "plan/price_hopper.h"
 
-/* FLOP per nanosecond of one SM that holds `ctas` CTAs. */
+/* FLOP per nanosecond of one SM that has warps enough. */
+static double full_rate(const tsr_config *config, const tsr_device *device)
+{
+    return device->peak_flops_f32 * 1e-9 / device->cuda.sm_count * config->efficiency;
+}
+
+/* The same if it holds `ctas` CTAs. */
 static double sm_rate(const tsr_config *config, const tsr_device *device, double ctas)
 {
     const double warps = ctas * config->threads_x * config->threads_y / 32;
-    return device->peak_flops_f32 * 1e-9 / device->cuda.sm_count * config->efficiency *
-           tsr_price_busy_share(tsr_profile_of(device), warps);
+    return full_rate(config, device) * tsr_price_busy_share(tsr_profile_of(device), warps);
 }
 
 /* The SM with most CTAs decides where tiles are whole. Units keep every SM equally busy; what they cost beside is
@@ -24,8 +29,8 @@ static double stream_k_ns(const tsr_config *config, const tsr_device *device, do
     const double step_flops = 2.0 * config->bm * config->bn * config->bk;
     const double whole = tiles - s->stream_k_tiles;
     if (s->stream_k_tiles == 0) {
-        const double per_sm = ceil(whole / sms);
-        return per_sm > 0 ? per_sm * steps * step_flops / sm_rate(config, device, per_sm) : 0;
+        const double warps = config->threads_x * config->threads_y / 32.;
+        return tsr_price_rounds(f, config, ceil(whole / sms), warps) * steps * step_flops / full_rate(config, device);
     }
     const double units = s->stream_k_units, shared = s->stream_k_tiles;
     const double share = steps * shared / units; /* steps of a unit */
@@ -33,7 +38,17 @@ static double stream_k_ns(const tsr_config *config, const tsr_device *device, do
     const double parts = 1 + units / shared;
     const double sums_ns = handover_ns + held * (1 + parts) * 4 * config->bm * config->bn / bytes_per_ns;
     const double rounds = ceil(whole / slots) * steps + share * fmax(1, units / (held * sms));
-    return rounds * held * step_flops / sm_rate(config, device, held) + sums_ns;
+    /* Short shares behind one round of whole tiles take longer than their steps, from nothing to a half of the whole;
+     * what decides was not found. */
+    const double mixed = whole > 0 && whole <= slots && 2 * shared < units ? f->stream_k_mixed : 1;
+    return mixed * rounds * held * step_flops / sm_rate(config, device, held) + sums_ns;
+}
+
+/* B that must be transposed by copies of 4 bytes, 128 columns of it for so few rows of A. */
+static double short_rows(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
+{
+    const int is_copied = config->align_elems <= 1 && config->bm <= 16 && p->b.trans == TSR_T;
+    return is_copied ? 1 + f->transposed_copy_fmas / config->bm : 1;
 }
 
 void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
@@ -42,7 +57,7 @@ void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, co
     const tsr_profile *const f = tsr_profile_of(device);
     const double fill_ns = f->stream_k_fill_ns;
     const double steps = ceil((double)problem->k / config->bk);
-    const double ns = tsr_price_transposing(f, config, problem) *
+    const double ns = fmax(tsr_price_transposing(f, config, problem), short_rows(f, config, problem)) *
                       stream_k_ns(config, device, tsr_cta_tiles(config, problem), steps, &launch->schedule);
     /* A CTA begins its next tile when the one before is stored. */
     const double rounds = ceil(tsr_cta_tiles(config, problem) / ((double)device->cuda.sm_count * config->sm_ctas));
