@@ -3,11 +3,11 @@
  * stage (an H200 then took four to nine times as long).
  *
  *   a stage's scales   SCALED_ROWS of the rows' operand | SCALED_COLUMNS of the columns' one, or, where blocks are 128
- *                      columns wide and tiles begin at multiples of 64, one for each 64 columns
+ *                      columns wide and tiles begin at multiples of APART, one for each APART columns
  *
- * The producer's lanes copy them, 4 bytes each, since their addresses are multiples of no more; the stage's mbarrier
- * counts one arrival of each lane beside the copy engine's. A consumer has the sums of wgmma's layout: of two rows, 8
- * apart, and of two neighbouring columns in each 8.
+ * A warp's lanes copy them, 4 bytes each, since their addresses are multiples of no more; the stage's mbarrier counts
+ * one arrival of each lane beside the copy engine's. A consumer has the sums of wgmma's layout: of two rows, 8 apart,
+ * and of two neighbouring columns in each 8.
  *
  * For kernels that name SCALED_ROWS and SCALED_COLUMNS, of a tile. */
 #ifndef TSR_COLLECTIVE_BLOCK_SCALES_H
@@ -39,7 +39,7 @@ TSR_DEVICE unsigned block_scales_arrivals(const tsr_gemm_args *args)
  * columns of D; `column`: the tile's first, in its own direction. */
 typedef struct block_scales {
     int rows, columns; /* 1: there are some; */
-    int by_64;         /*   of columns one for each 64 */
+    int by_apart;      /*   of columns one for each APART */
 } block_scales;
 
 TSR_DEVICE block_scales block_scales_of(const tsr_scaling *s, int swap_ab, int column)
@@ -49,7 +49,8 @@ TSR_DEVICE block_scales block_scales_of(const tsr_scaling *s, int swap_ab, int c
     const long long first = (swap_ab ? s->first_m : s->first_n) + column;
     const block_scales t = {.rows = swap_ab ? b : a,
                             .columns = swap_ab ? a : b,
-                            .by_64 = mode == TSR_SCALING_128X128 && SCALED_COLUMNS % APART == 0 && first % APART == 0};
+                            .by_apart =
+                                mode == TSR_SCALING_128X128 && SCALED_COLUMNS % APART == 0 && first % APART == 0};
     return t;
 }
 
@@ -121,7 +122,7 @@ TSR_DEVICE scale_copies scale_copies_of(const tsr_scaling *s, int swap_ab, int z
     const float *const a = s->a + z * s->batch_a, *const b = s->b + z * s->batch_b;
     scale_copies c;
     c.has = block_scales_of(s, swap_ab, column);
-    const int apart = c.has.by_64 ? APART : 1;
+    const int apart = c.has.by_apart ? APART : 1;
     c.rows = swap_ab ? scale_line_of(b, s->mode_b, s->stride_b, at_b, last_b, SCALED_ROWS, 1, first, blocks)
                      : scale_line_of(a, s->mode_a, s->stride_a, at_a, last_a, SCALED_ROWS, 1, first, blocks);
     c.columns = swap_ab ? scale_line_of(a, s->mode_a, s->stride_a, at_a, last_a, SCALED_COLUMNS, apart, first, blocks)
@@ -134,7 +135,7 @@ TSR_DEVICE void scale_copies_start(scale_copies *c, unsigned char *to, unsigned 
 {
     if (c->has.rows)
         scale_line_copy(&c->rows, to, SCALED_ROWS, SCALED_ROWS);
-    if (c->has.columns && c->has.by_64)
+    if (c->has.columns && c->has.by_apart)
         scale_line_copy(&c->columns, to + SCALED_ROWS * 4, FACTORS, FACTORS);
     else if (c->has.columns)
         scale_line_copy(&c->columns, to + SCALED_ROWS * 4, SCALED_COLUMNS, SCALED_COLUMNS);
@@ -143,11 +144,10 @@ TSR_DEVICE void scale_copies_start(scale_copies *c, unsigned char *to, unsigned 
 
 TSR_DEVICE int block_scales_are_few(const block_scales *t)
 {
-    return t->by_64 || !t->columns;
+    return t->by_apart || !t->columns;
 }
 
 /* Where columns have few scales or none: those of a lane's two rows, and of each APART columns. */
-
 typedef struct few_scales {
     float rows[2], columns[FACTORS];
 } few_scales;

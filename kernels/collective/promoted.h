@@ -61,7 +61,7 @@ TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second
 {
     const int early = kind != NO_SCALES;
     sum_type part[TSR_WGMMA_REGISTERS];
-    few_scales next = {{0}};
+    few_scales next = {{0}, {0}};
     if (early && w->k_blocks > 0)
         stage_await(w, *at);
     if (kind == FEW_SCALES && w->k_blocks > 0)
@@ -104,7 +104,7 @@ TSR_DEVICE void multiply_overlapped(const walk *w, ring *at, int group, int seco
                                     sum_type sum[TSR_WGMMA_REGISTERS])
 {
     sum_type even[TSR_WGMMA_REGISTERS], odd[TSR_WGMMA_REGISTERS];
-    few_scales few = {{0}};
+    few_scales few = {{0}, {0}};
     unsigned previous = at->stage;
     int left = w->k_blocks;
     if (left == 0)

@@ -113,7 +113,7 @@ TSR_DEVICE void multiply_eight_scaled(const part *p, int group, int second_long,
     ring at = {0, 0};
     for (int block = 0; block < p->count; block++) {
         const unsigned from = p->shared + scales_at(p, at.stage);
-        few_scales few = {{0}};
+        few_scales few = {{0}, {0}};
         multiply_eight_stage(p, at, group, 0, second_long, second_short, product);
         if (are_few)
             few = few_scales_read(scales, from, row);

@@ -8,16 +8,17 @@
  *   a CTA, one on each SM, walks over tiles of D:             a ring of STAGES in shared memory:
  *
  *     warp groups, all but the last   64 rows of a tile each    full[s]   the copy engine has delivered stage s
- *     the last one                    one warp is the producer  empty[s]  all readers of stage s are done
+ *     the last one                    one warp is the producer, empty[s]  all readers of stage s are done
+ *                                     one copies scales of blocks
  *
  *                                                               stage: BM x 128 bytes of A | BN x 128 bytes of B,
  *                                                               128-byte swizzle
  *
  * 8-bit floats: the tensor cores keep about 14 bits of a running sum. With PROMOTE each 128 of K are summed there, from
- * zero, and added to sums in f32 (DeepSeek-V3, 2024, section 3.3): while one warp group adds, another one multiplies.
- * Scales of blocks multiply what is added; those of rows and columns, and of D, are the end's (tile/any_scaled.h).
- * A and B may be e4m3 or e5m2, or s8 or u8, each on its own, and C and D of several types (args.type_): uniform
- * branches around the main loop and around each four elements of D. Zero points: collective/zero_points.h.
+ * zero, and added to sums in f32 (DeepSeek-V3, 2024, section 3.3) beside other products (collective/promoted.h). Scales
+ * of blocks multiply what is added; those of rows and columns, and of D, are the end's (tile/any_scaled.h). A and B may
+ * be e4m3 or e5m2, or s8 or u8, each on its own, and C and D of several types (args.type_): uniform branches around the
+ * main loop and around each four elements of D. Zero points: collective/zero_points.h.
  *
  * The end: to a D of 16 bits collective/wgmma_lean.h. Else a warp lays PIECE columns of its 16 rows into shared memory,
  * as they are summed, and takes them out four neighbours a lane, scales, adds C, rounds and stores. The producer fills

@@ -174,6 +174,19 @@ if(TARGET unit_emu_kmajor)
                   -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
+if(TARGET unit_emu_kmajor_160)
+  set(promoted collective/promoted.h)
+  mutant(columns_of_another_tile collective/wgmma_lean.h "BN % 64 != 0 && of.columns" "0 && of.columns" "")
+  mutant(wait_missing ${promoted} "tsr_wgmma_wait(0)" "(void)0" "")
+  mutant(scales_of_the_next_stage ${promoted} "&few, part, sum);
+    }" "&next, part, sum);
+    }" "")
+  mutant(gives_back_the_next_stage ${promoted} "promote(w, stage, group" "promote(w, at->stage, group" "")
+  mutant(scales_of_the_first_32 collective/block_scales.h "(unsigned)(SCALED_ROWS + i) * 4" "SCALED_ROWS * 4" "")
+  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=160 -DSTAGES=3 -DCLUSTER_M=2
+                  -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+endif()
+
 if(TARGET unit_emu_rs)
   set(kernel gemm/wgmma_rs.cu)
   mutant(full_wait_missing ${kernel} "tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);" "" "")
