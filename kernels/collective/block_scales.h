@@ -83,7 +83,11 @@ TSR_DEVICE scale_line scale_line_of(const float *of_problem, int any_mode, long 
     enum { SHIFT = 7 }; /* of TSR_SCALE_BLOCK */
     const int mode = tsr_warp_uniform(any_mode), is_square = mode == TSR_SCALING_128X128;
     const int inner = is_square ? (int)(outer % TSR_SCALE_BLOCK) : 0, left = (int)(last - outer);
+#if TSR_EMU /* gcc does not see that nobody reads what the shorter side has not */
+    scale_line line = {0, 0, {0}};
+#else
     scale_line line;
+#endif
     line.step = is_square ? 1 : stride;
     line.from = of_problem + tsr_scale_index(mode, stride, outer, 0) + first * line.step;
     line.step *= blocks;
