@@ -559,6 +559,19 @@ int call_run(call *c)
     return call_raise(c, status);
 }
 
+/* Until the product is done, if the library of `like` could not know when it is. */
+static int wait_for(const call *c, PyObject *like)
+{
+    PyObject *waits = PyObject_CallMethod(c->state->helpers, "waits", "O", like);
+    const int is_true = waits ? PyObject_IsTrue(waits) : -1;
+    Py_XDECREF(waits);
+    if (is_true <= 0)
+        return is_true;
+    tsr_status status;
+    Py_BEGIN_ALLOW_THREADS status = tsr_synchronize(c->context, (void *)c->stream);
+    Py_END_ALLOW_THREADS return status == TSR_OK ? 0 : call_raise(c, status);
+}
+
 PyObject *call_result(call *c)
 {
     PyObject *like = c->a.prepared ? c->b.object : c->a.object;
@@ -571,5 +584,7 @@ PyObject *call_result(call *c)
     }
     if (none_made)
         return none_made;
+    if (c->d.gpu >= 0 && wait_for(c, like) != 0)
+        return NULL;
     return PyObject_CallMethod(c->state->helpers, "result", "OO", like, c->out);
 }

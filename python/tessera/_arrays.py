@@ -40,7 +40,10 @@ def empty(like, shape, dtype):
             return sys.modules["cupy"].empty(shape, dtype=dtype)
     device, _ = like.__dlpack_device__() if hasattr(like, "__dlpack_device__") else (1, 0)
     if device not in (1, 3):
-        if hasattr(like, "__array_namespace__") and library not in ("jax", "jaxlib"):
+        if library in ("jax", "jaxlib"):
+            # Nobody else has this array yet, so that it may be written to once JAX has.
+            return sys.modules["jax"].numpy.zeros(shape, dtype, device=like.device).block_until_ready()
+        if hasattr(like, "__array_namespace__"):
             return like.__array_namespace__().empty(shape, dtype=like.dtype, device=like.device)
         raise TypeError(f"out= is needed: {type(like)} says of no function that makes new memory on its device")
     return _numpy_empty(shape, dtype)
@@ -56,6 +59,12 @@ def _numpy_empty(shape, dtype):
     except ImportError:
         raise TypeError(f"NumPy has no {dtype}; the package ml_dtypes has, or out_dtype= says what else") from None
     return numpy.empty(shape, getattr(ml_dtypes, dtype))
+
+
+def waits(like):
+    """Whether the memory that `empty` made on a GPU is a result only once the product is done: of an array whose library
+    does not work on CUDA's streams in a way that others see."""
+    return _library(like) in ("jax", "jaxlib")
 
 
 def result(like, out):

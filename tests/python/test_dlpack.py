@@ -76,10 +76,10 @@ def test_refusals():
     assert tessera.matmul(Tensor(a, device=(3, 0)), a, np.zeros((2, 2))).sum() == 8  # pinned host memory
 
 
-def test_without_a_gpu_the_error_says_so():
-    a = Tensor(np.ones((2, 2)), device=(2, 0))
-    with pytest.raises(tessera.Error, match="cuda:0|libcuda"):
-        tessera.matmul(a, a, a)
+def test_without_that_gpu_the_error_says_so():
+    a = Tensor(np.ones((2, 2)), device=(2, 77))
+    with pytest.raises(tessera.Error, match="cuda:77|libcuda"):
+        tessera.matmul(a, a, Tensor(np.ones((2, 2)), device=(2, 77)))
     assert a.alive == 0
 
 
@@ -135,6 +135,24 @@ def test_torch_on_a_gpu():
                 assert torch.equal(tessera.matmul(x, y), x @ y)
     stack = torch.randint(-3, 4, (7, 40, 50), device="cuda").float()
     assert torch.equal(tessera.matmul(stack, stack.transpose(1, 2)), stack @ stack.transpose(1, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_jax_on_a_gpu(dtype):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("no GPU")
+    a, b = (jax.random.randint(jax.random.key(i), (300, 300), -3, 4).astype(dtype) for i in range(2))
+    for x, y in ((a, b), (a[:77, :99], b[:99, 5:130]), (a, b.T)):
+        result = tessera.matmul(x, y)
+        assert isinstance(result, jax.Array) and result.devices() == a.devices() and result.dtype == a.dtype
+        assert (result == x @ y).all()
+    assert (tessera.Plan(a, b)(a, b) == a @ b).all()
+    c = tessera.matmul(a, b)
+    for _ in range(20):  # a result is there when the call returns, and no other has its memory
+        a = a + 1
+        assert (tessera.matmul(a, b) == a @ b).all()
+    assert (c == tessera.matmul(a - 20, b)).all()
 
 
 def test_jax():
