@@ -99,12 +99,12 @@ TSR_DEVICE scale_line scale_line_of(const float *of_problem, int any_mode, long 
     return line;
 }
 
-/* The next block's scales to `to`: `count` of at most `most`, a constant. */
-TSR_DEVICE void scale_line_copy(scale_line *line, unsigned char *to, int most, int count)
+/* The next block's scales to `to`: `count` of them, a constant. */
+TSR_DEVICE void scale_line_copy(scale_line *line, unsigned char *to, int count)
 {
     const int lane = (int)threadIdx.x % 32;
     TSR_UNROLL
-    for (int i = 0; i < (most + 31) / 32; i++)
+    for (int i = 0; i < (count + 31) / 32; i++)
         if (32 * i + lane < count)
             tsr_copy_async_4(to + (32 * i + lane) * 4, line->from + line->offset[i], 4);
     line->from += line->step;
@@ -138,11 +138,11 @@ TSR_DEVICE scale_copies scale_copies_of(const tsr_scaling *s, int swap_ab, int z
 TSR_DEVICE void scale_copies_start(scale_copies *c, unsigned char *to, unsigned full)
 {
     if (c->has.rows)
-        scale_line_copy(&c->rows, to, SCALED_ROWS, SCALED_ROWS);
+        scale_line_copy(&c->rows, to, SCALED_ROWS);
     if (c->has.columns && c->has.by_apart)
-        scale_line_copy(&c->columns, to + SCALED_ROWS * 4, FACTORS, FACTORS);
+        scale_line_copy(&c->columns, to + SCALED_ROWS * 4, FACTORS);
     else if (c->has.columns)
-        scale_line_copy(&c->columns, to + SCALED_ROWS * 4, SCALED_COLUMNS, SCALED_COLUMNS);
+        scale_line_copy(&c->columns, to + SCALED_ROWS * 4, SCALED_COLUMNS);
     tsr_mbarrier_arrive_copies(full);
 }
 
