@@ -104,6 +104,40 @@ static void alignment_is_base_and_strides(void **state)
     assert_string_equal(tsr_pad_config(TSR_F32)->instance, "pad_4b");
 }
 
+/* One row, or a tight column of A or B, has any leading dimension: an aligned one, for a GPU. */
+static void vectors_are_seen_as_aligned_rows(void **state)
+{
+    (void)state;
+    const tsr_device gpu = {.kind = TSR_DEVICE_CUDA}, cpu = {.kind = TSR_DEVICE_CPU};
+    tsr_problem p = problem_of(1, 1, 33, 1);
+    p.a.memory = p.b.memory = p.c.memory = p.d.memory = TSR_DEVICE;
+    tsr_problem seen = tsr_device_problem(&p, &gpu); /* B is a column */
+    assert_true(seen.a.trans == TSR_N && seen.a.ld == 40);
+    assert_true(seen.b.trans == TSR_T && seen.b.ld == 40);
+    assert_int_equal(seen.d.ld, 8);
+    seen = tsr_device_problem(&p, &cpu);
+    assert_true(seen.b.trans == TSR_N && seen.a.ld == 33 && seen.b.ld == 1 && seen.d.ld == 1);
+    p.a.trans = p.b.trans = TSR_T;
+    p.a.ld = 1;
+    p.b.ld = 50; /* one row that is longer than it need be */
+    seen = tsr_device_problem(&p, &gpu);
+    assert_true(seen.a.trans == TSR_N && seen.a.ld == 40);
+    assert_true(seen.b.trans == TSR_T && seen.b.ld == 40);
+    p.a.ld = 2; /* a column with gaps */
+    seen = tsr_device_problem(&p, &gpu);
+    assert_true(seen.a.trans == TSR_T && seen.a.ld == 2);
+    /* A column of D is no row of another problem's. */
+    p = problem_of(5, 1, 33, 1);
+    p.d.memory = TSR_DEVICE;
+    assert_int_equal(tsr_device_problem(&p, &gpu).d.ld, 1);
+    /* K = 1: columns of A, rows of B. */
+    p = problem_of(5, 7, 1, 1);
+    p.a.memory = p.b.memory = TSR_DEVICE;
+    seen = tsr_device_problem(&p, &gpu);
+    assert_true(seen.a.trans == TSR_T && seen.a.ld == 8);
+    assert_true(seen.b.trans == TSR_N && seen.b.ld == 8);
+}
+
 /* ---- the route ---- */
 
 static tsr_candidate candidate_of(tsr_context *context, const tsr_gemm_desc *desc)
@@ -234,6 +268,81 @@ static void a_padded_run_gives_the_same_bits(void **state)
     free(b);
     free(d);
     free(expected);
+    tsr_context_destroy(context);
+}
+
+#define SKINNY "wgmma_skinny_bf16_bf16_16_g1"
+
+/* The transpose of a matrix of whole numbers. */
+static uint16_t *transposed(const uint16_t *from, int rows, int columns)
+{
+    uint16_t *to = malloc((size_t)rows * (size_t)columns * sizeof *to);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            to[j * rows + i] = from[i * columns + j];
+    return to;
+}
+
+/* An operand of D's shorter side that lies across K: as good as one along K, and its prepared copy serves plans that
+ * read it as it lies, too. */
+static void the_short_operand_is_copied_transposed(void **state)
+{
+    (void)state;
+    enum { SHORT = 2, LONG = 64, DEPTH = 1024 };
+    tsr_context *context = open_emu();
+    uint16_t *few = random_elements(SHORT * DEPTH, 1), *many = random_elements(LONG * DEPTH, 2); /* along K */
+    for (int i = 0; i < LONG * DEPTH; i++)
+        many[i] = tsr_f32_to_bf16((float)(i * 7 % 13 - 6));
+    for (int i = 0; i < SHORT * DEPTH; i++)
+        few[i] = tsr_f32_to_bf16((float)(i * 5 % 11 - 5));
+    uint16_t *few_across = transposed(few, SHORT, DEPTH);
+    for (int side = 0; side < 2; side++) {
+        uint16_t expected[SHORT * LONG], d[SHORT * LONG];
+        const int is_a = side == 0;
+        tsr_gemm_desc desc = is_a ? describe(SHORT, LONG, DEPTH) : describe(LONG, SHORT, DEPTH);
+        desc.kernel = SKINNY;
+        desc.a.align_bytes = desc.b.align_bytes = 16;
+        desc.b.trans = TSR_T;
+        run along = run_make(context, &desc, is_a ? few : many, is_a ? many : few, expected);
+        assert_int_equal(tsr_plan_run(along.plan, &along.args), TSR_OK);
+        run_free(&along);
+
+        desc.a.trans = is_a ? TSR_T : TSR_N;
+        desc.b.trans = is_a ? TSR_T : TSR_N;
+        static tsr_candidate all[512];
+        size_t count = 0, at = 0;
+        assert_int_equal(tsr_route(context, &desc, all, sizeof all[0], 512, &count), TSR_OK);
+        while (at < count && strcmp(all[at].kernel, SKINNY) != 0)
+            at++;
+        assert_true(at < count);
+        assert_string_equal(all[at].reason, is_a ? "after transpose A" : "after transpose B");
+        run across = run_make(context, &desc, is_a ? few_across : many, is_a ? many : few_across, d);
+        memset(d, 0xff, sizeof d);
+        assert_int_equal(tsr_plan_run(across.plan, &across.args), TSR_OK);
+        assert_memory_equal(d, expected, sizeof d);
+
+        tsr_prepared *prepared = NULL;
+        assert_int_equal(tsr_prepare(across.plan, is_a ? 'a' : 'b', few_across, &prepared), TSR_OK);
+        *(is_a ? &across.args.prepared_a : &across.args.prepared_b) = prepared;
+        memset(d, 0xff, sizeof d);
+        assert_int_equal(tsr_plan_run(across.plan, &across.args), TSR_OK);
+        assert_memory_equal(d, expected, sizeof d);
+        run_free(&across);
+
+        /* One row or column of the longer side is the shorter side: this plan copies the other operand, if any. */
+        *(is_a ? &desc.n : &desc.m) = 1;
+        uint16_t one[SHORT];
+        run other = run_make(context, &desc, is_a ? few_across : many, is_a ? many : few_across, one);
+        *(is_a ? &other.args.prepared_a : &other.args.prepared_b) = prepared;
+        assert_int_equal(tsr_plan_run(other.plan, &other.args), TSR_OK);
+        for (int i = 0; i < SHORT; i++)
+            assert_int_equal(one[i], expected[is_a ? i * LONG : i]);
+        run_free(&other);
+        tsr_prepared_release(prepared);
+    }
+    free(few);
+    free(many);
+    free(few_across);
     tsr_context_destroy(context);
 }
 
@@ -473,21 +582,20 @@ static void prepared_operands_are_padded_once(void **state)
     tsr_context_destroy(context);
 }
 
-/* A copy made for a config that reads along K alone is transposed: configs that read the operand as it lies refuse it,
- * and the former refuse a copy that was only padded. */
-static void transposed_copies_serve_their_own_kind(void **state)
+/* A copy made for a config that reads along K alone is transposed: configs that read either way take it, and the former
+ * refuse a copy that was only padded. */
+static void transposed_copies_serve_others(void **state)
 {
     (void)state;
     enum { SIDE = 34 }; /* rows of 136 bytes: both kinds copy */
     static const struct {
         const char *kernel;
         tsr_compute compute;
-        const char *refusal; /* of B from the other */
+        const char *refusal; /* of B from the other; NULL: it is taken */
     } kinds[2] = {
         {"wgmma_kmajor_tf32_64x64_c1", TSR_COMPUTE_TF32,
          "prepared_b: was prepared as it lies, kernel wgmma_kmajor_tf32_64x64_c1 reads it transposed"},
-        {"warp_specialized_f32_128x128", TSR_COMPUTE_F32,
-         "prepared_b: was prepared transposed, kernel warp_specialized_f32_128x128 reads it as it lies"},
+        {"warp_specialized_f32_128x128", TSR_COMPUTE_F32, NULL},
     };
     tsr_context *context = open_emu();
     float a[SIDE * SIDE], b[SIDE * SIDE], d[SIDE * SIDE];
@@ -510,17 +618,22 @@ static void transposed_copies_serve_their_own_kind(void **state)
         tsr_run_args args = tsr_run_args_make(a, NULL, d);
         assert_int_equal(tsr_device_alloc(context, bytes, &args.workspace), TSR_OK);
         args.workspace_bytes = bytes;
-        args.prepared_b = copies[kind];
-        assert_int_equal(tsr_plan_run(plans[kind], &args), TSR_OK);
-        for (int i = 0; i < SIDE * SIDE; i++) {
-            float sum = 0; /* of whole numbers: exact in every type */
-            for (int k = 0; k < SIDE; k++)
-                sum += a[i / SIDE * SIDE + k] * b[k * SIDE + i % SIDE];
-            assert_true(d[i] == sum);
+        for (int other = 0; other < 2; other++) {
+            args.prepared_b = copies[other ? !kind : kind];
+            memset(d, 0xff, sizeof d);
+            if (other && kinds[kind].refusal) {
+                assert_int_equal(tsr_plan_run(plans[kind], &args), TSR_UNSUPPORTED);
+                assert_string_equal(tsr_last_error(), kinds[kind].refusal);
+                continue;
+            }
+            assert_int_equal(tsr_plan_run(plans[kind], &args), TSR_OK);
+            for (int i = 0; i < SIDE * SIDE; i++) {
+                float sum = 0; /* of whole numbers: exact in every type */
+                for (int k = 0; k < SIDE; k++)
+                    sum += a[i / SIDE * SIDE + k] * b[k * SIDE + i % SIDE];
+                assert_true(d[i] == sum);
+            }
         }
-        args.prepared_b = copies[!kind];
-        assert_int_equal(tsr_plan_run(plans[kind], &args), TSR_UNSUPPORTED);
-        assert_string_equal(tsr_last_error(), kinds[kind].refusal);
         tsr_device_free(context, args.workspace);
     }
     for (int kind = 0; kind < 2; kind++) {
@@ -535,13 +648,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_have_aligned_rows),
         cmocka_unit_test(alignment_is_base_and_strides),
+        cmocka_unit_test(vectors_are_seen_as_aligned_rows),
         cmocka_unit_test(the_route_tells_what_is_padded),
         cmocka_unit_test(a_padded_run_gives_the_same_bits),
+        cmocka_unit_test(the_short_operand_is_copied_transposed),
         cmocka_unit_test(slices_give_the_same_bits),
         cmocka_unit_test(parts_of_k_add_to_d),
         cmocka_unit_test(without_a_product_nothing_is_copied),
         cmocka_unit_test(prepared_operands_are_padded_once),
-        cmocka_unit_test(transposed_copies_serve_their_own_kind),
+        cmocka_unit_test(transposed_copies_serve_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,8 @@ struct tsr_prepared {
 /* Why the plan cannot use it as operand `which`, TSR_OK if it can. */
 tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan, char which);
 /* What runs of the plan read; another form than before is made now. */
+/* TSR_TRANSPOSE_A or _B if it is a copy transposed on a GPU, else 0; NULL is fine. */
+unsigned tsr_prepared_bits(const tsr_prepared *prepared);
 tsr_status tsr_prepared_form(tsr_prepared *prepared, const tsr_plan *plan, const void **out);
 
 /* Plans by problem, at most `entries` of them, the least recently used one evicted. Thread-safe, and usable in the

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/sparse24.h"
 #include "core/uncancelled.h"
+#include "plan/pad.h"
 
 #define PACK_ALIGN_BYTES 4096
 
@@ -113,6 +114,19 @@ static long long matrices(const tsr_problem *problem, char which)
     return tsr_problem_operand(problem, which)->batch_stride == 0 && problem->batch > 1 ? 1 : problem->batch;
 }
 
+unsigned tsr_prepared_bits(const tsr_prepared *prepared)
+{
+    if (!prepared || !prepared->on_device || !prepared->transposed)
+        return 0;
+    return prepared->operand == 'a' ? TSR_TRANSPOSE_A : TSR_TRANSPOSE_B;
+}
+
+/* 1 if the kernel reads that operand along K or across it, as its arguments say. */
+static int reads_both_ways(const tsr_config *config, char which)
+{
+    return (which == 'a' ? config->a_layout : config->b_layout) == TSR_ANY_LAYOUT && !config->mn_major_lines;
+}
+
 tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan, char which)
 {
     const tsr_problem *was = &prepared->problem, *is = &plan->planned.problem;
@@ -145,7 +159,8 @@ tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan
         return TSR_OK;
     if (!prepared->on_device && !config->pack_bytes)
         return tsr_fail(TSR_UNSUPPORTED, "prepared_%c: kernel %s has no prepared form of it", which, config->instance);
-    if (prepared->on_device && prepared->transposed != tsr_plan_copies_transposed(&plan->planned, which))
+    if (prepared->on_device && prepared->transposed != tsr_plan_copies_transposed(&plan->planned, which) &&
+        !reads_both_ways(config, which))
         return tsr_fail(TSR_UNSUPPORTED, "prepared_%c: was prepared %s, kernel %s reads it %s", which,
                         prepared->transposed ? "transposed" : "as it lies", config->instance,
                         prepared->transposed ? "as it lies" : "transposed");

@@ -9,6 +9,7 @@
 #include "plan/schedules.h"
 
 #define MAX_GRID_X      2147483647LL         /* CUDA's limit of gridDim.x */
+#define MOST_SHORT      64                   /* rows or columns of D up to which an optional copy was seen to pay */
 #define MOST_COORDINATE (2147483647LL - 512) /* the copy engine's are 32 bits; a tile may begin below and end above */
 
 static int asked_for(const tsr_config *config, const char *kernel)
@@ -105,13 +106,17 @@ static int gpu_fits(const tsr_config *config, const tsr_problem *p, const tsr_cu
     return !config->tma || tensors_fit(config, p, reason, reason_bytes);
 }
 
+static int can_transpose(const tsr_viewed_problem *v)
+{
+    const tsr_config *const transpose = tsr_transpose_config(v->given.op.a);
+    return v->can_pad && transpose && v->target->backend->has_code(transpose, &v->target->device, NULL, 0);
+}
+
 /* Operands that the config reads along K alone, and that do not lie so, are to be copied transposed, where that can be:
  * then *pads says so. */
 static void transpose_layouts(const tsr_viewed_problem *v, const tsr_config *config, unsigned *pads)
 {
-    const tsr_config *const transpose = tsr_transpose_config(v->given.op.a);
-    if (!config->copies_transposed || !v->can_pad || !transpose ||
-        !v->target->backend->has_code(transpose, &v->target->device, NULL, 0))
+    if (!config->copies_transposed || !can_transpose(v))
         return;
     if (config->mn_major_lines) { /* tn: the smaller operand */
         if (v->given.a.trans == TSR_T && v->given.b.trans == TSR_N)
@@ -195,6 +200,16 @@ int tsr_is_applicable(const tsr_viewed_problem *v, const tsr_config *config, uns
     if (config->kind == TSR_CONFIG_CUDA && !gpu_fits(config, seen, &v->target->device.cuda, reason, reason_bytes))
         return 0;
     return tsr_config_fits(config, seen, reason, reason_bytes);
+}
+
+unsigned tsr_optional_copies(const tsr_viewed_problem *v, const tsr_config *config, unsigned pads)
+{
+    const tsr_problem *const p = &v->given;
+    const int is_a = p->m <= p->n;
+    const int is_across = is_a ? p->a.trans == TSR_T : p->b.trans == TSR_N;
+    if (!config->copies_short || !is_across || (is_a ? p->m : p->n) > MOST_SHORT || !can_transpose(v))
+        return 0;
+    return (is_a ? TSR_PAD_A | TSR_TRANSPOSE_A : TSR_PAD_B | TSR_TRANSPOSE_B) & ~pads;
 }
 
 static int can_pad(const tsr_problem *p, const tsr_target *target)

@@ -21,6 +21,10 @@ tsr_viewed_problem tsr_view_problem(const tsr_problem *problem, tsr_target *targ
 int tsr_is_applicable(const tsr_viewed_problem *view, const tsr_config *config, unsigned *pads, char *reason,
                       size_t reason_bytes);
 
+/* Copies that the config can do without, and that may pay: the operand of D's shorter side transposed, where it is
+ * short and does not lie along K. In the bits of plan/pad.h, without those of `pads`; 0: none. */
+unsigned tsr_optional_copies(const tsr_viewed_problem *view, const tsr_config *config, unsigned pads);
+
 /* 1 if the config's own rules (layouts, multiples of K, countable tiles) allow the problem, as its kernel will see it.
  */
 int tsr_config_fits(const tsr_config *config, const tsr_problem *problem, char *reason, size_t reason_bytes);

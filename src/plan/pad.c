@@ -105,14 +105,17 @@ void tsr_price_pad(const tsr_problem *problem, const tsr_problem *padded, unsign
     for (int i = 0; i < 2; i++)
         if (pads >> i & 1)
             bytes += elements_bytes(problem, "ab"[i]) + (double)tsr_padded_bytes(padded, "ab"[i]);
+    const double transposed_ns = tsr_copies_of(pads, 1) ? f->pad_transposed_ns : 0;
+    const int launches = (tsr_copies_of(pads, 0) != 0) + (tsr_copies_of(pads, 1) != 0);
     cost->bytes += bytes;
     if (cost->launches == 0) { /* the host's share is in all that is known */
-        cost->ns += launch_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
+        cost->ns += launches * launch_ns + transposed_ns + bytes / (share * device->memory_bytes_per_s) * 1e9;
         return;
     }
     const double before_ns = tsr_launched_ns(f, cost->launches, cost->gpu_ns);
-    cost->gpu_ns += gpu_launch_ns + bytes / (gpu_share * device->memory_bytes_per_s) * 1e9 + cost->early_ns;
-    cost->launches++;
+    cost->gpu_ns += launches * gpu_launch_ns + transposed_ns + bytes / (gpu_share * device->memory_bytes_per_s) * 1e9 +
+                    cost->early_ns;
+    cost->launches += launches;
     cost->ns += tsr_launched_ns(f, cost->launches, cost->gpu_ns) - before_ns;
 }
 

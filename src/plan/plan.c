@@ -7,6 +7,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/sparse24.h"
+#include "core/tensor_spec.h"
 #include "plan/pad.h"
 #include "plan/split_reduce.h"
 
@@ -17,13 +18,33 @@ int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, cha
     return device->kind == TSR_DEVICE_CUDA && tsr_problem_operand(problem, which)->memory == TSR_HOST;
 }
 
+/* A matrix of one row has any leading dimension, so that it can have an aligned one; one column without gaps lies in
+ * memory as the one row of its transpose. */
+static void view_as_row(const tsr_problem *problem, char which, tsr_matrix *operand)
+{
+    const long long unit = TSR_TENSOR_ALIGN_BYTES / tsr_problem_element(problem, which);
+    long long rows, columns;
+    tsr_stored_shape(problem, which, &rows, &columns);
+    if (columns == 1 && rows > 1 && operand->ld == 1 && which <= 'b') {
+        operand->trans = operand->trans == TSR_T ? TSR_N : TSR_T;
+        columns = rows;
+        rows = 1;
+    }
+    if (rows == 1)
+        operand->ld = (columns + unit - 1) / unit * unit;
+}
+
 tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *device)
 {
     tsr_problem seen = *problem;
     tsr_matrix *operands[] = {&seen.a, &seen.b, &seen.c, &seen.d};
     for (int i = 0; i < 4; i++) {
-        if (!tsr_operand_staged(problem, device, "abcd"[i]))
+        const char which = "abcd"[i];
+        if (!tsr_operand_staged(problem, device, which)) {
+            if (device->kind != TSR_DEVICE_CPU && !(problem->op.sparse24 & tsr_sparse24_flag(which)))
+                view_as_row(problem, which, operands[i]);
             continue;
+        }
         long long rows, columns;
         tsr_stored_shape(problem, "abcd"[i], &rows, &columns);
         operands[i]->memory = TSR_DEVICE;
@@ -306,10 +327,12 @@ static long long slice_offset(char which, const tsr_matrix *operand, tsr_corner 
 }
 
 /* One operand for the main step of a slice: where it lies, and how. *pads loses a copy that is not made. */
-static const void *place(const tsr_planned *plan, int which, tsr_corner at, const void *given, const void *packed,
-                         void *workspace, tsr_matrix *layout, unsigned *pads)
+static const void *place(const tsr_planned *plan, int which, tsr_corner at, const tsr_plan_inputs *inputs,
+                         tsr_matrix *layout, unsigned *pads)
 {
     const char name = "ab"[which];
+    const void *const given = which == 0 ? inputs->a : inputs->b, *const packed =
+                                                                      which == 0 ? inputs->packed_a : inputs->packed_b;
     const tsr_dtype dtype = tsr_op_dtype(&plan->problem.op, name);
     const tsr_matrix *original = tsr_problem_operand(&plan->device_problem, name);
     if (plan->problem.op.sparse24 & tsr_sparse24_flag(name)) { /* never copied, and no slice cuts it */
@@ -319,7 +342,7 @@ static const void *place(const tsr_planned *plan, int which, tsr_corner at, cons
         return packed;
     }
     if (packed && plan->target->device.kind != TSR_DEVICE_CPU) { /* the whole operand's copy, needed or not */
-        const unsigned transposed = plan->pads & (TSR_TRANSPOSE_A << which);
+        const unsigned transposed = inputs->packed_transposed & (TSR_TRANSPOSE_A << which);
         const tsr_problem padded = tsr_padded_problem(&plan->device_problem, 1u << which | transposed);
         *pads &= ~(1u << which);
         *layout = *tsr_problem_operand(&padded, name);
@@ -327,7 +350,7 @@ static const void *place(const tsr_planned *plan, int which, tsr_corner at, cons
     }
     if (!(plan->pads >> which & 1))
         return element(given, dtype, slice_offset(name, original, at));
-    return (char *)workspace + plan->workspace.copy_at[which];
+    return (char *)inputs->workspace + plan->workspace.copy_at[which];
 }
 
 /* After the main step: its launch once more, by the step that adds what it left. */
@@ -355,8 +378,8 @@ static tsr_status run_slice(const tsr_planned *plan, const tsr_plan_inputs *inpu
     unsigned pads = inputs->alpha != 0 && given.k > 0 ? tsr_slice_copies(plan->slices, plan->pads, at)
                                                       : 0; /* without a product nobody reads A and B */
     tsr_plan_inputs seen = *inputs;
-    seen.a = place(plan, 0, at, inputs->a, inputs->packed_a, inputs->workspace, &padded.a, &pads);
-    seen.b = place(plan, 1, at, inputs->b, inputs->packed_b, inputs->workspace, &padded.b, &pads);
+    seen.a = place(plan, 0, at, inputs, &padded.a, &pads);
+    seen.b = place(plan, 1, at, inputs, &padded.b, &pads);
     seen.c = element(inputs->c, whole->op.c, slice_offset('c', &whole->c, at));
     seen.d = (void *)element(inputs->d, whole->op.d, slice_offset('d', &whole->d, at));
     if (at.k > 0 && inputs->alpha != 0) {

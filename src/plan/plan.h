@@ -77,7 +77,8 @@ int tsr_comes_before(const tsr_plan_candidate *one, const tsr_plan_candidate *ot
 /* ---- the problem as the device sees it ---- */
 
 /* Host operands of a GPU are copied to tight, aligned device buffers, so the kernel sees another problem than the
- * caller described. Elsewhere it is the same. */
+ * caller described. Operands that a GPU or the emulator reads in place and that are one row, or of A and B one tight
+ * column, are seen as a row with an aligned leading dimension. Elsewhere the problem is the same. */
 tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *device);
 /* 1 if this operand ("abcd") lies in host memory and the device cannot read it there. */
 int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, char which);
@@ -160,6 +161,7 @@ typedef struct tsr_plan_inputs {
     void *d, *workspace;
     const void *bias;                /* NULL without a form */
     const void *packed_a, *packed_b; /* prepared operands, used instead of a and b */
+    unsigned packed_transposed;      /* those of them that are copies transposed: TSR_TRANSPOSE_A, TSR_TRANSPOSE_B */
     double alpha, beta;
     const float *scale_a, *scale_b; /* of the whole operand; NULL: 1 */
     /* Where other scales lie: a, b, c, d, amax, zero_a, zero_b; the plan fills in the rest. */

@@ -101,7 +101,10 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     const double by_tile = tsr_price_transposing(f, config, problem) * (1 + f->transposed_copy_fmas / config->bn),
                  transposing = fmax(1, by_tile / (1 + f->transposed_copy_fmas / 64));
     const double flops_ns = held > 0 ? transposing * per_sm * flops / sm_rate(config, device, held) : 0;
-    const double ns = overlapped(STEP_SHARPNESS, flops_ns, stored_ns) + adding_ns;
+    /* CTAs that all run at once also end at once: no products cover what they store. By an H200, perf/LOG. */
+    const double multiplied_ns =
+        parts == 1 && per_sm <= held ? flops_ns + stored_ns : overlapped(STEP_SHARPNESS, flops_ns, stored_ns);
+    const double ns = multiplied_ns + adding_ns;
     const int is_alone = steps > short_steps * parts;
     tsr_price_settle(config, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
     out->ns += tsr_price_uncovered_ns(problem, device, 1) + tsr_price_partial_lines_ns(problem, device);
