@@ -92,7 +92,7 @@ for operand in a b; do
     prints "^$name is compressed 2:4; GFLOP/s and GB/s are those of the whole product\$"
     prints '^cpu_tiled_f32 +f32 nn +64 '
     if [ -e "$fake/libcusparseLt.so.0" ] && [ -s gpu.json ]; then
-        sparse="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --sparse $operand"
+        sparse="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 FAKE_CUSPARSELT_PRODUCTS=8 $tessera bench --device cuda:0 --sparse $operand"
         sparse="$sparse --kernel wgmma-sparse24 --sizes 64 --rounds 2 --format json"
         expect 0 "" $sparse --vs cusparselt --dtype bf16,f16,s8,e4m3 --layout nt
         succeeds [ "$(grep -c "\"device\": \"NVIDIA H200, $name 2:4\".*\"peer\": \"cuSPARSELt 0.8.1\", \"peer_time_us\": [0-9]" out)" = 4 ]
