@@ -1,6 +1,6 @@
-# Kernels: for each CUDA config of src/plan/kernels.def one fat binary (nvcc: machine code and PTX) that is embedded in the
-# library, and one emulator object (gcc). Sets TESSERA_HAVE_NVCC, TESSERA_KERNEL_SOURCES, TESSERA_KERNEL_OBJECTS and
-# the target tessera_kernels.
+# Kernels: for each CUDA config of src/plan/kernels.def PTX (nvcc), for each group of configs a fat binary with machine code
+# (ptxas), both embedded in the library, and for each config one emulator object (gcc). Sets TESSERA_HAVE_NVCC,
+# TESSERA_KERNEL_SOURCES, TESSERA_KERNEL_OBJECTS and the target tessera_kernels.
 
 set(TESSERA_HAVE_NVCC OFF)
 set(toolkit_version 0)
@@ -25,18 +25,29 @@ if(TESSERA_CUDA)
   endif()
 endif()
 set(TESSERA_NVCC_FLAGS -O3 -std=c++17)
+set(TESSERA_FATBINARY_FLAGS)
 if(TESSERA_HAVE_NVCC AND toolkit_version GREATER_EQUAL 12080)
-  list(APPEND TESSERA_NVCC_FLAGS --compress-mode=size) # a third of the library's size
+  list(APPEND TESSERA_FATBINARY_FLAGS --compress-mode=size) # a third of the library's size
 endif()
-# Machine code for each architecture that we tune for, PTX for later ones; by the row's lowest architecture. nvcc's front end
-# runs once for each architecture of PTX, which is half of its time: only what the two generations compile differently
-# (80_90) has two, and only wgmma and setmaxnreg need 90a.
-set(TESSERA_NVCC_ARCH_80 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=sm_90 -gencode
-                         arch=compute_80,code=compute_80)
-set(TESSERA_NVCC_ARCH_80_90 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode
-                            arch=compute_80,code=compute_80)
-set(TESSERA_NVCC_ARCH_90 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90)
-set(TESSERA_NVCC_ARCH_90a -gencode arch=compute_90a,code=sm_90a)
+if(TESSERA_HAVE_NVCC) # nvcc's own steps lie beside it
+  get_filename_component(nvcc_real ${TESSERA_NVCC} REALPATH)
+  get_filename_component(nvcc_real ${nvcc_real} DIRECTORY)
+  get_filename_component(nvcc_folder ${TESSERA_NVCC} DIRECTORY)
+  find_program(TESSERA_PTXAS ptxas HINTS ${nvcc_real} ${nvcc_folder} REQUIRED)
+  find_program(TESSERA_FATBINARY fatbinary HINTS ${nvcc_real} ${nvcc_folder} REQUIRED)
+endif()
+# Machine code for each architecture that we tune for, as pairs of the PTX that it is made of and itself, and which PTX is
+# kept for later ones; by the row's lowest architecture. nvcc's front end runs once for each architecture of PTX, which is
+# half of its time: only what the two generations compile differently (80_90) has two, and only wgmma and setmaxnreg need
+# 90a.
+set(TESSERA_CODES_80 80-80 80-90)
+set(TESSERA_LATER_80 80)
+set(TESSERA_CODES_80_90 80-80 90-90)
+set(TESSERA_LATER_80_90 80)
+set(TESSERA_CODES_90 90-90)
+set(TESSERA_LATER_90 90)
+set(TESSERA_CODES_90a 90a-90a)
+set(TESSERA_LATER_90a)
 
 set(TESSERA_ONLY "" CACHE STRING "Device code of instances that match this regular expression alone: for quick trials")
 
@@ -81,13 +92,14 @@ execute_process(COMMAND ${generated}/instances OUTPUT_VARIABLE instance_lines CO
 file(GLOB config_files CONFIGURE_DEPENDS src/plan/*.def src/plan/configs/*.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${config_files} src/core/config.h tools/instances.c)
 
-# What of a kernel's machine code is hashed.
-set(cubin_code ${generated}/cubin_code)
+# What makes one PTX module of several, and what of a kernel's machine code is hashed.
 if(TESSERA_HAVE_NVCC)
-  execute_process(
-    COMMAND ${TESSERA_HOST_CC} -std=gnu11 -O1 -o ${cubin_code} ${CMAKE_CURRENT_SOURCE_DIR}/tools/cubin_code.c
-            COMMAND_ERROR_IS_FATAL ANY)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/cubin_code.c)
+  foreach(tool merge_ptx cubin_code)
+    execute_process(
+      COMMAND ${TESSERA_HOST_CC} -std=gnu11 -O1 -o ${generated}/${tool} ${CMAKE_CURRENT_SOURCE_DIR}/tools/${tool}.c
+              COMMAND_ERROR_IS_FATAL ANY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/${tool}.c)
+  endforeach()
 endif()
 
 # The part of kernels/ptx/wgmma.h that is long and regular.
@@ -126,6 +138,7 @@ set(TESSERA_WATCHED_FLAGS -O1 -fsanitize-coverage=trace-pc)
 set(watched_decls)
 set(watched_rows)
 set(reports)
+set(report_includes)
 set(device_decls)
 set(device_rows)
 set(apart_rows)
@@ -133,6 +146,14 @@ set(emu_decls)
 set(emu_rows)
 set(asm_text "    .section .rodata\n")
 set(fatbins)
+set(ptx_files)
+set(groups)
+set(group_lines)
+macro(embed symbol file)
+  list(APPEND fatbins ${file})
+  string(APPEND asm_text "    .balign 16\n    .globl ${symbol}\n    .hidden ${symbol}\n${symbol}:\n    .incbin \"${file}\"\n")
+  string(APPEND device_decls "extern const unsigned char ${symbol}[];\n")
+endmacro()
 foreach(line IN LISTS instance_lines)
   string(REPLACE "|" ";" fields "${line}")
   list(GET fields 0 instance)
@@ -140,31 +161,44 @@ foreach(line IN LISTS instance_lines)
   list(GET fields 2 defines)
   list(GET fields 3 arch)
   list(GET fields 4 tma)
+  list(GET fields 5 group)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
   separate_arguments(defines UNIX_COMMAND "${defines}")
   list(TRANSFORM defines PREPEND -D)
 
   if(TESSERA_HAVE_NVCC AND instance MATCHES "${TESSERA_ONLY}")
-    set(fatbin ${generated}/${instance}.fatbin)
-    set(report ${generated}/${instance}.report.h)
+    set(out ${generated}/${instance})
+    string(REGEX REPLACE "-[0-9a]+" "" virtual "${TESSERA_CODES_${arch}}")
+    list(REMOVE_DUPLICATES virtual)
+    list(TRANSFORM virtual REPLACE "(.+)" "${out}.\\1.ptx" OUTPUT_VARIABLE ptx)
+    set(later)
+    if(TESSERA_LATER_${arch})
+      set(later ${out}.ptx.fatbin)
+    endif()
     add_custom_command(
-      OUTPUT ${fatbin} ${report}
+      OUTPUT ${ptx} ${later}
       COMMAND
-        ${CMAKE_COMMAND} "-DNVCC=${TESSERA_NVCC}" "-DNVCC_VERSION=${TESSERA_NVCC_VERSION}" "-DHOST_CC=${TESSERA_HOST_CC}"
-        "-DCUBIN_CODE=${cubin_code}" "-DFLAGS=${TESSERA_NVCC_FLAGS};${TESSERA_NVCC_ARCH_${arch}}" "-DDEFINES=${defines};-DTSR_KERNEL_NAME=${instance}"
-        "-DINCLUDES=${kernel_includes}" "-DSOURCE=${source}" "-DINSTANCE=${instance}" "-DFATBIN=${fatbin}"
-        "-DREPORT=${report}" "-DCACHE=${kernel_cache}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
+        ${CMAKE_COMMAND} "-DNVCC=${TESSERA_NVCC}" "-DFATBINARY=${TESSERA_FATBINARY}" "-DNVCC_VERSION=${TESSERA_NVCC_VERSION}"
+        "-DHOST_CC=${TESSERA_HOST_CC}" "-DFLAGS=${TESSERA_NVCC_FLAGS}" "-DFATBINARY_FLAGS=${TESSERA_FATBINARY_FLAGS}"
+        "-DVIRTUAL=${virtual}" "-DLATER=${TESSERA_LATER_${arch}}" "-DDEFINES=${defines};-DTSR_KERNEL_NAME=${instance}"
+        "-DINCLUDES=${kernel_includes}" "-DSOURCE=${source}" "-DINSTANCE=${instance}" "-DOUT=${out}"
+        "-DCACHE=${kernel_cache}" -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
       DEPENDS ${source} ${kernel_headers} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileInstance.cmake
-              ${CMAKE_CURRENT_SOURCE_DIR}/tools/cubin_code.c
       COMMENT "nvcc ${instance}"
       VERBATIM)
-    list(APPEND fatbins ${fatbin})
-    list(APPEND reports ${report})
-    string(APPEND asm_text "    .balign 16\n    .globl tsr_fatbin_${instance}\n    .hidden tsr_fatbin_${instance}\n"
-                           "tsr_fatbin_${instance}:\n    .incbin \"${fatbin}\"\n")
-    string(APPEND device_decls "extern const unsigned char tsr_fatbin_${instance}[];\n")
-    string(APPEND device_rows "    {\"${instance}\", tsr_fatbin_${instance},\n#include \"${instance}.report.h\"\n    },\n")
-    string(APPEND apart_rows "    {\"${instance}\", NULL,\n#include \"${instance}.report.h\"\n    },\n")
+    list(APPEND ptx_files ${ptx})
+    list(APPEND groups ${group})
+    string(APPEND group_lines "${instance} ${group}\n")
+    list(APPEND members_${group} ${instance})
+    list(APPEND ptx_${group} ${ptx})
+    set(codes_${group} ${TESSERA_CODES_${arch}})
+    set(later_image NULL)
+    if(later)
+      set(later_image tsr_ptx_${instance})
+      embed(${later_image} ${later})
+    endif()
+    string(APPEND device_rows "    {\"${instance}\", tsr_code_${group}, ${later_image}, TSR_CODE_${instance}},\n")
+    string(APPEND apart_rows "    {\"${instance}\", NULL, NULL, TSR_CODE_${instance}},\n")
   endif()
 
   if(TESSERA_EMU)
@@ -212,6 +246,28 @@ foreach(line IN LISTS instance_lines)
   endif()
 endforeach()
 
+file(CONFIGURE OUTPUT ${generated}/groups.txt CONTENT "@group_lines@" @ONLY) # for tools/machine-code
+list(REMOVE_DUPLICATES groups)
+foreach(group IN LISTS groups)
+  set(out ${generated}/${group})
+  list(JOIN members_${group} "\n" members)
+  file(CONFIGURE OUTPUT ${out}.txt CONTENT "@members@\n" @ONLY)
+  add_custom_command(
+    OUTPUT ${out}.fatbin ${out}.report.h
+    COMMAND
+      ${CMAKE_COMMAND} "-DPTXAS=${TESSERA_PTXAS}" "-DFATBINARY=${TESSERA_FATBINARY}" "-DNVCC_VERSION=${TESSERA_NVCC_VERSION}"
+      "-DFATBINARY_FLAGS=${TESSERA_FATBINARY_FLAGS}" "-DMERGE_PTX=${generated}/merge_ptx" "-DCUBIN_CODE=${generated}/cubin_code"
+      "-DCODES=${codes_${group}}" "-DMEMBERS=${out}.txt" "-DFOLDER=${generated}" "-DOUT=${out}" "-DCACHE=${kernel_cache}"
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileGroup.cmake
+    DEPENDS ${ptx_${group}} ${out}.txt ${CMAKE_CURRENT_SOURCE_DIR}/cmake/CompileGroup.cmake
+            ${CMAKE_CURRENT_SOURCE_DIR}/tools/cubin_code.c ${CMAKE_CURRENT_SOURCE_DIR}/tools/merge_ptx.c
+    COMMENT "ptxas ${group}"
+    VERBATIM)
+  list(APPEND reports ${out}.report.h)
+  string(APPEND report_includes "#include \"${group}.report.h\"\n")
+  embed(tsr_code_${group} ${out}.fatbin)
+endforeach()
+
 # Tables behind src/core/device_code.h. The hardware stamps say which kernels passed on a GPU, by the hash of their machine
 # code, and which nvcc made that.
 set(stamps ${CMAKE_CURRENT_SOURCE_DIR}/perf/hardware.stamps)
@@ -235,7 +291,7 @@ foreach(table kernel_tables kernel_tables_apart)
   endif()
   file(CONFIGURE OUTPUT ${generated}/${table}.c CONTENT [[/* Generated by cmake/TesseraKernels.cmake. */
 #include "core/device_code.h"
-
+@report_includes@
 @decls@
 const int tsr_toolkit_version = @toolkit_version@;
 const char tsr_nvcc_version[] = "@nvcc_version@";
@@ -309,4 +365,4 @@ if(TESSERA_KERNEL_OBJECTS)
   set_source_files_properties(${TESSERA_KERNEL_OBJECTS} ${TESSERA_WATCHED_OBJECTS} PROPERTIES EXTERNAL_OBJECT ON
                                                                                               GENERATED ON)
 endif()
-add_custom_target(tessera_kernels DEPENDS ${TESSERA_KERNEL_OBJECTS} ${TESSERA_EMU_CALLS} ${TESSERA_WATCHED_OBJECTS} ${fatbins} ${reports})
+add_custom_target(tessera_kernels DEPENDS ${TESSERA_KERNEL_OBJECTS} ${TESSERA_EMU_CALLS} ${TESSERA_WATCHED_OBJECTS} ${fatbins} ${reports} ${ptx_files})

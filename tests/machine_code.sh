@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=$1
 instance=warp_specialized_f32_128x256
-[ -f "$build/generated/$instance.fatbin" ] && command -v zstd >/dev/null || {
+grep -qs "^$instance " "$build/generated/groups.txt" && command -v zstd >/dev/null || {
     echo "no build with nvcc, or no zstd"
     exit 77
 }

@@ -81,6 +81,23 @@ static void loading_is_once_and_eager(void **unused)
     assert_int_equal(fake.depth(), 0);
 }
 
+static void kernels_of_one_image_share_a_module(void **unused)
+{
+    const tsr_loaded *first = NULL, *second = NULL;
+    (void)unused;
+    fake.state->any_function = 1;
+    assert_int_equal(tsr_cuda_load_image(&device, &config, config.instance, &first), TSR_OK);
+    fail_with("cuModuleGetFunction", 500); /* what fails leaves the module to the entry that has it */
+    assert_int_equal(tsr_cuda_load_image(&device, &big_config, config.instance, &second), TSR_DRIVER_ERROR);
+    assert_int_equal(fake.state->modules, 1);
+    fake.state->fail_call = NULL;
+    assert_int_equal(tsr_cuda_load_image(&device, &big_config, config.instance, &second), TSR_OK);
+    assert_ptr_not_equal(first, second);
+    assert_int_equal(fake.state->module_loads, 1);
+    assert_int_equal(fake.state->modules, 1); /* close_and_check: unloaded once */
+    assert_int_equal(fake.state->raised_smem_bytes, 200000);
+}
+
 static void failing_loads_say_why_and_keep_nothing(void **unused)
 {
     const tsr_loaded *loaded = NULL;
@@ -385,6 +402,28 @@ static void has_code_says_why_not(void **unused)
     assert_error(reason);
 }
 
+static void ptx_is_loaded_where_machine_code_does_not_run(void **unused)
+{
+    static const struct {
+        int arch, as_ptx;
+    } cases[] = {{80, 0}, {86, 0}, {87, 1}, {90, 0}, {100, 1}, {120, 1}};
+    static const tsr_config probe = {.name = "naive", .instance = "naive_f32", ROW_FIELDS};
+    const tsr_device_code *const code = tsr_find_device_code(probe.instance);
+    (void)unused;
+    if (!code)
+        skip(); /* this build has no device code of it */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_loaded *loaded = NULL;
+        tsr_cuda_close(&device);
+        assert_int_equal(tsr_cuda_open(0, &options, &device), TSR_OK);
+        fake.state->any_function = 1;
+        device.cuda.arch = cases[i].arch;
+        device.cuda.driver_version = tsr_toolkit_version;
+        assert_int_equal(tsr_cuda_load(&device, &probe, &loaded), TSR_OK);
+        assert_ptr_equal(loaded->image, cases[i].as_ptx ? code->ptx : code->machine_code);
+    }
+}
+
 /* From the public door to the driver: the chosen kernel is launched on the caller's stream with the caller's data. */
 static void public_calls_reach_the_driver(void **unused)
 {
@@ -433,6 +472,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(loading_is_once_and_eager),
+        TEST(kernels_of_one_image_share_a_module),
         TEST(failing_loads_say_why_and_keep_nothing),
         TEST(limits_are_checked_when_loading),
         TEST(threads_load_one_module),
@@ -447,6 +487,7 @@ int main(int argc, char **argv)
         TEST(memory_errors),
         TEST(callers_context_is_restored),
         TEST(has_code_says_why_not),
+        TEST(ptx_is_loaded_where_machine_code_does_not_run),
         TEST(public_calls_reach_the_driver),
     };
     (void)argc;

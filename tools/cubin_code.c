@@ -1,6 +1,8 @@
-/* cubin_code CUBIN: prints what decides how the machine code in a cubin (an ELF file by ptxas) behaves, and nothing
- * that only names it. The build hashes this text; hardware stamps hold the hash. A renamed kernel, a moved helper or
- * another checkout gives the same text as long as ptxas makes the same instructions.
+/* cubin_code CUBIN KERNEL: prints what decides how one kernel's machine code in a cubin (an ELF file by ptxas) behaves,
+ * and nothing that only names it. The build hashes this text; hardware stamps hold the hash. A renamed kernel, a moved
+ * helper or another checkout gives the same text as long as ptxas makes the same instructions, and so do other kernels
+ * in the same cubin: what is theirs is left out. (Only the alignment of a kernel's shared memory is the largest that
+ * any kernel of the cubin asks for; kernels of one source ask for the same.)
  *
  * One line for each section that is loaded onto the GPU (instructions, constants, initial values, shared memory's
  * size), each relocation of those, and each attribute of a function (registers, barriers) but for parameters. Symbols
@@ -28,7 +30,7 @@ typedef struct section {
 } section;
 
 typedef struct cubin {
-    const char *path;
+    const char *path, *kernel;
     const unsigned char *at;
     size_t bytes, n_sections;
 } cubin;
@@ -105,6 +107,21 @@ static int kind_length(const char *name)
     return (int)(at - name);
 }
 
+/* 1 for ".text.KERNEL" and the like of a kernel of this cubin that is not the one asked for. Sections that are no
+ * kernel's belong to all. */
+static int is_anothers(const cubin *c, const section *s)
+{
+    const char *const owner = s->name + kind_length(s->name);
+    if (*owner != '.' || strcmp(owner + 1, c->kernel) == 0)
+        return 0;
+    for (size_t i = 1; i < c->n_sections; i++) {
+        const section other = section_at(c, i);
+        if (strncmp(other.name, ".text.", 6) == 0 && strcmp(other.name + 5, owner) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static void add_section(const cubin *c, const section *s)
 {
     line l;
@@ -140,7 +157,7 @@ static void print_symbol(const cubin *c, FILE *out, const section *table, size_t
 static void add_relocations(const cubin *c, const section *s)
 {
     const section target = section_at(c, s->info), symbols = section_at(c, s->link);
-    if (!(target.flags & LOADED))
+    if (!(target.flags & LOADED) || is_anothers(c, &target))
         return;
     const size_t step = s->type == RELA ? 24 : 16;
     for (size_t at = 0; at + step <= s->bytes; at += step) {
@@ -154,6 +171,18 @@ static void add_relocations(const cubin *c, const section *s)
             fprintf(l.stream, " plus %lld", (long long)number(entry + 16, 8));
         end(c, &l);
     }
+}
+
+static int symbol_is_anothers(const cubin *c, const section *of, size_t index)
+{
+    const section table = section_at(c, of->link);
+    if (index >= table.bytes / SYMBOL_BYTES)
+        fail(c->path, "an attribute's symbol is missing");
+    const size_t home = number(c->at + table.from + SYMBOL_BYTES * index + 6, 2);
+    if (home == 0 || home >= c->n_sections)
+        return 0;
+    const section s = section_at(c, home);
+    return is_anothers(c, &s);
 }
 
 /* ".nv.info" holds attributes of all functions, each of which begins with a symbol's index; ".nv.info.KERNEL" those of
@@ -172,6 +201,8 @@ static void add_attributes(const cubin *c, const section *s)
             kind == PARAMETER_BYTES)
             continue;
         const size_t skip = of_all && more >= 4 ? 4 : 0;
+        if (skip && symbol_is_anothers(c, s, number(head + 4, 4)))
+            continue;
         line l;
         begin(&l);
         fprintf(l.stream, "attribute %02x ", kind);
@@ -209,17 +240,22 @@ static void read_all(cubin *c)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "cubin_code CUBIN\n");
+    if (argc != 3) {
+        fprintf(stderr, "cubin_code CUBIN KERNEL\n");
         return 2;
     }
-    cubin c = {.path = argv[1]};
+    cubin c = {.path = argv[1], .kernel = argv[2]};
     int has_code = 0;
     read_all(&c);
     for (size_t i = 1; i < c.n_sections; i++) {
         const section s = section_at(&c, i);
-        has_code |= strncmp(s.name, ".text", 5) == 0 && s.bytes > 0;
-        if (strncmp(s.name, ".nv.info", 8) == 0)
+        const int is_code = strncmp(s.name, ".text.", 6) == 0;
+        has_code |= is_code && strcmp(s.name + 6, c.kernel) == 0 && s.bytes > 0;
+        if (strcmp(s.name, ".nv.info") == 0)
+            add_attributes(&c, &s);
+        else if (is_anothers(&c, &s))
+            continue;
+        else if (strncmp(s.name, ".nv.info", 8) == 0)
             add_attributes(&c, &s);
         else if (s.type == RELA || s.type == REL)
             add_relocations(&c, &s);
@@ -227,7 +263,7 @@ int main(int argc, char **argv)
             add_section(&c, &s);
     }
     if (!has_code)
-        fail(c.path, "holds no code");
+        fail(c.path, "holds no code of this kernel");
     qsort(lines, n_lines, sizeof lines[0], compare);
     for (size_t i = 0; i < n_lines; i++)
         puts(lines[i]);

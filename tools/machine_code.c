@@ -1,6 +1,6 @@
 /* What nvcc made of the memory accesses of one kernel: reads the machine code for 9.0 out of a fat binary of the
- * build and prints a line of perf/machine_code.tsv; with --banks, what the register file lets its main loop do.
- * tools/machine-code runs it for all kernels.
+ * build, which holds a group of kernels, and prints a line of perf/machine_code.tsv; with --banks, what the register
+ * file lets its main loop do. tools/machine-code runs it for all kernels.
  *
  * NVIDIA documents neither the container nor the encoding. Both were read off: the container from fat binaries, whose
  * parts announce their size and are ELF files behind `zstd`; the encoding from the disassembly of 19 kernels beside
@@ -94,8 +94,8 @@ static bytes find_elf(const char *path, bytes fat)
     return fat;
 }
 
-/* The section ".text.NAME" of the only kernel. */
-static bytes find_text(const char *path, bytes elf)
+/* The section ".text.INSTANCE". */
+static bytes find_text(const char *path, bytes elf, const char *instance)
 {
     if (elf.count < 64)
         fail(path, "no ELF file");
@@ -108,7 +108,8 @@ static bytes find_text(const char *path, bytes elf)
         const unsigned char *section = elf.at + table + 64 * i;
         const size_t name = name_table + number(section, 4), from = number(section + 0x18, 8),
                      size = number(section + 0x20, 8);
-        if (name + 6 < elf.count && memcmp(elf.at + name, ".text.", 6) == 0 && from + size <= elf.count)
+        if (name + 7 + strlen(instance) <= elf.count && memcmp(elf.at + name, ".text.", 6) == 0 &&
+            strcmp((const char *)elf.at + name + 6, instance) == 0 && from + size <= elf.count)
             return (bytes){elf.at + from, size};
     }
     fail(path, "no code");
@@ -251,6 +252,20 @@ static void print_accesses(const char *instance, const char *hash, int registers
     printf("\t%d\t%d\n", waits.count, waits.stores);
 }
 
+/* Finds the line of an instance in its group's report (cmake/CompileGroup.cmake). */
+static int read_report(const char *path, const char *instance, char hash[32], int *registers)
+{
+    char line[512], name[256];
+    FILE *const report = fopen(path, "r");
+    int found = 0;
+    while (report && !found && fgets(line, sizeof line, report))
+        found = sscanf(line, "#define TSR_CODE_%255s \"%31[0-9a-f]\", %d", name, hash, registers) == 3 &&
+                strcmp(name, instance) == 0;
+    if (report)
+        fclose(report);
+    return found;
+}
+
 int main(int argc, char **argv)
 {
     const int banks = argc == 5 && strcmp(argv[1], "--banks") == 0;
@@ -259,12 +274,12 @@ int main(int argc, char **argv)
         return 2;
     }
     argv += banks;
-    FILE *file = fopen(argv[2], "rb"), *report = fopen(argv[3], "r");
+    FILE *file = fopen(argv[2], "rb");
     char hash[32];
     int registers;
-    if (!file || !report || fscanf(report, " %*d, \"%31[0-9a-f]\", %d", hash, &registers) != 2)
+    if (!file || !read_report(argv[3], argv[1], hash, &registers))
         fail(argv[2], "cannot be read, or its report");
-    const bytes text = find_text(argv[2], find_elf(argv[2], read_all(file)));
+    const bytes text = find_text(argv[2], find_elf(argv[2], read_all(file)), argv[1]);
     if (banks)
         print_banks(argv[1], text);
     else

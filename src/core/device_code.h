@@ -11,8 +11,10 @@
 
 typedef struct tsr_device_code {
     const char *instance;
-    const unsigned char *fatbin; /* NULL: in another file (cuda/code_file.h) */
-    size_t fatbin_bytes;
+    /* Fat binaries: with the machine code of this kernel and others, for which entries share it, and with the PTX of
+     * this one alone, for GPUs that the machine code does not run on (cuda/module.c). NULL: there is none, or it is in
+     * another file (cuda/code_file.h). */
+    const unsigned char *machine_code, *ptx;
     const char *hash; /* of the machine code for 9.0, without names: tools/cubin_code.c */
     int registers;    /* of a thread on 9.0 */
 } tsr_device_code;

@@ -36,10 +36,10 @@ static const tsr_device_code *codes_of_file(char *error, size_t error_bytes)
     return codes ? *codes : NULL;
 }
 
-tsr_status tsr_cuda_image(const tsr_device_code *code, const unsigned char **image)
+tsr_status tsr_cuda_image(const tsr_device_code *code, int as_ptx, const unsigned char **image)
 {
     char error[300] = "";
-    *image = code->fatbin;
+    *image = as_ptx ? code->ptx : code->machine_code;
     if (*image)
         return TSR_OK;
     const tsr_device_code *of_file = codes_of_file(error, sizeof error);
@@ -50,6 +50,6 @@ tsr_status tsr_cuda_image(const tsr_device_code *code, const unsigned char **ima
         of_file++;
     if (!of_file->instance || strcmp(of_file->hash, code->hash) != 0)
         return tsr_fail(TSR_NO_DEVICE, "%s: %s is of another build of Tessera", code->instance, FILE_NAME);
-    *image = of_file->fatbin;
+    *image = as_ptx ? of_file->ptx : of_file->machine_code;
     return TSR_OK;
 }

@@ -10,8 +10,8 @@
 /* The shared library's table of device code, by the name under which other files find it. */
 extern const tsr_device_code *const tsr_device_file;
 
-/* The image of an entry: its own, or that of the same machine code in the library. TSR_NO_DEVICE if the library is
- * missing or of another build. Any thread may call it at any time. */
-tsr_status tsr_cuda_image(const tsr_device_code *code, const unsigned char **image);
+/* The image of an entry, its PTX or its machine code: its own, or that of the same machine code in the library.
+ * TSR_NO_DEVICE if the library is missing or of another build. Any thread may call it at any time. */
+tsr_status tsr_cuda_image(const tsr_device_code *code, int as_ptx, const unsigned char **image);
 
 #endif

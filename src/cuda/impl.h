@@ -8,10 +8,12 @@
 #include "core/backend.h"
 #include "cuda/driver.h"
 
-/* A config's module on this GPU. Entries are added in front and live until close. */
+/* A config's function on this GPU. Entries are added in front and live until close. */
 struct tsr_loaded {
     const tsr_config *config;
-    tsr_cu_module module;
+    const void *image;    /* that the module was made of */
+    tsr_cu_module module; /* one for all entries of an image */
+    int has_shared;       /* the module is an earlier entry's, which unloads it */
     tsr_cu_function function;
     tsr_loaded *next;
 };

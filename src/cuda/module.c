@@ -89,27 +89,42 @@ static tsr_status raise_limits(tsr_device *device, const tsr_config *config, tsr
     return result == TSR_CU_SUCCESS ? TSR_OK : tsr_cuda_fail(device, "cuFuncSetAttribute", result);
 }
 
-/* The module, its function, and all of it on the GPU now: by default the driver would load it at the first launch,
- * which must not happen while a graph is captured. */
-static tsr_status load_module(tsr_device *device, const tsr_config *config, const void *image, tsr_loaded *out)
+/* Finds the module of out->image among the loaded ones, or makes it. */
+static tsr_status find_module(tsr_device *device, tsr_loaded *out)
 {
     const tsr_cuda *cuda = device->impl;
     char compiler_log[1024] = "";
     unsigned options[] = {TSR_CU_JIT_ERROR_LOG_BUFFER, TSR_CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {compiler_log, (void *)(uintptr_t)(sizeof compiler_log - 1)};
-    tsr_status status;
-    tsr_cu_result result = cuda->driver.module_load_data_ex(&out->module, image, 2, options, values);
-    if (result != TSR_CU_SUCCESS)
-        return fail_load(device, config, "cuModuleLoadDataEx", result, compiler_log);
+    for (const tsr_loaded *loaded = cuda->loaded; loaded; loaded = loaded->next)
+        if (loaded->image == out->image) {
+            out->module = loaded->module;
+            out->has_shared = 1;
+            return TSR_OK;
+        }
+    const tsr_cu_result result = cuda->driver.module_load_data_ex(&out->module, out->image, 2, options, values);
+    return result == TSR_CU_SUCCESS ? TSR_OK
+                                    : fail_load(device, out->config, "cuModuleLoadDataEx", result, compiler_log);
+}
 
-    result = cuda->driver.module_get_function(&out->function, out->module, config->instance);
+/* The module, the config's function, and all of that on the GPU now: by default the driver would load it at the first
+ * launch, which must not happen while a graph is captured. */
+static tsr_status load_function(tsr_device *device, tsr_loaded *out)
+{
+    const tsr_cuda *cuda = device->impl;
+    const tsr_config *const config = out->config;
+    tsr_status status = find_module(device, out);
+    if (status != TSR_OK)
+        return status;
+
+    tsr_cu_result result = cuda->driver.module_get_function(&out->function, out->module, config->instance);
     if (result != TSR_CU_SUCCESS)
         status = fail_load(device, config, "cuModuleGetFunction", result, "");
     else if (cuda->driver.func_load && (result = cuda->driver.func_load(out->function)) != TSR_CU_SUCCESS)
         status = fail_load(device, config, "cuFuncLoad", result, "");
     else
         status = raise_limits(device, config, out->function);
-    if (status != TSR_OK)
+    if (status != TSR_OK && !out->has_shared)
         cuda->driver.module_unload(out->module);
     return status;
 }
@@ -129,9 +144,10 @@ static tsr_status load_locked(tsr_device *device, const tsr_config *config, cons
         return tsr_fail(TSR_OUT_OF_MEMORY, "%s: no host memory for %s", device->id, config->instance);
     memset(loaded, 0, sizeof *loaded);
     loaded->config = config;
+    loaded->image = image;
     status = tsr_cuda_enter(device);
     if (status == TSR_OK) {
-        status = load_module(device, config, image, loaded);
+        status = load_function(device, loaded);
         tsr_cuda_leave(device);
     }
     if (status != TSR_OK) {
@@ -160,6 +176,7 @@ tsr_status tsr_cuda_load(tsr_device *device, const tsr_config *config, const tsr
     if (!tsr_cuda_has_code(config, device, reason, sizeof reason))
         return tsr_fail(TSR_UNSUPPORTED, "%s: %s: %s", device->id, config->instance, reason);
     const unsigned char *image;
-    const tsr_status status = tsr_cuda_image(tsr_find_device_code(config->instance), &image);
+    const tsr_status status =
+        tsr_cuda_image(tsr_find_device_code(config->instance), needs_ptx(device->cuda.arch), &image);
     return status == TSR_OK ? tsr_cuda_load_image(device, config, image, out) : status;
 }

@@ -255,7 +255,8 @@ void tsr_cuda_close(tsr_device *device)
     if (cuda->driver.ctx_push_current(cuda->context) == TSR_CU_SUCCESS) {
         cuda->driver.ctx_synchronize(); /* kernels may still run */
         for (tsr_loaded *loaded = cuda->loaded; loaded; loaded = loaded->next)
-            cuda->driver.module_unload(loaded->module);
+            if (!loaded->has_shared)
+                cuda->driver.module_unload(loaded->module);
         tsr_cuda_leave(device);
     }
     while (cuda->loaded) {
