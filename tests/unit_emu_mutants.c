@@ -37,6 +37,8 @@ typedef void kernel(const tsr_gemm_args args);
     X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)              \
     X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)                  \
     X(thin_16, TSR_BF16, TSR_BF16, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)             \
+    X(thin_64, TSR_F64, TSR_F64, 4, 128, 256, 1, 4 * 8 * 128 * 8 + 16, 1)               \
+    X(thin_64_transposed, TSR_F64, TSR_F64, 2, 128, 256, 1, 2 * 136 * 8 + 16, 1)        \
     X(thin_16_transposed, TSR_F16, TSR_F16, 2, 128, 256, 1, 4 * 2 * 128 * 4 + 16, 1)    \
     X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)           \
     X(thin_columns, TSR_F32, TSR_F32, 128, 4, 256, 1, 4 * 8 * 128 * 4 + 16, 1)          \
@@ -125,7 +127,8 @@ static void make_rough(float *array)
 
 static int is_thin_transposed(const base *b)
 {
-    return b == &bases[BASE_thin_transposed] || b == &bases[BASE_thin_16_transposed];
+    return b == &bases[BASE_thin_transposed] || b == &bases[BASE_thin_16_transposed] ||
+           b == &bases[BASE_thin_64_transposed];
 }
 
 static int is_thin_of_columns(const base *b)
@@ -135,7 +138,8 @@ static int is_thin_of_columns(const base *b)
 
 static int is_thin(const base *b)
 {
-    return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || is_thin_transposed(b) || is_thin_of_columns(b);
+    return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || b == &bases[BASE_thin_64] || is_thin_transposed(b) ||
+           is_thin_of_columns(b);
 }
 
 /* Each form of thin takes its large operand in one layout only: B, or beside few columns A. */

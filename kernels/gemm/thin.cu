@@ -36,12 +36,12 @@
  *   ALIGNED   0 1        1: 16-byte loads of the operand that streams
  *   ALONG_K   0 1        1: that operand is contiguous along K: B transposed, or A as it is
  *   COLUMNS   0 1        1: few columns of D, A streams
- *   ELEM      f32 bf16 f16     of A and B; OUT_f32: C and D are f32 where A and B have 16 bits
- *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes
+ *   ELEM      f32 f64 bf16 f16 of A and B; OUT_f32: C and D are f32 where A and B have 16 bits
+ *   shared    max(8 * 128, BK + 4) * BM * 4 + 16 bytes, in f64 with 8 for 4
  * The grid is tiles x schedule.split_k (src/plan/schedules.c).
  *
  * 16-bit elements are widened where they are multiplied; sums are f32. Such configs are for rows of B that are not
- * aligned to the copy engine's 16 bytes, which other kernels copy first.
+ * aligned to the copy engine's 16 bytes, which other kernels copy first. In f64 sums and panel are f64; ALIGNED is 0.
  *
  * Assumes: the operand that streams is contiguous along K if ALONG_K, else not. ALIGNED = 1 needs its pointer, leading
  * dimension and batch stride to be multiples of four elements. Any M (rows beyond BM read B again), N, K, and transpose
@@ -55,13 +55,53 @@
 #include "ptx/grid.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
-#if defined(ELEM_f32)
+#if defined(ELEM_f32) || defined(ELEM_f64)
 #include "tile/output.h"
 #define widen(x) (x)
+typedef elem real; /* of sums, and of the panel */
 #else
 #include "tile/tensor_element.h"
 #define widen   tensor_widen
 #define tsr_fma tsr_fma_f32
+typedef float real;
+#endif
+/* Four values in shared memory, and a value of another lane. */
+#if defined(ELEM_f64)
+#include "ptx/warp_f64.h"
+typedef struct quad_of_reals {
+    tsr_f64x2 half[2];
+} quad_of_reals;
+#define quad_lane(quad, i) tsr_lane((quad).half[(i) / 2], (i) % 2)
+#define shuffle_xor(x, by) tsr_shuffle_xor_f64(TSR_ALL_LANES, x, by)
+
+TSR_DEVICE quad_of_reals load_quad(const real *from)
+{
+    quad_of_reals quad;
+    quad.half[0] = tsr_load_f64x2(from);
+    quad.half[1] = tsr_load_f64x2(from + 2);
+    return quad;
+}
+
+TSR_DEVICE void store_quad(real *to, const real from[4])
+{
+    const tsr_f64x2 low = {from[0], from[1]}, high = {from[2], from[3]};
+    tsr_store_f64x2(to, low);
+    tsr_store_f64x2(to + 2, high);
+}
+#else
+typedef tsr_f32x4 quad_of_reals;
+#define quad_lane          tsr_lane
+#define load_quad          tsr_load_f32x4
+#define shuffle_xor(x, by) tsr_f32_of_bits(tsr_shuffle_xor(TSR_ALL_LANES, tsr_bits_of_f32(x), by))
+
+TSR_DEVICE void store_quad(real *to, const real from[4])
+{
+    tsr_f32x4 quad;
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        tsr_lane(quad, i) = from[i];
+    tsr_store_f32x4(to, quad);
+}
 #endif
 
 enum {
@@ -128,18 +168,18 @@ TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int 
 }
 
 /* BLOCK steps of K, from quads of B in registers and the panel of A in shared memory. */
-TSR_DEVICE void multiply(float sum[BM][4], const float *panel, const elem quad[DEPTH][4], int lane)
+TSR_DEVICE void multiply(real sum[BM][4], const real *panel, const elem quad[DEPTH][4], int lane)
 {
     TSR_UNROLL
     for (int j = 0; j < DEPTH; j += 4) {
         TSR_UNROLL
         for (int m = 0; m < BM; m++) {
-            const tsr_f32x4 a = tsr_load_f32x4(panel + m * PITCH + lane_k(lane, j));
+            const quad_of_reals a = load_quad(panel + m * PITCH + lane_k(lane, j));
             TSR_UNROLL
             for (int i = 0; i < 4; i++) {
                 TSR_UNROLL
                 for (int l = 0; l < 4; l++)
-                    sum[m][i] = tsr_fma(tsr_lane(a, l), widen(quad[j + i][l]), sum[m][i]);
+                    sum[m][i] = tsr_fma(quad_lane(a, l), widen(quad[j + i][l]), sum[m][i]);
             }
         }
     }
@@ -147,16 +187,16 @@ TSR_DEVICE void multiply(float sum[BM][4], const float *panel, const elem quad[D
 
 /* The warp's sums to shared memory: of eight lanes, each of the first four stores one of the columns that they share.
  */
-TSR_DEVICE void store_sums(float *shared, float sum[BM][4], int warp, int lane)
+TSR_DEVICE void store_sums(real *shared, real sum[BM][4], int warp, int lane)
 {
     TSR_UNROLL
     for (int m = 0; m < BM; m++) {
         TSR_UNROLL
         for (int j = 0; j < 4; j++) {
-            float all = sum[m][j];
+            real all = sum[m][j];
             TSR_UNROLL
             for (int step = 0; step < 3; step++)
-                all += tsr_f32_of_bits(tsr_shuffle_xor(TSR_ALL_LANES, tsr_bits_of_f32(all), 1u << step));
+                all += shuffle_xor(all, 1u << step);
             if (lane % 8 == j)
                 shared[m * BN + 16 * warp + lane_col(lane, j)] = all;
         }
@@ -207,33 +247,29 @@ TSR_DEVICE void load_block(elem to[DEPTH][4], const elem *b, long long ldb, int 
 }
 
 /* DEPTH steps of K, from rows of B in registers and the panel of A in shared memory. */
-TSR_DEVICE void multiply(float sum[BM][4], const float *panel, const elem row[DEPTH][4], int lane)
+TSR_DEVICE void multiply(real sum[BM][4], const real *panel, const elem row[DEPTH][4], int lane)
 {
     (void)lane;
     TSR_UNROLL
     for (int k = 0; k < DEPTH; k += 4) {
         TSR_UNROLL
         for (int m = 0; m < BM; m++) {
-            const tsr_f32x4 a = tsr_load_f32x4(panel + m * PITCH + k);
+            const quad_of_reals a = load_quad(panel + m * PITCH + k);
             TSR_UNROLL
             for (int l = 0; l < 4; l++) {
                 TSR_UNROLL
                 for (int j = 0; j < 4; j++)
-                    sum[m][j] = tsr_fma(tsr_lane(a, l), widen(row[k + l][j]), sum[m][j]);
+                    sum[m][j] = tsr_fma(quad_lane(a, l), widen(row[k + l][j]), sum[m][j]);
             }
         }
     }
 }
 
-TSR_DEVICE void store_sums(float *shared, float sum[BM][4], int warp, int lane)
+TSR_DEVICE void store_sums(real *shared, real sum[BM][4], int warp, int lane)
 {
     TSR_UNROLL
     for (int m = 0; m < BM; m++) {
-        tsr_f32x4 quad;
-        TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            tsr_lane(quad, j) = sum[m][j];
-        tsr_store_f32x4(shared + warp * SUMS + m * BN + 4 * lane, quad);
+        store_quad(shared + warp * SUMS + m * BN + 4 * lane, sum[m]);
     }
 }
 
@@ -275,7 +311,7 @@ TSR_DEVICE problem problem_of(const tsr_gemm_args *args)
 
 TSR_KERNEL_CTAS(THREADS, CTAS)
 {
-    float *const shared = (float *)TSR_SHARED;
+    real *const shared = (real *)TSR_SHARED;
     unsigned *const word = (unsigned *)(void *)(shared + SCRATCH);
     tsr_grid_wait();
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -297,7 +333,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     const int warp_cols = cols, warp_k = warp * DEPTH;
 #endif
 
-    float sum[BM][4];
+    real sum[BM][4];
     TSR_UNROLL
     for (int m = 0; m < BM; m++) {
         TSR_UNROLL
@@ -337,7 +373,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
     tsr_barrier();
     store_sums(shared, sum, warp, lane);
     tsr_barrier();
-    float total[EACH];
+    real total[EACH];
     TSR_UNROLL
     for (int i = 0; i < EACH; i++) {
         const int at = thread + i * THREADS;
@@ -349,8 +385,8 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         }
     }
     if (parts > 1) {
-        float *const slots =
-            (float *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)tile * parts * SUMS;
+        real *const slots =
+            (real *)(void *)((char *)args.workspace + TSR_WORKSPACE_COUNTER_BYTES) + (long long)tile * parts * SUMS;
         unsigned *const counter = (unsigned *)args.workspace + tile;
         TSR_UNROLL
         for (int i = 0; i < EACH; i++)
@@ -370,7 +406,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
             total[i] = 0;
         TSR_ROLLED
         for (unsigned s = 0; s < parts; s += AT_ONCE) {
-            float of_part[AT_ONCE][EACH];
+            real of_part[AT_ONCE][EACH];
             TSR_UNROLL
             for (unsigned j = 0; j < AT_ONCE; j++)
                 TSR_UNROLL
@@ -385,7 +421,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                 total[i] += of_part[j][i];
         }
     }
-#if !defined(ELEM_f32)
+#if !defined(ELEM_f32) && !defined(ELEM_f64)
     const tensor_out out = tensor_out_open(&args, z);
 #endif
     TSR_UNROLL
@@ -393,7 +429,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         const int at = thread + i * THREADS, row = at / BN, col = scratch_col(at % BN);
         const long long m = COLUMNS ? col0 + col : row0 + row, n = COLUMNS ? row0 + row : col0 + col;
         if (at < SUMS && row < rows && col < cols)
-#if defined(ELEM_f32)
+#if defined(ELEM_f32) || defined(ELEM_f64)
             tsr_output(&args, z, m, n, total[i]);
 #else
             tensor_output(&out, m, n, total[i]);

@@ -7,7 +7,9 @@
 /* FLOP per nanosecond of one SM that has warps enough. */
 static double full_rate(const tsr_config *config, const tsr_device *device)
 {
-    return device->peak_flops_f32 * 1e-9 / device->cuda.sm_count * config->efficiency;
+    const int is_f64 = (config->op.a & TSR_TYPE_BIT(TSR_F64)) != 0;
+    const double peak_flops = is_f64 ? device->peak_flops_f64 : device->peak_flops_f32;
+    return peak_flops * 1e-9 / device->cuda.sm_count * config->efficiency;
 }
 
 /* The same if it holds `ctas` CTAs. */
@@ -138,14 +140,17 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
     const double rows = is_16 ? 1 : few; /* whose multiply-adds show; measured so in 16 bits */
     const double chain_ns = steps * (step_ns + step_row_ns * rows) * ceil(per_sm / fmax(1, held));
     const double life_ns = per_sm * (cta_ns + row_ns * rows);
-    const double bytes =
-        (double)tsr_dtype_bytes(problem->op.b) * k * large_lines * (double)problem->batch * ceil(lines / few);
+    /* In f64 what is read again comes from L2, since CTAs that read the same run together. */
+    const double again = problem->op.b == TSR_F64 ? f->thin_f64_again_share : 1;
+    const double bytes = (double)tsr_dtype_bytes(problem->op.b) * k * large_lines * (double)problem->batch *
+                         (1 + again * (ceil(lines / few) - 1));
     /* Elements of 16 bits are loaded one by one, by an SM no faster from L2. Parts take longer than their loads, most
      * so with a large operand along K; why was not found. */
     const double loads_ns = is_16 ? bytes / (f->thin_16_bit_bytes_per_ns * sms) : 0;
     const double part_ns = lies_along_k ? f->thin_16_bit_transposed_part_ns : f->thin_16_bit_part_ns;
     const double parts_ns = is_16 ? part_ns * (parts - 1) : 0;
-    const double sums_ns = parts * few * 128 * 4 / f->thin_sums_bytes_per_ns; /* that the CTA which comes last reads */
+    const double sum_bytes = problem->op.d == TSR_F64 ? 8 : 4;
+    const double sums_ns = parts * few * 128 * sum_bytes / f->thin_sums_bytes_per_ns; /* the last CTA reads them */
     const double bytes_ns = fmax(bytes / (reach * device->memory_bytes_per_s) * 1e9, loads_ns);
     tsr_price_settle(config, problem, device,
                      fill_ns + (parts > 1 ? fmax(handover_ns, sums_ns) : 0) + parts_ns +

@@ -161,7 +161,8 @@ int tsr_schedule_is_legal(const tsr_config *config, const tsr_problem *p, const 
 
 static size_t workspace_of(double tiles, const tsr_config *config)
 {
-    return TSR_WORKSPACE_COUNTER_BYTES + (size_t)tiles * (size_t)config->bm * (size_t)config->bn * sizeof(float);
+    const size_t sum_bytes = config->op.computes & TSR_COMPUTE_BIT(TSR_COMPUTE_F64) ? sizeof(double) : sizeof(float);
+    return TSR_WORKSPACE_COUNTER_BYTES + (size_t)tiles * (size_t)config->bm * (size_t)config->bn * sum_bytes;
 }
 
 static void stream_k_launch(const tsr_config *config, const tsr_problem *p, tsr_launch_config *l)

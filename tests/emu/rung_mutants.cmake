@@ -53,6 +53,8 @@ base(thin_columns gemm/thin.cu -DELEM_f32 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DAL
 base(thin_columns_along_k gemm/thin.cu -DELEM_bf16 -DOUT_f32 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DALONG_K=1
      -DCOLUMNS=1)
 base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNED=0 -DALONG_K=0 -DCOLUMNS=0)
+base(thin_64 gemm/thin.cu -DELEM_f64 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=2 -DALIGNED=0 -DALONG_K=0 -DCOLUMNS=0)
+base(thin_64_transposed gemm/thin.cu -DELEM_f64 -DBM=2 -DBK=64 -DDEPTH=4 -DCTAS=2 -DALIGNED=0 -DALONG_K=1 -DCOLUMNS=0)
 base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DALONG_K=1 -DCOLUMNS=0)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
@@ -246,8 +248,8 @@ rung_mutant(thin_sums_too_early thin ${file} "in their order. */
     tsr_barrier();" "in their order. */" "race")
 rung_mutant(thin_sums_unready thin ${file} "warp, lane);
     tsr_barrier();
-    float total" "warp, lane);
-    float total" "shared memory")
+    real total" "warp, lane);
+    real total" "shared memory")
 rung_mutant(thin_counter_relaxed thin ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
 rung_mutant(thin_sums_not_gathered thin ${file} "= total[i];
         tsr_barrier();" "= total[i];" "race")
@@ -276,6 +278,10 @@ rung_mutant(thin_16_panel_as_bits thin_16 ${file} "widen(a[m * p.panel_line + (k
 rung_mutant(thin_16_row_guard thin_16 ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_16_transposed_as_values thin_16_transposed ${file} "widen(quad[j + i][l])" "(float)quad[j + i][l]" "")
 rung_mutant(thin_16_transposed_row_guard thin_16_transposed ${file} "m < rows && k < depth" "k < depth" "")
+rung_mutant(thin_64_half_a_quad thin_64 ${file} "tsr_load_f64x2(from + 2)" "tsr_load_f64x2(from)" "")
+rung_mutant(thin_64_half_the_sums thin_64 ${file} "(to + 2, high)" "(to, high)" "")
+rung_mutant(thin_64_low_words thin_64_transposed ptx/warp_f64.h "tsr_shuffle_xor(mask, both.half[1], flip)" "both.half[1]" "")
+rung_mutant(thin_64_row_guard thin_64_transposed ${file} "m < rows && k < depth" "k < depth" "")
 rung_mutant(thin_transposed_four_lanes thin_transposed ${file} "step < 3" "step < 2" "")
 rung_mutant(thin_transposed_depth thin_transposed ${file} "inside >= BLOCK &&" "inside >= BLOCK - 1 &&" "")
 rung_mutant(thin_transposed_tail thin_transposed ${file} "lane_k(lane, j) + l < inside" "lane_k(lane, j) + l <= inside" "")
