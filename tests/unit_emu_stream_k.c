@@ -217,7 +217,8 @@ static void candidates_fit(void **state)
                                    .batch = 1 + i % 3};
             const long long tiles =
                 (p.m + config->bm - 1) / config->bm * ((p.n + config->bn - 1) / config->bn) * p.batch;
-            const size_t tile_bytes = (size_t)config->bm * (size_t)config->bn * sizeof(float);
+            const size_t sum_bytes = config->op.a & TSR_TYPE_BIT(TSR_F64) ? sizeof(double) : sizeof(float);
+            const size_t tile_bytes = (size_t)config->bm * (size_t)config->bn * sum_bytes;
             tsr_schedule all[TSR_MOST_SCHEDULES];
             const int count = tsr_schedule_candidates(config, &p, &device, all);
             assert_true(count >= 1);
