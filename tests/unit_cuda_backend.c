@@ -210,7 +210,7 @@ static void launches_say_what_is_special(void **unused)
     const tsr_loaded *loaded = loaded_row();
     tsr_loaded early_loaded = *loaded;
     tsr_config early = config;
-    early.starts_early = 1;
+    early.dependent_launch = 1;
     early_loaded.config = &early;
     const tsr_cu_launch_attribute *attributes = fake.state->launch.attributes;
     (void)unused;

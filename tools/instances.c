@@ -31,7 +31,7 @@ static const struct {
 
 static const char *arch_suffix(const tsr_config *config)
 {
-    return config->exact_arch ? "a" : config->starts_early && config->min_arch < 90 ? "_90" : "";
+    return config->exact_arch ? "a" : config->dependent_launch && config->min_arch < 90 ? "_90" : "";
 }
 
 static int most_kernels(const char *source)

@@ -179,10 +179,10 @@ struct tsr_config {
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int swaps_ab;             /* 1: bm is for the shorter side of D and bn for the longer one, or the other way round
                                * by the schedule's swap_ab; C and D need no maps */
-    int starts_early;         /* CUDA: 1 if the kernel waits (ptx/grid.h) before it touches what others may write, so
-                               * that it may be launched while the grid before it runs */
-    int raster;               /* of `wgmma`: tile rows that are walked together, column after column */
-    int persistent;           /* 1: at most one CTA for each SM, which walks over tiles and problems */
+    int dependent_launch; /* CUDA: 1 for programmatic dependent launch: the kernel waits (ptx/grid.h) before it touches
+                           * what others may write, so that it may be launched while the grid before it runs */
+    int raster;           /* of `wgmma`: tile rows that are walked together, column after column */
+    int persistent;       /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int sm_ctas;     /* CUDA: CTAs that an SM holds at once; configs whose schedules depend on it say it, others 0 */
     int unaligned_a; /* CUDA: 1 if rows of A may begin anywhere; of `wgmma` */
     int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */

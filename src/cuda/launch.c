@@ -70,7 +70,7 @@ static tsr_cu_result start(const tsr_device *device, const tsr_launch *launch, c
         attributes[count].value.cluster.y = attributes[count].value.cluster.z = 1;
         count++;
     }
-    if (config->starts_early && device->cuda.arch >= FIRST_EARLY_ARCH) {
+    if (config->dependent_launch && device->cuda.arch >= FIRST_EARLY_ARCH) {
         attributes[count].id = TSR_CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION;
         attributes[count].value.allowed = 1;
         count++;

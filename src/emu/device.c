@@ -191,7 +191,7 @@ static tsr_status emu_launch_config(tsr_device *device, const tsr_launch *launch
         .maps = config->tma ? &maps : NULL,
         .cluster = launch->cluster > 0 ? launch->cluster : tsr_config_cluster(config),
         .arch = config->min_arch,
-        .is_dependent = config->starts_early,
+        .is_dependent = config->dependent_launch,
         .args = launch->args,
         .copy = launch->copy,
         .reduce = launch->reduce,

@@ -46,7 +46,7 @@ static double least_bytes(const tsr_problem *p)
 double tsr_launch_ns_of(const tsr_profile *f, const tsr_config *config, double launch_ns)
 {
     const double overlap_ns = f->launch_overlap_ns; /* measured: launches that follow each other in a stream */
-    return config->starts_early && launch_ns > overlap_ns ? launch_ns - overlap_ns : launch_ns;
+    return config->dependent_launch && launch_ns > overlap_ns ? launch_ns - overlap_ns : launch_ns;
 }
 
 double tsr_launch_ns(const tsr_config *config, const tsr_device *device)
@@ -209,7 +209,7 @@ static void price_edges(const tsr_config *config, const tsr_problem *problem, co
 {
     const tsr_profile *const f = tsr_profile_of(device);
     /* Until the first tile is there; all of it shows where the launch itself does not. */
-    const double fill_ns = config->starts_early ? f->regtile_early_fill_ns : f->regtile_fill_ns;
+    const double fill_ns = config->dependent_launch ? f->regtile_early_fill_ns : f->regtile_fill_ns;
     const double element_cycles = f->regtile_element_cycles; /* a thread's time for one element of an edge tile */
     const double cycle_flops = 2 * 128.;                     /* of an SM */
     const double sms = device->cuda.sm_count, threads = config->threads_x * config->threads_y;
