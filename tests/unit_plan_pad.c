@@ -346,6 +346,45 @@ static void the_short_operand_is_copied_transposed(void **state)
     tsr_context_destroy(context);
 }
 
+/* A vector with gaps and one without are the same operand, though a GPU sees the latter as a row: either's prepared
+ * copy serves the other's plan. */
+static void prepared_vectors_serve_any_leading_dimension(void **state)
+{
+    (void)state;
+    enum { N1 = 64, K1 = 40, GAP = 3 };
+    tsr_context *context = open_emu();
+    uint16_t *b = random_elements(K1 * N1, 1), *tight = random_elements(K1, 2);
+    uint16_t apart[K1 * GAP], expected[N1], d[N1];
+    for (int i = 0; i < K1; i++)
+        apart[i * GAP] = tight[i];
+    const uint16_t *const vectors[2] = {tight, apart};
+    run plans[2];
+    tsr_prepared *prepared[2];
+    for (int i = 0; i < 2; i++) {
+        tsr_gemm_desc desc = describe(1, N1, K1);
+        desc.a.trans = TSR_T;
+        desc.a.ld = i ? GAP : 1; /* of addresses that promise no alignment: both are copied */
+        plans[i] = run_make(context, &desc, vectors[i], b, expected);
+        assert_int_equal(tsr_plan_run(plans[i].plan, &plans[i].args), TSR_OK);
+        assert_int_equal(tsr_prepare(plans[i].plan, 'a', vectors[i], &prepared[i]), TSR_OK);
+    }
+    for (int i = 0; i < 4; i++) {
+        run *const r = &plans[i / 2];
+        r->args.prepared_a = prepared[i % 2];
+        r->args.d = d;
+        memset(d, 0xff, sizeof d);
+        assert_int_equal(tsr_plan_run(r->plan, &r->args), TSR_OK);
+        assert_memory_equal(d, expected, sizeof d);
+    }
+    for (int i = 0; i < 2; i++) {
+        tsr_prepared_release(prepared[i]);
+        run_free(&plans[i]);
+    }
+    free(b);
+    free(tight);
+    tsr_context_destroy(context);
+}
+
 /* Less workspace than the copies take: the product is made in slices of columns, of rows where A is the larger copy, or
  * of both where a copy of one operand alone is too large; the bits stay. */
 static void slices_give_the_same_bits(void **state)
@@ -652,6 +691,7 @@ int main(void)
         cmocka_unit_test(the_route_tells_what_is_padded),
         cmocka_unit_test(a_padded_run_gives_the_same_bits),
         cmocka_unit_test(the_short_operand_is_copied_transposed),
+        cmocka_unit_test(prepared_vectors_serve_any_leading_dimension),
         cmocka_unit_test(slices_give_the_same_bits),
         cmocka_unit_test(parts_of_k_add_to_d),
         cmocka_unit_test(without_a_product_nothing_is_copied),

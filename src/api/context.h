@@ -55,18 +55,19 @@ struct tsr_prepared {
     tsr_problem problem;      /* that it was made for */
     const tsr_config *config; /* likewise */
     char operand;
-    int transposed;  /* the copy on a GPU, against the operand */
-    int is_sparse24; /* compressed: values and metadata in packed[0], or on_device as kernels read them */
-    void *on_device; /* the padded copy of a GPU's operand; NULL: packed in host memory */
+    tsr_trans copy_trans; /* as the copy on a GPU lies */
+    int is_sparse24;      /* compressed: values and metadata in packed[0], or on_device as kernels read them */
+    void *on_device;      /* the padded copy of a GPU's operand; NULL: packed in host memory */
     /* On the CPU, by form: that of `problem`, and others from their first use on. */
     _Atomic(void *) packed[TSR_PACKED_FORMS];
 };
 
 /* Why the plan cannot use it as operand `which`, TSR_OK if it can. */
 tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan, char which);
+/* TSR_TRANSPOSE_A or _B if it is a copy on a GPU that lies the other way than the plan's operand, else 0; NULL is fine.
+ */
+unsigned tsr_prepared_bits(const tsr_prepared *prepared, const tsr_plan *plan);
 /* What runs of the plan read; another form than before is made now. */
-/* TSR_TRANSPOSE_A or _B if it is a copy transposed on a GPU, else 0; NULL is fine. */
-unsigned tsr_prepared_bits(const tsr_prepared *prepared);
 tsr_status tsr_prepared_form(tsr_prepared *prepared, const tsr_plan *plan, const void **out);
 
 /* Plans by problem, at most `entries` of them, the least recently used one evicted. Thread-safe, and usable in the

@@ -84,7 +84,7 @@ tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepa
     prepared->problem = *problem;
     prepared->config = config;
     prepared->operand = operand;
-    prepared->transposed = tsr_plan_copies_transposed(&plan->planned, operand);
+    prepared->copy_trans = tsr_problem_operand(&plan->planned.padded_problem, operand)->trans;
     status = fill(prepared, plan, device_bytes, data);
     if (status != TSR_OK) {
         free(prepared);
@@ -114,9 +114,10 @@ static long long matrices(const tsr_problem *problem, char which)
     return tsr_problem_operand(problem, which)->batch_stride == 0 && problem->batch > 1 ? 1 : problem->batch;
 }
 
-unsigned tsr_prepared_bits(const tsr_prepared *prepared)
+unsigned tsr_prepared_bits(const tsr_prepared *prepared, const tsr_plan *plan)
 {
-    if (!prepared || !prepared->on_device || !prepared->transposed)
+    if (!prepared || !prepared->on_device || prepared->is_sparse24 ||
+        prepared->copy_trans == tsr_problem_operand(&plan->planned.device_problem, prepared->operand)->trans)
         return 0;
     return prepared->operand == 'a' ? TSR_TRANSPOSE_A : TSR_TRANSPOSE_B;
 }
@@ -159,11 +160,11 @@ tsr_status tsr_prepared_check(const tsr_prepared *prepared, const tsr_plan *plan
         return TSR_OK;
     if (!prepared->on_device && !config->pack_bytes)
         return tsr_fail(TSR_UNSUPPORTED, "prepared_%c: kernel %s has no prepared form of it", which, config->instance);
-    if (prepared->on_device && prepared->transposed != tsr_plan_copies_transposed(&plan->planned, which) &&
-        !reads_both_ways(config, which))
+    const tsr_trans read_trans = tsr_problem_operand(&plan->planned.padded_problem, which)->trans;
+    if (prepared->on_device && prepared->copy_trans != read_trans && !reads_both_ways(config, which))
         return tsr_fail(TSR_UNSUPPORTED, "prepared_%c: was prepared %s, kernel %s reads it %s", which,
-                        prepared->transposed ? "transposed" : "as it lies", config->instance,
-                        prepared->transposed ? "as it lies" : "transposed");
+                        prepared->copy_trans != new->trans ? "transposed" : "as it lies", config->instance,
+                        read_trans != new->trans ? "transposed" : "as it lies");
     return TSR_OK;
 }
 

@@ -199,7 +199,7 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
         status = tsr_prepared_form((tsr_prepared *)taken.prepared_a, plan, &inputs.packed_a);
     if (status == TSR_OK && taken.prepared_b)
         status = tsr_prepared_form((tsr_prepared *)taken.prepared_b, plan, &inputs.packed_b);
-    inputs.packed_transposed = tsr_prepared_bits(taken.prepared_a) | tsr_prepared_bits(taken.prepared_b);
+    inputs.packed_transposed = tsr_prepared_bits(taken.prepared_a, plan) | tsr_prepared_bits(taken.prepared_b, plan);
     if (status == TSR_OK)
         status = run_checked(plan, &inputs);
     return status != TSR_OK && !has_prepared(&inputs) && another_device_may(plan, status)

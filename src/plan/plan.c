@@ -228,11 +228,6 @@ size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which)
     return plan->pads & (which == 'a' ? TSR_PAD_A : TSR_PAD_B) ? tsr_padded_bytes(&plan->padded_problem, which) : 0;
 }
 
-int tsr_plan_copies_transposed(const tsr_planned *plan, char which)
-{
-    return tsr_copies_of(tsr_copy_bits(plan->pads, which), 1) != 0;
-}
-
 tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream)
 {
     const int is_a = which == 'a';

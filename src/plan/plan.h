@@ -161,7 +161,7 @@ typedef struct tsr_plan_inputs {
     void *d, *workspace;
     const void *bias;                /* NULL without a form */
     const void *packed_a, *packed_b; /* prepared operands, used instead of a and b */
-    unsigned packed_transposed;      /* those of them that are copies transposed: TSR_TRANSPOSE_A, TSR_TRANSPOSE_B */
+    unsigned packed_transposed; /* those of them that lie the other way than device_problem's: TSR_TRANSPOSE_A, _B */
     double alpha, beta;
     const float *scale_a, *scale_b; /* of the whole operand; NULL: 1 */
     /* Where other scales lie: a, b, c, d, amax, zero_a, zero_b; the plan fills in the rest. */
@@ -174,8 +174,6 @@ tsr_status tsr_plan_execute(const tsr_planned *plan, const tsr_plan_inputs *inpu
 
 /* Bytes of the prepared form of operand 'a' or 'b' on a GPU: its padded copy. 0 if the plan copies it not. */
 size_t tsr_plan_prepared_bytes(const tsr_planned *plan, char which);
-/* 1 if the plan's copy of that operand is transposed. */
-int tsr_plan_copies_transposed(const tsr_planned *plan, char which);
 /* Makes it from the operand at `data`, which lies where the kernels can read it; does not wait. */
 tsr_status tsr_plan_prepare(const tsr_planned *plan, char which, const void *data, void *prepared, void *stream);
 
