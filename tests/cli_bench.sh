@@ -175,7 +175,7 @@ rm rows.json long.json
 # short K, too.
 recorded=${source_folder:?}/perf/h200-2026-11
 regret_below() { # FILE JUDGED MEAN WORST
-    sampled 4 || return 0
+    sampled 7 || return 0
     expect 0 "" $bench --from "$recorded-$1.jsonl" --format regret
     succeeds awk -v judged="$2" -v mean="$3" -v worst="$4" \
         '/problems judged/ { good = $1 >= judged && $(NF - 2) + 0 < mean && $NF < worst } END { exit !good }' out
