@@ -186,6 +186,48 @@ static void f64_rows_agree(void **state)
 /* A negative sum too small for f32 is cut to -0, and an instruction that adds zeros alone makes it +0: where K ends
  * within a stage, no config may add what lies beyond. K is three boxes of 64, of which some configs take two at a time.
  */
+/* A vector may be seen as an aligned row, but then one row would get kernels that more rows cannot have: here without
+ * workspace for copies of rows of 1001 elements, and with columns of a transposed A. */
+static void one_row_is_planned_as_many_are(void **state)
+{
+    (void)state;
+    static const struct {
+        tsr_dtype ab, cd;
+        tsr_compute compute;
+        tsr_trans trans_a;
+        int64_t k;
+        size_t limit_bytes;
+    } cases[] = {
+        {TSR_BF16, TSR_F32, TSR_COMPUTE_DEFAULT, TSR_N, 1001, 0},
+        {TSR_F16, TSR_F32, TSR_COMPUTE_DEFAULT, TSR_N, 1001, 0},
+        {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, TSR_N, 1001, 0},
+        {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, TSR_T, 1024, 0},
+    };
+    tsr_context *context = NULL;
+    if (tsr_context_create("emu", NULL, &context) != TSR_OK)
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int by_wgmma[3];
+        for (int j = 0; j < 3; j++) {
+            const int64_t m = j == 0 ? 1 : j == 1 ? 8 : 64;
+            tsr_gemm_desc desc = tsr_gemm_desc_make(cases[i].ab, m, 4096, cases[i].k);
+            desc.c.dtype = desc.d.dtype = cases[i].cd;
+            desc.compute = cases[i].compute;
+            desc.a.trans = cases[i].trans_a;
+            desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+            desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = 256;
+            desc.flags = TSR_BATCH_INVARIANT;
+            desc.workspace_limit_bytes = cases[i].limit_bytes;
+            tsr_plan *plan = NULL;
+            assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+            by_wgmma[j] = strncmp(tsr_plan_kernel(plan), "wgmma", 5) == 0;
+            tsr_plan_release(plan);
+        }
+        assert_true(by_wgmma[0] == by_wgmma[1] && by_wgmma[1] == by_wgmma[2]);
+    }
+    tsr_context_destroy(context);
+}
+
 static void a_sum_cut_to_nothing_keeps_its_sign(void **state)
 {
     (void)state;
@@ -442,6 +484,7 @@ int main(void)
         cmocka_unit_test(tf32_rows_agree),
         cmocka_unit_test(f32_rows_agree),
         cmocka_unit_test(f64_rows_agree),
+        cmocka_unit_test(one_row_is_planned_as_many_are),
         cmocka_unit_test(a_sum_cut_to_nothing_keeps_its_sign),
         cmocka_unit_test(one_thread_of_a_cpu_keeps_the_promise),
         cmocka_unit_test(threads_of_a_cpu_keep_the_promise),

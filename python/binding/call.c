@@ -559,14 +559,26 @@ int call_run(call *c)
     return call_raise(c, status);
 }
 
-/* Until the product is done, if the library of `like` could not know when it is. */
-static int wait_for(const call *c, PyObject *like)
+static int is_waited_for(const call *c, PyObject *object)
 {
-    PyObject *waits = PyObject_CallMethod(c->state->helpers, "waits", "O", like);
+    PyObject *waits = object ? PyObject_CallMethod(c->state->helpers, "waits", "O", object) : Py_NewRef(Py_False);
     const int is_true = waits ? PyObject_IsTrue(waits) : -1;
     Py_XDECREF(waits);
-    if (is_true <= 0)
-        return is_true;
+    return is_true;
+}
+
+/* Until a product on a GPU is done, if an operand's library could not know when it is. JAX is the one that cannot. */
+static int wait_for(const call *c)
+{
+    PyObject *const objects[] = {c->a.prepared ? NULL : c->a.object, c->b.prepared ? NULL : c->b.object,
+                                 c->has_c ? c->c.object : NULL, c->out};
+    int waits = 0;
+    if (c->d.gpu < 0 || !PyDict_GetItemString(PyImport_GetModuleDict(), "jax"))
+        return 0;
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0] && waits == 0; i++)
+        waits = is_waited_for(c, objects[i]);
+    if (waits <= 0)
+        return waits;
     tsr_status status;
     Py_BEGIN_ALLOW_THREADS status = tsr_synchronize(c->context, (void *)c->stream);
     Py_END_ALLOW_THREADS return status == TSR_OK ? 0 : call_raise(c, status);
@@ -575,6 +587,8 @@ static int wait_for(const call *c, PyObject *like)
 PyObject *call_result(call *c)
 {
     PyObject *like = c->a.prepared ? c->b.object : c->a.object;
+    if (wait_for(c) != 0)
+        return NULL;
     PyObject *none_made = c->out_given || (PyObject *)Py_TYPE(like) == c->state->numpy_array ? Py_NewRef(c->out) : NULL;
     if (none_made && c->ndim == 0 && !c->out_given) { /* a scalar, as NumPy's product of two vectors is */
         PyObject *nothing = PyTuple_New(0), *scalar = nothing ? PyObject_GetItem(none_made, nothing) : NULL;
@@ -584,7 +598,5 @@ PyObject *call_result(call *c)
     }
     if (none_made)
         return none_made;
-    if (c->d.gpu >= 0 && wait_for(c, like) != 0)
-        return NULL;
     return PyObject_CallMethod(c->state->helpers, "result", "OO", like, c->out);
 }

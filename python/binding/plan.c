@@ -114,12 +114,12 @@ static int plan_run(plan_object *self, call *c)
 {
     if (call_output(c) != 0 || check_as_expected(c, self) != 0)
         return -1;
+    c->context = self->context;
     if (c->d.ndim > 2 && view_elements(&c->d) == 0)
         return 0;
     if (call_overlaps(c, &self->product, views_share))
         return call_refuse(c, PyExc_ValueError,
                            "the plan's batch runs as several products, so out must share no element with a, b or c");
-    c->context = self->context;
     const tsr_status status = call_run_plan(c, &self->product, self->plan);
     return status == TSR_OK ? 0 : PyErr_Occurred() ? -1 : call_raise(c, status);
 }

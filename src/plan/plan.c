@@ -18,6 +18,8 @@ int tsr_operand_staged(const tsr_problem *problem, const tsr_device *device, cha
     return device->kind == TSR_DEVICE_CUDA && tsr_problem_operand(problem, which)->memory == TSR_HOST;
 }
 
+#define MOST_ROW (1LL << 62)
+
 /* A matrix of one row has any leading dimension, so that it can have an aligned one; one column without gaps lies in
  * memory as the one row of its transpose. */
 static void view_as_row(const tsr_problem *problem, char which, tsr_matrix *operand)
@@ -30,8 +32,15 @@ static void view_as_row(const tsr_problem *problem, char which, tsr_matrix *oper
         columns = rows;
         rows = 1;
     }
-    if (rows == 1)
+    if (rows == 1 && columns <= MOST_ROW)
         operand->ld = (columns + unit - 1) / unit * unit;
+}
+
+/* Batch-invariant plans see no vector of A, C or D: with one row they would prefer other kernels than with more. */
+static int may_be_viewed(const tsr_problem *problem, const tsr_device *device, char which)
+{
+    return device->kind != TSR_DEVICE_CPU && !(problem->op.sparse24 & tsr_sparse24_flag(which)) &&
+           (which == 'b' || !(problem->flags & TSR_BATCH_INVARIANT));
 }
 
 tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *device)
@@ -41,7 +50,7 @@ tsr_problem tsr_device_problem(const tsr_problem *problem, const tsr_device *dev
     for (int i = 0; i < 4; i++) {
         const char which = "abcd"[i];
         if (!tsr_operand_staged(problem, device, which)) {
-            if (device->kind != TSR_DEVICE_CPU && !(problem->op.sparse24 & tsr_sparse24_flag(which)))
+            if (may_be_viewed(problem, device, which))
                 view_as_row(problem, which, operands[i]);
             continue;
         }
