@@ -7,13 +7,10 @@
 #include "plan/applicable.h"
 #include "plan/pad.h"
 #include "plan/price.h"
+#include "plan/profiles/profiles.h"
 #include "plan/tiles.h"
 
-/* An optional copy is a launch and workspace more: not for what a price does not know to a percent. Lines that begin
- * within sectors of L2 cost 1.03 to 1.32 times what the same takes behind a copy, of which prices know nothing. */
-#define PAYS               0.97
-#define PAYS_WITHIN_SECTOR 1.12
-#define SECTOR_BYTES       32
+#define SECTOR_BYTES 32 /* of L2 */
 
 /* The schedule that the problem's kernel name asks for behind an "@": 1, 0 with the reason, or -1 if it asks for none.
  */
@@ -142,7 +139,8 @@ static void try_optional_copies(const tsr_viewed_problem *v, tsr_plan_candidate 
     tsr_price_pad(&v->given, &padded, pads, device, &found);
     const char which = pads & ~candidate->pads & TSR_TRANSPOSE_A ? 'a' : 'b';
     const int at_sectors = tsr_operand_alignment(&v->given, which) % SECTOR_BYTES == 0;
-    if (found.ns > (at_sectors || candidate->pads ? PAYS : PAYS_WITHIN_SECTOR) * cost->ns)
+    const tsr_profile *const f = tsr_profile_of(device);
+    if (found.ns > (at_sectors || candidate->pads ? f->copy_pays : f->copy_pays_within_sector) * cost->ns)
         return;
     candidate->pads = pads;
     candidate->launch = launch;
