@@ -171,6 +171,45 @@ def test_a_result_needs_memory_of_the_operands_library(fake):
         tessera.matmul(x, x, **KERNEL)
 
 
+class JaxArray(Tensor):
+    """As JAX's: it does not work on a CUDA stream that others see."""
+
+    __module__ = "jax"
+
+    def block_until_ready(self):
+        return self
+
+
+@pytest.fixture
+def jax(monkeypatch):
+    zeros = lambda shape, dtype, device: JaxArray(np.zeros(shape, dtype), device=device, tight=True)
+    module = types.SimpleNamespace(numpy=types.SimpleNamespace(zeros=zeros, asarray=lambda array: array))
+    monkeypatch.setitem(sys.modules, "jax", module)
+
+
+def test_jax_makes_results(fake, jax):
+    a, b = integers(33, 20), integers(20, 17)
+    x, y = JaxArray(a, device=GPU), JaxArray(b, device=GPU)
+    for product in (lambda: tessera.matmul(x, y, **KERNEL), lambda: tessera.Plan(x, y, **KERNEL)(x, y)):
+        d = product()
+        assert isinstance(d, JaxArray)
+        np.testing.assert_array_equal(d.array, a @ b)
+
+
+@pytest.mark.parametrize("which", ["a", "b", "c", "out", None])
+def test_a_product_with_an_array_of_jax_is_waited_for(fake, jax, which):
+    kinds = {name: JaxArray if name == which else Tensor for name in ("a", "b", "c", "out")}
+    tensors = {name: kind(integers(16, 16), device=GPU) for name, kind in kinds.items()}
+    before = fake.fake_gpu_number(b"synchronizes")
+    tessera.matmul(**tensors, **KERNEL)
+    assert (fake.fake_gpu_number(b"synchronizes") > before) == (which is not None)
+
+
+def test_an_empty_stack_of_jax(fake, jax):
+    x, y = (JaxArray(np.zeros(shape, "f4"), device=GPU, tight=True) for shape in ((0, 4, 5), (0, 5, 3)))
+    assert tessera.Plan(x, y, **KERNEL)(x, y).array.shape == (0, 4, 3)
+
+
 def test_one_workspace_for_a_stream(fake):
     fake.fake_gpu_start(0)
     a, b, d = on_gpu(integers(32, 8192)), on_gpu(integers(8192, 32)), on_gpu(np.zeros((32, 32), "f4"))
