@@ -1,6 +1,6 @@
 /* Kernel wgmma-kmajor in the emulator, e4m3 to bf16: right as it is, with the ends of collective/wgmma_lean.h and
- * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. For tests that name BN
- * and MUTANT_KERNEL. */
+ * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. For tests that name BN,
+ * SLABS and MUTANT_KERNEL. */
 #ifndef TESTS_EMU_KMAJOR_H
 #define TESTS_EMU_KMAJOR_H
 
@@ -142,8 +142,8 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
     memset(x->d, 0x55, sizeof x->d);
     const tsr_emu_job job = {.cluster = 2,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
-                             .threads_x = 128 + 2 * BM,
-                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + BM / 16 * 2560,
+                             .threads_x = 128 + 2 * BM / SLABS,
+                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + BM / SLABS / 16 * 2560,
                              .seed = seed};
     return run_mutant(kernel, &config, &args, &scaling, job);
 }

@@ -30,10 +30,11 @@ typedef void kernel(const tsr_gemm_args args);
     X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                   \
     X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)                  \
     X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)                     \
-    X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8, 2)                   \
-    X(mma_f64_eight, TSR_F64, TSR_F64, 64, 128, 128, 1, 3 * 16 * 192 * 8, 1)            \
-    X(mma_f64_sixteen, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 32 * 128 * 8, 1)           \
-    X(mma_f64_one_set, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 16 * 128 * 8, 2)           \
+    X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8 + 16, 2)              \
+    X(mma_f64_units, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8 + 16, 2)        \
+    X(mma_f64_eight, TSR_F64, TSR_F64, 64, 128, 128, 1, 3 * 16 * 192 * 8 + 16, 1)       \
+    X(mma_f64_sixteen, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 32 * 128 * 8 + 16, 1)      \
+    X(mma_f64_one_set, TSR_F64, TSR_F64, 64, 64, 128, 1, 3 * 16 * 128 * 8 + 16, 2)      \
     X(stream_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4 + 16, 1)              \
     X(thin, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)                  \
     X(thin_16, TSR_BF16, TSR_BF16, 4, 128, 256, 1, 4 * 8 * 128 * 4 + 16, 1)             \
@@ -99,8 +100,10 @@ static const struct shape {
               {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},  {3, 125, 72, 1, 1, 0},   {5, 125, 255, 1, 0, 1}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
 
-/* Kernels that cut K: into so many units of all tiles, or parts of each tile. */
-enum { UNITS = 5, PARTS = 2, CLUSTER = 3, WORKSPACE_FLOATS = 1 << 18 };
+/* Kernels that cut K: into so many units of all tiles (one more than so many of each tile in f64), or parts of each
+ * tile.
+ */
+enum { UNITS = 5, F64_UNITS = 6, F64_STEP = 16, PARTS = 2, CLUSTER = 3, WORKSPACE_FLOATS = 1 << 19 };
 
 typedef struct matrices {
     double a[MOST], b[MOST], d[MOST], bias[160];                    /* bytes for any dtype */
@@ -194,49 +197,74 @@ static long long compress(const base *b, tsr_gemm_args *g, matrices *x)
     return tsr_device24_bytes(&o) * o.matrices;
 }
 
+static int is_f64_tensor(const base *b)
+{
+    return b == &bases[BASE_mma_f64] || b == &bases[BASE_mma_f64_units] || b == &bases[BASE_mma_f64_eight] ||
+           b == &bases[BASE_mma_f64_sixteen] || b == &bases[BASE_mma_f64_one_set];
+}
+
+static long long tiles_of(const base *b, long long m, long long n)
+{
+    return (m + b->bm - 1) / b->bm * ((n + b->bn - 1) / b->bn);
+}
+
+/* Stream-K units; 0: all tiles are whole. */
+static int units_of(const base *b, const struct shape *s)
+{
+    if (b == &bases[BASE_stream_k])
+        return UNITS;
+    if (b != &bases[BASE_mma_f64_units])
+        return 0;
+    const int tiles = (int)tiles_of(b, s->m, s->n) * s->batch, steps = tiles * ((s->k + F64_STEP - 1) / F64_STEP);
+    return F64_UNITS * tiles + 1 < steps ? F64_UNITS * tiles + 1 : steps;
+}
+
 static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
 {
     const int align = b->align_elems;
     const long long lda = ((s->trans_a ? s->m : s->k) + align - 1) / align * align;
     const long long ldb = ((s->trans_b ? s->k : s->n) + align - 1) / align * align;
     const long long ldd = (s->n + align - 1) / align * align;
-    return (tsr_gemm_args){.a = x->a,
-                           .b = x->b,
-                           .d = x->d,
-                           .m = s->m,
-                           .n = s->n,
-                           .k = s->k,
-                           .lda = lda,
-                           .ldb = ldb,
-                           .ldd = ldd,
-                           .batch = s->batch,
-                           .batch_a = lda * (s->trans_a ? s->k : s->m),
-                           .batch_b = ldb * (s->trans_b ? s->n : s->k),
-                           .batch_d = ldd * s->m,
-                           .alpha = 1,
-                           .trans_a = s->trans_a,
-                           .trans_b = s->trans_b,
-                           .bias = x->bias,
-                           .epilogue = (int)((s - shapes) % TSR_EPILOGUE_COUNT),
-                           .workspace = &x->workspace,
-                           .type_a = (int)b->dtype_ab,
-                           .type_b = (int)b->dtype_ab,
-                           .type_d = (int)b->dtype_cd,
-                           .schedule = {.split_k = is_thin(b) ? PARTS : 1,
-                                        .swap_ab = b == &bases[BASE_sparse24_int8],
-                                        .cluster_k = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
-                                        .stream_k_units = b == &bases[BASE_stream_k] ? UNITS : 0}};
+    return (tsr_gemm_args){
+        .a = x->a,
+        .b = x->b,
+        .d = x->d,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .lda = lda,
+        .ldb = ldb,
+        .ldd = ldd,
+        .batch = s->batch,
+        .batch_a = lda * (s->trans_a ? s->k : s->m),
+        .batch_b = ldb * (s->trans_b ? s->n : s->k),
+        .batch_d = ldd * s->m,
+        .alpha = 1,
+        .trans_a = s->trans_a,
+        .trans_b = s->trans_b,
+        .bias = x->bias,
+        .epilogue = (int)((s - shapes) % TSR_EPILOGUE_COUNT),
+        .workspace = &x->workspace,
+        .type_a = (int)b->dtype_ab,
+        .type_b = (int)b->dtype_ab,
+        .type_d = (int)b->dtype_cd,
+        .schedule = {.split_k = is_thin(b) ? PARTS : 1,
+                     .swap_ab = b == &bases[BASE_sparse24_int8],
+                     .cluster_k = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
+                     .stream_k_tiles = units_of(b, s) > 0 ? (int)tiles_of(b, s->m, s->n) * s->batch : 0,
+                     .stream_k_units = units_of(b, s)}};
 }
 
 /* The grid has one layer, so that each CTA does all problems of the batch; where K is cut, all problems lie on a line.
  */
 static tsr_grid grid_of(const base *b, const tsr_gemm_args *g)
 {
-    const long long tiles = (g->m + b->bm - 1) / b->bm * ((g->n + b->bn - 1) / b->bn);
-    return (tsr_grid){b == &bases[BASE_stream_k]    ? UNITS
-                      : is_thin(b)                  ? tiles * g->batch * PARTS
-                      : b == &bases[BASE_cluster_k] ? tiles * g->batch * CLUSTER
-                                                    : tiles,
+    const long long tiles = tiles_of(b, g->m, g->n);
+    return (tsr_grid){g->schedule.stream_k_units > 0 ? g->schedule.stream_k_units
+                      : is_f64_tensor(b)             ? tiles * g->batch
+                      : is_thin(b)                   ? tiles * g->batch * PARTS
+                      : b == &bases[BASE_cluster_k]  ? tiles * g->batch * CLUSTER
+                                                     : tiles,
                       1, 1};
 }
 
@@ -257,9 +285,7 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .b_bytes = g->schedule.swap_ab ? bytes : 0,
                              .grid = grid_of(b, g),
                              .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
-                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k] || b == &bases[BASE_mma_f64] ||
-                                             b == &bases[BASE_mma_f64_eight] || b == &bases[BASE_mma_f64_sixteen] ||
-                                             b == &bases[BASE_mma_f64_one_set],
+                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k] || is_f64_tensor(b),
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,

@@ -1,5 +1,6 @@
-/* Kernels that cut K (stream-k, thin), in the emulator: how the plan deals out a problem, that cuts fall inside tiles
- * and across them, that runs after each other in one workspace give the same bits, and that its counters end at zero.
+/* Kernels that cut K (stream-k, thin, mma-f64), in the emulator: how the plan deals out a problem, that cuts fall
+ * inside tiles and across them, that runs after each other in one workspace give the same bits, and that its counters
+ * end at zero.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,16 +20,27 @@ typedef struct shape {
     const char *instance;
     long long m, n, k, batch;
     int trans_a, trans_b;
+    const char *schedule; /* NULL: the planner's */
 } shape;
 
-/* A few tiles with a long K; more tiles than units take; batches whose tiles share units; a K tail of every length. */
+/* A few tiles with a long K; more tiles than units take; batches whose tiles share units; a K tail of every length. Of
+ * f64 parts that are added in one round, in two by groups of 4, and by groups of 8; whole tiles beside. */
 static const shape shapes[] = {
-    {"stream_k_f32_16x128_a1", 16, 128, 1031, 1, 0, 0}, {"stream_k_f32_16x128_a1", 33, 257, 519, 1, 1, 0},
-    {"stream_k_f32_16x128_a1", 5, 130, 700, 3, 0, 1},   {"stream_k_f32_16x128_a4", 48, 256, 640, 2, 1, 1},
-    {"stream_k_f32_64x64_a1", 65, 63, 901, 1, 0, 0},    {"stream_k_f32_64x64_a4", 64, 200, 1024, 1, 0, 1},
-    {"thin_f32_1_a4", 1, 260, 1024, 1, 0, 0},           {"thin_f32_4_a1", 3, 131, 777, 2, 1, 0},
-    {"thin_f32_16_a4", 17, 128, 512, 1, 0, 0},          {"thin_f32_4t_a1", 3, 131, 777, 2, 1, 1},
-    {"thin_f32_8t_a4", 9, 260, 1024, 1, 0, 1},
+    {"stream_k_f32_16x128_a1", 16, 128, 1031, 1, 0, 0, NULL},
+    {"stream_k_f32_16x128_a1", 33, 257, 519, 1, 1, 0, NULL},
+    {"stream_k_f32_16x128_a1", 5, 130, 700, 3, 0, 1, NULL},
+    {"stream_k_f32_16x128_a4", 48, 256, 640, 2, 1, 1, NULL},
+    {"stream_k_f32_64x64_a1", 65, 63, 901, 1, 0, 0, NULL},
+    {"stream_k_f32_64x64_a4", 64, 200, 1024, 1, 0, 1, NULL},
+    {"thin_f32_1_a4", 1, 260, 1024, 1, 0, 0, NULL},
+    {"thin_f32_4_a1", 3, 131, 777, 2, 1, 0, NULL},
+    {"thin_f32_16_a4", 17, 128, 512, 1, 0, 0, NULL},
+    {"thin_f32_4t_a1", 3, 131, 777, 2, 1, 1, NULL},
+    {"thin_f32_8t_a4", 9, 260, 1024, 1, 0, 1, NULL},
+    {"mma_f64_64x64_a1", 65, 63, 901, 1, 0, 0, NULL},
+    {"mma_f64_64x64_a1", 65, 63, 301, 1, 1, 0, "stream-k=2/5"},
+    {"mma_f64_64x64_a1", 33, 70, 515, 2, 0, 1, "stream-k=3/29"},
+    {"mma_f64_64x64_a2", 64, 64, 384, 1, 1, 1, "stream-k=1/22"},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], RUNS = 5 };
 
@@ -37,7 +49,8 @@ typedef struct fixture {
     const tsr_config *config;
     tsr_problem problem;
     tsr_launch_config launch;
-    float *a, *b, *d, *first;
+    size_t element_bytes; /* 4: float, 8: double */
+    void *a, *b, *d, *first;
     unsigned char *workspace;
     size_t d_elems;
 } fixture;
@@ -51,12 +64,22 @@ static const tsr_config *find(const char *instance)
     return NULL;
 }
 
-static float *values(long long count, int is_integer)
+static double value_at(const fixture *f, const void *values, long long i)
 {
-    float *out = malloc((size_t)count * sizeof *out);
+    return f->element_bytes == 8 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+}
+
+static void *values(const fixture *f, long long count, int is_integer)
+{
+    void *const out = malloc((size_t)count * f->element_bytes);
     assert_non_null(out);
-    for (long long i = 0; i < count; i++)
-        out[i] = is_integer ? (float)(rand() % 17 - 8) : (float)rand() / (float)RAND_MAX - 0.5f;
+    for (long long i = 0; i < count; i++) {
+        const float value = is_integer ? (float)(rand() % 17 - 8) : (float)rand() / (float)RAND_MAX - 0.5f;
+        if (f->element_bytes == 8)
+            ((double *)out)[i] = (double)value / (is_integer ? 1 : 3);
+        else
+            ((float *)out)[i] = value;
+    }
     return out;
 }
 
@@ -71,14 +94,21 @@ static void open_fixture(fixture *f, const shape *s, int is_integer)
     f->problem.a.trans = s->trans_a ? TSR_T : TSR_N;
     f->problem.b.trans = s->trans_b ? TSR_T : TSR_N;
     f->problem.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+    f->element_bytes = tsr_dtype_bytes(f->problem.op.d);
+    char kernel[80], reason[160];
+    snprintf(kernel, sizeof kernel, "%s@%s", s->instance, s->schedule ? s->schedule : "");
+    if (s->schedule)
+        f->problem.kernel = kernel;
     tsr_price cost;
-    assert_true(tsr_select_schedule(f->config, &f->problem, &f->device, &f->launch, &cost, NULL, 0));
+    if (!tsr_select_schedule(f->config, &f->problem, &f->device, &f->launch, &cost, reason, sizeof reason))
+        fail_msg("%s: %s", kernel, reason);
+    f->problem.kernel = NULL;
     srand(11);
     f->d_elems = (size_t)(s->m * s->n * s->batch);
-    f->a = values(s->m * s->k * s->batch, is_integer);
-    f->b = values(s->k * s->n * s->batch, is_integer);
-    f->d = values((long long)f->d_elems, 0);
-    f->first = values((long long)f->d_elems, 0);
+    f->a = values(f, s->m * s->k * s->batch, is_integer);
+    f->b = values(f, s->k * s->n * s->batch, is_integer);
+    f->d = values(f, (long long)f->d_elems, 0);
+    f->first = values(f, (long long)f->d_elems, 0);
     f->workspace = malloc(f->launch.workspace_bytes);
     assert_non_null(f->workspace);
     memset(f->workspace, 0xff, f->launch.workspace_bytes);
@@ -142,14 +172,14 @@ static void every_step_is_made_once(void **state)
             fail_msg("%s: %s", s->instance, tsr_last_error());
         for (long long at = 0; at < (long long)f.d_elems; at++) {
             const long long z = at / (s->m * s->n), row = at / s->n % s->m, col = at % s->n;
-            const float *const a = f.a + z * s->m * s->k, *const b = f.b + z * s->k * s->n;
+            const long long a0 = z * s->m * s->k, b0 = z * s->k * s->n;
             double sum = 0;
             for (long long k = 0; k < s->k; k++)
-                sum += (double)a[s->trans_a ? k * s->m + row : row * s->k + k] *
-                       (double)b[s->trans_b ? col * s->k + k : k * s->n + col];
-            if ((double)f.d[at] != sum)
-                fail_msg("%s: D[%lld, %lld] of problem %lld is %g, not %g", s->instance, row, col, z, (double)f.d[at],
-                         sum);
+                sum += value_at(&f, f.a, a0 + (s->trans_a ? k * s->m + row : row * s->k + k)) *
+                       value_at(&f, f.b, b0 + (s->trans_b ? col * s->k + k : k * s->n + col));
+            if (value_at(&f, f.d, at) != sum)
+                fail_msg("%s: D[%lld, %lld] of problem %lld is %g, not %g", s->instance, row, col, z,
+                         value_at(&f, f.d, at), sum);
         }
         close_fixture(&f);
     }
@@ -166,11 +196,11 @@ static void bits_are_the_same_in_every_run(void **state)
             char seed[8];
             snprintf(seed, sizeof seed, "%d", 100 * r);
             assert_int_equal(setenv("TESSERA_EMU_SEED", seed, 1), 0);
-            memset(f.d, 0xff, f.d_elems * sizeof *f.d);
+            memset(f.d, 0xff, f.d_elems * f.element_bytes);
             assert_int_equal(run(&f, 0.75, shapes[i].k), TSR_OK);
             if (r == 0)
-                memcpy(f.first, f.d, f.d_elems * sizeof *f.d);
-            assert_memory_equal(f.first, f.d, f.d_elems * sizeof *f.d);
+                memcpy(f.first, f.d, f.d_elems * f.element_bytes);
+            assert_memory_equal(f.first, f.d, f.d_elems * f.element_bytes);
         }
         unsetenv("TESSERA_EMU_SEED");
         close_fixture(&f);
@@ -186,10 +216,10 @@ static void no_product_with_a_plan_for_one(void **state)
         open_fixture(&f, &shapes[i], 0);
         free(f.a);
         f.a = NULL;
-        memset(f.d, 0xff, f.d_elems * sizeof *f.d);
+        memset(f.d, 0xff, f.d_elems * f.element_bytes);
         assert_int_equal(run(&f, INFINITY, 0), TSR_OK);
         for (size_t at = 0; at < f.d_elems; at++)
-            assert_true(f.d[at] == 0);
+            assert_true(value_at(&f, f.d, (long long)at) == 0);
         close_fixture(&f);
     }
 }
@@ -208,7 +238,8 @@ static void candidates_fit(void **state)
     int partitioned = 0;
     for (size_t r = 0; r < tsr_config_count(); r++) {
         const tsr_config *const config = tsr_config_at(r);
-        if (config->family != TSR_FAMILY_STREAM_K && config->family != TSR_FAMILY_THIN)
+        if (config->family != TSR_FAMILY_STREAM_K && config->family != TSR_FAMILY_THIN &&
+            config->family != TSR_FAMILY_MMA_F64)
             continue;
         for (int i = 0; i < SIZES * SIZES * SIZES; i++) {
             const tsr_problem p = {.m = sizes[i % SIZES],
@@ -240,9 +271,11 @@ static void candidates_fit(void **state)
                     assert_true(tiles <= TSR_WORKSPACE_COUNTER_BYTES / 4);
                     assert_true(all[c].split_k <= (p.k + config->bk - 1) / config->bk);
                 } else {
-                    assert_true(shared > 0 && shared <= units && shared <= TSR_WORKSPACE_COUNTER_BYTES / 4);
+                    const int is_f64 = config->family == TSR_FAMILY_MMA_F64;
+                    const long long counters = shared * (is_f64 ? 9 : 1), least_steps = is_f64 ? 4 : 8;
+                    assert_true(shared > 0 && shared <= units && counters <= TSR_WORKSPACE_COUNTER_BYTES / 4);
                     assert_true(l.grid.x == units + tiles - shared && slots >= shared + units - 1);
-                    assert_true(8LL * units <= shared * ((p.k + config->bk - 1) / config->bk));
+                    assert_true(least_steps * units <= shared * ((p.k + config->bk - 1) / config->bk));
                 }
             }
         }

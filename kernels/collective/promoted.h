@@ -6,6 +6,9 @@
  *   two, if registers suffice: wgmma s | wgmma s + 1 | wgmma s + 2
  *                                      | add s       | add s + 1
  *
+ *   SLABS times 64 rows for a warp group: wgmma s | add s | wgmma s | add s | wgmma s + 1 ...
+ *                                         slab 0  |       | slab 1  |       | slab 0
+ *
  * For wgmma_kmajor.cu, whose `walk`, stage_await, multiply_stage and release these use. */
 #ifndef TSR_COLLECTIVE_PROMOTED_H
 #define TSR_COLLECTIVE_PROMOTED_H
@@ -26,16 +29,18 @@ TSR_DEVICE few_scales few_scales_of_stage(const walk *w, unsigned stage, int gro
     return few_scales_read(&w->scales, w->shared + SCALES_AT + stage * SCALES_BYTES, row_of_lane(group));
 }
 
-/* A stage's products in `part` are done: they are added to `sum`, and the stage is free. `few`: its scales. */
-TSR_DEVICE void promote(const walk *w, unsigned stage, int group, int kind, const few_scales *few,
+/* A stage's products in `part` are done: they are added to `sum`, and the stage is free if the group `is_done` with it,
+ * a constant. `few`: its scales. */
+TSR_DEVICE void promote(const walk *w, unsigned stage, int group, int kind, int is_done, const few_scales *few,
                         const sum_type part[TSR_WGMMA_REGISTERS], sum_type sum[TSR_WGMMA_REGISTERS])
 {
     if (kind == MANY_SCALES)
         block_scales_add(&w->scales, w->shared + SCALES_AT + stage * SCALES_BYTES, row_of_lane(group),
                          TSR_WGMMA_REGISTERS, part, sum);
-    if (kind != NO_SCALES)
+    if (is_done && kind != NO_SCALES)
         tsr_warp_sync(TSR_ALL_LANES); /* all lanes have read them */
-    release(w, stage);
+    if (is_done)
+        release(w, stage);
     if (kind == FEW_SCALES)
         few_scales_add(few, TSR_WGMMA_REGISTERS, part, sum);
     if (kind == NO_SCALES)
@@ -79,7 +84,7 @@ TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second
                 next = few_scales_of_stage(w, at->stage, group);
         }
         part_await(0, part);
-        promote(w, stage, group, kind, &few, part, sum);
+        promote(w, stage, group, kind, 1, &few, part, sum);
     }
 }
 
@@ -95,7 +100,7 @@ TSR_DEVICE void multiply_behind(const walk *w, ring *at, unsigned *previous, int
     if (kind == FEW_SCALES)
         *few = few_scales_of_stage(w, at->stage, group);
     part_await(1, part);
-    promote(w, *previous, group, kind, &of_part, part, sum);
+    promote(w, *previous, group, kind, 1, &of_part, part, sum);
     *previous = at->stage;
     ring_advance(at, STAGES);
 }
@@ -121,21 +126,51 @@ TSR_DEVICE void multiply_overlapped(const walk *w, ring *at, int group, int seco
     if (left == 2) {
         multiply_behind(w, at, &previous, group, second_a, second_b, kind, &few, odd, even, sum);
         part_await(0, odd);
-        promote(w, previous, group, kind, &few, odd, sum);
+        promote(w, previous, group, kind, 1, &few, odd, sum);
     } else {
         part_await(0, even);
-        promote(w, previous, group, kind, &few, even, sum);
+        promote(w, previous, group, kind, 1, &few, even, sum);
     }
 }
 
-/* By whichever of both fits. */
-TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
-                                sum_type sum[TSR_WGMMA_REGISTERS])
+#if SLABS > 1
+/* The same for a warp group with several times 64 rows, each of which has the tensor cores in turn. */
+TSR_DEVICE void multiply_slabs(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
+                               sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
+    sum_type part[TSR_WGMMA_REGISTERS];
+    if (w->k_blocks > 0)
+        stage_await(w, *at);
+    for (int block = 0; block < w->k_blocks; block++) {
+        const unsigned stage = at->stage;
+        ring_advance(at, STAGES);
+        TSR_UNROLL
+        for (int slab = 0; slab < SLABS; slab++) {
+            few_scales few = {{0}, {0}};
+            multiply_stage(w, stage, group * SLABS + slab, 0, second_a, second_b, part);
+            if (kind == FEW_SCALES)
+                few = few_scales_of_stage(w, stage, group * SLABS + slab);
+            if (slab == SLABS - 1 && block + 1 < w->k_blocks)
+                stage_await(w, *at);
+            part_await(0, part);
+            promote(w, stage, group * SLABS + slab, kind, slab == SLABS - 1, &few, part, sum[slab]);
+        }
+    }
+}
+#endif
+
+/* By whichever of these fits. */
+TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
+                                sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+{
+#if SLABS > 1
+    multiply_slabs(w, at, group, second_a, second_b, kind, sum);
+#else
     if (OVERLAPS && kind != MANY_SCALES)
-        multiply_overlapped(w, at, group, second_a, second_b, kind, sum);
+        multiply_overlapped(w, at, group, second_a, second_b, kind, sum[0]);
     else
-        multiply_promoted(w, at, group, second_a, second_b, kind, sum);
+        multiply_promoted(w, at, group, second_a, second_b, kind, sum[0]);
+#endif
 }
 
 #endif

@@ -44,6 +44,7 @@
 #include "ptx/atomic.h"
 
 #include "collective/raster.h"
+#include "collective/units.h"
 #include "collective/warp_product.h"
 
 enum {
@@ -53,18 +54,6 @@ enum {
     /* Parts of which half the quads are on their way together: as registers allow. */
     AT_ONCE = (CTAS * THREADS <= 256 ? 32 : 8) / HALF
 };
-
-/* How the steps of the stream-K tiles lie on the units: unit u makes steps u * all / units to (u + 1) * all / units. */
-TSR_DEVICE unsigned unit_begin(unsigned unit, unsigned all, unsigned units)
-{
-    return (unsigned)((unsigned long long)unit * all / units);
-}
-
-/* The unit that makes this step. */
-TSR_DEVICE unsigned unit_of(unsigned step, unsigned all, unsigned units)
-{
-    return (unsigned)((((unsigned long long)step + 1) * units - 1) / all);
-}
 
 /* Leaves the sums of a piece in the workspace, and comes back with 1 in the CTA that is the last to do so. */
 TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsigned *word, int thread,

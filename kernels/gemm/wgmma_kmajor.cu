@@ -7,7 +7,8 @@
  *
  *   a CTA, one on each SM, walks over tiles of D:             a ring of STAGES in shared memory:
  *
- *     warp groups, all but the last   64 rows of a tile each    full[s]   the copy engine has delivered stage s
+ *     warp groups, all but the last   SLABS times 64 rows of    full[s]   the copy engine has delivered stage s
+ *                                     a tile each
  *     the last one                    one warp is the producer, empty[s]  all readers of stage s are done
  *                                     one copies scales of blocks
  *
@@ -26,7 +27,9 @@
  *
  *   ELEM_*     fp8, int8 or tf32              CLUSTER_M   CTAs of a cluster, whose tiles lie below each other: each
  *   BM, BN     tile of D                                  loads a share of B's part and sends it to all
- *   STAGES     of the ring                    RASTER      tile rows walked together (collective/order.h)
+ *   SLABS      1, or with PROMOTE 2: a warp   RASTER      tile rows walked together (collective/order.h)
+ *              group's 64 rows, one after the other
+ *   STAGES     of the ring
  *   PROMOTE    1: see above                   PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   PIECE      columns that leave together: 32 or 64, a divisor of BN
  *
@@ -69,7 +72,7 @@
 #include "collective/ring_begin.h"
 
 enum {
-    GROUPS = BM / 64, /* warp groups that multiply */
+    GROUPS = BM / 64 / SLABS, /* warp groups that multiply */
     THREADS = 128 * (GROUPS + 1),
     BK = 128 / TSR_WGMMA_ELEMENT_BYTES, /* the span of the swizzle */
     INSTRUCTIONS = 4,                   /* along K of a stage */
@@ -257,7 +260,7 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int seco
 
 /* Tile `unit`. */
 TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit, ring *at, int group, int second_a,
-                         int second_b, sum_type sum[TSR_WGMMA_REGISTERS])
+                         int second_b, sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
 #if PROMOTE
     (void)unit;
@@ -273,17 +276,17 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
     if (s->zero_a || s->zero_b) {
         const unsigned zeros = w->shared + PIECES_AT + (unsigned)(4 * group) * PIECE_BYTES;
         zero_sums_begin(zeros, ZEROS + (unsigned)group);
-        multiply_with_zeros(w, at, group, second_a, second_b, zeros, sum);
+        multiply_with_zeros(w, at, group, second_a, second_b, zeros, sum[0]);
         const tile_place place = tile_order_place(&w->raster, unit); /* only now: see consume */
         zero_points_apply(args, s, place.z, zeros, ZEROS + (unsigned)group,
                           (place.m * CLUSTER_M + w->rank) * BM + group * 64, place.n * BN, second_a, second_b,
-                          TSR_WGMMA_REGISTERS, sum);
+                          TSR_WGMMA_REGISTERS, sum[0]);
         return;
     }
 #endif
     (void)args;
     (void)unit;
-    multiply_straight(w, at, group, second_a, second_b, sum);
+    multiply_straight(w, at, group, second_a, second_b, sum[0]);
 #endif
 }
 
@@ -375,10 +378,10 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
     const float alpha = any_alpha(args);
 #endif
     for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
-        sum_type sum[TSR_WGMMA_REGISTERS];
+        sum_type sum[SLABS][TSR_WGMMA_REGISTERS];
         TSR_UNROLL
-        for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
-            sum[i] = 0;
+        for (int i = 0; i < SLABS * TSR_WGMMA_REGISTERS; i++)
+            sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] = 0;
 #if defined(ELEM_tf32)
         multiply(w, args, unit, &at, group, 0, 0, sum);
 #else
@@ -392,21 +395,28 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         else
             multiply(w, args, unit, &at, group, 0, 0, sum);
 #endif
-        /* Found only now, so that no register keeps it during the main loop. */
-        const tile_place place = tile_order_place(&w->raster, unit);
-        const int row = (place.m * CLUSTER_M + w->rank) * BM + group * 64 + warp * 16;
+        TSR_ROLLED
+        for (int slab = 0; slab < SLABS; slab++) {
+            if (slab > 0)
+                TSR_UNROLL
+            for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
+                sum[0][i] = sum[SLABS - 1][i];
+            /* Found only now, so that no register keeps it during the main loop. */
+            const tile_place place = tile_order_place(&w->raster, unit);
+            const int row = (place.m * CLUSTER_M + w->rank) * BM + (group * SLABS + slab) * 64 + warp * 16;
 #if defined(ELEM_tf32)
-        any_out out = any_out_open(args, place.z, 0);
+            any_out out = any_out_open(args, place.z, 0);
 #else
-        const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
-        if (w->scaling->is_used || lean_fits_bias(&scaled.out)) {
-            output_scaled(&scaled, piece, row, place.n * BN, sum);
-            continue;
-        }
-        any_out out = scaled.out;
+            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
+            if (w->scaling->is_used || lean_fits_bias(&scaled.out)) {
+                output_scaled(&scaled, piece, row, place.n * BN, sum[0]);
+                continue;
+            }
+            any_out out = scaled.out;
 #endif
-        out.quads |= any_quads_of_c(&out, args);
-        output_rows(&out, piece, row, place.n * BN, sum);
+            out.quads |= any_quads_of_c(&out, args);
+            output_rows(&out, piece, row, place.n * BN, sum[0]);
+        }
     }
 }
 

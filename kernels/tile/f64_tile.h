@@ -23,6 +23,7 @@
 #define TSR_TILE_F64_TILE_H
 
 #include "ptx/async_copy.h"
+#include "ptx/warp.h"
 
 enum { F64_QUAD = 4, F64_QUAD_BYTES = 32 };
 
@@ -89,6 +90,27 @@ TSR_DEVICE void f64_copy_whole(f64_stream *s, unsigned char *tile, int height, i
     s->next += s->advance;
 }
 
+/* A tile with all of bk along K. Rows beyond the matrix become zeros: whole lines where K is contiguous, else the ends
+ * of all lines. */
+TSR_DEVICE void f64_copy_rows(f64_stream *s, unsigned char *tile, int height, int bk, int threads, int thread,
+                              int width, int k_contiguous)
+{
+    const int length = k_contiguous ? bk : height, lines = height * bk / length;
+    const int of_line = f64_threads_of_line(length, threads, width), at_once = threads / of_line;
+    /* The thread's number once more: what follows from it shall keep no registers between the calls. */
+    const int again = tsr_again(thread), left = s->rows - (k_contiguous ? again / of_line : again % of_line * width);
+    const double *from = s->next;
+    TSR_UNROLL
+    for (int line = 0; line < lines; line += at_once) {
+        TSR_UNROLL
+        for (int at = 0; at < length; at += of_line * width)
+            f64_copy_one(tile + s->to + (line * length + at) * 8, from + at,
+                         k_contiguous ? (line < left ? width : 0) : left - at, width);
+        from += s->step;
+    }
+    s->next += s->advance;
+}
+
 /* Any tile, `depth` (at most bk) along K. */
 TSR_DEVICE void f64_copy_part(f64_stream *s, unsigned char *tile, int height, int bk, int threads, int thread,
                               int depth, int width, int k_contiguous)
@@ -112,10 +134,12 @@ TSR_DEVICE void f64_copy_part(f64_stream *s, unsigned char *tile, int height, in
 TSR_DEVICE void f64_copy(f64_stream *s, unsigned char *tile, int height, int bk, int threads, int thread, int depth,
                          int width, int k_contiguous)
 {
-    if (s->rows == height && depth >= bk)
-        f64_copy_whole(s, tile, height, bk, threads, width, k_contiguous);
+    if (depth < bk)
+        f64_copy_part(s, tile, height, bk, threads, thread, depth, width, k_contiguous);
+    else if (s->rows < height)
+        f64_copy_rows(s, tile, height, bk, threads, thread, width, k_contiguous);
     else
-        f64_copy_part(s, tile, height, bk, threads, thread, depth < bk ? depth : bk, width, k_contiguous);
+        f64_copy_whole(s, tile, height, bk, threads, width, k_contiguous);
 }
 
 /* ---- fragments: lane 4 g + t holds elements (row g, k t) of 8 rows by 4 k (ptx/mma_f64.h) ---- */

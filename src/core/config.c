@@ -61,5 +61,5 @@ tsr_grid tsr_config_grid(const tsr_config *config, const tsr_gemm_args *args, in
 
 int tsr_config_is_f64_tensor(const tsr_config *config)
 {
-    return config->op.computes == TSR_COMPUTE_BIT(TSR_COMPUTE_F64) && config->family == TSR_FAMILY_TENSOR;
+    return config->family == TSR_FAMILY_MMA_F64;
 }

@@ -142,7 +142,7 @@ static int layout_fits(tsr_layouts layout, const tsr_matrix *operand, char name,
 static int tiles_are_countable(const tsr_config *config, const tsr_problem *p)
 {
     const int partitions = config->family == TSR_FAMILY_STREAM_K || config->family == TSR_FAMILY_CLUSTER_K ||
-                           config->family == TSR_FAMILY_THIN;
+                           config->family == TSR_FAMILY_THIN || config->family == TSR_FAMILY_MMA_F64;
     return !partitions || tsr_cta_tiles(config, p) <= 0.5 * (double)MAX_GRID_X;
 }
 

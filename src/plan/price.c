@@ -334,19 +334,18 @@ double tsr_line_queue_ns(const tsr_profile *f, const tsr_problem *problem, doubl
            fmax(requests_of_line(problem, 'b', tile_n, along_m), requests_of_line(problem, 'a', tile_m, along_n));
 }
 
-/* A kernel that multiplies with mma.sync or wmma: the SM that gets most CTAs decides. Four warps feed the four tensor
- * cores of an SM; eight hide what each of them waits for. Half the rate with four is a guess.
- */
-static void price_tensor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
+/* A kernel that multiplies with mma.sync or wmma what its threads load: the SM that gets most CTAs decides. Its tiles
+ * have `depth` of K in all, `warps` multiply, `per_sm` tiles are stored. Four warps feed the four tensor cores of an
+ * SM; eight hide what each of them waits for. Half the rate with four is a guess. */
+static void price_loaded_by_threads(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                                    double depth, double warps, double per_sm, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
-    const double warps = per_sm * config->threads_x * config->threads_y / 32;
     /* Measured in f64, where an H100's four warps have 0.82 of the rate. */
     const double busy = tsr_config_is_f64_tensor(config) ? fmin(1, tsr_price_busy_share(f, warps))
                         : warps < 8                      ? warps / 8
                                                          : 1;
-    const double flops = 2.0 * per_sm * device->cuda.sm_count * config->bm * config->bn * (double)problem->k;
+    const double flops = 2.0 * depth * device->cuda.sm_count * config->bm * config->bn;
     settle_gpu(config, problem, device, busy > 0 ? flops / busy : 0, out);
     /* Where memory takes nearly as long as products, they do not overlap perfectly. */
     const double peak = kernel_peak_flops(config, &problem->op, device) * config->efficiency;
@@ -362,6 +361,35 @@ static void price_tensor(const tsr_config *config, const tsr_problem *problem, c
     const double step = 64; /* of the other tensor kernels */
     out->ns += fill_ns + fmax(per_sm * values * (config->align_elems > 1 ? pair_ns : one_ns), (per_sm - 1) * cta_ns) +
                tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step));
+}
+
+static void price_tensor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
+{
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
+    const double warps = per_sm * config->threads_x * config->threads_y / 32;
+    price_loaded_by_threads(config, problem, device, per_sm * (double)problem->k, warps, per_sm, out);
+}
+
+/* Units of stream-K run beside or before whole tiles. The last unit of a tile adds the others' sums, many of them in
+ * two rounds (kernels/collective/f64_partials.h). */
+static void price_mma_f64(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                          const tsr_launch_config *launch, tsr_price *out)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double shared = launch->schedule.stream_k_tiles, units = launch->schedule.stream_k_units;
+    const double sms = device->cuda.sm_count, whole = tsr_cta_tiles(config, problem) - shared;
+    const double whole_per_sm = ceil(whole / sms), units_per_sm = ceil(units / sms);
+    const double share = units > 0 ? ceil((double)problem->k / config->bk) * shared / units : 0; /* steps of a unit */
+    const double uneven = units > 0 && fmod(units, shared) != 0 ? f->mma_f64_uneven : 1; /* units have two pieces */
+    const double depth = uneven * (whole_per_sm * (double)problem->k + units_per_sm * share * config->bk);
+    const double warps = (whole_per_sm + units_per_sm) * config->threads_x * config->threads_y / 32;
+    price_loaded_by_threads(config, problem, device, depth, warps, whole_per_sm + (units > 0), out);
+    if (units == 0)
+        return;
+    const double parts = units / shared + (fmod(units, shared) != 0), group = parts > 16 ? 8 : 4,
+                 groups = ceil(parts / group), rounds = groups > 1 ? 2 : 1;
+    const double tiles = 1 + fmin(parts, group) + (groups > 1 ? 1 + groups : 0); /* written and read, of sums */
+    out->ns += rounds * f->mma_f64_handover_ns + tiles * 8 * config->bm * config->bn / f->mma_f64_sums_bytes_per_ns;
 }
 
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
@@ -496,6 +524,9 @@ void tsr_price_launch(tsr_pricing *x, const tsr_launch_config *launch, double be
         return;
     case TSR_FAMILY_THIN:
         tsr_price_thin(x->config, x->problem, x->device, launch, out);
+        break;
+    case TSR_FAMILY_MMA_F64:
+        price_mma_f64(x->config, x->problem, x->device, launch, out);
         break;
     case TSR_FAMILY_WGMMA:
         tsr_price_wgmma(&x->of.wgmma, launch, best_ns - slower_ns, out);

@@ -14,6 +14,7 @@
 enum {
     MOST_COUNTERS = TSR_WORKSPACE_COUNTER_BYTES / 4, /* one for each tile that is shared */
     MOST_PARTS = 64,                                 /* of a tile, that one CTA adds up */
+    F64_COUNTERS = 9,                                /* of a tile in mma-f64 (kernels/collective/f64_partials.h) */
     MOST_REDUCED_PARTS = 1024,                       /* that a split-K reduce adds up */
     MOST_CLUSTER = 8,                                /* CTAs, that every GPU with clusters allows */
     CTA_RESERVED_BYTES = 1024                        /* of shared memory, by the driver */
@@ -60,6 +61,18 @@ double tsr_ctas_per_sm(const tsr_config *config, const tsr_cuda_limits *gpu)
     return fmax(1, fmin(by_smem, by_threads));
 }
 
+/* Kernels whose stream-K units are CTAs before those of whole tiles (kernels/collective/units.h). */
+static int has_cta_units(const tsr_config *config)
+{
+    return config->family == TSR_FAMILY_STREAM_K || config->family == TSR_FAMILY_MMA_F64;
+}
+
+/* That a tile needs which several units share. */
+static int counters_of_tile(const tsr_config *config)
+{
+    return config->family == TSR_FAMILY_MMA_F64 ? F64_COUNTERS : tsr_config_cluster(config);
+}
+
 static int is_empty(const tsr_problem *p)
 {
     return p->m == 0 || p->n == 0 || p->batch == 0;
@@ -76,6 +89,7 @@ static abilities abilities_of(const tsr_config *config)
 {
     switch (config->family) {
     case TSR_FAMILY_STREAM_K:
+    case TSR_FAMILY_MMA_F64:
         return (abilities){.stream_k = 1};
     case TSR_FAMILY_CLUSTER_K:
         return (abilities){.cluster_k = MOST_CLUSTER};
@@ -101,7 +115,7 @@ static int stream_k_is_legal(const tsr_config *config, const tsr_problem *p, con
                              size_t reason_bytes)
 {
     const double tiles = tiles_of(config, p, s->swap_ab), blocks = s->stream_k_tiles * steps_of(config, p);
-    const double counters = (double)s->stream_k_tiles * tsr_config_cluster(config);
+    const double counters = (double)s->stream_k_tiles * counters_of_tile(config);
     if (s->stream_k_tiles < 1 || s->stream_k_tiles > tiles)
         return tsr_refuse(reason, reason_bytes, "stream-k: %d tiles, where D has %.0f", s->stream_k_tiles, tiles);
     if (counters > MOST_COUNTERS)
@@ -111,9 +125,9 @@ static int stream_k_is_legal(const tsr_config *config, const tsr_problem *p, con
         return tsr_refuse(reason, reason_bytes, "stream-k: %d units for %.0f steps along K", s->stream_k_units, blocks);
     if (blocks > MOST_STEPS)
         return tsr_refuse(reason, reason_bytes, "stream-k: more than 2^31 - 1 steps along K");
-    if (config->family == TSR_FAMILY_STREAM_K && s->stream_k_units > (double)s->stream_k_tiles * MOST_PARTS)
+    if (has_cta_units(config) && s->stream_k_units > (double)s->stream_k_tiles * MOST_PARTS)
         return tsr_refuse(reason, reason_bytes, "stream-k: more than %d units for each tile", MOST_PARTS);
-    if (config->family == TSR_FAMILY_STREAM_K && s->stream_k_units < s->stream_k_tiles)
+    if (has_cta_units(config) && s->stream_k_units < s->stream_k_tiles)
         return tsr_refuse(reason, reason_bytes, "stream-k: fewer units than tiles");
     return 1;
 }
@@ -202,6 +216,7 @@ tsr_launch_config tsr_schedule_launch(const tsr_config *config, const tsr_proble
     const long long parts = (long long)tsr_cta_tiles(config, p) * schedule->split_k;
     switch (config->family) {
     case TSR_FAMILY_STREAM_K:
+    case TSR_FAMILY_MMA_F64:
         stream_k_launch(config, p, &l);
         break;
     case TSR_FAMILY_CLUSTER_K:
@@ -258,6 +273,27 @@ static void add_stream_k(const tsr_config *config, const tsr_problem *p, const t
             const long long most = shared * steps / LEAST_STEPS, taken = units < most ? units : most;
             tsr_schedule s = tsr_config_whole(config, p->m, p->n);
             s.stream_k_tiles = (int)shared;
+            s.stream_k_units = (int)taken;
+            add(config, p, s, to);
+        }
+    }
+}
+
+/* The tiles that leave the last round of one CTA to an SM, two, ... short, with or without a whole round more, over as
+ * many units; and all tiles in equal parts, where two of each find room. */
+static void add_f64(const tsr_config *config, const tsr_problem *p, const tsr_device *device, schedules *to)
+{
+    enum { LEAST_STEPS = 4 }; /* of BK that a unit makes */
+    const double sms = device->cuda.sm_count, tiles = tsr_cta_tiles(config, p), steps = steps_of(config, p);
+    for (int held = config->sm_ctas; held > 0; held--) {
+        const double slots = sms * held, over = fmod(tiles, slots), parts = floor(slots / tiles);
+        const double shared[] = {over, over + slots, tiles}, units[] = {slots, slots, tiles * parts};
+        for (int i = 0; i < 3; i++) {
+            const double taken = fmin(units[i], floor(shared[i] * steps / LEAST_STEPS));
+            tsr_schedule s = tsr_config_whole(config, p->m, p->n);
+            if (over == 0 || shared[i] > tiles || taken <= shared[i])
+                continue;
+            s.stream_k_tiles = (int)shared[i];
             s.stream_k_units = (int)taken;
             add(config, p, s, to);
         }
@@ -370,6 +406,10 @@ int tsr_schedule_candidates(const tsr_config *config, const tsr_problem *p, cons
         break;
     case TSR_FAMILY_THIN:
         out[0] = thin_schedule(config, p, device);
+        break;
+    case TSR_FAMILY_MMA_F64:
+        if (!keeps_k)
+            add_f64(config, p, device, &found);
         break;
     case TSR_FAMILY_WGMMA:
         if (!keeps_k)

@@ -133,14 +133,14 @@ if(TARGET unit_emu_kmajor)
          "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);" "" "")
   mutant(wait_missing ${promoted} "tsr_wgmma_wait(0)" "(void)0" "")
   mutant(waits_for_none ${promoted} "tsr_wgmma_wait(1)" "(void)0" "")
-  mutant(gives_back_what_is_read ${promoted} "promote(w, *previous, group, kind, &of_part" "promote(w, at->stage, group, kind, &of_part"
+  mutant(gives_back_what_is_read ${promoted} "promote(w, *previous, group, kind, 1, &of_part" "promote(w, at->stage, group, kind, 1, &of_part"
          "")
   mutant(fence_missing ${kernel} "tsr_wgmma_fence()" "(void)0" "with no wgmma.fence before")
   mutant(too_few_releases ${kernel} "4 * GROUPS * CLUSTER_M" "4 * GROUPS" "")
   mutant(too_many_releases ${kernel} "4 * GROUPS * CLUSTER_M" "4 * GROUPS * CLUSTER_M + 1" "deadlock")
   mutant(sent_to_itself_alone ${kernel} "(1u << CLUSTER_M) - 1" "1u << w->rank" "deadlock")
   mutant(expects_too_much ${kernel} "(full, STAGE_BYTES)" "(full, STAGE_BYTES + 16)" "deadlock")
-  mutant(rows_of_the_first_rank ${kernel} "(place.m * CLUSTER_M + w->rank) * BM + group" "(place.m * CLUSTER_M) * BM + group"
+  mutant(rows_of_the_first_rank ${kernel} "(place.m * CLUSTER_M + w->rank) * BM + (group" "(place.m * CLUSTER_M) * BM + (group"
          "")
   mutant(rows_of_the_first_group ${kernel} "(unsigned)group * SLAB_BYTES" "0 * SLAB_BYTES" "")
   mutant(adds_to_the_step_before ${promoted} "group, 0, second_a" "group, 1, second_a" "")
@@ -170,7 +170,7 @@ if(TARGET unit_emu_kmajor)
   mutant(scales_into_a_stage_in_use ${kernel} "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             scale_copies_start" "scale_copies_start" "")
   mutant(scales_not_counted ${kernel} "block_scales_arrivals(args)" "1" "")
-  tessera_mutants(unit_emu_kmajor ${kernel} -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=128 -DSTAGES=3 -DCLUSTER_M=2 -DPIECE=32
+  tessera_mutants(unit_emu_kmajor ${kernel} -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=128 -DSLABS=1 -DSTAGES=3 -DCLUSTER_M=2 -DPIECE=32
                   -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
@@ -183,8 +183,28 @@ if(TARGET unit_emu_kmajor_160)
     }" "")
   mutant(gives_back_the_next_stage ${promoted} "promote(w, stage, group" "promote(w, at->stage, group" "")
   mutant(scales_of_the_first_32 collective/block_scales.h "(unsigned)(SCALED_ROWS + i) * 4" "SCALED_ROWS * 4" "")
-  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=160 -DSTAGES=3 -DCLUSTER_M=2
-                  -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=160 -DSLABS=1 -DSTAGES=3
+                  -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+endif()
+
+if(TARGET unit_emu_kmajor_slabs)
+  set(kernel gemm/wgmma_kmajor.cu)
+  set(promoted collective/promoted.h)
+  mutant(wait_missing ${promoted} "part_await(0, part);
+            promote" "promote" "")
+  mutant(given_back_by_the_first_slab ${promoted} "kind, slab == SLABS - 1, &few" "kind, 1, &few" "")
+  mutant(never_given_back ${promoted} "kind, slab == SLABS - 1, &few" "kind, 0, &few" "deadlock")
+  mutant(stage_of_the_next_step ${promoted} "multiply_stage(w, stage, group * SLABS" "multiply_stage(w, at->stage, group * SLABS" "")
+  mutant(next_stage_not_awaited ${promoted} "slab == SLABS - 1 && block + 1 < w->k_blocks" "0" "")
+  mutant(rows_of_the_first_slab ${promoted} "multiply_stage(w, stage, group * SLABS + slab" "multiply_stage(w, stage, group * SLABS" "")
+  mutant(scales_of_the_first_slab ${promoted} "few_scales_of_stage(w, stage, group * SLABS + slab)"
+         "few_scales_of_stage(w, stage, group * SLABS)" "")
+  mutant(column_scales_of_the_first_slab ${promoted} "promote(w, stage, group * SLABS + slab" "promote(w, stage, group * SLABS" "")
+  mutant(sums_of_the_first_slab ${promoted} "part, sum[slab]" "part, sum[0]" "")
+  mutant(first_slab_stored_twice ${kernel} "sum[0][i] = sum[SLABS - 1][i]" "sum[0][i] = sum[0][i]" "")
+  mutant(stored_as_the_first_slab ${kernel} "(group * SLABS + slab) * 64 + warp" "(group * SLABS) * 64 + warp" "")
+  tessera_mutants(unit_emu_kmajor_slabs ${kernel} -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
+                  -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
 if(TARGET unit_emu_rs)

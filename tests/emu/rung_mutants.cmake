@@ -34,6 +34,9 @@ base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGE
      -DALIGNED=1)
 base(mma_f64 gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=4
      -DCTAS=3 -DBAND=8 -DWIDTH=2)
+# Stream-K.
+base(mma_f64_units gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=4
+     -DCTAS=3 -DBAND=8 -DWIDTH=2)
 # By the instruction of GPUs before 9.0.
 base(mma_f64_eight gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=128 -DBK=16 -DWM=64 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=3
      -DCTAS=2 -DBAND=8 -DWIDTH=1 -DTSR_F64_EIGHT_ROWS)
@@ -163,9 +166,9 @@ rung_mutant(mma_f64_barrier mma_f64 ${file} "tsr_copy_wait(STAGES - 2);
                 tsr_barrier();" "tsr_copy_wait(STAGES - 2);" "")
 rung_mutant(mma_f64_first_wait mma_f64 ${file} "tsr_copy_wait(STAGES - 2);
     tsr_barrier();" "tsr_barrier();" "")
-rung_mutant(mma_f64_commit mma_f64 ${file} "rest, a_k, b_k);
-                tsr_copy_commit();" "rest, a_k, b_k);" "")
-rung_mutant(mma_f64_k_tail mma_f64 ${file} "t + STAGES - 1 < full ? BK : rest" "BK" "")
+rung_mutant(mma_f64_commit mma_f64 ${file} "last, a_k, b_k);
+                tsr_copy_commit();" "last, a_k, b_k);" "")
+rung_mutant(mma_f64_k_tail mma_f64 ${file} "t + STAGES < p->steps ? BK : words_of(shared)->last" "BK" "")
 rung_mutant(mma_f64_wrong_stage mma_f64 ${file} "(stage == 0 ? LAST_STAGE : stage - STAGE)" "stage" "")
 rung_mutant(mma_f64_stale_step mma_f64 ${file} "(step + 1) % STEPS, a_k" "step % STEPS, a_k" "")
 rung_mutant(mma_f64_grid_wait mma_f64 ${file} "    tsr_grid_wait();" "" "")
@@ -230,12 +233,37 @@ rung_mutant(stream_k_last_not_told stream_k ${file} "    }
 rung_mutant(stream_k_counter_stays stream_k ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
 rung_mutant(stream_k_last_is_first stream_k ${file} "return *word == count - 1" "return *word == 0" "")
 rung_mutant(stream_k_part_missing stream_k ${file} "s < count; s++" "s + 1 < count; s++" "")
-rung_mutant(stream_k_wrong_unit stream_k ${file} "* units - 1) / all" "* units) / all" "")
+rung_mutant(stream_k_wrong_unit stream_k collective/units.h "* units - 1) / all" "* units) / all" "")
 rung_mutant(stream_k_wrong_start stream_k ${file} "rest + (long long)(first - 1) * BK" "(long long)first * BK" "")
 rung_mutant(stream_k_first_step stream_k ${file} "first == 0 ? rest : BK, shared" "BK, shared" "")
 rung_mutant(stream_k_one_slot stream_k ${file} "(long long)(blockIdx.x - unit0) * TILE" "0 * TILE" "")
 rung_mutant(stream_k_step_twice stream_k ${file} "unit_begin(blockIdx.x + 1, all, units) - begin"
             "unit_begin(blockIdx.x + 1, all, units) - begin + 1" "")
+
+set(file collective/f64_partials.h)
+rung_mutant(mma_f64_counter_relaxed mma_f64_units ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
+rung_mutant(mma_f64_sums_not_gathered mma_f64_units ${file} "{
+    tsr_barrier();
+    if (thread == 0) {" "{
+    if (thread == 0) {" "race")
+rung_mutant(mma_f64_last_not_told mma_f64_units ${file} "    }
+    tsr_barrier();
+    return *word" "    }
+    return *word" "")
+rung_mutant(mma_f64_counter_stays mma_f64_units ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
+rung_mutant(mma_f64_last_is_first mma_f64_units ${file} "return *word == count - 1" "return *word == 0" "")
+rung_mutant(mma_f64_part_missing mma_f64_units ${file} "part < count; part++" "part + 1 < count; part++" "")
+rung_mutant(mma_f64_group_not_stored mma_f64_units ${file} "f64_store_partial(of_group, thread, sum);" ";" "")
+rung_mutant(mma_f64_group_step mma_f64_units ${file} "(long long)group * TILE_SUMS" "TILE_SUMS" "")
+rung_mutant(mma_f64_one_counter mma_f64_units ${file} "counters + 1 + part / group" "counters + 1" "")
+rung_mutant(mma_f64_last_group mma_f64_units ${file} "parts - first < group ? parts - first : group" "group" "")
+set(file gemm/mma_f64.cu)
+rung_mutant(mma_f64_counters_of_a_tile mma_f64_units ${file} "p->tile * F64_COUNTERS" "p->tile" "")
+rung_mutant(mma_f64_wrong_start mma_f64_units ${file} "p.k0 = (long long)first * BK" "p.k0 = 0" "")
+rung_mutant(mma_f64_step_twice mma_f64_units ${file} "unit_begin(blockIdx.x + 1, shared * steps, units)"
+            "unit_begin(blockIdx.x + 1, shared * steps, units) + 1" "")
+rung_mutant(mma_f64_one_slot mma_f64_units ${file} "(long long)(first + p->tile) * TILE_SUMS" "0" "")
+rung_mutant(mma_f64_early_tail mma_f64_units ${file} "args->k - p.k0 < (long long)p.steps * BK ?" "args->k % BK > 0 ?" "")
 
 set(file gemm/thin.cu)
 rung_mutant(thin_first_barrier thin ${file} "(int)(args.k - k0) : BK;
