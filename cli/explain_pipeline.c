@@ -451,7 +451,7 @@ static void put_fragment(const lab_pipeline *p, FILE *to)
         }
         say(to, "  Warp w has rows 16 w to 16 w + 15; each four more registers are eight columns on.");
     }
-    if (p->has_mma) {
+    if (p->has_mma && p->elem_bytes == 2) { /* those of f64 are another lesson's */
         fputs("\nfragments of mma.sync: lane 4 g + t\n", to);
         cli_table table;
         cli_table_begin(&table, "lllll", "lane", "a[0]", "a[1]", "b[0]", "sums");

@@ -125,7 +125,7 @@ static void put_fragments(const lab_pipeline *p, FILE *to)
             }
         fputs("]}", to);
     }
-    for (int operand = 0; operand < 3 && p->has_mma; operand++) {
+    for (int operand = 0; operand < 3 && p->has_mma && p->elem_bytes == 2; operand++) {
         static const char names[] = "ABC", *const titles[] = {"A of mma.sync", "B of mma.sync", "sums of mma.sync"};
         const int elements = operand == 0 ? 8 : 4, columns = operand == 0 ? 16 : 8;
         fputs(operand ? "," : "", to);

@@ -147,9 +147,15 @@ prints '^ +3  A\[0\.\.15,48\.\.63\] +B\[48\.\.63,0\.\.15\] +C\[0\.\.15,0\.\.15\]
 succeeds [ "$(sed -n '/^products of warp 0/,/^$/p' out | wc -l)" = 7 ]
 expect 0 "" $explain wmma --dtype f16 --layout tt --m 40 --n 50 --k 20
 prints '^ +1  A\[0\.\.15,16\.\.19\] +B\[16\.\.19,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
-expect 0 "" $explain mma-f64 --layout tn --k 18
+expect 0 "" $explain mma_f64_64x64_a2 --layout tn --k 18
 prints '^ +0  A\[0\.\.15,0\.\.3\] +B\[0\.\.3,0\.\.7\] +C\[0\.\.15,0\.\.7\]$'
 prints '^ +7  A\[16\.\.31,0\.\.3\] +B\[0\.\.3,24\.\.31\] +C\[16\.\.31,24\.\.31\]$'
+expect 0 "" $explain mma-f64
+prints '^products of warp 0'
+# Units of stream-K, and no table of fragments, which would be that of elements of 16 bits.
+expect 0 "" $explain mma_f64_32x32x32_a2@stream-k=2/6 --m 32 --n 64 --k 384
+prints '^ +5 +0\.\.31 +32\.\.63 +256\.\.383 .* the tile$'
+succeeds [ "$(grep -c '^fragments of mma.sync' out)" = 0 ]
 expect 0 "" $explain mma --warp 0 --all
 prints '^ +63  A\[16\.\.31,112\.\.127\] +B\[112\.\.127,24\.\.31\] +C\[16\.\.31,24\.\.31\]$'
 fits_terminal

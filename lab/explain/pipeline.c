@@ -513,6 +513,7 @@ static void name_schedule(const lab_lesson_request *request, const tsr_config *c
               : config->family == TSR_FAMILY_CLUSTER_K    ? "@cluster-k=3"
               : config->family == TSR_FAMILY_THIN         ? "@split-k=3"
               : config->family == TSR_FAMILY_WGMMA_SKINNY ? "@cluster-k=2"
+              : config->family == TSR_FAMILY_MMA_F64      ? "@whole" /* its lesson is the fragments */
                                                           : "";
     const int is_bare = strcmp(kernel, config->name) == 0;
     snprintf(out, 160, "%s%s", is_bare && (!sizes_given || request->tile) ? config->instance : kernel, cut);
