@@ -284,13 +284,46 @@ static void candidates_fit(void **state)
     tsr_emu_backend.close(&device);
 }
 
+/* A single tile, and two, have many units, but never a tile more parts than counters: with 127 units of two tiles one
+ * would have 65. */
+static void few_tiles_have_many_units(void **state)
+{
+    (void)state;
+    tsr_device device;
+    const tsr_backend_options options = {.threads = 1};
+    memset(&device, 0, sizeof device);
+    assert_int_equal(tsr_emu_backend.open(0, &options, &device), TSR_OK);
+    device.cuda.sm_count = 132;
+    const tsr_config *const config = find("mma_f64_32x32x32_a2");
+    for (int tiles = 1; tiles <= 2; tiles++) {
+        const tsr_problem p = {.m = 32 * tiles, .n = 32, .k = 65536, .batch = 1};
+        tsr_schedule all[TSR_MOST_SCHEDULES];
+        const int count = tsr_schedule_candidates(config, &p, &device, all);
+        int most = 0;
+        for (int i = 0; i < count; i++)
+            most = all[i].stream_k_units > most ? all[i].stream_k_units : most;
+        assert_int_equal(most, 64 * tiles);
+    }
+    const tsr_problem two = {.m = 64, .n = 32, .k = 65536, .batch = 1};
+    tsr_schedule s = tsr_config_whole(config, two.m, two.n);
+    char reason[120];
+    s.stream_k_tiles = 2;
+    s.stream_k_units = 125;
+    assert_true(tsr_schedule_is_legal(config, &two, &s, reason, sizeof reason));
+    s.stream_k_units = 127;
+    assert_false(tsr_schedule_is_legal(config, &two, &s, reason, sizeof reason));
+    assert_string_equal(reason, "stream-k: more than 126 units for 2 tiles");
+    s.stream_k_units = 128;
+    assert_true(tsr_schedule_is_legal(config, &two, &s, reason, sizeof reason));
+    tsr_emu_backend.close(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_step_is_made_once),
-        cmocka_unit_test(bits_are_the_same_in_every_run),
-        cmocka_unit_test(no_product_with_a_plan_for_one),
-        cmocka_unit_test(candidates_fit),
+        cmocka_unit_test(every_step_is_made_once),        cmocka_unit_test(bits_are_the_same_in_every_run),
+        cmocka_unit_test(no_product_with_a_plan_for_one), cmocka_unit_test(candidates_fit),
+        cmocka_unit_test(few_tiles_have_many_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

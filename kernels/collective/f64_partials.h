@@ -22,7 +22,7 @@ enum {
     TILE_SUMS = 2 * PAIRS * THREADS,
     PAIRS_AT_ONCE = PAIRS < 8 ? PAIRS : 8, /* loads of a thread that are on their way together */
     F64_FEW_PARTS = 16,
-    F64_COUNTERS = 1 + 8 /* of a tile: of its groups' sums, and of each group's parts; the host knows it, too */
+    F64_COUNTERS = 1 + 8 /* of a tile: of its groups' sums, and of each group's parts; the host gives it 64 at most */
 };
 
 /* The parts of a tile that make a group. */

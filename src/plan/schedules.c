@@ -73,6 +73,14 @@ static int counters_of_tile(const tsr_config *config)
     return config->family == TSR_FAMILY_MMA_F64 ? F64_COUNTERS : tsr_config_cluster(config);
 }
 
+/* So many that no tile has more than MOST_PARTS parts, for which mma-f64 has counters; where r units come to a tile,
+ * and r is no integer, a tile may have the integer above r and one more. */
+static double most_units(const tsr_config *config, const tsr_schedule *s)
+{
+    const int is_uneven = s->stream_k_units % s->stream_k_tiles != 0;
+    return (double)s->stream_k_tiles * (MOST_PARTS - (config->family == TSR_FAMILY_MMA_F64 && is_uneven));
+}
+
 static int is_empty(const tsr_problem *p)
 {
     return p->m == 0 || p->n == 0 || p->batch == 0;
@@ -125,8 +133,9 @@ static int stream_k_is_legal(const tsr_config *config, const tsr_problem *p, con
         return tsr_refuse(reason, reason_bytes, "stream-k: %d units for %.0f steps along K", s->stream_k_units, blocks);
     if (blocks > MOST_STEPS)
         return tsr_refuse(reason, reason_bytes, "stream-k: more than 2^31 - 1 steps along K");
-    if (has_cta_units(config) && s->stream_k_units > (double)s->stream_k_tiles * MOST_PARTS)
-        return tsr_refuse(reason, reason_bytes, "stream-k: more than %d units for each tile", MOST_PARTS);
+    if (has_cta_units(config) && s->stream_k_units > most_units(config, s))
+        return tsr_refuse(reason, reason_bytes, "stream-k: more than %.0f units for %d tiles", most_units(config, s),
+                          s->stream_k_tiles);
     if (has_cta_units(config) && s->stream_k_units < s->stream_k_tiles)
         return tsr_refuse(reason, reason_bytes, "stream-k: fewer units than tiles");
     return 1;
@@ -289,7 +298,8 @@ static void add_f64(const tsr_config *config, const tsr_problem *p, const tsr_de
         const double slots = sms * held, over = fmod(tiles, slots), parts = floor(slots / tiles);
         const double shared[] = {over, over + slots, tiles}, units[] = {slots, slots, tiles * parts};
         for (int i = 0; i < 3; i++) {
-            const double taken = fmin(units[i], floor(shared[i] * steps / LEAST_STEPS));
+            const double most = floor(shared[i] * steps / LEAST_STEPS),
+                         taken = fmin(fmin(units[i], shared[i] * MOST_PARTS), most);
             tsr_schedule s = tsr_config_whole(config, p->m, p->n);
             if (over == 0 || shared[i] > tiles || taken <= shared[i])
                 continue;
