@@ -13,9 +13,9 @@
 #ifndef TSR_COLLECTIVE_F64_PARTIALS_H
 #define TSR_COLLECTIVE_F64_PARTIALS_H
 
-#include "ptx/atomic.h"
-#include "ptx/barrier.h"
 #include "ptx/vector.h"
+
+#include "collective/units.h"
 
 enum {
     PAIRS = ROWS_16 * COLS_8 * 2, /* of sums that a thread has */
@@ -67,20 +67,6 @@ TSR_DEVICE void f64_add_partials(double sum[ROWS_16][COLS_8][4], const double *p
     }
 }
 
-/* All threads: 1 in the CTA that is the last of `count` to come here. What the others wrote before it can be read then,
- * and the counter is 0 again. */
-TSR_DEVICE int f64_is_last(unsigned *counter, unsigned count, unsigned *word, int thread)
-{
-    tsr_barrier();
-    if (thread == 0) {
-        *word = tsr_add_acquire_release(counter, 1);
-        if (*word == count - 1)
-            tsr_store_release(counter, 0);
-    }
-    tsr_barrier();
-    return *word == count - 1;
-}
-
 /* Hands over part `part` of `parts`, all of which lie one after the other from `partials` on. Comes back with 1 and the
  * tile's sums in one CTA, the last one. `counters` are the tile's, F64_COUNTERS; `word` is one of shared memory. */
 TSR_DEVICE int f64_hand_over(double *partials, unsigned *counters, unsigned part, unsigned parts, unsigned *word,
@@ -91,13 +77,13 @@ TSR_DEVICE int f64_hand_over(double *partials, unsigned *counters, unsigned part
     double *const of_group = partials + (long long)first * TILE_SUMS;
 
     f64_store_partial(of_group + (long long)(part - first) * TILE_SUMS, thread, sum);
-    if (!f64_is_last(counters + 1 + part / group, in_group, word, thread))
+    if (!unit_is_last(counters + 1 + part / group, in_group, word, thread))
         return 0;
     f64_add_partials(sum, of_group, in_group, TILE_SUMS, thread);
     if (groups == 1)
         return 1;
     f64_store_partial(of_group, thread, sum); /* where this thread alone has read */
-    if (!f64_is_last(counters, groups, word, thread))
+    if (!unit_is_last(counters, groups, word, thread))
         return 0;
     f64_add_partials(sum, partials, groups, (long long)group * TILE_SUMS, thread);
     return 1;

@@ -41,8 +41,6 @@
  *
  * Measured on an H200, 2026-11-21: 2176 x 2048 x 2048 in 390 us instead of 469 uncut (cuBLAS 475), 16 x 4096 x 4096 in
  * 34 us (79), 64 x 4096 x 14336 in 172 us (173). */
-#include "ptx/atomic.h"
-
 #include "collective/raster.h"
 #include "collective/units.h"
 #include "collective/warp_product.h"
@@ -67,14 +65,7 @@ TSR_DEVICE int hand_over(float *partial, unsigned *counter, unsigned count, unsi
             tsr_lane(quad, j) = sum[q / (TN / 4)][q % (TN / 4) * 4 + j];
         tsr_store_f32x4(partial + (q * THREADS + thread) * 4, quad);
     }
-    tsr_barrier();
-    if (thread == 0) {
-        *word = tsr_add_acquire_release(counter, 1);
-        if (*word == count - 1)
-            tsr_store_release(counter, 0);
-    }
-    tsr_barrier();
-    return *word == count - 1;
+    return unit_is_last(counter, count, word, thread);
 }
 
 /* Adds half the quads of `pieces` pieces, a constant. All loads are on their way together. */

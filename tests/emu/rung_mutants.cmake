@@ -221,17 +221,17 @@ rung_mutant(sparse24_edge sparse24 ${file} "i < out->m && j < out->n" "i < out->
 rung_mutant(sparse24_columns sparse24 ${file} "row + 8 * j + e % 2" "row + 8 * j" "")
 
 set(file gemm/stream_k.cu)
-rung_mutant(stream_k_counter_relaxed stream_k ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
-rung_mutant(stream_k_sums_not_gathered stream_k ${file} "    }
+rung_mutant(stream_k_counter_relaxed stream_k collective/units.h "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
+rung_mutant(stream_k_sums_not_gathered stream_k collective/units.h "{
     tsr_barrier();
-    if (thread == 0) {" "    }
+    if (thread == 0) {" "{
     if (thread == 0) {" "race")
-rung_mutant(stream_k_last_not_told stream_k ${file} "    }
+rung_mutant(stream_k_last_not_told stream_k collective/units.h "    }
     tsr_barrier();
     return *word" "    }
     return *word" "")
-rung_mutant(stream_k_counter_stays stream_k ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
-rung_mutant(stream_k_last_is_first stream_k ${file} "return *word == count - 1" "return *word == 0" "")
+rung_mutant(stream_k_counter_stays stream_k collective/units.h "tsr_store_release(counter, 0)" "(void)counter" "")
+rung_mutant(stream_k_last_is_first stream_k collective/units.h "return *word == count - 1" "return *word == 0" "")
 rung_mutant(stream_k_part_missing stream_k ${file} "s < count; s++" "s + 1 < count; s++" "")
 rung_mutant(stream_k_wrong_unit stream_k collective/units.h "* units - 1) / all" "* units) / all" "")
 rung_mutant(stream_k_wrong_start stream_k ${file} "rest + (long long)(first - 1) * BK" "(long long)first * BK" "")
@@ -241,24 +241,23 @@ rung_mutant(stream_k_step_twice stream_k ${file} "unit_begin(blockIdx.x + 1, all
             "unit_begin(blockIdx.x + 1, all, units) - begin + 1" "")
 
 set(file collective/f64_partials.h)
-rung_mutant(mma_f64_counter_relaxed mma_f64_units ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
-rung_mutant(mma_f64_sums_not_gathered mma_f64_units ${file} "{
+rung_mutant(mma_f64_counter_relaxed mma_f64_units collective/units.h "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
+rung_mutant(mma_f64_sums_not_gathered mma_f64_units collective/units.h "{
     tsr_barrier();
     if (thread == 0) {" "{
     if (thread == 0) {" "race")
-rung_mutant(mma_f64_last_not_told mma_f64_units ${file} "    }
+rung_mutant(mma_f64_last_not_told mma_f64_units collective/units.h "    }
     tsr_barrier();
     return *word" "    }
     return *word" "")
-rung_mutant(mma_f64_counter_stays mma_f64_units ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
-rung_mutant(mma_f64_last_is_first mma_f64_units ${file} "return *word == count - 1" "return *word == 0" "")
+rung_mutant(mma_f64_counter_stays mma_f64_units collective/units.h "tsr_store_release(counter, 0)" "(void)counter" "")
+rung_mutant(mma_f64_last_is_first mma_f64_units collective/units.h "return *word == count - 1" "return *word == 0" "")
 rung_mutant(mma_f64_part_missing mma_f64_units ${file} "part < count; part++" "part + 1 < count; part++" "")
 rung_mutant(mma_f64_group_not_stored mma_f64_units ${file} "f64_store_partial(of_group, thread, sum);" ";" "")
 rung_mutant(mma_f64_group_step mma_f64_units ${file} "(long long)group * TILE_SUMS" "TILE_SUMS" "")
-rung_mutant(mma_f64_one_counter mma_f64_units ${file} "counters + 1 + part / group" "counters + 1" "")
+rung_mutant(mma_f64_counter_of_each_part mma_f64_units ${file} "counters + 1 + part / group" "counters + 1 + part" "")
 rung_mutant(mma_f64_last_group mma_f64_units ${file} "parts - first < group ? parts - first : group" "group" "")
 set(file gemm/mma_f64.cu)
-rung_mutant(mma_f64_counters_of_a_tile mma_f64_units ${file} "p->tile * F64_COUNTERS" "p->tile" "")
 rung_mutant(mma_f64_wrong_start mma_f64_units ${file} "p.k0 = (long long)first * BK" "p.k0 = 0" "")
 rung_mutant(mma_f64_step_twice mma_f64_units ${file} "unit_begin(blockIdx.x + 1, shared * steps, units)"
             "unit_begin(blockIdx.x + 1, shared * steps, units) + 1" "")
