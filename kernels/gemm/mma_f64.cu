@@ -4,7 +4,8 @@
  *   - Lanes load their fragments element by element. A fragment is 8 rows by 4 k, so quads of 32 bytes are swizzled,
  * not chunks of 16 (tile/f64_tile.h): either layout of either operand comes without bank conflicts, nothing is
  *     transposed on the way.
- *   - cp.async can move 8 bytes, so operands of any alignment arrive as the aligned ones do.
+ *   - cp.async can move 8 bytes, so operands of any alignment arrive as the aligned ones do. Then D leaves through
+ * shared memory, so that neighbours of a row are stored together.
  *   - Sums take two registers each, half of what mma's warps have beside: 64 x 32 for a warp is all that fits.
  *   - Steps along K of the tiles that leave the last round short are cut evenly over CTAs (collective/units.h), and
  *     their sums added by the last CTA of each tile (collective/f64_partials.h).
@@ -40,6 +41,10 @@
  * Bound by: the tensor cores: 128 multiply-adds a clock and SM on sm_90, 64 on sm_80.
  *
  * Measured: docs/PERFORMANCE.md, "stream-K in f64"; perf/LOG/types.md. */
+#if WIDTH == 1 && (BM / WM) * (BN / WN) * WM * (WN + 8) > STAGES * BK * (BM + BN)
+#error "a tile of D must fit where the stages are"
+#endif
+
 #include "ptx/barrier.h"
 #include "ptx/grid.h"
 #include "ptx/warp.h"
@@ -58,7 +63,8 @@ enum {
     TILE_A = BM * BK * 8, /* bytes */
     TILE_B = BN * BK * 8,
     STAGE = TILE_A + TILE_B,
-    LAST_STAGE = (STAGES - 1) * STAGE
+    LAST_STAGE = (STAGES - 1) * STAGE,
+    SHORT_K = 512 /* up to which a tile's end is a large part of it */
 };
 
 #include "collective/f64_partials.h"
@@ -225,8 +231,56 @@ TSR_DEVICE void multiply_piece(const tsr_gemm_args *args, const piece *p, double
         multiply(args, p, sum, 1, 0);
 }
 
+#if WIDTH == 1
+/* Where rows of D begin anywhere, a lane's pairs are stores of 8 bytes with gaps between them. With a short K, where
+ * nothing else runs meanwhile, each warp lays its sums into shared memory, which the tiles no longer need, and stores
+ * neighbours of a row together. */
+TSR_DEVICE void store_rows(const tsr_gemm_args *args, const piece *p, double sum[ROWS_16][COLS_8][4])
+{
+    enum {
+        PITCH = WN + 8, /* the two rows of a quarter warp's stores lie in different banks */
+        ROWS = WN < 32 ? 32 / WN : 1,
+        AT_ONCE = 4
+    };
+    const pair_out out = pair_out_open(args, p->z);
+    const int thread = tsr_again((int)threadIdx.x), warp = thread / 32, lane = thread % 32;
+    double *const own = (double *)(void *)TSR_SHARED + warp * WM * PITCH;
+    tsr_barrier(); /* all fragments have been read */
+    TSR_UNROLL
+    for (int i = 0; i < 2 * ROWS_16; i++) {
+        TSR_UNROLL
+        for (int j = 0; j < COLS_8; j++) {
+            tsr_f64x2 pair;
+            tsr_lane(pair, 0) = sum[i / 2][j][i % 2 * 2];
+            tsr_lane(pair, 1) = sum[i / 2][j][i % 2 * 2 + 1];
+            *(tsr_f64x2 *)(void *)(own + (8 * i + lane / 4) * PITCH + 8 * j + lane % 4 * 2) = pair;
+        }
+    }
+    tsr_warp_sync(TSR_ALL_LANES);
+    const int lane_row = lane / (32 / ROWS), lane_col = lane % (32 / ROWS);
+    const long long row = p->row0 + warp / WARPS_N * WM + lane_row, col = p->col0 + warp % WARPS_N * WN + lane_col;
+    TSR_ROLLED
+    for (int at = 0; at < WM * WN; at += 32 * AT_ONCE) { /* sums in the order of rows */
+        double value[AT_ONCE];
+        TSR_UNROLL
+        for (int i = 0; i < AT_ONCE; i++)
+            value[i] = own[((at + 32 * i) / WN + lane_row) * PITCH + (at + 32 * i) % WN + lane_col];
+        TSR_UNROLL
+        for (int i = 0; i < AT_ONCE; i++)
+            output_one(&out, row + (at + 32 * i) / WN, col + (at + 32 * i) % WN, value[i]);
+    }
+    tsr_barrier(); /* the next piece's tiles may come */
+}
+#endif
+
 TSR_DEVICE void store(const tsr_gemm_args *args, const piece *p, double sum[ROWS_16][COLS_8][4])
 {
+#if WIDTH == 1
+    if (args->k <= SHORT_K) {
+        store_rows(args, p, sum);
+        return;
+    }
+#endif
     const pair_out out = pair_out_open(args, p->z);
     const int thread = tsr_again((int)threadIdx.x), warp = thread / 32;
     const long long row = p->row0 + warp / WARPS_N * WM + thread % 32 / 4;

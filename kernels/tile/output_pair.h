@@ -62,4 +62,17 @@ TSR_DEVICE void output_pair(const pair_out *out, long long row, long long col, c
         d[1] = value[1];
 }
 
+/* Writes D[row, col], if it is inside the matrix. */
+TSR_DEVICE void output_one(const pair_out *out, long long row, long long col, elem sum)
+{
+    if (row >= out->m || col >= out->n)
+        return;
+    elem value;
+    epilogue_scale(&out->e, 1, &sum, &value);
+    if (out->e.reads_c)
+        epilogue_add_c(&out->e, 1, &out->c[row * out->ldc + col], &value);
+    epilogue_form_row(&out->e, out->e.bias + col, 1, 1, &value);
+    out->d[row * out->ldd + col] = value;
+}
+
 #endif

@@ -335,21 +335,16 @@ double tsr_line_queue_ns(const tsr_profile *f, const tsr_problem *problem, doubl
 }
 
 /* A kernel that multiplies with mma.sync or wmma what its threads load: the SM that gets most CTAs decides. Its tiles
- * have `depth` of K in all, `warps` multiply, `per_sm` tiles are stored. Four warps feed the four tensor cores of an
- * SM; eight hide what each of them waits for. Half the rate with four is a guess. */
+ * have `depth` of K in all, more where warps are too few for the full rate; `per_sm` tiles are stored. */
 static void price_loaded_by_threads(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
-                                    double depth, double warps, double per_sm, tsr_price *out)
+                                    double depth, double per_sm, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    /* Measured in f64, where an H100's four warps have 0.82 of the rate. */
-    const double busy = tsr_config_is_f64_tensor(config) ? fmin(1, tsr_price_busy_share(f, warps))
-                        : warps < 8                      ? warps / 8
-                                                         : 1;
     const double flops = 2.0 * depth * device->cuda.sm_count * config->bm * config->bn;
-    settle_gpu(config, problem, device, busy > 0 ? flops / busy : 0, out);
+    settle_gpu(config, problem, device, flops, out);
     /* Where memory takes nearly as long as products, they do not overlap perfectly. */
     const double peak = kernel_peak_flops(config, &problem->op, device) * config->efficiency;
-    const double flops_ns = busy > 0 ? flops / busy / peak * 1e9 : 0;
+    const double flops_ns = flops / peak * 1e9;
     const double sharpness = f->tensor_sharpness, memory_ns = least_bytes(problem) / device->memory_bytes_per_s * 1e9;
     out->ns += overlapped_by(sharpness, flops_ns, memory_ns) - fmax(flops_ns, memory_ns);
     /* The first tiles' arrival, and D by threads: each stores its values one by one, or in pairs where D is aligned, as
@@ -365,9 +360,27 @@ static void price_loaded_by_threads(const tsr_config *config, const tsr_problem 
 
 static void price_tensor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
 {
+    /* Four warps feed the four tensor cores of an SM; eight hide what each of them waits for. Half the rate with four
+     * is a guess. */
     const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
-    const double warps = per_sm * config->threads_x * config->threads_y / 32;
-    price_loaded_by_threads(config, problem, device, per_sm * (double)problem->k, warps, per_sm, out);
+    const double busy = fmin(1, per_sm * config->threads_x * config->threads_y / 32 / 8);
+    price_loaded_by_threads(config, problem, device, busy > 0 ? per_sm * (double)problem->k / busy : 0, per_sm, out);
+}
+
+/* Steps along K that an SM makes, more where few warps do: of units with `share` steps each, and beside them and behind
+ * them of whole tiles, as many at once as fit. */
+static double f64_steps(const tsr_profile *f, const tsr_config *config, double units, double share, double whole,
+                        double steps)
+{
+    const double warps = config->threads_x * config->threads_y / 32., beside = units > 0 && whole > 0;
+    const double held = fmin(whole, fmax(1, config->sm_ctas - units)), together = fmin(share, steps);
+    double all = units > 0 ? units * share / tsr_price_busy_share(f, (units + held * beside) * warps) : 0;
+    if (whole > 0)
+        all += tsr_price_rounds(f, config, whole, warps) * steps;
+    if (beside) /* that many of these steps were made beside the units, with more warps */
+        all -= held * together *
+               (1 / tsr_price_busy_share(f, held * warps) - 1 / tsr_price_busy_share(f, (units + held) * warps));
+    return all;
 }
 
 /* Units of stream-K run beside or before whole tiles. The last unit of a tile adds the others' sums, many of them in
@@ -379,17 +392,20 @@ static void price_mma_f64(const tsr_config *config, const tsr_problem *problem, 
     const double shared = launch->schedule.stream_k_tiles, units = launch->schedule.stream_k_units;
     const double sms = device->cuda.sm_count, whole = tsr_cta_tiles(config, problem) - shared;
     const double whole_per_sm = ceil(whole / sms), units_per_sm = ceil(units / sms);
-    const double share = units > 0 ? ceil((double)problem->k / config->bk) * shared / units : 0; /* steps of a unit */
-    const double uneven = units > 0 && fmod(units, shared) != 0 ? f->mma_f64_uneven : 1; /* units have two pieces */
-    const double depth = uneven * (whole_per_sm * (double)problem->k + units_per_sm * share * config->bk);
-    const double warps = (whole_per_sm + units_per_sm) * config->threads_x * config->threads_y / 32;
-    price_loaded_by_threads(config, problem, device, depth, warps, whole_per_sm + (units > 0), out);
+    const double steps = ceil((double)problem->k / config->bk), share = units > 0 ? steps * shared / units : 0;
+    const int is_uneven = units > 0 && fmod(units, shared) != 0; /* units have two pieces, one behind the other */
+    const double depth = (is_uneven ? f->mma_f64_uneven : 1) * config->bk *
+                         f64_steps(f, config, units_per_sm, share, whole_per_sm, steps);
+    price_loaded_by_threads(config, problem, device, depth, whole_per_sm + (units > 0), out);
+    if (config->sm_ctas == 1) /* nothing else runs while a tile's first operands come, and while it is stored */
+        out->ns += f->mma_f64_alone_ns * whole_per_sm;
     if (units == 0)
         return;
     const double parts = units / shared + (fmod(units, shared) != 0), group = parts > 16 ? 8 : 4,
                  groups = ceil(parts / group), rounds = groups > 1 ? 2 : 1;
     const double tiles = 1 + fmin(parts, group) + (groups > 1 ? 1 + groups : 0); /* written and read, of sums */
-    out->ns += rounds * f->mma_f64_handover_ns + tiles * 8 * config->bm * config->bn / f->mma_f64_sums_bytes_per_ns;
+    out->ns += rounds * f->mma_f64_handover_ns + tiles * 8 * config->bm * config->bn / f->mma_f64_sums_bytes_per_ns +
+               (is_uneven ? f->mma_f64_second_ns : 0);
 }
 
 /* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under

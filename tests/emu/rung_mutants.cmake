@@ -38,7 +38,7 @@ base(mma_f64 gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 
 base(mma_f64_units gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=4
      -DCTAS=3 -DBAND=8 -DWIDTH=2)
 # By the instruction of GPUs before 9.0.
-base(mma_f64_eight gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=128 -DBK=16 -DWM=64 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=3
+base(mma_f64_eight gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=128 -DBK=16 -DWM=32 -DWN=64 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=3
      -DCTAS=2 -DBAND=8 -DWIDTH=1 -DTSR_F64_EIGHT_ROWS)
 # By the largest one.
 base(mma_f64_sixteen gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTEP_K=16 -DFRAGMENTS=2
@@ -182,6 +182,15 @@ rung_mutant(mma_f64_copy_off_by_one mma_f64 ${file} "inside < width ? inside : w
 rung_mutant(mma_f64_line_guard mma_f64 ${file} "first_line + line < (" "first_line + line <= (" "")
 rung_mutant(mma_f64_no_advance mma_f64 ${file} "k_contiguous ? bk : bk * ld" "k_contiguous ? bk : ld" "")
 rung_mutant(mma_f64_line_step mma_f64 ${file} "s.step = threads / of_line * ld" "s.step = ld" "")
+rung_mutant(mma_f64_sums_on_fragments mma_f64_eight gemm/mma_f64.cu "tsr_barrier(); /* all fragments have been read */" "" "race")
+rung_mutant(mma_f64_sums_of_other_lanes mma_f64_sixteen gemm/mma_f64.cu "tsr_warp_sync(TSR_ALL_LANES);
+    const int lane_row" "const int lane_row" "")
+rung_mutant(mma_f64_half_a_row mma_f64_eight gemm/mma_f64.cu "* PITCH + (at + 32 * i) % WN" "* PITCH" "")
+rung_mutant(mma_f64_one_column mma_f64_eight tile/output_pair.h "row >= out->m || col >= out->n)
+        return;
+    elem value;" "row >= out->m)
+        return;
+    elem value;" "")
 rung_mutant(mma_f64_odd_column mma_f64 tile/output_pair.h "col + 2 <= out->n" "col + 1 <= out->n" "")
 
 set(file gemm/sparse24.cu)
