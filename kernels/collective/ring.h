@@ -17,4 +17,12 @@ TSR_DEVICE void ring_advance(ring *at, unsigned stages)
     }
 }
 
+/* Past `count` stages that another warp group takes. */
+TSR_DEVICE void ring_skip(ring *at, int count, unsigned stages)
+{
+    const unsigned stage = at->stage + (unsigned)count;
+    at->stage = stage % stages;
+    at->parity ^= stage / stages & 1;
+}
+
 #endif

@@ -6,7 +6,8 @@
  * A warp rounds 64 columns of its 16 rows, lays them into a piece of shared memory of its own by stmatrix, and takes
  * them out 16 bytes a lane, so that whole lines leave.
  *
- * For kernels that name BN, a multiple of 32, sum_type and PIECE_BYTES, of which a piece takes LEAN_BYTES. */
+ * For kernels that name BN, a multiple of 32, sum_type, PIECE_BYTES, of which a piece takes LEAN_BYTES, and FEW_ENDS: 1
+ * if few registers are free at the end of a tile. */
 #ifndef TSR_COLLECTIVE_WGMMA_LEAN_H
 #define TSR_COLLECTIVE_WGMMA_LEAN_H
 
@@ -93,10 +94,13 @@ TSR_DEVICE void output_lean(const any_out *out, int type, unsigned piece, int m,
     }
 }
 
-/* What the lane's pairs of 64 columns have in common. */
+/* What the lane's pairs of some columns have in common: LEAN_COLUMNS eights of columns at once, as many as there are
+ * registers for. */
+enum { LEAN_COLUMNS = FEW_ENDS ? 2 : 8 };
+
 typedef struct lean_columns {
-    float scale[8][2];
-    unsigned bias[8];
+    float scale[LEAN_COLUMNS][2];
+    unsigned bias[LEAN_COLUMNS];
 } lean_columns;
 
 /* From column `n` of D on. `scales`: of column 0, at a multiple of 8 bytes, NULL: none. A bias lies at a multiple of 4;
@@ -107,7 +111,7 @@ TSR_DEVICE lean_columns lean_columns_of(const any_out *out, const float *scales,
     const int has_form = out->form.form != TSR_EPILOGUE_NONE;
     lean_columns of;
     TSR_UNROLL
-    for (int q = 0; q < 8; q++) {
+    for (int q = 0; q < LEAN_COLUMNS; q++) {
         const int at = column + 8 * q, is_inside = at < out->n;
         of.scale[q][0] = of.scale[q][1] = 1;
         of.bias[q] = 0x80008000u;
@@ -150,9 +154,11 @@ TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *ro
         TSR_UNROLL
         for (int j = 0; j < 4 && first + 16 * j < BN; j++) {
             unsigned pair[4];
+            if (LEAN_COLUMNS == 2 && first + 16 * j > 0)
+                of = lean_columns_of(out, columns, n + first + 16 * j);
             TSR_UNROLL
             for (int i = 0; i < 4; i++) {
-                const int q = 2 * j + i / 2;
+                const int q = (2 * j + i / 2) % LEAN_COLUMNS;
                 float value[2], bias[2];
                 if (type == TSR_TYPE_BF16)
                     tsr_unpack_bf16(of.bias[q], &bias[0], &bias[1]);
@@ -168,7 +174,7 @@ TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *ro
             }
             tsr_store_matrix_x4(at.leave + (unsigned)(32 * j), pair);
         }
-        if (first + 64 < BN) /* they come while the piece leaves */
+        if (LEAN_COLUMNS == 8 && first + 64 < BN) /* they come while the piece leaves */
             of = lean_columns_of(out, columns, n + first + 64);
         lean_leave(&at, out->ldd, first);
     }

@@ -106,6 +106,8 @@ TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, co
     else
         output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
 #else
+    else if (FEW_ENDS)
+        output(out, piece, m, n, sum);
     else if (out->type == TSR_TYPE_F32)
         output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
     else if (out->type == TSR_TYPE_BF16)

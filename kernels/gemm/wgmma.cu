@@ -138,14 +138,6 @@ TSR_DEVICE int is_idle(const tsr_gemm_args *args, int m, int n)
     return (CLUSTER_M > 1 && CLUSTER_N == 1 && m >= args->m) || (CLUSTER_N > 1 && CLUSTER_M == 1 && n >= args->n);
 }
 
-/* Past the blocks of a tile that another warp group takes. */
-TSR_DEVICE void ring_skip(ring *at, int blocks)
-{
-    const unsigned stage = at->stage + (unsigned)blocks;
-    at->stage = stage % STAGES;
-    at->parity ^= stage / STAGES & 1;
-}
-
 #if !UNALIGNED_A
 /* Before the grid in front has ended, the first tile's first boxes are asked for: to L2, where that grid's writes
  * arrive as well, whoever is first. Tiles that share rows of A or columns of B ask for different blocks. */
@@ -444,7 +436,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 
     tsr_grid_wait();
     if (PINGPONG && group == 1)
-        ring_skip(&at, tile_unit_of(partition, 0).count);
+        ring_skip(&at, tile_unit_of(partition, 0).count, STAGES);
     for (unsigned index = PINGPONG ? (unsigned)group : 0; tile_has_unit(partition, index); index += PINGPONG ? 2 : 1) {
         const int pass_on = PINGPONG && tile_has_unit(partition, index + 1) ? 1 - group : -1;
         const tile_unit u = tile_unit_of(partition, index);
@@ -471,7 +463,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         else
             multiply(w, &at, u.count, pass_on, row, 0, 1, sum);
         if (PINGPONG)
-            ring_skip(&at, tile_unit_of(partition, index + 1).count);
+            ring_skip(&at, tile_unit_of(partition, index + 1).count, STAGES);
         if (idle)
             continue;
         if (u.count < (int)tile_stream_k_word(partition, STREAM_K_K_BLOCKS) &&

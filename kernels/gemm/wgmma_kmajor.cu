@@ -8,7 +8,8 @@
  *   a CTA, one on each SM, walks over tiles of D:             a ring of STAGES in shared memory:
  *
  *     warp groups, all but the last   SLABS times 64 rows of    full[s]   the copy engine has delivered stage s
- *                                     a tile each
+ *                                     a tile each; or a tile
+ *                                     each, in turn
  *     the last one                    one warp is the producer, empty[s]  all readers of stage s are done
  *                                     one copies scales of blocks
  *
@@ -21,14 +22,18 @@
  * be e4m3 or e5m2, or s8 or u8, each on its own, and C and D of several types (args.type_): uniform branches around the
  * main loop and around each four elements of D. Zero points: collective/zero_points.h.
  *
+ * Ping-pong (PINGPONG = 1): two warp groups take turns at the tensor cores, a tile each, as in wgmma, so that one
+ * stores while the other multiplies. Promoted sums leave no registers for that.
+ *
  * The end: to a D of 16 bits collective/wgmma_lean.h. Else a warp lays PIECE columns of its 16 rows into shared memory,
  * as they are summed, and takes them out four neighbours a lane, scales, adds C, rounds and stores. The producer fills
  * the ring for the next tile meanwhile.
  *
  *   ELEM_*     fp8, int8 or tf32              CLUSTER_M   CTAs of a cluster, whose tiles lie below each other: each
  *   BM, BN     tile of D                                  loads a share of B's part and sends it to all
- *   SLABS      1, or with PROMOTE 2: a warp   RASTER      tile rows walked together (collective/order.h)
- *              group's 64 rows, one after the other
+ *   SLABS      1 or 2 times 64 rows that a    RASTER      tile rows walked together (collective/order.h)
+ *              warp group has
+ *   PINGPONG   1: see above, without PROMOTE
  *   STAGES     of the ring
  *   PROMOTE    1: see above                   PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   PIECE      columns that leave together: 32 or 64, a divisor of BN
@@ -47,6 +52,9 @@
 #define TSR_WGMMA_ELEMENT_BYTES 4
 #else
 #error "give the elements: -DELEM_fp8, -DELEM_int8 or -DELEM_tf32"
+#endif
+#if PINGPONG && (PROMOTE || BM != 64 * SLABS)
+#error "PINGPONG: without PROMOTE, and a warp group has a whole tile"
 #endif
 #if BN % PIECE != 0
 #error "PIECE must divide BN"
@@ -72,13 +80,15 @@
 #include "collective/ring_begin.h"
 
 enum {
-    GROUPS = BM / 64 / SLABS, /* warp groups that multiply */
+    TILE_GROUPS = BM / 64 / SLABS, /* warp groups that multiply a tile */
+    GROUPS = PINGPONG ? 2 : TILE_GROUPS,
     THREADS = 128 * (GROUPS + 1),
     BK = 128 / TSR_WGMMA_ELEMENT_BYTES, /* the span of the swizzle */
     INSTRUCTIONS = 4,                   /* along K of a stage */
     PITCH = PIECE + 8,                  /* words from row to row of a piece: rows of a store lie in different banks */
     PIECE_BYTES = 16 * PITCH * 4,
-    QUADS_OF_C = 1,
+    QUADS_OF_C = !PINGPONG,
+    FEW_ENDS = PINGPONG, /* half of the registers hold the other 64 rows meanwhile */
     ENDS_LEAN = 1,
 
     SLAB_BYTES = 128 * 64, /* 64 rows */
@@ -92,11 +102,17 @@ enum {
     SCALED_ROWS = BM,
     SCALED_COLUMNS = BN,
 
+    ZERO_AREA =
+        (128 + BN) * 4, /* of a warp group's sums of bytes for 64 rows: where pieces are later, but for PINGPONG */
+    ZEROS_AT = PINGPONG ? SCALES_AT : PIECES_AT,
+    ZERO_STEP = PINGPONG ? SLABS * ZERO_AREA : 4 * PIECE_BYTES, /* to the next warp group's */
+
     OVERLAPS = BN <= 128, /* with PROMOTE: sums of two stages fit into registers beside the tile's */
 
-    START = 1, /* named barriers: where the consumers wait for the mbarriers, */
-    ZEROS = 2, /*   each warp group for its sums of bytes, */
-    SCALES = 4 /*   and the warp that copies scales for the mbarriers, too */
+    START = 1,  /* named barriers: where the consumers wait for the mbarriers, */
+    ZEROS = 2,  /*   each warp group for its sums of bytes, */
+    SCALES = 4, /*   the warp that copies scales for the mbarriers, too, */
+    ORDER = 5   /*   and with PINGPONG each warp group for its turn */
 };
 
 #include "collective/wgmma_boxes.h"
@@ -187,8 +203,28 @@ TSR_DEVICE void stage_await(const walk *w, ring at)
     tsr_mbarrier_wait(w->shared + FULL_AT + 8 * at.stage, at.parity);
 }
 
-/* Issues the products of one stage, which has come; `accumulate`: to what is in `sum`. `second_a`, `second_b`:
- * constants, A and B are e5m2 or u8. */
+/* 64 of the stage's rows, of which this is the group's first. */
+TSR_DEVICE int first_slab(int group)
+{
+    return PINGPONG ? 0 : group * SLABS;
+}
+
+/* One instruction; `second_a`, `second_b`: constants, A and B are e5m2 or u8. */
+TSR_DEVICE void multiply_step(unsigned long long a, unsigned long long b, int accumulate, int second_a, int second_b,
+                              sum_type sum[TSR_WGMMA_REGISTERS])
+{
+#if defined(ELEM_tf32)
+    (void)second_a;
+    (void)second_b;
+    tsr_wgmma_k_major(sum, a, b, accumulate);
+#elif defined(ELEM_fp8)
+    tsr_wgmma_fp8(sum, a, b, accumulate, second_a, second_b);
+#else
+    tsr_wgmma_int8(sum, a, b, accumulate, second_a, second_b);
+#endif
+}
+
+/* Issues the products of one stage, which has come; `accumulate`: to what is in `sum`. */
 TSR_DEVICE void multiply_stage(const walk *w, unsigned at, int group, int accumulate, int second_a, int second_b,
                                sum_type sum[TSR_WGMMA_REGISTERS])
 {
@@ -198,59 +234,104 @@ TSR_DEVICE void multiply_stage(const walk *w, unsigned at, int group, int accumu
     hold_sums(sum);
     tsr_wgmma_fence();
     TSR_UNROLL
-    for (unsigned k = 0; k < INSTRUCTIONS; k++) {
-#if defined(ELEM_tf32)
-        (void)second_a;
-        (void)second_b;
-        tsr_wgmma_k_major(sum, a + 2 * k, b + 2 * k, accumulate || k > 0);
-#elif defined(ELEM_fp8)
-        tsr_wgmma_fp8(sum, a + 2 * k, b + 2 * k, accumulate || k > 0, second_a, second_b);
-#else
-        tsr_wgmma_int8(sum, a + 2 * k, b + 2 * k, accumulate || k > 0, second_a, second_b);
-#endif
-    }
+    for (unsigned k = 0; k < INSTRUCTIONS; k++)
+        multiply_step(a + 2 * k, b + 2 * k, accumulate || k > 0, second_a, second_b, sum);
     tsr_wgmma_commit();
 }
 
+TSR_DEVICE void hold_all_sums(sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+{
+    TSR_UNROLL
+    for (int slab = 0; slab < SLABS; slab++)
+        hold_sums(sum[slab]);
+}
+
+/* The same for all of a warp group's rows, whose first 64 are number `first` of the stage's. */
+TSR_DEVICE void multiply_rows(const walk *w, unsigned at, int first, int accumulate, int second_a, int second_b,
+                              sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+{
+#if SLABS == 1
+    multiply_stage(w, at, first, accumulate, second_a, second_b, sum[0]);
+#else
+    const unsigned stage = w->shared + at * STAGE_BYTES;
+    const unsigned long long a = tsr_wgmma_descriptor(stage + (unsigned)first * SLAB_BYTES, SLAB_BYTES);
+    const unsigned long long b = tsr_wgmma_descriptor(stage + A_BYTES, SLAB_BYTES);
+    hold_all_sums(sum);
+    tsr_wgmma_fence();
+    TSR_UNROLL
+    for (unsigned k = 0; k < INSTRUCTIONS; k++) {
+        TSR_UNROLL
+        for (unsigned slab = 0; slab < SLABS; slab++)
+            multiply_step(a + slab * SLAB_BYTES / 16 + 2 * k, b + 2 * k, accumulate || k > 0, second_a, second_b,
+                          sum[slab]);
+    }
+    tsr_wgmma_commit();
+#endif
+}
+
+/* With PINGPONG: all products of a tile have been issued, and the other warp group has its turn. */
+TSR_DEVICE void pass_on(int group, int has_next)
+{
+    if (PINGPONG && has_next)
+        tsr_named_barrier_arrive(ORDER + 1 - (unsigned)group, 256);
+}
+
 /* All products of a tile in the tensor cores' sums. One batch stays in flight; the one before it is done, and so is its
- * stage. */
-TSR_DEVICE void multiply_straight(const walk *w, ring *at, int group, int second_a, int second_b,
-                                  sum_type sum[TSR_WGMMA_REGISTERS])
+ * stage. `has_next`: with PINGPONG, another tile comes behind this one. */
+TSR_DEVICE void multiply_straight(const walk *w, ring *at, int group, int has_next, int second_a, int second_b,
+                                  sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
     unsigned previous = 0;
     for (int block = 0; block < w->k_blocks; block++) {
         stage_await(w, *at);
-        multiply_stage(w, at->stage, group, block > 0, second_a, second_b, sum);
+        multiply_rows(w, at->stage, first_slab(group), block > 0, second_a, second_b, sum);
         tsr_wgmma_wait(1);
         if (block > 0)
             release(w, previous);
         previous = at->stage;
         ring_advance(at, STAGES);
     }
-    hold_sums(sum);
+    pass_on(group, has_next);
+    hold_all_sums(sum);
     tsr_wgmma_wait(0);
-    hold_sums(sum);
+    hold_all_sums(sum);
     if (w->k_blocks > 0)
         release(w, previous);
 }
 
 #if defined(ELEM_int8)
-/* The same with the sums of A's and B's bytes, for zero points. */
-TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int second_a, int second_b, unsigned zeros,
-                                    sum_type sum[TSR_WGMMA_REGISTERS])
+TSR_DEVICE int has_zero_points(const tsr_scaling *s)
 {
+    return s->zero_a || s->zero_b;
+}
+
+/* Of a warp group's first 64 rows. */
+TSR_DEVICE unsigned zeros_of(const walk *w, int group)
+{
+    return w->shared + ZEROS_AT + (unsigned)group * ZERO_STEP;
+}
+
+/* The same with the sums of A's and B's bytes, for zero points. */
+TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int has_next, int second_a, int second_b,
+                                    sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+{
+    const unsigned zeros = zeros_of(w, group);
     for (int block = 0; block < w->k_blocks; block++) {
         const unsigned stage = w->shared + at->stage * STAGE_BYTES;
         stage_await(w, *at);
-        multiply_stage(w, at->stage, group, block > 0, second_a, second_b, sum);
-        zero_sums_add(zeros, stage + (unsigned)group * SLAB_BYTES, stage + A_BYTES, second_a, second_b);
-        hold_sums(sum);
+        multiply_rows(w, at->stage, first_slab(group), block > 0, second_a, second_b, sum);
+        TSR_UNROLL
+        for (unsigned slab = 0; slab < SLABS; slab++)
+            zero_sums_add(zeros + slab * ZERO_AREA, stage + ((unsigned)first_slab(group) + slab) * SLAB_BYTES,
+                          stage + A_BYTES, second_a, second_b);
+        hold_all_sums(sum);
         tsr_wgmma_wait(0);
-        hold_sums(sum);
+        hold_all_sums(sum);
         tsr_warp_sync(TSR_ALL_LANES);
         release(w, at->stage);
         ring_advance(at, STAGES);
     }
+    pass_on(group, has_next);
 }
 #endif
 
@@ -262,8 +343,10 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int seco
 TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit, ring *at, int group, int second_a,
                          int second_b, sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
+    const int has_next = PINGPONG && unit + w->step < w->raster.total;
 #if PROMOTE
     (void)unit;
+    (void)has_next;
     if (!TSR_UNLIKELY(args->block_scales))
         multiply_scaled(w, at, group, second_a, second_b, NO_SCALES, sum);
     else if (block_scales_are_few(&w->scales))
@@ -273,20 +356,22 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
 #else
 #if defined(ELEM_int8)
     const tsr_scaling *const s = w->scaling;
-    if (s->zero_a || s->zero_b) {
-        const unsigned zeros = w->shared + PIECES_AT + (unsigned)(4 * group) * PIECE_BYTES;
-        zero_sums_begin(zeros, ZEROS + (unsigned)group);
-        multiply_with_zeros(w, at, group, second_a, second_b, zeros, sum[0]);
+    if (has_zero_points(s)) {
+        TSR_UNROLL
+        for (unsigned slab = 0; slab < SLABS; slab++)
+            zero_sums_begin(zeros_of(w, group) + slab * ZERO_AREA, ZEROS + (unsigned)group);
+        multiply_with_zeros(w, at, group, has_next, second_a, second_b, sum);
+#if !PINGPONG
         const tile_place place = tile_order_place(&w->raster, unit); /* only now: see consume */
-        zero_points_apply(args, s, place.z, zeros, ZEROS + (unsigned)group,
+        zero_points_apply(args, s, place.z, zeros_of(w, group), ZEROS + (unsigned)group,
                           (place.m * CLUSTER_M + w->rank) * BM + group * 64, place.n * BN, second_a, second_b,
                           TSR_WGMMA_REGISTERS, sum[0]);
+#endif
         return;
     }
 #endif
     (void)args;
-    (void)unit;
-    multiply_straight(w, at, group, second_a, second_b, sum[0]);
+    multiply_straight(w, at, group, has_next, second_a, second_b, sum);
 #endif
 }
 
@@ -353,13 +438,13 @@ TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piec
 TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
                               const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    if (!any_scaled_is_quads(e))
+    if (!any_scaled_is_quads(e) || (FEW_ENDS && !lean_fits_scaled(&e->out, e->columns)))
         output_any_scaled(e, piece, m, n, sum);
-    else if (e->out.type == TSR_TYPE_F32)
+    else if (!FEW_ENDS && e->out.type == TSR_TYPE_F32)
         output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
     else if (lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
         output_lean_scaled(&e->out, TSR_TYPE_BF16, e->rows, e->columns, piece, m, n, sum);
-    else if (lean_fits_scaled(&e->out, e->columns))
+    else if (FEW_ENDS || lean_fits_scaled(&e->out, e->columns))
         output_lean_scaled(&e->out, TSR_TYPE_F16, e->rows, e->columns, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_BF16)
         output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
@@ -377,11 +462,16 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 #if !defined(ELEM_tf32) /* which has no scales */
     const float alpha = any_alpha(args);
 #endif
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+    if (PINGPONG && group == 1)
+        ring_skip(&at, w->k_blocks, STAGES);
+    for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->raster.total;
+         unit += (PINGPONG ? 2 : 1) * w->step) {
         sum_type sum[SLABS][TSR_WGMMA_REGISTERS];
         TSR_UNROLL
         for (int i = 0; i < SLABS * TSR_WGMMA_REGISTERS; i++)
             sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] = 0;
+        if (PINGPONG && unit != w->first)
+            tsr_named_barrier(ORDER + (unsigned)group, 256);
 #if defined(ELEM_tf32)
         multiply(w, args, unit, &at, group, 0, 0, sum);
 #else
@@ -395,6 +485,8 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         else
             multiply(w, args, unit, &at, group, 0, 0, sum);
 #endif
+        if (PINGPONG)
+            ring_skip(&at, w->k_blocks, STAGES);
         TSR_ROLLED
         for (int slab = 0; slab < SLABS; slab++) {
             if (slab > 0)
@@ -403,7 +495,14 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
                 sum[0][i] = sum[SLABS - 1][i];
             /* Found only now, so that no register keeps it during the main loop. */
             const tile_place place = tile_order_place(&w->raster, unit);
-            const int row = (place.m * CLUSTER_M + w->rank) * BM + (group * SLABS + slab) * 64 + warp * 16;
+#if defined(ELEM_int8) && PINGPONG /* here, where one slab's sums are at hand */
+            if (has_zero_points(w->scaling))
+                zero_points_apply(args, w->scaling, place.z, zeros_of(w, group) + (unsigned)slab * ZERO_AREA,
+                                  ZEROS + (unsigned)group, (place.m * CLUSTER_M + w->rank) * BM + slab * 64,
+                                  place.n * BN, args->type_a == ANY_SECOND, args->type_b == ANY_SECOND,
+                                  TSR_WGMMA_REGISTERS, sum[0]);
+#endif
+            const int row = (place.m * CLUSTER_M + w->rank) * BM + (first_slab(group) + slab) * 64 + warp * 16;
 #if defined(ELEM_tf32)
             any_out out = any_out_open(args, place.z, 0);
 #else
@@ -429,7 +528,7 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     const unsigned arrivals = 1;
     (void)args;
 #endif
-    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, arrivals, 4 * GROUPS * CLUSTER_M);
+    ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, arrivals, 4 * TILE_GROUPS * CLUSTER_M);
     tsr_mbarrier_fence_init();
 }
 

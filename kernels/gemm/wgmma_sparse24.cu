@@ -65,8 +65,9 @@ enum {
     KEPT = BK / 2,   /* of the BK elements of a line that are given */
     WORD_BLOCK = 32, /* words that 16 lines have for WORD_K of K */
     WORD_K = TSR_WGMMA_ELEMENT_BYTES == 4 ? 32 : 64,
-    WORDS = BK / WORD_K,              /* of metadata of a lane in a stage */
-    ROW_BYTES = 64 * DEPTH,           /* of a line's values: the span of their swizzle */
+    WORDS = BK / WORD_K,    /* of metadata of a lane in a stage */
+    ROW_BYTES = 64 * DEPTH, /* of a line's values: the span of their swizzle */
+    FEW_ENDS = 0,
     QUADS_OF_C = 0,                   /* wide tiles would spill, */
     ENDS_LEAN = BM * BN <= 128 * 256, /* and the widest here, too */
     PITCH = PIECE + 8,                /* words from row to row of a piece: rows of a store lie in different banks */
