@@ -192,6 +192,15 @@ expect 0 "" "$tessera" explain mma --dtype bf16 --layout nt --phase 0
 prints '^  \(1,0\) .* B\[8\.\.15,0\.\.32 by'
 prints '^  copy B .* B\[0\.\.31,0\]'
 
+# 8-bit integers: both operands along K without a word about the layout; byte by byte any layout.
+expect 0 "" "$tessera" explain mma-int8
+prints '^The products are made by tensor cores, a warp at a time'
+prints '^  copy A  '
+expect 1 "tessera explain: mma_int8_128x128: explained where A and B need no copy before: rows of whole 16 bytes, layout nt" \
+    "$tessera" explain mma_int8_128x128 --k 100
+expect 0 "" "$tessera" explain mma_int8_64x64_a1 --layout tn --dtype u8 --dtype-b s8 --k 100
+prints '^C = A B, 128 x 128 x 100 u8xs8;'
+
 # 2:4: values of every second element, half of A's loads, and instructions that go twice as far along K.
 expect 0 "" "$tessera" explain sparse24
 prints '^A is compressed 2:4\.'

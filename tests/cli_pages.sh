@@ -55,9 +55,9 @@ offers "a100 a40 auto cpu cuda:0 emu h100 h200 rtx3090 " tessera route --device 
 offers "auto cpu cuda:0 emu " tessera run --device ""
 offers "A.npy B.npy " tessera run ""
 offers "B.npy " tessera run A.npy -o B
-offers "mma mma-f64 mma-tma " tessera profile mm
+offers "mma mma-f64 mma-int8 mma-tma " tessera profile mm
 offers " " tessera run --alpha ""
-offers "naive,mma naive,mma-f64 naive,mma-tma " tessera verify --kernel naive,mm
+offers "naive,mma naive,mma-f64 naive,mma-int8 naive,mma-tma " tessera verify --kernel naive,mm
 offers "f32,bf16 " tessera bench --dtype f32,b
 offers " " tessera run --device cpu,e # takes one
 

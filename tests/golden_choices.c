@@ -72,6 +72,12 @@ static const types all_types[] = {
 
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
 
+/* Of the problems behind those that are drawn. */
+static const types integer_types[] = {
+    {TSR_S8, TSR_S32, TSR_COMPUTE_S32, {NULL}},
+    {TSR_S8, TSR_BF16, TSR_COMPUTE_S32, {NULL}},
+};
+
 typedef struct problem {
     const char *gpu;
     const types *types;
@@ -232,6 +238,34 @@ static void state_usual(golden *file)
             }
 }
 
+/* 8-bit integers: aligned rows, rows that begin anywhere, and no memory for copies. */
+static void state_integers(golden *file)
+{
+    static const struct {
+        unsigned align;
+        int pad;
+        size_t workspace;
+    } ways[] = {{256, 0, TSR_WORKSPACE_LIMIT_BYTES}, {1, 3, TSR_WORKSPACE_LIMIT_BYTES}, {1, 3, 0}};
+    int turn = 0; /* goes through the layouts */
+    for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++)
+        for (size_t t = 0; t < sizeof integer_types / sizeof integer_types[0]; t++)
+            for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+                for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++, turn++) {
+                    const problem p = {.gpu = gpus[g],
+                                       .types = &integer_types[t],
+                                       .trans_a = turn >> 1 & 1,
+                                       .trans_b = turn & 1,
+                                       .m = usual[i].m,
+                                       .n = usual[i].n,
+                                       .k = usual[i].k,
+                                       .batch = usual[i].batch,
+                                       .pads = {ways[w].pad, ways[w].pad, 0, 0},
+                                       .align = ways[w].align,
+                                       .workspace = ways[w].workspace};
+                    state(file, &p);
+                }
+}
+
 static long long most(long long a, long long b)
 {
     return a > b ? a : b;
@@ -321,5 +355,6 @@ int main(int argc, char **argv)
         const problem p = draw_problem(&seed);
         state(file, &p);
     }
+    state_integers(file);
     return golden_close(file);
 }

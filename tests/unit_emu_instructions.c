@@ -19,6 +19,7 @@ kernel emu_test_stmatrix, emu_test_cluster;
 kernel emu_test_named_0, emu_test_named_1, emu_test_named_2, emu_test_named_3;
 kernel emu_test_handover, emu_test_pipeline;
 kernel emu_test_mma_bf16, emu_test_mma_f16, emu_test_mma_tf32, emu_test_wmma_bf16, emu_test_wmma_f16;
+kernel emu_test_mma_int8_00, emu_test_mma_int8_01, emu_test_mma_int8_10, emu_test_mma_int8_11;
 kernel emu_test_mma_f64_8_4, emu_test_mma_f64_16_4, emu_test_mma_f64_16_8, emu_test_mma_f64_16_16;
 
 typedef struct setup {
@@ -269,6 +270,68 @@ static void mma_multiplies(void **state)
     check_product(&tf32, 16, 8, 16, 0, 0, 1, 1);
 }
 
+/* Every mix of s8 and u8, with all their values, and sums that wrap. */
+static void mma_int8_multiplies(void **state)
+{
+    (void)state;
+    enum { M = 16, N = 8, K = 32 };
+    static const struct {
+        const char *name;
+        kernel *function;
+        tsr_dtype dtype_a, dtype_b;
+    } mixes[] = {{"s8 x s8", emu_test_mma_int8_00, TSR_S8, TSR_S8},
+                 {"s8 x u8", emu_test_mma_int8_01, TSR_S8, TSR_U8},
+                 {"u8 x s8", emu_test_mma_int8_10, TSR_U8, TSR_S8},
+                 {"u8 x u8", emu_test_mma_int8_11, TSR_U8, TSR_U8}};
+    unsigned char a[M * K], b[K * N];
+    int32_t c[M * N], d[M * N];
+    srand(6);
+    for (int i = 0; i < M * K; i++)
+        a[i] = (unsigned char)(rand() >> 4);
+    for (int i = 0; i < K * N; i++)
+        b[i] = (unsigned char)(rand() >> 4);
+    for (int i = 0; i < M * N; i++)
+        c[i] = i % 3 == 0 ? INT32_MAX - i : i % 3 == 1 ? INT32_MIN + i : i;
+    const tsr_gemm_args args = {.a = a,
+                                .b = b,
+                                .c = c,
+                                .d = d,
+                                .m = M,
+                                .n = N,
+                                .k = K,
+                                .lda = K,
+                                .ldb = N,
+                                .ldc = N,
+                                .ldd = N,
+                                .batch = 1,
+                                .alpha = 1,
+                                .beta = 1};
+    for (size_t s = 0; s < sizeof mixes / sizeof mixes[0]; s++) {
+        const tsr_emu_job job = {.name = mixes[s].name,
+                                 .kernel = mixes[s].function,
+                                 .args = &args,
+                                 .dtype_a = mixes[s].dtype_a,
+                                 .dtype_b = mixes[s].dtype_b,
+                                 .dtype_c = TSR_S32,
+                                 .dtype_d = TSR_S32,
+                                 .grid = {1, 1, 1},
+                                 .threads_x = 32,
+                                 .threads_y = 1,
+                                 .workers = 1};
+        memset(d, 0, sizeof d);
+        if (tsr_emu_run(&job) != TSR_OK)
+            fail_msg("%s: %s", mixes[s].name, tsr_last_error());
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                uint32_t sum = (uint32_t)c[i * N + j];
+                for (int k = 0; k < K; k++)
+                    sum += (uint32_t)((int)tsr_load_element(mixes[s].dtype_a, a, i * K + k) *
+                                      (int)tsr_load_element(mixes[s].dtype_b, b, k * N + j));
+                assert_int_equal((uint32_t)d[i * N + j], sum);
+            }
+    }
+}
+
 /* Random fractions: each shape sums by rising k, with one rounding to nearest for each product. */
 static void mma_f64_multiplies(void **state)
 {
@@ -508,13 +571,14 @@ static void gpu_is_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_move),         cmocka_unit_test(warps_exchange),
-        cmocka_unit_test(copies_land),          cmocka_unit_test(matrices_load),
-        cmocka_unit_test(mma_multiplies),       cmocka_unit_test(mma_f64_multiplies),
-        cmocka_unit_test(wmma_multiplies),      cmocka_unit_test(conversions_round),
-        cmocka_unit_test(named_barriers_order), cmocka_unit_test(a_pipeline_multiplies),
-        cmocka_unit_test(ctas_hand_over),       cmocka_unit_test(gpu_is_finite),
-        cmocka_unit_test(matrices_are_stored),  cmocka_unit_test(clusters_share_memory),
+        cmocka_unit_test(vectors_move),          cmocka_unit_test(warps_exchange),
+        cmocka_unit_test(copies_land),           cmocka_unit_test(matrices_load),
+        cmocka_unit_test(mma_multiplies),        cmocka_unit_test(mma_f64_multiplies),
+        cmocka_unit_test(mma_int8_multiplies),   cmocka_unit_test(wmma_multiplies),
+        cmocka_unit_test(conversions_round),     cmocka_unit_test(named_barriers_order),
+        cmocka_unit_test(a_pipeline_multiplies), cmocka_unit_test(ctas_hand_over),
+        cmocka_unit_test(gpu_is_finite),         cmocka_unit_test(matrices_are_stored),
+        cmocka_unit_test(clusters_share_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

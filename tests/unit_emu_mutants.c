@@ -16,6 +16,7 @@
 #include "emu/run_launch.h"
 
 typedef void kernel(const tsr_gemm_args args);
+typedef void kernel_scaled(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling);
 
 /* X(base, dtype of A and B, of C and D, tile's rows, columns, threads along x and y, bytes of shared memory, alignment)
  */
@@ -47,7 +48,10 @@ typedef void kernel(const tsr_gemm_args args);
     X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                  \
     X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)                     \
     X(sparse24_tf32, TSR_F32, TSR_F32, 128, 128, 128, 1, 3 * 25600, 4)                  \
-    X(sparse24_int8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)
+    X(sparse24_int8, TSR_S8, TSR_F32, 128, 128, 128, 1, 3 * 26624, 16)                  \
+    X(mma_int8, TSR_S8, TSR_F32, 64, 64, 128, 1, 3 * 8192 + 512, 16)                    \
+    X(mma_int8_large, TSR_U8, TSR_F32, 128, 128, 128, 1, 3 * 16384 + 1024, 16)          \
+    X(mma_int8_direct, TSR_U8, TSR_S32, 64, 64, 128, 1, 3 * 8192 + 512, 1)
 
 #define DECLARE(name, ...) kernel mutant_none_##name;
 BASES(DECLARE)
@@ -107,6 +111,8 @@ enum { UNITS = 5, F64_UNITS = 6, F64_STEP = 16, PARTS = 2, CLUSTER = 3, WORKSPAC
 
 typedef struct matrices {
     double a[MOST], b[MOST], d[MOST], bias[160];                    /* bytes for any dtype */
+    float scales[2][2 * 160];                                       /* of rows and columns of each problem */
+    unsigned char zeros[2][2 * 160];                                /* their zero points */
     unsigned char values[MOST * 4], metadata[MOST], form[MOST * 8]; /* of a compressed operand */
     struct {
         unsigned counters[TSR_WORKSPACE_COUNTER_BYTES / 4];
@@ -119,6 +125,21 @@ static void fill(tsr_dtype dtype, void *array, unsigned seed)
 {
     for (int i = 0; i < MOST; i++)
         tsr_store_element(dtype, array, i, (seed = seed * 1664525u + 1013904223u) >> 28 == 0 ? 2 : seed >> 31);
+}
+
+/* All of 8-bit integers, with scales of rows and columns and zero points; of sums below 2^24, which f32 has. */
+static void fill_integers(matrices *x)
+{
+    unsigned seed = 3;
+    for (int i = 0; i < MOST; i++) {
+        ((unsigned char *)x->a)[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
+        ((unsigned char *)x->b)[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
+    }
+    for (int i = 0; i < 2 * 160; i++)
+        for (int which = 0; which < 2; which++) {
+            x->scales[which][i] = (float)(1 << (i + which) % 2);
+            x->zeros[which][i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
+        }
 }
 
 /* Numbers that are none of tf32: three quarters of the way from one to the next. */
@@ -157,6 +178,31 @@ static int takes_layout(const base *b, const tsr_gemm_args *g)
 static int is_sparse(const base *b)
 {
     return b == &bases[BASE_sparse24] || b == &bases[BASE_sparse24_tf32] || b == &bases[BASE_sparse24_int8];
+}
+
+/* Those take tsr_scaling, too. Without copies by bytes both operands lie along K. */
+static int is_int8(const base *b)
+{
+    return b == &bases[BASE_mma_int8] || b == &bases[BASE_mma_int8_large] || b == &bases[BASE_mma_int8_direct];
+}
+
+/* Which shapes have scales and zero points: results in s32 take no scales. */
+static tsr_scaling scaling_of(const base *b, const tsr_gemm_args *g, const matrices *x)
+{
+    tsr_scaling s = {.type_bias = (int)b->dtype_cd};
+    if (!is_int8(b) || g->n == 66) /* one shape has neither */
+        return s;
+    s.mode_a = s.mode_b = TSR_SCALING_VECTOR;
+    s.batch_a = g->m;
+    s.batch_b = g->n;
+    s.zero_a = x->zeros[0];
+    s.zero_b = x->zeros[1];
+    if (b->dtype_cd != TSR_S32) {
+        s.a = x->scales[0];
+        s.b = x->scales[1];
+        s.is_used = 1;
+    }
+    return s;
 }
 
 /* 1 if elements are rounded to tf32 before they are multiplied. */
@@ -274,8 +320,11 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
     tsr_gemm_args args = *whole;
     const tsr_gemm_args *const g = &args;
     const long long bytes = is_sparse(b) ? compress(b, &args, x) : 0;
+    const tsr_scaling scaling = scaling_of(b, g, x);
     const tsr_emu_job job = {.name = name,
-                             .kernel = function,
+                             .kernel = is_int8(b) ? NULL : function,
+                             .kernel_scaled = is_int8(b) ? (kernel_scaled *)(void (*)(void))function : NULL,
+                             .scaling = &scaling,
                              .args = g,
                              .dtype_a = b->dtype_ab,
                              .dtype_b = b->dtype_ab,
@@ -295,22 +344,34 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
     return tsr_emu_run(&job);
 }
 
+static double zero_of(const base *b, const void *points, long long index)
+{
+    return points ? tsr_load_element(b->dtype_ab, points, index) : 0;
+}
+
 /* The product, and the counters as they were. */
 static int is_right(const base *b, const tsr_gemm_args *g, const matrices *x)
 {
     for (size_t i = 0; i < sizeof x->workspace.counters / sizeof(unsigned); i++)
         if (x->workspace.counters[i] != 0)
             return 0;
+    const tsr_scaling s = scaling_of(b, g, x);
     for (long long z = 0; z < g->batch; z++)
         for (long long i = 0; i < g->m; i++)
             for (long long j = 0; j < g->n; j++) {
                 double sum = 0;
+                const double zero_a = zero_of(b, s.zero_a, z * s.batch_a + i),
+                             zero_b = zero_of(b, s.zero_b, z * s.batch_b + j);
                 for (long long k = 0; k < g->k; k++)
-                    sum += element_of(b, x->a, z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
-                           element_of(b, x->b, z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
-                if (g->epilogue != TSR_EPILOGUE_NONE)
+                    sum +=
+                        (element_of(b, x->a, z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) -
+                         zero_a) *
+                        (element_of(b, x->b, z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j)) - zero_b);
+                if (s.a)
+                    sum *= (double)s.a[z * s.batch_a + i] * (double)s.b[z * s.batch_b + j];
+                if (g->epilogue != TSR_EPILOGUE_NONE && b->dtype_cd != TSR_S32)
                     sum += tsr_load_element(b->dtype_cd, x->bias, j);
-                if (g->epilogue == TSR_EPILOGUE_BIAS_RELU && sum < 0)
+                if (g->epilogue == TSR_EPILOGUE_BIAS_RELU && b->dtype_cd != TSR_S32 && sum < 0)
                     sum = 0;
                 if (tsr_load_element(b->dtype_cd, x->d, z * g->batch_d + i * g->ldd + j) != sum)
                     return 0;
@@ -329,6 +390,8 @@ static int is_caught(const base *b, kernel *function, const char *name, const ch
                 continue;
             if ((b == &bases[BASE_sparse24_int8] && g.trans_a) || (is_tf32(b) && !g.trans_b))
                 continue; /* they lie along K */
+            if (is_int8(b) && b != &bases[BASE_mma_int8_direct] && (g.trans_a || !g.trans_b))
+                continue;
             if (is_sparse(b)) {
                 const tsr_problem p = problem_of(b, &g);
                 const tsr_lines24 o = tsr_lines24_of(&p, g.schedule.swap_ab ? 'b' : 'a');
@@ -357,6 +420,8 @@ static matrices *make_matrices(const base *b)
     matrices *x = test_malloc(sizeof *x);
     fill(b->dtype_ab, x->a, 1);
     fill(b->dtype_ab, x->b, 2);
+    if (is_int8(b))
+        fill_integers(x);
     for (int j = 0; j < (int)(sizeof x->bias / sizeof x->bias[0]); j++)
         tsr_store_element(b->dtype_cd, x->bias, j, j % 7 * -10 + 20);
     return x;

@@ -1,5 +1,5 @@
 /* The entries of kernels that read `scaling` (core/scaling.h) beside `args` and `maps`; otherwise as TSR_KERNEL_TMA and
- * TSR_KERNEL_TMA_ANY_CLUSTER. */
+ * TSR_KERNEL_TMA_ANY_CLUSTER. The maps of a config without `tma` (core/config.h) mean nothing. */
 #ifndef TSR_PTX_SCALED_H
 #define TSR_PTX_SCALED_H
 

@@ -1,4 +1,4 @@
-/* Tiles of 16-bit or tf32 operands in shared memory, for ldmatrix and mma.
+/* Tiles of 16-bit or tf32 operands, and of 8-bit ones along K, in shared memory, for ldmatrix and mma.
  *
  * Both operands are seen alike, as rows by K: the rows of op(A), and the columns of op(B). A tile keeps the direction
  * that is contiguous in global memory, so that chunks of 16 bytes move as they are:
@@ -24,7 +24,7 @@
 
 #include "ptx/async_copy.h"
 #include "ptx/vector.h"
-#ifndef TSR_TILE_SPARSE_ELEMENT_H
+#if !defined(TSR_TILE_SPARSE_ELEMENT_H) && !defined(TSR_TILE_INT8_ELEMENT_H)
 #include "tile/tensor_element.h"
 #endif
 

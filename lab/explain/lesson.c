@@ -66,6 +66,11 @@ static tsr_status find_instance(const lab_lesson_request *request, const char **
                     tiles[0] ? tiles : "none that are square");
 }
 
+static int reads_along_k(const tsr_config *config)
+{
+    return config->copies_transposed && config->a_layout == TSR_ONLY_N && config->b_layout == TSR_ONLY_T;
+}
+
 /* Sizes that were left out: two blocks each way and some steps of K, of the kernel's smallest tile. */
 static void fill_in_sizes(lab_lesson_request *request)
 {
@@ -81,6 +86,8 @@ static void fill_in_sizes(lab_lesson_request *request)
         return;
     if (!request->tile && !request->m && !request->n && !request->k && smallest->bm == smallest->bn)
         request->tile = smallest->bm;
+    if (reads_along_k(smallest) && !lab_config_is_sparse(smallest)) /* no lesson has copies before the kernel */
+        request->trans_b = 1;
     if (!request->m)
         request->m = 2 * smallest->bm;
     if (!request->n)
@@ -109,6 +116,10 @@ static tsr_status check_config(const tsr_config *config, size_t workspace_bytes)
     if (lab_config_is_sparse(config) && workspace_bytes > 0)
         return tsr_fail(TSR_UNSUPPORTED,
                         "%s: explained where B needs no copy before: rows of whole 16 bytes, and in 8 bits layout nt",
+                        config->instance);
+    if (reads_along_k(config) && workspace_bytes > 0)
+        return tsr_fail(TSR_UNSUPPORTED,
+                        "%s: explained where A and B need no copy before: rows of whole 16 bytes, layout nt",
                         config->instance);
     if (config->persistent || workspace_bytes > 0)
         return tsr_fail(TSR_UNSUPPORTED,

@@ -173,7 +173,7 @@ struct tsr_config {
     int smem_bytes;           /* dynamic shared memory of a CTA */
     int ring_bytes;           /* of these, for stages; configs whose cost asks for it say it, others 0 */
     int tma;                  /* CUDA: 1 if the kernel also takes tensor maps (core/tensor_spec.h) */
-    int scaled;               /* CUDA: 1 if it takes tsr_scaling behind the maps (ptx/scaled.h) */
+    int scaled;               /* CUDA: 1 if it takes tsr_scaling behind maps (ptx/scaled.h), which it reads with tma */
     int cluster_m, cluster_n; /* CTAs of a cluster along M and N; 0: no clusters. With swaps_ab: along the shorter
                                * and the longer side of D, and the schedule's cluster_k comes on top */
     int parts;                /* CTAs of a cluster that may each take a part of K of one tile; 0: none do */
@@ -203,6 +203,8 @@ struct tsr_config {
                          * nn D^T is computed, whatever the schedule says; tiles have bm lines of the first,
                          * and bn rows of the second */
     int k_multiple;     /* K must be a multiple of this; 0 and 1: any */
+    int untimed_arch;   /* CUDA: GPUs of this compute capability take it only where no other config applies: it was not
+                         * timed there beside them; 0: none */
     double efficiency;  /* fraction of the compute peak that large problems reach; read by its price */
 
     tsr_cpu_run *run; /* CPU configs */

@@ -116,6 +116,8 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
     status = tsr_cuda_enter(device);
     if (status != TSR_OK)
         return status;
+    if (config->scaled && !config->tma)
+        memset(&maps, 0, sizeof maps); /* passed, and not read */
     status = config->tma ? encode_all(device, launch, &maps) : TSR_OK;
     if (status != TSR_OK) {
         tsr_cuda_leave(device);

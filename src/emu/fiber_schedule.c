@@ -148,11 +148,12 @@ typedef void microbench_kernel(const tsr_microbench_args args);
 /* First and last code of each fiber. */
 static void thread_main(void)
 {
+    static const tsr_tensor_maps no_maps;
     tsr_fiber_entered();
     emu_thread *self = tsr_emu_self();
     const tsr_emu_job *job = self->cta->worker->launch->job;
     if (job->kernel_scaled)
-        job->kernel_scaled(*job->args, *job->maps, *job->scaling);
+        job->kernel_scaled(*job->args, job->maps ? *job->maps : no_maps, *job->scaling);
     else if (job->kernel_tma)
         job->kernel_tma(*job->args, *job->maps);
     else if (job->copy)

@@ -55,8 +55,7 @@ tsr_status tsr_emu_run(const tsr_emu_job *job)
                                    .threads_x = job->threads_x,
                                    .shared_bytes = job->shared_bytes,
                                    .window_stride = (job->shared_bytes + 1023) / 1024 * 1024 + WINDOW_GAP,
-                                   .is_hopper = job->kernel_tma || job->kernel_scaled || cluster > 1 ||
-                                                job->arch >= 90 || job->is_dependent,
+                                   .is_hopper = job->maps || cluster > 1 || job->arch >= 90 || job->is_dependent,
                                    .allocator = job->allocator},
                          .n_ctas = job->grid.x / cluster * job->grid.y * job->grid.z};
     if (cluster > EMU_MAX_CLUSTER || (cluster > 1 && (job->grid.x % cluster || threads % 32)))

@@ -24,7 +24,7 @@ typedef struct tsr_emu_job {
     void (*kernel_tma)(const tsr_gemm_args args, const tsr_tensor_maps maps);
     void (*kernel_scaled)(const tsr_gemm_args args, const tsr_tensor_maps maps, const tsr_scaling scaling);
     const tsr_scaling *scaling;  /* of kernel_scaled */
-    const tsr_tensor_maps *maps; /* of these two: from tsr_emu_encode, or all zero where there is none */
+    const tsr_tensor_maps *maps; /* of these two: from tsr_emu_encode; NULL: kernel_scaled reads none */
     int cluster;                 /* CTAs along x that form a cluster and run together; 0 and 1: no clusters */
     int arch;                    /* compute capability that the kernel is written for; implied by maps and clusters */
     int is_dependent;            /* launched while the grid before it may still run: griddepcontrol */

@@ -30,9 +30,10 @@ long long tsr_config_align_bytes(const tsr_config *config, const tsr_problem *pr
     const long long element = tsr_problem_element(problem, which);
     const int is_any = takes_any(config, problem, which);
     const long long elems = config->align_elems > 1 && !is_any ? config->align_elems : 1;
-    const int by_map = (config->tma || config->op.operands == TSR_TAKES_SPARSE24) && (which == 'a' || which == 'b') &&
-                       !is_any && elems * element < TSR_TENSOR_ALIGN_BYTES;
-    return by_map ? TSR_TENSOR_ALIGN_BYTES : elems * element;
+    /* By tensor maps, or by cp.async of 16 bytes. */
+    const int by_16 = (config->tma || config->copies_transposed || config->op.operands == TSR_TAKES_SPARSE24) &&
+                      (which == 'a' || which == 'b') && !is_any && elems * element < TSR_TENSOR_ALIGN_BYTES;
+    return by_16 ? TSR_TENSOR_ALIGN_BYTES : elems * element;
 }
 
 long long tsr_operand_alignment(const tsr_problem *problem, char which)

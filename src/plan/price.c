@@ -353,8 +353,9 @@ static void price_loaded_by_threads(const tsr_config *config, const tsr_problem 
                  cta_ns = f->tensor_cta_ns; /* the latter: a CTA's life among others */
     const double share = fmin(1, (double)problem->m * 2 / config->bm) * fmin(1, (double)problem->n * 2 / config->bn);
     const double values = share * config->bm * config->bn / (config->threads_x * config->threads_y);
-    const double step = 64; /* of the other tensor kernels */
-    out->ns += fill_ns + fmax(per_sm * values * (config->align_elems > 1 ? pair_ns : one_ns), (per_sm - 1) * cta_ns) +
+    const double step = 64;                                          /* of the other tensor kernels */
+    const int by_groups = config->align_elems > 1 || config->scaled; /* the latter: fours, through shared memory */
+    out->ns += fill_ns + fmax(per_sm * values * (by_groups ? pair_ns : one_ns), (per_sm - 1) * cta_ns) +
                tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step));
 }
 

@@ -182,12 +182,20 @@ static int candidate_of(const tsr_viewed_problem *v, const tsr_config *config, t
     return 1;
 }
 
-/* Applicable first, then by time; the table's order decides the rest, which keeps the sort stable. */
+static int is_untimed(const tsr_plan_candidate *candidate)
+{
+    return candidate->config->untimed_arch && candidate->target->device.cuda.arch == candidate->config->untimed_arch;
+}
+
+/* Applicable first, of these the untimed ones last, then by time; the table's order decides the rest, which keeps the
+ * sort stable. */
 static int compare(const void *left, const void *right)
 {
     const tsr_plan_candidate *a = left, *b = right;
     if (a->applicable != b->applicable)
         return a->applicable ? -1 : 1;
+    if (a->applicable && is_untimed(a) != is_untimed(b))
+        return is_untimed(a) - is_untimed(b);
     const double a_ns = a->cost.ns + a->transfer_ns, b_ns = b->cost.ns + b->transfer_ns;
     if (a->applicable && a_ns != b_ns)
         return a_ns < b_ns ? -1 : 1;

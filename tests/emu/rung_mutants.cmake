@@ -63,6 +63,11 @@ base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_tf32 gemm/sparse24.cu -DELEM_tf32 -DBM=128 -DBN=128 -DBK=32 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_int8 gemm/sparse24.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=128 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
+base(mma_int8 gemm/mma_int8.cu -DELEM_int8 -DBM=64 -DBN=64 -DBK=64 -DWM=32 -DWN=32 -DSTAGES=3 -DBAND=8 -DCTAS=4 -DDIRECT=0)
+base(mma_int8_large gemm/mma_int8.cu -DELEM_int8 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2
+     -DDIRECT=0)
+base(mma_int8_direct gemm/mma_int8.cu -DELEM_int8 -DBM=64 -DBN=64 -DBK=64 -DWM=32 -DWN=32 -DSTAGES=3 -DBAND=8 -DCTAS=4
+     -DDIRECT=1)
 
 set(file gemm/tiled.cu)
 rung_mutant(tiled_first_barrier tiled ${file} "b += b_step;
@@ -192,6 +197,46 @@ rung_mutant(mma_f64_one_column mma_f64_eight tile/output_pair.h "row >= out->m |
         return;
     elem value;" "")
 rung_mutant(mma_f64_odd_column mma_f64 tile/output_pair.h "col + 2 <= out->n" "col + 1 <= out->n" "")
+
+set(file gemm/mma_int8.cu)
+rung_mutant(mma_int8_wait mma_int8 ${file} "tsr_copy_wait(STAGES - 2);" "" "")
+rung_mutant(mma_int8_barrier mma_int8 ${file} "tsr_barrier(); /* the tile" "/* the tile" "shared memory")
+rung_mutant(mma_int8_next_problem mma_int8 ${file} "tsr_barrier(); /* the problem" "/* the problem" "race")
+rung_mutant(mma_int8_stages_free mma_int8 ${file} "tsr_barrier(); /* the stages" "/* the stages" "race")
+rung_mutant(mma_int8_commit mma_int8 ${file} "tsr_copy_commit();" "if (t == 0) tsr_copy_commit();" "")
+rung_mutant(mma_int8_k_tail mma_int8 ${file} "BM, thread, t < full ? BK : rest" "BM, thread, BK" "")
+rung_mutant(mma_int8_step mma_int8 ${file} "offset_b, step, second" "offset_b, 0, second" "")
+rung_mutant(mma_int8_halves mma_int8 ${file} "&f->b[j / 2][j % 2 * 2]" "&f->b[j / 2][0]" "")
+rung_mutant(mma_int8_last_tile mma_int8 ${file} "t < tiles + STAGES - 1; t++" "t < tiles + STAGES - 2; t++" "")
+rung_mutant(mma_int8_unsigned mma_int8_large ${file} "z, row0, col0, has_zeros, sum, 1, 1" "z, row0, col0, has_zeros, sum, 1, 0" "")
+rung_mutant(mma_int8_zeros_sign mma_int8_large ${file} "line < BM ? second_a : second_b" "0" "")
+rung_mutant(mma_int8_zeros_one_line mma_int8_large ${file} "const int line = i * THREADS + thread" "const int line = thread" "")
+rung_mutant(mma_int8_zeros_begin mma_int8 ${file} "        of_line[i] = 0;" "        of_line[i] = i + 1;" "")
+rung_mutant(mma_int8_zeros_stored mma_int8_large ${file} "ZEROS_AT + (unsigned)(i * THREADS + thread) * 4" "ZEROS_AT + (unsigned)thread * 4" "")
+rung_mutant(mma_int8_zeros_over_stages mma_int8 ${file} "ZEROS_AT = STAGES * STAGE" "ZEROS_AT = 0" "")
+set(file collective/int8_output.h)
+rung_mutant(mma_int8_slab_pitch mma_int8 ${file} "PITCH = WN + 8" "PITCH = WN + 9" "misaligned")
+rung_mutant(mma_int8_slab_left mma_int8_large ${file} "tsr_warp_sync(TSR_ALL_LANES); /* the rows" "/* the rows" "race")
+rung_mutant(mma_int8_slab_there mma_int8 ${file} "        leave_slab(slab, sum[0]);
+        tsr_warp_sync(TSR_ALL_LANES);" "        leave_slab(slab, sum[0]);" "race")
+rung_mutant(mma_int8_second_slab mma_int8_large ${file} "        if (i > 0)" "        if (0)" "")
+rung_mutant(mma_int8_lower_half mma_int8 ${file} "* 16 + i % 2 * 8, column" "* 16 + i % 2 * 4, column" "")
+rung_mutant(mma_int8_row_guard mma_int8 ${file} "first + i < e->out.m" "first + i <= e->out.m" "")
+rung_mutant(mma_int8_column_guard mma_int8 ${file} "            if (j < left)" "            if (j <= left)" "")
+rung_mutant(mma_int8_row_step mma_int8 ${file} "to += SLAB_STEP * e->out.ldd" "to += e->out.ldd" "")
+rung_mutant(mma_int8_zero_of_row mma_int8 ${file} "zeros->row + at,
+                                                args->m" "zeros->row,
+                                                args->m" "")
+rung_mutant(mma_int8_zero_of_column mma_int8 ${file} "col + at + i, args->n" "col + i, args->n" "")
+rung_mutant(mma_int8_sum_of_column mma_int8 ${file} "(unsigned)(BM + at + i) * 4" "(unsigned)(at + i) * 4" "")
+rung_mutant(mma_int8_zeros_both mma_int8 ${file} "- (unsigned)args->k * point" "" "")
+rung_mutant(mma_int8_scale_of_column mma_int8 ${file} "e->columns[col + i]" "e->columns[col]" "")
+rung_mutant(mma_int8_bias mma_int8 ${file} "e->out.form.bias, col + i)" "e->out.form.bias, col)" "")
+set(file tile/byte_tile.h)
+rung_mutant(mma_int8_direct_inside mma_int8_direct ${file} "4 * j + b < inside" "4 * j + b <= inside" "")
+rung_mutant(mma_int8_direct_lines mma_int8_direct ${file} "line < s->lines ? depth - k : 0" "depth - k" "")
+rung_mutant(mma_int8_direct_step mma_int8_direct ${file} "s.step = is_along_k ? 1 : ld" "s.step = 1" "")
+rung_mutant(mma_int8_direct_advance mma_int8_direct ${file} "s->next += bk * s->step" "s->next += bk" "")
 
 set(file gemm/sparse24.cu)
 rung_mutant(sparse24_wait sparse24 ${file} "tsr_copy_wait(STAGES - 2);" "" "")

@@ -1,6 +1,7 @@
 /* Every function of the headers that need compute capability 8.0; only compiled. */
 #include "ptx/mma_f16.h"
 #include "ptx/mma_f64.h"
+#include "ptx/mma_int8.h"
 #include "ptx/redux.h"
 
 TSR_KERNEL(32)
@@ -15,4 +16,10 @@ TSR_KERNEL(32)
     double sums[2] = {0, 0};
     tsr_mma_f64_m8n8k4(sums, (double)x, (double)x);
     d[4] = (unsigned)(sums[0] + sums[1]);
+    int whole[4] = {0, 0, 0, 0};
+    tsr_mma_int8(whole, a, b, 0, 0);
+    tsr_mma_int8(whole, a, b, 0, 1);
+    tsr_mma_int8(whole, a, b, 1, 0);
+    tsr_mma_int8(whole, a, b, 1, 1);
+    d[5] = (unsigned)(whole[0] + whole[1] + whole[2] + whole[3]);
 }

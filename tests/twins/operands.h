@@ -62,7 +62,11 @@ enum { TWIN_CASES = 160, TWIN_M = 64, TWIN_N = 8, TWIN_ROW_WORDS = 8, TWIN_KINDS
     X(wgmma_sparse_s8_u8, 54, 8, 0, 0, 0)     \
     X(wgmma_sparse_u8_s8, 55, 8, 0, 0, 0)     \
     X(mma_sparse_tf32, 56, 32, 8, 23, 0)      \
-    X(wgmma_sparse_tf32, 57, 32, 8, 23, 0)
+    X(wgmma_sparse_tf32, 57, 32, 8, 23, 0)    \
+    X(mma_s8, 58, 8, 0, 0, 0)                 \
+    X(mma_u8, 59, 8, 0, 0, 0)                 \
+    X(mma_s8_u8, 60, 8, 0, 0, 0)              \
+    X(mma_u8_s8, 61, 8, 0, 0, 0)
 
 /* The same, of kernels that run in clusters of TWIN_CLUSTER CTAs, a cluster for each problem. */
 #define CLUSTER_TWINS(X)            \

@@ -1,7 +1,10 @@
 /* One product of the tensor cores for each problem of the batch: D = A * B + C by the instruction that TWIN_NAME names,
  * through its wrapper in kernels/ptx. A: 64 rows of 32 bytes along K, B: 8 rows (columns of the product) of 32 bytes, C
  * and D: 64 x 8 words. */
-#if defined(TWIN_mma_bf16) || defined(TWIN_mma_f16) || defined(TWIN_mma_tf32) || defined(TWIN_mma_f16_f16)
+#if defined(TWIN_mma_s8) || defined(TWIN_mma_u8) || defined(TWIN_mma_s8_u8) || defined(TWIN_mma_u8_s8)
+#define IS_MMA     1
+#define IS_INTEGER 1
+#elif defined(TWIN_mma_bf16) || defined(TWIN_mma_f16) || defined(TWIN_mma_tf32) || defined(TWIN_mma_f16_f16)
 #define IS_MMA 1
 #else
 #define IS_MMA      0
@@ -64,6 +67,7 @@
 
 #include "ptx/barrier.h"
 #include "ptx/mma_f16.h"
+#include "ptx/mma_int8.h"
 #if !IS_MMA
 #include "ptx/mbarrier.h"
 #include "ptx/wgmma_f16.h"
@@ -108,6 +112,14 @@ TSR_KERNEL(128)
     tsr_mma_f16(acc, fragment, column);
 #elif defined(TWIN_mma_f16_f16)
     tsr_mma_f16_f16(acc, fragment, column);
+#elif defined(TWIN_mma_s8)
+    tsr_mma_int8(acc, fragment, column, 0, 0);
+#elif defined(TWIN_mma_u8)
+    tsr_mma_int8(acc, fragment, column, 1, 1);
+#elif defined(TWIN_mma_s8_u8)
+    tsr_mma_int8(acc, fragment, column, 0, 1);
+#elif defined(TWIN_mma_u8_s8)
+    tsr_mma_int8(acc, fragment, column, 1, 0);
 #else
     tsr_mma_tf32(acc, fragment, column);
 #endif
