@@ -76,5 +76,12 @@ expect 0 "" "$tessera" verify --compute fast --device emu --kernel wgmma_kmajor_
 prints '^1 of 1 kernels passed'
 expect 0 "" "$tessera" verify --compute default --dtype f32,f16 --device cpu --kernel cpu-tiled --every 100
 succeeds [ -z "$(grep -E 'bf16|f64|fp8' out)" ]
-expect 1 "tessera verify: --dtype and --compute leave no kernel that runs on cpu" "$tessera" verify --compute tf32 --device cpu
+expect 0 "" "$tessera" verify --dtype f32 --compute tf32 --device cpu --every 50 # by the bound of f32
+prints '^cpu_tiled_f32 '
+prints '^2 of 2 kernels passed'
+expect 0 "" "$tessera" verify --compute fast --device cpu --every 50
+prints '^cpu_tiled_fp8 '
+prints '^2 of 2 kernels passed'
+expect 1 "tessera verify: --dtype and --compute leave no kernel that runs on cpu" \
+    "$tessera" verify --dtype f64 --compute tf32 --device cpu
 finish

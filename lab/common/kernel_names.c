@@ -107,6 +107,7 @@ tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_
             return status;
         }
         kernel->config = config;
+        kernel->asked = kernel->info.compute;
         kernel->bound_c = config->bound_c;
         kernel->bm = config->bm;
         kernel->bn = config->bn;

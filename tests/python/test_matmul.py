@@ -243,6 +243,13 @@ def test_message_about_compute_names_all():
             assert "is none of" not in str(error)
 
 
+def test_a_cpu_sums_in_f32_where_tf32_is_allowed():
+    a = np.random.default_rng(1).standard_normal((9, 70)).astype("f4")
+    b = np.random.default_rng(2).standard_normal((70, 5)).astype("f4")
+    in_f32 = tessera.matmul(a, b, device="cpu")
+    np.testing.assert_array_equal(tessera.matmul(a, b, compute="tf32", device="cpu"), in_f32)
+
+
 def test_read_only_out():
     out = np.zeros((2, 2))
     out.flags.writeable = False
