@@ -288,6 +288,30 @@ static void a_cpu_stands_in_where_no_gpu_does(void **state)
     free(applicable);
 }
 
+/* Configs for results that no other config has apply to nothing else, whatever they cost. */
+static void results_that_others_have_are_theirs(void **state)
+{
+    static const tsr_dtype operands[] = {TSR_F16, TSR_BF16},
+                           results[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_E4M3, TSR_E5M2};
+    (void)state;
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *const found = malloc(room * sizeof *found);
+    assert_non_null(found);
+    for (size_t i = 0; i < 2 * 5; i++) {
+        tsr_problem p = {.m = 512, .n = 512, .k = 512, .batch = 1, .workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES};
+        tsr_target target = h200();
+        p.op = (tsr_op){.a = operands[i % 2], .b = operands[i % 2], .compute = TSR_COMPUTE_F32};
+        p.op.c = p.op.d = results[i / 2];
+        p.a = p.b = p.c = p.d = (tsr_matrix){.memory = TSR_DEVICE, .align_bytes = 256, .ld = 512};
+        const int is_usual = p.op.d == p.op.a || p.op.d == TSR_F32;
+        const size_t count = tsr_select_applicable(&p, &target, 1, found, room);
+        assert_true(count > (is_usual ? 10 : 0));
+        for (size_t c = 0; c < count; c++)
+            assert_int_equal((found[c].config->op.cd & (TSR_TYPE_BIT(TSR_F32) | TSR_TYPE_BIT(p.op.a))) != 0, is_usual);
+    }
+    free(found);
+}
+
 /* Constants that an H100's profile does not name are the H200's. */
 static void chips_have_profiles(void **state)
 {
@@ -307,9 +331,12 @@ static void chips_have_profiles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_take_what_is_listed_first),   cmocka_unit_test(prices_do_not_depend_on_each_other),
-        cmocka_unit_test(nothing_better_is_left_out),        cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
-        cmocka_unit_test(a_cpu_stands_in_where_no_gpu_does), cmocka_unit_test(chips_have_profiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_take_what_is_listed_first),
+                                       cmocka_unit_test(prices_do_not_depend_on_each_other),
+                                       cmocka_unit_test(nothing_better_is_left_out),
+                                       cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
+                                       cmocka_unit_test(a_cpu_stands_in_where_no_gpu_does),
+                                       cmocka_unit_test(results_that_others_have_are_theirs),
+                                       cmocka_unit_test(chips_have_profiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

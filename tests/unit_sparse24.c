@@ -551,8 +551,9 @@ static void products_have_the_bits_of_the_whole_matrix(void **state)
                                    {4, 30, 260, 1},  {17, 9, 30, 5},    {700, 2, 1030, 1}, {2, 2, 1, 3}};
     static const struct {
         tsr_dtype ab, cd;
-    } types[] = {{TSR_F32, TSR_F32},   {TSR_BF16, TSR_BF16}, {TSR_F16, TSR_F16}, {TSR_BF16, TSR_F32},
-                 {TSR_E4M3, TSR_BF16}, {TSR_E5M2, TSR_F32},  {TSR_S8, TSR_S32},  {TSR_U8, TSR_F32}};
+    } types[] = {{TSR_F32, TSR_F32},  {TSR_BF16, TSR_BF16}, {TSR_F16, TSR_F16},   {TSR_BF16, TSR_F32},
+                 {TSR_BF16, TSR_F16}, {TSR_F16, TSR_BF16},  {TSR_E4M3, TSR_BF16}, {TSR_E5M2, TSR_F32},
+                 {TSR_S8, TSR_S32},   {TSR_U8, TSR_F32}};
     uint32_t random = 24;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)

@@ -1,5 +1,6 @@
-/* 8-bit operands, their scales, mixed types and results in s32, through the public header alone: what a caller may ask
- * for, what it gets, and what is refused. On "cpu" and, where this build has its kernels, in the emulator. */
+/* 8-bit operands, their scales, mixed types and results in s32, and 16-bit operands with results of another type,
+ * through the public header alone: what a caller may ask for, what it gets, and what is refused. On "cpu" and, where
+ * this build has its kernels, in the emulator. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@ typedef struct problem {
     const float *scale_a, *scale_b;
 } problem;
 
-static uint8_t a_data[M * K], b_data[K * N];
+static _Alignas(8) uint8_t a_data[M * K * 2], b_data[K * N * 2];
 static _Alignas(8) unsigned char c_data[M * N * 4], d_data[M * N * 4];
 
 static void fill(tsr_dtype dtype, void *array, int count, int seed)
@@ -129,6 +130,24 @@ static void every_mix_of_types_and_layouts(void **state)
                                .trans_b = i >> 6 & 1 ? TSR_T : TSR_N,
                                .alpha = i & 2 ? -1 : 1,
                                .beta = i & 4 ? 1 : 0};
+            check(c->all[x], &p);
+        }
+}
+
+/* f16 and bf16 in all types that they may become, the other one of 16 bits among these, on each device. */
+static void sixteen_bits_become_any_type(void **state)
+{
+    static const tsr_dtype types[] = {TSR_F16, TSR_BF16}, results[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_E4M3, TSR_E5M2};
+    const contexts *c = *state;
+    for (int x = 0; x < c->count; x++)
+        for (int i = 0; i < 2 * 5 * 4; i++) {
+            const problem p = {.a = types[i % 2],
+                               .b = types[i % 2],
+                               .d = results[i / 2 % 5],
+                               .trans_a = i / 10 & 1 ? TSR_T : TSR_N,
+                               .trans_b = i / 10 & 2 ? TSR_T : TSR_N,
+                               .alpha = i % 3 ? 1 : -1,
+                               .beta = i / 10 & 1 ? 2 : 0};
             check(c->all[x], &p);
         }
 }
@@ -305,6 +324,7 @@ static void scales_are_for_8_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_mix_of_types_and_layouts),
+                                       cmocka_unit_test(sixteen_bits_become_any_type),
                                        cmocka_unit_test(scales_are_factors),
                                        cmocka_unit_test(sums_in_tensor_cores_are_asked_for_by_name),
                                        cmocka_unit_test(a_cpu_sums_in_f32_whatever_else_it_may_do),

@@ -187,6 +187,11 @@ def test_bfloat16():
     out = np.zeros((20, 20), ml_dtypes.bfloat16)
     assert tessera.matmul(a, b.T, out) is out
     assert out.astype("f4")[0, 0] != 0 or (a.astype("f4") @ b.T.astype("f4"))[0, 0] == 0
+    other = tessera.matmul(a, b, out_dtype="float16")
+    assert other.dtype == np.float16
+    np.testing.assert_array_equal(other, (a.astype("f4") @ b.astype("f4")).astype("f2"))
+    back = tessera.matmul(a.astype("f2"), b.astype("f2"), out_dtype="bfloat16", device="cpu")
+    np.testing.assert_array_equal(back.astype("f4"), got.astype("f4"))
 
 
 def test_buffers_of_other_libraries():
