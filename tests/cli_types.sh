@@ -45,6 +45,8 @@ for d in bf16 e4m3; do
     expect 0 "" "$tessera" run H.npy G.npy -o D.npy --out-dtype $d --device emu --check
     prints '^checked 960 of 960 elements against float64: all within the bound'
 done
+expect 0 "" "$tessera" route 64 64 64 --dtype bf16 --out-dtype f16 --device a100
+prints '^mma_bf16_f16_128x128_a8 .*<- chosen$'
 expect 0 "" "$tessera" route 64 64 64 --dtype bf16 --out-dtype f16 --device h200
 prints '^wgmma_bf16_any_[a-z0-9_]+ .*<- chosen$'
 
