@@ -127,7 +127,7 @@ static const cli_option options[] = {
                         "write results of this type; C has it too, and so has the bias, but for results in 8-bit "
                         "floats, whose bias is bf16 (default: the inputs' type; bf16 for 8-bit floats, s32 for 8-bit "
                         "integers)"),
-    CLI_COMPUTE_OPTION(settings, types, CLI_COMPUTE_HELP "; both on GPUs and emu"),
+    CLI_COMPUTE_OPTION(settings, types, CLI_COMPUTE_HELP "; a CPU sums in f32"),
     {.name = "--threads",
      .value = "N",
      .help = "CPU threads (default: all)",

@@ -438,12 +438,17 @@ static int is_asked(const settings *set, const lab_kernel *kernel)
     return takes;
 }
 
+/* Kernels that stay are asked for the arithmetic of --compute, if it names one; bounds are those of their own. */
 static void leave_out(const settings *set, lab_kernel_list *kernels)
 {
+    const int is_named = set->compute != TSR_COMPUTE_COUNT && set->compute != TSR_COMPUTE_DEFAULT;
     size_t kept = 0;
     for (size_t i = 0; i < kernels->count; i++)
-        if (is_asked(set, &kernels->items[i]))
-            kernels->items[kept++] = kernels->items[i];
+        if (is_asked(set, &kernels->items[i])) {
+            kernels->items[kept] = kernels->items[i];
+            kernels->items[kept].asked = is_named ? set->compute : kernels->items[kept].asked;
+            kept++;
+        }
     kernels->count = kept;
 }
 

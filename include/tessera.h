@@ -111,7 +111,9 @@ typedef enum tsr_dtype {
 /* Arithmetic of the products and sums. TSR_COMPUTE_DEFAULT is never less precise than the operands: f64 for f64, s32
  * for 8-bit integers, f32 for the rest. Anything less precise is used only when named here: TSR_COMPUTE_TF32 for f32
  * operands (11 significant bits of each element, sums in f32), TSR_COMPUTE_FAST for 8-bit floats (sums stay in the
- * tensor cores, which keep about 14 bits of them; by default each 128 of K are summed in f32). s32 wraps around. */
+ * tensor cores, which keep about 14 bits of them; by default each 128 of K are summed in f32). These two name the least
+ * accurate arithmetic that will do: a CPU, to which it would bring no speed, gives the bits of the default. In a
+ * context with a GPU it does so only where no kernel of the GPU has that arithmetic. s32 wraps around. */
 typedef enum tsr_compute {
     TSR_COMPUTE_DEFAULT = 0,
     TSR_COMPUTE_F64,
@@ -428,9 +430,9 @@ TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
  * zero, NaN is not). K need not be a multiple of 4: the last group then has fewer, as if zeros stood behind it.
  * For bf16, f16, f32, e4m3, e5m2, s8 and u8. f32 multiplied as f32 is 2:4 too, on the CPU alone.
  *
- * f32 with compute = TSR_COMPUTE_TF32, on GPUs alone, has the pattern of the instructions, 1:2: of each two neighbours
- * along K at most one is not zero. That is a case of 2:4, and so is its compressed form, of whose indices the first is
- * 0 or 1 and the second 2 or 3.
+ * f32 with compute = TSR_COMPUTE_TF32 has the pattern of the GPUs' instructions, 1:2: of each two neighbours along K at
+ * most one is not zero. That is a case of 2:4, and so is its compressed form, of whose indices the first is 0 or 1 and
+ * the second 2 or 3. The CPU multiplies it in f32.
  *
  * Compressed, a line along K (a row of op(A), a column of op(B)), whichever way the operand is stored, is
  *   values    of each group the two elements that are kept, in the order of K: V = 2 * ceil(K / 4) elements

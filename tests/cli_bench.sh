@@ -137,7 +137,8 @@ expect 2 "tessera bench: --from shows a ladder, an svg or regret" $bench --from 
 expect 1 "tessera bench: nosuch.json: No such file or directory" $bench --from nosuch.json
 : >empty.json
 expect 1 "tessera bench: empty.json: holds no results" $bench --from empty.json
-expect 1 "tessera bench: nothing was measured: none of the kernels runs these problems here" $bench --compute tf32 --sizes 16
+expect 0 "" $bench --compute tf32 --sizes 16 --kernel cpu-tiled --rounds 2 # which sums in f32
+prints '^cpu_tiled_f32 +tf32 nn +16 '
 
 # How well the library chooses: with recorded times of all rows on an H200.
 row() { # KERNEL M N K TIME
@@ -346,8 +347,8 @@ prints '^cpu_tiled_f64 +f64 nn +24 '
 nothing="tessera bench: nothing was measured: none of the kernels runs these problems here"
 expect 1 "$f64_alone
 $nothing" $bench --sizes 16 --kernel cpu_tiled_f64
-expect 1 "tessera bench: without --kernel cpu-tiled for --dtype f32: it computes f32 x f32 -> f32 in f32
-$nothing" $bench --sizes 16 --kernel cpu-tiled --compute tf32
+expect 1 "tessera bench: without --kernel cpu_tiled_f64 for --dtype f32: it computes f64 x f64 -> f64 in f64
+$nothing" $bench --sizes 16 --kernel cpu_tiled_f64 --compute tf32
 expect 1 "tessera bench: --device emu: the emulator's times say nothing about a GPU; measure on cpu or cuda:N" \
     "$tessera" bench --device emu --sizes 16
 expect 1 "*" $bench --sizes 16 --kernel tiled

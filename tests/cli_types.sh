@@ -30,6 +30,26 @@ prints 'wgmma_kmajor'
 expect 0 "" "$tessera" explain sparse24 --dtype s8 --dtype-b u8 --layout nt
 prints '^C = A B, 256 x 256 x 256 s8xu8;'
 
+# Results of 16-bit operands in another type of 16 or 8 bits.
+make_matrix H.npy f16 40 72 c 1
+make_matrix G.npy f16 72 24 c 2
+for d in bf16 e4m3; do
+    expect 0 "" "$tessera" run H.npy G.npy -o D.npy --out-dtype $d --device cpu --check
+    prints '^checked 960 of 960 elements against float64: all within the bound'
+    expect 0 "" "$tessera" route 64 64 64 --dtype f16 --out-dtype $d --device h200
+    prints '^wgmma_f16_any_[a-z0-9_]+ .*<- chosen$'
+    expect 0 "" "$tessera" explain wgmma --dtype f16 --out-dtype $d
+    prints '^wgmma_f16_any_'
+    expect 0 "" "$tessera" profile wgmma 64 --dtype f16 --out-dtype $d --device emu
+    prints '^wgmma_f16_any_'
+    expect 0 "" "$tessera" run H.npy G.npy -o D.npy --out-dtype $d --device emu --check
+    prints '^checked 960 of 960 elements against float64: all within the bound'
+done
+expect 0 "" "$tessera" route 64 64 64 --dtype bf16 --out-dtype f16 --device a100
+prints '^mma_bf16_f16_128x128_a8 .*<- chosen$'
+expect 0 "" "$tessera" route 64 64 64 --dtype bf16 --out-dtype f16 --device h200
+prints '^wgmma_bf16_any_[a-z0-9_]+ .*<- chosen$'
+
 # Libraries measure the mix itself, or are left out with their reason.
 expect 0 "*" "$tessera" bench --dtype s8 --dtype-b u8 --kernel auto --sizes 16 --rounds 2 --vs openblas --device cpu
 succeeds grep -Eq '^tessera bench: without (openblas|OpenBLAS)' err
@@ -76,5 +96,12 @@ expect 0 "" "$tessera" verify --compute fast --device emu --kernel wgmma_kmajor_
 prints '^1 of 1 kernels passed'
 expect 0 "" "$tessera" verify --compute default --dtype f32,f16 --device cpu --kernel cpu-tiled --every 100
 succeeds [ -z "$(grep -E 'bf16|f64|fp8' out)" ]
-expect 1 "tessera verify: --dtype and --compute leave no kernel that runs on cpu" "$tessera" verify --compute tf32 --device cpu
+expect 0 "" "$tessera" verify --dtype f32 --compute tf32 --device cpu --every 50 # by the bound of f32
+prints '^cpu_tiled_f32 '
+prints '^2 of 2 kernels passed'
+expect 0 "" "$tessera" verify --compute fast --device cpu --every 50
+prints '^cpu_tiled_fp8 '
+prints '^2 of 2 kernels passed'
+expect 1 "tessera verify: --dtype and --compute leave no kernel that runs on cpu" \
+    "$tessera" verify --dtype f64 --compute tf32 --device cpu
 finish

@@ -154,7 +154,8 @@ expect 2 "tessera route: --out-dtype e4m3: no result of f32 operands" "$tessera"
 expect 2 "tessera route: --dtype s32: operands of a product may not be s32" "$tessera" route 4 4 4 --dtype s32
 expect 2 "tessera route: --compute fast: not for f32 operands" "$tessera" route 4 4 4 --compute fast
 expect 1 "tessera route: --align 24: must be a power of two" "$tessera" route 4 4 4 --align 24
-expect 1 "tessera route: no kernel applies" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device cpu
+expect 0 "" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device cpu
+prints '^cpu_(tiled|sequential)_f32 .*<- chosen$'
 expect 0 "" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device h200
 prints '^wgmma_sparse24_tf32_64x64_c1 '
 expect 0 "" "$tessera" route 64 64 64 --dtype bf16 --device h200

@@ -205,8 +205,7 @@ SPOIL(huge_batch, (d->batch_count = INT64_MAX, d->b.batch_stride = 1000, d->d.ba
 SPOIL(huge_empty, (d->m = d->n = 0, d->k = INT64_MAX, d->a.ld = d->b.ld = d->c.ld = d->d.ld = 0))
 SPOIL(huge_k, (d->k = INT64_MAX, d->b.ld = 0, d->a.ld = 0))
 SPOIL(cuda_kernel, d->kernel = "tiled")
-SPOIL(fp8, (d->a.dtype = d->b.dtype = TSR_E4M3, d->c.dtype = d->d.dtype = TSR_BF16, d->compute = TSR_COMPUTE_FAST))
-SPOIL(tf32, d->compute = TSR_COMPUTE_TF32)
+SPOIL(cuda_kernel_in_tf32, (d->kernel = "mma", d->compute = TSR_COMPUTE_TF32))
 #undef SPOIL
 
 static const bad_desc bad_descs[] = {
@@ -258,8 +257,7 @@ static const bad_desc bad_descs[] = {
     {huge_empty, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes (0 rows, lda = 9223372036854775807)"},
     {huge_k, TSR_INVALID_ARGUMENT, "A spans more than 2^63 - 1 bytes"},
     {cuda_kernel, TSR_UNSUPPORTED, "kernel \"tiled\" does not run f32 x f32 -> f32 on cpu; nearest: tiled_f32"},
-    {fp8, TSR_UNSUPPORTED, "no kernel runs e4m3 x e4m3 -> bf16 in fast on cpu"},
-    {tf32, TSR_UNSUPPORTED, "no kernel runs f32 x f32 -> f32 in tf32 on cpu"},
+    {cuda_kernel_in_tf32, TSR_UNSUPPORTED, "kernel \"mma\" does not run f32 x f32 -> f32 in tf32 on cpu"},
 };
 
 static void descriptors_refuse_each_broken_rule(void **state)

@@ -31,6 +31,7 @@ typedef void kernel_scaled(const tsr_gemm_args args, const tsr_tensor_maps maps,
     X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                   \
     X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)                  \
     X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)                     \
+    X(mma_other, TSR_BF16, TSR_F16, 64, 64, 64, 1, 4 * 32 * 128 * 2, 8)                 \
     X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8 + 16, 2)              \
     X(mma_f64_units, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8 + 16, 2)        \
     X(mma_f64_eight, TSR_F64, TSR_F64, 64, 128, 128, 1, 3 * 16 * 192 * 8 + 16, 1)       \
@@ -270,7 +271,7 @@ static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
     const int align = b->align_elems;
     const long long lda = ((s->trans_a ? s->m : s->k) + align - 1) / align * align;
     const long long ldb = ((s->trans_b ? s->k : s->n) + align - 1) / align * align;
-    const long long ldd = (s->n + align - 1) / align * align;
+    const long long ldd = b == &bases[BASE_mma_other] ? s->n : (s->n + align - 1) / align * align; /* takes any D */
     return (tsr_gemm_args){
         .a = x->a,
         .b = x->b,

@@ -233,6 +233,85 @@ static void f64_goes_to_tensor_cores_made_for_it(void **state)
     free(choices);
 }
 
+/* Who allows a less accurate arithmetic gets a GPU that has it, however small the product, and a CPU's f32 where none
+ * has. */
+static void a_cpu_stands_in_where_no_gpu_does(void **state)
+{
+    static const struct {
+        tsr_dtype ab, d;
+        tsr_compute compute;
+        int arch, on_cpu;
+        const char *kernel;
+    } cases[] = {
+        {TSR_F32, TSR_F32, TSR_COMPUTE_F32, 90, 1, NULL},    {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, 90, 0, NULL},
+        {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, 80, 0, NULL},   {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, 75, 1, NULL},
+        {TSR_E4M3, TSR_BF16, TSR_COMPUTE_F32, 90, 1, NULL},  {TSR_E4M3, TSR_BF16, TSR_COMPUTE_FAST, 90, 0, NULL},
+        {TSR_E4M3, TSR_BF16, TSR_COMPUTE_FAST, 80, 1, NULL}, {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, 90, 1, "cpu-tiled"}};
+    (void)state;
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *const all = malloc(room * sizeof *all), *const applicable = malloc(room * sizeof *applicable);
+    assert_true(all && applicable);
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        const size_t at = i / 2;
+        const int is_invariant = i % 2;
+        tsr_problem p = {.m = 16, .n = 16, .k = 16, .batch = 1, .kernel = cases[at].kernel};
+        p.op = (tsr_op){cases[at].ab, cases[at].ab, cases[at].d, cases[at].d, .compute = cases[at].compute};
+        p.a = p.b = p.c = p.d = (tsr_matrix){.memory = TSR_HOST, .align_bytes = 256, .ld = 16};
+        p.b.trans = TSR_T;
+        p.flags = is_invariant ? TSR_BATCH_INVARIANT : 0;
+        p.workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES;
+        tsr_target targets[2] = {{.backend = &backend,
+                                  .gpu_beside = 1,
+                                  .device = {.kind = TSR_DEVICE_CPU,
+                                             .threads = 1,
+                                             .peak_flops_f32 = 1e11,
+                                             .memory_bytes_per_s = 1e10,
+                                             .l2_bytes = 1 << 20}},
+                                 h200()};
+        targets[1].device.cuda.arch = cases[at].arch;
+        targets[1].device.transfer_bytes_per_s = 5e10;
+        const size_t count = tsr_select_all(&p, targets, 2, all, room);
+        const size_t few = tsr_select_applicable(&p, targets, 2, applicable, room);
+        int refused = 0;
+        for (size_t c = 0; c < count; c++) {
+            assert_int_equal(all[c].applicable, c < few);
+            refused += strncmp(all[c].reason, "does not stand in for a GPU that has ", 37) == 0;
+        }
+        /* Of kernels that keep to one order of sums a GPU's come first, at any size. */
+        const int is_default = cases[at].compute == TSR_COMPUTE_F32,
+                  on_cpu = cases[at].on_cpu && !(is_default && is_invariant);
+        assert_true(few > 0);
+        assert_int_equal(all[0].config->kind, on_cpu ? TSR_CONFIG_CPU : TSR_CONFIG_CUDA);
+        assert_int_equal(refused > 0, !is_default && !on_cpu && !is_invariant);
+    }
+    free(all);
+    free(applicable);
+}
+
+/* Configs for results that no other config has apply to nothing else, whatever they cost. */
+static void results_that_others_have_are_theirs(void **state)
+{
+    static const tsr_dtype operands[] = {TSR_F16, TSR_BF16},
+                           results[] = {TSR_F32, TSR_F16, TSR_BF16, TSR_E4M3, TSR_E5M2};
+    (void)state;
+    const size_t room = tsr_config_count() * TSR_MAX_TARGETS;
+    tsr_plan_candidate *const found = malloc(room * sizeof *found);
+    assert_non_null(found);
+    for (size_t i = 0; i < 2 * 5; i++) {
+        tsr_problem p = {.m = 512, .n = 512, .k = 512, .batch = 1, .workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES};
+        tsr_target target = h200();
+        p.op = (tsr_op){.a = operands[i % 2], .b = operands[i % 2], .compute = TSR_COMPUTE_F32};
+        p.op.c = p.op.d = results[i / 2];
+        p.a = p.b = p.c = p.d = (tsr_matrix){.memory = TSR_DEVICE, .align_bytes = 256, .ld = 512};
+        const int is_usual = p.op.d == p.op.a || p.op.d == TSR_F32;
+        const size_t count = tsr_select_applicable(&p, &target, 1, found, room);
+        assert_true(count > (is_usual ? 10 : 0));
+        for (size_t c = 0; c < count; c++)
+            assert_int_equal((found[c].config->op.cd & (TSR_TYPE_BIT(TSR_F32) | TSR_TYPE_BIT(p.op.a))) != 0, is_usual);
+    }
+    free(found);
+}
+
 /* Constants that an H100's profile does not name are the H200's. */
 static void chips_have_profiles(void **state)
 {
@@ -252,9 +331,12 @@ static void chips_have_profiles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_take_what_is_listed_first), cmocka_unit_test(prices_do_not_depend_on_each_other),
-        cmocka_unit_test(nothing_better_is_left_out), cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
-        cmocka_unit_test(chips_have_profiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_take_what_is_listed_first),
+                                       cmocka_unit_test(prices_do_not_depend_on_each_other),
+                                       cmocka_unit_test(nothing_better_is_left_out),
+                                       cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
+                                       cmocka_unit_test(a_cpu_stands_in_where_no_gpu_does),
+                                       cmocka_unit_test(results_that_others_have_are_theirs),
+                                       cmocka_unit_test(chips_have_profiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,12 +291,48 @@ static void the_words_for_tf32_are_those_of_its_halves(void **state)
     free(device);
 }
 
-static void the_cpu_has_no_tf32_and_says_so(void **state)
+/* A CPU multiplies f32 where tf32 is asked for, and the pattern is that of tf32. */
+static void the_cpu_multiplies_one_of_two_in_f32(void **state)
 {
-    tsr_gemm_desc desc = of_tf32(8, 8, 8);
-    expect(tsr_plan_create(*state, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "no kernel runs f32 x f32");
-    desc.flags = TSR_SPARSE24_A;
-    expect(tsr_plan_create(*state, &desc, &(tsr_plan *){NULL}), TSR_UNSUPPORTED, "in tf32");
+    enum { M = 5, N = 3, K = 11, V = 6, BYTES = 2 };
+    float a[M * K], b[K * N], values[M * V], want[M * N], got[M * N];
+    uint8_t metadata[M * BYTES];
+    for (int way = 0; way < 2; way++) { /* the whole matrix, values and metadata */
+        tsr_plan *whole, *plan;
+        tsr_prepared *prepared = NULL;
+        tsr_gemm_desc desc = of_tf32(M, N, K);
+        for (int i = 0; i < M * K; i++)
+            a[i] = 1 / (float)(i + 3);
+        for (int i = 0; i < K * N; i++)
+            b[i] = 1 / (float)(2 * i - 7);
+        assert_int_equal(tsr_plan_create(*state, &desc, &whole), TSR_OK);
+        desc.flags = TSR_SPARSE24_A;
+        assert_int_equal(tsr_plan_create(*state, &desc, &plan), TSR_OK);
+        expect(tsr_compress24(plan, 'a', a, &prepared), TSR_INVALID_ARGUMENT, "A breaks the 1:2 pattern: row 0");
+        assert_int_equal(tsr_prune24(&desc, 'a', a, NULL), TSR_OK);
+        assert_int_equal(tsr_pack24(&desc, 'a', a, values, metadata), TSR_OK);
+        if (way == 0) {
+            assert_int_equal(tsr_compress24(plan, 'a', a, &prepared), TSR_OK);
+        } else {
+            const uint8_t kept = metadata[0];
+            metadata[0] = (uint8_t)((metadata[0] & 0xf0) | 4); /* 0 and 1, of one half */
+            expect(tsr_import24(plan, 'a', values, metadata, &prepared), TSR_INVALID_ARGUMENT,
+                   "0 or 1, and 2 or 3 (1:2)");
+            metadata[0] = kept;
+            assert_int_equal(tsr_import24(plan, 'a', values, metadata, &prepared), TSR_OK);
+        }
+        tsr_run_args args = tsr_run_args_make(a, b, want);
+        memset(got, 0xff, sizeof got);
+        assert_int_equal(tsr_plan_run(whole, &args), TSR_OK);
+        args.d = got;
+        args.a = NULL;
+        args.prepared_a = prepared;
+        assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+        assert_memory_equal(want, got, sizeof got);
+        tsr_prepared_release(prepared);
+        tsr_plan_release(plan);
+        tsr_plan_release(whole);
+    }
 }
 
 /* ---- what is wrong ---- */
@@ -515,8 +551,9 @@ static void products_have_the_bits_of_the_whole_matrix(void **state)
                                    {4, 30, 260, 1},  {17, 9, 30, 5},    {700, 2, 1030, 1}, {2, 2, 1, 3}};
     static const struct {
         tsr_dtype ab, cd;
-    } types[] = {{TSR_F32, TSR_F32},   {TSR_BF16, TSR_BF16}, {TSR_F16, TSR_F16}, {TSR_BF16, TSR_F32},
-                 {TSR_E4M3, TSR_BF16}, {TSR_E5M2, TSR_F32},  {TSR_S8, TSR_S32},  {TSR_U8, TSR_F32}};
+    } types[] = {{TSR_F32, TSR_F32},  {TSR_BF16, TSR_BF16}, {TSR_F16, TSR_F16},   {TSR_BF16, TSR_F32},
+                 {TSR_BF16, TSR_F16}, {TSR_F16, TSR_BF16},  {TSR_E4M3, TSR_BF16}, {TSR_E5M2, TSR_F32},
+                 {TSR_S8, TSR_S32},   {TSR_U8, TSR_F32}};
     uint32_t random = 24;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
@@ -568,7 +605,7 @@ int main(void)
         cmocka_unit_test(the_form_for_tf32_is_a_case_of_the_documented_one),
         cmocka_unit_test(indices_for_tf32_name_one_of_each_two),
         cmocka_unit_test(the_words_for_tf32_are_those_of_its_halves),
-        cmocka_unit_test(the_cpu_has_no_tf32_and_says_so),
+        cmocka_unit_test(the_cpu_multiplies_one_of_two_in_f32),
         cmocka_unit_test(wrong_calls_are_told_what_is_wrong),
         cmocka_unit_test(products_have_the_bits_of_the_whole_matrix),
         cmocka_unit_test(empty_products_are_fine),

@@ -299,12 +299,22 @@ typedef struct entry {
     int is_merged; /* into one before */
 } entry;
 
+static int has_16_bits(tsr_dtype dtype)
+{
+    return dtype == TSR_F16 || dtype == TSR_BF16;
+}
+
+/* 1 if the result has 16 bits and is of another type than the operands, which have 16 bits, too. */
+static int is_other_of_16(const product *p)
+{
+    return has_16_bits(p->a) && has_16_bits(p->d) && p->d != p->a;
+}
+
 static const char *result_name(const product *p)
 {
-    return (p->a == TSR_F16 || p->a == TSR_BF16) && p->d == p->a ? "the same"
-           : (p->a == TSR_F16 || p->a == TSR_BF16) && !tsr_dtype_is_fp8(p->d) && p->d != TSR_F32
-               ? "the other of 16 bits"
-               : tsr_dtype_name(p->d);
+    return is_other_of_16(p)                   ? "the other of 16 bits"
+           : has_16_bits(p->a) && p->d == p->a ? "the same"
+                                               : tsr_dtype_name(p->d);
 }
 
 static int is_product(const product *p)
@@ -334,18 +344,20 @@ static size_t all_products(unsigned sparse24, entry *out)
     return count;
 }
 
-/* Results of one pair of types that have the same rows. */
+/* Results of one pair of types that have the same rows; "the other of 16 bits" is last, so that f16 and bf16 name
+ * theirs in one order. */
 static void merge_results(entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         entry *const one = &entries[i];
-        for (size_t j = i; j < count && !one->is_merged; j++) {
-            entry *const other = &entries[j];
-            if (other->is_merged || other->p.a != one->p.a || other->p.b != one->p.b ||
-                other->p.compute != one->p.compute || strcmp(other->rows->at, one->rows->at) != 0)
+        for (size_t j = i; j < count + count && !one->is_merged; j++) {
+            entry *const other = &entries[j % count];
+            if (j % count < i || other->is_merged || is_other_of_16(&other->p) != (j >= count) ||
+                other->p.a != one->p.a || other->p.b != one->p.b || other->p.compute != one->p.compute ||
+                strcmp(other->rows->at, one->rows->at) != 0)
                 continue;
             add_item(one->results, "%s", result_name(&other->p));
-            other->is_merged = j > i;
+            other->is_merged = j % count > i;
         }
     }
 }

@@ -30,12 +30,14 @@
  *   BAND      8        rows of tiles in a band (collective/raster.h)
  *   CTAS      1        CTAs that must fit on an SM: bounds the registers
  *   ALIGNED   0 1      1: cp.async of 16 bytes; 0: by elements, 16-bit ones through registers
- *   ELEM_*    bf16 f16 tf32    A and B; OUT_f32: C and D are f32
+ *   ANY_CD    0 1      1: C and D may lie anywhere, whatever ALIGNED is, and sums go through shared memory, so that one
+ *                      piece of code ends all of them: half of the machine code
+ *   ELEM_*    bf16 f16 tf32    A and B; OUT_*: f32, f16 or bf16 if C and D are another type
  *   shared    STAGES * BK * (BM + BN) * bytes of an element
  *
- * Assumes: ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of 16 bytes in A and B;
- * the other instances nothing. Any M, N, K and transpose. Offsets are 64-bit. BM and BN are at least 64, WN a multiple
- * of 16, BK 4 or 8 chunks of 16 bytes.
+ * Assumes: ALIGNED = 1 needs pointers, leading dimensions and batch strides that are multiples of 16 bytes in A and B,
+ * and of two elements in D but with ANY_CD = 1; the other instances nothing. Any M, N, K and transpose. Offsets are
+ * 64-bit. BM and BN are at least 64, WN a multiple of 16, BK 4 or 8 chunks of 16 bytes.
  *
  * Bound by: the tensor cores, as far as mma.sync feeds them. On sm_90 that is less than two thirds of what wgmma does.
  *
@@ -43,9 +45,14 @@
  * 54 and 57% of cuBLAS. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
+#include "ptx/warp.h"
 
 #include "collective/raster.h"
 #include "tile/tensor_fragment.h"
+
+#ifndef ANY_CD
+#define ANY_CD 0
+#endif
 
 enum {
     WARPS_N = BN / WN,
@@ -153,6 +160,39 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, long long z, long long row0,
     }
 }
 
+#if ANY_CD
+#if WN != 64
+#error "ANY_CD: a row of a warp's tile is a pair for each lane"
+#endif
+
+/* Where pair `index` of a row of the warp's tile goes: rows are 256 bytes, and the four pairs that eight rows leave at
+ * once lie in different banks. */
+TSR_DEVICE float *pair_place(int warp, int row, int index)
+{
+    return (float *)(void *)(TSR_SHARED + warp * (WM * WN * 4)) + row * WN + (index ^ row % 8 * 4) * 2;
+}
+
+/* The tile to D, a row of the warp's 64 columns after the other; all warps have read the stages. */
+TSR_DEVICE void output_rows(const tensor_out *out, long long row0, long long col0, float sum[ROWS_16][2 * COLS_16][4])
+{
+    const int thread = tsr_again((int)threadIdx.x), warp = thread / 32, lane = thread % 32;
+    const int paired = tensor_out_is_paired(out);
+    const long long row = row0 + warp / WARPS_N * WM, col = col0 + warp % WARPS_N * WN + lane * 2;
+    TSR_UNROLL
+    for (int i = 0; i < ROWS_16 * 2; i++) { /* eight rows each */
+        TSR_UNROLL
+        for (int j = 0; j < 2 * COLS_16; j++)
+            tsr_store_f32x2(pair_place(warp, i * 8 + lane / 4, j * 4 + lane % 4), sum[i / 2][j][i % 2 * 2],
+                            sum[i / 2][j][i % 2 * 2 + 1]);
+    }
+    tsr_warp_sync(TSR_ALL_LANES);
+    TSR_ROLLED
+    for (int i = 0; i < WM; i++)
+        tensor_output_pair(out, row + i, col, pair_place(warp, i, lane), paired);
+    tsr_barrier(); /* the next problem's tiles may come */
+}
+#endif
+
 TSR_KERNEL_CTAS(THREADS, CTAS)
 {
     const tile_place place =
@@ -177,6 +217,9 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         }
 
         const tensor_out out = tensor_out_open(&args, z);
+#if ANY_CD
+        output_rows(&out, row0, col0, sum);
+#else
         const int thread = tsr_again((int)threadIdx.x), warp = thread / 32;
         const long long row = row0 + warp / WARPS_N * WM + thread % 32 / 4;
         const long long col = col0 + warp % WARPS_N * WN + thread % 4 * 2;
@@ -188,5 +231,6 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
                 tensor_output_pair(&out, row + 16 * i + 8, col + 8 * j, &sum[i][j][2], ALIGNED);
             }
         }
+#endif
     }
 }

@@ -38,6 +38,10 @@
  *   STAGES     of the ring                    EPILOGUE_BOXES         output buffers of each consumer
  *   RASTER     tile rows walked together      PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   RAW_STAGES of A's rows as they lie in memory, with UNALIGNED_A: no clusters then, and no ping-pong
+ *   ELEM_*     bf16 or f16: A and B            OUT_*                  bf16, f16 or f32: C and D; any: see below
+ *
+ * OUT_any: C and D are e4m3, e5m2 or the other type of 16 bits (args.type_d), and leave by threads, through pieces of
+ * shared memory in place of the boxes (collective/wgmma_pieces.h, collective/wgmma_scaled.h).
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes (the copy engine's rule),
  * with UNALIGNED_A those of B and A's batch stride alone; C and D any: where they or N are not, elements go by threads.
@@ -74,8 +78,26 @@
 #include "collective/ring_begin.h"
 #include "collective/stream_k.h"
 #include "collective/wgmma_fixup.h"
+#if defined(OUT_any)
+#include "ptx/scaled.h"
+
+enum {
+    PIECE = 32,
+    PITCH = PIECE + 8, /* words from row to row of a piece: rows of a store lie in different banks */
+    PIECE_BYTES = 16 * PITCH * 4,
+    BOX_BYTES = 8192, /* of which a warp group has EPILOGUE_BOXES */
+    QUADS_OF_C = 1,
+    ENDS_LEAN = 1
+};
+typedef float sum_type;
+#include "collective/wgmma_scaled.h"
+#if 4 * 16 * (32 + 8) * 4 > EPILOGUE_BOXES * 8192
+#error "a warp group's boxes must hold four pieces"
+#endif
+#else
 #include "collective/wgmma_output.h"
 #include "collective/wgmma_rows.h"
+#endif
 
 enum {
     BK = 64,     /* 128 bytes: the span of the swizzle */
@@ -128,6 +150,9 @@ typedef struct walk {
     tile_order raster;
     unsigned shared;
     int rank_m, rank_n; /* the CTA's tile within the cluster's */
+#if defined(OUT_any)
+    const tsr_scaling *scaling;
+#endif
 } walk;
 
 /* 1 if D has nothing of the CTA's tile, which is there for the others of its cluster: it loads its share of what they
@@ -207,7 +232,9 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     if (is_elected) {
         tsr_tma_prefetch_map(&maps->a);
         tsr_tma_prefetch_map(&maps->b);
+#if !defined(OUT_any)
         tsr_tma_prefetch_map(&maps->d);
+#endif
     }
     if (!SHORT_STEPS)
         fill(args, maps, w, args->trans_a, !args->trans_b);
@@ -420,16 +447,61 @@ TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, in
     return tile_fixup_sums(&all, MMAS * TSR_WGMMA_REGISTERS, sum[0]);
 }
 
+#if defined(OUT_any)
+#if defined(ELEM_bf16)
+enum { OTHER_TYPE = TSR_TYPE_F16 };
+#else
+enum { OTHER_TYPE = TSR_TYPE_BF16 };
+#endif
+
+/* The warp's 16 rows of the tile, from row `m` and column `n` of D on. */
+TSR_DEVICE void output_any_type(const tsr_gemm_args *args, const walk *w, unsigned piece, int m, int n, int z,
+                                const float sum[TSR_WGMMA_REGISTERS])
+{
+    const any_scaled scaled = any_scaled_open(args, w->scaling, z, 0);
+    const any_out *const out = &scaled.out;
+    if (out->bytes == 1)
+        output_any_scaled(&scaled, piece, m, n, sum);
+    else if (lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE)
+        output_lean(out, OTHER_TYPE, piece, m, n, sum);
+    else if (out->quads || any_quads_of_c(out, args))
+        output_quads(out, OTHER_TYPE, piece, m, n, sum);
+    else
+        output(out, piece, m, n, sum);
+}
+
+/* A warp group's rows of a tile, from row `m` and column `n` of D on. */
+TSR_DEVICE void output_group(const tsr_gemm_args *args, const walk *w, int group, int m, int n, int z,
+                             float sum[MMAS][TSR_WGMMA_REGISTERS])
+{
+    const int warp = tsr_warp_uniform((int)threadIdx.x / 32) % 4;
+    const unsigned boxes = w->shared + BOXES_AT + (unsigned)group * (EPILOGUE_BOXES * BOX_BYTES);
+    TSR_ROLLED
+    for (int i = 0; i < MMAS; i++) { /* code of one end serves all */
+        if (i > 0)
+            TSR_UNROLL
+        for (int j = 0; j < TSR_WGMMA_REGISTERS; j++)
+            sum[0][j] = sum[MMAS - 1][j];
+        output_any_type(args, w, boxes + (unsigned)(warp * PIECE_BYTES), m + 64 * i + 16 * warp, n, z, sum[0]);
+    }
+}
+#endif
+
 TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int group)
 {
     const int row = PINGPONG ? 0 : group * WM;
+#if defined(OUT_any)
+    const int thread = (int)threadIdx.x % 128;
+    (void)maps;
+#else
     tile_boxes boxes = {.shared = w->shared + BOXES_AT + (unsigned)group * (EPILOGUE_BOXES * BOX_BYTES),
                         .c_full = w->shared + C_FULL_AT + 8 * (unsigned)group,
                         .c_parity = 0,
                         .next = 0,
                         .group = group,
                         .thread = (int)threadIdx.x % 128};
-    const int boxed = tile_output_is_boxed(args);
+    const int boxed = tile_output_is_boxed(args), thread = boxes.thread;
+#endif
     const unsigned partition = w->shared + STREAM_K_AT;
     ring at = {0, 0};
     float sum[MMAS][TSR_WGMMA_REGISTERS];
@@ -467,17 +539,23 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         if (idle)
             continue;
         if (u.count < (int)tile_stream_k_word(partition, STREAM_K_K_BLOCKS) &&
-            !fixup(args, w, u.tile, group, boxes.thread, sum))
+            !fixup(args, w, u.tile, group, thread, sum))
             continue;
+#if defined(OUT_any)
+        output_group(args, w, group, m, n, place.z, sum);
+#else
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             if (boxed)
                 tile_output(args, maps, &boxes, m + 64 * i, n, place.z, sum[i]);
             else
                 tile_output_rows(args, &boxes, m + 64 * i, n, place.z, sum[i]);
+#endif
     }
-    if (boxes.thread == 0)
+#if !defined(OUT_any)
+    if (thread == 0)
         tsr_tma_wait_read(0); /* shared memory must outlive the last stores' reads */
+#endif
 }
 
 /* By one lane, before its warp and others begin. */
@@ -501,7 +579,11 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     tsr_mbarrier_fence_init();
 }
 
+#if defined(OUT_any)
+TSR_KERNEL_SCALED(THREADS, CLUSTER)
+#else
 TSR_KERNEL_TMA(THREADS, CLUSTER)
+#endif
 {
     const unsigned shared = tsr_shared_address(TSR_SHARED);
     const int group = tsr_warp_uniform((int)threadIdx.x / 128);
@@ -510,6 +592,9 @@ TSR_KERNEL_TMA(THREADS, CLUSTER)
               .shared = shared,
               .rank_m = rank / CLUSTER_N,
               .rank_n = rank % CLUSTER_N};
+#if defined(OUT_any)
+    w.scaling = &scaling;
+#endif
 
     tsr_grid_launch_dependents();
     if (group == CONSUMERS) {

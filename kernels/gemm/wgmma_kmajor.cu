@@ -127,6 +127,7 @@ typedef float sum_type;
 #endif
 
 #include "collective/wgmma_pieces.h"
+#include "collective/wgmma_scaled.h"
 #if PROMOTE
 #include "collective/block_scales.h"
 #endif
@@ -376,30 +377,9 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
 }
 
 #if !defined(ELEM_tf32)
-/* The warp's 16 rows of the tile, from row `m` and column `n` of D on, with scales of rows and columns, or to a D of 8
- * bits. */
-TSR_DEVICE void output_any_scaled(const any_scaled *e, unsigned piece, int m, int n,
-                                  const sum_type sum[TSR_WGMMA_REGISTERS])
-{
-    enum { LANES = PIECE / 4, ROWS = 32 / LANES };
-    const int lane = (int)threadIdx.x % 32;
-    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
-    unsigned amax = 0;
-    TSR_UNROLL
-    for (int first = 0; first < BN; first += PIECE) {
-        leave_piece(piece, first, sum);
-        TSR_ROLLED
-        for (int row = 0; row < 16; row += ROWS) {
-            float four[4];
-            tsr_shared_load_f32x4(take + (unsigned)(row * PITCH) * 4, four);
-            any_scaled_output(e, m + row + lane / LANES, n + first + lane % LANES * 4, four, &amax);
-        }
-    }
-    any_scaled_close(e->scaling, amax);
-}
-
-/* The same where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are loaded before the
- * first piece, so that one latency covers them; the main loop's registers are free by then. `type` is a constant. */
+/* output_any_scaled where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are loaded
+ * before the first piece, so that one latency covers them; the main loop's registers are free by then. `type` is a
+ * constant. */
 TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piece, int m, int n,
                                     const sum_type sum[TSR_WGMMA_REGISTERS])
 {

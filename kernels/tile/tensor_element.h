@@ -1,5 +1,5 @@
 /* The types of a tensor-core kernel that is compiled once for each: -DELEM_bf16, -DELEM_f16 or -DELEM_tf32 for A and B,
- * and -DOUT_f32 if C and D are f32 where A and B are not. Memory holds tf32 as f32. */
+ * and -DOUT_f32, -DOUT_f16 or -DOUT_bf16 if C and D are that where A and B are not. Memory holds tf32 as f32. */
 #ifndef TSR_TILE_TENSOR_ELEMENT_H
 #define TSR_TILE_TENSOR_ELEMENT_H
 
@@ -39,18 +39,28 @@ TSR_DEVICE void tensor_store_pair(out_elem *to, float first, float second)
 }
 #else
 typedef unsigned short out_elem;
+#if defined(OUT_f16)
+#define tensor_widen_half  tsr_widen_f16
+#define tensor_narrow_half tsr_narrow_f16
+#elif defined(OUT_bf16)
+#define tensor_widen_half  tsr_widen_bf16
+#define tensor_narrow_half tsr_narrow_bf16
+#else
+#define tensor_widen_half  tensor_widen
+#define tensor_narrow_half tensor_narrow
+#endif
 TSR_DEVICE float tensor_widen_out(out_elem value)
 {
-    return tensor_widen(value);
+    return tensor_widen_half(value);
 }
 TSR_DEVICE out_elem tensor_narrow_out(float value)
 {
-    return tensor_narrow(value);
+    return tensor_narrow_half(value);
 }
 /* Two neighbours, rounded and stored together; `to` is aligned to both. */
 TSR_DEVICE void tensor_store_pair(out_elem *to, float first, float second)
 {
-    *(unsigned *)(void *)to = tensor_narrow(first) | (unsigned)tensor_narrow(second) << 16;
+    *(unsigned *)(void *)to = tensor_narrow_half(first) | (unsigned)tensor_narrow_half(second) << 16;
 }
 #endif
 
@@ -79,6 +89,12 @@ TSR_DEVICE tensor_out tensor_out_open(const tsr_gemm_args *args, long long z)
     out.ldd = args->ldd;
     out.e = epilogue_of(args);
     return out;
+}
+
+/* 1 if D and its rows are aligned to two elements. */
+TSR_DEVICE int tensor_out_is_paired(const tensor_out *out)
+{
+    return ((unsigned long long)out->d / sizeof(out_elem) | (unsigned long long)out->ldd) % 2 == 0;
 }
 
 /* Writes D[row, col], if it lies inside the matrix. */

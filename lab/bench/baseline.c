@@ -67,7 +67,7 @@ lab_baseline lab_baseline_measure(const lab_types *types, int trans_a, int trans
         return baseline;
     s.desc = tsr_gemm_desc_make(types->a, small.m, small.n, small.k);
     lab_types_put(types, &s.desc);
-    s.desc.compute = TSR_COMPUTE_DEFAULT; /* on a CPU there is no other */
+    s.desc.compute = TSR_COMPUTE_DEFAULT; /* what a CPU does in any case */
     s.desc.a.trans = trans_a ? TSR_T : TSR_N;
     s.desc.b.trans = trans_b ? TSR_T : TSR_N;
     s.desc.kernel = "cpu-sequential";

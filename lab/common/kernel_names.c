@@ -107,13 +107,14 @@ tsr_status lab_kernels_select(const char *names, const char *device, lab_kernel_
             return status;
         }
         kernel->config = config;
+        kernel->asked = kernel->info.compute;
         kernel->bound_c = config->bound_c;
         kernel->bm = config->bm;
         kernel->bn = config->bn;
         kernel->bk = config->bk;
         for (int operand = 0; operand < 4; operand++) {
-            const int padded = operand < 2 && tsr_pad_config(tsr_op_of(&config->op).a) != NULL;
-            kernel->align_elems[operand] = padded || config->align_elems <= 1 ? 1 : config->align_elems;
+            const int is_any = operand < 2 ? tsr_pad_config(tsr_op_of(&config->op).a) != NULL : config->any_cd;
+            kernel->align_elems[operand] = is_any || config->align_elems <= 1 ? 1 : config->align_elems;
         }
     }
     return TSR_OK;

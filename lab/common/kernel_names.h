@@ -9,6 +9,7 @@ struct tsr_config;
 
 typedef struct lab_kernel {
     tsr_kernel_info info;
+    tsr_compute asked;               /* of descriptors; the kernel's own, info.compute, or one that it stands in for */
     double bound_c;                  /* the config's error constant */
     int bm, bn, bk;                  /* tile of D and step along K; 0: the config has none */
     int align_elems[4];              /* of A, B, C, D, after padding if a plan can pad it; 1: any alignment */

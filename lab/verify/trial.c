@@ -289,7 +289,7 @@ static void write_call(lab_trial *trial)
     describe(trial, &trial->b, 1, c->trans_b, &desc->b);
     describe(trial, source_c, 2, 0, &desc->c);
     describe(trial, &trial->d, 3, 0, &desc->d);
-    desc->compute = trial->kernel->info.compute;
+    desc->compute = trial->kernel->asked;
     desc->flags = trial->sparse == 'a' ? TSR_SPARSE24_A : trial->sparse == 'b' ? TSR_SPARSE24_B : 0;
     desc->batch_count = c->batch;
     lab_shape_share_unstrided(desc);
@@ -333,7 +333,7 @@ static tsr_status prune(const lab_trial *trial)
     tsr_operand *const operand = trial->sparse == 'a' ? &desc.a : &desc.b;
     operand->trans = (trial->sparse == 'a' ? trial->c->trans_a : trial->c->trans_b) ? TSR_T : TSR_N;
     operand->ld = g->ld;
-    desc.compute = trial->kernel->info.compute;
+    desc.compute = trial->kernel->asked;
     tsr_status status = TSR_OK;
     for (int64_t z = 0; z < g->batch && status == TSR_OK; z++)
         status = tsr_prune24(

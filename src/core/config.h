@@ -187,6 +187,7 @@ struct tsr_config {
     int sm_ctas;     /* CUDA: CTAs that an SM holds at once; configs whose schedules depend on it say it, others 0 */
     int unaligned_a; /* CUDA: 1 if rows of A may begin anywhere; of `wgmma` */
     int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
+    int any_cd;      /* CUDA: 1 if that is not for C and D, which may lie anywhere */
 
     tsr_order order; /* how an element's products are summed, as TSR_BATCH_INVARIANT needs to know */
 

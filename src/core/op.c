@@ -30,7 +30,7 @@ tsr_dtype tsr_op_dtype(const tsr_op *op, char which)
 
 tsr_peak tsr_op_peak(tsr_compute compute, tsr_dtype a, int is_gpu)
 {
-    if (compute == TSR_COMPUTE_TF32)
+    if (compute == TSR_COMPUTE_TF32 && is_gpu)
         return TSR_PEAK_TF32;
     const tsr_peak peak = tsr_element_of(a)->peak;
     return is_gpu || peak == TSR_PEAK_F64 || peak == TSR_PEAK_NONE ? peak : TSR_PEAK_F32;

@@ -167,7 +167,7 @@ void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, t
         specs[1] = make_input(config, g->b, (tsr_dtype)g->type_b, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b,
                               bn, share_b);
     }
-    if (config->swaps_ab || config->copies_transposed || g->type_a == (int)TSR_F32 ||
+    if (config->swaps_ab || config->scaled || config->copies_transposed || g->type_a == (int)TSR_F32 ||
         !tsr_tensor_output_fits(g, dtype_cd))
         return;
     const int columns = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes(dtype_cd);

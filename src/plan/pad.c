@@ -22,6 +22,8 @@ static int takes_any(const tsr_config *config, const tsr_problem *problem, char 
     const long long stride_bytes = problem->a.batch_stride * tsr_problem_element(problem, 'a');
     if (config->family == TSR_FAMILY_THIN) /* it takes vectors of one operand alone */
         return which != (config->bm < config->bn ? 'b' : 'a');
+    if (config->any_cd && which > 'b')
+        return 1;
     return config->unaligned_a && which == 'a' && (problem->batch <= 1 || stride_bytes % TSR_TENSOR_ALIGN_BYTES == 0);
 }
 

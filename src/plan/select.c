@@ -241,6 +241,31 @@ static void keep_to(tsr_order order, tsr_plan_candidate *candidates, size_t coun
                            "sums in other steps than the batch-invariant kernels that were preferred");
 }
 
+/* 1 if it is more accurate than what was asked for, which names the faster arithmetic of a GPU. */
+static int stands_in(const tsr_plan_candidate *candidate, const tsr_problem *problem)
+{
+    return candidate->config->kind == TSR_CONFIG_CPU &&
+           tsr_op_of(&candidate->config->op).compute != problem->op.compute;
+}
+
+static int is_on_gpu(const tsr_plan_candidate *candidate)
+{
+    return candidate->applicable && candidate->config->kind == TSR_CONFIG_CUDA;
+}
+
+/* Where a GPU of the context has the arithmetic that was asked for, the CPU beside it does not stand in. */
+static void prefer_gpu(const tsr_problem *problem, tsr_plan_candidate *candidates, size_t count)
+{
+    int any_on_gpu = 0;
+    for (size_t i = 0; i < count; i++)
+        any_on_gpu |= is_on_gpu(&candidates[i]);
+    for (size_t i = 0; i < count && any_on_gpu; i++)
+        if (candidates[i].applicable && stands_in(&candidates[i], problem))
+            candidates[i].applicable =
+                tsr_refuse(candidates[i].reason, sizeof candidates[i].reason, "does not stand in for a GPU that has %s",
+                           tsr_compute_name(problem->op.compute));
+}
+
 size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_plan_candidate *out,
                       size_t capacity)
 {
@@ -262,6 +287,7 @@ size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t ta
     }
     if (problem->flags & TSR_BATCH_INVARIANT)
         keep_to(order_for(problem, targets, target_count), out, count < capacity ? count : capacity);
+    prefer_gpu(problem, out, count < capacity ? count : capacity);
     qsort(out, count < capacity ? count : capacity, sizeof *out, compare);
     return count;
 }
@@ -281,7 +307,12 @@ size_t tsr_select_applicable(const tsr_problem *problem, tsr_target *targets, si
         for (size_t t = 0; t < viewed && count < capacity; t++)
             count += (size_t)candidate_of(&views[t], config, &out[count], NULL, 0);
     }
-    return count;
+    prefer_gpu(problem, out, count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (out[i].applicable)
+            out[kept++] = out[i];
+    return kept;
 }
 
 int tsr_comes_before(const tsr_plan_candidate *one, const tsr_plan_candidate *other)

@@ -323,6 +323,25 @@ if(TARGET unit_emu_unaligned)
                   -DPRODUCER_REGISTERS=104 -DCONSUMER_REGISTERS=200)
 endif()
 
+if(TARGET unit_emu_wgmma_any)
+  set(kernel gemm/wgmma.cu)
+  set(scaled collective/wgmma_scaled.h)
+  mutant(sums_of_the_first_64_rows ${kernel} "sum[0][j] = sum[MMAS - 1][j]" "sum[0][j] = sum[0][j]" "")
+  mutant(rows_of_the_first_64 ${kernel} "m + 64 * i + 16 * warp" "m + 16 * warp" "")
+  mutant(rows_of_the_first_warp ${kernel} "m + 64 * i + 16 * warp" "m + 64 * i" "")
+  mutant(one_piece_for_all_warps ${kernel} "(unsigned)(warp * PIECE_BYTES)" "0u" "race")
+  mutant(one_piece_for_both_groups ${kernel} "(unsigned)group * (EPILOGUE_BOXES * BOX_BYTES);"
+         "0 * (unsigned)group;" "race")
+  mutant(type_of_the_operands ${kernel} "OTHER_TYPE = TSR_TYPE_F16" "OTHER_TYPE = TSR_TYPE_BF16" "")
+  mutant(lean_everywhere ${kernel} "lean_fits(out) && out->form" "out->form" "")
+  mutant(quads_everywhere ${kernel} "out->quads || any_quads_of_c(out, args)" "1" "")
+  mutant(columns_of_the_first_piece ${scaled} "n + first + lane % LANES" "n + lane % LANES" "")
+  mutant(one_row_of_the_piece ${scaled} "(unsigned)(row * PITCH)" "(unsigned)(0 * PITCH)" "")
+  mutant(no_greatest_magnitude ${scaled} "any_scaled_close(e->scaling, amax);" "" "")
+  tessera_mutants(unit_emu_wgmma_any ${kernel} -DELEM_bf16 -DOUT_any -DPINGPONG=1 -DBM=128 -DBN=128 -DSTAGES=3 -DCLUSTER_M=2
+                  -DCLUSTER_N=1 -DCONSUMERS=2 -DEPILOGUE_BOXES=2 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+endif()
+
 if(TARGET unit_emu_skinny)
   set(kernel gemm/wgmma_skinny.cu)
   # What CTAs of a cluster send each other.

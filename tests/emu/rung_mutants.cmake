@@ -32,6 +32,8 @@ base(warptile gemm/warptile.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=3
 base(wmma gemm/wmma.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=32 -DWM=32 -DWN=64 -DALIGNED=0)
 base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=2 -DBAND=8
      -DALIGNED=1)
+base(mma_other gemm/mma.cu -DELEM_bf16 -DOUT_f16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=64 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=1
+     -DBAND=8 -DALIGNED=1 -DANY_CD=1)
 base(mma_f64 gemm/mma_f64.cu -DELEM_f64 -DBM=64 -DBN=64 -DBK=16 -DWM=32 -DWN=32 -DSTEP_K=4 -DFRAGMENTS=2 -DSTAGES=4
      -DCTAS=3 -DBAND=8 -DWIDTH=2)
 # Stream-K.
@@ -163,6 +165,12 @@ rung_mutant(mma_lane_offset mma tile/tensor_fragment.h "along = is_b ? lane / 8 
 rung_mutant(mma_no_swizzle mma tile/tensor_tile.h "const int swap = sizeof(elem) == 2 ? k % 8 : 2 * (k % 4);" "const int swap = 0;" "equivalent")
 rung_mutant(mma_chunk_off_by_one mma tile/tensor_tile.h "inside < CHUNK ? inside : CHUNK" "inside < CHUNK ? inside + 1 : CHUNK" "")
 rung_mutant(mma_tile_missed mma collective/raster.h "place.m = first + inside % rows" "place.m = first" "")
+rung_mutant(mma_other_pairs mma_other tile/tensor_element.h "(unsigned long long)out->ldd) % 2 == 0" "(unsigned long long)out->ldd) % 2 <= 1" "misaligned")
+rung_mutant(mma_other_type mma_other tile/tensor_element.h "#define tensor_narrow_half tsr_narrow_f16" "#define tensor_narrow_half tsr_narrow_bf16" "")
+rung_mutant(mma_other_lanes mma_other ${file} "tsr_warp_sync(TSR_ALL_LANES);" "" "race")
+rung_mutant(mma_other_barrier mma_other ${file} "tsr_barrier(); /* the next" "/* the next" "race")
+rung_mutant(mma_other_first_row mma_other ${file} "row + i, col" "row, col" "")
+rung_mutant(mma_other_one_warp mma_other ${file} "TSR_SHARED + warp *" "TSR_SHARED + 0 * warp *" "race")
 
 set(file gemm/mma_f64.cu)
 rung_mutant(mma_f64_wait mma_f64 ${file} "tsr_copy_wait(STAGES - 2);

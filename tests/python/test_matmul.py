@@ -187,6 +187,11 @@ def test_bfloat16():
     out = np.zeros((20, 20), ml_dtypes.bfloat16)
     assert tessera.matmul(a, b.T, out) is out
     assert out.astype("f4")[0, 0] != 0 or (a.astype("f4") @ b.T.astype("f4"))[0, 0] == 0
+    other = tessera.matmul(a, b, out_dtype="float16")
+    assert other.dtype == np.float16
+    np.testing.assert_array_equal(other, (a.astype("f4") @ b.astype("f4")).astype("f2"))
+    back = tessera.matmul(a.astype("f2"), b.astype("f2"), out_dtype="bfloat16", device="cpu")
+    np.testing.assert_array_equal(back.astype("f4"), got.astype("f4"))
 
 
 def test_buffers_of_other_libraries():
@@ -241,6 +246,13 @@ def test_message_about_compute_names_all():
             tessera.matmul(np.ones((2, 2)), np.ones((2, 2)), compute=name)
         except (NotImplementedError, ValueError) as error:
             assert "is none of" not in str(error)
+
+
+def test_a_cpu_sums_in_f32_where_tf32_is_allowed():
+    a = np.random.default_rng(1).standard_normal((9, 70)).astype("f4")
+    b = np.random.default_rng(2).standard_normal((70, 5)).astype("f4")
+    in_f32 = tessera.matmul(a, b, device="cpu")
+    np.testing.assert_array_equal(tessera.matmul(a, b, compute="tf32", device="cpu"), in_f32)
 
 
 def test_read_only_out():
