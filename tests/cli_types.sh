@@ -76,8 +76,8 @@ expect 0 "" "$tessera" profile wgmma-kmajor 64 --dtype f32 --compute tf32 --layo
 prints '^wgmma_kmajor_tf32_64x64_c1'
 expect 0 "" "$tessera" profile wgmma-kmajor 64 --compute fast --layout nt --device emu
 prints '^wgmma_kmajor_fp8f_64x64_c1'
-expect 0 "" "$tessera" explain wgmma_kmajor_fp8f_128x256_c1
-prints '^wgmma_kmajor_fp8f_128x256_c1: '
+expect 0 "" "$tessera" explain wgmma_kmajor_fp8f_p128x160_c2
+prints '^wgmma_kmajor_fp8f_p128x160_c2: '
 expect 0 "" "$tessera" explain wgmma-kmajor --dtype e4m3
 prints '^wgmma_kmajor_fp8_64x64_c1: '
 expect 0 "" "$tessera" explain wgmma-kmajor --dtype e4m3 --compute fast

@@ -1,6 +1,6 @@
 /* Kernel wgmma-kmajor in the emulator, e4m3 to bf16: right as it is, with the ends of collective/wgmma_lean.h and
  * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. For tests that name BN,
- * SLABS and MUTANT_KERNEL. */
+ * SLABS, TURNS and MUTANT_KERNEL; TURNS: warp groups take turns, and there are no scales of blocks. */
 #ifndef TESTS_EMU_KMAJOR_H
 #define TESTS_EMU_KMAJOR_H
 
@@ -9,11 +9,20 @@
 
 /* Two tiles of D along M, a cluster's, the second of few rows, and two along N, the second of few columns; more steps
  * along K than stages, and a part of one. */
-enum { M = 150, N = 200, K = 424, BM = 128, STAGES = 3, PITCH = 432, SEEDS = IS_SANITIZED ? 2 : 4 };
+enum {
+    M = 150,
+    N = 200,
+    K = 424,
+    BM = 128,
+    GROUPS = TURNS ? 2 : BM / 64 / SLABS,
+    STAGES = 3,
+    PITCH = 432,
+    SEEDS = IS_SANITIZED ? 2 : 4
+};
 
 /* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. HAS_BLOCKS, alone: one
  * scale for each 128 of K, of B for 128 columns, which begin within a tile. Both kinds of scales: of each column. */
-enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_BLOCKS = 8, OF_EACH_COLUMN = 9, WAYS = 10 };
+enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_BLOCKS = 8, OF_EACH_COLUMN = 9, WAYS = TURNS ? 8 : 10 };
 enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, FIRST_N = 64 };
 
 typedef struct matrices {
@@ -142,8 +151,8 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
     memset(x->d, 0x55, sizeof x->d);
     const tsr_emu_job job = {.cluster = 2,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
-                             .threads_x = 128 + 2 * BM / SLABS,
-                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + BM / SLABS / 16 * 2560,
+                             .threads_x = 128 + 128 * GROUPS,
+                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + 4 * GROUPS * 2560,
                              .seed = seed};
     return run_mutant(kernel, &config, &args, &scaling, job);
 }

@@ -35,7 +35,7 @@
  *
  * Bound by: the tensor cores, as far as mma.sync feeds them. On sm_90 that is less than two thirds of what wgmma does.
  *
- * Measured: not yet. */
+ * Measured: docs/LADDER.md, on an H200. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 #include "ptx/scaled.h"

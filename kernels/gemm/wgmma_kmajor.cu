@@ -493,7 +493,8 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
             }
             any_out out = scaled.out;
 #endif
-            out.quads |= any_quads_of_c(&out, args);
+            if (QUADS_OF_C)
+                out.quads |= any_quads_of_c(&out, args);
             output_rows(&out, piece, row, place.n * BN, sum[0]);
         }
     }

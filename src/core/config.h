@@ -180,6 +180,7 @@ struct tsr_config {
     int overlaps_stores;      /* 1: CTAs multiply the next tile while they store one */
     int swaps_ab;             /* 1: bm is for the shorter side of D and bn for the longer one, or the other way round
                                * by the schedule's swap_ab; C and D need no maps */
+    int pingpong;             /* wgmma-kmajor: 1 if a tile is stored while the CTA multiplies its next one */
     int dependent_launch; /* CUDA: 1 for programmatic dependent launch: the kernel waits (ptx/grid.h) before it touches
                            * what others may write, so that it may be launched while the grid before it runs */
     int raster;           /* of `wgmma`: tile rows that are walked together, column after column */
@@ -198,15 +199,15 @@ struct tsr_config {
     tsr_family family;
     tsr_layouts a_layout, b_layout; /* which transposes of A and B it takes */
     int copies_transposed;          /* CUDA: 1 if plans may copy A and B transposed for it */
-    int copies_short;   /* CUDA: 1 if plans may copy the operand of D's shorter side transposed where it does not lie
-                         * along K, though the kernel could read it: its lines are short then, and many */
-    int mn_major_lines; /* CUDA: 1 if one operand must lie along M or N and the other one along K: nn, tt. Of
-                         * nn D^T is computed, whatever the schedule says; tiles have bm lines of the first,
-                         * and bn rows of the second */
-    int k_multiple;     /* K must be a multiple of this; 0 and 1: any */
-    int untimed_arch;   /* CUDA: GPUs of this compute capability take it only where no other config applies: it was not
-                         * timed there beside them; 0: none */
-    double efficiency;  /* fraction of the compute peak that large problems reach; read by its price */
+    int copies_short;     /* CUDA: 1 if plans may copy the operand of D's shorter side transposed where it does not lie
+                           * along K, though the kernel could read it: its lines are short then, and many */
+    int mn_major_lines;   /* CUDA: 1 if one operand must lie along M or N and the other one along K: nn, tt. Of
+                           * nn D^T is computed, whatever the schedule says; tiles have bm lines of the first,
+                           * and bn rows of the second */
+    int k_multiple;       /* K must be a multiple of this; 0 and 1: any */
+    int last_choice_arch; /* CUDA: GPUs of this compute capability take it only where no other config applies, since
+                           * others are faster there or it was not timed beside them; 0: none */
+    double efficiency;    /* fraction of the compute peak that large problems reach; read by its price */
 
     tsr_cpu_run *run; /* CPU configs */
     tsr_cpu_choose *choose;

@@ -64,7 +64,7 @@ int tsr_select_schedule(const tsr_config *config, const tsr_problem *problem, co
                         tsr_launch_config *launch, tsr_price *cost, char *reason, size_t reason_bytes);
 
 /* Each config on each target of its kind: at most `capacity` candidates, sorted: applicable ones first, by time, those
- * that nobody timed there (untimed_arch) behind the rest; then the others in table order, with their reasons. Returns
+ * whose last_choice_arch it is behind the rest; then the others in table order, with their reasons. Returns
  * how many there are in all. The number never exceeds tsr_config_count() * TSR_MAX_TARGETS. */
 size_t tsr_select_all(const tsr_problem *problem, tsr_target *targets, size_t target_count, tsr_plan_candidate *out,
                       size_t capacity);

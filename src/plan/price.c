@@ -464,9 +464,10 @@ static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *prob
     const double flops = 2.0 * waves * sms * config->bm * config->bn * steps * config->bk;
     const double bytes = cached_bytes(config, problem, tsr_cta_tiles(config, problem));
     const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
-    settle_beside(out, tsr_launch_ns(config, device) + fill_ns,
+    const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
+    settle_beside(out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0),
                   flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9 +
-                      waves * (value_ns * config->bm * config->bn + steps * scales_ns),
+                      alone * value_ns * config->bm * config->bn + waves * steps * scales_ns,
                   input_ns(problem, device) + output_ns(problem, device), bytes);
 }
 

@@ -182,20 +182,21 @@ static int candidate_of(const tsr_viewed_problem *v, const tsr_config *config, t
     return 1;
 }
 
-static int is_untimed(const tsr_plan_candidate *candidate)
+static int is_last_choice(const tsr_plan_candidate *candidate)
 {
-    return candidate->config->untimed_arch && candidate->target->device.cuda.arch == candidate->config->untimed_arch;
+    return candidate->config->last_choice_arch &&
+           candidate->target->device.cuda.arch == candidate->config->last_choice_arch;
 }
 
-/* Applicable first, of these the untimed ones last, then by time; the table's order decides the rest, which keeps the
- * sort stable. */
+/* Applicable first, of these the last choices behind the rest, then by time; the table's order decides the rest, which
+ * keeps the sort stable. */
 static int compare(const void *left, const void *right)
 {
     const tsr_plan_candidate *a = left, *b = right;
     if (a->applicable != b->applicable)
         return a->applicable ? -1 : 1;
-    if (a->applicable && is_untimed(a) != is_untimed(b))
-        return is_untimed(a) - is_untimed(b);
+    if (a->applicable && is_last_choice(a) != is_last_choice(b))
+        return is_last_choice(a) - is_last_choice(b);
     const double a_ns = a->cost.ns + a->transfer_ns, b_ns = b->cost.ns + b->transfer_ns;
     if (a->applicable && a_ns != b_ns)
         return a_ns < b_ns ? -1 : 1;

@@ -51,7 +51,7 @@ if(TARGET unit_emu_hopper)
   mutant(too_few_arrivals ${kernel} "RELEASES * CLUSTER)" "RELEASES * CLUSTER / 2)" "")
   mutant(too_many_arrivals ${kernel} "RELEASES * CLUSTER)" "RELEASES * CLUSTER + 1)" "deadlock")
   mutant(stale_phase collective/ring.h "at->parity ^= 1" "at->parity ^= 0" "")
-  mutant(stale_phase_of_skip ${kernel} "at->parity ^= stage / STAGES & 1" "at->parity ^= 0" "")
+  mutant(stale_phase_of_skip collective/ring.h "at->parity ^= stage / stages & 1" "at->parity ^= 0" "")
   mutant(wgmma_wait_late ${kernel} "tsr_wgmma_wait(1)" "tsr_wgmma_wait(2)" "race")
   mutant(wgmma_wait_missing ${kernel} "tsr_wgmma_wait(0)" "(void)0" "")
   mutant(wgmma_fence_missing ${kernel} "tsr_wgmma_fence()" "(void)0" "with no wgmma.fence before")
@@ -136,11 +136,11 @@ if(TARGET unit_emu_kmajor)
   mutant(gives_back_what_is_read ${promoted} "promote(w, *previous, group, kind, 1, &of_part" "promote(w, at->stage, group, kind, 1, &of_part"
          "")
   mutant(fence_missing ${kernel} "tsr_wgmma_fence()" "(void)0" "with no wgmma.fence before")
-  mutant(too_few_releases ${kernel} "4 * GROUPS * CLUSTER_M" "4 * GROUPS" "")
-  mutant(too_many_releases ${kernel} "4 * GROUPS * CLUSTER_M" "4 * GROUPS * CLUSTER_M + 1" "deadlock")
+  mutant(too_few_releases ${kernel} "4 * TILE_GROUPS * CLUSTER_M" "4 * TILE_GROUPS" "")
+  mutant(too_many_releases ${kernel} "4 * TILE_GROUPS * CLUSTER_M" "4 * TILE_GROUPS * CLUSTER_M + 1" "deadlock")
   mutant(sent_to_itself_alone ${kernel} "(1u << CLUSTER_M) - 1" "1u << w->rank" "deadlock")
   mutant(expects_too_much ${kernel} "(full, STAGE_BYTES)" "(full, STAGE_BYTES + 16)" "deadlock")
-  mutant(rows_of_the_first_rank ${kernel} "(place.m * CLUSTER_M + w->rank) * BM + (group" "(place.m * CLUSTER_M) * BM + (group"
+  mutant(rows_of_the_first_rank ${kernel} "(place.m * CLUSTER_M + w->rank) * BM + (first_slab" "(place.m * CLUSTER_M) * BM + (first_slab"
          "")
   mutant(rows_of_the_first_group ${kernel} "(unsigned)group * SLAB_BYTES" "0 * SLAB_BYTES" "")
   mutant(adds_to_the_step_before ${promoted} "group, 0, second_a" "group, 1, second_a" "")
@@ -170,7 +170,7 @@ if(TARGET unit_emu_kmajor)
   mutant(scales_into_a_stage_in_use ${kernel} "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             scale_copies_start" "scale_copies_start" "")
   mutant(scales_not_counted ${kernel} "block_scales_arrivals(args)" "1" "")
-  tessera_mutants(unit_emu_kmajor ${kernel} -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=128 -DSLABS=1 -DSTAGES=3 -DCLUSTER_M=2 -DPIECE=32
+  tessera_mutants(unit_emu_kmajor ${kernel} -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=128 -DSLABS=1 -DSTAGES=3 -DCLUSTER_M=2 -DPIECE=32
                   -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
@@ -183,8 +183,32 @@ if(TARGET unit_emu_kmajor_160)
     }" "")
   mutant(gives_back_the_next_stage ${promoted} "promote(w, stage, group" "promote(w, at->stage, group" "")
   mutant(scales_of_the_first_32 collective/block_scales.h "(unsigned)(SCALED_ROWS + i) * 4" "SCALED_ROWS * 4" "")
-  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=160 -DSLABS=1 -DSTAGES=3
+  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=160 -DSLABS=1 -DSTAGES=3
                   -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+endif()
+
+if(TARGET unit_emu_kmajor_turns)
+  set(kernel gemm/wgmma_kmajor.cu)
+  mutant(stages_of_the_other_group ${kernel} "        if (PINGPONG)
+            ring_skip(&at, w->k_blocks, STAGES);
+" "" "")
+  mutant(first_stages_of_the_other_group ${kernel} "    if (PINGPONG && group == 1)
+        ring_skip(&at, w->k_blocks, STAGES);
+" "" "")
+  mutant(releases_of_both_groups ${kernel} "4 * TILE_GROUPS * CLUSTER_M" "4 * GROUPS * CLUSTER_M" "deadlock")
+  mutant(each_tile_twice ${kernel} "(PINGPONG ? 2 : 1) * w->step" "w->step" "")
+  mutant(rows_of_a_shared_tile ${kernel} "PINGPONG ? 0 : group * SLABS" "group * SLABS" "")
+  mutant(first_slab_twice ${kernel} "a + slab * SLAB_BYTES / 16 + 2 * k" "a + 2 * k" "")
+  mutant(turn_never_passed ${kernel} "if (PINGPONG && has_next)" "if (0)" "deadlock")
+  mutant(all_products_await_too_late ${kernel} "    hold_all_sums(sum);
+    tsr_wgmma_wait(0);" "    hold_all_sums(sum);" "")
+  mutant(stage_given_back_early ${kernel} "tsr_wgmma_wait(1);
+        if (block > 0)
+            release(w, previous);" "tsr_wgmma_wait(1);
+        release(w, at->stage);" "")
+  mutant(columns_of_the_eight_before collective/wgmma_lean.h "columns, n + first + 16 * j" "columns, n + first" "")
+  tessera_mutants(unit_emu_kmajor_turns ${kernel} -DELEM_fp8 -DPROMOTE=0 -DPINGPONG=1 -DBM=128 -DBN=64 -DSLABS=2 -DSTAGES=3
+                  -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=24 -DCONSUMER_REGISTERS=240)
 endif()
 
 if(TARGET unit_emu_kmajor_slabs)
@@ -202,8 +226,8 @@ if(TARGET unit_emu_kmajor_slabs)
   mutant(column_scales_of_the_first_slab ${promoted} "promote(w, stage, group * SLABS + slab" "promote(w, stage, group * SLABS" "")
   mutant(sums_of_the_first_slab ${promoted} "part, sum[slab]" "part, sum[0]" "")
   mutant(first_slab_stored_twice ${kernel} "sum[0][i] = sum[SLABS - 1][i]" "sum[0][i] = sum[0][i]" "")
-  mutant(stored_as_the_first_slab ${kernel} "(group * SLABS + slab) * 64 + warp" "(group * SLABS) * 64 + warp" "")
-  tessera_mutants(unit_emu_kmajor_slabs ${kernel} -DELEM_fp8 -DPROMOTE=1 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
+  mutant(stored_as_the_first_slab ${kernel} "(first_slab(group) + slab) * 64 + warp" "(group * SLABS) * 64 + warp" "")
+  tessera_mutants(unit_emu_kmajor_slabs ${kernel} -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
                   -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 

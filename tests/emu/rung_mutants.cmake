@@ -195,7 +195,6 @@ rung_mutant(mma_f64_copy_off_by_one mma_f64 ${file} "inside < width ? inside : w
 rung_mutant(mma_f64_line_guard mma_f64 ${file} "first_line + line < (" "first_line + line <= (" "")
 rung_mutant(mma_f64_no_advance mma_f64 ${file} "k_contiguous ? bk : bk * ld" "k_contiguous ? bk : ld" "")
 rung_mutant(mma_f64_line_step mma_f64 ${file} "s.step = threads / of_line * ld" "s.step = ld" "")
-rung_mutant(mma_f64_sums_on_fragments mma_f64_eight gemm/mma_f64.cu "tsr_barrier(); /* all fragments have been read */" "" "race")
 rung_mutant(mma_f64_sums_of_other_lanes mma_f64_sixteen gemm/mma_f64.cu "tsr_warp_sync(TSR_ALL_LANES);
     const int lane_row" "const int lane_row" "")
 rung_mutant(mma_f64_half_a_row mma_f64_eight gemm/mma_f64.cu "* PITCH + (at + 32 * i) % WN" "* PITCH" "")
