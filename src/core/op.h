@@ -46,9 +46,9 @@ enum { TSR_TAKES_WHOLE = 1, TSR_TAKES_SPARSE24 = 2 };
 
 typedef struct tsr_op_set {
     unsigned a, b, cd; /* TSR_TYPE_BIT of each type of A, of B, and of C and D, which have one type */
-    unsigned
-        computes;    /* TSR_COMPUTE_BIT: the lowest is its arithmetic; it serves who asks for one of the others, too */
-    unsigned scales; /* TSR_SCALE_BIT of each mode of A or B */
+    /* TSR_COMPUTE_BIT: the lowest is its arithmetic; it serves who asks for one of the others, too. */
+    unsigned computes;
+    unsigned scales;    /* TSR_SCALE_BIT of each mode of A or B */
     unsigned epilogues; /* bits of tsr_epilogue */
     unsigned operands;  /* TSR_TAKES_ */
 } tsr_op_set;
