@@ -452,6 +452,16 @@ static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, 
 
 /* Clusters of tiles on a persistent grid; the SMs of the last wave decide. A tile's end is beside nothing, as all of
  * its warp groups store it together. First physics: constants are to be measured. */
+/* With ping-pong, 1 if the ends that have registers suffice (collective/wgmma_lean.h, wgmma_pieces.h); else a tile
+ * leaves element by element, which products of the other warp group hide in part. Whether C is read is not known here.
+ */
+static int is_stored_in_turn(const tsr_problem *problem)
+{
+    const tsr_op *const op = &problem->op;
+    const int is_8_bit = tsr_dtype_bytes(op->a) == 1, is_lean = op->epilogue != TSR_EPILOGUE_BIAS_RELU;
+    return !is_8_bit || (op->d == TSR_S32 && is_lean) || (tsr_dtype_bytes(op->d) == 2 && is_lean);
+}
+
 static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                                tsr_price *out)
 {
@@ -465,9 +475,12 @@ static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *prob
     const double bytes = cached_bytes(config, problem, tsr_cta_tiles(config, problem));
     const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
     const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
+    const double stored_ns =
+        config->pingpong && !is_stored_in_turn(problem) ? f->kmajor_slow_end_ns * config->bm * config->bn : 0;
+    const double multiplied_ns = flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
     settle_beside(out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0),
-                  flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9 +
-                      alone * value_ns * config->bm * config->bn + waves * steps * scales_ns,
+                  multiplied_ns + alone * value_ns * config->bm * config->bn + waves * steps * scales_ns +
+                      fmax(0, waves * stored_ns - multiplied_ns) / 2,
                   input_ns(problem, device) + output_ns(problem, device), bytes);
 }
 
