@@ -70,15 +70,6 @@ __attribute__((target("avx2"))) static inline void keep_larger_avx2(ints *a, con
 }
 #endif
 
-/* The exponent of a product. Unsigned sums: UndefinedBehaviorSanitizer looks at each lane of a signed one, which takes
- * it a third of its time, and there is nothing to find: the elements' exponents are those of floats or one of the two
- * below. */
-INLINE ints plus(ints e, int f)
-{
-    _Static_assert(EMU_OF_SPECIAL < 1 << 29 && EMU_OF_ZERO > -(1 << 29), "the sum of two is an int");
-    return (ints)((whole)e + (uint32_t)f);
-}
-
 /* 2^e for -126 <= e <= 127. */
 INLINE float power_of_two(int e)
 {
@@ -242,7 +233,7 @@ INLINE void add_products(const row_of_products *p, ints last, keep_larger *large
     for (int i = 0; i < p->k; i++) {
         const floats product =
             take_significands(b_values(p, i), b_exponents(p, i)) * significand_of(p->a[i], p->a_exponents[i]);
-        ints scale = plus(b_exponents(p, i), p->a_exponents[i]) - base;
+        ints scale = b_exponents(p, i) + p->a_exponents[i] - base;
         larger(&scale, &(ints){0}); /* far below: 0 */
         const floats shifted = product * (floats)(scale << FRACTION_BITS);
         *(i % 2 ? odd : even) += (whole) __builtin_convertvector(shifted, ints);
@@ -284,8 +275,7 @@ INLINE void add_eight(float *sums, const row_of_products *p, const format_rules 
     take_accumulators(acc, to_f16, &own);
     ints top = own.exponents, other_top = top;
     for (int i = 0; i < p->k; i += 2) {
-        const ints e = plus(b_exponents(p, i), p->a_exponents[i]),
-                   f = plus(b_exponents(p, i + 1), p->a_exponents[i + 1]);
+        const ints e = b_exponents(p, i) + p->a_exponents[i], f = b_exponents(p, i + 1) + p->a_exponents[i + 1];
         larger(&top, &e);
         larger(&other_top, &f);
     }
