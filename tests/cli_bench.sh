@@ -69,7 +69,7 @@ prints '^naive +700x +~1200x$|^naive .* +700x +~1200x( |$)'
 prints '^tiled .*1401x +~4800x( |$)'
 # On a GPU, here of a driver that pretends: the same from what was just measured.
 fake=${FAKE_CUDA_FOLDER:-}
-gpu_bench="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --kernel naive,tiled"
+gpu_bench="env LD_LIBRARY_PATH=$fake FAKE_CUDA_HOST_TIME=1 FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --kernel naive,tiled"
 gpu_bench="$gpu_bench --sizes 32,256 --rounds 2"
 if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then # not in a build without nvcc
     succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0, "scales": null, "out_dtype": null}$' gpu.json)" = 2 ]
@@ -92,7 +92,7 @@ for operand in a b; do
     prints "^$name is compressed 2:4; GFLOP/s and GB/s are those of the whole product\$"
     prints '^cpu_tiled_f32 +f32 nn +64 '
     if [ -e "$fake/libcusparseLt.so.0" ] && [ -s gpu.json ]; then
-        sparse="env LD_LIBRARY_PATH=$fake FAKE_CUDA_ANY_FUNCTION=1 FAKE_CUSPARSELT_PRODUCTS=8 $tessera bench --device cuda:0 --sparse $operand"
+        sparse="env LD_LIBRARY_PATH=$fake FAKE_CUDA_HOST_TIME=1 FAKE_CUDA_ANY_FUNCTION=1 FAKE_CUSPARSELT_PRODUCTS=8 $tessera bench --device cuda:0 --sparse $operand"
         sparse="$sparse --kernel wgmma-sparse24 --sizes 64 --rounds 2 --format json"
         expect 0 "" $sparse --vs cusparselt --dtype bf16,f16,s8,e4m3 --layout nt
         succeeds [ "$(grep -c "\"device\": \"NVIDIA H200, $name 2:4\".*\"peer\": \"cuSPARSELt 0.8.1\", \"peer_time_us\": [0-9]" out)" = 4 ]

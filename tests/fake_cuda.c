@@ -4,6 +4,7 @@
 #include "core/tensor_map.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #define EXPORT        __attribute__((visibility("default")))
 #define MOST_CONTEXTS 16
@@ -26,6 +27,7 @@ __attribute__((constructor)) static void reset(void)
     state.version = 13000;
     state.device_count = getenv("FAKE_CUDA_DEVICES") ? atoi(getenv("FAKE_CUDA_DEVICES")) : 1;
     state.any_function = getenv("FAKE_CUDA_ANY_FUNCTION") != NULL;
+    state.has_host_time = getenv("FAKE_CUDA_HOST_TIME") != NULL;
     state.name = "NVIDIA H200";
     state.bus_id = "0000:FF:1F.0";
     state.memory_bytes = (size_t)140 << 30;
@@ -56,6 +58,13 @@ static int stack_depth(void)
 }
 
 EXPORT fake_cuda_access fake_cuda_access_points = {&state, reset, FOREIGN, PRIMARY, push, pop, current, stack_depth};
+
+static double host_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
 
 /* Start of every call, with the lock held until `end`. */
 static unsigned begin(const char *call, int needs_context)
@@ -180,7 +189,8 @@ CALL(cuStreamSynchronize, 1, (tsr_cu_stream stream), (void)stream; state.synchro
 CALL(cuEventCreate, 1, (tsr_cu_event * event, unsigned flags), (void)flags; state.events++;
      *event = (tsr_cu_event)(void *)&handle_bytes;)
 CALL(cuEventDestroy, 1, (tsr_cu_event event), (void)event; state.events--;)
-CALL(cuEventRecord, 1, (tsr_cu_event event, tsr_cu_stream stream), (void)event; (void)stream;)
+CALL(cuEventRecord, 1, (tsr_cu_event event, tsr_cu_stream stream), (void)event; (void)stream;
+     state.recorded_ms[0] = state.recorded_ms[1]; state.recorded_ms[1] = host_ms();)
 CALL(cuEventSynchronize, 1, (tsr_cu_event event), (void)event; state.synchronizes++;)
 CALL(cuTensorMapEncodeTiled, 1,
      (tsr_cu_tensor_map * map, unsigned type, uint32_t rank, void *base, const uint64_t *dims,
@@ -192,7 +202,7 @@ CALL(cuTensorMapEncodeTiled, 1,
      ((tsr_tensor_map *)(void *)map)->opaque[1] = (unsigned long long)type << 32 | swizzle;
      ((tsr_tensor_map *)(void *)map)->opaque[2] = (unsigned long long)box[0] << 32 | box[1];)
 CALL(cuEventElapsedTime, 1, (float *milliseconds, tsr_cu_event start, tsr_cu_event stop), (void)start; (void)stop;
-     *milliseconds = 1.5f;)
+     *milliseconds = state.has_host_time ? (float)(state.recorded_ms[1] - state.recorded_ms[0]) : 1.5f;)
 
 CALL(cuStreamBeginCapture, 1, (tsr_cu_stream stream, unsigned mode), (void)mode;
      if (!stream || state.capturing) result = 900; else state.capturing = 1;)

@@ -37,6 +37,10 @@ typedef struct fake_cuda {
     /* Modules have every function, which $FAKE_CUDA_ANY_FUNCTION sets for programs that do not know the fake driver;
      * otherwise the image is the name of the only one. */
     int any_function;
+    /* Between two events 1.5 ms pass, or with $FAKE_CUDA_HOST_TIME what passed on the host between the last two that
+     * were recorded: then a round has as many calls as fit it, not the most that there may be. */
+    int has_host_time;
+    double recorded_ms[2];
     /* What goes wrong: `fail_call` returns fail_result from its call number fail_from on (0: the first). */
     const char *fail_call;
     unsigned fail_result;

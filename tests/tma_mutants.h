@@ -47,9 +47,10 @@ enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 /* How a test tries a kernel: in `ways`, each with seeds from 0 on. */
 typedef struct mutant_trials {
     int ways, seeds;
-    void (*make)(int way, void *matrices);
+    void (*make)(int way, void *matrices); /* the same each time */
     tsr_status (*run)(kernel_tma *kernel, int way, void *matrices, unsigned long long seed);
     size_t d, exact, bytes; /* of the matrices: where D and what it must be to the bit lie */
+    size_t matrices_bytes;
 } mutant_trials;
 
 /* The maps that the config gives the arguments. */
@@ -98,13 +99,29 @@ static inline int is_exact_in_trials(const mutant_trials *t, const void *matrice
     return memcmp(at + t->d, at + t->exact, t->bytes) == 0;
 }
 
+/* As `make` does. What D must be takes longer than a mutant's run: each way is made once, and then copied. */
+static inline void make_once(const mutant_trials *t, int way, void *matrices)
+{
+    enum { MOST_WAYS = 32 };
+    static void *made[MOST_WAYS];
+    assert_true(way < MOST_WAYS);
+    if (made[way]) {
+        memcpy(matrices, made[way], t->matrices_bytes);
+        return;
+    }
+    t->make(way, matrices);
+    made[way] = malloc(t->matrices_bytes);
+    assert_non_null(made[way]);
+    memcpy(made[way], matrices, t->matrices_bytes);
+}
+
 /* 1 if some run fails as `says` tells, or, where that is "", is not exact; what was said last. */
 static inline int is_caught_in_trials(const mutant_trials *t, kernel_tma *kernel, const char *says, void *matrices,
                                       char said[300])
 {
     snprintf(said, 300, "passes");
     for (int way = 0; way < t->ways; way++) {
-        t->make(way, matrices);
+        make_once(t, way, matrices);
         for (int seed = 0; seed < t->seeds; seed++)
             if (t->run(kernel, way, matrices, (unsigned long long)seed) != TSR_OK) {
                 snprintf(said, 300, "way %d: %s", way, tsr_last_error());
@@ -142,43 +159,43 @@ static inline void expect_all_caught(const mutant_trials *t, void *matrices)
     assert_int_equal(missed, 0);
 }
 
-/* A test that is nothing but trials: how they are run, and the bytes of their matrices. */
-typedef struct mutant_test {
-    const mutant_trials *trials;
-    size_t bytes;
-} mutant_test;
-
+/* A test that is nothing but trials. */
 static inline void the_kernel_passes_its_trials(void **state)
 {
-    const mutant_test *const test = *state;
-    void *const matrices = test_malloc(test->bytes);
-    expect_right(test->trials, matrices);
+    const mutant_trials *const trials = *state;
+    void *const matrices = test_malloc(trials->matrices_bytes);
+    expect_right(trials, matrices);
     test_free(matrices);
 }
 
 static inline void every_mutant_fails_its_trials(void **state)
 {
-    const mutant_test *const test = *state;
-    void *const matrices = test_malloc(test->bytes);
-    expect_all_caught(test->trials, matrices);
+    const mutant_trials *const trials = *state;
+    void *const matrices = test_malloc(trials->matrices_bytes);
+    expect_all_caught(trials, matrices);
     test_free(matrices);
 }
 
 /* The main function of a test whose `matrices` have D as `d` and what it must be as `exact`. */
-#define MUTANT_TEST(ways, seeds, matrices, make, run)                                                            \
-    int main(void)                                                                                               \
-    {                                                                                                            \
-        const mutant_trials trials = {                                                                           \
-            ways, seeds, make, run, offsetof(matrices, d), offsetof(matrices, exact), sizeof((matrices *)0)->d}; \
-        return run_mutant_test(&trials, sizeof(matrices));                                                       \
+#define MUTANT_TEST(ways, seeds, matrices, make, run)      \
+    int main(void)                                         \
+    {                                                      \
+        mutant_trials trials = {ways,                      \
+                                seeds,                     \
+                                make,                      \
+                                run,                       \
+                                offsetof(matrices, d),     \
+                                offsetof(matrices, exact), \
+                                sizeof((matrices *)0)->d,  \
+                                sizeof(matrices)};         \
+        return run_mutant_test(&trials);                   \
     }
 
-static inline int run_mutant_test(const mutant_trials *trials, size_t bytes)
+static inline int run_mutant_test(mutant_trials *trials)
 {
-    mutant_test test = {trials, bytes};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(the_kernel_passes_its_trials, &test),
-        cmocka_unit_test_prestate(every_mutant_fails_its_trials, &test),
+        cmocka_unit_test_prestate(the_kernel_passes_its_trials, trials),
+        cmocka_unit_test_prestate(every_mutant_fails_its_trials, trials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,11 +43,21 @@ static tsr_device open_emulator(int threads)
     return device;
 }
 
+/* The same for the same arguments: a config is filled for many times, and most configs are of few dtypes. */
 static void fill(tsr_dtype dtype, void *array, unsigned seed, int is_integer)
 {
-    srand(seed);
-    for (int i = 0; i < MAX_ELEMS; i++)
-        tsr_store_element(dtype, array, i, is_integer ? rand() % 17 - 8 : rand() / (double)RAND_MAX - 0.5);
+    enum { SEEDS = 8 };
+    static unsigned char *made[TSR_DTYPE_COUNT][SEEDS];
+    unsigned char **const at = &made[dtype][seed];
+    assert_true(seed < SEEDS && (seed < 5) == is_integer);
+    if (!*at) {
+        *at = malloc(MAX_BYTES);
+        assert_non_null(*at);
+        srand(seed);
+        for (int i = 0; i < MAX_ELEMS; i++)
+            tsr_store_element(dtype, *at, i, is_integer ? rand() % 17 - 8 : rand() / (double)RAND_MAX - 0.5);
+    }
+    memcpy(array, *at, MAX_ELEMS * tsr_dtype_bytes(dtype));
 }
 
 /* The next multiple of what the config asks of leading dimensions. */
@@ -131,19 +141,15 @@ static tsr_status launch(tsr_device *device, const tsr_config *config, const tsr
 }
 
 /* What D must be: the sum is exact, since all values are small integers. */
-static double expected(const tsr_config *config, const tsr_gemm_args *g, const buffers *x, const void *c, long long z,
+static double expected(const tsr_op *op, const tsr_gemm_args *g, const buffers *x, const void *c, long long z,
                        long long i, long long j)
 {
     double sum = 0;
     for (long long k = 0; k < g->k; k++)
-        sum += tsr_load_element(tsr_op_of(&config->op).a, x->a,
-                                z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
-               tsr_load_element(tsr_op_of(&config->op).a, x->b,
-                                z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
+        sum += tsr_load_element(op->a, x->a, z * g->batch_a + (g->trans_a ? k * g->lda + i : i * g->lda + k)) *
+               tsr_load_element(op->a, x->b, z * g->batch_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j));
     const double product = g->k > 0 ? g->alpha * sum : 0;
-    return product + (g->beta != 0
-                          ? g->beta * tsr_load_element(tsr_op_of(&config->op).d, c, z * g->batch_c + i * g->ldc + j)
-                          : 0);
+    return product + (g->beta != 0 ? g->beta * tsr_load_element(op->d, c, z * g->batch_c + i * g->ldc + j) : 0);
 }
 
 /* `config`: how it is scheduled; NULL: as a plan would. */
@@ -151,10 +157,11 @@ static void check_layout_by(tsr_device *device, const tsr_config *config, const 
                             const tsr_launch_config *launch_config, buffers *x)
 {
     static unsigned char old_c[MAX_BYTES], want[MAX_BYTES];
-    fill(tsr_op_of(&config->op).a, x->a, 1, 1);
-    fill(tsr_op_of(&config->op).a, x->b, 2, 1);
-    fill(tsr_op_of(&config->op).d, x->c, 3, 1);
-    fill(tsr_op_of(&config->op).d, x->d, 4, 1);
+    const tsr_op op = tsr_op_of(&config->op);
+    fill(op.a, x->a, 1, 1);
+    fill(op.a, x->b, 2, 1);
+    fill(op.d, x->c, 3, 1);
+    fill(op.d, x->d, 4, 1);
     memcpy(old_c, x->c, sizeof old_c);
     const tsr_gemm_args g = args_of(config, l, x);
     memcpy(want, g.d, sizeof want);
@@ -162,8 +169,7 @@ static void check_layout_by(tsr_device *device, const tsr_config *config, const 
     for (long long z = 0; z < g.batch; z++)
         for (long long i = 0; i < g.m; i++)
             for (long long j = 0; j < g.n; j++)
-                tsr_store_element(tsr_op_of(&config->op).d, want, z * g.batch_d + i * g.ldd + j,
-                                  expected(config, &g, x, old_c, z, i, j));
+                tsr_store_element(op.d, want, z * g.batch_d + i * g.ldd + j, expected(&op, &g, x, old_c, z, i, j));
     if ((launch_config ? launch_by(device, config, &g, launch_config) : launch(device, config, &g)) != TSR_OK)
         fail_msg("%s: %s", config->instance, tsr_last_error());
     if (memcmp(want, g.d, sizeof want) != 0)

@@ -75,24 +75,52 @@ static float value(const void *matrix, tsr_dtype dtype, long long i)
     return dtype == TSR_F32 ? ((const float *)matrix)[i] : tsr_bf16_to_f32(((const uint16_t *)matrix)[i]);
 }
 
-static void assert_exact(const shape *s, const tsr_problem *p, const uint16_t *a, const uint16_t *b, const void *c,
-                         const void *d)
+/* A line of an operand along K for each row of D, or column, as floats. */
+static float *widened(const uint16_t *operand, const tsr_matrix *at, long long lines, long long k, int along_k,
+                      long long batch)
 {
+    float *out = malloc((size_t)(batch * lines * k) * sizeof *out), *to = out;
+    assert_non_null(out);
+    for (long long z = 0; z < batch; z++)
+        for (long long line = 0; line < lines; line++)
+            for (long long i = 0; i < k; i++)
+                *to++ =
+                    tsr_bf16_to_f32(operand[z * at->batch_stride + (along_k ? line * at->ld + i : i * at->ld + line)]);
+    return out;
+}
+
+/* What D must be, problem after problem. The sums are integers, so that their order does not matter. */
+static float *wanted(const shape *s, const tsr_problem *p, const uint16_t *a, const uint16_t *b, const void *c)
+{
+    float *const rows = widened(a, &p->a, s->m, s->k, !s->trans_a, s->batch), *const columns =
+                                                                                  widened(b, &p->b, s->n, s->k,
+                                                                                          s->trans_b, s->batch);
+    float *const out = malloc((size_t)(s->batch * s->m * s->n) * sizeof *out), *to = out;
+    assert_non_null(out);
     for (long long z = 0; z < s->batch; z++)
         for (long long i = 0; i < s->m; i++)
             for (long long j = 0; j < s->n; j++) {
-                float sum = 0;
+                const float *const row = rows + (z * s->m + i) * s->k, *const column = columns + (z * s->n + j) * s->k;
+                float sum[8] = {0};
                 for (long long k = 0; k < s->k; k++)
-                    sum +=
-                        tsr_bf16_to_f32(a[z * p->a.batch_stride + (s->trans_a ? k * p->a.ld + i : i * p->a.ld + k)]) *
-                        tsr_bf16_to_f32(b[z * p->b.batch_stride + (s->trans_b ? j * p->b.ld + k : k * p->b.ld + j)]);
+                    sum[k % 8] += row[k] * column[k];
+                const float all = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
                 const long long at = z * p->d.batch_stride + i * p->d.ld + j;
-                float want = 0.5f * sum + (s->beta != 0 ? (float)s->beta * value(c, p->op.c, at) : 0);
-                if (p->op.d != TSR_F32)
-                    want = tsr_bf16_to_f32(tsr_f32_to_bf16(want));
-                if (value(d, p->op.d, at) != want)
-                    fail_msg("%s: D[%lld](%lld, %lld) is %g, not %g", s->kernel, z, i, j, (double)value(d, p->op.d, at),
-                             (double)want);
+                const float want = 0.5f * all + (s->beta != 0 ? (float)s->beta * value(c, p->op.c, at) : 0);
+                *to++ = p->op.d == TSR_F32 ? want : tsr_bf16_to_f32(tsr_f32_to_bf16(want));
+            }
+    free(rows), free(columns);
+    return out;
+}
+
+static void assert_exact(const shape *s, const tsr_problem *p, const float *want, const void *d)
+{
+    for (long long z = 0; z < s->batch; z++)
+        for (long long i = 0; i < s->m; i++)
+            for (long long j = 0; j < s->n; j++, want++) {
+                const float got = value(d, p->op.d, z * p->d.batch_stride + i * p->d.ld + j);
+                if (got != *want)
+                    fail_msg("%s: D[%lld](%lld, %lld) is %g, not %g", s->kernel, z, i, j, (double)got, (double)*want);
             }
 }
 
@@ -126,13 +154,14 @@ static void products_are_exact(void **state)
         memset(workspace, 0, TSR_WORKSPACE_COUNTER_BYTES);
         const tsr_plan_inputs inputs = {
             .a = a, .b = b, .c = c, .d = d, .workspace = workspace, .alpha = 0.5, .beta = s->beta};
+        float *const want = wanted(s, &p, a, b, c);
         for (int run = 0; run < 2; run++) {
             memset(d, 0x55, (size_t)d_elems * sizeof *d);
             if (tsr_plan_execute(&plan, &inputs) != TSR_OK)
                 fail_msg("%s: %s", s->kernel, tsr_last_error());
-            assert_exact(s, &p, a, b, c, d);
+            assert_exact(s, &p, want, d);
         }
-        free(a), free(b), free(c), free(d), free(workspace);
+        free(a), free(b), free(c), free(d), free(want), free(workspace);
     }
     target.backend->close(&target.device);
 }
