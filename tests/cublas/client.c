@@ -180,12 +180,12 @@ static void case_rules(void)
     check_product(handle, &plain, call_ex, ANSWERED, "no reduced reductions");
     cublasSetMathMode(handle, 3);
     check_product(handle, &plain, call_ex, ANSWERED, "TF32 mode, which is nothing to bf16");
-    /* TF32 is no type of the CPU engine: cuBLAS keeps what is not so small that it is multiplied in f32. */
+    /* Small ones are multiplied in f32, others in TF32; the CPU sums both in f32. */
     const product large = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 0, 0, 128, 128, 128, 1);
     const product small = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F, 0, 0, 128, 128, 127, 1);
     check_product(handle, &single, call_ex, ANSWERED, "TF32 mode, 8^3");
     check_product(handle, &small, call_ex, ANSWERED, "TF32 mode, the largest small one");
-    check_product(handle, &large, call_ex, FORWARDED, "TF32 mode: the CPU has none");
+    check_product(handle, &large, call_ex, ANSWERED, "TF32 mode");
     cublasSetMathMode(handle, 0);
 
     cublasSetSmCountTarget(handle, 100);
@@ -533,7 +533,7 @@ static void case_scaled(void)
     check_scaled(handle, &s, ANSWERED, "a bias in bf16");
     s = plain_scaled;
     s.is_fast = 1;
-    check_scaled(handle, &s, FORWARDED, "sums in the tensor cores, which the CPU has none of");
+    check_scaled(handle, &s, ANSWERED, "sums in the tensor cores, for which the CPU stands in");
     s = plain_scaled;
     s.mode_a = TSR_LT_SCALE_OUTER_VEC;
     check_scaled(handle, &s, FORWARDED, "scales of rows that are not there");
@@ -568,6 +568,10 @@ static void case_fast_sums(void)
     check_scaled(handle, &s, ANSWERED, "sums in the tensor cores");
     last_of_log("by", kernel, sizeof kernel);
     CHECK(strstr(kernel, "fp8f"), "with FAST_ACCUM: %s", kernel);
+    s.mode_a = s.mode_b = 4; /* scales of blocks, which multiply sums of 128 of K */
+    check_scaled(handle, &s, FORWARDED, "sums in the tensor cores, with scales of blocks");
+    last_of_log("why", kernel, sizeof kernel);
+    CHECK(strcmp(kernel, "attribute") == 0, "with FAST_ACCUM and scales of blocks: why=%s", kernel);
     end_log();
     free_handle(handle);
 }

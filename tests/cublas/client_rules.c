@@ -60,7 +60,7 @@ void case_names(void)
 /* ---- the environment ----------------------------------------------------------------------------------------------
  */
 
-/* NVIDIA_TF32_OVERRIDE=0: f32 is multiplied as f32, whatever a call allows; the CPU has no TF32. */
+/* NVIDIA_TF32_OVERRIDE=0: f32 is multiplied as f32, whatever a call allows. */
 void case_tf32_off(void)
 {
     void *handle = new_handle();
@@ -262,8 +262,7 @@ void case_why(void)
     check_why("capture", "a captured shape without a plan");
     driver->capturing = 0;
     p = product_of(F32, F32, TSR_CUBLAS_COMPUTE_32F_FAST_TF32, 0, 0, 128, 128, 128, 1);
-    check_product(handle, &p, call_ex, FORWARDED, "no kernel");
-    check_why("no-kernel", "TF32 on a CPU");
+    check_product(handle, &p, call_ex, ANSWERED, "TF32 on a CPU, which sums in f32");
 
     void *a = operand(BF16, 200, 1), *b = operand(BF16, 200, 2), *c = operand(BF16, 200, 3);
     const float one = 1;

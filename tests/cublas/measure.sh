@@ -18,7 +18,7 @@ tessera-cublas cublasGemmEx types=bf16 layout=nt align=2,2,4 m=8 n=16 k=32 lda=3
 tessera-cublas cublasGemmStridedBatchedEx types=f32 layout=tn align=16,16,16 m=8 n=16 k=32 lda=8 ldb=16 ldc=16 batch=3 stride_a=256 stride_b=512 stride_c=128 by=cublas why=off host_ns=1 pid=2
 tessera-cublas cublasSgemmBatched by=cublas why=pointer-batch host_ns=1 pid=2
 tessera-cublas cublasLtMatmul types=f32 layout=tn align=16,16,16 m=16 n=16 k=32 lda=16 ldb=16 ldc=16 batch=1 stride_a=0 stride_b=0 stride_c=0 epilogue=4 by=cublas why=off host_ns=1 pid=2
-tessera-cublas cublasGemmEx types=tf32 layout=nn align=4,4,4 m=135 n=137 k=133 lda=133 ldb=137 ldc=137 batch=1 stride_a=0 stride_b=0 stride_c=0 by=cublas why=off host_ns=1 pid=2
+tessera-cublas cublasLtMatmul types=f32 layout=tn align=16,16,16 m=8 n=16 k=32 lda=8 ldb=16 ldc=16 batch=2 stride_a=256 stride_b=512 stride_c=128 epilogue=4 by=cublas why=off host_ns=1 pid=2
 LOG
 printf '# a note\nH100\t13.1\tbf16\tnt\t2,2,4\t8\t16\t32\t1\t3.000\t2.000\t2026-01-01\n' >"$scratch/table"
 run() {
@@ -29,7 +29,7 @@ run || die "the first run failed"
 grep -q '4 of 4 lines looked at, 3 measured, .* 1 not measured' "$scratch/out" || die "$(tail -1 "$scratch/out")"
 grep -qE $'^H200\t13[.]1\tf32[+]bias\ttn\t16,16,16\t16\t16\t32\t1\t[0-9.]+' "$scratch/table" ||
     die "no line with a bias: $(cat "$scratch/table")"
-grep -q $'tf32\tnn\t4,4,4\t135\t137\t133\t1\tTessera does not answer it' "$scratch/out" || die "$(cat "$scratch/out")"
+grep -q $'f32[+]bias\ttn\t16,16,16\t8\t16\t32\t2\tTessera does not answer it' "$scratch/out" || die "$(cat "$scratch/out")"
 [ "$(wc -l <"$scratch/table")" = 5 ] || die "$(cat "$scratch/table")"
 head -2 "$scratch/table" | cmp - <(printf '# a note\nH100\t13.1\tbf16\tnt\t2,2,4\t8\t16\t32\t1\t3.000\t2.000\t2026-01-01\n') ||
     die "what the table had is gone"
