@@ -3,7 +3,7 @@
  *
  * For kernels that name BN, PIECE, PITCH (words from row to row of a piece), sum_type, and QUADS_OF_C: 1 if there are
  * registers for four rows of C, which then come by quads, too; ENDS_LEAN: 1 if there are registers for the ends of
- * collective/wgmma_lean.h. */
+ * collective/wgmma_lean.h; FEW_ENDS: 1 if only for the smaller of these. */
 #ifndef TSR_COLLECTIVE_WGMMA_PIECES_H
 #define TSR_COLLECTIVE_WGMMA_PIECES_H
 

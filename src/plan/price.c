@@ -450,8 +450,6 @@ static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, 
                   cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
 }
 
-/* Clusters of tiles on a persistent grid; the SMs of the last wave decide. A tile's end is beside nothing, as all of
- * its warp groups store it together. First physics: constants are to be measured. */
 /* With ping-pong, 1 if the ends that have registers suffice (collective/wgmma_lean.h, wgmma_pieces.h); else a tile
  * leaves element by element, which products of the other warp group hide in part. Whether C is read is not known here.
  */
@@ -462,6 +460,8 @@ static int is_stored_in_turn(const tsr_problem *problem)
     return !is_8_bit || (op->d == TSR_S32 && is_lean) || (tsr_dtype_bytes(op->d) == 2 && is_lean);
 }
 
+/* Clusters of tiles on a persistent grid; the SMs of the last wave decide. A tile's end is beside nothing, as all of
+ * its warp groups store it together, but with ping-pong. First physics: most constants are to be measured. */
 static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                                tsr_price *out)
 {
