@@ -240,7 +240,7 @@ TSR_DEVICE void store_rows(const tsr_gemm_args *args, const piece *p, double sum
     enum {
         PITCH = WN + 8, /* the two rows of a quarter warp's stores lie in different banks */
         ROWS = WN < 32 ? 32 / WN : 1,
-        AT_ONCE = 4
+        IN_FLIGHT = 4
     };
     const pair_out out = pair_out_open(args, p->z);
     const int thread = tsr_again((int)threadIdx.x), warp = thread / 32, lane = thread % 32;
@@ -260,13 +260,13 @@ TSR_DEVICE void store_rows(const tsr_gemm_args *args, const piece *p, double sum
     const int lane_row = lane / (32 / ROWS), lane_col = lane % (32 / ROWS);
     const long long row = p->row0 + warp / WARPS_N * WM + lane_row, col = p->col0 + warp % WARPS_N * WN + lane_col;
     TSR_ROLLED
-    for (int at = 0; at < WM * WN; at += 32 * AT_ONCE) { /* sums in the order of rows */
-        double value[AT_ONCE];
+    for (int at = 0; at < WM * WN; at += 32 * IN_FLIGHT) { /* sums in the order of rows */
+        double value[IN_FLIGHT];
         TSR_UNROLL
-        for (int i = 0; i < AT_ONCE; i++)
+        for (int i = 0; i < IN_FLIGHT; i++)
             value[i] = own[((at + 32 * i) / WN + lane_row) * PITCH + (at + 32 * i) % WN + lane_col];
         TSR_UNROLL
-        for (int i = 0; i < AT_ONCE; i++)
+        for (int i = 0; i < IN_FLIGHT; i++)
             output_one(&out, row + (at + 32 * i) / WN, col + (at + 32 * i) % WN, value[i]);
     }
     tsr_barrier(); /* the next piece's tiles may come */
