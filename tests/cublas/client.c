@@ -765,13 +765,13 @@ static void case_table(void)
     const lt_epilogue bias = {.number = TSR_LT_EPILOGUE_BIAS, .bias_type = -1},
                       relu_bias = {.number = TSR_LT_EPILOGUE_RELU_BIAS, .bias_type = -1};
     check_epilogue(handle, &p, &bias, FORWARDED, "no line is of such a product with a bias");
-    p.n = 24; /* cuBLAS's n, our m */
-    check_epilogue(handle, &p, &bias, ANSWERED, "the line with a bias");
-    check_epilogue(handle, &p, &relu_bias, ANSWERED, "ReLU behind it");
-    check_product(handle, &p, call_lt, FORWARDED, "the line without one");
-    p.n = 8;
-    product q = p;
+    product q = product_of(BF16, BF16, TSR_CUBLAS_COMPUTE_32F, 0, 0, 16, 24, 32, 1); /* cuBLAS's n is our m */
+    check_epilogue(handle, &q, &bias, ANSWERED, "the line with a bias");
+    check_epilogue(handle, &q, &relu_bias, ANSWERED, "ReLU behind it");
+    check_product(handle, &q, call_lt, FORWARDED, "the line without one");
+    q = p;
     q.ldb = 40;
+    q.stride_b = q.ldb * q.n;
     check_product(handle, &q, call_ex, FORWARDED, "another alignment");
     q = product_of(F16, F16, TSR_CUBLAS_COMPUTE_32F, 0, 0, 16, 8, 32, 1);
     check_product(handle, &q, call_ex, FORWARDED, "another type");
