@@ -392,6 +392,65 @@ static void test_out_of_memory(void **state)
     assert_int_equal(tsr_cpu_backend.open(0, &options, &device), TSR_OUT_OF_MEMORY);
 }
 
+/* Products in several blocks take their memory before the first, while threads may be asleep; the blocks are cut
+ * smaller where threads are awake. */
+static void test_memory_after_a_pause(void **state)
+{
+    enum { LONG_ENOUGH_US = 60000 }; /* for all workers to sleep */
+    static const struct {
+        tsr_dtype dtype, d;
+        tsr_compute compute;
+        unsigned flags;
+        int m, n, k, trans_b;
+    } products[] = {
+        {TSR_E4M3, TSR_F32, TSR_COMPUTE_F32, 0, 27, 1100, 500, 1},
+        {TSR_E4M3, TSR_BF16, TSR_COMPUTE_F32, 0, 300, 1030, 90, 0},
+        {TSR_F32, TSR_F32, TSR_COMPUTE_F32, TSR_SPARSE24_A, 1200, 60, 400, 1},
+        {TSR_F32, TSR_F32, TSR_COMPUTE_F32, TSR_SPARSE24_B, 28, 2500, 512, 1},
+        {TSR_BF16, TSR_BF16, TSR_COMPUTE_F32, TSR_SPARSE24_A, 1200, 120, 400, 1},
+        {TSR_BF16, TSR_BF16, TSR_COMPUTE_F32, TSR_SPARSE24_B, 70, 2500, 400, 1},
+        {TSR_S8, TSR_S32, TSR_COMPUTE_S32, TSR_SPARSE24_A, 1200, 120, 400, 0},
+        {TSR_S8, TSR_S32, TSR_COMPUTE_S32, TSR_SPARSE24_B, 70, 2500, 400, 0},
+    };
+    tsr_context *context = NULL;
+    const tsr_context_options options = {.struct_bytes = sizeof options, .threads = 3};
+    (void)state;
+    assert_int_equal(tsr_context_create("cpu", &options, &context), TSR_OK);
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        const int64_t m = products[i].m, n = products[i].n, k = products[i].k;
+        tsr_gemm_desc desc = tsr_gemm_desc_make(products[i].dtype, m, n, k);
+        desc.c.dtype = desc.d.dtype = products[i].d;
+        desc.compute = products[i].compute;
+        desc.flags = products[i].flags;
+        desc.b.trans = products[i].trans_b ? TSR_T : TSR_N;
+        desc.b.ld = products[i].trans_b ? k : n;
+        void *const a = calloc((size_t)(m * k), sizeof(float)), *const b = calloc((size_t)(k * n), sizeof(float)),
+                    *const d = calloc((size_t)(m * n), sizeof(float));
+        assert_true(a && b && d);
+        tsr_run_args args = tsr_run_args_make(a, b, d);
+        tsr_plan *plan = NULL;
+        tsr_prepared *compressed = NULL;
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        if (desc.flags) {
+            const char operand = desc.flags & TSR_SPARSE24_A ? 'a' : 'b';
+            assert_int_equal(tsr_compress24(plan, operand, operand == 'a' ? a : b, &compressed), TSR_OK);
+            *(operand == 'a' ? &args.a : &args.b) = NULL;
+            *(operand == 'a' ? &args.prepared_a : &args.prepared_b) = compressed;
+        }
+        for (int run = 0; run < 3; run++) {
+            usleep(LONG_ENOUGH_US);
+            if (tsr_plan_run(plan, &args) != TSR_OK)
+                fail_msg("product %zu: %s", i, tsr_last_error());
+        }
+        tsr_prepared_release(compressed);
+        tsr_plan_release(plan);
+        free(a);
+        free(b);
+        free(d);
+    }
+    tsr_context_destroy(context);
+}
+
 /* The same few buffers serve call after call. */
 static void test_scratch_is_reused(void **state)
 {
@@ -674,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_eight_callers),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_memory_after_a_pause),
         cmocka_unit_test(test_scratch_is_reused),
         cmocka_unit_test(test_pool_runs_each_task_once),
         cmocka_unit_test(test_pool_short_jobs),

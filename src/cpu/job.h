@@ -43,6 +43,13 @@ static inline int tsr_job_rehearses(const tsr_job *job)
     return job->reserve && job->reserve->is_rehearsal;
 }
 
+/* 1 if smaller tasks are worth a thread now. Another answer may come a moment later: a rehearsal asks for the memory of
+ * both. */
+static inline int tsr_job_is_awake(const tsr_job *job)
+{
+    return tsr_pool_is_awake(&((tsr_cpu_device *)job->device->impl)->pool);
+}
+
 /* Steps of K of a block. */
 static inline long long tsr_job_k_block(const tsr_job *job)
 {
@@ -152,7 +159,8 @@ typedef struct tsr_regions {
 } tsr_regions;
 
 /* Halves regions, from m x n, until every thread finds a few, but not below twice `ops_of_task`, what pays for waking a
- * thread; where threads are awake, a part of it will do. */
-void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, double ops_of_task, tsr_regions *regions);
+ * thread; where threads are `awake`, a part of it will do. */
+void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, int awake, double ops_of_task,
+                     tsr_regions *regions);
 
 #endif

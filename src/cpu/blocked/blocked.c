@@ -285,12 +285,12 @@ static int threads_for(const tsr_job *job, tsr_pool *pool)
                                                                                                          : 1;
 }
 
-static void cut(blocks *n, int threads)
+static void cut(blocks *n, int threads, int awake)
 {
     const tsr_gemm_args *g = n->job->args;
     tsr_regions r = {.m = n->narrow ? least(g->m, NARROW_REGION) : g->m,
                      .n = least(g->n, n->narrow ? NARROW_REGION : REGION_COLUMNS)};
-    tsr_cut_regions(n->job, n->job->tiles, threads, least_task_ops(n->job), &r);
+    tsr_cut_regions(n->job, n->job->tiles, threads, awake, least_task_ops(n->job), &r);
     n->region_m = r.m;
     n->region_n = r.n;
     n->grid_m = r.grid_m;
@@ -373,10 +373,10 @@ static void choose(blocks *n)
     n->slot_bytes = (size_t)tsr_round_up((long long)slot_bytes, 4096);
 }
 
-static blocks plan_blocks(const tsr_job *job, int threads)
+static blocks plan_blocks(const tsr_job *job, int threads, int awake)
 {
     blocks n = {.job = job, .kc = tsr_job_k_block(job), .narrow = job->element_bytes != job->wide_bytes};
-    cut(&n, threads);
+    cut(&n, threads, awake);
     choose(&n);
     return n;
 }
@@ -385,7 +385,7 @@ tsr_block_plan tsr_blocked_plan(const tsr_job *job)
 {
     tsr_cpu_device *device = job->device->impl;
     const int threads = threads_for(job, &device->pool);
-    const blocks n = plan_blocks(job, threads);
+    const blocks n = plan_blocks(job, threads, tsr_job_is_awake(job));
     return (tsr_block_plan){.kc = n.kc,
                             .mc = n.mc,
                             .region_m = n.region_m,
@@ -401,13 +401,22 @@ tsr_block_plan tsr_blocked_plan(const tsr_job *job)
                             .past_cache = n.past_cache};
 }
 
-/* Whether threads are awake is not known before: with all of them, or with one. */
+static size_t bytes_of(const blocks *n, int threads)
+{
+    return n->slot_bytes * (size_t)least(threads, n->grid_m * n->grid_n * n->job->args->batch);
+}
+
+/* Whether threads are awake is not known before: with one, or with all of them, in large tasks or in small ones. */
 static size_t rehearsed_bytes(const tsr_job *job)
 {
-    const blocks alone = plan_blocks(job, 1), together = plan_blocks(job, job->threads);
-    const size_t all =
-        together.slot_bytes * (size_t)least(job->threads, together.grid_m * together.grid_n * job->args->batch);
-    return all > alone.slot_bytes ? all : alone.slot_bytes;
+    const blocks alone = plan_blocks(job, 1, 0);
+    size_t most = bytes_of(&alone, 1);
+    for (int awake = 0; awake < 2; awake++) {
+        const blocks together = plan_blocks(job, job->threads, awake);
+        const size_t bytes = bytes_of(&together, job->threads);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 tsr_status tsr_blocked(const tsr_job *job)
@@ -415,10 +424,10 @@ tsr_status tsr_blocked(const tsr_job *job)
     const tsr_gemm_args *g = job->args;
     tsr_cpu_device *device = job->device->impl;
     const int threads = threads_for(job, &device->pool);
-    blocks n = plan_blocks(job, threads);
+    blocks n = plan_blocks(job, threads, tsr_job_is_awake(job));
     const long long tasks = n.grid_m * n.grid_n * g->batch;
     const int slots = (int)least(threads, tasks);
-    const size_t bytes = tsr_job_rehearses(job) ? rehearsed_bytes(job) : n.slot_bytes * (size_t)slots;
+    const size_t bytes = tsr_job_rehearses(job) ? rehearsed_bytes(job) : bytes_of(&n, threads);
     if (bytes) {
         n.scratch = tsr_job_take(job, bytes);
         if (!n.scratch)
@@ -444,7 +453,7 @@ size_t tsr_blocked_most_bytes(const tsr_job *job)
 
 void tsr_blocked_in(const tsr_job *job, char *scratch)
 {
-    blocks n = plan_blocks(job, 1);
+    blocks n = plan_blocks(job, 1, 0);
     n.scratch = scratch;
     for (long long i = 0; i < n.grid_m * n.grid_n * job->args->batch; i++)
         task(&n, i, 0);

@@ -43,6 +43,8 @@ typedef struct blocks {
     int adds_one_row;               /* quads: the compensation is one row for all rows of D, and no sum waits */
     long long kc, mc;
     tsr_regions regions;
+    long long tasks;
+    int slots; /* threads at most */
     size_t a_bytes, b_bytes, sum_bytes, offset_bytes, slot_bytes;
     int has_bias;
     char *scratch;
@@ -363,10 +365,10 @@ static blocks describe(const tsr_integer_job *job)
     return n;
 }
 
-tsr_status tsr_integer_blocks(const tsr_integer_job *job)
+/* How the job is cut where threads are `awake`, and the memory that takes. */
+static blocks plan_blocks(const tsr_integer_job *job, int awake)
 {
     const tsr_gemm_args *const g = job->job->args;
-    tsr_cpu_device *const cpu = job->job->device->impl;
     blocks n = describe(job);
     const tsr_tiles *const tiles = n.tiles;
     const int waits = job->dtype_d != TSR_S32 || (!n.adds_one_row && (n.has_offset_a || n.has_offset_b));
@@ -379,7 +381,7 @@ tsr_status tsr_integer_blocks(const tsr_integer_job *job)
     const long long columns = clamp(l2_spans / SLAB_OF_L2, LEAST_COLUMNS, waits ? SUMS_COLUMNS : MOST_COLUMNS);
     n.regions.m = waits ? least(g->m, SUMS_ROWS) : g->m;
     n.regions.n = part_of(g->n, columns, tiles->nr);
-    tsr_cut_regions(job->job, tiles, threads, MIN_TASK_OPS, &n.regions);
+    tsr_cut_regions(job->job, tiles, threads, awake, MIN_TASK_OPS, &n.regions);
     n.mc = part_of(least(n.regions.m, g->m), clamp(l2_spans / PART_OF_L2, LEAST_ROWS, MOST_COLUMNS), tiles->mr);
     n.a_bytes = aligned(g->trans_a ? n.mc / tiles->mr * panel_bytes(&n, tiles->mr, n.kc) : n.mc * row_bytes(&n, n.kc));
     n.b_bytes = aligned((n.regions.n + tiles->nr - 1) / tiles->nr * panel_bytes(&n, tiles->nr, n.kc));
@@ -387,13 +389,26 @@ tsr_status tsr_integer_blocks(const tsr_integer_job *job)
     n.offset_bytes = aligned((2 * n.regions.n + n.regions.m) * 4);
     n.slot_bytes = (size_t)tsr_round_up(
         (long long)(n.a_bytes + n.b_bytes + n.sum_bytes + n.offset_bytes) + (n.has_bias ? g->n * 4 : 0), 4096);
-    const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
-    const int slots = (int)least(threads, tasks);
-    n.scratch = tsr_job_take(job->job, n.slot_bytes * (size_t)slots);
+    n.tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
+    n.slots = (int)least(threads, n.tasks);
+    return n;
+}
+
+tsr_status tsr_integer_blocks(const tsr_integer_job *job)
+{
+    tsr_cpu_device *const cpu = job->job->device->impl;
+    blocks n = plan_blocks(job, tsr_job_is_awake(job->job));
+    size_t bytes = n.slot_bytes * (size_t)n.slots;
+    for (int awake = 0; awake < 2 && tsr_job_rehearses(job->job); awake++) {
+        const blocks other = plan_blocks(job, awake);
+        const size_t other_bytes = other.slot_bytes * (size_t)other.slots;
+        bytes = other_bytes > bytes ? other_bytes : bytes;
+    }
+    n.scratch = tsr_job_take(job->job, bytes);
     if (!n.scratch)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", n.slot_bytes * (size_t)slots);
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", bytes);
     if (!tsr_job_rehearses(job->job))
-        tsr_pool_run(&cpu->pool, slots, tasks, task, &n);
+        tsr_pool_run(&cpu->pool, n.slots, n.tasks, task, &n);
     tsr_job_give(job->job, n.scratch);
     return TSR_OK;
 }

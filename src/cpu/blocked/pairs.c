@@ -33,6 +33,8 @@ typedef struct pairs_blocks {
     long long kc, mc; /* steps of K and rows of A of a block */
     tsr_regions regions;
     int in_place; /* tiles read A where it lies */
+    long long tasks;
+    int slots; /* threads at most */
     size_t a_bytes, b_bytes, sum_bytes, slot_bytes;
     char *scratch;
 } pairs_blocks;
@@ -327,10 +329,11 @@ static size_t aligned(long long bytes)
     return (size_t)tsr_round_up(bytes, 64);
 }
 
-tsr_status tsr_blocked_pairs(const tsr_job *job)
+/* How the job is cut where threads are `awake`, and the memory that takes. */
+static pairs_blocks plan_pairs(const tsr_job *job, int awake)
 {
     const tsr_gemm_args *g = job->args;
-    tsr_cpu_device *cpu = job->device->impl;
+    const tsr_cpu_device *cpu = job->device->impl;
     pairs_blocks n = {.job = job, .pairs = cpu->pairs, .kc = tsr_job_k_block(job)};
     const tsr_tiles *tiles = &n.pairs->tiles;
     const int in_parts = keeps_sums(&n);
@@ -340,7 +343,7 @@ tsr_status tsr_blocked_pairs(const tsr_job *job)
     columns = in_parts ? least(columns, SUMS_REGION) : columns;
     n.regions.m = in_parts ? least(g->m, SUMS_REGION) : g->m;
     n.regions.n = least(g->n, columns);
-    tsr_cut_regions(job, tiles, threads, MIN_TASK_OPS, &n.regions);
+    tsr_cut_regions(job, tiles, threads, awake, MIN_TASK_OPS, &n.regions);
     columns = least(n.regions.n, g->n);
     n.in_place = reads_in_place(g, columns);
     n.mc = rows_of_block(&n);
@@ -353,13 +356,26 @@ tsr_status tsr_blocked_pairs(const tsr_job *job)
     n.b_bytes = aligned(packed_b_bytes(n.pairs, columns, n.kc));
     n.sum_bytes = in_parts ? aligned(n.regions.m * n.regions.n * 4) : 0;
     n.slot_bytes = (n.a_bytes + n.b_bytes + n.sum_bytes + 4095) / 4096 * 4096 + tsr_blocked_most_bytes(&widened);
-    const long long tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
-    const int slots = (int)least(threads, tasks);
-    n.scratch = tsr_job_take(job, n.slot_bytes * (size_t)slots);
+    n.tasks = n.regions.grid_m * n.regions.grid_n * g->batch;
+    n.slots = (int)least(threads, n.tasks);
+    return n;
+}
+
+tsr_status tsr_blocked_pairs(const tsr_job *job)
+{
+    tsr_cpu_device *const cpu = job->device->impl;
+    pairs_blocks n = plan_pairs(job, tsr_job_is_awake(job));
+    size_t bytes = n.slot_bytes * (size_t)n.slots;
+    for (int awake = 0; awake < 2 && tsr_job_rehearses(job); awake++) {
+        const pairs_blocks other = plan_pairs(job, awake);
+        const size_t other_bytes = other.slot_bytes * (size_t)other.slots;
+        bytes = other_bytes > bytes ? other_bytes : bytes;
+    }
+    n.scratch = tsr_job_take(job, bytes);
     if (!n.scratch)
-        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", n.slot_bytes * (size_t)slots);
+        return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for packing: %zu bytes", bytes);
     if (!tsr_job_rehearses(job))
-        tsr_pool_run(&cpu->pool, slots, tasks, task, &n);
+        tsr_pool_run(&cpu->pool, n.slots, n.tasks, task, &n);
     tsr_job_give(job, n.scratch);
     return TSR_OK;
 }

@@ -22,11 +22,10 @@ double tsr_work_of(const tsr_gemm_args *g)
 }
 
 /* Small tasks pack more often: only as small as so many threads need. */
-static double least_ops_of_task(const tsr_job *job, int threads, double ops_of_task)
+static double least_ops_of_task(const tsr_job *job, int threads, int awake, double ops_of_task)
 {
     const double share = tsr_work_of(job->args) / threads;
-    tsr_cpu_device *device = job->device->impl;
-    if (threads < 2 || share >= ops_of_task || !tsr_pool_is_awake(&device->pool))
+    if (threads < 2 || share >= ops_of_task || !awake)
         return ops_of_task;
     return share > ops_of_task / AWAKE_PART ? share : ops_of_task / AWAKE_PART;
 }
@@ -39,11 +38,12 @@ static int is_enough(const tsr_job *job, int threads, const tsr_regions *r)
     return threads == 2 && g->trans_b && r->grid_m * r->grid_n * g->batch >= threads && r->m * r->n <= LEAST_AREA;
 }
 
-void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, double ops_of_task, tsr_regions *regions)
+void tsr_cut_regions(const tsr_job *job, const tsr_tiles *tiles, int threads, int awake, double ops_of_task,
+                     tsr_regions *regions)
 {
     const tsr_gemm_args *g = job->args;
     tsr_regions *const n = regions;
-    ops_of_task = least_ops_of_task(job, threads, ops_of_task);
+    ops_of_task = least_ops_of_task(job, threads, awake, ops_of_task);
     for (;;) {
         n->grid_m = (g->m + n->m - 1) / n->m;
         n->grid_n = (g->n + n->n - 1) / n->n;
