@@ -257,7 +257,7 @@ static family measure(const char *name)
     return f;
 }
 
-/* Cells with nothing to say are left out for the whole family; the constants go below where they are too long. Ten
+/* Cells with nothing to say are left out for the whole family; the constants go below where they are too long. Eleven
  * digits of a hash tell kernels apart; JSON has all. */
 static void print_cells(const family *f, const char *instance, const char *dtypes, const char *registers,
                         const char *hash, const char *hardware, const char *constants)
@@ -269,7 +269,7 @@ static void print_cells(const family *f, const char *instance, const char *dtype
     }
     column += printf("%-*s  ", f->types, dtypes);
     if (f->has_code)
-        column += printf("%4s  %-10.10s  ", registers, hash);
+        column += printf("%4s  %-11.11s  ", registers, hash);
     if (!*constants)
         puts(hardware);
     else if (column + f->hardware + 2 + f->constants <= cli_columns())

@@ -76,6 +76,9 @@ extern "C" {
     X(TSR_IO_ERROR, "a file could not be read or written")             \
     X(TSR_INTERNAL, "internal error")
 
+/* TSR_INVALID_ARGUMENT: a rule of an argument is broken, or types do not go together; no version takes that.
+ * TSR_UNSUPPORTED: the request has a place in the interface, and this version, build or device has no code for it: an
+ * epilogue of another text, a named kernel that cannot run the product, the emulator where it is not built. */
 typedef enum tsr_status {
 #define TSR_STATUS_ENUM(name, text) name,
     TSR_STATUS_MAP(TSR_STATUS_ENUM)
@@ -93,7 +96,15 @@ TSR_API const char *tsr_version(void);
 
 /* ---- types ------------------------------------------------------------------------------------------------------ */
 
-/* How an element is stored. */
+/* How an element is stored. A and B have one type, but that e4m3 and e5m2 mix, and s8 and u8; C and D have one type:
+ *   A, B         C, D                                compute
+ *   f64          f64                                 default (f64)
+ *   f32          f32                                 default (f32), TF32
+ *   f16, bf16    f16, bf16, f32, e4m3, e5m2          default (f32)
+ *   e4m3, e5m2   f32, bf16, f16, e4m3, e5m2          default (f32), FAST
+ *   s8, u8       s32, f32, bf16, f16                 default (s32)
+ * docs/TYPES.md says on which devices. tsr_gemm_desc_make gives all four operands one type: of s8 and u8 set c.dtype
+ * and d.dtype, too. */
 typedef enum tsr_dtype {
     TSR_DTYPE_NONE = 0,
     TSR_F64,  /* IEEE binary64 */
@@ -190,12 +201,12 @@ TSR_API tsr_status tsr_context_create(const char *device, const tsr_context_opti
  * fine. Its plans must not run any more. */
 TSR_API void tsr_context_destroy(tsr_context *context);
 
-/* CPU threads. A context has as many as its options say; else as the first of $TESSERA_NUM_THREADS,
- * $OPENBLAS_NUM_THREADS, $MKL_NUM_THREADS, $BLIS_NUM_THREADS and $OMP_NUM_THREADS that holds a number (ours up to
- * 4,096, the others' up to the number of processors), when it is created; else as many as there are processors that the
- * process's main thread may use. From then on, at any time and for every context, these set how many of them a call may
- * use at most: in the whole process, and in calls of the calling thread; 0 sets no limit, as at the start. No result
- * depends on them. A call from within a parallel region of OpenMP takes one thread. TSR_INVALID_ARGUMENT beyond 4,096.
+/* CPU threads. A context has as many as its options say. Without that, the first valid number of $TESSERA_NUM_THREADS,
+ * $OPENBLAS_NUM_THREADS, $MKL_NUM_THREADS, $BLIS_NUM_THREADS and $OMP_NUM_THREADS counts (ours up to 4,096, the others'
+ * up to the number of processors), as it is when the context is created. Without any of them, the processors count that
+ * the process's main thread may use. tsr_set_threads limits the threads of every later call in the process,
+ * tsr_set_threads_here those of every later call of the calling thread; 0 removes a limit. No result depends on either.
+ * A call from within a parallel region of OpenMP takes one thread. TSR_INVALID_ARGUMENT beyond 4,096.
  */
 TSR_API tsr_status tsr_set_threads(int threads);
 TSR_API tsr_status tsr_set_threads_here(int threads);
@@ -437,8 +448,9 @@ TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
  * Compressed, a line along K (a row of op(A), a column of op(B)), whichever way the operand is stored, is
  *   values    of each group the two elements that are kept, in the order of K: V = 2 * ceil(K / 4) elements
  *   metadata  of each group four bits: bits 0 and 1 are the first kept element's index in its group, bits 2 and 3 the
- *             second's, which is higher. Group g is in byte g / 2, in its lower four bits if g is even: ceil(K / 8)
- * bytes Lines follow each other without gaps, and so do the matrices of a batch (one if they share it). A group with
+ *             second's, which is higher. Group g is in byte g / 2, in its lower four bits if g is even; a line has
+ *             ceil(K / 8) bytes
+ * Lines follow each other without gaps, and so do the matrices of a batch (one if they share it). A group with
  * fewer than two that are not zero keeps zeros at its lowest free indices (1:2: in either half); a value whose index
  * lies beyond K counts as zero. With K a multiple of 8 the values have half of the matrix's bytes, and the metadata as
  * many as 1/8 of the values of 16 bits (9/16 of the matrix in all), 1/4 of the values of 8 bits (5/8), and 1/16 of the
@@ -446,7 +458,7 @@ TSR_API void tsr_prepared_release(tsr_prepared *prepared); /* NULL is fine */
  *
  * On the CPU a product has the bits of the product with the whole matrix, spread out again (-0 comes back as 0).
  * Tensor cores skip the elements of the other operand that meet only dropped zeros: NaN and infinities there do not
- * reach D, as they do on the CPU. These kernels read another layout, of lines padded to 128 and K to 128 bytes, which
+ * reach D, as they do on the CPU. These kernels read another layout, of lines padded to 128 and K to 256 bytes, which
  * tsr_compress24 and tsr_import24 make. */
 
 /* The functions of this section that take a descriptor look at its sizes, batch, compute and operand 'a' or 'b', which
