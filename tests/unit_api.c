@@ -731,6 +731,19 @@ static void *work(void *user)
     return NULL;
 }
 
+/* A machine without a GPU is no failure of "auto". */
+static void success_leaves_the_message(void **state)
+{
+    (void)state;
+    tsr_context *context = NULL;
+    assert_int_equal(tsr_context_create("nonsense", NULL, &context), TSR_INVALID_ARGUMENT);
+    char before[600];
+    snprintf(before, sizeof before, "%s", tsr_last_error());
+    assert_int_equal(tsr_context_create("auto", NULL, &context), TSR_OK);
+    assert_string_equal(tsr_last_error(), before);
+    tsr_context_destroy(context);
+}
+
 static void one_context_serves_many_threads(void **state)
 {
     (void)state;
@@ -889,6 +902,7 @@ int main(void)
         cmocka_unit_test(failed_allocations_write_nothing),
         cmocka_unit_test(failed_device_memory_is_not_written),
         cmocka_unit_test(device_memory_of_the_cpu_is_host_memory),
+        cmocka_unit_test(success_leaves_the_message),
         cmocka_unit_test(one_context_serves_many_threads),
         cmocka_unit_test(children_may_call_whatever_threads_do),
         cmocka_unit_test(route_names_the_choice_and_the_reasons),

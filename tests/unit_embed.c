@@ -140,7 +140,7 @@ static void fill(tsr_dtype dtype, void *to, int count, unsigned seed)
         else if (dtype == TSR_F32)
             ((float *)to)[i] = (float)value;
         else
-            ((uint16_t *)to)[i] = (uint16_t)(0x3f00 + (seed >> 25)); /* bf16 from 0.5 to 2 */
+            ((uint16_t *)to)[i] = (uint16_t)(0x3f00 + (seed >> 25)); /* bf16 from 0.5 to 2, f16 from 1.75 to 1.87 */
     }
 }
 
@@ -184,16 +184,54 @@ static void prepared_operands_serve_every_extent(void **state)
     const tsr_context_options options = {.struct_bytes = sizeof options, .threads = 2, .plan_cache_entries = 1};
     tsr_context *context = NULL;
     assert_int_equal(tsr_context_create("cpu", &options, &context), TSR_OK);
-    for (int type = 0; type < 3; type++)
+    for (int type = 0; type < 4; type++)
         for (int layout = 0; layout < 8; layout++)
             for (int i = 0; i < EXTENTS * EXTENTS; i++) {
-                const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_BF16};
+                const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_BF16, TSR_F16};
                 tsr_gemm_desc desc = tsr_gemm_desc_make(dtypes[type], 79, 79, 93);
                 desc.a.trans = layout & 1 ? TSR_T : TSR_N;
                 desc.b.trans = layout & 2 ? TSR_T : TSR_N;
                 desc.kernel = "cpu-tiled";
                 serve(context, desc, layout & 4 ? 'a' : 'b', extents[i % EXTENTS], extents[i / EXTENTS]);
             }
+    tsr_context_destroy(context);
+}
+
+/* Products without elements, too, whichever kernel the planner takes; and their plans prepare for others. */
+static void prepared_operands_serve_empty_products(void **state)
+{
+    (void)state;
+    enum { N = 20, K = 30 };
+    static const tsr_dtype dtypes[] = {TSR_F32, TSR_F64, TSR_BF16, TSR_F16};
+    static double a[N * K], b[N * K], d[N * N], expected[N * N];
+    tsr_context *context = NULL;
+    assert_int_equal(tsr_context_create("cpu", NULL, &context), TSR_OK);
+    for (int i = 0; i < 8; i++) {
+        const char which = i & 1 ? 'a' : 'b';
+        tsr_gemm_desc desc = tsr_gemm_desc_make(dtypes[i / 2], N, N, K), empty = desc;
+        *(which == 'a' ? &empty.n : &empty.m) = 0;
+        tsr_run_args args = tsr_run_args_make(a, b, expected);
+        fill(dtypes[i / 2], a, N * K, 1);
+        fill(dtypes[i / 2], b, N * K, 2);
+        assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+        args.d = d;
+        for (int of_empty = 0; of_empty < 2; of_empty++) {
+            tsr_plan *plan = NULL;
+            tsr_prepared *prepared = NULL;
+            assert_int_equal(tsr_plan_create(context, of_empty ? &empty : &desc, &plan), TSR_OK);
+            if (tsr_prepare(plan, which, which == 'a' ? a : b, &prepared) != TSR_OK)
+                fail_msg("%s", tsr_last_error());
+            *(which == 'a' ? &args.a : &args.b) = NULL;
+            *(which == 'a' ? &args.prepared_a : &args.prepared_b) = prepared;
+            if (tsr_gemm(context, &empty, &args) != TSR_OK)
+                fail_msg("%s", tsr_last_error());
+            memset(d, 0, sizeof d);
+            assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+            assert_memory_equal(d, expected, N * N * tsr_dtype_bytes(dtypes[i / 2]));
+            tsr_prepared_release(prepared);
+            tsr_plan_release(plan);
+        }
+    }
     tsr_context_destroy(context);
 }
 
@@ -718,6 +756,7 @@ int main(void)
         cmocka_unit_test(threads_block_what_is_not_their_own),
         cmocka_unit_test(prepared_operands_keep_their_context),
         cmocka_unit_test(prepared_operands_serve_every_extent),
+        cmocka_unit_test(prepared_operands_serve_empty_products),
         cmocka_unit_test(prepared_operands_serve_batches_and_long_k),
         cmocka_unit_test(one_line_calls_name_their_own_arguments),
         cmocka_unit_test(messages_do_not_contradict_themselves),

@@ -360,6 +360,7 @@ static void wrong_calls_are_told_what_is_wrong(void **state)
     expect(tsr_check24(&desc, 'a', (char *)a + 2), TSR_INVALID_ARGUMENT, "not aligned to the 4 bytes of an element");
     expect(tsr_prune24(&desc, 'x', a, NULL), TSR_INVALID_ARGUMENT, "operand = 'x'");
     expect(tsr_bytes24(&desc, 'a', &bytes, NULL), TSR_INVALID_ARGUMENT, "metadata_bytes = NULL");
+    expect(tsr_bytes24(&desc, 0, &bytes, &bytes), TSR_INVALID_ARGUMENT, "(char)0: must be 'a' or 'b'");
     desc.a.memory = TSR_DEVICE;
     expect(tsr_check24(&desc, 'a', a), TSR_INVALID_ARGUMENT, "A.memory = TSR_DEVICE");
     /* Of a descriptor nothing but sizes, batch, compute and the operand is looked at. */

@@ -321,6 +321,37 @@ static void scales_are_for_8_bits(void **state)
     assert_int_equal(tsr_gemm(c->all[0], &desc, &args), TSR_OK);
 }
 
+/* The stride of a batch of one leads nowhere. */
+static void strides_of_one_problem_are_of_no_account(void **state)
+{
+    enum { ROWS = 8, COLUMNS = 12, STEPS = 5 };
+    const contexts *c = *state;
+    static const tsr_dtype types[][2] = {{TSR_S8, TSR_BF16}, {TSR_BF16, TSR_BF16}, {TSR_F32, TSR_F32}};
+    static float a[ROWS * STEPS], b[COLUMNS * STEPS];
+    for (int i = 0; i < 3 * 4 * 3; i++) {
+        const tsr_dtype type = types[i / 12][0], result = types[i / 12][1];
+        const int operand = i / 3 % 4;
+        float d[ROWS * COLUMNS] = {0}, expected[ROWS * COLUMNS] = {0};
+        tsr_gemm_desc desc = tsr_gemm_desc_make(type, ROWS, COLUMNS, STEPS);
+        desc.c.dtype = desc.d.dtype = result;
+        desc.b.trans = TSR_T;
+        desc.b.ld = STEPS;
+        fill_unevenly(type, a, ROWS * STEPS, 1);
+        fill_unevenly(type, b, COLUMNS * STEPS, 2);
+        for (int x = 0; x < c->count; x++) {
+            tsr_run_args args = tsr_run_args_make(a, b, expected);
+            tsr_operand *const operands[] = {&desc.a, &desc.b, &desc.c, &desc.d};
+            operands[operand]->batch_stride = 0;
+            assert_int_equal(tsr_gemm(c->all[x], &desc, &args), TSR_OK);
+            operands[operand]->batch_stride = (int[]){1, 41, 1000}[i % 3];
+            args.d = d;
+            if (tsr_gemm(c->all[x], &desc, &args) != TSR_OK)
+                fail_msg("%s, operand %c: %s", tsr_dtype_name(type), 'a' + operand, tsr_last_error());
+            assert_memory_equal(d, expected, sizeof d);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_mix_of_types_and_layouts),
@@ -329,6 +360,7 @@ int main(void)
                                        cmocka_unit_test(sums_in_tensor_cores_are_asked_for_by_name),
                                        cmocka_unit_test(a_cpu_sums_in_f32_whatever_else_it_may_do),
                                        cmocka_unit_test(s32_wraps),
+                                       cmocka_unit_test(strides_of_one_problem_are_of_no_account),
                                        cmocka_unit_test(alpha_0_reads_no_operand),
                                        cmocka_unit_test(wrong_calls_are_named),
                                        cmocka_unit_test(scales_are_for_8_bits)};

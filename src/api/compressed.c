@@ -12,13 +12,6 @@
 
 #define COMPRESSED_ALIGN_BYTES 4096
 
-static tsr_status check_which(char operand)
-{
-    return operand == 'a' || operand == 'b'
-               ? TSR_OK
-               : tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand);
-}
-
 /* "A breaks the 2:4 pattern: row 3, columns 8 to 11 hold 3 nonzeros", where a row is one of op(A); lines of B are
  * columns of op(B). `span` elements along K are named; `rule` says what they must be. */
 static tsr_status broken(const tsr_lines24 *o, char operand, const tsr_group24 *at, int span, const char *subject,
@@ -78,7 +71,7 @@ static tsr_status check_span(const tsr_lines24 *o, char operand)
 static tsr_status lines_of(const tsr_gemm_desc *desc, char operand, tsr_lines24 *out)
 {
     tsr_problem problem;
-    tsr_status status = check_which(operand);
+    tsr_status status = tsr_check_a_or_b(operand);
     if (status == TSR_OK)
         status = tsr_validate_sizes(desc, operand, &problem);
     if (status == TSR_OK)
@@ -181,7 +174,7 @@ static tsr_status lines_of_plan(const tsr_plan *plan, char operand, tsr_prepared
 {
     if (!plan || !out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "out" : "plan");
-    const tsr_status status = check_which(operand);
+    const tsr_status status = tsr_check_a_or_b(operand);
     if (status != TSR_OK)
         return status;
     if (!(plan->planned.problem.op.sparse24 & tsr_sparse24_flag(operand)))

@@ -70,6 +70,7 @@ static tsr_status open_device(tsr_context *context, const char *device, const de
     const tsr_status status = open_target(context, &tsr_cpu_backend, 0, given);
     if (status != TSR_OK)
         return status;
+    const tsr_error before = tsr_error_keep();
     if (open_target(context, &tsr_cuda_backend, 0, given) == TSR_OK)
         context->targets[0].gpu_beside = 1;
     else if (context->log) {
@@ -77,6 +78,7 @@ static tsr_status open_device(tsr_context *context, const char *device, const de
         snprintf(line, sizeof line, "no GPU: %s", tsr_last_error());
         context->log(line, context->user);
     }
+    tsr_error_put_back(&before);
     return TSR_OK;
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "api/context.h"
+#include "api/validate.h"
 #include "core/error.h"
 #include "core/sparse24.h"
 #include "core/uncancelled.h"
@@ -37,14 +38,6 @@ static tsr_status check_operand_data(const tsr_problem *problem, char operand, c
     return TSR_OK;
 }
 
-/* Not every char can be seen in a message, and 0 would end it. */
-static tsr_status bad_operand(char operand)
-{
-    return operand > ' ' && operand <= '~'
-               ? tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand)
-               : tsr_fail(TSR_INVALID_ARGUMENT, "operand = (char)%d: must be 'a' or 'b'", operand);
-}
-
 static tsr_status fill(tsr_prepared *prepared, tsr_plan *plan, size_t device_bytes, const void *data)
 {
     void *packed = NULL;
@@ -61,8 +54,9 @@ tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepa
     TSR_UNCANCELLED();
     if (!plan || !out)
         return tsr_fail(TSR_INVALID_ARGUMENT, "%s = NULL", plan ? "out" : "plan");
-    if (operand != 'a' && operand != 'b')
-        return bad_operand(operand);
+    tsr_status status = tsr_check_a_or_b(operand);
+    if (status != TSR_OK)
+        return status;
     const tsr_problem *problem = &plan->planned.problem;
     const tsr_config *config = tsr_plan_main(&plan->planned)->config;
     const size_t device_bytes = tsr_plan_prepared_bytes(&plan->planned, operand);
@@ -73,7 +67,7 @@ tsr_status tsr_prepare(tsr_plan *plan, char operand, const void *data, tsr_prepa
     if (device_bytes == 0 && !config->pack_bytes)
         return tsr_fail(TSR_UNSUPPORTED, "kernel %s has no prepared form of operand %c%s", config->instance, operand,
                         config->kind == TSR_CONFIG_CUDA ? ": it reads it where it lies" : "");
-    tsr_status status = check_operand_data(problem, operand, data);
+    status = check_operand_data(problem, operand, data);
     if (status != TSR_OK)
         return status;
     tsr_prepared *prepared = calloc(1, sizeof *prepared);

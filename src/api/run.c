@@ -107,18 +107,18 @@ static tsr_status run_checked(tsr_plan *plan, const tsr_plan_inputs *inputs)
                                                                : tsr_run_inputs(plan, inputs);
 }
 
-/* 1 if the GPU failed, not the caller, and nothing ties the product to it: the context has a CPU that reaches all
- * operands, and nobody asked for a kernel by name. */
-static int another_device_may(const tsr_plan *plan, tsr_status status)
+/* 1 if nothing ties the product to the GPU: the context has a CPU that reaches all operands, and nobody asked for a
+ * kernel by name. */
+static int another_device_may(const tsr_plan *plan, const tsr_plan_inputs *inputs)
 {
     const tsr_problem *p = &plan->planned.problem;
     if (plan->planned.target->device.kind != TSR_DEVICE_CUDA || plan->planned.named ||
-        plan->context->targets[0].device.kind != TSR_DEVICE_CPU)
+        plan->context->targets[0].device.kind != TSR_DEVICE_CPU || has_prepared(inputs))
         return 0;
     for (const char *which = "abcd"; *which; which++)
         if (tsr_problem_operand(p, *which)->memory != TSR_HOST)
             return 0;
-    return status == TSR_DRIVER_ERROR || status == TSR_OUT_OF_MEMORY;
+    return 1;
 }
 
 /* What the GPU failed to do; it left C as it was where D is C. */
@@ -136,6 +136,19 @@ static tsr_status run_on_cpu(const tsr_plan *plan, const tsr_plan_inputs *inputs
     const tsr_status status = tsr_plan_build(&plan->planned.problem, &context->targets[0], 1, &planned);
     on_host.workspace = NULL;
     return status == TSR_OK ? tsr_plan_execute(&planned, &on_host) : status;
+}
+
+/* On the GPU or, if that fails and not the caller, on the CPU. */
+static tsr_status run_on_either(tsr_plan *plan, const tsr_plan_inputs *inputs)
+{
+    const tsr_error before = tsr_error_keep();
+    tsr_status status = run_checked(plan, inputs);
+    if (status != TSR_DRIVER_ERROR && status != TSR_OUT_OF_MEMORY)
+        return status;
+    status = run_on_cpu(plan, inputs, status);
+    if (status == TSR_OK)
+        tsr_error_put_back(&before);
+    return status;
 }
 
 /* Kernels read scales that they can reach. In host memory of a GPU's product, that of a whole operand becomes a part of
@@ -200,11 +213,9 @@ static __attribute__((noinline)) tsr_status run_with_checks(tsr_plan *plan, cons
     if (status == TSR_OK && taken.prepared_b)
         status = tsr_prepared_form((tsr_prepared *)taken.prepared_b, plan, &inputs.packed_b);
     inputs.packed_transposed = tsr_prepared_bits(taken.prepared_a, plan) | tsr_prepared_bits(taken.prepared_b, plan);
-    if (status == TSR_OK)
-        status = run_checked(plan, &inputs);
-    return status != TSR_OK && !has_prepared(&inputs) && another_device_may(plan, status)
-               ? run_on_cpu(plan, &inputs, status)
-               : status;
+    if (status != TSR_OK)
+        return status;
+    return another_device_may(plan, &inputs) ? run_on_either(plan, &inputs) : run_checked(plan, &inputs);
 }
 
 tsr_status tsr_plan_run(tsr_plan *plan, const tsr_run_args *args)

@@ -264,6 +264,16 @@ static tsr_status unknown_form(const char *epilogue)
                     tsr_form_text(TSR_EPILOGUE_BIAS_RELU));
 }
 
+/* Not every char can be seen in a message, and 0 would end it. */
+tsr_status tsr_check_a_or_b(char operand)
+{
+    if (operand == 'a' || operand == 'b')
+        return TSR_OK;
+    return operand > ' ' && operand <= '~'
+               ? tsr_fail(TSR_INVALID_ARGUMENT, "operand = '%c': must be 'a' or 'b'", operand)
+               : tsr_fail(TSR_INVALID_ARGUMENT, "operand = (char)%d: must be 'a' or 'b'", operand);
+}
+
 /* Copies the caller's descriptor and checks its numbers. */
 static tsr_status take_desc(const tsr_gemm_desc *desc, tsr_gemm_desc *d)
 {
@@ -371,7 +381,11 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out)
         status = check_dtypes(out);
     if (status == TSR_OK)
         status = check_scale_modes(out);
-    return status == TSR_OK ? check_sparse24(out) : status;
+    if (status == TSR_OK)
+        status = check_sparse24(out);
+    if (out->batch <= 1) /* strides that lead nowhere count for no alignment */
+        out->a.batch_stride = out->b.batch_stride = out->c.batch_stride = out->d.batch_stride = 0;
+    return status;
 }
 
 /* ---- one run ---- */

@@ -33,6 +33,9 @@ tsr_status tsr_validate_desc(const tsr_gemm_desc *desc, tsr_problem *out);
 /* The sizes, the batch and one operand, 'a' to 'd', alone; *out has no more. */
 tsr_status tsr_validate_sizes(const tsr_gemm_desc *desc, char operand, tsr_problem *out);
 
+/* The operand that a function is to prepare or compress. */
+tsr_status tsr_check_a_or_b(char operand);
+
 /* Pointers, aliasing, workspace and scalars of one run against the plan. */
 tsr_status tsr_validate_run(const tsr_plan *plan, const tsr_run_args *args);
 

@@ -8,7 +8,7 @@
 
 /* One message for each thread; the only state that outlives a call besides contexts. With what the emulator has (see
  * src/emu/emulated_machine.h) no more than the 512 bytes that glibc gives a library opened later from static memory. */
-static _Thread_local char last_error[496];
+static _Thread_local tsr_error last_error;
 
 const char *tsr_status_text(tsr_status status)
 {
@@ -24,7 +24,17 @@ const char *tsr_status_text(tsr_status status)
 
 const char *tsr_last_error(void)
 {
+    return last_error.text;
+}
+
+tsr_error tsr_error_keep(void)
+{
     return last_error;
+}
+
+void tsr_error_put_back(const tsr_error *error)
+{
+    last_error = *error;
 }
 
 const char *tsr_version(void)
@@ -38,9 +48,9 @@ tsr_status tsr_fail(tsr_status status, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     /* Through a second buffer, since an argument may be the last message itself. */
-    char text[sizeof last_error];
+    char text[sizeof last_error.text];
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    snprintf(last_error, sizeof last_error, "%s", text);
+    snprintf(last_error.text, sizeof last_error.text, "%s", text);
     return status;
 }

@@ -75,15 +75,16 @@ static void price_cpu(const tsr_config *config, const tsr_problem *problem, cons
                   bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
-/* Nothing overlaps, and each element of D takes an operation more. So it never ties with a config that it is the
- * baseline of, however the machine's peaks came out: which of the two runs decides the bits. */
+/* Nothing overlaps, and each element of D takes an operation more, as does the whole. So it never ties with a config
+ * that it is the baseline of, however the machine's peaks came out, and without elements either: which of the two runs
+ * decides the bits, and whether operands have a prepared form. */
 static void price_sequential(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                              tsr_price *out)
 {
     const double bytes = least_bytes(problem), memory_ns = bytes / device->memory_bytes_per_s * 1e9;
     const double results = (double)problem->m * (double)problem->n * (double)problem->batch;
     const double compute_ns =
-        (work_flops(problem) + results) / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
+        (work_flops(problem) + results + 1) / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
     settle_beside(out, device->launch_ns, compute_ns, memory_ns, bytes);
     out->ns = device->launch_ns + compute_ns + memory_ns;
 }

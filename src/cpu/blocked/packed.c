@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/error.h"
 #include "cpu/cpu.h"
 #include "cpu/skinny/shape.h"
@@ -126,8 +127,13 @@ static void narrow(tsr_dtype dtype, const char *wide, char *to)
         memcpy(to, wide, bytes);
         return;
     }
-    memcpy(&bits, wide, sizeof bits); /* bf16: the upper half of an f32 */
-    const uint16_t half = (uint16_t)(bits >> 16);
+    memcpy(&bits, wide, sizeof bits);
+    uint16_t half = (uint16_t)(bits >> 16); /* bf16: the upper half of an f32 */
+    if (dtype == TSR_F16) {
+        float value;
+        memcpy(&value, wide, sizeof value);
+        half = tsr_f32_to_f16(value);
+    }
     memcpy(to, &half, sizeof half);
 }
 
