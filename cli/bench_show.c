@@ -62,9 +62,9 @@ int cli_bench_show(const cli_bench_session *common)
 {
     const cli_bench_settings *set = common->set;
     lab_records old;
-    if (set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count || set->peers ||
-        set->instances || set->types.b || set->types.d || set->types.compute || set->graph || set->random ||
-        set->scales || set->sparse >= 0)
+    if (set->compare || set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count ||
+        set->peers || set->instances || set->types.b || set->types.d || set->types.compute || set->graph ||
+        set->random || set->scales || set->sparse >= 0)
         return cli_usage_error(common->self, "--from measures nothing: only --format and --out go with it");
     if (!cli_bench_is_whole(set))
         return cli_usage_error(common->self, "--from shows a ladder, an svg or regret");

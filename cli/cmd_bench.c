@@ -192,9 +192,9 @@ static int run(const cli_command *self, int argc, char **argv)
             (lab_bench_options){.rounds = (size_t)set->rounds, .budget_s = budget_s, .seed = 1, .stop = session.stop};
         session.progress = cli_progress_begin();
         set_defaults(set);
-        code = set->compare != NULL ? cli_bench_compare(&session)
-               : set->from != NULL  ? cli_bench_show(&session)
-                                    : cli_bench_run(&session);
+        code = set->from != NULL      ? cli_bench_show(&session)
+               : set->compare != NULL ? cli_bench_compare(&session)
+                                      : cli_bench_run(&session);
         cli_progress_end(session.progress);
         code = cli_finish_output(self, code);
     }

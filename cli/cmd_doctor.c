@@ -16,6 +16,7 @@
 
 typedef struct settings {
     const char *python, *blas, *cublas;
+    int64_t timeout;
 } settings;
 
 #define AT(field) .offset = offsetof(settings, field)
@@ -34,6 +35,13 @@ static const cli_option options[] = {{.name = "--python",
                                       .help = "libtessera_cublas (default: the one that belongs to this command)",
                                       .parse = cli_parse_text,
                                       AT(cublas)},
+                                     {.name = "--timeout",
+                                      .value = "S",
+                                      .help = "seconds for each package in the Python (default 120)",
+                                      .parse = cli_parse_int,
+                                      AT(timeout),
+                                      .min = 1,
+                                      .max = 86400},
                                      {0}};
 
 enum { INDENT = 11 };
@@ -46,17 +54,19 @@ static void tell(const char *label, const char *text)
 
 /* ---- libraries ---- */
 
-/* 1 if it loads and has what programs call. */
-static int check_blas(const char *path)
+/* 1 if it loads and has the names that only such a library has; `second` may be NULL. */
+static int check_library(const char *label, const char *path, const char *first, const char *second)
 {
     char text[PATH_MAX + 300];
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const int good = library && dlsym(library, "sgemm_") && dlsym(library, "cblas_dgemm");
-    snprintf(text, sizeof text, "%s%s%s", path, good ? "" : ": ",
-             good      ? ""
-             : library ? "has no sgemm_ and cblas_dgemm"
-                       : dlerror());
-    tell("our BLAS", text);
+    const int good = library && dlsym(library, first) && (!second || dlsym(library, second));
+    if (good)
+        snprintf(text, sizeof text, "%s", path);
+    else if (library)
+        snprintf(text, sizeof text, "%s: has no %s%s%s", path, first, second ? " and " : "", second ? second : "");
+    else
+        snprintf(text, sizeof text, "%s: %s", path, dlerror());
+    tell(label, text);
     if (library)
         dlclose(library);
     return good;
@@ -143,11 +153,11 @@ static void tell_package(const char *name, const cli_doctor_package *p)
     tell("", text);
 }
 
-static int try_scipy(const cli_command *self, const char *python, const char *blas)
+static int try_scipy(const cli_command *self, const settings *set, const char *python, const char *blas)
 {
     char message[CLI_DOCTOR_TEXT];
     cli_doctor_package package;
-    if (!cli_doctor_python(python, blas, "scipy", &package, message))
+    if (!cli_doctor_python(python, blas, "scipy", set->timeout, &package, message))
         return tell_end(self, "SciPy", &package, message);
     tell_package("SciPy", &package);
     return check_results(self, "SciPy", &package);
@@ -159,10 +169,10 @@ static int try_python(const cli_command *self, const settings *set, const char *
     char message[CLI_DOCTOR_TEXT];
     cli_doctor_package package;
     tell("Python", python);
-    if (!cli_doctor_python(python, blas, "numpy", &package, message))
+    if (!cli_doctor_python(python, blas, "numpy", set->timeout, &package, message))
         return set->python ? cli_failure(self, "%s: %s", python, message) : (tell("", message), CLI_OK);
     tell_package("NumPy", &package);
-    const int scipy_code = package.present ? try_scipy(self, python, blas) : CLI_OK;
+    const int scipy_code = package.present ? try_scipy(self, set, python, blas) : CLI_OK;
     if (!package.present && !set->python)
         return CLI_OK;
     if (!package.present || !package.symbols[0])
@@ -251,8 +261,9 @@ static int try_torch(const cli_command *self, const settings *set)
         tell("our cuBLAS", "there is no libtessera_cublas.so.0");
         return CLI_OK;
     }
-    tell("our cuBLAS", path);
-    if (!cli_doctor_python(python, path, "torch", &package, message))
+    if (!check_library("our cuBLAS", path, "tessera_cublas_table_lines", NULL))
+        return cli_failure(self, "%s cannot be used", path);
+    if (!cli_doctor_python(python, path, "torch", set->timeout, &package, message))
         return tell_end(self, "PyTorch", &package, message);
     tell_torch(path, &package);
     return check_results(self, "PyTorch", &package);
@@ -260,7 +271,7 @@ static int try_torch(const cli_command *self, const settings *set)
 
 static int run(const cli_command *self, int argc, char **argv)
 {
-    settings set = {0};
+    settings set = {.timeout = 120};
     char path[PATH_MAX] = "";
     int code = cli_read_args(self, argc, argv, &set);
     if (code != CLI_CONTINUE)
@@ -269,7 +280,7 @@ static int run(const cli_command *self, int argc, char **argv)
     if (set.blas ? !realpath(set.blas, path) : !cli_find_own_library("libtessera_blas.so.0", path))
         return cli_failure(self, "%s: there is no libtessera_blas.so.0 there",
                            set.blas ? set.blas : "beside this command and in its library folder");
-    if (!check_blas(path))
+    if (!check_library("our BLAS", path, "sgemm_", "cblas_dgemm"))
         return cli_failure(self, "%s cannot be used", path);
     tell_full_blas(path);
     tell_system_blas();
@@ -281,7 +292,7 @@ static int run(const cli_command *self, int argc, char **argv)
 const cli_command cli_cmd_doctor = {
     "doctor",
     "what was found here, and whether a Python's NumPy and PyTorch really call us",
-    "[--python PYTHON] [--blas FILE] [--cublas FILE]",
+    "[--python PYTHON] [--blas FILE] [--cublas FILE] [--timeout S]",
     options,
     "Runs a few products in the Python with libtessera_blas preloaded, and reads from "
     "the call log which of our symbols were called; the same with PyTorch and "

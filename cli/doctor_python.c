@@ -1,12 +1,16 @@
 #include "cli/doctor_python.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/interrupt.h"
 #include "cli/own_library.h"
 
 /* Prints "key=value" lines; that the package loaded is out before anything can end the Python. Products of small whole
@@ -165,37 +169,77 @@ static void become_python(const char *python, const char *preload, const char *p
     setenv("TESSERA_LOG", "calls", 1);
     setenv("TESSERA_LOG_FILE", log, 1);
     execvp(python, arguments);
-    _exit(127);
+    _exit(errno == ENOENT ? 127 : 126);
 }
 
-static int run_child(const char *python, const char *preload, const char *package, const char *log,
+static double now_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Copies what the pipe `from` gives until all its writers are gone. 0 if a signal came, or the time was up, before. */
+static int copy_answers(int from, FILE *to, double seconds)
+{
+    const double until = now_s() + seconds;
+    char bytes[4096];
+    for (ssize_t got; !cli_interrupted() && now_s() < until;) {
+        struct pollfd ready = {.fd = from, .events = POLLIN};
+        if (poll(&ready, 1, 50) <= 0)
+            continue;
+        if ((got = read(from, bytes, sizeof bytes)) == 0 || (got < 0 && errno != EINTR))
+            return 1;
+        if (got > 0)
+            fwrite(bytes, 1, (size_t)got, to);
+    }
+    return 0;
+}
+
+static int run_child(const char *python, const char *preload, const char *package, const char *log, int64_t seconds,
                      cli_doctor_package *out, char message[CLI_DOCTOR_TEXT])
 {
-    int ends[2], state = 0;
+    int ends[2], state = 0, is_done = 0;
+    FILE *const answers = tmpfile();
+    if (!answers) {
+        snprintf(message, CLI_DOCTOR_TEXT, "no temporary file for its answers: %s", strerror(errno));
+        return 0;
+    }
     if (pipe(ends) != 0) {
         snprintf(message, CLI_DOCTOR_TEXT, "no pipe: %s", strerror(errno));
+        fclose(answers);
         return 0;
     }
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
+        setpgid(0, 0); /* so that it ends with all that it started */
         become_python(python, preload, package, log, ends[1]);
     }
     close(ends[1]);
-    FILE *from = child > 0 ? fdopen(ends[0], "r") : NULL;
-    if (from) {
-        read_answers(from, out);
-        fclose(from);
-    } else {
-        close(ends[0]);
+    if (child > 0) {
+        setpgid(child, child);
+        is_done = copy_answers(ends[0], answers, (double)seconds);
+        if (!is_done)
+            kill(-child, SIGKILL);
+        rewind(answers);
+        read_answers(answers, out);
     }
+    close(ends[0]);
+    fclose(answers);
     if (child < 0 || waitpid(child, &state, 0) != child) {
         snprintf(message, CLI_DOCTOR_TEXT, "cannot start it: %s", strerror(errno));
         return 0;
     }
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 127) {
-        snprintf(message, CLI_DOCTOR_TEXT, "there is no such program");
+    if (!is_done) {
+        snprintf(message, CLI_DOCTOR_TEXT, cli_interrupted() ? "interrupted" : "not done within %lld s",
+                 (long long)seconds);
+        return 0;
+    }
+    if (WIFEXITED(state) && WEXITSTATUS(state) >= 126) {
+        snprintf(message, CLI_DOCTOR_TEXT,
+                 WEXITSTATUS(state) == 127 ? "there is no such program" : "it cannot be executed");
         return 0;
     }
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
@@ -207,8 +251,8 @@ static int run_child(const char *python, const char *preload, const char *packag
     return 1;
 }
 
-int cli_doctor_python(const char *python, const char *preload, const char *package, cli_doctor_package *out,
-                      char message[CLI_DOCTOR_TEXT])
+int cli_doctor_python(const char *python, const char *preload, const char *package, int64_t seconds,
+                      cli_doctor_package *out, char message[CLI_DOCTOR_TEXT])
 {
     char log[] = "/tmp/tessera-doctor-XXXXXX";
     memset(out, 0, sizeof *out);
@@ -223,7 +267,8 @@ int cli_doctor_python(const char *python, const char *preload, const char *packa
         return 0;
     }
     close(fd);
-    const int good = run_child(python, preload, package, log, out, message);
+    cli_interrupt_catch();
+    const int good = run_child(python, preload, package, log, seconds, out, message);
     read_log(log, out);
     unlink(log);
     return good;

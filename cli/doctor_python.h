@@ -3,6 +3,7 @@
 #define CLI_DOCTOR_PYTHON_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { CLI_DOCTOR_TEXT = 1024 };
 
@@ -25,8 +26,8 @@ typedef struct cli_doctor_package {
 } cli_doctor_package;
 
 /* Runs `python` with the library `preload` preloaded and the call log on; `package` is numpy, scipy or torch. 0 with a
- * message if it could not be run at all. */
-int cli_doctor_python(const char *python, const char *preload, const char *package, cli_doctor_package *out,
-                      char message[CLI_DOCTOR_TEXT]);
+ * message if it could not be run at all, or takes longer than so many seconds. */
+int cli_doctor_python(const char *python, const char *preload, const char *package, int64_t seconds,
+                      cli_doctor_package *out, char message[CLI_DOCTOR_TEXT]);
 
 #endif

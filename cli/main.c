@@ -106,6 +106,8 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return print_help(argc - 2, argv + 2);
     if (strcmp(name, "--version") == 0) {
+        if (argc > 2)
+            return cli_usage_error(NULL, "unexpected argument '%s': usage is tessera --version", argv[2]);
         printf("tessera %s\n", tsr_version());
         return cli_finish_output(NULL, CLI_OK);
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,6 +70,9 @@ int cli_parse_define(const cli_option *option, const char *text, void *to, cli_m
 static int kernel_of(const cli_command *self, const cli_try_settings *set, lab_user_kernel *out)
 {
     const cli_extents *const threads = &set->threads, *const tile = &set->tile;
+    struct stat about;
+    if (stat(set->file, &about) == 0 && S_ISDIR(about.st_mode))
+        return cli_failure(self, "%s is a directory: must be a file with a kernel", set->file);
     if (threads->count == 0)
         return cli_usage_error(self,
                                "--threads is missing: threads of a block, in the command or in a line of the file, "
@@ -102,6 +106,7 @@ typedef struct shared_state {
     char doing[240]; /* "verifying, case 3 of 90" */
     lab_user_place place;
     atomic_int is_compiled;
+    atomic_int is_done; /* its exit code is the verdict */
 } shared_state;
 
 static void say(shared_state *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -320,6 +325,9 @@ static int wait_for(const cli_command *self, const cli_try_settings *set, pid_t 
         end_child(child);
         return CLI_FAILED;
     }
+    if (WIFEXITED(status) && !atomic_load(&state->is_done))
+        return cli_failure(self, "%s: the process ended with exit code %d, while %s", set->file, WEXITSTATUS(status),
+                           state->doing);
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     if (WTERMSIG(status) == SIGPIPE) /* nobody reads any more */
@@ -348,6 +356,7 @@ static int start(const cli_command *self, const cli_try_settings *set, const lab
         _exit(CLI_FAILED);
     const int code = work(self, set, kernel, data, folder, state);
     fflush(stdout);
+    atomic_store(&state->is_done, 1);
     _exit(code);
 }
 

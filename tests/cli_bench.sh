@@ -133,6 +133,8 @@ prints '<rect [^>]*width="235.0" [^>]*class="gpu"'
 expect 0 "" $bench --sizes 16 --format svg
 succeeds grep -q '^<svg ' out
 expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sizes 16
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" \
+    $bench --from ladder.json --compare ladder.json
 expect 2 "tessera bench: --from shows a ladder, an svg or regret" $bench --from ladder.json --format csv
 expect 1 "tessera bench: nosuch.json: No such file or directory" $bench --from nosuch.json
 : >empty.json

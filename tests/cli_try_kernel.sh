@@ -114,6 +114,15 @@ wait $pid
 succeeds [ $? = 143 ]
 leaves_nothing
 
+# One that ends the process before there is a verdict is not right, whatever its exit code.
+{
+    printf '/* tessera try: --threads 16x16 --tile 16x16 */\n#include "tile/kernel.h"\nvoid _exit(int);\n'
+    printf 'TSR_KERNEL(256) { _exit(0); }\n'
+} >mine.cu
+expect 1 "*" "$tessera" try mine.cu
+succeeds grep -q '^tessera try: mine.cu: the process ended with exit code 0, while ' err
+leaves_nothing
+
 # What the arguments say.
 grep -v 'tessera try:' "$kernels/naive_start.cu" >mine.cu
 expect 2 'tessera try: --threads is missing: threads of a block, in the command or in a line of the file, "tessera try: --threads 16x16 --tile 16"' \
@@ -125,6 +134,8 @@ expect 2 "tessera try: --define needs NAME or NAME=VALUE, not '=3'" "$tessera" t
 expect 2 "tessera try: --dtype: a kernel of one's own is in f32, f64, f16 or bf16, not s8" \
     "$tessera" try mine.cu --threads 16x16 --dtype s8
 expect 1 "tessera try: cannot open missing.cu: No such file or directory" "$tessera" try missing.cu
+mkdir folder.cu
+expect 1 "tessera try: folder.cu is a directory: must be a file with a kernel" "$tessera" try folder.cu
 expect 2 "tessera try: a kernel has neither an answer nor --show" "$tessera" try mine.cu 3
 printf '/* tessera try: --thread 16x16 */\n' >mine.cu
 expect 2 "tessera try: mine.cu:1: unknown option --thread; did you mean --threads?" "$tessera" try mine.cu

@@ -114,7 +114,7 @@ expect 2 "tessera verify: --kernel needs the name of a kernel or all, not 'tild'
 expect 2 "tessera verify: --kernel needs a list without empty items, such as a,b" "$tessera" verify --kernel naive,
 expect 2 "tessera verify: unexpected argument 'tiled': usage is tessera verify [options]" "$tessera" verify tiled
 
-expect 2 "tessera doctor: unexpected argument 'python3': usage is tessera doctor [--python PYTHON] [--blas FILE] [--cublas FILE]" \
+expect 2 "tessera doctor: unexpected argument 'python3': usage is tessera doctor [--python PYTHON] [--blas FILE] [--cublas FILE] [--timeout S]" \
     "$tessera" doctor python3
 expect 2 "tessera doctor: --python needs a value: --python PYTHON" "$tessera" doctor --python
 expect 2 "tessera doctor: --blas needs a value: --blas FILE" "$tessera" doctor --blas

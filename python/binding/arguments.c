@@ -88,6 +88,10 @@ int arguments_of_type(arguments *out, const signature *s, PyObject *given, PyObj
 /* In place of Python's own TypeError, which does not name the argument. */
 static int refuse_type(const arguments *from, argument which, const char *wanted)
 {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        PyErr_Format(PyExc_ValueError, "%s is beyond 64 bits", argument_names[which]);
+        return -1;
+    }
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyObject *type = PyObject_GetAttrString((PyObject *)Py_TYPE(from->at[which]), "__name__");
         if (type)
@@ -114,7 +118,12 @@ int argument_text(const arguments *from, argument which, const char **value)
         PyErr_Format(PyExc_TypeError, "%s is %R, not a str", argument_names[which], (PyObject *)Py_TYPE(given));
         return -1;
     }
-    *value = PyUnicode_AsUTF8AndSize(given, NULL);
+    Py_ssize_t bytes;
+    *value = PyUnicode_AsUTF8AndSize(given, &bytes);
+    if (*value && strlen(*value) != (size_t)bytes) {
+        PyErr_Format(PyExc_ValueError, "%s = %R holds a null character", argument_names[which], given);
+        return -1;
+    }
     return *value ? 0 : -1;
 }
 

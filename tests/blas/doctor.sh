@@ -51,6 +51,13 @@ sgemm = lambda alpha, a, b: os.kill(os.getpid(), 9)' 'SciPy cannot be tried: it 
 scipy 1 '' "$wrong" 'results WRONG.*the results of SciPy are wrong'
 scipy 0 '' "${wrong% + 1}" 'SciPy 0.0, .*results right'
 
+# A Python that does not end is ended, with all that it started.
+printf '#!/bin/sh\nsleep 1000\n' >hangs
+chmod +x hangs
+"$command" doctor --python "$PWD/hangs" --timeout 1 >hangs.txt 2>&1 && die "a Python that hangs was passed"
+grep -q 'not done within 1 s' hangs.txt || die "of a Python that hangs: $(cat hangs.txt)"
+"$command" doctor --python "$PWD/fake" >absent.txt 2>&1 && die "a folder was passed as a Python"
+grep -q 'it cannot be executed' absent.txt || die "of a folder: $(cat absent.txt)"
 "$command" doctor --python "$PWD/no_such_python" >absent.txt 2>&1 && die "a Python that is not there was passed"
 grep -q 'there is no such program' absent.txt || die "wrong message: $(cat absent.txt)"
 "$command" doctor --blas "$PWD/none.so" >absent.txt 2>&1 && die "a BLAS that is not there was passed"

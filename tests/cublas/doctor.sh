@@ -96,4 +96,7 @@ env PYTHONPATH="$scratch" TESSERA_CUBLAS_DEVICE=cpu TORCH_LIBRARY="$scratch/libt
 
 "$command" doctor --python "$python" --cublas /nonexistent >"$scratch/raw" 2>&1 || true
 grep -q 'there is no libtessera_cublas.so.0' "$scratch/raw" || die "a missing library: $(cat "$scratch/raw")"
+code=0
+"$command" doctor --python "$python" --cublas "$scratch/torch/__init__.py" >"$scratch/raw" 2>&1 || code=$?
+[ $code = 1 ] && grep -q 'torch/__init__.py cannot be used' "$scratch/raw" || die "no library at all: $(cat "$scratch/raw")"
 echo "doctor.sh: passed"

@@ -225,6 +225,8 @@ def test_buffers_of_other_libraries():
         (np.ones((2, 2)), np.ones((2, 2)), {"device": "tpu"}, ValueError, "tpu"),
         (np.ones((2, 2)), np.ones((2, 2)), {"compute": "f8"}, ValueError, "compute = 'f8' is none of"),
         (np.ones((2, 2)), np.ones((2, 2)), {"threads": -1}, ValueError, "threads is not in 0 to 4096"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"threads": 10**30}, ValueError, "threads is beyond 64 bits"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"kernel": "cpu-tiled\0x"}, ValueError, "holds a null character"),
         (np.ones((2, 2)), np.ones((2, 2)), {"out_dtype": "int64"}, TypeError, "out_dtype = 'int64' is none of"),
         (np.ones((2, 2)), np.ones((2, 2)), {"out_dtype": "f5"}, TypeError, "out_dtype = 'f5' is none of"),
         (np.ones((2, 2)), np.ones((2, 2)), {"gamma": 1}, TypeError, "matmul() has no argument 'gamma'"),
