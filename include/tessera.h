@@ -377,7 +377,7 @@ typedef struct tsr_run_args {
     const void *scale_c;
     /* Of D in 8-bit floats: gets one float, the greatest magnitude of the result before scale_d, as with cuBLASLt; 0
      * where D has no elements, NaN if one of them is NaN. It lies where D does, aligned to 4 bytes, and shares no byte
-     * with D; one for all problems of a batch. NULL: not wanted. */
+     * with D, a scale or the bias; one for all problems of a batch. NULL: not wanted. */
     void *amax_d;
     int64_t scale_a_count, scale_b_count; /* floats at scale_a and scale_b; must be right where it is not 0 */
     /* Of A or B in s8 or u8: numbers of the operand's dtype, as many as it has scales and in the same order (also where

@@ -380,6 +380,49 @@ static void threads_of_a_cpu_keep_the_promise(void **state)
     check_cpu(3);
 }
 
+/* The second half of K takes back what the first half adds, so that what is left shows how K was cut: one row as two.
+ */
+static void one_row_on_a_cpu_is_summed_as_two(void **state)
+{
+    (void)state;
+    static const tsr_dtype dtypes[] = {TSR_BF16, TSR_F16, TSR_F32, TSR_F64};
+    static const int64_t ns[] = {2, 60, 130}, ks[] = {96, 384, 500, 1000, 1900};
+    tsr_context *context = NULL;
+    const tsr_context_options options = {.struct_bytes = sizeof options, .threads = 2};
+    assert_int_equal(tsr_context_create("cpu", &options, &context), TSR_OK);
+    for (int i = 0; i < 4 * 3 * 5 * 2; i++) {
+        const tsr_dtype dtype = dtypes[i % 4];
+        const int64_t n = ns[i / 4 % 3], k = ks[i / 12 % 5], half = k / 2;
+        const size_t row_bytes = (size_t)n * tsr_dtype_bytes(dtype);
+        tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, 1, n, k);
+        void *const a = random_operand(dtype, (size_t)(2 * k), 1), *const b = random_operand(dtype, (size_t)(n * k), 2);
+        char *const one = calloc(1, row_bytes), *const two = calloc(2, row_bytes);
+        desc.flags = TSR_BATCH_INVARIANT;
+        desc.b.trans = i / 60 ? TSR_N : TSR_T;
+        desc.b.ld = i / 60 ? n : k;
+        for (int64_t s = half; s < 2 * half; s++) {
+            tsr_store_element(dtype, a, s, tsr_load_element(dtype, a, s - half));
+            for (int64_t j = 0; j < n; j++) {
+                const int64_t at = i / 60 ? s * n + j : j * k + s, from = i / 60 ? at - half * n : at - half;
+                tsr_store_element(dtype, b, at, -tsr_load_element(dtype, b, from));
+            }
+        }
+        tsr_run_args args = tsr_run_args_make(a, b, one);
+        assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+        desc.m = 2;
+        args.d = two;
+        assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+        if (memcmp(one, two, row_bytes) != 0)
+            fail_msg("%s, B %s, N = %lld, K = %lld: one row has other bits than two", tsr_dtype_name(dtype),
+                     i / 60 ? "as it is" : "transposed", (long long)n, (long long)k);
+        free(a);
+        free(b);
+        free(one);
+        free(two);
+    }
+    tsr_context_destroy(context);
+}
+
 /* Whole numbers, of which every order of sums has the same bits: those of cpu-sequential, for all layouts, with C, a
  * form, a batch, rows apart from each other, and B prepared. */
 static void sums_on_a_cpu_are_right(void **state)
@@ -488,6 +531,7 @@ int main(void)
         cmocka_unit_test(a_sum_cut_to_nothing_keeps_its_sign),
         cmocka_unit_test(one_thread_of_a_cpu_keeps_the_promise),
         cmocka_unit_test(threads_of_a_cpu_keep_the_promise),
+        cmocka_unit_test(one_row_on_a_cpu_is_summed_as_two),
         cmocka_unit_test(sums_on_a_cpu_are_right),
         cmocka_unit_test(a_cpu_chooses_its_fast_kernel),
     };

@@ -407,7 +407,71 @@ static void compressed_operands_have_the_bits_of_whole_ones(void **state)
     tsr_context_destroy(context);
 }
 
+/* A last slice of one row is summed as all others are. */
+static void slices_of_one_row_have_the_bits_of_others(void **state)
+{
+    enum { M = 2017, MOST_COLUMNS = 5, K = 8192, MOST_THREADS = 20 };
+    (void)state;
+    for (int n = 1; n <= MOST_COLUMNS; n += 4) {
+        const size_t bytes = (size_t)(M * n) * sizeof(float);
+        void *const a = make_rough(TSR_F32, (long long)M * K, 1), *const b = make_rough(TSR_F32, (long long)K * n, 2),
+                    *const first = make(bytes), *const next = make(bytes);
+        for (int threads = 1; threads <= MOST_THREADS; threads += threads < 12 ? 11 : 1) {
+            tsr_context *const context = open_context(threads);
+            tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, M, n, K);
+            tsr_run_args args = tsr_run_args_make(a, b, threads == 1 ? first : next);
+            desc.a.trans = TSR_T;
+            desc.a.ld = M;
+            assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+            if (threads > 1 && memcmp(first, next, bytes) != 0)
+                fail_msg("%d columns: %d threads give other bits than one", n, threads);
+            tsr_context_destroy(context);
+        }
+        free(a);
+        free(b);
+        free(first);
+        free(next);
+    }
+}
+
 /* ---- 8-bit integers ---- */
+
+/* Of parts of K the last, shorter one may pack more than the first: blocks of a compressed operand take the memory of
+ * both before they are multiplied. */
+static void compressed_integers_have_memory_for_every_part(void **state)
+{
+    static const long long sizes[][4] = {
+        {5, 3105, 5477, 'b'}, {5, 2801, 1300, 'b'}, {6, 2500, 3001, 'b'}, {1335, 10, 1212, 'a'}, {1800, 9, 2999, 'a'}};
+    tsr_context *const context = open_context(2);
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        const long long *const s = sizes[i % 5], m = s[0], n = s[1], k = i < 5 ? s[2] : 1024 + (i * 7919LL) % 5000;
+        const char operand = (char)s[3];
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_S8, m, n, k);
+        tsr_plan *plan = NULL;
+        tsr_prepared *prepared = NULL;
+        void *const a = calloc((size_t)(m * k), 1), *const b = calloc((size_t)(k * n), 1),
+                    *const d = make((size_t)(m * n) * sizeof(int32_t));
+        assert_true(a && b);
+        desc.c.dtype = desc.d.dtype = TSR_S32;
+        desc.flags = operand == 'a' ? TSR_SPARSE24_A : TSR_SPARSE24_B;
+        desc.b.trans = TSR_T;
+        desc.b.ld = k;
+        tsr_run_args args = tsr_run_args_make(a, b, d);
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        assert_int_equal(tsr_compress24(plan, operand, operand == 'a' ? a : b, &prepared), TSR_OK);
+        *(operand == 'a' ? &args.a : &args.b) = NULL;
+        *(operand == 'a' ? &args.prepared_a : &args.prepared_b) = prepared;
+        if (tsr_plan_run(plan, &args) != TSR_OK)
+            fail_msg("%lld x %lld x %lld, %c compressed: %s", m, n, k, operand, tsr_last_error());
+        tsr_prepared_release(prepared);
+        tsr_plan_release(plan);
+        free(a);
+        free(b);
+        free(d);
+    }
+    tsr_context_destroy(context);
+}
 
 typedef struct integer_trial {
     int trans_a, trans_b;
@@ -572,6 +636,8 @@ int main(void)
         cmocka_unit_test(any_number_of_parts_is_exact),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(compressed_operands_have_the_bits_of_whole_ones),
+        cmocka_unit_test(slices_of_one_row_have_the_bits_of_others),
+        cmocka_unit_test(compressed_integers_have_memory_for_every_part),
         cmocka_unit_test(integers_are_those_of_one_part),
         cmocka_unit_test(without_memory_nothing_is_written),
     };

@@ -333,6 +333,28 @@ static int limits_hold(void)
     return right && tsr_set_threads(-1) == TSR_INVALID_ARGUMENT && tsr_set_threads_here(4097) == TSR_INVALID_ARGUMENT;
 }
 
+/* A product that asks for one thread starts no other, whichever way it goes: some are shared from 1 M operations on. */
+static int one_thread_is_one(void)
+{
+    static double a[130 * 130], b[130 * 130], d[130 * 130];
+    tsr_context *context = NULL;
+    const tsr_context_options options = {.struct_bytes = sizeof options, .threads = 4};
+    int right = tsr_context_create("cpu", &options, &context) == TSR_OK;
+    const int before = tasks_at_rest();
+    for (int n = 60; right && n <= 130; n += 10)
+        for (int type = 0; type < 2; type++) {
+            tsr_gemm_desc desc = tsr_gemm_desc_make(type ? TSR_F64 : TSR_F32, n, n, n);
+            tsr_plan *plan = NULL;
+            tsr_run_args args = tsr_run_args_make(a, b, d);
+            desc.threads = 1;
+            right = right && tsr_plan_create(context, &desc, &plan) == TSR_OK;
+            for (int i = 0; right && i < 300; i++)
+                right = tsr_gemm(context, &desc, &args) == TSR_OK && tsr_plan_run(plan, &args) == TSR_OK;
+            tsr_plan_release(plan);
+        }
+    return right && tasks_at_rest() == before;
+}
+
 static void count_line(const char *line, void *user)
 {
     *(int *)user += strstr(line, "as if it were not set") || strstr(line, "only \"calls\" is known");
@@ -397,6 +419,7 @@ static void threads_are_limited(void **state)
 {
     (void)state;
     in_a_child(limits_hold);
+    in_a_child(one_thread_is_one);
 }
 
 static void threads_come_from_the_environment(void **state)

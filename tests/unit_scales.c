@@ -557,7 +557,11 @@ static void wrong_calls_are_named(void **state)
     args.scale_d = NULL;
     args.amax_d = d_data + 4;
     expect(context, &desc, &args, TSR_INVALID_ARGUMENT, "amax_d: overlaps D");
-    args.amax_d = NULL;
+    args.amax_d = floats + 3;
+    expect(context, &desc, &args, TSR_INVALID_ARGUMENT, "amax_d: overlaps scale_a");
+    args.scale_d = args.amax_d = floats + 4;
+    expect(context, &desc, &args, TSR_INVALID_ARGUMENT, "amax_d: overlaps scale_d");
+    args.scale_d = args.amax_d = NULL;
 
     args.zero_b = floats;
     expect(context, &desc, &args, TSR_UNSUPPORTED, "zero_b: only s8 and u8 have zero points, not e4m3");

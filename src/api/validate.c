@@ -544,6 +544,26 @@ static tsr_status check_result_scale(const tsr_problem *p, char which, const cha
                                        : status;
 }
 
+/* It is written while all else is read. */
+static tsr_status check_amax(const tsr_problem *p, const tsr_run_args *args)
+{
+    const long long bias_bytes = p->n * (long long)tsr_dtype_bytes(tsr_dtype_bias(p->op.d));
+    const struct {
+        const char *name;
+        const void *at;
+        long long bytes;
+    } others[] = {{"D", args->d, tsr_operand_bytes(p, 'd')},
+                  {"scale_a", args->scale_a, tsr_scale_count(p, 'a') * 4},
+                  {"scale_b", args->scale_b, tsr_scale_count(p, 'b') * 4},
+                  {"scale_c", args->scale_c, 4},
+                  {"scale_d", args->scale_d, 4},
+                  {"bias", args->bias, bias_bytes}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].at && !tsr_are_apart(others[i].at, others[i].bytes, args->amax_d, 4))
+            return tsr_fail(TSR_INVALID_ARGUMENT, "amax_d: overlaps %s", others[i].name);
+    return TSR_OK;
+}
+
 static tsr_status check_scales(const tsr_problem *p, const tsr_run_args *args)
 {
     const int is_empty = p->m == 0 || p->n == 0 || p->batch == 0;
@@ -561,9 +581,7 @@ static tsr_status check_scales(const tsr_problem *p, const tsr_run_args *args)
         status = check_zero_points(p, 'a', args->zero_a);
     if (status == TSR_OK)
         status = check_zero_points(p, 'b', args->zero_b);
-    if (status != TSR_OK || !args->amax_d || tsr_are_apart(args->d, tsr_operand_bytes(p, 'd'), args->amax_d, 4))
-        return status;
-    return tsr_fail(TSR_INVALID_ARGUMENT, "amax_d: overlaps D");
+    return status == TSR_OK && args->amax_d ? check_amax(p, args) : status;
 }
 
 static int is_whole(double value)

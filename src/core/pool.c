@@ -301,7 +301,7 @@ int tsr_pool_is_ready(tsr_pool *pool, int slots, int long_enough)
     if (slots < 2 ||
         (!long_enough && crew && atomic_load(&crew->awake) == 0 && atomic_fetch_add(&crew->asked, 1) % ASKED != 0))
         return 0;
-    crew = own_crew(pool);
+    crew = tsr_in_parallel_region() ? NULL : own_crew(pool); /* where the job would be run by one thread */
     if (!crew)
         return 0;
     if (atomic_load(&crew->awake) > 0) {

@@ -79,19 +79,35 @@ static void cut(splitting *s)
     s->grid_n = (k->n + s->slice_n - 1) / s->slice_n;
 }
 
-/* Each thread has a part at work, of which the first is the longest. */
+/* Length of the last of `count` pieces. */
+static long long last_of(long long length, long long piece, long long count)
+{
+    return length - (count - 1) * piece;
+}
+
+/* Each thread has a part at work: of whole slices and of the last ones, of the first parts of K and of the last. A
+ * smaller one may take more, as it is cut into other blocks. */
 static tsr_status rehearse(const splitting *s)
 {
     const tsr_split_k *const k = s->split;
     const long long tasks = s->parts * s->grid_m * s->grid_n * k->batch;
-    const tsr_k_part part = {.m = s->slice_m,
-                             .n = s->slice_n,
-                             .k = least(k->steps, k->k),
-                             .is_slice = s->grid_m * s->grid_n > 1,
-                             .sums = s->sums};
+    const long long ms[] = {s->slice_m, last_of(k->m, s->slice_m, s->grid_m)},
+                    ns[] = {s->slice_n, last_of(k->n, s->slice_n, s->grid_n)},
+                    ks[] = {least(k->steps, k->k), last_of(k->k, k->steps, s->parts)};
+    const size_t before = k->reserve->takes;
     tsr_status status = TSR_OK;
-    for (long long i = 0; i < least(k->threads, tasks) && status == TSR_OK; i++)
-        status = k->sum(k->job, &part);
+    for (int kind = 0; kind < 8; kind++) {
+        const tsr_k_part part = {.m = ms[kind & 1],
+                                 .n = ns[kind >> 1 & 1],
+                                 .k = ks[kind >> 2],
+                                 .is_slice = s->grid_m * s->grid_n > 1,
+                                 .sums = s->sums};
+        if ((kind & 1 && ms[0] == ms[1]) || (kind & 2 && ns[0] == ns[1]) || (kind & 4 && ks[0] == ks[1]))
+            continue;
+        tsr_reserve_next(k->reserve, before);
+        for (long long i = 0; i < least(k->threads, tasks) && status == TSR_OK; i++)
+            status = k->sum(k->job, &part);
+    }
     return status;
 }
 

@@ -27,6 +27,16 @@ static int multiply(int slot)
     return tsr_sgemm(TSR_N, TSR_N, N, N, N, 1, a, N, b, N, 0, c[slot], N) == TSR_OK && c[slot][N * N - 1] == N;
 }
 
+/* Products that threads would share only if they were awake. */
+static int multiply_small(int slot)
+{
+    enum { SMALL = 110 };
+    int right = 1;
+    for (int i = 0; i < 500; i++)
+        right = tsr_sgemm(TSR_N, TSR_N, SMALL, SMALL, SMALL, 1, a, N, b, N, 0, c[slot], N) == TSR_OK && right;
+    return right && c[slot][0] == SMALL;
+}
+
 int main(void)
 {
     int right = 1;
@@ -36,7 +46,7 @@ int main(void)
         a[i] = b[i] = 1;
 #pragma omp parallel num_threads(TEAM) reduction(&& : right)
     for (int round = 0; round < 5; round++)
-        right = multiply(omp_get_thread_num()) && right;
+        right = multiply(omp_get_thread_num()) && multiply_small(omp_get_thread_num()) && right;
     const int within = tasks();
     right = right && multiply(0);
     const int after = tasks();

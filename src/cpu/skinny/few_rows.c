@@ -100,7 +100,7 @@ static stream describe(const tsr_job *job)
     if (s.by_columns) {
         s.results = g->m;
         s.rows = (int)g->n;
-        s.inner = s.dots = !g->trans_a || g->m == 1;
+        s.inner = s.dots = !g->trans_a || (g->m == 1 && !job->is_slice);
         s.matrix_step = (g->trans_a && !job->packed_a ? g->lda : 1) * bytes;
         set_matrix(&s, g->a, job->packed_a, g->lda, g->batch_a);
         set_x(&s, g->b, job->packed_b, g->trans_b, g->ldb, g->batch_b);

@@ -23,7 +23,7 @@ static tsr_job job_of(const tsr_gemm_args *args, tsr_device *device, tsr_dtype d
                      .threads = 1,
                      .element_bytes = (int)tsr_dtype_bytes(dtype),
                      .wide_bytes = tsr_wide_bytes(dtype),
-                     .kc = tsr_isa_tiles(cpu->isa, dtype)->kc,
+                     .kc = tsr_kc_of(cpu->isa, cpu->has_pairs, dtype),
                      .end = &cpu->isa->store[dtype],
                      .d_bytes = (int)tsr_dtype_bytes(dtype)};
 }
