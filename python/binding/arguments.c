@@ -35,7 +35,8 @@ static int take_positional(arguments *out, const signature *s, argument which, P
 static int take_keyword(arguments *out, const signature *s, PyObject *name, PyObject *value)
 {
     for (int i = 0; i < ARG_COUNT; i++) {
-        if (!(s->accepted & ACCEPT(i)) || PyUnicode_CompareWithASCIIString(name, argument_names[i]) != 0)
+        if (!(s->accepted & ACCEPT(i)) || !PyUnicode_Check(name) ||
+            PyUnicode_CompareWithASCIIString(name, argument_names[i]) != 0)
             continue;
         if (out->at[i]) {
             PyErr_Format(PyExc_TypeError, "%s() got two values for '%s'", s->function, argument_names[i]);
@@ -89,7 +90,7 @@ int arguments_of_type(arguments *out, const signature *s, PyObject *given, PyObj
 static int refuse_type(const arguments *from, argument which, const char *wanted)
 {
     if (PyErr_ExceptionMatches(PyExc_OverflowError)) {
-        PyErr_Format(PyExc_ValueError, "%s is beyond 64 bits", argument_names[which]);
+        PyErr_Format(PyExc_ValueError, "%s is too large for %s", argument_names[which], wanted);
         return -1;
     }
     if (PyErr_ExceptionMatches(PyExc_TypeError)) {

@@ -192,8 +192,9 @@ int call_begin(call *c, binding_state *state, const arguments *from)
         return -1;
     if (take(c, from->at[ARG_A], "a", dtype, 0, &c->a) != 0 || take(c, from->at[ARG_B], "b", dtype, 0, &c->b) != 0)
         return -1;
-    if (from->at[ARG_C]) {
-        if (take(c, from->at[ARG_C], "c", dtype, 0, &c->c) != 0)
+    if (from->at[ARG_C]) { /* a shape is of the result's dtype */
+        const tsr_dtype result = c->out_dtype != TSR_DTYPE_NONE ? c->out_dtype : binding_result_dtype(c->a.dtype);
+        if (take(c, from->at[ARG_C], "c", dtype == TSR_DTYPE_NONE ? dtype : result, 0, &c->c) != 0)
             return -1;
         c->has_c = 1;
     }
@@ -284,6 +285,8 @@ static int check_given(call *c)
 
 int call_output_shape(call *c)
 {
+    if (!shape_fits(c->ndim, c->shape, c->out_dtype))
+        return call_refuse(c, PyExc_ValueError, "the result has more than 2^63 - 1 bytes");
     view_shape(&c->d, "out", c->out_dtype, c->ndim, c->shape);
     if (c->out && take(c, c->out, "out", c->out_dtype, 0, &c->d) != 0)
         return -1;
@@ -297,7 +300,7 @@ int call_output(call *c)
         c->out = new_output(c);
     if (!c->out || take(c, c->out, "out", TSR_DTYPE_NONE, 1, &c->d) != 0)
         return -1;
-    if (c->out_given && check_given(c) != 0)
+    if (check_given(c) != 0) /* what another library made, too */
         return -1;
     return fit_output(c);
 }

@@ -15,7 +15,8 @@ enum {
     DLPACK_E5M2 = 12,
 };
 
-#define DLPACK_READ_ONLY 1u /* a flag of dlpack_versioned */
+#define DLPACK_READ_ONLY 1u /* flags of dlpack_versioned */
+#define DLPACK_IS_COPIED 2u
 
 typedef struct dlpack_device {
     int32_t type, id;

@@ -124,15 +124,28 @@ static PyObject *core_kernels(PyObject *module, PyObject *unused)
 
 static PyObject *core_set_threads(PyObject *module, PyObject *threads)
 {
-    const long wanted = PyLong_AsLong(threads);
-    if (wanted == -1 && PyErr_Occurred())
-        return NULL;
-    const tsr_status status = tsr_set_threads(wanted < 0 || wanted > INT32_MAX ? -1 : (int)wanted);
+    binding_state *const state = PyModule_GetState(module);
+    long wanted = PyLong_AsLong(threads);
+    if (wanted == -1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+            return NULL;
+        PyErr_Clear();
+    }
+    if (wanted < 0 || wanted > INT32_MAX)
+        wanted = -1;
+    const tsr_status status = tsr_set_threads((int)wanted);
     if (status != TSR_OK) {
-        binding_raise(PyModule_GetState(module), status, NULL);
+        binding_raise(state, status, NULL);
         return NULL;
     }
+    state->thread_limit = (int)wanted;
     return Py_NewRef(Py_None);
+}
+
+static PyObject *core_thread_limit(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((const binding_state *)PyModule_GetState(module))->thread_limit);
 }
 
 static PyObject *core_get_threads(PyObject *module, PyObject *unused)
@@ -160,6 +173,8 @@ static PyMethodDef methods[] = {
      "dtype_name(dtype)\n--\n\nThe command's name of a dtype, however it is named; None: there is no such dtype."},
     {"set_threads", core_set_threads, METH_O,
      "set_threads(threads)\n--\n\nCPU threads of a call, at most; 0: no limit."},
+    {"thread_limit", core_thread_limit, METH_NOARGS,
+     "thread_limit()\n--\n\nWhat set_threads() was last given; 0: no limit."},
     {"get_threads", core_get_threads, METH_NOARGS,
      "get_threads()\n--\n\nCPU threads that a call of this thread may use."},
     {NULL, NULL, 0, NULL}};

@@ -92,6 +92,10 @@ tsr_context *binding_context(binding_state *state, const char *device)
 {
     tsr_context *context = NULL;
     const char *name = device ? device : "";
+    if (device && !*device) {
+        PyErr_SetString(PyExc_ValueError, "device '' is none of \"auto\", \"cpu\", \"cuda:N\" and \"emu\"");
+        return NULL;
+    }
     for (int i = 0; i < state->context_count; i++)
         if (strcmp(state->contexts[i].device, name) == 0)
             return state->contexts[i].context;

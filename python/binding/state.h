@@ -34,6 +34,7 @@ typedef struct binding_state {
         int is_cpu; /* a small product runs on the CPU */
     } contexts[MOST_CONTEXTS];
     int context_count;
+    int thread_limit; /* of the last set_threads(); 0: none */
     workspace *workspaces;
 } binding_state;
 

@@ -13,15 +13,28 @@ int64_t view_element_bytes(const view *v)
 
 int64_t view_elements(const view *v)
 {
-    int64_t elements = 1;
+    uint64_t elements = 1;
     for (int i = 0; i < v->ndim; i++)
-        elements *= v->shape[i];
-    return elements;
+        elements *= (uint64_t)v->shape[i];
+    return (int64_t)elements;
+}
+
+int shape_fits(int ndim, const int64_t *shape, tsr_dtype dtype)
+{
+    int64_t bytes = (int64_t)tsr_dtype_bytes(dtype);
+    for (int i = 0; i < ndim; i++)
+        if (__builtin_mul_overflow(bytes, shape[i] > 0 ? shape[i] : 1, &bytes))
+            return 0;
+    return 1;
 }
 
 int view_is_aligned(const view *v)
 {
-    return ((uintptr_t)v->data & ((uintptr_t)view_element_bytes(v) - 1)) == 0;
+    uintptr_t all = (uintptr_t)v->data;
+    for (int i = 0; i < v->ndim; i++)
+        if (v->shape[i] > 1)
+            all |= (uintptr_t)v->strides[i];
+    return (all & ((uintptr_t)view_element_bytes(v) - 1)) == 0;
 }
 
 size_t shape_describe(int ndim, const int64_t *shape, int left_out, char *text, size_t text_bytes)
@@ -63,10 +76,10 @@ static int too_many_dims(const char *name)
 /* Strides of tight rows. */
 static void make_tight(view *out)
 {
-    int64_t stride = view_element_bytes(out);
+    uint64_t stride = (uint64_t)view_element_bytes(out);
     for (int i = out->ndim - 1; i >= 0; i--) {
-        out->strides[i] = stride;
-        stride *= out->shape[i];
+        out->strides[i] = (int64_t)stride;
+        stride *= (uint64_t)out->shape[i];
     }
 }
 
@@ -125,9 +138,11 @@ static int view_of_buffer(view *out, view_request *request)
     out->data = b->buf;
     out->dtype = dtype_of_format(b->format, b->itemsize);
     out->ndim = b->ndim;
-    for (int i = 0; i < b->ndim; i++) {
+    int64_t tight = b->itemsize; /* ctypes gives no strides, even if they are asked for */
+    for (int i = b->ndim - 1; i >= 0; i--) {
         out->shape[i] = b->shape[i];
-        out->strides[i] = b->strides[i];
+        out->strides[i] = b->strides ? b->strides[i] : tight;
+        tight *= b->shape[i];
     }
     out->read_only = b->readonly;
     return 0;
@@ -198,10 +213,19 @@ static int view_of_capsule(view *out, const view_request *request)
             return -1;
         }
         out->read_only = (managed->flags & DLPACK_READ_ONLY) != 0;
+        if (request->writable && managed->flags & DLPACK_IS_COPIED) {
+            PyErr_Format(PyExc_ValueError, "%s comes by DLPack as a copy, so that no result would reach it",
+                         request->name);
+            return -1;
+        }
         return view_of_tensor(out, request, &managed->tensor);
     }
+    if (!PyCapsule_IsValid(out->capsule, "dltensor")) {
+        PyErr_Format(PyExc_TypeError, "%s: __dlpack__ returned no DLPack capsule, or a used one", request->name);
+        return -1;
+    }
     const dlpack_managed *managed = PyCapsule_GetPointer(out->capsule, "dltensor");
-    return managed ? view_of_tensor(out, request, &managed->tensor) : -1;
+    return view_of_tensor(out, request, &managed->tensor);
 }
 
 /* Asks for version 1; older exporters take no argument of that name. */
@@ -246,8 +270,7 @@ static int dlpack_place(binding_state *state, PyObject *object, const view_reque
     const int parsed = PyTuple_Check(device) && PyArg_ParseTuple(device, "ii", &type, &id);
     Py_DECREF(device);
     if (!parsed) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "%s: __dlpack_device__ returned no pair", request->name);
+        PyErr_Format(PyExc_TypeError, "%s: __dlpack_device__ returned no pair of two numbers", request->name);
         return -1;
     }
     if (type == DLPACK_CPU || type == DLPACK_CUDA_HOST)
@@ -297,13 +320,22 @@ static int take_shape(PyObject *object, const view_request *request, view *out)
     if (ndim > MOST_DIMS)
         return too_many_dims(request->name);
     for (Py_ssize_t i = 0; i < ndim; i++) {
-        shape[i] = PyLong_AsLongLong(PyTuple_GetItem(object, i));
-        if (PyErr_Occurred())
+        PyObject *const extent = PyTuple_GetItem(object, i);
+        shape[i] = PyLong_AsLongLong(extent);
+        if (PyErr_Occurred()) {
+            const int is_large = PyErr_ExceptionMatches(PyExc_OverflowError);
+            PyErr_Format(is_large ? PyExc_ValueError : PyExc_TypeError, "%s: dimension %R is %s", request->name, extent,
+                         is_large ? "beyond 64 bits" : "no whole number");
             return -1;
+        }
         if (shape[i] < 0) {
             PyErr_Format(PyExc_ValueError, "%s: a dimension is negative", request->name);
             return -1;
         }
+    }
+    if (!shape_fits((int)ndim, shape, request->dtype)) {
+        PyErr_Format(PyExc_ValueError, "%s has more than 2^63 - 1 bytes", request->name);
+        return -1;
     }
     view_shape(out, request->name, request->dtype, (int)ndim, shape);
     return 0;
@@ -322,6 +354,16 @@ static int take_prepared(PyObject *object, const view_request *request, view *ou
     return 0;
 }
 
+/* An array of a dtype that NumPy exports to nobody: dates, and numbers of other packages. */
+static int refuse_numpy(PyObject *object, const view_request *request)
+{
+    PyObject *dtype = PyObject_GetAttrString(object, "dtype");
+    if (dtype)
+        PyErr_Format(PyExc_TypeError, "%s has the dtype %S, of which Tessera makes no products", request->name, dtype);
+    Py_XDECREF(dtype);
+    return -1;
+}
+
 static int take_memory(binding_state *state, PyObject *object, view_request *request, view *out)
 {
     if (PyObject_CheckBuffer(object)) {
@@ -333,6 +375,8 @@ static int take_memory(binding_state *state, PyObject *object, view_request *req
         if (take_foreign_dtype(object, request, out) == 0)
             return 0;
         PyErr_Clear();
+        if (Py_TYPE(object) == (PyTypeObject *)(void *)state->numpy_array)
+            return refuse_numpy(object, request);
     }
     if (PyObject_HasAttr(object, state->dlpack_device))
         return take_dlpack(state, object, request, out);

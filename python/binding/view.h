@@ -50,8 +50,10 @@ void view_describe(const view *v, char *text, size_t text_bytes);
 int64_t view_element_bytes(const view *v);
 int64_t view_elements(const view *v);
 
-/* 1 if the first element lies at a multiple of its size. */
+/* 1 if every element lies at a multiple of its size. */
 int view_is_aligned(const view *v);
+/* 1 if a tight array of that shape has at most 2^63 - 1 bytes. */
+int shape_fits(int ndim, const int64_t *shape, tsr_dtype dtype);
 
 /* Copies all elements of `from`, repeated where its dimensions are 1 or missing, into `to`; both in host memory, of one
  * dtype. */

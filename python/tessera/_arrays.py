@@ -44,7 +44,8 @@ def empty(like, shape, dtype):
             # Nobody else has this array yet, so that it may be written to once JAX has.
             return sys.modules["jax"].numpy.zeros(shape, dtype, device=like.device).block_until_ready()
         if hasattr(like, "__array_namespace__"):
-            return like.__array_namespace__().empty(shape, dtype=like.dtype, device=like.device)
+            namespace = like.__array_namespace__()
+            return namespace.empty(shape, dtype=getattr(namespace, dtype), device=like.device)
         raise TypeError(f"out= is needed: {type(like)} says of no function that makes new memory on its device")
     return _numpy_empty(shape, dtype)
 

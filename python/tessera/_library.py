@@ -110,8 +110,11 @@ def kernels():
 
 @contextlib.contextmanager
 def threads(most):
-    """Limits the CPU threads of calls, in the whole process, for the length of a with block."""
-    before = _core.get_threads()
+    """Limits the CPU threads of calls, in the whole process, for the length of a with block.
+
+    Then the limit of the last set_threads() counts again, or none. Blocks of several threads must not overlap.
+    """
+    before = _core.thread_limit()
     _core.set_threads(most)
     try:
         yield

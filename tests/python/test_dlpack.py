@@ -10,6 +10,31 @@ import arrays
 import tessera
 
 
+def test_a_copy_takes_no_result():
+    class Copying(Tensor):
+        def __dlpack__(self, **options):
+            mine, self.array = self.array, self.array.copy()
+            self.copy = self.array
+            capsule = super().__dlpack__(**options)
+            self.array = mine
+            self._kept[2].flags |= 2
+            return capsule
+
+    with pytest.raises(ValueError, match="out comes by DLPack as a copy"):
+        tessera.matmul(np.ones((2, 2)), np.ones((2, 2)), Copying(np.zeros((2, 2))))
+    np.testing.assert_array_equal(tessera.matmul(Copying(np.ones((2, 2))), np.ones((2, 2))), np.full((2, 2), 2.0))
+
+
+def test_no_capsule_is_named():
+    class Broken(Tensor):
+        def __dlpack__(self, **options):
+            return 7
+
+    with pytest.raises(TypeError, match="a: __dlpack__ returned no DLPack capsule"):
+        tessera.matmul(Broken(np.ones((2, 2))), np.ones((2, 2)))
+
+
+
 @given(arrays.products())
 def test_any_layout(operands):
     a, b = (x.copy(order="K") if x.ctypes.data % x.itemsize else x for x in operands)  # DLPack tells whole elements

@@ -1,3 +1,4 @@
+import ctypes
 import gc
 import re
 import sys
@@ -225,7 +226,7 @@ def test_buffers_of_other_libraries():
         (np.ones((2, 2)), np.ones((2, 2)), {"device": "tpu"}, ValueError, "tpu"),
         (np.ones((2, 2)), np.ones((2, 2)), {"compute": "f8"}, ValueError, "compute = 'f8' is none of"),
         (np.ones((2, 2)), np.ones((2, 2)), {"threads": -1}, ValueError, "threads is not in 0 to 4096"),
-        (np.ones((2, 2)), np.ones((2, 2)), {"threads": 10**30}, ValueError, "threads is beyond 64 bits"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"threads": 10**30}, ValueError, "threads is too large for a whole number"),
         (np.ones((2, 2)), np.ones((2, 2)), {"kernel": "cpu-tiled\0x"}, ValueError, "holds a null character"),
         (np.ones((2, 2)), np.ones((2, 2)), {"out_dtype": "int64"}, TypeError, "out_dtype = 'int64' is none of"),
         (np.ones((2, 2)), np.ones((2, 2)), {"out_dtype": "f5"}, TypeError, "out_dtype = 'f5' is none of"),
@@ -399,6 +400,72 @@ def test_many_threads():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_other_exporters_of_buffers():
+    rows = ((ctypes.c_double * 2) * 2)((1, 2), (3, 4))  # gives no strides
+    np.testing.assert_array_equal(tessera.matmul(rows, np.eye(2)), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(tessera.matmul((ctypes.c_float * 3)(1, 2, 3), np.ones((3, 2), "f4")), [6, 6])
+
+
+@pytest.mark.parametrize("dtype", ("f2", "f4", "f8"))
+def test_batches_of_packed_records(dtype):
+    records = np.zeros(5, dtype=[("tag", "u1"), ("matrix", dtype, (8, 8)), ("last", "u1", (2,))])
+    inside = records["matrix"]
+    inside[...] = np.arange(64).reshape(8, 8) % 7
+    eye = np.eye(8, dtype=dtype)
+    same(tessera.matmul(np.array(inside), eye), np.array(inside))
+    same(tessera.matmul(inside, eye), np.array(inside))
+    same(tessera.matmul(eye, inside, c=inside), 2 * np.array(inside))
+    wanted = np.array(inside) + 1
+    assert tessera.matmul(wanted, eye, inside) is inside
+    np.testing.assert_array_equal(inside, wanted)
+    assert not records["tag"].any() and not records["last"].any()
+
+
+@pytest.mark.parametrize("key", (None, b"c", 7, NotImplemented))
+def test_keywords_that_are_no_names(key):
+    with pytest.raises(TypeError, match="has no argument"):
+        tessera.Plan((2, 2), (2, 2), **{key: 2})
+    with pytest.raises(TypeError, match="has no argument"):
+        tessera.Plan((2, 2), (2, 2), dtype="f4")(np.ones((2, 2), "f4"), np.ones((2, 2), "f4"), **{key: 2})
+
+
+def test_odd_shapes_and_numbers_are_named():
+    for shapes, error, text in (
+        (((2**31, 2**31, 2, 2), (2**31, 2**31, 2, 2)), ValueError, r"a has more than 2\^63 - 1 bytes"),
+        (((2**61, 2), (2, 2**61)), ValueError, r"a has more than 2\^63 - 1 bytes"),
+        (((2**40, 2), (2, 2**40)), ValueError, r"the result has more than 2\^63 - 1 bytes"),
+        (((10**30, 2), (2, 2)), ValueError, "a: dimension 1000.* is beyond 64 bits"),
+        (((2, 2), (2.0, 2)), TypeError, "b: dimension 2.0 is no whole number"),
+    ):
+        with pytest.raises(error, match=text):
+            tessera.Plan(*shapes, dtype="f4", device="cpu")
+    with pytest.raises(TypeError, match=r"b has the dtype datetime64\[s\], of which"):
+        tessera.matmul(np.ones((2, 2)), np.zeros((2, 2), "M8[s]"))
+    with pytest.raises(ValueError, match="alpha is too large for a number"):
+        tessera.matmul(np.ones((2, 2)), np.ones((2, 2)), alpha=10**400)
+    with pytest.raises(ValueError, match="device '' is none of"):
+        tessera.matmul(np.ones((2, 2)), np.ones((2, 2)), device="")
+
+
+def test_a_shape_of_c_has_the_results_dtype():
+    for dtype, out_dtype, wanted in (("int8", None, "int32"), ("float16", "float32", "float32"), ("f4", None, "float32")):
+        plan = tessera.Plan((6, 7), (7, 8), c=(6, 8), dtype=dtype, out_dtype=out_dtype)
+        a, b, c = np.ones((6, 7), dtype), np.ones((7, 8), dtype), np.ones((6, 8), wanted)
+        same(plan(a, b, c=c), np.full((6, 8), 8, wanted))
+        assert tessera.route((6, 7), (7, 8), c=(6, 8), dtype=dtype, out_dtype=out_dtype)
+
+
+def test_a_limit_of_threads_ends_with_its_block():
+    assert tessera._core.thread_limit() == 0
+    with tessera.threads(1):
+        with tessera.threads(2):
+            assert tessera._core.thread_limit() == 2
+        assert tessera._core.thread_limit() == 1
+    assert tessera._core.thread_limit() == 0
+    with pytest.raises(ValueError):
+        tessera.set_threads(10**30)
 
 
 def test_threads_are_limited():
