@@ -91,6 +91,9 @@ typedef struct tsr_blas_place {
 } tsr_blas_place;
 tsr_blas_place tsr_blas_check_c(int order, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, int64_t lda,
                                 int64_t ldb, int64_t ldc);
+/* The argument's number of cblas_?gemm as the caller gave it, from what tsr_blas_check_c says, for routines whose
+ * arguments have other numbers: netlib's own handler must then exchange nothing. */
+int tsr_blas_own_number(int info);
 enum { TSR_BLAS_ROW_MAJOR = 101, TSR_BLAS_COL_MAJOR = 102 };
 
 /* An error handler by name where the loader could not bind it when the program started: first among the global symbols,

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/uncancelled.h"
 #include "tessera.h"
 
 /* A file that was opened as the log. A program may close descriptors that it does not know, as daemons do, and the
@@ -32,17 +33,31 @@ static char log_path[PATH_MAX]; /* absolute; "" where lines go to stderr */
 static _Atomic(const log_file *) log_now;
 atomic_int tsr_call_log_state;
 
-/* 0: the process began without standard error. What has its number later is a file of the program's. */
-static int has_stderr;
+/* ABSENT: the process began without standard error. What has its number later is a file of the program's. */
+enum { NOT_ASKED, PRESENT, ABSENT };
+static atomic_int standard_error;
+
+/* Asked by the constructor below, or before it by a call from another library's. */
+int tsr_call_log_has_stderr(void)
+{
+    int known = atomic_load(&standard_error), none = NOT_ASKED;
+    if (known == NOT_ASKED) {
+        known = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? PRESENT : ABSENT;
+        if (!atomic_compare_exchange_strong(&standard_error, &none, known))
+            known = none;
+    }
+    return known == PRESENT;
+}
 
 __attribute__((constructor)) static void look_for_stderr(void)
 {
-    has_stderr = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+    tsr_call_log_has_stderr();
 }
 
 static void tell(const char *text)
 {
-    if (has_stderr)
+    TSR_UNCANCELLED();
+    if (tsr_call_log_has_stderr())
         fprintf(stderr, "%s: %s (said once)\n", tsr_call_log_library, text);
 }
 
@@ -99,8 +114,9 @@ static void open_log(void)
         const log_file *const log = path && *path ? open_file(path, NULL) : NULL;
         const int error = errno;
         const int is_file = path && *path;
-        is_on =
-            is_file ? log != NULL : has_stderr && fcntl(STDERR_FILENO, F_GETFD) >= 0; /* else a file may become it */
+        is_on = is_file
+                    ? log != NULL
+                    : tsr_call_log_has_stderr() && fcntl(STDERR_FILENO, F_GETFD) >= 0; /* else a file may become it */
         if (is_file && !is_on)
             tsr_call_log_tell(&told, "TESSERA_LOG_FILE = %s %s; calls are not logged", path,
                               error == ENXIO ? "is a pipe that nobody reads" : "cannot be written");

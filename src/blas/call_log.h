@@ -14,6 +14,8 @@ extern __attribute__((visibility("hidden"))) const char tsr_call_log_library[];
 
 /* 1 if calls are logged; reads the environment at the first call. */
 int tsr_call_log_is_on(void);
+/* 1 if the process began with a standard error. */
+int tsr_call_log_has_stderr(void);
 /* Appends a line of `length` bytes, whole. A line that is lost is told once. */
 void tsr_call_log_line(const char *line, int length);
 /* `text`, and in it the number as the log's readers want it, whatever the program's locale. */

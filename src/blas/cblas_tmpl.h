@@ -41,6 +41,8 @@ void BATCH(int order, int trans_a, int trans_b, INT m, INT n, INT k, REAL alpha,
     /* Where arguments of this function stand that cblas_?gemm has at another place. */
     enum { LDB_HERE = 12, LDC_HERE = 16, BATCH_HERE = 18 };
     tsr_blas_place wrong = tsr_blas_check_c(order, trans_a, trans_b, m, n, k, lda, ldb, ldc);
+    if (wrong.info)
+        wrong.info = tsr_blas_own_number(wrong.info);
     if (wrong.info == 11)
         wrong.info = LDB_HERE;
     else if (wrong.info == 14)

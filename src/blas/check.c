@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "blas/blas.h"
+#include "blas/call_log.h"
+#include "core/uncancelled.h"
 
 /* Netlib's cblas sets this for its own error handlers, which then tell row-major argument numbers apart. Other
  * libraries do not have it. */
@@ -39,6 +41,14 @@ tsr_blas_place tsr_blas_check_c(int order, int trans_a, int trans_b, int64_t m, 
     return (tsr_blas_place){info, "", 0};
 }
 
+int tsr_blas_own_number(int info)
+{
+    if (!&RowMajorStrg || !RowMajorStrg)
+        return info;
+    RowMajorStrg = 0;
+    return unswapped(info);
+}
+
 int tsr_blas_find_handler(const char *name, const void *caller, void *handler)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -57,5 +67,7 @@ int tsr_blas_find_handler(const char *name, const void *caller, void *handler)
 
 void tsr_blas_complain(const char *routine, int info)
 {
-    fprintf(stderr, " ** On entry to %s parameter number %d had an illegal value\n", routine, info);
+    TSR_UNCANCELLED();
+    if (tsr_call_log_has_stderr())
+        fprintf(stderr, " ** On entry to %s parameter number %d had an illegal value\n", routine, info);
 }

@@ -69,6 +69,7 @@ typedef struct tsr_cublas_call {
     void *stream;
     void *workspace; /* the caller's, which may hold anything; NULL: none */
     size_t workspace_bytes;
+    int holds_pool;     /* the handle does: the pool stays while it runs */
     const char *kernel; /* that ran; NULL: none did */
 } tsr_cublas_call;
 
@@ -146,6 +147,7 @@ typedef struct tsr_handle_view {
     int ordinal;
     void *workspace;
     size_t workspace_bytes;
+    int holds_pool; /* its GPU's pool lives as long as it does */
 } tsr_handle_view;
 tsr_handle_view tsr_handle_look(int node, void *handle);
 
@@ -222,8 +224,9 @@ size_t tsr_pool_most_bytes(int is_given);
 size_t tsr_pool_bytes(void);
 void tsr_pool_hold(int ordinal, tsr_context *context);
 void tsr_pool_drop(int ordinal);
-/* A part for runs on the stream, whose number is `id`; its counters are zero there. NULL: there is none. */
-void *tsr_pool_take(int ordinal, tsr_context *context, void *stream, uint64_t id, size_t bytes);
+/* A part for runs on the stream, whose number is `id`; its counters are zero there. NULL: there is none. `is_held`: by
+ * the handle of the run; otherwise the pool stays for good, as nobody sees that handle's end. */
+void *tsr_pool_take(int ordinal, tsr_context *context, int is_held, void *stream, uint64_t id, size_t bytes);
 
 /* One lock for what is kept between calls, never held while a kernel loads or the real library runs. The child of a
  * fork gets it free. */

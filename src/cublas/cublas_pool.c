@@ -1,6 +1,6 @@
 /* Workspace of ours: one pool a GPU, of small parts, each for the first stream that asks for it, and a large one. Runs
- * on one stream follow each other, so that they may share a part; nobody says when a stream is done, so that a part
- * stays with its stream as long as the pool lives. */
+ * on one stream follow each other (engine.c keeps the launches of one together), so that they may share a part; nobody
+ * says when a stream is done, so that a part stays with its stream as long as the pool lives. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,7 @@ static int fill(char *memory, void *stream)
     return 1;
 }
 
-void *tsr_pool_take(int ordinal, tsr_context *context, void *stream, uint64_t id, size_t bytes)
+void *tsr_pool_take(int ordinal, tsr_context *context, int is_held, void *stream, uint64_t id, size_t bytes)
 {
     pool *here = &pools[ordinal];
     pool_part *part;
@@ -166,7 +166,7 @@ void *tsr_pool_take(int ordinal, tsr_context *context, void *stream, uint64_t id
     int is_missing, is_new = 0, has_tried = 0;
     for (;;) {
         tsr_cublas_lock();
-        here->is_kept |= here->handles == 0;
+        here->is_kept |= !is_held; /* the end of the others must not free it */
         is_missing = !here->memory && !here->has_failed;
         part = find_part(here, id, bytes > TSR_POOL_SMALL_BYTES);
         if (part) {

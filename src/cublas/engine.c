@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "blas/call_log.h"
+#include "core/uncancelled.h"
 #include "cublas/cublas.h"
 #include "cublas/nvidia.h"
 
 /* Workspace. The caller's may hold anything, so that its counters must be zeroed before each run: a launch more. Plans
  * with small needs therefore take a part of the pool (cublas_pool.c); so do large ones where the caller has given none.
  * While a stream captures only the caller's will do: a graph may run beside the stream that it was captured on. */
-enum { WORKSPACE_ALIGN_BYTES = 256, POINTER_ALIGN_MAX_BYTES = 16, PLANS = 1 << 13 };
+enum { WORKSPACE_ALIGN_BYTES = 256, POINTER_ALIGN_MAX_BYTES = 16, FEWEST_SLOTS = 1 << 13, MOST_SLOTS = 1 << 17 };
 
 /* For tests: a context on this device of Tessera's ("cpu", "emu") stands for every GPU. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -49,7 +50,7 @@ static tsr_context *open_context(int ordinal)
 {
     char name[32];
     tsr_context *made = NULL;
-    const tsr_context_options options = {.struct_bytes = sizeof options, .plan_cache_entries = PLANS};
+    const tsr_context_options options = {.struct_bytes = sizeof options, .plan_cache_entries = FEWEST_SLOTS};
     snprintf(name, sizeof name, "cuda:%d", ordinal);
     const int mode = tsr_nvidia_relax_capture(TSR_NVIDIA_RELAXED);
     const tsr_status status = tsr_context_create(device_for_tests() ? device_for_tests() : name, &options, &made);
@@ -93,10 +94,10 @@ typedef struct plan_slot {
     tsr_plan *plan; /* NULL: no kernel applies */
 } plan_slot;
 
-/* PLANS of them; none is ever taken out. The context's own cache of plans does not remember that no kernel applies, and
- * cannot be asked without making a plan, which a stream that captures does not allow. */
+/* At most half of the slots are used, and none is ever taken out. The context's own cache of plans does not remember
+ * that no kernel applies, and cannot be asked without making a plan, which a stream that captures does not allow. */
 static plan_slot *plans;
-static int plan_count;
+static size_t plan_slots, plan_count;
 
 static int32_t pointer_align(const void *pointer)
 {
@@ -136,7 +137,7 @@ static plan_key key_of(const tsr_cublas_call *call, int ordinal, size_t workspac
 }
 _Static_assert(sizeof(plan_key) == 13 * 8 + sizeof(char *) + 14 * 4, "plan_key has padding, which is compared");
 
-static plan_slot *slot_of(const plan_key *key)
+static plan_slot *slot_of(plan_slot *table, size_t slots, const plan_key *key)
 {
     uint64_t hash = 1, word;
     const char *bytes = (const char *)key;
@@ -145,10 +146,10 @@ static plan_slot *slot_of(const plan_key *key)
         hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 29;
     }
-    size_t at = hash % PLANS;
-    while (plans[at].is_used && memcmp(&plans[at].key, key, sizeof *key) != 0)
-        at = (at + 1) % PLANS;
-    return &plans[at];
+    size_t at = hash % slots;
+    while (table[at].is_used && memcmp(&table[at].key, key, sizeof *key) != 0)
+        at = (at + 1) % slots;
+    return &table[at];
 }
 _Static_assert(sizeof(plan_key) % sizeof(uint64_t) == 0, "plan_key is hashed in words");
 
@@ -156,11 +157,29 @@ _Static_assert(sizeof(plan_key) % sizeof(uint64_t) == 0, "plan_key is hashed in 
 static int find_plan(const plan_key *key, tsr_plan **out)
 {
     tsr_cublas_lock();
-    const plan_slot *slot = plans ? slot_of(key) : NULL;
+    const plan_slot *slot = plans ? slot_of(plans, plan_slots, key) : NULL;
     const int is_known = slot && slot->is_used;
     *out = is_known ? slot->plan : NULL;
     tsr_cublas_unlock();
     return is_known;
+}
+
+/* 1 if there is room for another plan; without memory, or when the table has its greatest size, half of it stays. */
+static int make_room(void)
+{
+    if (plans && plan_count < plan_slots / 2)
+        return 1;
+    const size_t slots = plans ? 2 * plan_slots : FEWEST_SLOTS;
+    plan_slot *const larger = slots <= MOST_SLOTS ? calloc(slots, sizeof *larger) : NULL;
+    if (!larger)
+        return 0;
+    for (size_t i = 0; i < plan_slots; i++)
+        if (plans[i].is_used)
+            *slot_of(larger, slots, &plans[i].key) = plans[i];
+    free(plans);
+    plans = larger;
+    plan_slots = slots;
+    return 1;
 }
 
 /* 1 if the table took the plan; 0 if it has one already or there is no room. */
@@ -168,10 +187,8 @@ static int keep_plan(const plan_key *key, tsr_plan *plan)
 {
     int is_kept = 0;
     tsr_cublas_lock();
-    if (!plans)
-        plans = calloc(PLANS, sizeof *plans);
-    if (plans && plan_count < PLANS / 2) {
-        plan_slot *slot = slot_of(key);
+    if (make_room()) {
+        plan_slot *slot = slot_of(plans, plan_slots, key);
         is_kept = !slot->is_used;
         if (is_kept) {
             *slot = (plan_slot){*key, 1, plan};
@@ -256,6 +273,12 @@ static size_t limit_of(const tsr_cublas_call *call)
     return bytes > ours_bytes ? bytes : ours_bytes;
 }
 
+static void *take_part(const tsr_cublas_call *call, tsr_context *context, int ordinal, const tsr_nvidia_stream *stream,
+                       size_t need_bytes)
+{
+    return tsr_pool_take(ordinal, context, call->holds_pool, call->stream, stream->id, need_bytes);
+}
+
 static void *find_workspace(const tsr_cublas_call *call, tsr_context *context, int ordinal,
                             const tsr_nvidia_stream *stream, size_t need_bytes)
 {
@@ -263,14 +286,42 @@ static void *find_workspace(const tsr_cublas_call *call, tsr_context *context, i
     void *given = callers(call, &bytes);
     const int is_small = need_bytes <= TSR_POOL_SMALL_BYTES;
     const int is_ours = !stream->is_capturing && need_bytes <= tsr_pool_most_bytes(given != NULL);
-    void *part = is_ours && is_small ? tsr_pool_take(ordinal, context, call->stream, stream->id, need_bytes) : NULL;
+    void *part = is_ours && is_small ? take_part(call, context, ordinal, stream, need_bytes) : NULL;
     if (part)
         return part;
     if (given && bytes >= need_bytes)
         return tsr_nvidia_zero(given, TSR_POOL_COUNTERS_BYTES < bytes ? TSR_POOL_COUNTERS_BYTES : bytes, call->stream)
                    ? given
                    : NULL;
-    return is_ours && !is_small ? tsr_pool_take(ordinal, context, call->stream, stream->id, need_bytes) : NULL;
+    return is_ours && !is_small ? take_part(call, context, ordinal, stream, need_bytes) : NULL;
+}
+
+/* ---- plans of several launches ------------------------------------------------------------------------------------
+ */
+
+/* Copies of operands, the product and a reduction follow each other in workspace that all calls on a stream share:
+ * those of another thread must not come between them. One lock for some streams; the child of a fork gets new ones. */
+enum { ORDERS = 64 };
+static pthread_mutex_t orders[ORDERS];
+static pthread_once_t orders_once = PTHREAD_ONCE_INIT;
+
+static void make_orders(void)
+{
+    for (int i = 0; i < ORDERS; i++)
+        pthread_mutex_init(&orders[i], NULL);
+}
+
+static void prepare_orders(void)
+{
+    make_orders();
+    pthread_atfork(NULL, NULL, make_orders);
+}
+
+static pthread_mutex_t *order_of(int ordinal, uint64_t stream_id)
+{
+    pthread_once(&orders_once, prepare_orders);
+    const uint64_t hash = (stream_id + (uint64_t)ordinal * 0x100000001b3u) * 0x9e3779b97f4a7c15u;
+    return &orders[hash >> 58];
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------------
@@ -351,6 +402,7 @@ const char *tsr_cublas_plan(const tsr_cublas_call *call, int ordinal, tsr_contex
 
 tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *status)
 {
+    TSR_UNCANCELLED();
     tsr_nvidia_stream stream;
     tsr_plan *plan;
     int is_ours = 0;
@@ -370,9 +422,14 @@ tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *st
         return TSR_WHY_NO_KERNEL;
     tsr_why why = TSR_WHY_WORKSPACE;
     const size_t need_bytes = tsr_plan_workspace_bytes(plan);
+    pthread_mutex_t *const order = need_bytes ? order_of(ordinal, stream.id) : NULL;
+    if (order)
+        pthread_mutex_lock(order);
     void *workspace = need_bytes ? find_workspace(call, context, ordinal, &stream, need_bytes) : NULL;
     if (workspace || need_bytes == 0)
         why = run_plan(call, plan, workspace, need_bytes, status);
+    if (order)
+        pthread_mutex_unlock(order);
     if (why == TSR_WHY_ANSWERED)
         call->kernel = tsr_plan_kernel(plan);
     if (is_ours)

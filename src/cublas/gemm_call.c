@@ -155,5 +155,6 @@ tsr_why tsr_gemm_read_handle(const tsr_cublas_gemm *gemm, const tsr_real_cublas 
         return TSR_WHY_DEVICE;
     call->workspace = view.workspace;
     call->workspace_bytes = view.workspace_bytes;
+    call->holds_pool = view.holds_pool;
     return TSR_WHY_ANSWERED;
 }

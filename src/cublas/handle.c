@@ -15,7 +15,7 @@ enum { CHAINS = 256, PLANS_MAX = 512, KERNELS_MAX = 256 };
 typedef struct record {
     struct record *next;
     const void *handle;
-    int node, holds_pool;
+    int node;
     tsr_handle_view view;
 } record;
 
@@ -34,7 +34,7 @@ static record *record_of(int node, const void *handle)
 {
     record **at = place_of(node, handle);
     if (!*at && (*at = calloc(1, sizeof **at)) != NULL)
-        **at = (record){NULL, handle, node, 0, {-1, NULL, 0}};
+        **at = (record){NULL, handle, node, {.ordinal = -1}};
     return *at;
 }
 
@@ -119,11 +119,10 @@ void tsr_handle_created(int node, void *handle, const char *name)
     const int ordinal = tsr_cublas_device(), holds_pool = make_ready(node, ordinal, name);
     tsr_cublas_lock();
     record *known = record_of(node, handle);
-    const int held = known ? known->holds_pool : holds_pool; /* by one whose end nobody saw */
+    const int held = known ? known->view.holds_pool : holds_pool; /* by one whose end nobody saw */
     const int held_on = known ? known->view.ordinal : ordinal;
     if (known) {
-        known->view = (tsr_handle_view){ordinal, NULL, 0};
-        known->holds_pool = holds_pool;
+        known->view = (tsr_handle_view){.ordinal = ordinal, .holds_pool = holds_pool};
     }
     tsr_cublas_unlock();
     if (held)
@@ -137,7 +136,7 @@ void tsr_handle_destroyed(int node, void *handle)
     if (gone)
         *at = gone->next;
     tsr_cublas_unlock();
-    if (gone && gone->holds_pool)
+    if (gone && gone->view.holds_pool)
         tsr_pool_drop(gone->view.ordinal);
     free(gone);
 }
@@ -157,7 +156,7 @@ tsr_handle_view tsr_handle_look(int node, void *handle)
 {
     tsr_cublas_lock();
     const record *known = *place_of(node, handle);
-    const tsr_handle_view view = known ? known->view : (tsr_handle_view){-1, NULL, 0};
+    const tsr_handle_view view = known ? known->view : (tsr_handle_view){.ordinal = -1};
     tsr_cublas_unlock();
     return view;
 }

@@ -386,9 +386,10 @@ tsr_why tsr_matmul_read_rest(const tsr_cublas_matmul *matmul, const tsr_real_lt 
 {
     int pointer_mode, scale;
     /* A handle of cublasLtCreate was not seen; one of cublasCreate, which does as well here, may have been. */
-    const int made_on = tsr_handle_look(matmul->node, matmul->handle).ordinal;
-    if (made_on >= 0 && made_on != ordinal)
+    const tsr_handle_view view = tsr_handle_look(matmul->node, matmul->handle);
+    if (view.ordinal >= 0 && view.ordinal != ordinal)
         return TSR_WHY_DEVICE;
+    call->holds_pool = view.holds_pool;
     if (!read_int(real->desc_get, matmul->desc, TSR_LT_POINTER_MODE, &pointer_mode) ||
         pointer_mode != TSR_CUBLAS_POINTER_MODE_HOST)
         return TSR_WHY_POINTER_MODE;

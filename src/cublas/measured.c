@@ -169,7 +169,8 @@ static int read_version(column from, int *out)
     int64_t major, minor;
     const char *dot = memchr(from.text, '.', from.bytes);
     if (!dot || !read_whole((column){from.text, (size_t)(dot - from.text)}, 1, &major) ||
-        !read_whole((column){dot + 1, from.bytes - (size_t)(dot - from.text) - 1}, 0, &minor) || minor > 99)
+        !read_whole((column){dot + 1, from.bytes - (size_t)(dot - from.text) - 1}, 0, &minor) || minor > 99 ||
+        major > 9999)
         return 0;
     *out = (int)(100 * major + minor);
     return 1;

@@ -116,6 +116,9 @@ void case_pool_fails(void);
 void case_pool_unseen(void);
 void case_pool_fork(void);
 void case_pool_threads(void);
+void case_same_stream(void);
+void case_pool_borrowed(void);
+void case_many_plans(void);
 void case_pool_none(void);
 void case_plans(void);
 

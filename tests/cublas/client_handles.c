@@ -160,6 +160,85 @@ void case_pool_threads(void)
     CHECK(driver->freed_elsewhere == 0 && calls_seen() == 0, "%d calls reached cuBLAS", calls_seen());
 }
 
+/* Threads with a handle each and one stream: the launches of a plan that copies unaligned operands stay together. */
+static void *multiply_on_one_stream(void *user)
+{
+    enum { N = 33, K = 129, PRODUCTS = 40 };
+    const double value = *(const double *)user;
+    const float one = 1, zero = 0;
+    void *handle = new_handle();
+    void *a = operand(BF16, N * K, 1), *b = operand(BF16, N * K, 2), *c = operand(F32, N * N, 3);
+    for (int64_t i = 0; i < N * K; i++) {
+        fake_put(a, BF16, i, value);
+        fake_put(b, BF16, i, 1);
+    }
+    for (int i = 0; i < PRODUCTS; i++) {
+        int wrong = 0;
+        CHECK(cublasGemmEx(handle, 0, 0, N, N, K, &one, a, BF16, N, b, BF16, K, &zero, c, F32, N,
+                           TSR_CUBLAS_COMPUTE_32F, -1) == 0,
+              "product");
+        for (int j = 0; j < N * N; j++)
+            wrong += ((const float *)c)[j] != (float)(K * value);
+        CHECK(wrong == 0, "product %d: %d elements are another thread's", i, wrong);
+    }
+    free_handle(handle);
+    free(a);
+    free(b);
+    free(c);
+    return NULL;
+}
+
+void case_same_stream(void)
+{
+    enum { THREADS = 3 };
+    static double values[THREADS] = {1, 2, 4};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, multiply_on_one_stream, &values[i]) == 0, "thread");
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(calls_seen() == 0, "%d calls reached cuBLAS", calls_seen());
+}
+
+/* A handle that was made without a context uses the pool of others, whose end does not free it. */
+void case_pool_borrowed(void)
+{
+    const product p = split_product();
+    driver->ordinal = -1;
+    void *borrower = new_handle();
+    driver->ordinal = 0;
+    void *other = new_handle();
+    check_product(borrower, &p, call_ex, ANSWERED, "another's pool");
+    check_memory(1, 0, "another's pool");
+    free_handle(other);
+    check_memory(1, 0, "the other one is gone");
+    check_product(borrower, &p, call_ex, ANSWERED, "the pool is still there");
+    check_memory(1, 0, "the pool is still there");
+    free_handle(borrower);
+}
+
+/* However many shapes a program has, one that was called before may be captured. */
+void case_many_plans(void)
+{
+    enum { SHAPES = 4200, M = 8, N = 2, K = 2 };
+    const float one = 1, zero = 0;
+    void *handle = new_handle();
+    void *a = operand(F32, (int64_t)(M + SHAPES) * K, 1), *b = operand(F32, K * N, 2), *c = operand(F32, M * N, 3);
+    for (int i = 0; i <= SHAPES; i++) {
+        driver->capturing = i == SHAPES;
+        const int lda = M + (i == SHAPES ? i - 1 : i);
+        CHECK(cublasGemmEx(handle, 0, 0, M, N, K, &one, a, F32, lda, b, F32, K, &zero, c, F32, M,
+                           TSR_CUBLAS_COMPUTE_32F, -1) == 0,
+              "product");
+    }
+    CHECK(calls_seen() == 0, "%d calls reached cuBLAS", calls_seen());
+    driver->capturing = 0;
+    free_handle(handle);
+    free(a);
+    free(b);
+    free(c);
+}
+
 /* Nothing is made where nothing is answered: switched off, or without a line for the GPU. */
 void case_pool_none(void)
 {
