@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/uncancelled.h"
 #include "tessera.h"
 
 /* A file that was opened as the log. A program may close descriptors that it does not know, as daemons do, and the
@@ -56,9 +55,11 @@ __attribute__((constructor)) static void look_for_stderr(void)
 
 static void tell(const char *text)
 {
-    TSR_UNCANCELLED();
+    int cancel; /* a call is no cancellation point */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (tsr_call_log_has_stderr())
         fprintf(stderr, "%s: %s (said once)\n", tsr_call_log_library, text);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* `word` among the words of `list`, which commas separate. */

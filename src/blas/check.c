@@ -1,12 +1,12 @@
 /* The reference's checks of arguments, and what happens when one fails. */
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "blas/blas.h"
 #include "blas/call_log.h"
-#include "core/uncancelled.h"
 
 /* Netlib's cblas sets this for its own error handlers, which then tell row-major argument numbers apart. Other
  * libraries do not have it. */
@@ -67,7 +67,9 @@ int tsr_blas_find_handler(const char *name, const void *caller, void *handler)
 
 void tsr_blas_complain(const char *routine, int info)
 {
-    TSR_UNCANCELLED();
+    int cancel; /* a call is no cancellation point */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (tsr_call_log_has_stderr())
         fprintf(stderr, " ** On entry to %s parameter number %d had an illegal value\n", routine, info);
+    pthread_setcancelstate(cancel, NULL);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "blas/call_log.h"
-#include "core/uncancelled.h"
 #include "cublas/cublas.h"
 #include "cublas/nvidia.h"
 
@@ -402,7 +401,6 @@ const char *tsr_cublas_plan(const tsr_cublas_call *call, int ordinal, tsr_contex
 
 tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *status)
 {
-    TSR_UNCANCELLED();
     tsr_nvidia_stream stream;
     tsr_plan *plan;
     int is_ours = 0;
@@ -423,6 +421,8 @@ tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *st
     tsr_why why = TSR_WHY_WORKSPACE;
     const size_t need_bytes = tsr_plan_workspace_bytes(plan);
     pthread_mutex_t *const order = need_bytes ? order_of(ordinal, stream.id) : NULL;
+    int cancel; /* which would leave the lock held */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (order)
         pthread_mutex_lock(order);
     void *workspace = need_bytes ? find_workspace(call, context, ordinal, &stream, need_bytes) : NULL;
@@ -430,6 +430,7 @@ tsr_why tsr_cublas_run(tsr_cublas_call *call, int ordinal, tsr_cublas_status *st
         why = run_plan(call, plan, workspace, need_bytes, status);
     if (order)
         pthread_mutex_unlock(order);
+    pthread_setcancelstate(cancel, NULL);
     if (why == TSR_WHY_ANSWERED)
         call->kernel = tsr_plan_kernel(plan);
     if (is_ours)
