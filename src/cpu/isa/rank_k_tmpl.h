@@ -4,7 +4,8 @@
  *   four rows of D, three vectors at a time from left to right: K loads for each vector of B and K broadcasts for each
  *   row of A; nothing is set up for a block of D but its sums. */
 #define RANK_K_VECTORS 3
-#define ROWS_OF_A_TURN 32 /* before what is left of them beside whole vectors: they are still in a cache */
+#define LONG_ROW       (5 * 1024) /* bytes */
+#define ROWS_OF_A_TURN 32         /* before what is left of them beside whole vectors: they are still in a cache */
 
 /* One step of a block of D, step p; p = -1: a and b are those of this step, which is not the first. */
 static inline __attribute__((always_inline)) void SNAME(rank_k_step)(const tsr_rank_k *o, const char *a, const char *b,
@@ -236,6 +237,17 @@ static __attribute__((noinline)) void SNAME(rank_k_down_4)(const tsr_rank_k *o)
 }
 #endif
 
+#if RANK_K_UNROLLED >= TSR_RANK_K_STEPS
+/* Eight steps, which many sizes are, down the columns of A: for one vector of D or two, whose B then stays in
+ * registers, and for rows of more than LONG_ROW bytes. In between a loop over the steps is faster, by 3 to 14% on a
+ * Zen 5. */
+static __attribute__((noinline)) void SNAME(rank_k_across_8)(const tsr_rank_k *o)
+{
+    if (sizeof(S) == sizeof(T))
+        SNAME(rank_k_rows)(o, TSR_RANK_K_STEPS, 0, 0);
+}
+#endif
+
 static void SNAME(rank_k)(const tsr_rank_k *o)
 {
     static tsr_rank_k_run *const run[TSR_RANK_K_STEPS] = {RANK_K_ALL(RANK_K_ALONG)};
@@ -249,6 +261,11 @@ static void SNAME(rank_k)(const tsr_rank_k *o)
     else if (o->down && o->k == 4)
         SNAME(rank_k_down_4)(o);
 #endif
+#if RANK_K_UNROLLED >= TSR_RANK_K_STEPS
+    else if (o->k == TSR_RANK_K_STEPS && o->a_k_bytes != sizeof(T) &&
+             (o->n <= 2 * LANES || o->n * (int64_t)sizeof(T) >= LONG_ROW))
+        SNAME(rank_k_across_8)(o);
+#endif
     else if (o->k > 1 && o->a_k_bytes != sizeof(T))
         SNAME(rank_k_rows)(o, 0, 0, 0);
     else if (RANK_K_UNROLLED > 0 && o->k <= RANK_K_UNROLLED)
@@ -258,6 +275,7 @@ static void SNAME(rank_k)(const tsr_rank_k *o)
 }
 
 #undef RANK_K_VECTORS
+#undef LONG_ROW
 #undef ROWS_OF_A_TURN
 #undef RANK_K_K
 #undef RANK_K_ALL
