@@ -279,7 +279,8 @@ typedef struct tsr_gemm_desc {
      *     "relu(acc + bias[n])"    and relu(x), which is x < 0 ? 0 : x: NaN stays NaN, -0 stays -0
      * Blanks do not matter; TSR_UNSUPPORTED names any other text. acc is in the type of the sums (f32 for operands of 8
      * and 16 bits), and so is each step: alpha * sum is rounded, beta * C is added by one fused multiply-add, the bias
-     * is added, and only what relu makes of that is rounded to D's dtype. With alpha or K 0 the product is 0. */
+     * is added, and only what relu makes of that is rounded to D's dtype. With alpha or K 0 the product is 0; so it is
+     * on a GPU where alpha times a scale of a whole operand in host memory is 0. */
     const char *epilogue;
     size_t workspace_limit_bytes; /* kernels that need more workspace are not chosen */
     /* TSR_BROADCAST_A, _B, _C: which operands the problems of a batch share. A batch_stride of 0 in a batch of several

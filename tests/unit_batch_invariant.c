@@ -263,6 +263,29 @@ static void a_sum_cut_to_nothing_keeps_its_sign(void **state)
     tsr_context_destroy(context);
 }
 
+/* A partition of K that is asked for by name depends on M. */
+static void named_schedules_keep_k_whole(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"mma_f64_32x32x32_a1@stream-k=1/2", "mma_f64_32x32x32_a1@whole"};
+    tsr_context *const context = open_emu();
+    for (int i = 0; i < 2; i++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F64, 300, 300, 640);
+        tsr_plan *plan = NULL;
+        desc.kernel = kernels[i];
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        tsr_plan_release(plan);
+        desc.flags = TSR_BATCH_INVARIANT;
+        const tsr_status status = tsr_plan_create(context, &desc, &plan);
+        assert_int_equal(status, i ? TSR_OK : TSR_UNSUPPORTED);
+        if (i)
+            tsr_plan_release(plan);
+        else
+            assert_non_null(strstr(tsr_last_error(), "TSR_BATCH_INVARIANT: K in parts depends on M"));
+    }
+    tsr_context_destroy(context);
+}
+
 /* ---- on a CPU ---- */
 
 typedef struct cpu_types {
@@ -529,6 +552,7 @@ int main(void)
         cmocka_unit_test(f64_rows_agree),
         cmocka_unit_test(one_row_is_planned_as_many_are),
         cmocka_unit_test(a_sum_cut_to_nothing_keeps_its_sign),
+        cmocka_unit_test(named_schedules_keep_k_whole),
         cmocka_unit_test(one_thread_of_a_cpu_keeps_the_promise),
         cmocka_unit_test(threads_of_a_cpu_keep_the_promise),
         cmocka_unit_test(one_row_on_a_cpu_is_summed_as_two),

@@ -244,6 +244,7 @@ static void cuts_fit(void **unused)
             tsr_problem p = {.m = sizes[i % 8], .n = sizes[i / 8 % 8], .k = sizes[i / 64]};
             tsr_tiles_of t;
             p.op.a = p.op.b = p.op.c = p.op.d = TSR_F64;
+            p.op.compute = TSR_COMPUTE_F64;
             assert_true(tsr_tiles_choose(&p, (double)budget, &t));
             assert_true(t.m >= 1 && t.n >= 1 && t.k >= 1 && t.m <= p.m && t.n <= p.n && t.k <= p.k);
             assert_true((t.down - 1) * t.m < p.m && t.down * t.m >= p.m);
@@ -256,7 +257,35 @@ static void cuts_fit(void **unused)
     tsr_problem p = {.m = 5, .n = 5, .k = 5};
     tsr_tiles_of t;
     p.op.a = p.op.b = p.op.c = p.op.d = TSR_F64;
+    p.op.compute = TSR_COMPUTE_F64;
     assert_false(tsr_tiles_choose(&p, 10, &t));
+}
+
+/* A D that would round the sums of parts of K gets all of K at once, and so do batch-invariant products. */
+static void narrow_results_keep_k(void **unused)
+{
+    (void)unused;
+    static const struct {
+        tsr_dtype ab, cd;
+        tsr_compute compute;
+        unsigned flags;
+        int is_cut;
+    } cases[] = {{TSR_F16, TSR_F16, TSR_COMPUTE_F32, 0, 0},
+                 {TSR_BF16, TSR_BF16, TSR_COMPUTE_F32, 0, 0},
+                 {TSR_BF16, TSR_F32, TSR_COMPUTE_F32, 0, 1},
+                 {TSR_F32, TSR_F32, TSR_COMPUTE_F32, 0, 1},
+                 {TSR_S8, TSR_F32, TSR_COMPUTE_S32, 0, 0},
+                 {TSR_S8, TSR_S32, TSR_COMPUTE_S32, 0, 1},
+                 {TSR_F32, TSR_F32, TSR_COMPUTE_F32, TSR_BATCH_INVARIANT, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tsr_problem p = {.m = 16, .n = 16, .k = 400000, .flags = cases[i].flags};
+        tsr_tiles_of t;
+        p.op.a = p.op.b = cases[i].ab;
+        p.op.c = p.op.d = cases[i].cd;
+        p.op.compute = cases[i].compute;
+        assert_true(tsr_tiles_choose(&p, 7e6, &t));
+        assert_int_equal(t.deep > 1, cases[i].is_cut);
+    }
 }
 
 static const char *const calls[] = {"cuMemAllocHost",     "cuStreamCreate",    "cuEventCreate",     "cuMemAlloc",
@@ -434,6 +463,63 @@ static void children_use_the_cpu(void **unused)
     drop(&p);
 }
 
+/* A product with workspace of the library's own, D = C: whatever call fails, D is C still, or right. */
+static void nothing_fails_behind_d(void **unused)
+{
+    (void)unused;
+    enum { M = 4, N = 64, K = 4096, MOST = 40 };
+    static float a[M * K], b[K * N], d[M * N];
+    static const char *const failing[] = {"cuStreamSynchronize", "cuMemcpyDtoHAsync", "cuLaunchKernelEx"};
+    for (int i = 0; i < M * K; i++)
+        a[i] = 1;
+    for (int i = 0; i < K * N; i++)
+        b[i] = 1;
+    for (int i = 0; i < 3 * MOST; i++) {
+        tsr_context *const context = open_context("auto", 1LL << 30);
+        const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, M, N, K);
+        tsr_plan *plan = NULL;
+        tsr_run_args args = tsr_run_args_make(a, b, d);
+        args.beta.value = 1;
+        for (int e = 0; e < M * N; e++)
+            d[e] = 1;
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        assert_true(tsr_plan_workspace_bytes(plan) > 0);
+        fake.state->fail_call = failing[i / MOST];
+        fake.state->fail_result = 1;
+        fake.state->fail_from = i % MOST;
+        fake.state->seen_failing = 0;
+        const tsr_status status = tsr_plan_run(plan, &args);
+        for (int e = 0; e < M * N; e++)
+            if (d[e] != (status == TSR_OK ? K + 1 : 1))
+                fail_msg("%s fails, call %d: %s, D[%d] = %g", failing[i / MOST], i % MOST, tsr_status_text(status), e,
+                         (double)d[e]);
+        fake.state->fail_call = NULL;
+        tsr_plan_release(plan);
+        close_context(context);
+    }
+}
+
+/* A kernel that could not be loaded for a moment is back when there is memory. */
+static void a_makeshift_is_not_kept(void **unused)
+{
+    (void)unused;
+    tsr_context *const context = open_context("auto", 1LL << 34);
+    const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 3000, 3000, 3000);
+    tsr_plan *plan = NULL;
+    fake.state->fail_call = "cuModuleLoadDataEx";
+    fake.state->fail_result = 2;
+    fake.state->fail_from = 0;
+    fake.state->seen_failing = 0;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    assert_string_equal(tsr_plan_kernel(plan), "cpu_tiled_f32");
+    tsr_plan_release(plan);
+    fake.state->fail_call = NULL;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    assert_string_not_equal(tsr_plan_kernel(plan), "cpu_tiled_f32");
+    tsr_plan_release(plan);
+    close_context(context);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -441,11 +527,14 @@ int main(int argc, char **argv)
     fake = fake_cuda_find();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_fit),
+        cmocka_unit_test(narrow_results_keep_k),
         cmocka_unit_test(every_layout_and_cut),
         cmocka_unit_test(long_sums_are_cut_along_k),
         cmocka_unit_test(any_failure_leaves_c_or_a_cpu_result),
         cmocka_unit_test(failure_after_any_tile_leaves_c),
         cmocka_unit_test(small_products_keep_c_too),
+        cmocka_unit_test(nothing_fails_behind_d),
+        cmocka_unit_test(a_makeshift_is_not_kept),
         cmocka_unit_test(named_kernels_are_not_replaced),
         cmocka_unit_test(children_use_the_cpu),
     };

@@ -53,7 +53,8 @@ static tsr_device h200(void)
 static tsr_problem describe(const measured *at)
 {
     const tsr_op op = {at->dtype, at->dtype, at->dtype, at->dtype, .compute = tsr_dtype_compute(at->dtype)};
-    return (tsr_problem){.op = op, .m = at->m, .n = at->n, .k = at->k, .batch = 1};
+    return (tsr_problem){
+        .op = op, .m = at->m, .n = at->n, .k = at->k, .batch = 1, .workspace_limit_bytes = TSR_WORKSPACE_LIMIT_BYTES};
 }
 
 static const tsr_config *find(const char *instance)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -682,6 +683,89 @@ static void transposed_copies_serve_others(void **state)
     tsr_context_destroy(context);
 }
 
+/* An operand of a batch of none, which nobody has to give. */
+static void an_empty_batch_has_nothing_to_copy(void **state)
+{
+    (void)state;
+    tsr_context *const context = open_emu();
+    for (int i = 0; i < 2; i++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_S8, 17, 113, 2);
+        tsr_plan *plan = NULL;
+        tsr_prepared *prepared = NULL;
+        desc.c.dtype = desc.d.dtype = TSR_F32;
+        desc.b.trans = TSR_T;
+        desc.b.ld = 2;
+        desc.batch_count = 0;
+        desc.kernel = "wgmma-kmajor";
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        if (tsr_prepare(plan, i ? 'a' : 'b', NULL, &prepared) != TSR_OK)
+            fail_msg("%s", tsr_last_error());
+        tsr_prepared_release(prepared);
+        tsr_plan_release(plan);
+    }
+    tsr_context_destroy(context);
+}
+
+/* Slices of which the last is narrower and would be cut along K: no schedule of theirs needs workspace. */
+static void narrow_slices_need_no_workspace(void **state)
+{
+    (void)state;
+    enum { ROWS = 12, COLUMNS = 9594, STEPS = 657, BYTES = 4259840 };
+    tsr_context *const context = open_emu();
+    float *const a = calloc((size_t)ROWS * (STEPS + 1), sizeof *a),
+                 *const b = calloc((size_t)COLUMNS * STEPS, sizeof *b),
+                 *const d = calloc((size_t)ROWS * COLUMNS, sizeof *d), *const workspace = aligned_alloc(256, BYTES);
+    assert_true(a && b && d && workspace);
+    memset(workspace, 0, BYTES);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, ROWS, COLUMNS, STEPS);
+    tsr_run_args args = tsr_run_args_make(a, b, d);
+    desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+    desc.a.ld = STEPS + 1;
+    desc.b.trans = TSR_T;
+    desc.b.ld = STEPS;
+    desc.kernel = "thin_f32_1t_a4";
+    desc.workspace_limit_bytes = BYTES;
+    args.workspace = workspace;
+    args.workspace_bytes = BYTES;
+    for (int i = 0; i < ROWS * (STEPS + 1); i++)
+        a[i] = 1;
+    for (int i = 0; i < COLUMNS * STEPS; i++)
+        b[i] = 1;
+    tsr_plan *plan = NULL;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    if (tsr_plan_run(plan, &args) != TSR_OK)
+        fail_msg("%s", tsr_last_error());
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        assert_true(d[i] == STEPS);
+    tsr_plan_release(plan);
+    tsr_context_destroy(context);
+    free(a);
+    free(b);
+    free(d);
+    free(workspace);
+}
+
+/* However long a side is, and however little workspace there is, a plan takes no time to speak of. */
+static void long_sides_are_planned_at_once(void **state)
+{
+    (void)state;
+    enum { MOST_S = 5 };
+    tsr_context *const context = open_emu();
+    const time_t start = time(NULL);
+    for (int i = 0; i < 2; i++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, 4096, 100000000, i ? 100001 : 1001);
+        tsr_plan *plan = NULL;
+        desc.a.ld = desc.k;
+        desc.b.ld = desc.n + 1;
+        desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+        desc.workspace_limit_bytes = i ? 64 << 20 : 0;
+        assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+        tsr_plan_release(plan);
+    }
+    assert_true(time(NULL) - start <= MOST_S);
+    tsr_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -697,6 +781,9 @@ int main(void)
         cmocka_unit_test(without_a_product_nothing_is_copied),
         cmocka_unit_test(prepared_operands_are_padded_once),
         cmocka_unit_test(transposed_copies_serve_others),
+        cmocka_unit_test(an_empty_batch_has_nothing_to_copy),
+        cmocka_unit_test(narrow_slices_need_no_workspace),
+        cmocka_unit_test(long_sides_are_planned_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

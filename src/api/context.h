@@ -82,6 +82,8 @@ tsr_plan *tsr_plan_cache_insert(tsr_plan_cache *cache, const tsr_problem *proble
 
 /* The problem's plan, from the cache or made, with a reference for the caller. */
 tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_plan **out);
+/* How many of the context's devices a new plan may use: in the child of a fork a GPU beside the CPU is none. */
+size_t tsr_usable_targets(const tsr_context *context);
 
 /* A one-line call with all checks, on the default context, where the small path has been tried (tsr_small_call). */
 tsr_small_call tsr_one_line_checked;

@@ -97,9 +97,9 @@ tsr_status tsr_route(tsr_context *context, const tsr_gemm_desc *desc, tsr_candid
     const tsr_status status =
         capacity > 0 ? tsr_check_struct("tsr_candidate", "candidate_bytes", candidate_bytes, TSR_FIRST_CANDIDATE_BYTES)
                      : TSR_OK;
-    return status == TSR_OK
-               ? tsr_route_on(context->targets, context->target_count, desc, out, candidate_bytes, capacity, count)
-               : status;
+    return status == TSR_OK ? tsr_route_on(context->targets, tsr_usable_targets(context), desc, out, candidate_bytes,
+                                           capacity, count)
+                            : status;
 }
 
 tsr_status tsr_kernel(size_t index, tsr_kernel_info *out)

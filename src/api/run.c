@@ -12,8 +12,7 @@
 #include "core/process.h"
 #include "core/uncancelled.h"
 
-/* How many of the context's devices a new plan may use: in the child of a fork a GPU beside the CPU is none. */
-static size_t usable_targets(const tsr_context *context)
+size_t tsr_usable_targets(const tsr_context *context)
 {
     return context->target_count > 1 && context->targets[0].device.kind == TSR_DEVICE_CPU &&
                    tsr_process() != context->process
@@ -30,13 +29,15 @@ tsr_status tsr_plan_of(tsr_context *context, const tsr_problem *problem, tsr_pla
             return tsr_fail(TSR_OUT_OF_MEMORY, "no memory for a plan");
         plan->context = context;
         atomic_init(&plan->references, 1);
-        const tsr_status status = tsr_plan_build(problem, context->targets, usable_targets(context), &plan->planned);
+        const tsr_status status =
+            tsr_plan_build(problem, context->targets, tsr_usable_targets(context), &plan->planned);
         if (status != TSR_OK) {
             free(plan);
             return status;
         }
         tsr_small_path_make(plan);
-        plan = tsr_plan_cache_insert(context->cache, problem, plan);
+        if (!plan->planned.is_makeshift)
+            plan = tsr_plan_cache_insert(context->cache, problem, plan);
     }
     *out = plan;
     return TSR_OK;

@@ -149,13 +149,16 @@ static tsr_status run_staged(tsr_plan *plan, const tsr_plan_inputs *inputs)
         device_inputs.d = (void *)seen[3];
         status = tsr_plan_execute(&plan->planned, &device_inputs);
     }
+    float amax = 0;
+    if (status == TSR_OK && sides[AMAX].device)
+        status = target->backend->download(&target->device, &amax, sides[AMAX].device, sizeof amax, inputs->stream);
+    /* D comes last: what fails behind it would be computed again, from a C that may be D. */
     if (status == TSR_OK && copies[3].device)
         status = fetch(plan, inputs->d, &copies[3], inputs->stream);
     else if (status == TSR_OK)
         status = target->backend->synchronize(&target->device, inputs->stream);
     if (status == TSR_OK && sides[AMAX].device)
-        status = target->backend->download(&target->device, inputs->scaling.amax, sides[AMAX].device, sides[AMAX].bytes,
-                                           inputs->stream);
+        memcpy(inputs->scaling.amax, &amax, sizeof amax);
     for (int i = 0; i < SIDES; i++)
         if (sides[i].device)
             target->backend->free(&target->device, sides[i].device);
@@ -193,7 +196,8 @@ tsr_status tsr_run_with_workspace(tsr_plan *plan, const tsr_plan_inputs *inputs)
     status = tsr_zero_counters(target, own.workspace, bytes, inputs->stream);
     if (status == TSR_OK)
         status = tsr_run_inputs(plan, &own);
-    if (status == TSR_OK)
+    /* Where D came to the host the stream has been waited for, and nothing may fail any more. */
+    if (status == TSR_OK && !tsr_operand_staged(&plan->planned.problem, &target->device, 'd'))
         status = target->backend->synchronize(&target->device, inputs->stream);
     target->backend->free(&target->device, own.workspace);
     return status;
@@ -206,9 +210,10 @@ tsr_status tsr_prepare_on_device(tsr_plan *plan, char which, const void *data, s
     staged copy = {0};
     void *prepared = NULL;
     tsr_status status = target->backend->alloc(&target->device, bytes, &prepared);
-    if (status == TSR_OK && is_staged)
+    const int is_empty = tsr_operand_bytes(&plan->planned.problem, which) == 0; /* a batch of none has no data */
+    if (status == TSR_OK && is_staged && !is_empty)
         status = stage(plan, which, data, 1, 0, NULL, &copy);
-    if (status == TSR_OK)
+    if (status == TSR_OK && !is_empty)
         status = tsr_plan_prepare(&plan->planned, which, is_staged ? copy.device : data, prepared, NULL);
     if (status == TSR_OK)
         status = target->backend->synchronize(&target->device, NULL);

@@ -112,7 +112,8 @@ unsigned tsr_emu_atomic(unsigned *word, tsr_emu_atomic_operation operation, unsi
         enough = tsr_emu_far_acquire(&cta->far, board, cta->number, &cta->shared.time, &self->clock);
     if (enough && (order & TSR_EMU_RELEASE))
         enough = board && tsr_emu_far_release(board, &cta->far, cta->number, &cta->shared.time, &self->clock);
-    const unsigned old = apply(word, operation, operand, expected);
+    /* Unseen where what it releases could not be recorded: another thread would take that for a race. */
+    const unsigned old = apply(word, enough ? operation : TSR_EMU_LOAD, operand, expected);
     pthread_mutex_unlock(&launch->atomics.lock);
     if (cta->listener)
         tsr_emu_tell(self, (tsr_event){.kind = TSR_EVENT_ATOMIC,

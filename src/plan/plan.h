@@ -120,6 +120,8 @@ static inline long long tsr_last_slice(long long extent, long long width)
 
 /* `padded` is the problem as the config will see it, `launch` how it runs. */
 tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_problem *padded, unsigned pads);
+/* The problem on aligned copies of `pads`; what these leave of the workspace limit is for the config's schedule. */
+tsr_problem tsr_copied_problem(const tsr_problem *given, unsigned pads);
 
 /* One launch of a plan. */
 typedef struct tsr_step {
@@ -147,6 +149,7 @@ typedef struct tsr_planned {
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;
+    int is_makeshift; /* the code of a better candidate could not be loaded just now */
 } tsr_planned;
 
 /* Chooses the cheapest applicable config and makes it resident. TSR_UNSUPPORTED names the nearest miss. */

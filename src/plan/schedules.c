@@ -331,6 +331,8 @@ static tsr_schedule thin_schedule(const tsr_config *config, const tsr_problem *p
     const double panels = steps_of(config, p);
     if (tiles > 0 && tiles <= MOST_COUNTERS && panels >= 2)
         s.split_k = (int)fmax(1, fmin(fmin(floor(slots / tiles), panels), MOST_PARTS));
+    if (tsr_schedule_launch(config, p, &s).workspace_bytes > p->workspace_limit_bytes)
+        s.split_k = 1;
     return s;
 }
 

@@ -18,7 +18,13 @@ static int forced_schedule(const tsr_config *config, const tsr_problem *p, tsr_s
                            size_t reason_bytes)
 {
     const char *const text = p->kernel ? strchr(p->kernel, '@') : NULL;
-    return text ? tsr_schedule_parse(config, p, text + 1, out, reason, reason_bytes) : -1;
+    if (!text)
+        return -1;
+    if (!tsr_schedule_parse(config, p, text + 1, out, reason, reason_bytes))
+        return 0;
+    if (p->flags & TSR_BATCH_INVARIANT && (out->split_k > 1 || out->stream_k_units > 0))
+        return tsr_refuse(reason, reason_bytes, "TSR_BATCH_INVARIANT: K in parts depends on M");
+    return 1;
 }
 
 int tsr_select_schedule(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
@@ -129,7 +135,7 @@ static void try_optional_copies(const tsr_viewed_problem *v, tsr_plan_candidate 
     const unsigned pads = candidate->pads | tsr_optional_copies(v, candidate->config, candidate->pads);
     if (pads == candidate->pads)
         return;
-    const tsr_problem padded = tsr_padded_problem(&v->given, pads);
+    const tsr_problem padded = tsr_copied_problem(&v->given, pads);
     const tsr_device *const device = &v->target->device;
     tsr_launch_config launch;
     tsr_price found;
@@ -161,7 +167,7 @@ static int candidate_of(const tsr_viewed_problem *v, const tsr_config *config, t
     if (!tsr_is_applicable(v, config, &candidate->pads, reason, reason_bytes))
         return 0;
     if (candidate->pads)
-        padded = tsr_padded_problem(&v->given, candidate->pads);
+        padded = tsr_copied_problem(&v->given, candidate->pads);
     const tsr_problem *const seen = candidate->pads ? &padded : &v->given;
     if (!tsr_select_schedule(config, seen, device, &candidate->launch, &cost, reason, reason_bytes))
         return 0;

@@ -23,6 +23,19 @@ tsr_workspace tsr_lay_out_workspace(const tsr_launch_config *launch, const tsr_p
     return workspace;
 }
 
+tsr_problem tsr_copied_problem(const tsr_problem *given, unsigned pads)
+{
+    tsr_problem padded = tsr_padded_problem(given, pads);
+    const size_t limit_bytes = padded.workspace_limit_bytes;
+    size_t bytes = 0;
+    for (int i = 0; i < 2; i++)
+        if (pads >> i & 1)
+            bytes += tsr_padded_bytes(&padded, "ab"[i]);
+    padded.workspace_limit_bytes =
+        limit_bytes > bytes ? (limit_bytes - bytes) / COPY_ALIGN_BYTES * COPY_ALIGN_BYTES : 0;
+    return padded;
+}
+
 #define SLICE_UNIT 256 /* no tile is wider */
 #define QUAD_BYTES 16
 
@@ -54,13 +67,18 @@ unsigned tsr_slice_copies(tsr_slices slices, unsigned pads, tsr_corner at)
     return of_a | of_b;
 }
 
-/* 1 if the copies of a slice fit and its kernel needs nothing beside them; -1 if it does, however small the slice is.
- */
-static int slice_fits(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
-                      size_t limit_bytes, tsr_slices slices)
+/* `extent` in so many parts, whole units wide. */
+static long long width_of(long long extent, long long count)
 {
-    const tsr_problem slice = tsr_slice_of(given, slices, (tsr_corner){0, 0, 0}),
-                      padded = tsr_padded_problem(&slice, pads);
+    return ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
+}
+
+/* 1 if the copies of the slice at that corner fit and its kernel needs nothing beside them; -1 if it does, however
+ * small the slice is. */
+static int corner_fits(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                       size_t limit_bytes, tsr_slices slices, tsr_corner at)
+{
+    const tsr_problem slice = tsr_slice_of(given, slices, at), padded = tsr_padded_problem(&slice, pads);
     tsr_launch_config launch;
     tsr_price cost;
     if (!tsr_select_schedule(config, &padded, device, &launch, &cost, NULL, 0) || launch.workspace_bytes > 0)
@@ -68,10 +86,37 @@ static int slice_fits(const tsr_config *config, const tsr_problem *given, unsign
     return tsr_lay_out_workspace(&launch, &padded, pads).total_bytes <= limit_bytes;
 }
 
-/* `extent` in so many parts, whole units wide. */
-static long long width_of(long long extent, long long count)
+/* The same of the first slice and of the last, which may be narrower and run by another schedule. */
+static int slice_fits(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
+                      size_t limit_bytes, tsr_slices slices)
 {
-    return ((extent + count - 1) / count + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
+    const tsr_corner last = {tsr_last_slice(given->m, slices.rows), tsr_last_slice(given->n, slices.columns),
+                             tsr_last_slice(given->k, slices.depth)};
+    const int first_fits = corner_fits(config, given, pads, device, limit_bytes, slices, (tsr_corner){0, 0, 0});
+    return first_fits > 0 ? corner_fits(config, given, pads, device, limit_bytes, slices, last) : first_fits;
+}
+
+/* The fewest parts of `extent` that fit, from 2 on: more parts are narrower, so that all beyond fit, too. 0: none do.
+ * `slices` has the other extents; `cut` is its member that is looked for. */
+static long long fewest_parts(const tsr_config *config, const tsr_problem *given, unsigned pads,
+                              const tsr_device *device, size_t limit_bytes, tsr_slices *slices, long long *cut,
+                              long long extent)
+{
+    long long low = 2, high = (extent + SLICE_UNIT - 1) / SLICE_UNIT;
+    if (high < low)
+        return 0;
+    *cut = width_of(extent, high);
+    if (slice_fits(config, given, pads, device, limit_bytes, *slices) <= 0)
+        return 0;
+    while (low < high) {
+        const long long middle = low + (high - low) / 2;
+        *cut = width_of(extent, middle);
+        if (slice_fits(config, given, pads, device, limit_bytes, *slices) > 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 /* The larger copy is cut: B by columns of D, A by rows. Into as few strips as fit, and a few more: how well the tiles
@@ -83,7 +128,11 @@ static int find_strips(const tsr_config *config, const tsr_problem *given, unsig
     const long long extent = of_rows ? given->m : given->n;
     long long last_width = 0;
     int found = 0;
-    for (long long count = 2; count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT && found < TILE_OPTIONS; count++) {
+    tsr_slices tried = {0};
+    const long long fewest =
+        fewest_parts(config, given, pads, device, limit_bytes, &tried, of_rows ? &tried.rows : &tried.columns, extent);
+    for (long long count = fewest; count > 0 && count <= (extent + SLICE_UNIT - 1) / SLICE_UNIT && found < TILE_OPTIONS;
+         count++) {
         const long long width = width_of(extent, count);
         if (width == last_width)
             continue;
@@ -105,14 +154,11 @@ static int find_tiles(const tsr_config *config, const tsr_problem *given, unsign
     for (int quarters = 1; quarters <= TILE_OPTIONS; quarters++) {
         const size_t for_a = limit_bytes / 4 * (size_t)quarters;
         const long long rows = width_of(given->m, 1 + (long long)(a_bytes / (for_a + 1)));
-        for (long long count = 2; count <= (given->n + SLICE_UNIT - 1) / SLICE_UNIT; count++) {
-            const tsr_slices slices = {.rows = rows, .columns = width_of(given->n, count)};
-            const int fits = slice_fits(config, given, pads, device, limit_bytes, slices);
-            if (fits > 0)
-                out[found++] = slices;
-            if (fits != 0)
-                break;
-        }
+        tsr_slices slices = {.rows = rows};
+        const long long count =
+            fewest_parts(config, given, pads, device, limit_bytes, &slices, &slices.columns, given->n);
+        if (count > 0)
+            out[found++] = (tsr_slices){.rows = rows, .columns = width_of(given->n, count)};
     }
     return found;
 }
@@ -136,7 +182,10 @@ static int find_depths(const tsr_config *config, const tsr_problem *given, unsig
     int found = 0;
     if (!may_cut_k(config, given))
         return 0;
-    for (long long count = 2; count <= (given->k + SLICE_UNIT - 1) / SLICE_UNIT && found < DEPTH_OPTIONS; count++) {
+    tsr_slices tried = {0};
+    const long long fewest = fewest_parts(config, given, pads, device, limit_bytes, &tried, &tried.depth, given->k);
+    for (long long count = fewest;
+         count > 0 && count <= (given->k + SLICE_UNIT - 1) / SLICE_UNIT && found < DEPTH_OPTIONS; count++) {
         const tsr_slices slices = {.depth = width_of(given->k, count)};
         if (slices.depth == last_depth)
             continue;

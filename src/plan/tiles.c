@@ -41,21 +41,31 @@ static long long half(long long size)
     return halved < size ? halved : (size + 1) / 2;
 }
 
+/* 1 if D can hold what parts of K sum to, without being rounded in between. */
+static int keeps_sums(const tsr_problem *p)
+{
+    const tsr_dtype sums = p->op.compute == TSR_COMPUTE_F64   ? TSR_F64
+                           : p->op.compute == TSR_COMPUTE_S32 ? TSR_S32
+                                                              : TSR_F32;
+    return p->op.c == sums && p->op.d == sums && !(p->flags & TSR_BATCH_INVARIANT);
+}
+
 int tsr_tiles_choose(const tsr_problem *p, double budget_bytes, tsr_tiles_of *out)
 {
+    const int may_cut_k = keeps_sums(p);
     /* At first A goes in a few row panels, so that the first is multiplied while the next are on their way. */
     tsr_tiles_of t = {.m = round_up((p->m + PANELS - 1) / PANELS, GRAIN), .n = p->n, .k = p->k > 0 ? p->k : 1};
     t.m = least(p->m, t.m < LEAST_ROWS ? LEAST_ROWS : t.m);
     while (need_bytes(p, &t) > budget_bytes) {
         if (t.n > 2 * t.m && t.n > GRAIN)
             t.n = half(t.n);
-        else if (t.k > 4 * t.m && t.k > GRAIN)
+        else if (may_cut_k && t.k > 4 * t.m && t.k > GRAIN)
             t.k = half(t.k);
         else if (t.m > 1 && t.m >= t.n)
             t.m = half(t.m);
         else if (t.n > 1)
             t.n = half(t.n);
-        else if (t.k > 1)
+        else if (may_cut_k && t.k > 1)
             t.k = half(t.k);
         else
             return 0;
