@@ -323,6 +323,91 @@ static void test_infinite_scale(void **state)
     assert_true(passes("wgmma_kmajor_fp8_64x64_c1", 0, 0, &scale, NAN));
 }
 
+enum { STEPS_MAX = 100000, SIDE = 8 };
+
+/* Of SIDE x SIDE sums by `kernel` on `device`, whose operands are all of one sign: none may count as wrong. */
+static void expect_right(const char *device, const char *kernel, tsr_dtype dtype, int64_t k, int equal)
+{
+    tsr_context *context = NULL;
+    tsr_plan *plan = NULL;
+    float d[SIDE * SIDE];
+    lab_answer answer;
+    lab_random random = lab_random_make(5, 0);
+    if (tsr_context_create(device, NULL, &context) != TSR_OK)
+        return; /* no emulator */
+    void *const a = malloc((size_t)(SIDE * k) * 4), *const b = malloc((size_t)(SIDE * k) * 4);
+    assert_true(a && b);
+    for (int64_t i = 0; i < SIDE * k; i++) {
+        const double x = (double)lab_random_below(&random, 4096) / 4096,
+                     y = (double)lab_random_below(&random, 4096) / 4096;
+        tsr_store_element(dtype, a, i, equal ? 0.1 : x);
+        tsr_store_element(dtype, b, i, equal ? 0.1 : y);
+    }
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, SIDE, SIDE, k);
+    tsr_run_args args = tsr_run_args_make(a, b, d);
+    desc.c.dtype = desc.d.dtype = TSR_F32;
+    desc.kernel = kernel;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    assert_int_equal(lab_check_answer(&desc, &args, tsr_plan_kernel(plan), 1e9, 1, &answer), TSR_OK);
+    if (answer.failed)
+        fail_msg("%s: %d wrong, error %g, bound %g", tsr_plan_kernel(plan), (int)answer.failed, answer.error,
+                 answer.bound);
+    d[5] *= 1.02f;
+    assert_int_equal(lab_check_answer(&desc, &args, tsr_plan_kernel(plan), 1e9, 1, &answer), TSR_OK);
+    assert_int_equal(answer.failed, 1);
+    tsr_plan_release(plan);
+    tsr_context_destroy(context);
+    free(a);
+    free(b);
+}
+
+static void test_roundings_of_one_sign(void **state)
+{
+    (void)state;
+    expect_right("cpu", "cpu-sequential", TSR_F32, STEPS_MAX, 1);
+    expect_right("cpu", "cpu-tiled", TSR_F32, STEPS_MAX, 0);
+    expect_right("emu", "wmma_f16_f32_32x32_a1", TSR_F16, 2048, 0);
+    expect_right("emu", "mma_bf16_f32_128x128_a1", TSR_BF16, 4096, 0);
+}
+
+/* In tf32 operands are rounded once, however long the sums are. */
+static void test_tf32_is_bounded(void **state)
+{
+    (void)state;
+    enum { STEPS = 16384 };
+    static float a[SIDE * STEPS], b[SIDE * STEPS], d[SIDE * SIDE];
+    static double sums[SIDE * SIDE];
+    lab_answer answer;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, SIDE, SIDE, STEPS);
+    tsr_run_args args = tsr_run_args_make(a, b, d);
+    lab_fill(LAB_FILL_NORMAL, 0, TSR_F32, a, SIDE * STEPS, 1);
+    lab_fill(LAB_FILL_NORMAL, 0, TSR_F32, b, SIDE * STEPS, 2);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        for (int k = 0; k < STEPS; k++)
+            sums[i] += (double)a[i / SIDE * STEPS + k] * (double)b[k * SIDE + i % SIDE];
+        d[i] = (float)sums[i];
+    }
+    desc.compute = TSR_COMPUTE_TF32;
+    assert_int_equal(lab_check_answer(&desc, &args, "wgmma_kmajor_tf32_64x64_c1", 1e9, 1, &answer), TSR_OK);
+    assert_int_equal(answer.failed, 0);
+    memset(d, 0, sizeof d);
+    assert_int_equal(lab_check_answer(&desc, &args, "wgmma_kmajor_tf32_64x64_c1", 1e9, 1, &answer), TSR_OK);
+    assert_true(answer.failed > SIDE * SIDE / 2);
+}
+
+/* Sums that overflow f64 on the way have no bound, so that nothing is said of them. */
+static void test_overflow_of_f64(void **state)
+{
+    (void)state;
+    double a[3] = {-1e308, 1e308, 1e308}, b[3] = {1, 1, 1}, d = -7;
+    lab_answer answer;
+    const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F64, 1, 1, 3);
+    const tsr_run_args args = tsr_run_args_make(a, b, &d);
+    assert_int_equal(lab_check_answer(&desc, &args, "cpu_tiled_f64", 1e9, 1, &answer), TSR_OK);
+    assert_int_equal(answer.unbound, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +421,9 @@ int main(void)
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_truncated_sums),
+        cmocka_unit_test(test_roundings_of_one_sign),
+        cmocka_unit_test(test_tf32_is_bounded),
+        cmocka_unit_test(test_overflow_of_f64),
         cmocka_unit_test(test_infinite_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

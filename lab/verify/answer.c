@@ -27,6 +27,7 @@ typedef struct checker {
     const tsr_run_args *args;
     int64_t ldd;
     lab_rule rule;
+    double one_signed_c; /* the rule's c where hardly anything cancels */
     double accumulator_max;
     lab_truncation truncation;
     lab_answer *out;
@@ -70,9 +71,12 @@ static tsr_status choose_sample(const tsr_gemm_desc *desc, double budget, uint64
 static void note(checker *j, int64_t row, int64_t column, double value, const lab_reference_element *truth)
 {
     lab_answer *out = j->out;
-    lab_check check = lab_check_element(&j->rule, value, truth);
+    lab_rule rule = j->rule;
+    if (fabs(truth->value) >= 0.5 * truth->size)
+        rule.c = fmax(rule.c, j->one_signed_c);
+    lab_check check = lab_check_element(&rule, value, truth);
     out->checked++;
-    if (isfinite(truth->size) && truth->size > j->accumulator_max) {
+    if (isinf(truth->size) ? isfinite(truth->value) : truth->size > j->accumulator_max) {
         out->unbound++;
         return;
     }
@@ -178,6 +182,21 @@ static const tsr_config *find_config(const char *instance)
     return config;
 }
 
+/* The constants of the bound, in units of rule->u, whose part that grows with K is one of sums in f32 or f64. */
+static void set_constants(checker *j, const tsr_config *config, tsr_compute compute)
+{
+    const double k = (double)j->desc->k, worst = 0.5 * k + END_ROUNDINGS;
+    j->rule.c = j->one_signed_c = config->bound_c;
+    if (compute == TSR_COMPUTE_F32 || compute == TSR_COMPUTE_F64) {
+        j->rule.c = fmax(config->bound_c, 2.0 * sqrt(k));
+        j->one_signed_c = config->bound_c + worst;
+    } else if (compute == TSR_COMPUTE_TF32) {
+        const double sums = tsr_compute_roundoff(TSR_COMPUTE_F32) / j->rule.u;
+        j->rule.c = config->bound_c + 2.0 * sqrt(k) * sums;
+        j->one_signed_c = config->bound_c + worst * sums;
+    }
+}
+
 tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args, const char *instance, double budget,
                             uint64_t seed, lab_answer *out)
 {
@@ -190,13 +209,13 @@ tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args,
     checker j = {.desc = desc,
                  .args = args,
                  .ldd = desc->d.ld ? desc->d.ld : desc->n,
-                 .rule = {.c = fmax(config->bound_c, 2.0 * sqrt((double)desc->k)),
-                          .u = lab_rule_roundoff(compute, desc->d.dtype),
+                 .rule = {.u = lab_rule_roundoff(compute, desc->d.dtype),
                           .least = lab_rule_least(compute, fabs(args->alpha.value) * (double)desc->k + END_ROUNDINGS),
                           .dtype = desc->d.dtype,
                           .saturates = !(desc->flags & TSR_OVERFLOW_SPECIAL)},
                  .accumulator_max = compute == TSR_COMPUTE_F64 ? DBL_MAX : (double)FLT_MAX,
                  .out = out};
+    set_constants(&j, config, compute);
     if (config->kind == TSR_CONFIG_CUDA && tsr_dtype_is_fp8(desc->a.dtype))
         j.truncation = compute == TSR_COMPUTE_FAST ? LAB_TRUNCATES_ALL : LAB_TRUNCATES_BLOCKS;
     out->elements = desc->m * desc->n;
