@@ -186,6 +186,10 @@ static int run(const cli_command *self, int argc, char **argv)
     set->seed = set->batch = 1;
     set->format = set->sparse = -1;
     int code = cli_read_args(self, argc, argv, set);
+    if (code == CLI_CONTINUE && set->replay && !set->from && !set->compare &&
+        (set->dtypes.count || set->layouts.count || set->types.d))
+        code = cli_usage_error(self, "--replay brings its own types and layouts: without --dtype, --layout and "
+                                     "--out-dtype");
     if (code == CLI_CONTINUE) {
         cli_bench_session session = {.self = self, .set = set, .stop = cli_interrupt_catch()};
         session.options =

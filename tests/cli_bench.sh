@@ -135,6 +135,12 @@ succeeds grep -q '^<svg ' out
 expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --sizes 16
 expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" \
     $bench --from ladder.json --compare ladder.json
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" \
+    $bench --from ladder.json --replay nosuch.log
+expect 2 "tessera bench: --compare measures what the old file names: only --device, --threads, --rounds and --format go with it" \
+    $bench --compare ladder.json --batch 3
+expect 2 "tessera bench: --replay brings its own types and layouts: without --dtype, --layout and --out-dtype" \
+    $bench --replay nosuch.log --dtype f64
 expect 2 "tessera bench: --from shows a ladder, an svg or regret" $bench --from ladder.json --format csv
 expect 1 "tessera bench: nosuch.json: No such file or directory" $bench --from nosuch.json
 : >empty.json
