@@ -243,7 +243,7 @@ static const lab_record *find_record(const session *s, const char *asked, int64_
 static double measure(session *s, const char *kernel, int64_t size, char instance[64])
 {
     lab_entry entry = {.kernel = kernel};
-    lab_cell cell = {.types = s->set->types, .shape = {size, size, size}, .entries = &entry, .entry_count = 1};
+    lab_cell cell = {.types = s->set->types, .shape = {size, size, size, 1}, .entries = &entry, .entry_count = 1};
     const lab_bench_options quick = {.rounds = QUICK_ROUNDS, .budget_s = 2.0, .seed = 1};
     double gflops = (double)NAN;
     if (lab_cell_measure(&s->bench, &cell, &quick) == TSR_OK && entry.timing.rounds > 0) {

@@ -27,7 +27,7 @@ endmacro()
 # A cache that cannot be written is none.
 macro(kernel_cache_put key)
   string(RANDOM LENGTH 12 unique)
-  file(MAKE_DIRECTORY ${CACHE})
+  execute_process(COMMAND ${CMAKE_COMMAND} -E make_directory ${CACHE} RESULT_VARIABLE ignored ERROR_QUIET)
   foreach(file ${ARGN})
     get_filename_component(suffix ${file} EXT)
     file(COPY_FILE ${file} ${CACHE}/${unique} RESULT copied)

@@ -15,7 +15,7 @@ install(FILES src/cublas/measured.tsv DESTINATION ${CMAKE_INSTALL_DATADIR}/tesse
 install(TARGETS tessera_static EXPORT TesseraTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
 install(PROGRAMS packaging/link-blas DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera COMPONENT blas)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc FILES_MATCHING PATTERN "*.c" PATTERN "*.cu")
 
@@ -57,6 +57,7 @@ endforeach()
 
 # Takes away what the last install of this build folder put in place.
 configure_file(${CMAKE_CURRENT_LIST_DIR}/Uninstall.cmake.in ${CMAKE_BINARY_DIR}/Uninstall.cmake @ONLY)
-add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P ${CMAKE_BINARY_DIR}/Uninstall.cmake VERBATIM)
-
-include(TesseraDebian)
+if(TESSERA_IS_TOP_LEVEL)
+  add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P ${CMAKE_BINARY_DIR}/Uninstall.cmake VERBATIM)
+  include(TesseraDebian)
+endif()

@@ -374,12 +374,12 @@ static void price_tensor(const tsr_config *config, const tsr_problem *problem, c
 static double f64_steps(const tsr_profile *f, const tsr_config *config, double units, double share, double whole,
                         double steps)
 {
-    const double warps = config->threads_x * config->threads_y / 32., beside = units > 0 && whole > 0;
+    const double warps = config->threads_x * config->threads_y / 32., beside = units > 0 && whole > 0 ? 1 : 0;
     const double held = fmin(whole, fmax(1, config->sm_ctas - units)), together = fmin(share, steps);
     double all = units > 0 ? units * share / tsr_price_busy_share(f, (units + held * beside) * warps) : 0;
     if (whole > 0)
         all += tsr_price_rounds(f, config, whole, warps) * steps;
-    if (beside) /* that many of these steps were made beside the units, with more warps */
+    if (beside != 0) /* that many of these steps were made beside the units, with more warps */
         all -= held * together *
                (1 / tsr_price_busy_share(f, held * warps) - 1 / tsr_price_busy_share(f, (units + held) * warps));
     return all;
