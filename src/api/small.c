@@ -7,8 +7,7 @@
 #include "core/sparse24.h"
 
 enum {
-    OPS_OF_A_THREAD =
-        1 << 20, /* up to so many one thread does a small product, in f64 too (src/cpu/small/in_place.h) */
+    OPS_OF_A_THREAD = 1 << 20, /* fewer are not shared, in f64 either (src/cpu/small/in_place.h) */
     /* On a machine with a GPU only what the CPU finishes within a few microseconds, where copying to a GPU alone takes
      * longer; anything else is for the cost model to decide. */
     OPS_BESIDE_GPU = 1 << 18

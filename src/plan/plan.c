@@ -186,7 +186,7 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
         return tsr_fail(TSR_OUT_OF_MEMORY, "no memory to choose among %zu kernels", capacity);
     size_t left = tsr_select_applicable(problem, targets, target_count, candidates, capacity);
     tsr_status status = TSR_INTERNAL;
-    int failed = 0;
+    int lacks_memory = 0;
     if (left == 0)
         status =
             nothing_applies(problem, candidates, tsr_select_all(problem, targets, target_count, candidates, capacity));
@@ -195,8 +195,8 @@ tsr_status tsr_plan_build(const tsr_problem *problem, tsr_target *targets, size_
     while (left > 0 && status != TSR_OK) {
         tsr_plan_candidate *const best = best_of(candidates, left);
         status = build_with(best, problem, out);
-        out->is_makeshift = failed > 0;
-        failed += status != TSR_OK;
+        out->is_makeshift = lacks_memory;
+        lacks_memory |= status == TSR_OUT_OF_MEMORY; /* a GPU that is dead will not be back */
         *best = candidates[--left];
         left = problem->kernel ? 0 : left;
     }

@@ -149,7 +149,7 @@ typedef struct tsr_planned {
     tsr_step steps[TSR_MAX_STEPS];
     int step_count;
     size_t workspace_bytes;
-    int is_makeshift; /* the code of a better candidate could not be loaded just now */
+    int is_makeshift; /* there was no memory for the code of a better candidate just now */
 } tsr_planned;
 
 /* Chooses the cheapest applicable config and makes it resident. TSR_UNSUPPORTED names the nearest miss. */

@@ -86,14 +86,20 @@ static int corner_fits(const tsr_config *config, const tsr_problem *given, unsig
     return tsr_lay_out_workspace(&launch, &padded, pads).total_bytes <= limit_bytes;
 }
 
-/* The same of the first slice and of the last, which may be narrower and run by another schedule. */
+/* The same of all kinds of slices: the last ones may be narrower, and then run by another schedule. */
 static int slice_fits(const tsr_config *config, const tsr_problem *given, unsigned pads, const tsr_device *device,
                       size_t limit_bytes, tsr_slices slices)
 {
     const tsr_corner last = {tsr_last_slice(given->m, slices.rows), tsr_last_slice(given->n, slices.columns),
                              tsr_last_slice(given->k, slices.depth)};
-    const int first_fits = corner_fits(config, given, pads, device, limit_bytes, slices, (tsr_corner){0, 0, 0});
-    return first_fits > 0 ? corner_fits(config, given, pads, device, limit_bytes, slices, last) : first_fits;
+    int fits = 1;
+    for (int kind = 0; kind < 8 && fits > 0; kind++) {
+        const tsr_corner at = {kind & 1 ? last.row : 0, kind & 2 ? last.column : 0, kind & 4 ? last.k : 0};
+        if ((kind & 1 && last.row == 0) || (kind & 2 && last.column == 0) || (kind & 4 && last.k == 0))
+            continue;
+        fits = corner_fits(config, given, pads, device, limit_bytes, slices, at);
+    }
+    return fits;
 }
 
 /* The fewest parts of `extent` that fit, from 2 on: more parts are narrower, so that all beyond fit, too. 0: none do.
