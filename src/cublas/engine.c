@@ -172,7 +172,7 @@ static int make_room(void)
     plan_slot *const larger = slots <= MOST_SLOTS ? calloc(slots, sizeof *larger) : NULL;
     if (!larger)
         return 0;
-    for (size_t i = 0; i < plan_slots; i++)
+    for (size_t i = 0; plans && i < plan_slots; i++)
         if (plans[i].is_used)
             *slot_of(larger, slots, &plans[i].key) = plans[i];
     free(plans);
