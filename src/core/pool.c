@@ -216,7 +216,9 @@ static void wait_for_workers(tsr_crew *crew)
     if (atomic_load(&crew->working) == 0)
         return;
     pthread_mutex_lock(&crew->lock);
-    atomic_store(&crew->awaited, 1);
+    /* An exchange: qemu-user lets a store fall behind the load that follows, though AArch64's own order does not, and
+     * the worker that is last would see nobody wait. */
+    atomic_exchange(&crew->awaited, 1);
     while (atomic_load(&crew->working) > 0)
         pthread_cond_wait(&crew->done, &crew->lock);
     atomic_store(&crew->awaited, 0);
