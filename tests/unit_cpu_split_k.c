@@ -412,11 +412,11 @@ static void slices_of_one_row_have_the_bits_of_others(void **state)
 {
     enum { M = 2017, MOST_COLUMNS = 5, K = 8192, MOST_THREADS = 20 };
     (void)state;
+    void *const a = make_rough(TSR_F32, (long long)M * K, 1);
     for (int n = 1; n <= MOST_COLUMNS; n += 4) {
         const size_t bytes = (size_t)(M * n) * sizeof(float);
-        void *const a = make_rough(TSR_F32, (long long)M * K, 1), *const b = make_rough(TSR_F32, (long long)K * n, 2),
-                    *const first = make(bytes), *const next = make(bytes);
-        for (int threads = 1; threads <= MOST_THREADS; threads += threads < 12 ? 11 : 1) {
+        void *const b = make_rough(TSR_F32, (long long)K * n, 2), *const first = make(bytes), *const next = make(bytes);
+        for (int threads = 1; threads <= MOST_THREADS; threads += threads < 12 ? 12 : 3) {
             tsr_context *const context = open_context(threads);
             tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, M, n, K);
             tsr_run_args args = tsr_run_args_make(a, b, threads == 1 ? first : next);
@@ -427,11 +427,11 @@ static void slices_of_one_row_have_the_bits_of_others(void **state)
                 fail_msg("%d columns: %d threads give other bits than one", n, threads);
             tsr_context_destroy(context);
         }
-        free(a);
         free(b);
         free(first);
         free(next);
     }
+    free(a);
 }
 
 /* ---- 8-bit integers ---- */
