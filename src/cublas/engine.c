@@ -251,8 +251,7 @@ static tsr_plan *make_plan(const plan_key *key, tsr_context *context, int *is_ou
     return plan;
 }
 
-/* ---- workspace ----------------------------------------------------------------------------------------------------
- */
+/* ---- workspace --------------------------------------------------------------------------------------------------- */
 
 /* The part of the caller's workspace that is aligned. */
 static void *callers(const tsr_cublas_call *call, size_t *bytes)
@@ -295,8 +294,7 @@ static void *find_workspace(const tsr_cublas_call *call, tsr_context *context, i
     return is_ours && !is_small ? take_part(call, context, ordinal, stream, need_bytes) : NULL;
 }
 
-/* ---- plans of several launches ------------------------------------------------------------------------------------
- */
+/* ---- plans of several launches ----------------------------------------------------------------------------------- */
 
 /* Copies of operands, the product and a reduction follow each other in workspace that all calls on a stream share:
  * those of another thread must not come between them. One lock for some streams; the child of a fork gets new ones. */
@@ -323,8 +321,7 @@ static pthread_mutex_t *order_of(int ordinal, uint64_t stream_id)
     return &orders[hash >> 58];
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------
- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static double half_value(uint16_t bits)
 {

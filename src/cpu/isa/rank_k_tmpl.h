@@ -239,7 +239,7 @@ static __attribute__((noinline)) void SNAME(rank_k_down_4)(const tsr_rank_k *o)
 
 #if RANK_K_UNROLLED >= TSR_RANK_K_STEPS
 /* Eight steps, which many sizes are, down the columns of A: for one vector of D or two, whose B then stays in
- * registers, and for rows of more than LONG_ROW bytes. In between a loop over the steps is faster, by 3 to 14% on a
+ * registers, and for rows of LONG_ROW bytes or more. In between a loop over the steps is faster, by 3 to 14% on a
  * Zen 5. */
 static __attribute__((noinline)) void SNAME(rank_k_across_8)(const tsr_rank_k *o)
 {
