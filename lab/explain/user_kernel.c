@@ -272,21 +272,21 @@ static int find_registers(const ucontext_t *context, uintptr_t *at, const uintpt
 #endif
 }
 
-/* The address that follows the instruction where the kernel is: the interrupted one, or the caller that is nearest on
- * the stack where the interrupted code is the emulator's. */
-static const void *place_of(const ucontext_t *context)
+/* Tells the line where the kernel is: that of the interrupted instruction, or of the nearest caller on the stack that
+ * has one, where the interrupted code is the emulator's or a stub through which the kernel calls it. */
+static void tell_line(const ucontext_t *context, lab_user_place *place)
 {
     enum { WORDS = 256 };
     uintptr_t at = 0;
     const uintptr_t *stack = NULL;
     if (!find_registers(context, &at, &stack))
-        return NULL;
-    if (is_in_kernel((const void *)at))
-        return (const void *)(at + 1);
+        return;
+    if (is_in_kernel((const void *)at) && tsr_emu_trace_place((const void *)(at + 1), place->text, sizeof place->text))
+        return;
     for (int i = 0; i < WORDS; i++)
-        if (is_in_kernel((const void *)stack[i]))
-            return (const void *)stack[i];
-    return NULL;
+        if (is_in_kernel((const void *)stack[i]) &&
+            tsr_emu_trace_place((const void *)stack[i], place->text, sizeof place->text))
+            return;
 }
 
 /* Not all that it calls is made for signal handlers. But the process is to end, its parent waits only a moment, and the
@@ -295,9 +295,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)number;
     lab_user_place *const place = info->si_code == SI_QUEUE ? info->si_value.sival_ptr : NULL;
-    const void *const at = place ? place_of(context) : NULL;
-    if (at)
-        tsr_emu_trace_place(at, place->text, sizeof place->text);
+    if (place)
+        tell_line(context, place);
     _exit(1);
 }
 

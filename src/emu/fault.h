@@ -56,7 +56,7 @@ tsr_status tsr_emu_report(const emu_fault *fault, const char *kernel, unsigned t
                           long long grid_y);
 
 /* "kernels/gemm/tiled.cu:64", or the module and offset where debug information or addr2line is missing. `place` is a
- * return address. */
-void tsr_emu_place(const void *place, char *text, size_t text_bytes);
+ * return address. 1 if it is a line. */
+int tsr_emu_place(const void *place, char *text, size_t text_bytes);
 
 #endif

@@ -74,7 +74,7 @@ static int parse_lines(char *text, char *out, size_t out_bytes)
     const char *first = NULL, *last = NULL;
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        if (line[0] == '?')
+        if (line[0] == '?' || line[0] == ':') /* no file */
             continue;
         char *note = strstr(line, " (discriminator");
         if (note)
@@ -91,12 +91,12 @@ static int parse_lines(char *text, char *out, size_t out_bytes)
     return 1;
 }
 
-void tsr_emu_place(const void *place, char *text, size_t text_bytes)
+int tsr_emu_place(const void *place, char *text, size_t text_bytes)
 {
     Dl_info info;
     snprintf(text, text_bytes, "%s", place ? "an unknown place" : "at its start");
     if (!place || !dladdr(place, &info) || !info.dli_fname || !info.dli_fbase)
-        return;
+        return 0;
     /* Before the return address lies the call. Programs that are not position independent are linked at their address.
      */
     const Elf64_Ehdr *header = info.dli_fbase;
@@ -115,6 +115,8 @@ void tsr_emu_place(const void *place, char *text, size_t text_bytes)
     }
     char number[32], output[2048];
     snprintf(number, sizeof number, "0x%lx", offset);
-    if (!run_addr2line(module, number, output, sizeof output) || !parse_lines(output, text, text_bytes))
-        snprintf(text, text_bytes, "%s+0x%lx", short_path(module), offset);
+    if (run_addr2line(module, number, output, sizeof output) && parse_lines(output, text, text_bytes))
+        return 1;
+    snprintf(text, text_bytes, "%s+0x%lx", short_path(module), offset);
+    return 0;
 }

@@ -120,9 +120,9 @@ void tsr_emu_trace_end(emu_cta *cta)
         close_write(cta->trace);
 }
 
-void tsr_emu_trace_place(const void *place, char *text, size_t text_bytes)
+int tsr_emu_trace_place(const void *place, char *text, size_t text_bytes)
 {
-    tsr_emu_place(place, text, text_bytes);
+    return tsr_emu_place(place, text, text_bytes);
 }
 
 /* libm's, where it is one instruction, costs more in the call than in the work. */

@@ -50,7 +50,7 @@ typedef struct tsr_emu_trace {
  * threads use at the same time. */
 void tsr_emu_trace_launches(tsr_device *device, tsr_emu_trace *trace);
 
-/* "kernels/gemm/tiled.cu:64" of an event's place. */
-void tsr_emu_trace_place(const void *place, char *text, size_t text_bytes);
+/* "kernels/gemm/tiled.cu:64" of an event's place; 1 if it is a line. */
+int tsr_emu_trace_place(const void *place, char *text, size_t text_bytes);
 
 #endif
