@@ -47,6 +47,9 @@ typedef struct types {
     tsr_dtype ab, cd;
     tsr_compute compute;
     const char *kernels[16]; /* that may be asked for by name */
+    tsr_dtype b;             /* B's where it is not A's; 0: as A */
+    tsr_scale_mode scale_a, scale_b;
+    unsigned sparse; /* TSR_SPARSE24_A or _B */
 } types;
 
 #define F32_KERNELS                                                                                              \
@@ -61,21 +64,51 @@ typedef struct types {
     }
 
 static const types all_types[] = {
-    {TSR_F32, TSR_F32, TSR_COMPUTE_F32, F32_KERNELS},
-    {TSR_BF16, TSR_BF16, TSR_COMPUTE_F32, TENSOR_KERNELS},
-    {TSR_F16, TSR_F16, TSR_COMPUTE_F32, TENSOR_KERNELS},
-    {TSR_BF16, TSR_F32, TSR_COMPUTE_F32, TENSOR_KERNELS},
-    {TSR_F16, TSR_F32, TSR_COMPUTE_F32, TENSOR_KERNELS},
-    {TSR_F32, TSR_F32, TSR_COMPUTE_TF32, {"mma"}},
-    {TSR_F64, TSR_F64, TSR_COMPUTE_F64, {"naive", "uncoalesced", "tiled", "mma-f64"}},
+    {.ab = TSR_F32, .cd = TSR_F32, .compute = TSR_COMPUTE_F32, .kernels = F32_KERNELS},
+    {.ab = TSR_BF16, .cd = TSR_BF16, .compute = TSR_COMPUTE_F32, .kernels = TENSOR_KERNELS},
+    {.ab = TSR_F16, .cd = TSR_F16, .compute = TSR_COMPUTE_F32, .kernels = TENSOR_KERNELS},
+    {.ab = TSR_BF16, .cd = TSR_F32, .compute = TSR_COMPUTE_F32, .kernels = TENSOR_KERNELS},
+    {.ab = TSR_F16, .cd = TSR_F32, .compute = TSR_COMPUTE_F32, .kernels = TENSOR_KERNELS},
+    {.ab = TSR_F32, .cd = TSR_F32, .compute = TSR_COMPUTE_TF32, .kernels = {"mma"}},
+    {.ab = TSR_F64, .cd = TSR_F64, .compute = TSR_COMPUTE_F64, .kernels = {"naive", "uncoalesced", "tiled", "mma-f64"}},
 };
 
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
 
 /* Of the problems behind those that are drawn. */
 static const types integer_types[] = {
-    {TSR_S8, TSR_S32, TSR_COMPUTE_S32, {NULL}},
-    {TSR_S8, TSR_BF16, TSR_COMPUTE_S32, {NULL}},
+    {.ab = TSR_S8, .cd = TSR_S32, .compute = TSR_COMPUTE_S32, .kernels = {NULL}},
+    {.ab = TSR_S8, .cd = TSR_BF16, .compute = TSR_COMPUTE_S32, .kernels = {NULL}},
+};
+
+/* Of those behind them: every other type, scale mode and compressed operand that a GPU takes. */
+static const types other_types[] = {
+    {.ab = TSR_E4M3, .cd = TSR_BF16, .compute = TSR_COMPUTE_F32},
+    {.ab = TSR_E4M3, .cd = TSR_BF16, .compute = TSR_COMPUTE_FAST},
+    {.ab = TSR_E5M2, .b = TSR_E4M3, .cd = TSR_E4M3, .compute = TSR_COMPUTE_F32},
+    {.ab = TSR_E4M3,
+     .cd = TSR_F32,
+     .compute = TSR_COMPUTE_F32,
+     .scale_a = TSR_SCALE_VECTOR,
+     .scale_b = TSR_SCALE_VECTOR},
+    {.ab = TSR_E4M3,
+     .cd = TSR_BF16,
+     .compute = TSR_COMPUTE_F32,
+     .scale_a = TSR_SCALE_1X128,
+     .scale_b = TSR_SCALE_128X128},
+    {.ab = TSR_E4M3,
+     .cd = TSR_BF16,
+     .compute = TSR_COMPUTE_F32,
+     .scale_a = TSR_SCALE_1X128,
+     .scale_b = TSR_SCALE_1X128},
+    {.ab = TSR_U8, .b = TSR_S8, .cd = TSR_F32, .compute = TSR_COMPUTE_S32},
+    {.ab = TSR_BF16, .cd = TSR_E4M3, .compute = TSR_COMPUTE_F32},
+    {.ab = TSR_F16, .cd = TSR_BF16, .compute = TSR_COMPUTE_F32},
+    {.ab = TSR_BF16, .cd = TSR_BF16, .compute = TSR_COMPUTE_F32, .sparse = TSR_SPARSE24_A},
+    {.ab = TSR_F16, .cd = TSR_F32, .compute = TSR_COMPUTE_F32, .sparse = TSR_SPARSE24_B},
+    {.ab = TSR_E4M3, .cd = TSR_BF16, .compute = TSR_COMPUTE_FAST, .sparse = TSR_SPARSE24_A},
+    {.ab = TSR_S8, .cd = TSR_S32, .compute = TSR_COMPUTE_S32, .sparse = TSR_SPARSE24_A},
+    {.ab = TSR_F32, .cd = TSR_F32, .compute = TSR_COMPUTE_TF32, .sparse = TSR_SPARSE24_B},
 };
 
 typedef struct problem {
@@ -97,7 +130,11 @@ static tsr_gemm_desc describe(const problem *p)
     tsr_operand *const operands[] = {&desc.a, &desc.b, &desc.c, &desc.d};
     desc.a.trans = p->trans_a ? TSR_T : TSR_N;
     desc.b.trans = p->trans_b ? TSR_T : TSR_N;
+    if (p->types->b)
+        desc.b.dtype = p->types->b;
     desc.c.dtype = desc.d.dtype = p->types->cd;
+    desc.scale_mode_a = p->types->scale_a;
+    desc.scale_mode_b = p->types->scale_b;
     for (int i = 0; i < 4; i++) {
         const long long rows = i == 0 ? (p->trans_a ? p->k : p->m) : i == 1 ? (p->trans_b ? p->n : p->k) : p->m;
         const long long columns = i == 0 ? (p->trans_a ? p->m : p->k) : i == 1 ? (p->trans_b ? p->k : p->n) : p->n;
@@ -109,7 +146,7 @@ static tsr_gemm_desc describe(const problem *p)
     desc.compute = p->types->compute;
     desc.batch_count = p->batch;
     desc.workspace_limit_bytes = p->workspace;
-    desc.flags = p->batch_invariant ? TSR_BATCH_INVARIANT : 0;
+    desc.flags = (p->batch_invariant ? TSR_BATCH_INVARIANT : 0) | p->types->sparse;
     desc.kernel = p->kernel;
     desc.broadcast = p->shares_a ? TSR_BROADCAST_A : 0;
     return desc;
@@ -117,11 +154,20 @@ static tsr_gemm_desc describe(const problem *p)
 
 static void key_of(const problem *p, char *key)
 {
+    static const char *const modes[] = {"tensor", "vector", "1x128", "128x128"};
+    const types *const t = p->types;
     snprintf(key, KEY_BYTES, "%s %c%c %s %s %s %lldx%lldx%lld x%lld ld %d %d %d %d %s align %u ws %zu %s%s", p->gpu,
              p->trans_a ? 't' : 'n', p->trans_b ? 't' : 'n', tsr_dtype_name(p->types->ab), tsr_dtype_name(p->types->cd),
              tsr_compute_name(p->types->compute), p->m, p->n, p->k, p->batch, p->pads[0], p->pads[1], p->pads[2],
              p->pads[3], p->shares_a ? "shared" : "own", p->align, p->workspace, p->kernel ? p->kernel : "any",
              p->batch_invariant ? " invariant" : "");
+    const size_t used = strlen(key);
+    snprintf(key + used, KEY_BYTES - used, "%s%s%s%s%s%s%s", t->b ? " b " : "", t->b ? tsr_dtype_name(t->b) : "",
+             t->scale_a ? " scales " : "", t->scale_a ? modes[t->scale_a] : "", t->scale_a ? " " : "",
+             t->scale_a ? modes[t->scale_b] : "",
+             !t->sparse                   ? ""
+             : t->sparse & TSR_SPARSE24_A ? " sparse a"
+                                          : " sparse b");
 }
 
 /* ---- answers ---- */
@@ -226,6 +272,26 @@ static void state_usual(golden *file)
             for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++, turn++) {
                 const problem p = {.gpu = gpus[g],
                                    .types = &all_types[t],
+                                   .trans_a = turn >> 1 & 1,
+                                   .trans_b = turn & 1,
+                                   .m = usual[i].m,
+                                   .n = usual[i].n,
+                                   .k = usual[i].k,
+                                   .batch = usual[i].batch,
+                                   .align = 256,
+                                   .workspace = TSR_WORKSPACE_LIMIT_BYTES};
+                state(file, &p);
+            }
+}
+
+static void state_others(golden *file)
+{
+    int turn = 0; /* goes through the layouts */
+    for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++)
+        for (size_t t = 0; t < sizeof other_types / sizeof other_types[0]; t++)
+            for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++, turn++) {
+                const problem p = {.gpu = gpus[g],
+                                   .types = &other_types[t],
                                    .trans_a = turn >> 1 & 1,
                                    .trans_b = turn & 1,
                                    .m = usual[i].m,
@@ -356,5 +422,6 @@ int main(int argc, char **argv)
         state(file, &p);
     }
     state_integers(file);
+    state_others(file);
     return golden_close(file);
 }
