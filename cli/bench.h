@@ -25,6 +25,7 @@ typedef struct cli_bench_settings {
     int sparse;      /* of the choices "a|b"; -1: neither */
     int instances, graph, batch_invariant;
     int64_t rounds, threads, random, seed, batch;
+    double beta;
 } cli_bench_settings;
 
 /* The command at work. */

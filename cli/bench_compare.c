@@ -235,7 +235,8 @@ static int check_settings(const cli_bench_session *session)
     const cli_bench_settings *set = session->set;
     if (set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count || set->peers ||
         set->instances || set->out || set->types.b || set->types.d || set->types.compute || set->scales ||
-        set->random || set->replay || set->batch > 1 || set->epilogue || set->batch_invariant || set->sparse >= 0)
+        set->random || set->replay || set->batch > 1 || set->epilogue || set->beta != 0 || set->batch_invariant ||
+        set->sparse >= 0)
         return cli_usage_error(session->self, "--compare measures what the old file names: only --device, --threads, "
                                               "--rounds and --format go with it");
     if (set->format != LAB_TABLE && set->format != LAB_JSON)

@@ -75,6 +75,8 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
     for (size_t i = 0; i < out->count && session->set->epilogue; i++)
         if (lab_bench_set_epilogue(&out->items[i], session->set->epilogue) != TSR_OK)
             return cli_api_failure(session->self);
+    for (size_t i = 0; i < out->count && session->set->beta != 0; i++)
+        lab_bench_set_beta(&out->items[i], session->set->beta);
     if (session->set->graph && !out->items[out->count - 1].device.is_cuda)
         return cli_failure(session->self, "--graph: no GPU is measured here");
     add_peers(session, peers, out);

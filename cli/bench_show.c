@@ -65,7 +65,7 @@ int cli_bench_show(const cli_bench_session *common)
     if (set->compare || set->kernels.count || set->sizes || set->shapes || set->dtypes.count || set->layouts.count ||
         set->peers || set->instances || set->types.b || set->types.d || set->types.compute || set->graph ||
         set->random || set->scales || set->sparse >= 0 || set->replay || set->batch > 1 || set->epilogue ||
-        set->batch_invariant)
+        set->beta != 0 || set->batch_invariant)
         return cli_usage_error(common->self, "--from measures nothing: only --format and --out go with it");
     if (!cli_bench_is_whole(set))
         return cli_usage_error(common->self, "--from shows a ladder, an svg or regret");

@@ -78,6 +78,11 @@ static const cli_option options[] = {
              "libraries, cuBLAS has it too",
      .parse = cli_parse_text,
      AT(epilogue)},
+    {.name = "--beta",
+     .value = "X",
+     .help = "D = A*B + X*D in every call, the libraries' too, as where gradients are accumulated (default 0)",
+     .parse = cli_parse_number,
+     AT(beta)},
     {.name = "--batch-invariant", .help = "results of which no row depends on M", AT(batch_invariant)},
     {.name = "--threads",
      .value = "T",
@@ -187,9 +192,9 @@ static int run(const cli_command *self, int argc, char **argv)
     set->format = set->sparse = -1;
     int code = cli_read_args(self, argc, argv, set);
     if (code == CLI_CONTINUE && set->replay && !set->from && !set->compare &&
-        (set->dtypes.count || set->layouts.count || set->types.d))
-        code = cli_usage_error(self, "--replay brings its own types and layouts: without --dtype, --layout and "
-                                     "--out-dtype");
+        (set->dtypes.count || set->layouts.count || set->types.d || set->beta != 0))
+        code = cli_usage_error(self, "--replay brings its own types, layouts and factors: without --dtype, --layout, "
+                                     "--out-dtype and --beta");
     if (code == CLI_CONTINUE) {
         cli_bench_session session = {.self = self, .set = set, .stop = cli_interrupt_catch()};
         session.options =

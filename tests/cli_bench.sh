@@ -139,8 +139,14 @@ expect 2 "tessera bench: --from measures nothing: only --format and --out go wit
     $bench --from ladder.json --replay nosuch.log
 expect 2 "tessera bench: --compare measures what the old file names: only --device, --threads, --rounds and --format go with it" \
     $bench --compare ladder.json --batch 3
-expect 2 "tessera bench: --replay brings its own types and layouts: without --dtype, --layout and --out-dtype" \
-    $bench --replay nosuch.log --dtype f64
+for option in "--dtype f64" "--beta 1"; do
+    expect 2 "tessera bench: --replay brings its own types, layouts and factors: without --dtype, --layout, --out-dtype and --beta" \
+        $bench --replay nosuch.log $option
+done
+expect 2 "tessera bench: --from measures nothing: only --format and --out go with it" $bench --from ladder.json --beta 1
+expect 0 "" $bench --sizes 16 --kernel cpu-tiled --rounds 2 --beta 1 --format json # C is read as well: 4 x 16 x 16 floats
+prints '"device": "[^"]*, beta 1", '
+succeeds awk -F '"time_us": |"gbps": ' '{ exit !(($2 + 0) * ($3 + 0) > 4.09 && ($2 + 0) * ($3 + 0) < 4.11) }' out
 expect 2 "tessera bench: --from shows a ladder, an svg or regret" $bench --from ladder.json --format csv
 expect 1 "tessera bench: nosuch.json: No such file or directory" $bench --from nosuch.json
 : >empty.json

@@ -96,6 +96,13 @@ tsr_status lab_bench_set_epilogue(lab_bench *bench, const char *epilogue)
     return TSR_OK;
 }
 
+void lab_bench_set_beta(lab_bench *bench, double beta)
+{
+    const size_t used = strlen(bench->label);
+    bench->beta = beta;
+    snprintf(bench->label + used, sizeof bench->label - used, ", beta %g", beta);
+}
+
 static void *stream_of(const lab_bench *bench)
 {
     return bench->captured ? bench->timer.ops->stream(bench->timer.state) : NULL;
@@ -256,9 +263,9 @@ static double alpha_of(const lab_cell *cell)
     return cell->call ? cell->call->alpha : 1;
 }
 
-static double beta_of(const lab_cell *cell)
+static double beta_of(const lab_bench *bench, const lab_cell *cell)
 {
-    return cell->call ? cell->call->beta : 0;
+    return cell->call ? cell->call->beta : bench->beta;
 }
 
 static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, lab_entry *entry, planned_call *call)
@@ -368,7 +375,7 @@ static tsr_status enter_rival(lab_bench *bench, const lab_bench_options *options
     first->ops = peer->ops;
     first->stream = stream_of(bench);
     first->alpha = alpha_of(cell);
-    first->beta = beta_of(cell);
+    first->beta = beta_of(bench, cell);
     if (desc->epilogue && !peer->ops->is_cuda) {
         snprintf(rival->reason, sizeof rival->reason, "it is not measured with an epilogue");
         return TSR_OK;
@@ -412,7 +419,7 @@ static tsr_status enter_all(lab_bench *bench, lab_cell *cell, const lab_bench_op
         memset(&entry->timing, 0, sizeof entry->timing);
         plan_entry(bench, &desc, entry, &w->plans[i]);
         w->plans[i].alpha = alpha_of(cell);
-        w->plans[i].beta = beta_of(cell);
+        w->plans[i].beta = beta_of(bench, cell);
         if (entry->instance[0] != '\0')
             enter(w, &entry->timing, call_plan, &w->plans[i]);
     }

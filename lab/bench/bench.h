@@ -31,6 +31,7 @@ typedef struct lab_bench {
     int captured;         /* measures captured graphs */
     unsigned flags;       /* of every descriptor, */
     const char *epilogue; /*  and NULL or an epilogue */
+    double beta;          /* of all calls but logged ones; C is D */
 } lab_bench;
 
 /* Opens "cpu" or "cuda:N"; `threads` as in tsr_context_options. TSR_UNSUPPORTED for the emulator, whose times mean
@@ -46,6 +47,8 @@ void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word);
 /* An epilogue of all problems from now on, the caller's text, with a bias of random numbers. TSR_UNSUPPORTED if it is
  * none. */
 tsr_status lab_bench_set_epilogue(lab_bench *bench, const char *epilogue);
+/* D = A * B + beta * D from now on, in all calls but logged ones; results name it. */
+void lab_bench_set_beta(lab_bench *bench, double beta);
 void lab_bench_close(lab_bench *bench); /* a zeroed struct is fine */
 /* Adds a peer that runs on this kind of device. When it is not there, the status says so and tsr_last_error() why;
  * the benchmark goes on without. */

@@ -48,7 +48,7 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     record.batch = desc.batch_count;
 
     const double ns = lab_median(timing->round_ns, timing->rounds);
-    const lab_roofline roofline = lab_roofline_of(&bench->device, &desc, 0);
+    const lab_roofline roofline = lab_roofline_of(&bench->device, &desc, bench->beta != 0);
     record.time_us = ns * 1e-3;
     record.time_us_min = lab_quantile(timing->round_ns, timing->rounds, 0.0) * 1e-3;
     record.spread = lab_spread(timing->round_ns, timing->rounds);
