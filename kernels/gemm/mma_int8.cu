@@ -35,7 +35,7 @@
  *
  * Bound by: the tensor cores, as far as mma.sync feeds them. On sm_90 that is less than two thirds of what wgmma does.
  *
- * Measured: docs/LADDER.md, on an H200. */
+ * Measured: docs/PERFORMANCE.md, "8-bit integers by mma.sync", on an H200. */
 #include "ptx/async_copy.h"
 #include "ptx/barrier.h"
 #include "ptx/scaled.h"
