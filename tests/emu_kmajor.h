@@ -1,6 +1,7 @@
 /* Kernel wgmma-kmajor in the emulator, e4m3 to bf16: right as it is, with the ends of collective/wgmma_lean.h and
  * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. For tests that name BN,
- * SLABS, TURNS and MUTANT_KERNEL; TURNS: warp groups take turns, and there are no scales of blocks. */
+ * SLABS, TURNS, BOXED and MUTANT_KERNEL; TURNS: warp groups take turns, and there are no scales of blocks; BOXED: D
+ * leaves, and C comes, by boxes. */
 #ifndef TESTS_EMU_KMAJOR_H
 #define TESTS_EMU_KMAJOR_H
 
@@ -22,12 +23,28 @@ enum {
 
 /* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. HAS_BLOCKS, alone: one
  * scale for each 128 of K, of B for 128 columns, which begin within a tile. Both kinds of scales: of each column. */
-enum { HAS_SCALES = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_BLOCKS = 8, OF_EACH_COLUMN = 9, WAYS = TURNS ? 8 : 10 };
+enum {
+    HAS_SCALES = 1,
+    HAS_BIAS = 2,
+    D_LIES_BADLY = 4,
+    HAS_BLOCKS = 8,
+    OF_EACH_COLUMN = 9,
+    HAS_C = 16, /* with HAS_BIAS also relu */
+    WITHOUT_C = TURNS ? 8 : 10,
+    WAYS = WITHOUT_C + (TURNS || BOXED ? 5 : 0)
+};
+static const int ways_with_c[] = {HAS_C, HAS_C | HAS_SCALES, HAS_C | HAS_BIAS, HAS_C | HAS_SCALES | HAS_BIAS,
+                                  HAS_C | D_LIES_BADLY};
+
+static int way_of(int index)
+{
+    return index < WITHOUT_C ? index : ways_with_c[index - WITHOUT_C];
+}
 enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, FIRST_N = 64 };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
-    uint16_t d[M * (N + 4)], exact[M * (N + 4)], bias[N];
+    uint16_t d[M * (N + 4)], exact[M * (N + 4)], bias[N], c[M * (N + 4)];
     float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
 } matrices;
 
@@ -40,6 +57,7 @@ static const tsr_config config = {.instance = "mutant",
                                   .cluster_n = 1,
                                   .persistent = 1,
                                   .copies_transposed = 1,
+                                  .boxed_d = BOXED,
                                   .scaled = 1,
                                   .tma = 1};
 
@@ -52,17 +70,22 @@ static tsr_gemm_args args_of(int way, matrices *x)
 {
     return (tsr_gemm_args){.a = x->a,
                            .b = x->b,
+                           .c = way & HAS_C ? x->c : NULL,
                            .d = x->d,
                            .m = M,
                            .n = N,
                            .k = K,
                            .lda = PITCH,
                            .ldb = PITCH,
+                           .ldc = pitch_of_d(way),
                            .ldd = pitch_of_d(way),
                            .batch = 1,
                            .alpha = 1,
+                           .beta = way & HAS_C ? 2 : 0,
                            .bias = way & HAS_BIAS ? x->bias : NULL,
-                           .epilogue = way & HAS_BIAS ? TSR_EPILOGUE_BIAS : TSR_EPILOGUE_NONE,
+                           .epilogue = !(way & HAS_BIAS) ? TSR_EPILOGUE_NONE
+                                       : way & HAS_C     ? TSR_EPILOGUE_BIAS_RELU
+                                                         : TSR_EPILOGUE_BIAS,
                            .trans_b = 1,
                            .type_a = TSR_E4M3,
                            .type_b = TSR_E4M3,
@@ -82,8 +105,9 @@ static int small(uint32_t *state, unsigned char *code)
 
 /* Sums are integers, and scales powers of two, so that D is exact but for its rounding. Row 0 of A has no elements but
  * zeros, and a negative scale: results of -0. */
-static void make(int way, void *memory)
+static void make(int index, void *memory)
 {
+    const int way = way_of(index);
     matrices *const x = memory;
     static signed char a[M][K], b[N][K];
     uint32_t state = (uint32_t)way + 1;
@@ -106,6 +130,8 @@ static void make(int way, void *memory)
         for (int k = 0; k < K; k++)
             b[j][k] = (signed char)small(&state, &x->b[j * PITCH + k]);
     }
+    for (int i = 0; i < M * (N + 4); i++)
+        x->c[i] = tsr_f32_to_bf16((float)(i % 31 - 15));
     memset(x->exact, 0x55, sizeof x->exact);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
@@ -123,14 +149,19 @@ static void make(int way, void *memory)
                 value = (float)sum;
             if (way & HAS_SCALES && !(way & HAS_BLOCKS))
                 value = x->rows[i] * x->columns[j] * value;
+            if (way & HAS_C)
+                value += 2 * tsr_bf16_to_f32(x->c[i * pitch_of_d(way) + j]);
             if (way & HAS_BIAS)
                 value += tsr_bf16_to_f32(x->bias[j]);
+            if (way & HAS_C && way & HAS_BIAS && value < 0)
+                value = 0;
             x->exact[i * pitch_of_d(way) + j] = tsr_f32_to_bf16(value);
         }
 }
 
-static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
+static tsr_status run(kernel_tma *kernel, int index, void *memory, unsigned long long seed)
 {
+    const int way = way_of(index);
     matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
     const int is_used = (way & (HAS_SCALES | HAS_BLOCKS)) != 0;
@@ -152,7 +183,8 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
     const tsr_emu_job job = {.cluster = 2,
                              .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
                              .threads_x = 128 + 128 * GROUPS,
-                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) + 4 * GROUPS * 2560,
+                             .shared_bytes = STAGES * ((BM + BN) * 132 + 16) +
+                                             4 * GROUPS * (BOXED ? 16 * (2 * SLABS * BN + 1) : 2560),
                              .seed = seed};
     return run_mutant(kernel, &config, &args, &scaling, job);
 }

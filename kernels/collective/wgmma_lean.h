@@ -1,13 +1,20 @@
 /* Ends of a tile whose sums are wgmma's, to a D of 16 bits, with as few instructions as there can be: an end runs once
  * a tile, by two warps of a scheduler, at the pace at which instructions are fetched. Steps that an end skips cost it
- * their room, and branches around them break what is fetched ahead. For a D whose rows begin at multiples of 16 bytes,
- * to which no C is added. Other ends: collective/wgmma_pieces.h.
+ * their room, and branches around them break what is fetched ahead. So there are several: output_lean (sums times
+ * alpha), output_lean_scaled (scales of rows and columns, and a bias) and output_lean_full, of which LEAN_C, LEAN_RELU
+ * and LEAN_ALL are the forms. For a D, and a C that is read, whose rows begin at multiples of 16 bytes. Other ends:
+ * collective/wgmma_pieces.h.
  *
- * A warp rounds 64 columns of its 16 rows, lays them into a piece of shared memory of its own by stmatrix, and takes
- * them out 16 bytes a lane, so that whole lines leave.
+ * A warp rounds its 16 rows 16 columns at a time and lays them into shared memory by stmatrix. How they leave:
+ *
+ *   BOXED_D = 0   64 columns are a piece, which the warp takes out 16 bytes a lane, so that whole lines leave
+ *   BOXED_D = 1   the rows lie whole in shared memory, as boxes of 16 rows and 64 columns (32 where BN is no multiple
+ * of 64), which the copy engine stores while the warp goes on with the next tile. A C that is read came to the same
+ * place meanwhile, and its values are replaced by D's
  *
  * For kernels that name BN, a multiple of 32, sum_type, PIECE_BYTES, of which a piece takes LEAN_BYTES, and FEW_ENDS: 1
- * if few registers are free at the end of a tile. */
+ * if few registers are free at the end of a tile; with BOXED_D also LEAN_AREAS, sets of rows of a warp, each of
+ * LEAN_BYTES, that leave one after the other, and any_out's `maps`. */
 #ifndef TSR_COLLECTIVE_WGMMA_LEAN_H
 #define TSR_COLLECTIVE_WGMMA_LEAN_H
 
@@ -15,8 +22,20 @@
 #include "ptx/shared_vector.h"
 #include "ptx/warp.h"
 #include "tile/any_element.h"
+#if BOXED_D
+#include "ptx/mbarrier.h"
+#include "ptx/tma.h"
 
+enum {
+    LEAN_COLUMNS_OF_BOX = BN % 64 == 0 ? 64 : 32,
+    LEAN_PITCH = 2 * LEAN_COLUMNS_OF_BOX, /* which is also the span of the swizzle */
+    LEAN_BOX_BYTES = 16 * LEAN_PITCH,
+    LEAN_BOXES = BN / LEAN_COLUMNS_OF_BOX,
+    LEAN_BYTES = LEAN_BOXES * LEAN_BOX_BYTES
+};
+#else
 enum { LEAN_PITCH = 128 + 16, LEAN_BYTES = 16 * LEAN_PITCH }; /* rows of a store, or of a load, lie in other banks */
+#endif
 
 /* 1 if D has 16 bits, all stores are of 16 bytes, and no C is added. */
 TSR_DEVICE int lean_fits(const any_out *out)
@@ -33,6 +52,56 @@ typedef struct lean_lane {
     int rows, columns; /* of D from there on, negative beyond it */
 } lean_lane;
 
+#if BOXED_D
+/* Of the warp's rows. */
+TSR_DEVICE lean_lane lean_lane_of(const any_out *out, unsigned piece, int m, int n)
+{
+    const unsigned lane = threadIdx.x % 32, row = lane % 16;
+    const unsigned chunk = lane / 16 ^ (LEAN_COLUMNS_OF_BOX == 64 ? row % 8 : row / 2 % 4);
+    lean_lane of = {piece + row * LEAN_PITCH + chunk * 16, 0, 0, 0, 0};
+    (void)out, (void)m, (void)n;
+    return of;
+}
+
+/* Where the lane's share of 16 columns lies, from column `column` of the tile on. */
+TSR_DEVICE unsigned lean_place(const lean_lane *at, int column)
+{
+    return (at->leave + (unsigned)(column / LEAN_COLUMNS_OF_BOX * LEAN_BOX_BYTES)) ^
+           (unsigned)(column % LEAN_COLUMNS_OF_BOX * 2);
+}
+
+/* Before the first value is laid down: the copy engine has read what lay there. */
+TSR_DEVICE void lean_begin(void)
+{
+    tsr_tma_wait_read(LEAN_AREAS - 1);
+    tsr_warp_sync(TSR_ALL_LANES);
+}
+
+/* Behind the last 16 columns all boxes leave, each by a lane. */
+TSR_DEVICE void lean_leave(const any_out *out, const lean_lane *at, unsigned piece, int m, int n, int first)
+{
+    const int lane = (int)threadIdx.x % 32, column = n + lane * LEAN_COLUMNS_OF_BOX;
+    (void)at;
+    if (first + 64 < BN)
+        return;
+    tsr_fence_async_shared();
+    tsr_warp_sync(TSR_ALL_LANES);
+    if (lane < LEAN_BOXES && m < out->m && column < out->n)
+        tsr_tma_store(&out->maps->d, piece + (unsigned)(lane * LEAN_BOX_BYTES), column, m, out->z_d);
+    tsr_tma_commit();
+}
+
+/* Requests C's boxes of the warp's rows from row `m` on, for a tile that is yet to be multiplied; their bytes count
+ * down at `bar`, where a lane has announced them. */
+TSR_DEVICE void lean_request_c(const tsr_gemm_args *args, const tsr_tensor_maps *maps, unsigned piece, unsigned bar,
+                               int m, int n, int z)
+{
+    const int lane = (int)threadIdx.x % 32;
+    if (lane < LEAN_BOXES)
+        tsr_tma_load(piece + (unsigned)(lane * LEAN_BOX_BYTES), &maps->c, bar, n + lane * LEAN_COLUMNS_OF_BOX, m,
+                     args->batch_c ? z : 0);
+}
+#else
 /* Of the warp's rows from `m` on, and columns from `n` on. */
 TSR_DEVICE lean_lane lean_lane_of(const any_out *out, unsigned piece, int m, int n)
 {
@@ -48,10 +117,20 @@ TSR_DEVICE lean_lane lean_lane_of(const any_out *out, unsigned piece, int m, int
     return of;
 }
 
-/* A piece to D, columns `first` to first + 63 of the tile. */
-TSR_DEVICE void lean_leave(const lean_lane *at, long long ldd, int first)
+/* Where the lane's share of 16 columns lies, from column `column` of the tile on. */
+TSR_DEVICE unsigned lean_place(const lean_lane *at, int column)
 {
+    return at->leave + (unsigned)(column % 64 * 2);
+}
+
+#define lean_begin() ((void)0)
+
+/* A piece to D, columns `first` to first + 63 of the tile. */
+TSR_DEVICE void lean_leave(const any_out *out, const lean_lane *at, unsigned piece, int m, int n, int first)
+{
+    const long long ldd = out->ldd;
     unsigned word[4][4];
+    (void)piece, (void)m, (void)n;
     tsr_warp_sync(TSR_ALL_LANES);
     TSR_UNROLL
     for (int i = 0; i < 4; i++)
@@ -67,12 +146,14 @@ TSR_DEVICE void lean_leave(const lean_lane *at, long long ldd, int first)
             tsr_store_u32x4((unsigned *)(void *)(at->d + (4 * i * ldd + first) * 2), chunk);
     }
 }
+#endif
 
 /* The warp's 16 rows of the tile, from row `m` and column `n` of D on, without a form. `type` is a constant. */
 TSR_DEVICE void output_lean(const any_out *out, int type, unsigned piece, int m, int n,
                             const sum_type sum[TSR_WGMMA_REGISTERS])
 {
     const lean_lane at = lean_lane_of(out, piece, m, n);
+    lean_begin();
     TSR_UNROLL
     for (int first = 0; first < BN; first += 64) {
         TSR_UNROLL
@@ -88,9 +169,9 @@ TSR_DEVICE void output_lean(const any_out *out, int type, unsigned piece, int m,
                 }
                 pair[i] = type == TSR_TYPE_BF16 ? tsr_pack_bf16(value[0], value[1]) : tsr_pack_f16(value[0], value[1]);
             }
-            tsr_store_matrix_x4(at.leave + (unsigned)(32 * j), pair);
+            tsr_store_matrix_x4(lean_place(&at, first + 16 * j), pair);
         }
-        lean_leave(&at, out->ldd, first);
+        lean_leave(out, &at, piece, m, n, first);
     }
 }
 
@@ -149,6 +230,7 @@ TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *ro
         factor[h] = tsr_mul_f32(out->form.alpha, rows && row < out->m ? rows[row] : 1);
     }
     lean_columns of = lean_columns_of(out, columns, n);
+    lean_begin();
     TSR_UNROLL
     for (int first = 0; first < BN; first += 64) {
         TSR_UNROLL
@@ -172,12 +254,149 @@ TSR_DEVICE void output_lean_scaled(const any_out *out, int type, const float *ro
                 epilogue_add_bias(2, bias, value);
                 pair[i] = type == TSR_TYPE_BF16 ? tsr_pack_bf16(value[0], value[1]) : tsr_pack_f16(value[0], value[1]);
             }
-            tsr_store_matrix_x4(at.leave + (unsigned)(32 * j), pair);
+            tsr_store_matrix_x4(lean_place(&at, first + 16 * j), pair);
         }
         if (LEAN_COLUMNS == 8 && first + 64 < BN) /* they come while the piece leaves */
             of = lean_columns_of(out, columns, n + first + 64);
-        lean_leave(&at, out->ldd, first);
+        lean_leave(out, &at, piece, m, n, first);
     }
+}
+
+/* 1 if output_lean_full may be called, with such scales of the columns. */
+TSR_DEVICE int lean_fits_full(const any_out *out, const float *columns)
+{
+    const unsigned long long all =
+        (unsigned long long)out->d | (unsigned long long)((out->ldd | out->n) * out->bytes) |
+        (out->form.reads_c ? (unsigned long long)out->c | (unsigned long long)(out->ldc * out->bytes) : 0);
+    return out->bytes == 2 && all % 16 == 0 && (unsigned long long)columns % 8 == 0 &&
+           (out->form.form == TSR_EPILOGUE_NONE || (unsigned long long)out->form.bias % 4 == 0);
+}
+
+/* Two values of 16 bits; `is_bf16`: else f16. */
+TSR_DEVICE void lean_unpack(int is_bf16, unsigned pair, float value[2])
+{
+    if (is_bf16)
+        tsr_unpack_bf16(pair, &value[0], &value[1]);
+    else
+        tsr_unpack_f16(pair, &value[0], &value[1]);
+}
+
+/* C's values at the lane's pairs of 16 columns of the tile, from `column` on: what stmatrix will replace, or from
+ * global memory. */
+TSR_DEVICE void lean_load_c(const any_out *out, const lean_lane *at, int m, int n, int column, unsigned pair[4])
+{
+#if BOXED_D
+    (void)out, (void)m, (void)n;
+    tsr_load_matrix_x4(lean_place(at, column), pair);
+#else
+    const int lane = (int)threadIdx.x % 32;
+    (void)at;
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int row = m + lane / 4 + 8 * (i % 2), at_column = n + column + 8 * (i / 2) + 2 * (lane % 4);
+        pair[i] = 0;
+        if (row < out->m && at_column < out->n)
+            pair[i] = *(const unsigned *)(const void *)(out->c + (row * out->ldc + at_column) * 2);
+    }
+#endif
+}
+
+/* Columns of C that come at once. */
+enum { LEAN_C_COLUMNS = BOXED_D ? 16 : BN <= 128 ? 64 : 32 };
+
+/* What an end has: alpha * sum + beta * C; scales, a bias and relu; all of these, as the arguments say. */
+enum { LEAN_C = 1, LEAN_RELU, LEAN_ALL };
+
+/* The same with C and relu. `end` and `type`, constants: one of these; 0: D's type is that of `out`. */
+TSR_DEVICE void output_lean_full(const any_out *out, int end, int type, const float *rows, const float *columns,
+                                 unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const lean_lane at = lean_lane_of(out, piece, m, n);
+    const int is_bf16 = (type ? type : out->type) == TSR_TYPE_BF16, is_scaled = end != LEAN_C;
+    const int reads_c = end == LEAN_C || (end == LEAN_ALL && out->form.reads_c);
+    const int has_form = end == LEAN_RELU || (end == LEAN_ALL && out->form.form != TSR_EPILOGUE_NONE);
+    float factor[2] = {out->form.alpha, out->form.alpha};
+    unsigned old[LEAN_C_COLUMNS / 16][4] = {{0}};
+    lean_columns of = {{{0}}, {0}};
+    if (is_scaled) {
+        TSR_UNROLL
+        for (int h = 0; h < 2; h++) {
+            const int row = m + (int)threadIdx.x % 32 / 4 + 8 * h;
+            factor[h] = tsr_mul_f32(out->form.alpha, rows && row < out->m ? rows[row] : 1);
+        }
+        of = lean_columns_of(out, columns, n);
+    }
+    lean_begin();
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += 64) {
+        TSR_UNROLL
+        for (int j = 0; j < 4 && first + 16 * j < BN; j++) {
+            unsigned pair[4];
+            if (is_scaled && LEAN_COLUMNS == 2 && first + 16 * j > 0)
+                of = lean_columns_of(out, columns, n + first + 16 * j);
+            if (reads_c && (first + 16 * j) % LEAN_C_COLUMNS == 0)
+                TSR_UNROLL
+            for (int i = 0; i < LEAN_C_COLUMNS / 16 && first + 16 * (j + i) < BN; i++)
+                lean_load_c(out, &at, m, n, first + 16 * (j + i), old[i]);
+            TSR_UNROLL
+            for (int i = 0; i < 4; i++) {
+                const int q = (2 * j + i / 2) % LEAN_COLUMNS;
+                float value[2], two[2];
+                TSR_UNROLL
+                for (int e = 0; e < 2; e++) {
+                    const float of_sum = any_sum(any_bits(sum[first / 2 + 8 * j + 2 * i + e]));
+                    value[e] = tsr_mul_f32(is_scaled ? tsr_mul_f32(factor[i % 2], of.scale[q][e]) : factor[0], of_sum);
+                }
+                if (reads_c) {
+                    lean_unpack(is_bf16, old[(first / 16 + j) % (LEAN_C_COLUMNS / 16)][i], two);
+                    epilogue_add_c(&out->form, 2, two, value);
+                }
+                if (has_form) {
+                    lean_unpack(is_bf16, of.bias[q], two);
+                    epilogue_form(&out->form, 2, two, value);
+                }
+                pair[i] = is_bf16 ? tsr_pack_bf16(value[0], value[1]) : tsr_pack_f16(value[0], value[1]);
+            }
+            tsr_store_matrix_x4(lean_place(&at, first + 16 * j), pair);
+        }
+        if (is_scaled && LEAN_COLUMNS == 8 && first + 64 < BN)
+            of = lean_columns_of(out, columns, n + first + 64);
+        lean_leave(out, &at, piece, m, n, first);
+    }
+}
+
+/* The least of these that adds C. */
+TSR_DEVICE void output_lean_added(const any_out *out, const float *rows, const float *columns, unsigned piece, int m,
+                                  int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    if (rows || columns || out->form.form != TSR_EPILOGUE_NONE)
+        output_lean_full(out, LEAN_ALL, 0, rows, columns, piece, m, n, sum);
+    else if (out->type == TSR_TYPE_BF16)
+        output_lean_full(out, LEAN_C, TSR_TYPE_BF16, 0, 0, piece, m, n, sum);
+    else
+        output_lean_full(out, LEAN_C, TSR_TYPE_F16, 0, 0, piece, m, n, sum);
+}
+
+/* The least of all of them that does what the arguments ask for. */
+TSR_DEVICE void output_lean_any(const any_out *out, const float *rows, const float *columns, unsigned piece, int m,
+                                int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    const int is_bf16 = out->type == TSR_TYPE_BF16, form = out->form.form;
+    const int is_scaled = rows || columns || form != TSR_EPILOGUE_NONE;
+    if (out->form.reads_c)
+        output_lean_added(out, rows, columns, piece, m, n, sum);
+    else if (form == TSR_EPILOGUE_BIAS_RELU && is_bf16)
+        output_lean_full(out, LEAN_RELU, TSR_TYPE_BF16, rows, columns, piece, m, n, sum);
+    else if (form == TSR_EPILOGUE_BIAS_RELU)
+        output_lean_full(out, LEAN_RELU, TSR_TYPE_F16, rows, columns, piece, m, n, sum);
+    else if (is_scaled && is_bf16)
+        output_lean_scaled(out, TSR_TYPE_BF16, rows, columns, piece, m, n, sum);
+    else if (is_scaled)
+        output_lean_scaled(out, TSR_TYPE_F16, rows, columns, piece, m, n, sum);
+    else if (is_bf16)
+        output_lean(out, TSR_TYPE_BF16, piece, m, n, sum);
+    else
+        output_lean(out, TSR_TYPE_F16, piece, m, n, sum);
 }
 
 #endif

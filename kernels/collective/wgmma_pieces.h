@@ -2,12 +2,14 @@
  * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane.
  *
  * For kernels that name BN, PIECE, PITCH (words from row to row of a piece), sum_type, and QUADS_OF_C: 1 if there are
- * registers for four rows of C, which then come by quads, too; ENDS_LEAN: 1 if there are registers for the ends of
- * collective/wgmma_lean.h; FEW_ENDS: 1 if only for the smaller of these. */
+ * registers for four rows of C, which then come by quads, too; ADDS_C: 1 if C meets the sums in registers instead,
+ * before these are laid down; ENDS_LEAN: 1 if there are registers for the ends of collective/wgmma_lean.h; FEW_ENDS: 1
+ * if only for the smaller of these, with ADDS_C. */
 #ifndef TSR_COLLECTIVE_WGMMA_PIECES_H
 #define TSR_COLLECTIVE_WGMMA_PIECES_H
 
 #include "collective/wgmma_lean.h"
+#include "ptx/prefetch.h"
 #include "ptx/shared_vector.h"
 #include "ptx/warp.h"
 #include "tile/any_element.h"
@@ -87,26 +89,124 @@ TSR_DEVICE void output_quads(const any_out *out, int type, unsigned piece, int m
     }
 }
 
+/* C's lines of a warp's 16 rows come to L2, while something else is done. */
+TSR_DEVICE void prefetch_c(const tsr_gemm_args *args, int z, int m, int n)
+{
+    const int bytes = any_bytes(args->type_d), lane = (int)threadIdx.x % 32, row = m + lane / 2;
+    const long long columns = args->n - n < BN ? args->n - n : BN;
+    const unsigned char *const c = (const unsigned char *)args->c + z * args->batch_c * bytes;
+    TSR_ROLLED
+    for (long long at = lane % 2 * 128; at < columns * bytes; at += 256)
+        if (row < args->m)
+            tsr_prefetch_l2(c + (row * args->ldc + n) * bytes + at);
+}
+
+/* The lane's two pairs of eight columns, of which `at` is the first in D, to shared memory: see output_added. */
+TSR_DEVICE void added_eight(const any_out *out, int type, const float factor[2], const float *columns, int at,
+                            float old[2][2], const sum_type sum[4], unsigned leave)
+{
+    const int is_whole = type == TSR_TYPE_S32, has_form = !is_whole && out->form.form != TSR_EPILOGUE_NONE;
+    float scale[2] = {1, 1}, bias[2] = {0, 0};
+    if (columns && at < out->n)
+        scale[0] = columns[at], scale[1] = columns[at + 1];
+    if (has_form && at < out->n)
+        bias[0] = any_load(type, out->form.bias, at), bias[1] = any_load(type, out->form.bias, at + 1);
+    TSR_UNROLL
+    for (int h = 0; h < 2; h++) {
+        float value[2];
+        TSR_UNROLL
+        for (int i = 0; i < 2; i++) {
+            const float bits = any_bits(sum[2 * h + i]);
+            unsigned whole = (unsigned)out->alpha_whole * tsr_bits_of_f32(bits);
+            if (out->form.reads_c)
+                whole += (unsigned)out->beta_whole * tsr_bits_of_f32(old[h][i]);
+            value[i] = is_whole ? tsr_f32_of_bits(whole) : tsr_mul_f32(tsr_mul_f32(factor[h], scale[i]), any_sum(bits));
+        }
+        if (!is_whole && out->form.reads_c)
+            epilogue_add_c(&out->form, 2, old[h], value);
+        if (has_form)
+            epilogue_form(&out->form, 2, bias, value);
+        tsr_shared_store_f32x2(leave + (unsigned)(8 * h * PITCH) * 4, value[0], value[1]);
+    }
+}
+
+/* The end to four bytes where C, a bias or scales meet the sums in registers: the lane's pairs of C are loaded, many
+ * together, and what is laid into shared memory is D. `rows`, `columns`: scales, NULL where there are none; `type` is a
+ * constant. */
+TSR_DEVICE void output_added(const any_out *out, int type, const float *rows, const float *columns, unsigned piece,
+                             int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    enum { LANES = PIECE / 4, ROWS = 32 / LANES, STEPS = 16 / ROWS, EIGHTS = BN > 160 ? 2 : 4 }; /* of C at once */
+    TSR_UNROLL
+    for (int first = 0; first < BN; first += PIECE) {
+        const int lane = tsr_again((int)threadIdx.x % 32); /* addresses are found anew: no register keeps them */
+        const int row = m + lane / 4, column = n + first + 2 * (lane % 4);
+        const unsigned leave = piece + (unsigned)(lane / 4 * PITCH + 2 * (lane % 4)) * 4;
+        const float *const c = (const float *)(const void *)out->c + row * out->ldc + column;
+        float factor[2];
+        TSR_UNROLL
+        for (int h = 0; h < 2; h++)
+            factor[h] = tsr_mul_f32(out->form.alpha, rows && row + 8 * h < out->m ? rows[row + 8 * h] : 1);
+        TSR_UNROLL
+        for (int some = 0; some < PIECE; some += 8 * EIGHTS) {
+            float old[EIGHTS][2][2] = {{{0}}};
+            if (out->form.reads_c)
+                TSR_UNROLL
+            for (int i = 0; i < 2 * EIGHTS; i++)
+                if (row + 8 * (i % 2) < out->m && column + some + 8 * (i / 2) < out->n)
+                    tsr_load_f32x2(c + 8 * (i % 2) * out->ldc + some + 8 * (i / 2), &old[i / 2][i % 2][0],
+                                   &old[i / 2][i % 2][1]);
+            if (some == 0)
+                tsr_warp_sync(TSR_ALL_LANES); /* the piece before has left */
+            TSR_UNROLL
+            for (int j = 0; j < EIGHTS; j++)
+                added_eight(out, type, factor, columns, column + some + 8 * j, old[j], &sum[(first + some) / 2 + 4 * j],
+                            leave + (unsigned)(some + 8 * j) * 4);
+        }
+        tsr_warp_sync(TSR_ALL_LANES);
+        const int take = tsr_again((int)threadIdx.x % 32), take_column = n + first + take % LANES * 4;
+        TSR_UNROLL
+        for (int i = 0; i < STEPS; i++) {
+            const int take_row = m + i * ROWS + take / LANES;
+            float four[4];
+            tsr_shared_load_f32x4(piece + (unsigned)((i * ROWS + take / LANES) * PITCH + take % LANES * 4) * 4, four);
+            if (take_row < out->m && take_column < out->n)
+                any_store_four(type, out->d + (take_row * out->ldd + take_column) * 4, four);
+        }
+    }
+}
+
 /* The warp's 16 rows of the tile, from row `m` of D on. */
 TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
+    const int adds_c = ADDS_C && out->form.reads_c;
     if (!out->quads)
         output(out, piece, m, n, sum);
 #if !defined(ELEM_tf32)
+    else if (FEW_ENDS && lean_fits_full(out, 0))
+        output_lean_any(out, 0, 0, piece, m, n, sum);
+    else if (!FEW_ENDS && adds_c && lean_fits_full(out, 0))
+        output_lean_added(out, 0, 0, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE && out->type == TSR_TYPE_BF16)
         output_lean(out, TSR_TYPE_BF16, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE)
         output_lean(out, TSR_TYPE_F16, piece, m, n, sum);
 #endif
 #if defined(ELEM_int8)
+    else if (adds_c && out->type == TSR_TYPE_S32)
+        output_added(out, TSR_TYPE_S32, 0, 0, piece, m, n, sum);
     else if (out->type == TSR_TYPE_S32)
         output_quads(out, TSR_TYPE_S32, piece, m, n, sum);
 #endif
 #if defined(ELEM_tf32)
+    else if (adds_c)
+        output_added(out, TSR_TYPE_F32, 0, 0, piece, m, n, sum);
     else
         output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
 #else
-    else if (FEW_ENDS)
+    else if ((FEW_ENDS || adds_c) && out->type == TSR_TYPE_F32)
+        output_added(out, TSR_TYPE_F32, 0, 0, piece, m, n, sum);
+    else if (FEW_ENDS || adds_c)
         output(out, piece, m, n, sum);
     else if (out->type == TSR_TYPE_F32)
         output_quads(out, TSR_TYPE_F32, piece, m, n, sum);

@@ -76,7 +76,7 @@ TSR_DEVICE void output_transposed_quads(const any_out *out, int type, unsigned p
 TSR_DEVICE void output_columns(const any_out *out, unsigned piece, int m, int n,
                                const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    if (!out->quads)
+    if (!out->quads || out->form.reads_c)
         output_transposed(out, piece, m, n, sum);
 #if defined(ELEM_int8)
     else if (out->type == TSR_TYPE_S32)

@@ -87,6 +87,7 @@ enum {
     PIECE_BYTES = 16 * PITCH * 4,
     BOX_BYTES = 8192, /* of which a warp group has EPILOGUE_BOXES */
     QUADS_OF_C = 1,
+    ADDS_C = 0,
     FEW_ENDS = 0,
     ENDS_LEAN = 1
 };

@@ -25,9 +25,10 @@
  * Ping-pong (PINGPONG = 1): two warp groups take turns at the tensor cores, a tile each, as in wgmma, so that one
  * stores while the other multiplies. Promoted sums leave no registers for that.
  *
- * The end: to a D of 16 bits collective/wgmma_lean.h. Else a warp lays PIECE columns of its 16 rows into shared memory,
- * as they are summed, and takes them out four neighbours a lane, scales, adds C, rounds and stores. The producer fills
- * the ring for the next tile meanwhile.
+ * The end: to a D of 16 bits collective/wgmma_lean.h, with BOXED_D by boxes of the copy engine, which also brings C
+ * while the tile is multiplied. Else a warp lays PIECE columns of its 16 rows into shared memory, as they are summed,
+ * and takes them out four neighbours a lane, scales, adds C, rounds and stores; with PINGPONG it adds C before
+ * (output_added). The producer fills the ring for the next tile meanwhile.
  *
  *   ELEM_*     fp8, int8 or tf32              CLUSTER_M   CTAs of a cluster, whose tiles lie below each other: each
  *   BM, BN     tile of D                                  loads a share of B's part and sends it to all
@@ -37,6 +38,7 @@
  *   STAGES     of the ring
  *   PROMOTE    1: see above                   PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   PIECE      columns that leave together: 32 or 64, a divisor of BN
+ *   BOXED_D    1: a D of 16 bits lies whole in shared memory before it leaves; without PINGPONG
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. M, N, K below
  * 2^31 - 512.
@@ -58,6 +60,9 @@
 #endif
 #if BN % PIECE != 0
 #error "PIECE must divide BN"
+#endif
+#if BOXED_D && PINGPONG
+#error "BOXED_D: without PINGPONG, whose tiles leave beside products anyway"
 #endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
@@ -88,6 +93,7 @@ enum {
     PITCH = PIECE + 8,                  /* words from row to row of a piece: rows of a store lie in different banks */
     PIECE_BYTES = 16 * PITCH * 4,
     QUADS_OF_C = !PINGPONG,
+    ADDS_C = PINGPONG,
     FEW_ENDS = PINGPONG, /* half of the registers hold the other 64 rows meanwhile */
     ENDS_LEAN = 1,
 
@@ -95,17 +101,20 @@ enum {
     A_BYTES = BM * 128,
     B_BYTES = BN * 128,
     STAGE_BYTES = A_BYTES + B_BYTES,
+    LEAN_AREAS = SLABS,
+    AREA_BYTES = BOXED_D ? SLABS * 16 * BN * 2 : PIECE_BYTES, /* a warp's: its rows of D, or a piece */
     PIECES_AT = STAGES * STAGE_BYTES,
-    FULL_AT = PIECES_AT + 4 * GROUPS * PIECE_BYTES,
+    FULL_AT = PIECES_AT + 4 * GROUPS * AREA_BYTES,
     EMPTY_AT = FULL_AT + 8 * STAGES,
-    SCALES_AT = EMPTY_AT + 8 * STAGES, /* of blocks, in each stage's turn */
+    C_FULL_AT = EMPTY_AT + 8 * STAGES,                 /* of each warp, with BOXED_D, and its phase */
+    SCALES_AT = C_FULL_AT + BOXED_D * 16 * 4 * GROUPS, /* of blocks, in each stage's turn */
     SCALED_ROWS = BM,
     SCALED_COLUMNS = BN,
 
     ZERO_AREA =
         (128 + BN) * 4, /* of a warp group's sums of bytes for 64 rows: where pieces are later, but for PINGPONG */
     ZEROS_AT = PINGPONG ? SCALES_AT : PIECES_AT,
-    ZERO_STEP = PINGPONG ? SLABS * ZERO_AREA : 4 * PIECE_BYTES, /* to the next warp group's */
+    ZERO_STEP = PINGPONG ? SLABS * ZERO_AREA : 4 * AREA_BYTES, /* to the next warp group's */
 
     OVERLAPS = BN <= 128, /* with PROMOTE: sums of two stages fit into registers beside the tile's */
 
@@ -418,13 +427,17 @@ TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piec
 TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
                               const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    if (!any_scaled_is_quads(e) || (FEW_ENDS && !lean_fits_scaled(&e->out, e->columns)))
+    if (FEW_ENDS && lean_fits_full(&e->out, e->columns))
+        output_lean_any(&e->out, e->rows, e->columns, piece, m, n, sum);
+    else if (FEW_ENDS && e->out.quads && e->out.type == TSR_TYPE_F32)
+        output_added(&e->out, TSR_TYPE_F32, e->rows, e->columns, piece, m, n, sum);
+    else if (FEW_ENDS || !any_scaled_is_quads(e))
         output_any_scaled(e, piece, m, n, sum);
     else if (!FEW_ENDS && e->out.type == TSR_TYPE_F32)
         output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
     else if (lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
         output_lean_scaled(&e->out, TSR_TYPE_BF16, e->rows, e->columns, piece, m, n, sum);
-    else if (FEW_ENDS || lean_fits_scaled(&e->out, e->columns))
+    else if (lean_fits_scaled(&e->out, e->columns))
         output_lean_scaled(&e->out, TSR_TYPE_F16, e->rows, e->columns, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_BF16)
         output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
@@ -433,11 +446,61 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
 }
 #endif
 
-TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
+#if BOXED_D
+/* 1 if all tiles leave by boxes, and C comes by such where it is read: the host's rule for their maps
+ * (core/tensor_spec.h), and what collective/wgmma_lean.h asks of scales and a bias. */
+TSR_DEVICE int output_is_boxed(const tsr_gemm_args *args, const tsr_scaling *s)
+{
+    unsigned long long all =
+        (unsigned long long)args->d | (unsigned long long)((args->ldd | args->batch_d | args->n) * 2);
+    if (args->beta != 0)
+        all |= (unsigned long long)args->c | (unsigned long long)((args->ldc | args->batch_c) * 2);
+    const unsigned long long columns =
+        s->b && s->mode_b == TSR_SCALING_VECTOR
+            ? (unsigned long long)(s->b + s->first_n) | (unsigned long long)(s->batch_b * 4)
+            : 0;
+    return any_bytes(args->type_d) == 2 && all % 16 == 0 && columns % 8 == 0 &&
+           (args->epilogue == TSR_EPILOGUE_NONE || (unsigned long long)args->bias % 4 == 0);
+}
+
+/* Before tile `unit` is multiplied: requests C's rows of this warp. */
+TSR_DEVICE void request_c(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, unsigned unit,
+                          int group, int warp, unsigned piece)
+{
+    const tile_place place = tile_order_place(&w->raster, unit);
+    const int m = (place.m * CLUSTER_M + w->rank) * BM + group * SLABS * 64 + warp * 16;
+    const unsigned bar = w->shared + C_FULL_AT + 16 * (unsigned)(group * 4 + warp);
+    tsr_tma_wait_read(0); /* D's boxes of the tile before have left */
+    tsr_warp_sync(TSR_ALL_LANES);
+    if (tsr_elect())
+        tsr_mbarrier_arrive_expect(bar, SLABS * LEAN_BYTES);
+    tsr_warp_sync(TSR_ALL_LANES);
+    TSR_UNROLL
+    for (int slab = 0; slab < SLABS; slab++)
+        lean_request_c(args, maps, piece + (unsigned)(slab * LEAN_BYTES), bar, m + slab * 64, place.n * BN, place.z);
+}
+
+/* Until they have come. The mbarrier's phase stands beside it: no register keeps it during the main loop. */
+TSR_DEVICE void await_c(unsigned bar)
+{
+    const unsigned parity = tsr_shared_load_u32(bar + 8);
+    tsr_mbarrier_wait(bar, parity);
+    tsr_warp_sync(TSR_ALL_LANES);
+    if (threadIdx.x % 32 == 0)
+        tsr_shared_store_u32(bar + 8, parity ^ 1);
+}
+#endif
+
+TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int group)
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32) % 4;
-    const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * PIECE_BYTES;
+    const unsigned piece = w->shared + PIECES_AT + (unsigned)(group * 4 + warp) * AREA_BYTES;
     ring at = {0, 0};
+#if BOXED_D
+    const int is_boxed = output_is_boxed(args, w->scaling);
+#else
+    (void)maps;
+#endif
     tsr_grid_wait();
 #if !defined(ELEM_tf32) /* which has no scales */
     const float alpha = any_alpha(args);
@@ -450,6 +513,16 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         TSR_UNROLL
         for (int i = 0; i < SLABS * TSR_WGMMA_REGISTERS; i++)
             sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] = 0;
+#if BOXED_D
+        if (is_boxed && args->beta != 0)
+            request_c(args, maps, w, unit, group, warp, piece);
+#endif
+        if (PINGPONG && args->beta != 0) {
+            const tile_place place = tile_order_place(&w->raster, unit);
+            TSR_ROLLED
+            for (int slab = 0; slab < SLABS; slab++)
+                prefetch_c(args, place.z, (place.m * CLUSTER_M + w->rank) * BM + slab * 64 + warp * 16, place.n * BN);
+        }
         if (PINGPONG && unit != w->first)
             tsr_named_barrier(ORDER + (unsigned)group, 256);
 #if defined(ELEM_tf32)
@@ -467,6 +540,10 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 #endif
         if (PINGPONG)
             ring_skip(&at, w->k_blocks, STAGES);
+#if BOXED_D
+        if (is_boxed && args->beta != 0)
+            await_c(w->shared + C_FULL_AT + 16 * (unsigned)(group * 4 + warp));
+#endif
         TSR_ROLLED
         for (int slab = 0; slab < SLABS; slab++) {
             if (slab > 0)
@@ -486,18 +563,31 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 #if defined(ELEM_tf32)
             any_out out = any_out_open(args, place.z, 0);
 #else
-            const any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
+            any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
+            if (FEW_ENDS)
+                scaled.out.quads |= any_quads_of_c(&scaled.out, args);
+#if BOXED_D
+            if (is_boxed) {
+                scaled.out.maps = maps;
+                scaled.out.z_d = args->batch_d ? place.z : 0;
+                output_lean_any(&scaled.out, scaled.rows, scaled.columns, piece + (unsigned)(slab * LEAN_BYTES), row,
+                                place.n * BN, sum[0]);
+                continue;
+            }
+#endif
             if (w->scaling->is_used || lean_fits_bias(&scaled.out)) {
                 output_scaled(&scaled, piece, row, place.n * BN, sum[0]);
                 continue;
             }
             any_out out = scaled.out;
 #endif
-            if (QUADS_OF_C)
-                out.quads |= any_quads_of_c(&out, args);
+            out.quads |= any_quads_of_c(&out, args);
             output_rows(&out, piece, row, place.n * BN, sum[0]);
         }
     }
+#if BOXED_D
+    tsr_tma_wait_read(0); /* shared memory must last until all boxes have been read */
+#endif
 }
 
 /* By one lane, before its warp and others begin. */
@@ -510,6 +600,11 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     (void)args;
 #endif
     ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, arrivals, 4 * TILE_GROUPS * CLUSTER_M);
+    TSR_ROLLED
+    for (unsigned warp = 0; BOXED_D && warp < 4 * GROUPS; warp++) {
+        tsr_mbarrier_init(w->shared + C_FULL_AT + 16 * warp, 1);
+        tsr_shared_store_u32(w->shared + C_FULL_AT + 16 * warp + 8, 0);
+    }
     tsr_mbarrier_fence_init();
 }
 
@@ -550,7 +645,7 @@ TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
     } else {
         ring_begin(CLUSTER_M, 0, START, THREADS);
         tsr_registers_raise(CONSUMER_REGISTERS);
-        consume(&args, &w, group);
+        consume(&args, &maps, &w, group);
     }
     /* A CTA must outlive the messages of its neighbours. */
     if (CLUSTER_M > 1) {

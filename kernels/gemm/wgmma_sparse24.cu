@@ -69,6 +69,7 @@ enum {
     ROW_BYTES = 64 * DEPTH, /* of a line's values: the span of their swizzle */
     FEW_ENDS = 0,
     QUADS_OF_C = 0,                   /* wide tiles would spill, */
+    ADDS_C = MMAS == 1,               /* the widest here, */
     ENDS_LEAN = BM * BN <= 128 * 256, /* and the widest here, too */
     PITCH = PIECE + 8,                /* words from row to row of a piece: rows of a store lie in different banks */
 
@@ -301,10 +302,12 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         const tile_place place = tile_order_place(&w->raster, unit);
         const int line = (place.m * CLUSTER_M + w->rank) * BM + group * WM + warp * 16;
 #if TSR_WGMMA_ELEMENT_BYTES == 1
-        const any_out out = any_out_open(args, place.z, &alpha);
+        any_out out = any_out_open(args, place.z, &alpha);
 #else
-        const any_out out = any_out_open(args, place.z, 0);
+        any_out out = any_out_open(args, place.z, 0);
 #endif
+        if (ADDS_C)
+            out.quads |= any_quads_of_c(&out, args);
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
             if (w->swap_ab)

@@ -3,6 +3,10 @@
 #ifndef TSR_TILE_ANY_ELEMENT_H
 #define TSR_TILE_ANY_ELEMENT_H
 
+#ifndef BOXED_D
+#define BOXED_D 0
+#endif
+
 #include "ptx/arithmetic.h"
 #include "ptx/fp8.h"
 #include "ptx/pack.h"
@@ -42,6 +46,10 @@ typedef struct any_out {
     long long m, n, ldc, ldd;
     int alpha_whole, beta_whole; /* of results in s32 */
     int type, bytes;
+#if BOXED_D
+    const tsr_tensor_maps *maps; /* where C and D go by boxes of the copy engine; set by the kernel */
+    int z_d;                     /* the problem, as D's map counts */
+#endif
     int quads; /* D takes four neighbours by one store everywhere, and nothing is added: but see any_quads_of_c */
 } any_out;
 

@@ -59,6 +59,13 @@ typedef struct tsr_op_set {
         .a = (AB_TYPES), .b = (AB_TYPES), .cd = (CD_TYPES), .scales = (SCALES), .computes = TSR_COMPUTE_BIT(COMPUTE), \
         .epilogues = TSR_ALL_EPILOGUES, .operands = (OPERANDS)                                                        \
     }
+/* f32 without tensor cores, which also serves who allows tf32: of few rows or columns it is the faster one. */
+#define TSR_OP_F32                                                                                                    \
+    {                                                                                                                 \
+        .a = TSR_TYPE_BIT(TSR_F32), .b = TSR_TYPE_BIT(TSR_F32), .cd = TSR_TYPE_BIT(TSR_F32), .scales = TSR_ONE_SCALE, \
+        .computes = TSR_COMPUTE_BIT(TSR_COMPUTE_F32) | TSR_COMPUTE_BIT(TSR_COMPUTE_TF32),                             \
+        .epilogues = TSR_ALL_EPILOGUES, .operands = TSR_TAKES_WHOLE                                                   \
+    }
 #define TSR_OP(AB, CD, COMPUTE) TSR_OPS(TSR_TYPE_BIT(AB), TSR_TYPE_BIT(CD), COMPUTE, TSR_ONE_SCALE, TSR_TAKES_WHOLE)
 
 /* 1 if the operation is in the set; otherwise 0 and the reason (core/reason.h). */

@@ -9,7 +9,7 @@
 #define MOST_STRIDE_BYTES (1ll << 40)
 #define MOST_BOX          256
 
-enum { SPAN_K = 64, OUTPUT_ROWS = 64, SLAB = 32 };
+enum { SPAN_K = 64, OUTPUT_ROWS = 64, WARP_ROWS = 16, SLAB = 32 };
 
 /* 1 if base and strides of an operand suit the copy engine. */
 static int is_aligned(const void *base, long long ld, long long batch_stride, size_t element)
@@ -133,9 +133,20 @@ static void make_mn_major_lines(const tsr_config *config, const tsr_gemm_args *g
     specs[1] = b;
 }
 
+/* C and D as boxes of `columns` and `rows`, if the copy engine can write D and read C. */
+static void make_output(const tsr_gemm_args *g, int columns, int rows, tsr_tensor_spec specs[4])
+{
+    const tsr_dtype dtype = (tsr_dtype)g->type_d;
+    const int swizzle_bytes = columns * (int)tsr_dtype_bytes(dtype);
+    if (!tsr_tensor_output_fits(g, dtype))
+        return;
+    if (g->beta != 0.0)
+        specs[2] = make(g->c, dtype, g->n, g->m, g->ldc, g->batch, g->batch_c, columns, rows, swizzle_bytes);
+    specs[3] = make(g->d, dtype, g->n, g->m, g->ldd, g->batch, g->batch_d, columns, rows, swizzle_bytes);
+}
+
 void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, tsr_tensor_spec specs[4])
 {
-    const tsr_dtype dtype_cd = (tsr_dtype)g->type_d;
     int bm, bn;
     memset(specs, 0, 4 * sizeof *specs);
     if (config->op.operands == TSR_TAKES_SPARSE24) {
@@ -167,15 +178,11 @@ void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, t
         specs[1] = make_input(config, g->b, (tsr_dtype)g->type_b, g->trans_b, g->n, g->k, g->ldb, g->batch, g->batch_b,
                               bn, share_b);
     }
-    if (config->swaps_ab || config->scaled || config->copies_transposed || g->type_a == (int)TSR_F32 ||
-        !tsr_tensor_output_fits(g, dtype_cd))
-        return;
-    const int columns = TSR_TENSOR_SWIZZLE_BYTES / (int)tsr_dtype_bytes(dtype_cd);
-    if (g->beta != 0.0)
-        specs[2] = make(g->c, dtype_cd, g->n, g->m, g->ldc, g->batch, g->batch_c, columns, OUTPUT_ROWS,
-                        TSR_TENSOR_SWIZZLE_BYTES);
-    specs[3] =
-        make(g->d, dtype_cd, g->n, g->m, g->ldd, g->batch, g->batch_d, columns, OUTPUT_ROWS, TSR_TENSOR_SWIZZLE_BYTES);
+    const int element = (int)tsr_dtype_bytes((tsr_dtype)g->type_d);
+    if (config->boxed_d && element == 2)
+        make_output(g, config->bn % SPAN_K == 0 ? SPAN_K : SPAN_K / 2, WARP_ROWS, specs);
+    if (!config->swaps_ab && !config->scaled && !config->copies_transposed && g->type_a != (int)TSR_F32)
+        make_output(g, TSR_TENSOR_SWIZZLE_BYTES / element, OUTPUT_ROWS, specs);
 }
 
 const char *tsr_tensor_spec_fault(const tsr_tensor_spec *spec)

@@ -37,7 +37,8 @@ typedef struct tsr_tensor_spec {
  * an operand that is contiguous along K is bk (K) x its tile's rows, swizzled over its 4 bk bytes, and one of the
  * others 32 (M or N) x bk (K), not swizzled. C and D: boxes of 64 rows x 128 bytes; none if the config swaps A and B,
  * multiplies f32, or tsr_tensor_output_fits says no, nor of C if beta = 0. Configs with `copies_transposed`: A and B
- * along K, boxes of 128 bytes along K x the tile's rows; no C and D.
+ * along K, boxes of 128 bytes along K x the tile's rows; no C and D, but with `boxed_d` where these have 16 bits: boxes
+ * of 16 rows x 64 columns, or 32 where bn is no multiple of 64, swizzled over their rows.
  *
  * Configs with `unaligned_a`: A's map has eight of A's stored rows in each line (TSR_TENSOR_LINE_ROWS), a distance that
  * is a multiple of 16 bytes whatever lda is, and begins at the multiple of 16 bytes at or before A. A box is as wide as

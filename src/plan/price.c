@@ -451,14 +451,22 @@ static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, 
                   cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
 }
 
-/* With ping-pong, 1 if the ends that have registers suffice (collective/wgmma_lean.h, wgmma_pieces.h); else a tile
- * leaves element by element, which products of the other warp group hide in part. Whether C is read is not known here.
- */
-static int is_stored_in_turn(const tsr_problem *problem)
+/* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
+static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, const tsr_op *op)
 {
-    const tsr_op *const op = &problem->op;
-    const int is_8_bit = tsr_dtype_bytes(op->a) == 1, is_lean = op->epilogue != TSR_EPILOGUE_BIAS_RELU;
-    return !is_8_bit || (op->d == TSR_S32 && is_lean) || (tsr_dtype_bytes(op->d) == 2 && is_lean);
+    if (config->boxed_d && tsr_dtype_bytes(op->d) == 2)
+        return f->kmajor_boxed_value_ns;
+    return tsr_dtype_bytes(op->a) == 1 && op->d == TSR_F32 ? f->kmajor_f32_value_ns : f->kmajor_value_ns;
+}
+
+/* With ping-pong: 0 where the end of a tile is as short as products of the other warp group (collective/wgmma_lean.h,
+ * and quads of wgmma_pieces.h); else what a value takes, which products hide in part. Whether C is read is not known
+ * here. */
+static double kmajor_turn_ns(const tsr_profile *f, const tsr_op *op)
+{
+    if (tsr_dtype_bytes(op->a) != 1 || tsr_dtype_bytes(op->d) == 2 || op->d == TSR_S32)
+        return 0;
+    return op->d == TSR_F32 ? f->kmajor_added_ns : f->kmajor_slow_end_ns;
 }
 
 /* Clusters of tiles on a persistent grid; the SMs of the last wave decide. A tile's end is beside nothing, as all of
@@ -467,8 +475,8 @@ static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *prob
                                tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double fill_ns = f->kmajor_fill_ns,
-                 value_ns = f->kmajor_value_ns; /* the first boxes; D, of each of an SM's values */
+    const double fill_ns = f->kmajor_fill_ns; /* until the first boxes have come */
+    const double value_ns = kmajor_value_ns(f, config, &problem->op);
     const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
     const double waves = ceil(tsr_cluster_tiles(config, problem) / clusters);
     const double steps = ceil((double)problem->k / config->bk), sms = clusters * cluster;
@@ -476,8 +484,7 @@ static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *prob
     const double bytes = cached_bytes(config, problem, tsr_cta_tiles(config, problem));
     const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
     const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
-    const double stored_ns =
-        config->pingpong && !is_stored_in_turn(problem) ? f->kmajor_slow_end_ns * config->bm * config->bn : 0;
+    const double stored_ns = config->pingpong ? kmajor_turn_ns(f, &problem->op) * config->bm * config->bn : 0;
     const double multiplied_ns = flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
     settle_beside(out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0),
                   multiplied_ns + alone * value_ns * config->bm * config->bn + waves * steps * scales_ns +

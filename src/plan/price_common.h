@@ -90,8 +90,10 @@ static inline double tsr_host_ns(const tsr_profile *f, int launches)
  * K, which nothing hides. */
 static inline double tsr_scales_ns(const tsr_profile *f, const tsr_config *config, const tsr_problem *p, char which)
 {
-    const double values = (double)config->bm * config->bn, whole = 64. * 128;
-    return tsr_problem_scales(p, which) == TSR_SCALE_1X128 ? f->block_scales_ns * fmin(1, values / whole) : 0;
+    const double values = (double)config->bm * config->bn, small = 64. * 128, large = 128. * 192;
+    return tsr_problem_scales(p, which) == TSR_SCALE_1X128
+               ? f->block_scales_ns * fmin(1, values / small) * fmax(1, values / large)
+               : 0;
 }
 
 /* What so many launches that follow each other in a stream take: the longer of what the GPU takes for them and what the
