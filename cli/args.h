@@ -50,9 +50,10 @@ struct cli_option {
     int optional;      /* a positional argument that may be left out, with those after it */
     const char *value; /* the value's name in help, for choices all of them: "table|json"; NULL: a flag */
     const char *help;
-    cli_parse *parse; /* NULL for a flag: an int that becomes 1 */
-    size_t offset;    /* of the destination in the settings */
-    int64_t min, max; /* range of whole numbers */
+    cli_parse *parse;  /* NULL for a flag: an int that becomes 1 */
+    size_t offset;     /* of the destination in the settings */
+    int64_t min, max;  /* range of whole numbers */
+    const char *files; /* of a parser that takes words and files: a pattern of the files, "*.cu", for completions */
 };
 
 typedef struct cli_command cli_command;

@@ -63,6 +63,7 @@ static const cli_option options[] = {
      .help = "one of the list that tessera try prints; or FILE.cu, a kernel of your own",
      .parse = parse_exercise,
      .optional = 1,
+     .files = "*.cu",
      AT(exercise)},
     {.name = "ANSWER",
      .help = "a number; exit code 0 if it is right",

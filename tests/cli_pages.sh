@@ -60,6 +60,12 @@ offers " " tessera run --alpha ""
 offers "naive,mma naive,mma-f64 naive,mma-int8 naive,mma-tma " tessera verify --kernel naive,mm
 offers "f32,bf16 " tessera bench --dtype f32,b
 offers " " tessera run --device cpu,e # takes one
+# Names with blanks stay whole. try takes an exercise or a kernel of one's own, which may lie in a folder.
+mkdir ../own && cd ../own && mkdir "my folder" && touch "my kernel.cu" "my notes.txt" naive.cu || exit 1
+offers "my folder my kernel.cu my notes.txt " tessera run my
+offers "my folder my kernel.cu my notes.txt " tessera bench --out my
+offers "my folder my kernel.cu " tessera try my
+offers "naive-intensity naive-loads naive-sectors naive.cu " tessera try naive
 
 # zsh reads its file, and _arguments gets a specification for each option.
 if command -v zsh >/dev/null; then
@@ -74,6 +80,7 @@ if command -v zsh >/dev/null; then
             checks=$((checks + 1))
             grep -q -- "$option" ../specifications || fail "zsh gets no $option for $command: $(cat ../err)"
         done
+        [ $command != try ] || succeeds grep -q '^::EXERCISE:{_alternative .*naive-loads .*_files -g .*\*\.cu' ../specifications
     done
 fi
 
@@ -88,6 +95,10 @@ if command -v fish >/dev/null; then
     fish_offers "roofline route run " "tessera r"
     fish_offers "--device --dtype --dtype-b " "tessera run --d"
     fish_offers "bf16 e4m3 e5m2 f16 f32 f64 s32 s8 u8 " "tessera run --dtype "
+    fish_offers "my folder/ my kernel.cu my notes.txt " "tessera run --output my"
+    fish_offers "my folder/ my kernel.cu " "tessera try my"
+    fish_offers "naive-intensity naive-loads naive-sectors naive.cu " "tessera try naive"
+    cd ../here || exit 1
     fish_offers "A.npy B.npy " "tessera run --output "
 fi
 

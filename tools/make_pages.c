@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "lab/common/gpus.h"
+#include "lab/explain/exercises.h"
 #include "tessera.h"
 
 /* ---- what the tables say ---------------------------------------------------------------------------------------- */
@@ -30,11 +31,15 @@ static int is_positional(const cli_option *option)
 /* Adds a word if the option's own parser takes it. */
 static void try_word(const cli_option *option, const char *text, size_t length, words *out)
 {
-    static cli_name_list destination; /* the largest of them */
+    /* A parser may write to fields before its own, as that of an answer does. */
+    static struct {
+        char before[512];
+        cli_name_list value; /* the largest of them */
+    } destination;
     char word[CLI_NAME_MAX];
     cli_message wrong;
     snprintf(word, sizeof word, "%.*s", (int)length, text);
-    if (out->count == WORDS_MAX || !option->parse(option, word, &destination, &wrong))
+    if (out->count == WORDS_MAX || !option->parse(option, word, &destination.value, &wrong))
         return;
     for (size_t i = 0; i < out->count; i++)
         if (strcmp(out->text[i], word) == 0)
@@ -59,12 +64,15 @@ static words words_of(const cli_option *option)
         try_word(option, lab_gpu_spec_at(i)->id, strlen(lab_gpu_spec_at(i)->id), &out);
     for (size_t i = 0; cli_kernel_name(i) != NULL; i++)
         try_word(option, cli_kernel_name(i), strlen(cli_kernel_name(i)), &out);
+    for (size_t i = 0; lab_exercise_at(i) != NULL; i++)
+        try_word(option, lab_exercise_at(i)->name, strlen(lab_exercise_at(i)->name), &out);
     return out;
 }
 
-static int takes_file(const cli_option *option)
+/* Names of the files that an option or argument takes: "*" for all; NULL: it takes none. */
+static const char *files_of(const cli_option *option)
 {
-    return option->parse == cli_parse_text;
+    return option->files ? option->files : option->parse == cli_parse_text ? "*" : NULL;
 }
 
 static void print_words(FILE *to, const words *list)
@@ -228,8 +236,8 @@ static void bash_values(FILE *to, const cli_command *command)
             fputs("words='", to);
             print_words(to, &list);
             fputc('\'', to);
-        } else {
-            fputs(takes_file(option) ? "files=1" : "", to);
+        } else if (files_of(option)) {
+            fprintf(to, "files='%s'", files_of(option));
         }
         fputs(" ;;\n", to);
     }
@@ -246,8 +254,8 @@ static void bash_arguments(FILE *to, const cli_command *command)
         const words list = words_of(option);
         if (!is_positional(option))
             continue;
-        if (takes_file(option))
-            fputs("        files=1\n", to);
+        if (files_of(option))
+            fprintf(to, "        files='%s'\n", files_of(option));
         if (list.count) {
             fputs("        words='", to);
             print_words(to, &list);
@@ -270,7 +278,7 @@ static void bash(const char *folder)
     fputs(
         "# bash completion of tessera\n_tessera() {\n"
         "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}\n"
-        "    local words= options= files= values= list= before=\n"
+        "    local words= options= files= values= list= before= name\n"
         "    COMPREPLY=()\n"
         "    # --option=value arrives as three words\n"
         "    if [ \"$previous\" = = ]; then\n        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
@@ -289,7 +297,11 @@ static void bash(const char *folder)
           "    *,*) [ -z \"$list\" ] || before=${current%,*}, ;;\n    esac\n"
           "    COMPREPLY=($(compgen -P \"$before\" -W \"$words\" -- \"${current#\"$before\"}\"))\n"
           "    if [ -n \"$files\" ]; then\n        compopt -o filenames 2>/dev/null\n"
-          "        COMPREPLY+=($(compgen -f -- \"$current\"))\n    fi\n}\ncomplete -F _tessera tessera\n",
+          "        # a name a line, blanks and all; folders may lead to files of the pattern\n"
+          "        while IFS= read -r name; do\n            COMPREPLY+=(\"$name\")\n"
+          "        done < <(compgen -f -X \"!$files\" -- \"$current\"; [ \"$files\" = '*' ] || compgen -d -- "
+          "\"$current\")\n"
+          "    fi\n}\ncomplete -F _tessera tessera\n",
           to);
     close_file(to);
 }
@@ -309,20 +321,32 @@ static void zsh_text(FILE *to, const char *text)
     }
 }
 
-static void zsh_action(FILE *to, const cli_option *option)
+static void zsh_words(FILE *to, const words *list)
 {
-    const words list = words_of(option);
-    if (list.count == 0) {
-        fputs(takes_file(option) ? "_files" : "", to);
-        return;
-    }
     fputc('(', to);
-    for (size_t i = 0; i < list.count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         fputs(i ? " " : "", to);
-        for (const char *at = list.text[i]; *at; at++)
+        for (const char *at = list->text[i]; *at; at++)
             fprintf(to, *at == ':' ? "\\%c" : "%c", *at);
     }
     fputc(')', to);
+}
+
+static void zsh_action(FILE *to, const cli_option *option)
+{
+    const words list = words_of(option);
+    const char *const files = files_of(option);
+    if (list.count && files) { /* in braces _arguments adds no words of its own */
+        fputs("{_alternative \"words\\:word\\:", to);
+        zsh_words(to, &list);
+        fprintf(to, "\" \"files\\:file\\:_files -g \\\"%s\\\"\"}", files);
+    } else if (list.count) {
+        zsh_words(to, &list);
+    } else if (files) {
+        fputs("_files", to);
+        if (strcmp(files, "*") != 0)
+            fprintf(to, " -g \"%s\"", files);
+    }
 }
 
 static void zsh_option(FILE *to, const cli_option *option)
@@ -388,20 +412,24 @@ static void fish_text(FILE *to, const char *text)
 static void fish_option(FILE *to, const cli_command *command, const cli_option *option)
 {
     const words list = words_of(option);
-    if (is_positional(option) && !list.count && !takes_file(option))
+    const char *const files = files_of(option);
+    const int takes_any = files && strcmp(files, "*") == 0;
+    if (is_positional(option) && !list.count && !files)
         return;
     fprintf(to, "complete -c tessera -n '__fish_seen_subcommand_from %s'", command->name);
     if (!is_positional(option)) {
         fprintf(to, " -l %s", option->name + 2);
         if (option->letter)
             fprintf(to, " -s %c", option->letter);
-        fputs(!option->value ? "" : takes_file(option) ? " -r -F" : " -x", to);
-    } else if (takes_file(option)) {
+        fputs(!option->value ? "" : files ? " -r -F" : " -x", to);
+    } else if (takes_any) {
         fputs(" -F", to);
     }
-    if (list.count) {
+    if (list.count || (files && !takes_any)) {
         fputs(" -a '", to);
         print_words(to, &list);
+        if (files && !takes_any)
+            fprintf(to, " (__fish_complete_suffix %s | string match -r \".*(?:\\%s|/)\\z\")", files + 1, files + 1);
         fputc('\'', to);
     }
     fputs(" -d ", to);
