@@ -215,6 +215,19 @@ static void print_json(const comparing *c)
     }
 }
 
+/* The old times' intervals follow from their rounds. */
+static void tell_rounds_taken(const comparing *c)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < c->old.count; i++) {
+        const line_outcome *o = &c->outcomes[i];
+        taken += o->done && o->reason[0] == '\0' && !o->comparison.by_peer && c->old.items[i].rounds == 0;
+    }
+    if (taken > 0)
+        cli_warning(c->common->self, "%s: %zu of %zu lines do not say of how many rounds they are; taken for %zu",
+                    c->common->set->compare, taken, c->old.count, c->common->options.rounds);
+}
+
 /* 1 if a line was found slower; also if not a single one could be compared. */
 static int conclude(const comparing *c)
 {
@@ -253,6 +266,7 @@ static int compare_all(comparing *c)
     cli_progress_clear(c->common->progress);
     if (code != CLI_CONTINUE)
         return code;
+    tell_rounds_taken(c);
     if (c->common->set->format == LAB_JSON)
         print_json(c);
     else

@@ -14,13 +14,13 @@ expect 0 "" $bench --sizes 16 --kernel auto --dtype f32,f64 --layout nn,tt --for
 succeeds [ "$(wc -l <out)" = 4 ]
 fields="kernel device dtype layout m n k batch time_us time_us_min spread gflops gbps peak_pct peer peer_time_us"
 fields="$fields peer_best_time_us ratio ratio_lo ratio_hi ratio_best clock_mhz power_w commit date speedup speedup_scaled scales"
-fields="$fields out_dtype"
+fields="$fields out_dtype rounds"
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":\n' | wc -c)" = "$(echo $fields | tr -d ' \n' | wc -c)" ]
 succeeds [ "$(head -1 out | grep -o '"[a-z_]*":' | tr -d '":' | tr '\n' ' ')" = "$fields " ]
 prints '^\{"kernel": "cpu_[a-z]+_f64", "device": "[^"]+", "dtype": "f64", "layout": "tt", "m": 16, "n": 16, "k": 16, "batch": 1, "time_us": [0-9]'
 
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format csv
-prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,scales,out_dtype,note$'
+prints '^kernel,device,dtype,layout,m,n,k,batch,time_us,.*,date,speedup,speedup_scaled,scales,out_dtype,rounds,note$'
 expect 0 "" $bench --sizes 16 --kernel cpu-tiled --format md
 prints '^\|---\|---\|---:'
 prints '^\| cpu_tiled_f32 \| f32 nn \| 16 \|'
@@ -72,8 +72,8 @@ fake=${FAKE_CUDA_FOLDER:-}
 gpu_bench="env LD_LIBRARY_PATH=$fake FAKE_CUDA_HOST_TIME=1 FAKE_CUDA_ANY_FUNCTION=1 $tessera bench --device cuda:0 --kernel naive,tiled"
 gpu_bench="$gpu_bench --sizes 32,256 --rounds 2"
 if [ -e "$fake/libcuda.so.1" ] && $gpu_bench --format json >gpu.json 2>err; then # not in a build without nvcc
-    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0, "scales": null, "out_dtype": null}$' gpu.json)" = 2 ]
-    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1, "scales": null, "out_dtype": null}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"device": "NVIDIA H200".*"speedup": [0-9.e+]*, "speedup_scaled": 0, "scales": null, "out_dtype": null, "rounds": 2}$' gpu.json)" = 2 ]
+    succeeds [ "$(grep -c '"k": 256, .*"speedup": [0-9.e+]*, "speedup_scaled": 1, "scales": null, "out_dtype": null, "rounds": 2}$' gpu.json)" = 2 ]
     expect 0 "" $bench --from gpu.json
     prints '^tiled .* [0-9.]+x +~[0-9.]+x( |$)'
     expect 0 "" $gpu_bench --format table
@@ -232,7 +232,7 @@ expect 0 "" $eight --dtype e4m3,e5m2 --scales vector
 prints '^each row of A and each column of B has a scale$'
 for scales in tensor vector 1x128 1x128:128x128; do
     expect 0 "" $eight --dtype e4m3 --batch 3 --scales $scales --format json --out scaled.json
-    succeeds grep -q "\"dtype\": \"e4m3\", .*\"scales\": \"$scales\", \"out_dtype\": null}\$" scaled.json
+    succeeds grep -q "\"dtype\": \"e4m3\", .*\"scales\": \"$scales\", \"out_dtype\": null, \"rounds\": 3}\$" scaled.json
     "$tessera" bench --compare scaled.json --device cpu --rounds 3 >out 2>err
     prints '^cpu_tiled_fp8 +e4m3 nt +16 x3 .* (faster|slower|same|undecided)$'
 done
@@ -247,11 +247,11 @@ expect 0 "" $eight --dtype e4m3 --dtype-b e5m2 --scales 1x128:128x128
 prints '^each 128 steps of K of a row of A have a scale, and of 128 columns of B$'
 # Another result than the usual one: the record says it, and --compare measures that.
 expect 0 "" $eight --dtype f16 --out-dtype e4m3 --format json --out result.json
-succeeds grep -q '"out_dtype": "e4m3"}$' result.json
+succeeds grep -q '"out_dtype": "e4m3", "rounds": 3}$' result.json
 expect 0 "" $tessera bench --compare result.json --device cpu --rounds 3
 rm result.json
 expect 0 "" $eight --dtype e4m3 --scales none --format json
-prints '"scales": null, "out_dtype": null\}$'
+prints '"scales": null, "out_dtype": null, "rounds": 3\}$'
 # Why a library is left out is said once, of however many sizes.
 expect 0 "tessera bench: without memory: it is not measured with scales" \
     $eight --dtype e4m3 --scales tensor --vs memory --sizes 8,16,24
@@ -292,6 +292,15 @@ expect 1 "" "$tessera" bench --compare fast.json --device cpu --rounds 5
 prints '^cpu_tiled_f32 .* slower$'
 expect 1 "" "$tessera" bench --compare fast.json --device cpu --rounds 5 --format json
 prints '"verdict": "slower"'
+# How sure the old time is follows from the rounds that it is of, as its line says.
+sed 's/"time_us": [^,]*/"time_us": 100000/; s/"spread": [^,]*/"spread": 0.9/; s/"rounds": 5/"rounds": 2/' old.json >two.json
+expect 0 "" "$tessera" bench --compare two.json --device cpu --rounds 100
+prints '^0 faster, 0 slower, 0 same, 2 undecided, 0 not compared$'
+sed 's/, "rounds": 2}/}/' two.json >no_rounds.json
+expect 0 "tessera bench: no_rounds.json: 2 of 2 lines do not say of how many rounds they are; taken for 100" \
+    "$tessera" bench --compare no_rounds.json --device cpu --rounds 100 --format json
+prints '"verdict": "faster"'
+rm two.json no_rounds.json
 # Too few rounds for an interval.
 "$tessera" bench --compare old.json --device cpu --rounds 3 >out 2>err # slower, as it may come
 prints '^cpu_tiled_f32 .* [0-9.]+ [num]?s +[0-9]+\.[0-9]{3} \[-\]  [a-z]+$'

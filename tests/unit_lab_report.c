@@ -25,6 +25,7 @@ static lab_record sample(void)
     r.time_us_min = 0.25;
     r.spread = 0.0123;
     r.gflops = 1967.5;
+    r.rounds = 30;
     r.commit[0] = '\0';
     strcpy(r.date, "2026-11-21");
     return r;
@@ -114,7 +115,7 @@ static void json_line(void **state)
               "null, \"peak_pct\": null, \"peer\": null, \"peer_time_us\": null, \"peer_best_time_us\": "
               "null, \"ratio\": null, \"ratio_lo\": null, \"ratio_hi\": null, \"ratio_best\": null, "
               "\"clock_mhz\": null, \"power_w\": null, \"commit\": null, \"date\": \"2026-11-21\", \"speedup\": null, "
-              "\"speedup_scaled\": 0, \"scales\": null, \"out_dtype\": null}\n");
+              "\"speedup_scaled\": 0, \"scales\": null, \"out_dtype\": null, \"rounds\": 30}\n");
     lab_records back;
     assert_int_equal(lab_records_parse("x", text, strlen(text), &back), TSR_OK);
     assert_int_equal(back.count, 1);
@@ -274,11 +275,11 @@ static void csv(void **state)
         "kernel,device,dtype,layout,m,n,k,batch,time_us,time_us_min,spread,gflops,gbps,peak_pct,peer,peer_time_us,peer_"
         "best_"
         "time_us,ratio,ratio_lo,ratio_hi,ratio_best,clock_mhz,power_w,commit,date,speedup,speedup_scaled,scales,out_"
-        "dtype,note\n"
+        "dtype,rounds,note\n"
         "tiled_f32_t16,\"NVIDIA \"\"H200\"\"\",f32,nn,1024,512,9007199254740991,1,0.3333333333333333,0.25,0.0123,"
-        "1967.5,,,,,,,,,,,,,2026-11-21,,0,,,\n"
+        "1967.5,,,,,,,,,,,,,2026-11-21,,0,,,30,\n"
         "tiled_f32_t16,\"NVIDIA \"\"H200\"\"\",f32,nn,64,64,64,1,1234567,0.25,0.0123,1967.5,,,,,,1.5,1.4,1.6,,,,,2026-"
-        "11-21,12.34,1,,,\"1 round, \"\"slow\"\"\"\n");
+        "11-21,12.34,1,,,30,\"1 round, \"\"slow\"\"\"\n");
     free(text);
 }
 

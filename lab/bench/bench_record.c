@@ -59,6 +59,7 @@ lab_record lab_cell_record(const lab_bench *bench, const lab_cell *cell, const l
     record.power_w = timing->clocks.power_w;
     record.speedup = baseline->ns / ns;
     record.speedup_scaled = baseline->scaled;
+    record.rounds = (int64_t)timing->rounds;
     snprintf(record.commit, sizeof record.commit, "%s", lab_commit());
     lab_date(record.date);
     if (timing->rounds < options->rounds)

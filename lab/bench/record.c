@@ -40,6 +40,7 @@ const lab_field lab_fields[LAB_FIELD_COUNT] = {
     FIELD(WHOLE, speedup_scaled),
     FIELD(TEXT, scales),
     FIELD(TEXT, out_dtype),
+    FIELD(WHOLE, rounds),
 };
 
 static const void *field_of(const lab_record *record, const lab_field *field)

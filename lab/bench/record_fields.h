@@ -13,7 +13,7 @@ typedef struct lab_field {
     size_t bytes;
 } lab_field;
 
-#define LAB_FIELD_COUNT 29
+#define LAB_FIELD_COUNT 30
 extern const lab_field lab_fields[LAB_FIELD_COUNT];
 
 /* CSV (RFC 4180): the fields, then note. */

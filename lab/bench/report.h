@@ -22,6 +22,7 @@ typedef struct lab_record {
     int64_t speedup_scaled; /* 1: cpu-sequential was timed at a smaller size and scaled by 2 M N K */
     char scales[16];        /* of A and B, as lab_scales_word has them; "": none */
     char out_dtype[8];      /* of C and D, where it is not the one that suits A's; "" */
+    int64_t rounds;         /* that the numbers are medians of; 0: not known */
     char note[160];         /* "3 rounds only"; not in the JSON line */
     char schedule[64];      /* by which the kernel ran, as users write it; "": not known; not in the JSON line */
 } lab_record;

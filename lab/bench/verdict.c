@@ -29,14 +29,15 @@ static int has_ratio(const lab_record *record)
     return isfinite(record->ratio_lo) && isfinite(record->ratio_hi) && record->ratio_lo > 0.0;
 }
 
-lab_comparison lab_compare(const lab_record *old, const lab_record *new, lab_interval new_time_us, size_t old_rounds)
+lab_comparison lab_compare(const lab_record *old, const lab_record *new, lab_interval new_time_us, size_t rounds)
 {
     lab_comparison result;
     result.by_peer = has_ratio(old) && has_ratio(new) && strcmp(old->peer, new->peer) == 0;
     if (result.by_peer) {
         result.speed = lab_interval_divide(ratio_of(new), ratio_of(old));
     } else {
-        const double reach = 1.96 * 1.2533 * old->spread / sqrt((double)old_rounds);
+        const double old_rounds = old->rounds > 0 ? (double)old->rounds : (double)rounds;
+        const double reach = 1.96 * 1.2533 * old->spread / sqrt(old_rounds);
         const lab_interval old_time_us = {old->time_us * (1.0 - reach), old->time_us, old->time_us * (1.0 + reach)};
         result.speed = lab_interval_divide(old_time_us, new_time_us);
     }

@@ -24,7 +24,8 @@ typedef struct lab_comparison {
 
 /* Both lines are of the same kernel, device and problem. Where both have the same peer with intervals, its ratios are
  * compared, otherwise the times: the new median with its interval, and the old one give or take 1.96 standard errors of
- * a median of `old_rounds` rounds, 1.2533 x spread / sqrt(rounds). */
-lab_comparison lab_compare(const lab_record *old, const lab_record *new, lab_interval new_time_us, size_t old_rounds);
+ * a median of old->rounds rounds, 1.2533 x spread / sqrt(rounds); where the old line does not say how many, `rounds`.
+ */
+lab_comparison lab_compare(const lab_record *old, const lab_record *new, lab_interval new_time_us, size_t rounds);
 
 #endif
