@@ -7,10 +7,17 @@
 static void put_line(cli_table *table, const lab_regret_line *line)
 {
     const lab_record *at = line->first;
+    const unsigned flags = lab_regret_flags(at);
     const int is_best = line->chosen == line->fastest;
-    cli_table_row(table, CLI_CELL("%" PRId64 " x %" PRId64 " x %" PRId64, at->m, at->n, at->k),
-                  CLI_CELL("%s %s", at->dtype, at->layout), CLI_CELL("%zu", line->rows),
-                  line->choice[0] != '\0' ? line->choice : "none applies",
+    char batch[24] = "";
+    if (at->batch != 1)
+        snprintf(batch, sizeof batch, " x%" PRId64, at->batch);
+    cli_table_row(table, CLI_CELL("%" PRId64 " x %" PRId64 " x %" PRId64 "%s", at->m, at->n, at->k, batch),
+                  CLI_CELL("%s %s%s", at->dtype, at->layout,
+                           flags & TSR_SPARSE24_A   ? " A 2:4"
+                           : flags & TSR_SPARSE24_B ? " B 2:4"
+                                                    : ""),
+                  CLI_CELL("%zu", line->rows), line->choice[0] != '\0' ? line->choice : "none applies",
                   line->chosen != NULL ? CLI_CELL("%.2f", line->chosen->time_us) : "-",
                   is_best ? "" : line->fastest->kernel, is_best ? "" : CLI_CELL("%.2f", line->fastest->time_us),
                   line->chosen != NULL ? CLI_CELL("%.3f", lab_regret_ratio(line)) : "not measured");

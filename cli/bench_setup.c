@@ -68,10 +68,9 @@ int cli_bench_open(const cli_bench_session *session, unsigned peers, cli_bench_d
     if (!(strcmp(device, "auto") == 0 ? open_auto(session, out) : open_device(session, device, out)))
         return cli_api_failure(session->self);
     for (size_t i = 0; i < out->count && session->set->batch_invariant; i++)
-        lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT, "batch-invariant");
+        lab_bench_set_flags(&out->items[i], TSR_BATCH_INVARIANT);
     for (size_t i = 0; i < out->count && cli_bench_sparse(session->set); i++)
-        lab_bench_set_flags(&out->items[i], cli_bench_sparse(session->set),
-                            session->set->sparse == 0 ? "A 2:4" : "B 2:4");
+        lab_bench_set_flags(&out->items[i], cli_bench_sparse(session->set));
     for (size_t i = 0; i < out->count && session->set->epilogue; i++)
         if (lab_bench_set_epilogue(&out->items[i], session->set->epilogue) != TSR_OK)
             return cli_api_failure(session->self);

@@ -175,6 +175,28 @@ prints '^4096 x 4096 x 4096 +bf16 nn +2 +wgmma_bf16_bf16_p128x128_s6_c21 +240.00
 prints '^8192 x 8192 x 8192 +bf16 nn +2 +wgmma_bf16_bf16_p128x192_s4_c21 +1000.00 +1.000$'
 prints '^1 x 4096 x 4096 +bf16 nn +2 +wgmma_skinny_bf16_bf16_[0-9a-z_]+ +- +mma_bf16_64x64_a8 +20.00 +not measured$'
 prints '^2 of 3 problems judged: geometric mean 1.095, worst 1.200$'
+# Problems of a batch, and with a compressed operand, are others than the plain one, and get choices of their own.
+same() { # KERNEL TIME DEVICE BATCH
+    row $1 512 512 512 $2 | sed "s/NVIDIA H200/&$3/; s/\"time_us\"/\"batch\": $4, &/"
+}
+{
+    same wgmma_bf16_bf16_p64x64_s10_c11 7 "" 1
+    same mma_bf16_64x64_a8 8 "" 1
+    same wgmma_bf16_bf16_p128x128_s6_c21 60 "" 24
+    same mma_bf16_128x128_a8 50 "" 24
+    same sparse24_bf16_128x128 6 "" 1
+    same wgmma_sparse24_bf16_64x64_c1 5 "" 1
+    same sparse24_bf16_128x128 9 ", A 2:4" 1
+    same wgmma_sparse24_bf16_64x64_c1 4 ", A 2:4" 1
+    same sparse24_bf16_128x128 9 ", B 2:4" 1
+    same wgmma_sparse24_bf16_64x64_c1 3 ", B 2:4" 1
+} >problems.json
+expect 0 "" $bench --from problems.json --format regret
+prints '^512 x 512 x 512 +bf16 nn +2 +'
+prints '^512 x 512 x 512 x24 +bf16 nn +2 +'
+succeeds [ "$(grep -Ec '^512 x 512 x 512 +bf16 nn A 2:4 +2 +wgmma_sparse24_bf16_' out)" = 2 ]
+prints '^512 x 512 x 512 +bf16 nn B 2:4 +2 +wgmma_sparse24_bf16_'
+rm problems.json
 # Long types stay on one line, as they do where a result is measured again.
 sed 's/"bf16"/"e4m3xe5m2-fast"/; s/"nn"/"nt"/; s/wgmma_bf16_bf16_/wgmma_kmajor_fp8f_/; s/mma_bf16_/mma_of_a_long_name_bf16_/' rows.json >long.json
 expect 0 "" $bench --from long.json --format regret

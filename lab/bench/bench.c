@@ -77,11 +77,31 @@ tsr_status lab_bench_capture(lab_bench *bench)
     return TSR_OK;
 }
 
-void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word)
+static const struct {
+    unsigned flag;
+    const char *word;
+} label_words[] = {
+    {TSR_BATCH_INVARIANT, ", batch-invariant"}, {TSR_SPARSE24_A, ", A 2:4"}, {TSR_SPARSE24_B, ", B 2:4"}};
+
+void lab_bench_set_flags(lab_bench *bench, unsigned flags)
 {
-    const size_t used = strlen(bench->label);
     bench->flags |= flags;
-    snprintf(bench->label + used, sizeof bench->label - used, ", %s", word);
+    for (size_t i = 0; i < sizeof label_words / sizeof label_words[0]; i++) {
+        const size_t used = strlen(bench->label);
+        if (flags & label_words[i].flag)
+            snprintf(bench->label + used, sizeof bench->label - used, "%s", label_words[i].word);
+    }
+}
+
+unsigned lab_label_flags(const char *label)
+{
+    unsigned flags = 0;
+    for (size_t i = 0; i < sizeof label_words / sizeof label_words[0]; i++) {
+        const char *const found = strstr(label, label_words[i].word);
+        const char end = found ? found[strlen(label_words[i].word)] : '?';
+        flags |= end == '\0' || end == ',' ? label_words[i].flag : 0;
+    }
+    return flags;
 }
 
 tsr_status lab_bench_set_epilogue(lab_bench *bench, const char *epilogue)

@@ -40,10 +40,12 @@ tsr_status lab_bench_open(const char *device, int threads, lab_bench *out);
 /* From now on calls are captured in a graph and its replays are timed: what the GPU needs, without the host's share.
  * TSR_UNSUPPORTED on a CPU. */
 tsr_status lab_bench_capture(lab_bench *bench);
-/* Flags of all problems from now on, besides those that were set before; results name them by `word`. With
- * TSR_SPARSE24_A or _B the operand is random numbers, pruned and compressed, which stay hot; libraries that do not
- * compress operands multiply whole ones. */
-void lab_bench_set_flags(lab_bench *bench, unsigned flags, const char *word);
+/* Flags of all problems from now on, besides those that were set before; results name them behind the device:
+ * "NVIDIA H200, A 2:4". With TSR_SPARSE24_A or _B the operand is random numbers, pruned and compressed, which stay hot;
+ * libraries that do not compress operands multiply whole ones. */
+void lab_bench_set_flags(lab_bench *bench, unsigned flags);
+/* The flags that a result's device names. */
+unsigned lab_label_flags(const char *label);
 /* An epilogue of all problems from now on, the caller's text, with a bias of random numbers. TSR_UNSUPPORTED if it is
  * none. */
 tsr_status lab_bench_set_epilogue(lab_bench *bench, const char *epilogue);

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "lab/bench/bench.h"
+#include "lab/common/kernel_names.h"
 #include "lab/common/paper.h"
 #include "lab/common/product_types.h"
 #include "lab/common/shapes.h"
@@ -24,11 +25,18 @@ const lab_gpu_spec *lab_regret_gpu(const lab_record *record)
     return NULL;
 }
 
+unsigned lab_regret_flags(const lab_record *record)
+{
+    const unsigned flags = lab_label_flags(record->device);
+    return flags & TSR_SPARSE24 || !lab_kernel_is_sparse(record->kernel) ? flags : flags | TSR_SPARSE24_A;
+}
+
 static int is_same_problem(const lab_record *x, const lab_record *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->batch == y->batch && strcmp(x->dtype, y->dtype) == 0 &&
            strcmp(x->layout, y->layout) == 0 && strcmp(x->scales, y->scales) == 0 &&
-           strcmp(x->out_dtype, y->out_dtype) == 0 && strcmp(x->device, y->device) == 0;
+           strcmp(x->out_dtype, y->out_dtype) == 0 && strcmp(x->device, y->device) == 0 &&
+           lab_regret_flags(x) == lab_regret_flags(y);
 }
 
 double lab_regret_ratio(const lab_regret_line *line)
@@ -53,6 +61,7 @@ static tsr_status describe(const lab_record *record, tsr_gemm_desc *out)
         operands[i]->memory = TSR_DEVICE;
         operands[i]->align_bytes = ALLOCATED_ALIGN_BYTES;
     }
+    out->flags = lab_regret_flags(record);
     lab_shape_set_batch(record->batch, out);
     out->a.trans = record->layout[0] == 't' ? TSR_T : TSR_N;
     out->b.trans = record->layout[1] == 't' ? TSR_T : TSR_N;

@@ -25,6 +25,10 @@ typedef struct lab_regret {
 /* The GPU of the table whose name a record's device begins with; NULL if there is none. */
 const lab_gpu_spec *lab_regret_gpu(const lab_record *record);
 
+/* Flags of a record's problem: those that its device names, and TSR_SPARSE24_A of a kernel that compresses A without
+ * being asked to. */
+unsigned lab_regret_flags(const lab_record *record);
+
 /* Problems on known GPUs with at least two configs measured; others are left out. Operands are taken to be tight, in
  * GPU memory, aligned as allocators align them. Points into `records`. `profile` has the prices' constants; NULL: the
  * library's own; where other ones select another schedule of the chosen config, its time is not known. The caller frees
