@@ -66,6 +66,13 @@ expect 0 "" run A.npy B.npy -o D.npy --alpha 1e300 --dtype f64 --device cpu --ch
 prints 'all within the bound'
 expect 0 "" run A.npy B.npy -o D.npy --alpha 3e38 --device cpu --check
 prints '^checked 2310 of 2310 elements against float64: [1-9][0-9]* overflow f32 and have no bound; of the others'
+# Sums are made before alpha: those of squares of numbers near 1e25 are infinite, whatever alpha makes of them.
+expect 0 "" run A.npy B.npy -o large.npy --alpha 1e25 --device cpu
+for device in cpu emu; do
+    expect 0 "" run large.npy large.npy --transb -o D.npy --alpha 1e-30 --device $device --check
+    prints '^checked 1089 of 1089 elements against float64: 1089 overflow f32 and have no bound; of the others'
+done
+rm large.npy
 
 # An epilogue: of the product, of C too, of a stack, and where nothing is multiplied; on the CPU and in the emulator.
 for dtype in f16 f32 f64; do

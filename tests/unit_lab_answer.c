@@ -362,6 +362,104 @@ static void expect_right(const char *device, const char *kernel, tsr_dtype dtype
     free(b);
 }
 
+/* Of K products of +-size^2, the last `down` of them negative, `value` as D: 'r' right, 'o' an overflow, 'w' wrong. */
+static char verdict_of(float size, int down, double alpha, const char *epilogue, tsr_dtype dtype, double value)
+{
+    float a[K], b[K];
+    const float bias = 1;
+    double d = 0;
+    lab_answer answer;
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 1, 1, K);
+    tsr_run_args args = tsr_run_args_make(a, b, &d);
+    for (int k = 0; k < K; k++) {
+        a[k] = k >= K - down ? -size : size;
+        b[k] = size;
+    }
+    desc.c.dtype = desc.d.dtype = dtype;
+    desc.epilogue = epilogue;
+    args.bias = &bias;
+    args.alpha.value = alpha;
+    tsr_store_element(dtype, &d, 0, value);
+    assert_int_equal(lab_check_answer(&desc, &args, "cpu_sequential_f32", 1e9, 1, &answer), TSR_OK);
+    assert_int_equal(answer.checked, 1);
+    return answer.failed ? 'w' : answer.unbound ? 'o' : 'r';
+}
+
+/* Sums in f32 overflow before alpha makes them small: what may have come of that is no error, and nothing else is
+ * right. */
+static void test_overflow_before_alpha(void **state)
+{
+    (void)state;
+    const float large = 1e20f; /* a product is 1e40 */
+    const double alpha = 1e-30, right = K * 1e10;
+    static const char relu[] = "relu(acc + bias[n])";
+    assert_int_equal(verdict_of(large, 0, alpha, NULL, TSR_F32, INFINITY), 'o');
+    assert_int_equal(verdict_of(large, 0, alpha, NULL, TSR_F32, right), 'r'); /* as if alpha had come first */
+    assert_int_equal(verdict_of(large, 0, alpha, NULL, TSR_F32, 2 * right), 'w');
+    assert_int_equal(verdict_of(large, 0, alpha, NULL, TSR_F32, -INFINITY), 'w');
+    assert_int_equal(verdict_of(large, 0, alpha, NULL, TSR_F32, NAN), 'w');
+    assert_int_equal(verdict_of(large, 0, alpha, NULL, TSR_F32, 0), 'w');
+    assert_int_equal(verdict_of(large, 0, -alpha, NULL, TSR_F32, -INFINITY), 'o');
+    assert_int_equal(verdict_of(large, 0, -alpha, NULL, TSR_F32, INFINITY), 'w');
+    assert_int_equal(verdict_of(large, K, alpha, NULL, TSR_F32, -INFINITY), 'o');
+    assert_int_equal(verdict_of(large, K, alpha, relu, TSR_F32, 0), 'o');
+    assert_int_equal(verdict_of(large, K, alpha, relu, TSR_F32, INFINITY), 'w');
+    /* Of both signs: the order decides. */
+    assert_int_equal(verdict_of(large, 3, alpha, NULL, TSR_F32, INFINITY), 'o');
+    assert_int_equal(verdict_of(large, 3, alpha, NULL, TSR_F32, -INFINITY), 'o');
+    assert_int_equal(verdict_of(large, 3, alpha, NULL, TSR_F32, NAN), 'o');
+    assert_int_equal(verdict_of(large, 3, alpha, NULL, TSR_F32, 1e10 * (K - 6)), 'r');
+    assert_int_equal(verdict_of(large, 3, alpha, NULL, TSR_F32, 1e10 * K), 'w');
+    /* A sum of 2e38 stays within f32, as far as it goes down; behind alpha it does not. */
+    const float edge = 2.6e18f;
+    assert_int_equal(verdict_of(edge, 0, 1e-30, NULL, TSR_F32, INFINITY), 'w');
+    assert_int_equal(verdict_of(edge, 0, 2, NULL, TSR_F32, INFINITY), 'o');
+    assert_int_equal(verdict_of(edge, 0, 2, NULL, TSR_F32, -INFINITY), 'w');
+}
+
+/* What kernels make of such sums passes; the diagonal's are of one sign, others of both. */
+static void expect_overflow(const char *device, const char *kernel, tsr_dtype dtype)
+{
+    enum { STEPS = 200 };
+    static float a[SIDE * STEPS], d[SIDE * SIDE];
+    tsr_context *context = NULL;
+    tsr_plan *plan = NULL;
+    lab_answer answer;
+    lab_random random = lab_random_make(9, 0);
+    if (tsr_context_create(device, NULL, &context) != TSR_OK)
+        return; /* no emulator */
+    for (int64_t i = 0; i < (int64_t)SIDE * STEPS; i++)
+        tsr_store_element(dtype, a, i, 1e20 * ((double)lab_random_below(&random, 4097) / 2048 - 1));
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, SIDE, SIDE, STEPS);
+    tsr_run_args args = tsr_run_args_make(a, a, d);
+    desc.b.trans = TSR_T;
+    desc.c.dtype = desc.d.dtype = TSR_F32;
+    desc.kernel = kernel;
+    args.alpha.value = 1e-30;
+    assert_int_equal(tsr_plan_create(context, &desc, &plan), TSR_OK);
+    assert_int_equal(tsr_plan_run(plan, &args), TSR_OK);
+    assert_int_equal(lab_check_answer(&desc, &args, tsr_plan_kernel(plan), 1e9, 1, &answer), TSR_OK);
+    if (answer.failed)
+        fail_msg("%s: %d wrong, value %g, reference %g", tsr_plan_kernel(plan), (int)answer.failed, answer.value,
+                 answer.reference);
+    assert_true(answer.unbound >= SIDE);
+    d[SIDE + 1] = 1; /* of the diagonal */
+    assert_int_equal(lab_check_answer(&desc, &args, tsr_plan_kernel(plan), 1e9, 1, &answer), TSR_OK);
+    assert_int_equal(answer.failed, 1);
+    tsr_plan_release(plan);
+    tsr_context_destroy(context);
+}
+
+static void test_kernels_overflow(void **state)
+{
+    (void)state;
+    expect_overflow("cpu", "cpu-sequential", TSR_F32);
+    expect_overflow("cpu", "cpu-tiled", TSR_F32);
+    expect_overflow("cpu", "cpu-tiled", TSR_BF16);
+    expect_overflow("emu", "tiled_f32_t16", TSR_F32);
+    expect_overflow("emu", "mma_bf16_f32_128x128_a1", TSR_BF16);
+}
+
 static void test_roundings_of_one_sign(void **state)
 {
     (void)state;
@@ -424,6 +522,8 @@ int main(void)
         cmocka_unit_test(test_roundings_of_one_sign),
         cmocka_unit_test(test_tf32_is_bounded),
         cmocka_unit_test(test_overflow_of_f64),
+        cmocka_unit_test(test_overflow_before_alpha),
+        cmocka_unit_test(test_kernels_overflow),
         cmocka_unit_test(test_infinite_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

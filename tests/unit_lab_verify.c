@@ -294,7 +294,7 @@ static void wrong_by_a_half_is_worst(void **state)
 static lab_check checked(tsr_dtype dtype, int exact, double got, double value, double size)
 {
     const lab_rule rule = {.c = 2.0, .u = dtype == TSR_F64 ? 0x1p-53 : 0x1p-24, .dtype = dtype, .exact = exact};
-    const lab_reference_element truth = {value, 0, size, value, 0};
+    const lab_reference_element truth = {.value = value, .size = size, .before = value};
     return lab_check_element(&rule, got, &truth);
 }
 
@@ -340,7 +340,7 @@ static void checks(void **state)
     assert_false(checked(TSR_S32, 1, 8, 7, 7).ok);
     /* f64 uses the truth's second word. */
     const lab_rule rule = {.c = 1, .u = 0x1p-53, .dtype = TSR_F64};
-    const lab_reference_element truth = {1, 0x1p-54, 1, 1, 0};
+    const lab_reference_element truth = {.value = 1, .rest = 0x1p-54, .size = 1, .before = 1};
     assert_true(lab_check_element(&rule, 1, &truth).error == 0x1p-54);
 }
 

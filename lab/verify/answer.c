@@ -13,7 +13,7 @@
 #include "lab/verify/reference.h"
 #include "plan/plan.h"
 
-#define CHUNK_ELEMS   (1 << 20) /* references held at once */
+#define CHUNK_ELEMS   (1 << 19) /* references held at once */
 #define END_ROUNDINGS 3         /* of a sum times its factor, of beta * C, and of D */
 
 /* Where rows and columns cross is looked at. */
@@ -76,7 +76,7 @@ static void note(checker *j, int64_t row, int64_t column, double value, const la
         rule.c = fmax(rule.c, j->one_signed_c);
     lab_check check = lab_check_element(&rule, value, truth);
     out->checked++;
-    if (isinf(truth->size) ? isfinite(truth->value) : truth->size > j->accumulator_max) {
+    if ((isinf(truth->size) && isfinite(truth->value)) || lab_is_overflow(&rule, j->accumulator_max, value, truth)) {
         out->unbound++;
         return;
     }

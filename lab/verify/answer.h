@@ -8,7 +8,7 @@ typedef struct lab_answer {
     int64_t elements; /* of D */
     int64_t checked;  /* of elements */
     int64_t failed;   /* of checked */
-    int64_t unbound;  /* of checked: so large inside that the sum may overflow, and so anything goes */
+    int64_t unbound;  /* of checked: what becomes of a sum that overflowed on its way, as it may have; not judged */
     /* The element nearest to its bound, or furthest beyond; ratio is error / bound, infinite where one of value and
      * reference is NaN or infinite and the other is not the same. */
     int64_t row, column;
@@ -26,7 +26,9 @@ typedef struct lab_answer {
  * their roundings add up like a random walk (Higham and Mary, "A new approach to probabilistic rounding error
  * analysis", 2019). Where hardly anything cancels, sums only grow, and roundings may all go one way, as those of equal
  * numbers and of tensor cores, which cut, do: K / 2 of them are added then, which is little beside a value as large as
- * |A||B|. In tf32 the config's c is of the operands' roundings, and the sums' are added in units of f32's. All elements
+ * |A||B|. In tf32 the config's c is of the operands' roundings, and the sums' are added in units of f32's. A sum that
+ * may have left the accumulator's range, before alpha or behind it, may be infinite, or NaN where it may have done so
+ * on both sides; a number is judged as elsewhere. All elements
  * are checked where that takes about `budget` multiply-adds at most; else those where sampled rows and columns cross,
  * one of each in every band of D, the first and last among them; `seed` decides. TSR_OK even if elements failed. */
 tsr_status lab_check_answer(const tsr_gemm_desc *desc, const tsr_run_args *args, const char *instance, double budget,

@@ -67,9 +67,31 @@ static lab_reference_element within_range(tsr_dtype dtype, const lab_reference_e
     return within;
 }
 
+static int clamps_range(const lab_rule *rule)
+{
+    return rule->saturates && tsr_dtype_is_fp8(rule->dtype);
+}
+
+/* As an element of D. */
+static double stored(const lab_rule *rule, double value)
+{
+    const double largest = clamps_range(rule) ? tsr_dtype_largest_fp8(rule->dtype) : (double)INFINITY;
+    return rounded(rule->dtype, fabs(value) > largest ? copysign(largest, value) : value);
+}
+
+int lab_is_overflow(const lab_rule *rule, double largest, double got, const lab_reference_element *truth)
+{
+    const double reach = 1.0 + rule->c * rule->u; /* roundings may have added to it */
+    const int goes_up = truth->up * reach > largest, goes_down = truth->down * reach > largest;
+    if (!isfinite(truth->size))
+        return 0;
+    return (goes_up && same(got, stored(rule, truth->of_up))) ||
+           (goes_down && same(got, stored(rule, truth->of_down))) || (goes_up && goes_down && isnan(got));
+}
+
 lab_check lab_check_element(const lab_rule *rule, double got, const lab_reference_element *given)
 {
-    const int clamps = rule->saturates && tsr_dtype_is_fp8(rule->dtype);
+    const int clamps = clamps_range(rule);
     const lab_reference_element within = clamps ? within_range(rule->dtype, given) : *given;
     const lab_reference_element *const truth = &within;
     const double nearest = rounded(rule->dtype, truth->value);

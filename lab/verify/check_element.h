@@ -32,4 +32,8 @@ double lab_rule_roundoff(tsr_compute compute, tsr_dtype dtype);
  * both sides of it are right. */
 lab_check lab_check_element(const lab_rule *rule, double got, const lab_reference_element *truth);
 
+/* 1 if `got` is what becomes of a sum that may have been infinite on its way: kernels add in a type whose largest
+ * number is `largest` before they multiply by alpha, in whatever order. Inputs are finite. */
+int lab_is_overflow(const lab_rule *rule, double largest, double got, const lab_reference_element *truth);
+
 #endif

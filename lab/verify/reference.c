@@ -36,6 +36,11 @@ typedef struct reference_job {
     _Atomic int out_of_memory;
 } reference_job;
 
+/* How far up and down a sum may come. */
+typedef struct extent {
+    double up, down;
+} extent;
+
 typedef struct d_tile {
     int64_t row0, column0, rows, columns;
 } d_tile;
@@ -237,32 +242,68 @@ static double whole_result(const lab_reference_problem *p, int64_t row, int64_t 
     return (double)(int32_t)value;
 }
 
+/* Of a sum and of its products' magnitudes: all products that go up may come first, or all that go down; its factor may
+ * turn it round. */
+static extent extent_of(double sum, double size, double factor)
+{
+    const double more = 0.5 * (size + sum), less = 0.5 * (size - sum);
+    return factor < 0.0 ? (extent){less, more} : (extent){more, less};
+}
+
+static void widen(extent *e, double addend)
+{
+    e->up += fmax(addend, 0.0);
+    e->down += fmax(-addend, 0.0);
+}
+
 /* value + rest is a sum of products: in s32 where they are whole, else in double; scales but those of blocks, and
  * alpha, are to come. */
 static void finish_sum(const lab_reference_problem *p, int64_t row, int64_t column, double *value, double *rest,
-                       lab_reference_element *out)
+                       lab_reference_element *out, extent *behind)
 {
     const double scales[] = {scale_of_sum(p, &p->scales_a, row), scale_of_sum(p, &p->scales_b, column)};
-    double magnitude = fabs(p->alpha);
+    const double factor = p->alpha * scales[0] * scales[1], magnitude = fabs(factor);
     if (is_whole(p))
         *value = (double)(int32_t)wrapped(*value);
-    for (int i = 0; i < 2; i++) {
+    const extent before = extent_of(*value, is_whole(p) ? fabs(*value) : out->size, factor);
+    out->up = before.up;
+    out->down = before.down;
+    *behind = (extent){magnitude * before.up, magnitude * before.down};
+    for (int i = 0; i < 2; i++)
         scale(scales[i], value, rest);
-        magnitude *= fabs(scales[i]);
-    }
     scale(p->alpha, value, rest);
     out->size *= magnitude;
     out->truncated *= magnitude;
+}
+
+/* What becomes of an infinite sum; `added`: beta * C and the bias. */
+static double finish_infinity(const lab_reference_problem *p, double infinity, double added)
+{
+    double value = infinity + added;
+    if (p->epilogue == TSR_EPILOGUE_BIAS_RELU && value < 0.0)
+        value = 0.0;
+    return p->scale_d != NULL ? (double)*p->scale_d * value : value;
+}
+
+static void finish_extent(const lab_reference_problem *p, const extent *behind, double added,
+                          lab_reference_element *out)
+{
+    out->up = fmax(out->up, behind->up);
+    out->down = fmax(out->down, behind->down);
+    out->of_up = finish_infinity(p, (double)INFINITY, added);
+    out->of_down = finish_infinity(p, -(double)INFINITY, added);
 }
 
 /* out->size and out->truncated are those of the products. */
 static void finish_element(const lab_reference_problem *p, int64_t row, int64_t column, double sum, double rest,
                            lab_reference_element *out)
 {
-    double value = 0.0;
+    double value = 0.0, added = 0.0;
+    extent behind = {0.0, 0.0};
+    out->up = out->down = 0.0;
     if (p->alpha != 0.0 && p->k > 0) {
         value = sum;
-        finish_sum(p, row, column, &value, &rest, out);
+        finish_sum(p, row, column, &value, &rest, out, &behind);
     }
     if (p->beta != 0.0) {
         double c = tsr_load_element(p->dtype_c, p->c, row * p->ldc + column);
@@ -272,12 +313,17 @@ static void finish_element(const lab_reference_problem *p, int64_t row, int64_t 
         add(product, &value, &rest);
         rest += product_rest;
         out->size += fabs(product);
+        added += product;
+        widen(&behind, product);
     }
     if (p->epilogue != TSR_EPILOGUE_NONE) {
         const double bias = tsr_load_element(tsr_dtype_bias(p->dtype_c), p->bias, column);
         add(bias, &value, &rest);
         out->size += fabs(bias);
+        added += bias;
+        widen(&behind, bias);
     }
+    finish_extent(p, &behind, added, out);
     out->value = value + rest;
     out->rest = rest - (out->value - value);
     if (!isfinite(value) || !isfinite(out->rest)) {

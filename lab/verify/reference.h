@@ -44,6 +44,9 @@ typedef struct lab_reference_element {
     double size;        /* |alpha| |A| |B| + |beta C| + |bias|; NaN or infinite where an input is */
     double before;      /* the truth before scale_d, which is a part of the others */
     double truncated;   /* by how much truncated sums may be off; 0 without truncation */
+    /* How far up and down a sum may come on its way, in whatever order it is made: before its factor, or behind that
+     * with beta * C and the bias. And D's element, not rounded yet, of a sum that became infinite up, or down. */
+    double up, down, of_up, of_down;
 } lab_reference_element;
 
 /* Computes D for the rows `rows[0..row_count)` and the columns likewise; NULL: all m, all n. out[i * column_count + j]
