@@ -332,53 +332,72 @@ def test_other_threads_run_meanwhile():
     assert counted >= 5  # a busy machine; with the GIL held it would be 1
 
 
-def slow_calls():
-    """Each for some ten milliseconds; few multiplications, or none before a copy is made."""
-    nothing = np.zeros((3000, 0), "f4"), np.zeros((0, 3000), "f4")
-    gaps = np.ones((4000, 4000), "f4")[::2, ::2].T
-    ones, vector = np.ones((40, 40), "f4"), np.ones(2000, "f4")
-    return {
-        "k = 0": lambda: tessera.matmul(*nothing),
-        "copy": lambda: tessera.matmul(gaps, vector),
-        "emulator": lambda: tessera.matmul(ones, ones, device="emu", kernel="naive"),
-        "emulator's plan": lambda: tessera.Plan(ones, ones, device="emu", kernel="naive")(ones, ones),
-    }
+def slow_call(which):
+    """A call of some ten milliseconds; few multiplications, or none before a copy is made."""
+    if which == "k = 0":
+        nothing = np.zeros((3000, 0), "f4"), np.zeros((0, 3000), "f4")
+        return lambda: tessera.matmul(*nothing)
+    if which == "copy":
+        gaps, vector = np.ones((4000, 4000), "f4")[::2, ::2].T, np.ones(2000, "f4")
+        return lambda: tessera.matmul(gaps, vector)
+    ones = np.ones((40, 40), "f4")
+    if which == "emulator":
+        return lambda: tessera.matmul(ones, ones, device="emu", kernel="naive")
+    plan = tessera.Plan(ones, ones, device="emu", kernel="naive")
+    return lambda: plan(ones, ones)
 
 
-def runs_during(call):
-    """Whether this thread, which notes the time whenever it has the GIL, has it early in six of another thread's eight
-    calls. In one or two it may have it even so: where the other thread loses its turn between the clock and the call.
+def runs_during(call, first, last, seconds=20):
+    """Whether this thread has a turn while another one makes the call, between these shares of what that one computes.
+
+    The interval of turns is beyond the test's end, so that no thread gives up the GIL unless it lets go of it by
+    itself: a turn that this thread has within the call is one that the call gave, on however busy a machine. There it
+    may have no processor at that time, so the call is made again and again.
     """
-    calls, ticks = [], []
+    within, turns, calls, over = [], [], [], []
 
     def multiply():
-        for _ in range(8):
-            start = time.monotonic()
+        while not over:
+            start = time.thread_time()
+            within.append(True)
             call()
-            calls.append((start, time.monotonic()))
+            within.clear()
+            calls.append((start, time.thread_time()))
+            time.sleep(1e-3)  # a turn for the other thread
+
+    def is_within(turn):
+        return any(s + (e - s) * first <= turn <= s + (e - s) * last for s, e in calls)
 
     thread = threading.Thread(target=multiply)
     thread.start()
-    while thread.is_alive():
-        ticks.append(time.monotonic())
+    computed = time.pthread_getcpuclockid(thread.ident)
+    end, found = time.monotonic() + seconds, False
+    while not found and thread.is_alive() and time.monotonic() < end:
+        time.sleep(2e-4)
+        if within:
+            turns.append(time.clock_gettime(computed))
+        else:
+            found = any(is_within(turn) for turn in turns)
+            turns.clear()
+            calls.clear()
+    over.append(True)
     thread.join()
-    early = [(start + (end - start) * 0.15, start + (end - start) * 0.4) for start, end in calls]
-    return sum(any(start < tick < end for tick in ticks) for start, end in early) >= 6
+    return found
 
 
 @pytest.mark.parametrize("which", ["k = 0", "copy", "emulator", "emulator's plan"])
 def test_other_threads_run_during(which):
-    """On a busy machine this thread may have no processor at that time, so it may try again; a call that keeps the GIL
-    fails however often."""
-    call = slow_calls()[which]
     try:
+        call = slow_call(which)
         call()
     except (tessera.Error, NotImplementedError):
         pytest.skip("this build has no emulator")
+    # Behind the copy there is a product, for a tenth of the time.
+    first, last = (0.15, 0.4) if which == "copy" else (0, 1)
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # so that no call seems to begin while this thread has its turn
+    sys.setswitchinterval(1000)
     try:
-        assert any(runs_during(call) for _ in range(60))
+        assert runs_during(call, first, last)
     finally:
         sys.setswitchinterval(interval)
 
