@@ -677,7 +677,7 @@ static void test_cgroup_quotas(void **state)
         assert_non_null(mkdtemp(root));
         for (int f = 0; cases[i].files[f][0]; f++)
             write_file(root, cases[i].files[f][0], cases[i].files[f][1]);
-        const double quota = tsr_cpu_quota(root), expected = cases[i].processors ? cases[i].processors : INFINITY;
+        const double quota = tsr_cpu_quota(root), expected = cases[i].processors > 0 ? cases[i].processors : INFINITY;
         if (quota != expected)
             fail_msg("case %zu: %g processors, not %g", i, quota, expected);
         remove_tree(root);

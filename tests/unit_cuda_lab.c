@@ -199,11 +199,11 @@ static void check_product(const lab_peer_ops *peer, void *state, const tsr_gemm_
     static char stream;
     void *problem = NULL;
     int choices = 0;
-    tsr_run_args args = tsr_run_args_make(a, b, d);
     fill(desc->a.dtype, a, 160, 5);
     fill(desc->b.dtype, b, 160, 7);
     fill(desc->c.dtype, c, 160, 3);
     fill(desc->d.dtype, d, 160, 0);
+    tsr_run_args args = tsr_run_args_make(a, b, d);
     args.c = beta != 0 ? c : NULL;
     args.alpha.value = 0.5;
     args.beta.value = beta;

@@ -454,7 +454,7 @@ static void cell_on_cpu(void **state)
     entries[4].kernel = "cpu-tiled";
     strcpy(entries[4].reason, "left out");
     lab_cell cell = {
-        .types = {.a = TSR_F32}, .trans_b = 1, .shape = {40, 50, 60}, .entries = entries, .entry_count = 5};
+        .types = {.a = TSR_F32}, .trans_b = 1, .shape = {40, 50, 60, 1}, .entries = entries, .entry_count = 5};
     const lab_bench_options options = {.rounds = 6, .budget_s = 5, .seed = 1};
     assert_int_equal(lab_cell_measure(&bench, &cell, &options), TSR_OK);
     for (int i = 0; i < 3; i++) {

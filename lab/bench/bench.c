@@ -453,20 +453,20 @@ static tsr_status enter_all(lab_bench *bench, lab_cell *cell, const lab_bench_op
     return status;
 }
 
+static void take_reason(const lab_contestant *timing, char out[200])
+{
+    if (timing->status != TSR_OK)
+        snprintf(out, 200, "%.199s", timing->message);
+}
+
 static void take_results(lab_cell *cell, work *w)
 {
     for (size_t i = 0; i < w->count; i++)
         *w->owners[i] = w->contestants[i];
-    for (size_t i = 0; i < cell->entry_count; i++) {
-        lab_entry *entry = &cell->entries[i];
-        if (entry->timing.status != TSR_OK)
-            snprintf(entry->reason, sizeof entry->reason, "%.199s", entry->timing.message);
-    }
-    for (size_t i = 0; i < cell->rival_count; i++) {
-        lab_rival *rival = &cell->rivals[i];
-        if (rival->first.status != TSR_OK)
-            snprintf(rival->reason, sizeof rival->reason, "%.199s", rival->first.message);
-    }
+    for (size_t i = 0; i < cell->entry_count; i++)
+        take_reason(&cell->entries[i].timing, cell->entries[i].reason);
+    for (size_t i = 0; i < cell->rival_count; i++)
+        take_reason(&cell->rivals[i].first, cell->rivals[i].reason);
 }
 
 static void clear_work(const lab_cell *cell, work *w)

@@ -39,13 +39,6 @@ typedef int64_t longs __attribute__((vector_size(32)));
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 INLINE float float_of(uint32_t bits)
 {
     float value;

@@ -46,7 +46,7 @@ static int multiply_all(void)
         const tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, n, n, n);
         const tsr_run_args args = tsr_run_args_make(a, a, d);
         for (int i = 0; i < 20 && right; i++)
-            right = tsr_gemm(context, &desc, &args) == TSR_OK && d[n * n - 1] == n;
+            right = tsr_gemm(context, &desc, &args) == TSR_OK && d[n * n - 1] == (float)n;
         right = right && has_prices(context, &desc);
     }
     tsr_context_destroy(context);
