@@ -484,7 +484,9 @@ const cli_command cli_cmd_roofline = {
     "a GPU's peaks, and where kernels, or one problem, stand below them",
     "[M N K] [options]",
     options,
-    "Loads and FLOP are counted while a block of each kernel runs in the emulator. FLOP for each byte: loaded, that "
+    "FLOP are 2 M N K, but for loaded, SMs, no cache and bound, which are of whole tiles: where C is no multiple of "
+    "these, edges beyond it are multiplied, too. Loads and FLOP are counted while a block of each kernel runs in the "
+    "emulator. FLOP for each byte: loaded, that "
     "threads load from global memory, which is what the tutorials draw; SMs, that enters and leaves the SMs; DRAM, by "
     "a "
     "model of the caches. no cache: the smaller of the peak and loaded times DRAM's bandwidth, as if each load came "

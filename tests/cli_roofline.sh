@@ -45,6 +45,9 @@ prints '^wgmma_bf16_[a-z0-9_]+ +4096 +85\.3 +[0-9.]+ +[0-9]+ +4[01][0-9] T +1\.0
 says ', compute-bound'
 checks=$((checks + 1))
 ! grep -q 'tiles 3 times as wide' out || fail "advice for another kernel: $(cat out)"
+# Of 2 M N K: C and the operands once are 1500 FLOP for each byte, though tiles reach beyond C's edges.
+expect 0 "" $roofline --device h200 --dtype bf16 --kernel mma --sizes 3000
+prints '^mma_bf16_128x128_a8 +3000 +64 +[0-9.]+ +1500 '
 expect 0 "" $roofline --device a40 --compute tf32 --sizes 128
 prints '^mma_tf32_'
 

@@ -377,12 +377,35 @@ static void few_rows_stand_for_all_where_ctas_need_each_other(void **unused)
     assert_true(is_near(quick.load.bytes + quick.copy.bytes, whole.load.bytes + whole.copy.bytes, 0.1));
 }
 
+/* Of a persistent grid some CTAs have a tile more than others: a few of them stand for all by their tiles. */
+static void a_persistent_grid_has_its_tiles(void **unused)
+{
+    static const char *const kernels[] = {"wgmma_bf16_bf16_p64x64_s10_c11", "wgmma_bf16_bf16_p128x128_s6_c21",
+                                          "mma_tma_bf16_128x128"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_BF16, 3000, 1000, 64);
+        const lab_count_options few = {.sample_ctas = 1, .seed = 1, .is_quick = 1}, all = {.seed = 1, .is_quick = 1};
+        lab_counters whole, sample;
+        desc.kernel = kernels[i];
+        desc.workspace_limit_bytes = 0;
+        if (lab_count(&desc, &all, &whole) == TSR_UNSUPPORTED)
+            skip();
+        assert_int_equal(lab_count(&desc, &few, &sample), TSR_OK);
+        assert_true(sample.counted_ctas < sample.ctas && whole.counted_ctas == whole.ctas);
+        if (!is_near(sample.flops, whole.flops, 1e-9))
+            fail_msg("%s: %g FLOP by %d of %d CTAs, %g by all", kernels[i], sample.flops, (int)sample.counted_ctas,
+                     (int)sample.ctas, whole.flops);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_to_aligned_rows_are_not_counted),
         cmocka_unit_test(the_line_through_two_short_ones_is_exact),
         cmocka_unit_test(few_rows_stand_for_all_where_ctas_need_each_other),
+        cmocka_unit_test(a_persistent_grid_has_its_tiles),
         cmocka_unit_test(writes_back_what_was_written),
         cmocka_unit_test(two_halves_keep_a_sector_each),
         cmocka_unit_test(one_half_asks_nobody),

@@ -14,6 +14,7 @@
 #include "lab/predict/machine_code.h"
 #include "lab/predict/occupancy.h"
 #include "lab/predict/watched.h"
+#include "plan/schedules.h"
 
 enum { LAB_SM_CTAS = 32 }; /* that an SM holds at most */
 
@@ -23,6 +24,8 @@ typedef struct counting {
     long long ctas;                 /* of the launch */
     const unsigned char *is_wanted; /* of each; NULL: all */
     const lab_cta_kinds *kinds;     /* NULL: all count alike */
+    double tiles; /* that the clusters of a persistent grid go through in turn; 0: every CTA has one */
+    int cluster;
     lab_counters sum;
     long long counted;
     double weight;                         /* of those that were counted */
@@ -92,6 +95,15 @@ static void see_barrier(void *state)
     lab_cta_count_barrier(state);
 }
 
+/* Of all clusters' tiles, how many times the mean a cluster has: cluster q has the tiles q, q + clusters and so on. */
+static double share_of_tiles(const counting *c, long long cta)
+{
+    const double clusters = floor((double)c->ctas / c->cluster);
+    if (c->tiles <= 0)
+        return 1;
+    return ceil((c->tiles - floor((double)cta / c->cluster)) / clusters) * clusters / c->tiles;
+}
+
 static double larger(double x, double y)
 {
     return x > y ? x : y;
@@ -111,7 +123,7 @@ static void end_cta(void *user, void *state)
     pthread_mutex_lock(&c->lock);
     const double weight = c->kinds ? lab_cta_kinds_weight(c->kinds, count->sum.store.bytes) : 1;
     lab_counters_add(&c->sum, &count->sum, weight);
-    c->weight += weight;
+    c->weight += c->kinds ? weight : share_of_tiles(c, count->cta);
     c->sum.most_cut_copies = larger(c->sum.most_cut_copies, count->sum.cut_copies);
     c->sum.most_store_branches = larger(c->sum.most_store_branches, count->sum.store_branches);
     c->counted += weight > 0;
@@ -249,6 +261,15 @@ static int cluster_of(const tsr_plan *plan)
     return step->launch.cluster > 0 ? step->launch.cluster : tsr_config_cluster(step->config);
 }
 
+/* Where the launch's CTAs are fewer than its tiles, and go through whole ones. */
+static double tiles_of(const tsr_plan *plan)
+{
+    const tsr_config *config = tsr_plan_main(&plan->planned)->config;
+    return config->persistent && tsr_plan_workspace_bytes(plan) == 0
+               ? tsr_cluster_tiles(config, &plan->planned.padded_problem)
+               : 0;
+}
+
 static tsr_status count_plan(tsr_plan *plan, const tsr_run_args *args, const lab_count_options *options,
                              const lab_cta_kinds *kinds, lab_counters *out)
 {
@@ -263,6 +284,8 @@ static tsr_status count_plan(tsr_plan *plan, const tsr_run_args *args, const lab
     const int cluster = cluster_of(plan);
     tsr_status status = lab_run_watched(plan, args, &watcher);
     c.ctas += c.ctas ? cluster - 1 : 0; /* of a cluster, the first CTA was seen */
+    c.cluster = cluster;
+    c.tiles = tiles_of(plan);
     unsigned char *chosen = NULL;
     choose_sm(&c, options->gpu ? options->gpu : lab_gpu_spec_at(0), tsr_plan_main(&plan->planned)->config);
     if (status == TSR_OK && options->sample_ctas > 0 && options->sample_ctas < c.ctas &&

@@ -101,8 +101,9 @@ tsr_status lab_roofpoint_of(const lab_gpu_spec *gpu, const tsr_gemm_desc *desc, 
     const lab_counters *c = &out->counters;
     lab_predict(c, desc, gpu, &out->prediction);
     const double loaded = c->load.bytes + c->copy.bytes + c->bulk_load.bytes;
-    out->flops = c->flops * lab_sparse_factor(desc);
-    out->intensity = loaded > 0 ? out->flops / loaded : 0;
+    const double made = c->flops * lab_sparse_factor(desc);
+    out->flops = lab_problem_roof_of(desc, 0, 0).flops;
+    out->intensity = loaded > 0 ? made / loaded : 0;
     out->intensity_moved = lab_counters_intensity(c) * lab_sparse_factor(desc);
     out->intensity_dram = out->prediction.dram_bytes > 0 ? out->flops / out->prediction.dram_bytes : 0;
     out->intensity_ideal = lab_problem_roof_of(desc, 0, 0).intensity;

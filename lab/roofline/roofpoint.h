@@ -53,10 +53,14 @@ double lab_sparse_factor(const tsr_gemm_desc *desc);
 typedef struct lab_roofpoint {
     lab_counters counters;
     lab_prediction prediction;
-    double flops;            /* see lab_sparse_factor */
-    double intensity;        /* FLOP for each byte that threads load from global memory, caches aside */
-    double intensity_moved;  /* for each byte that moves between L2 and the SMs */
-    double intensity_dram;   /* for each byte of DRAM, by the model of the caches */
+    double
+        flops; /* 2 M N K for each problem of the batch, as benchmarks count; of a whole operand that is compressed */
+    /* FLOP for each byte that threads load from global memory, caches aside, and for each that moves between L2 and the
+     * SMs. Both are of whole tiles, whose edges beyond D are multiplied, too: what is counted are few CTAs, and those
+     * of the edges are not always among them. Where D is no multiple of tiles, 2 M N K for each byte is somewhat less.
+     */
+    double intensity, intensity_moved;
+    double intensity_dram;   /* flops for each byte of DRAM, by the model of the caches */
     double intensity_ideal;  /* if A and B were read once and D written once: the problem's own */
     double peak_flops_s;     /* of the units that the kernel multiplies with */
     double ridge;            /* intensity where that peak meets the bandwidth */
