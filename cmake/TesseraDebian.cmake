@@ -13,7 +13,6 @@ if(DEFINED ENV{DEBEMAIL})
   set(CPACK_PACKAGE_CONTACT "${name} <$ENV{DEBEMAIL}>")
 endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tiled matrix multiplication for CPUs and NVIDIA GPUs")
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL runtime blas command dev doc)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -94,4 +93,15 @@ if(TARGET tessera_full_blas)
     list(APPEND CPACK_DEBIAN_BLAS_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/debian/${script})
   endforeach()
 endif()
+
+# `cpack --config CPackSourceConfig.cmake` packs the tree as it lies there, but for what a build, git and Python leave in
+# it. The patterns begin with the tree's own path, so that it may lie in a folder called "build". A backslash would get
+# lost on its way to cpack. Debian's prefix, /usr, is its generator's own: a prefix set here would be the archive's, too.
+set(CPACK_SOURCE_GENERATOR TGZ)
+set(CPACK_SOURCE_PACKAGE_FILE_NAME tessera-${PROJECT_VERSION})
+string(REGEX REPLACE "([.+*?(){}|$])" "[\\1]" tree "^${PROJECT_SOURCE_DIR}/")
+string(REGEX REPLACE "([.+*?(){}|$])" "[\\1]" build_tree "^${CMAKE_BINARY_DIR}/")
+set(CPACK_SOURCE_IGNORE_FILES
+    "${tree}build/" "${build_tree}" "${tree}dist/" "${tree}[.]git(/|$)" "${tree}[.](cache|hypothesis|pytest_cache)/"
+    "${tree}compile_commands[.]json$" "/__pycache__/" "[.]egg-info/" "[.](npy|pyc|swp|so)$" "~$")
 include(CPack)
