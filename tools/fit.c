@@ -325,7 +325,13 @@ static int by_cost(const void *x, const void *y)
     return a->cost < b->cost ? -1 : a->cost > b->cost ? 1 : a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* One line for each constant; `ranks` gets those that were asked about, and their number is returned. */
+/* Which no term stands for, to be taken out: a price without it would be none. */
+static int is_fact(const constant *c)
+{
+    return c->without == c->value;
+}
+
+/* One line for each constant but facts; `ranks` gets those that were asked about, and their number is returned. */
 static size_t ablate(settings *set, const outcome *all, rank ranks[CONSTANTS])
 {
     size_t count = 0;
@@ -336,7 +342,7 @@ static size_t ablate(settings *set, const outcome *all, rank ranks[CONSTANTS])
         const constant *const c = &constants[i];
         if (c->unit == NULL)
             group = c->group;
-        if (c->unit == NULL || !is_wanted(set, group))
+        if (c->unit == NULL || is_fact(c) || !is_wanted(set, group))
             continue;
         double *const value = member(&set->profile, c), kept = *value;
         outcome without = {NULL, 0};

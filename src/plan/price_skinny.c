@@ -47,17 +47,31 @@ static void find_step(const tsr_config *config, const tsr_problem *p, tsr_skinny
     s->shared_bytes = slices * LINE_BYTES * (2. * config->bn + box + groups * config->bm);
 }
 
+/* Clusters of `size` CTAs, one CTA an SM, that the profile's chip has room for. */
+static double clusters_of(const tsr_profile *f, int size)
+{
+    const double clusters[] = {0,
+                               f->chip_sms,
+                               f->clusters_of_2,
+                               f->clusters_of_3,
+                               f->clusters_of_4,
+                               f->clusters_of_5,
+                               f->clusters_of_6,
+                               f->clusters_of_7,
+                               f->clusters_of_8};
+    return clusters[size];
+}
+
 /* `uncut`: what does not depend on how K is cut. */
 static tsr_skinny spread_of(const tsr_config *config, const tsr_problem *p, const tsr_device *device,
                             const tsr_skinny *uncut, const tsr_launch_config *launch)
 {
-    /* Clusters of one CTA an SM that an H200 holds, as its driver tells. */
-    enum { SMS = 132, MOST_CLUSTER = 8 };
-    static const double clusters[MOST_CLUSTER + 1] = {0, SMS, 66, 39, 30, 22, 17, 15, 15};
+    const tsr_profile *const f = uncut->f;
     const double sms = device->cuda.sm_count, per_sm = uncut->per_sm;
-    /* Those of 4 and more lie close together where two CTAs fit on an SM: seen from 60 CTAs on. */
+    /* Those of 4 and more lie close together where two CTAs fit on an SM. */
     const int size = launch->cluster;
-    const double usable = clusters[size] * size / SMS, spread_over = size >= 4 ? 60. / SMS : 1;
+    const double usable = clusters_of(f, size) * size / f->chip_sms,
+                 spread_over = size >= 4 ? f->skinny_clustered_sms / f->chip_sms : 1;
     tsr_skinny s = *uncut;
     const int parts = launch->schedule.cluster_k, split = launch->schedule.split_k;
     s.ctas = (double)launch->grid.x;

@@ -77,8 +77,8 @@ static double busiest_sm(const tsr_config *config, const tsr_device *device, dou
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double sms = device->cuda.sm_count, ctas = tiles * parts;
-    const double spread = floor(sms * f->cluster_k_spread_sms / 132),
-                 packed = floor(sms * f->cluster_k_packed_sms / 132) * config->sm_ctas;
+    const double spread = floor(sms * f->cluster_k_spread_sms / f->chip_sms),
+                 packed = floor(sms * f->cluster_k_packed_sms / f->chip_sms) * config->sm_ctas;
     return ctas <= spread * 2 ? ceil(ctas / spread) : config->sm_ctas * ceil(ctas / packed);
 }
 
