@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "lab/bench/regret.h"
+#include "lab/common/paper.h"
 #include "plan/profiles/profiles.h"
 
 typedef struct constant {
@@ -37,10 +38,12 @@ typedef struct constant {
 } constant;
 
 static const constant constants[] = {
+#define TSR_PROFILE_CHIP(...)
 #define TSR_PROFILE_GROUP(group, title, record, date) {title, NULL, #group, 0, 0, 0},
 #define TSR_PROFILE_CONSTANT(name, value, unit, without) \
     {#name, unit, NULL, value, without, offsetof(tsr_profile, name)},
 #include "plan/profiles/h200.def"
+#undef TSR_PROFILE_CHIP
 #undef TSR_PROFILE_GROUP
 #undef TSR_PROFILE_CONSTANT
 };
@@ -206,6 +209,14 @@ static int set_constant(settings *set, const char *text)
     return 0;
 }
 
+static int has_none_of_its_own(tsr_profile *profile)
+{
+    for (size_t i = 0; i < CONSTANTS; i++)
+        if (constants[i].unit != NULL && *member(profile, &constants[i]) != constants[i].value)
+            return 0;
+    return 1;
+}
+
 static int set_chip(settings *set, const char *id)
 {
     const lab_gpu_spec *gpu = lab_gpu_spec_find(id);
@@ -213,8 +224,8 @@ static int set_chip(settings *set, const char *id)
         fprintf(stderr, "fit: --chip needs one of " LAB_GPU_CHOICES ", not '%s'\n", id);
         return 0;
     }
-    set->profile = *tsr_profile_named(gpu->name);
-    if (tsr_profile_named(gpu->name) == &tsr_profile_h200 && strcmp(id, "h200") != 0)
+    set->profile = *lab_device_on_paper(gpu).profile;
+    if (strcmp(id, "h200") != 0 && has_none_of_its_own(&set->profile))
         fprintf(stderr, "fit: %s has no constants of its own: the H200's\n", id);
     return 1;
 }
@@ -464,7 +475,7 @@ int main(int count, char **words)
     static settings set = {.profile = {0}, .tolerance = 0.001};
     static rank ranks[CONSTANTS];
     outcome all = {NULL, 0};
-    set.profile = tsr_profile_h200;
+    set.profile = *tsr_profile_h200;
     enum { USAGE = 2 };
     if (!parse(count, words, &set))
         return USAGE;
