@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/dtype.h"
 #include "plan/profiles/profiles.h"
 
 const lab_gpu_spec *lab_gpu_spec_at(size_t index)
@@ -20,8 +21,5 @@ const lab_gpu_spec *lab_gpu_spec_find(const char *id)
 
 int lab_gpu_least_arch(tsr_dtype dtype, tsr_compute compute)
 {
-    enum { AMPERE = 80, ADA = 89 };
-    if (dtype == TSR_E4M3 || dtype == TSR_E5M2)
-        return ADA;
-    return dtype == TSR_BF16 || compute == TSR_COMPUTE_TF32 ? AMPERE : 0;
+    return tsr_dtype_least_arch(dtype, compute);
 }

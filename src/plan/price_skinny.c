@@ -164,12 +164,11 @@ static double wave_times(const tsr_config *config, const tsr_skinny *s)
     return s->waves > 1 && groups_of(config) > 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
 }
 
-/* 1 if whole tiles may go to D 16 bytes at a time (kernels/collective/wgmma_whole.h). */
-static int leaves_by_chunks(const tsr_problem *p)
+/* 1 if whole tiles may go to D, of A's type, 16 bytes at a time (kernels/collective/wgmma_whole.h). */
+static int leaves_by_chunks(const tsr_config *config, const tsr_problem *p)
 {
-    enum { CHUNK_ELEMS = 8, CHUNK_ELEMENT_BYTES = 2 };
-    return element_bytes(p) == CHUNK_ELEMENT_BYTES && tsr_dtype_bytes(p->op.d) == CHUNK_ELEMENT_BYTES &&
-           p->d.ld % CHUNK_ELEMS == 0;
+    enum { CHUNK_BYTES = 16 };
+    return !config->scaled && p->op.d == p->op.a && p->d.ld * (long long)tsr_dtype_bytes(p->op.d) % CHUNK_BYTES == 0;
 }
 
 /* Lines of a tile that threads take at once, four neighbours of a line each (collective/wgmma_reduce.h). */
@@ -197,7 +196,7 @@ static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, cons
     const double lines = s->swap_ab ? fmin((double)p->m, s->rows) : fmin(config->bn, (double)p->m);
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
-    if (s->parts <= 1 && config->bm >= 64 && leaves_by_chunks(p)) {
+    if (s->parts <= 1 && config->bm >= 64 && leaves_by_chunks(config, p)) {
         const double begin_ns = f->skinny_whole_begin_ns, column_ns = f->skinny_column_ns,
                      chunk_ns = f->skinny_chunk_ns;
         const double width = s->swap_ab ? config->bn : config->bm;
