@@ -12,7 +12,7 @@
  * another value from the start. Problems whose choice was not measured count in neither of two regrets compared.
  *
  * --set keeps those of RECORDS whose shape is in one of three sets, which go by a hash of "MxNxK" in all layouts, in
- * streams and in graphs alike: six tenths to fit constants to, two to say which of them go (ablate), two to judge what
+ * streams and in graphs alike: six tenths to fit constants to, two to say which of them go (ablate), two to check what
  * is left, once, at the end (report). --schedules names the schedules by which RECORDS were measured, where that was
  * not K whole (perf/schedules-2026-11-25-rows.csv); without it they are those that the library's own constants select.
  *
@@ -122,7 +122,7 @@ static int append(const char *path, lab_records *to)
     return items != NULL;
 }
 
-/* Shapes in three sets: to fit constants to, to say which of them go, and to judge what is left, once. */
+/* Shapes in three sets: to fit constants to, to say which of them go, and to check what is left, once. */
 typedef enum shape_set { SET_ALL, SET_FIT, SET_ABLATE, SET_REPORT } shape_set;
 static const char *const set_names[] = {"all", "fit", "ablate", "report"};
 

@@ -95,13 +95,14 @@ static double skinny_latency_ns(const tsr_skinny *s)
     return with_waiting(f, latency_ns, s->waiting);
 }
 
-/* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
-static double meeting_skew(const tsr_config *config, const tsr_skinny *s)
+/* CTAs that reduce a tile in a cluster wait for the last one: wide tiles less, of two groups if their columns lie along
+ * the shorter side. */
+static double reduction_skew(const tsr_config *config, const tsr_skinny *s)
 {
     const int is_wide = groups_of(config) == 2 && config->bm >= 2 * SLAB_LINES && !s->across;
-    return groups_of(config) > 2 ? s->f->skinny_meet_three_skew
-           : is_wide             ? s->f->skinny_meet_wide_skew
-                                 : s->f->skinny_meet_skew;
+    return groups_of(config) > 2 ? s->f->skinny_reduce_three_skew
+           : is_wide             ? s->f->skinny_reduce_wide_skew
+                                 : s->f->skinny_reduce_skew;
 }
 
 /* Two SMs share what rows that are not there cost: seen where more than half of the SMs have a CTA. */
@@ -152,7 +153,7 @@ static double skinny_step_ns(const tsr_config *config, const tsr_problem *p, con
     const double skew = config->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
     const double apart = s->ctas > s->sms / 2 ? 1 : apart_share;
-    return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(config, s) : 1) *
+    return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? reduction_skew(config, s) : 1) *
            (config->bk * s->element_bytes > LINE_BYTES ? deep_skew : 1) * apart * longest_of(step);
 }
 
@@ -183,9 +184,9 @@ static double lines_at_once(const tsr_config *config, const tsr_skinny *s)
 }
 
 /* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory, from
- * where threads store lines of D, 8 neighbours at a time where they can (collective/wgmma_whole.h). Or clusters meet,
- * and each rank stores its share of the lines, four neighbours at a time by each thread, or one by one where D takes no
- * four at once. What threads of one group do takes longer beside other groups. */
+ * where threads store lines of D, 8 neighbours at a time where they can (collective/wgmma_whole.h). Or clusters reduce
+ * them, and each rank stores its share of the lines, four neighbours at a time by each thread, or one by one where D
+ * takes no four at once. What threads of one group do takes longer beside other groups. */
 static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, const tsr_skinny *s)
 {
     const tsr_profile *const f = s->f;
@@ -205,12 +206,12 @@ static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, cons
     }
     const double begin_ns = f->skinny_begin_ns, swapped_ns = f->skinny_swapped_ns, plain_ns = f->skinny_plain_ns,
                  line_ns = f->skinny_line_ns, cut_line_ns = f->skinny_cut_line_ns; /* more */
-    const double meet_ns = groups > 2 ? f->skinny_meet_three_ns : f->skinny_meet_ns,
+    const double reduce_ns = groups > 2 ? f->skinny_reduce_three_ns : f->skinny_reduce_ns,
                  leave_ns = groups > 2 ? f->skinny_leave_three_ns : 0, rank_ns = f->skinny_rank_ns;
     const double sent_byte_ns = f->skinny_sent_byte_ns, times = ceil(lines / s->parts / lines_at_once(config, s));
     const double stored_ns = line_ns + (p->d.ld % 4 == 0 ? 0 : cut_line_ns);
     return begin_ns + beside * ((s->swap_ab ? swapped_ns : plain_ns) * config->bm + stored_ns * times) +
-           (s->parts > 1 ? meet_ns + leave_ns * values + rank_ns * (s->parts - 2) +
+           (s->parts > 1 ? reduce_ns + leave_ns * values + rank_ns * (s->parts - 2) +
                                sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
                          : 0);
 }
