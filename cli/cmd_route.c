@@ -61,8 +61,8 @@ static const cli_option options[] = {
      .max = INT32_MAX},
     {.name = "--device",
      .value = "D",
-     .help = "auto, cpu, cuda:N or emu, or one that need not be here: h200, h100, a100, a40, rtx3090 (default "
-             "$TESSERA_DEVICE, else auto)",
+     .help = "auto, cpu, cuda:N or emu, or one that need not be here: " LAB_GPU_LIST
+             " (default $TESSERA_DEVICE, else auto)",
      .parse = parse_device,
      AT(device)},
     {.name = "--memory",

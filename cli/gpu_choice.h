@@ -7,7 +7,7 @@
 
 cli_parse cli_parse_gpu; /* const char *: this, or a GPU that is known by name; points into argv */
 
-#define CLI_GPU_CHOICES "this|h200|h100|a100|a40|rtx3090"
+#define CLI_GPU_CHOICES "this|" LAB_GPU_CHOICES
 
 /* Fills `here` and returns the GPU asked for. NULL (not asked): this machine's, or an H200 where there is none. NULL
  * with the message printed if there is no such. */

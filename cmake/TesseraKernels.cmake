@@ -37,7 +37,7 @@ if(TESSERA_HAVE_NVCC) # nvcc's own steps lie beside it
   find_program(TESSERA_FATBINARY fatbinary HINTS ${nvcc_real} ${nvcc_folder} REQUIRED)
 endif()
 # Machine code for each architecture that we tune for, as pairs of the PTX that it is made of and itself, and which PTX is
-# kept for later ones; by the row's lowest architecture. nvcc's front end runs once for each architecture of PTX, which is
+# kept for later ones; by the config's lowest architecture. nvcc's front end runs once for each architecture of PTX, which is
 # half of its time: only what the two generations compile differently (80_90) has two, and only wgmma and setmaxnreg need
 # 90a.
 set(TESSERA_CODES_80 80-80 80-90)
@@ -71,8 +71,8 @@ set(TESSERA_EMU_FLAGS -x c -std=gnu11 -g1 -gno-column-info -fno-asynchronous-unw
 set(TESSERA_EMU_SIZE -Os -fno-schedule-insns2 -fno-move-loop-invariants -fno-caller-saves -fno-tree-ter -fno-crossjumping
                      -fno-tree-tail-merge -fno-code-hoisting -fno-ipa-icf)
 
-# The table of rows, read by the host compiler at configure time.
-set(TESSERA_EXTRA_CONFIGS "" CACHE FILEPATH "More rows for the kernel table: candidates of a search (tools/tune-configs)")
+# The table of configs, read by the host compiler at configure time.
+set(TESSERA_EXTRA_CONFIGS "" CACHE FILEPATH "More configs for the table: candidates of a search (tools/tune-configs)")
 set(extra_configs)
 if(TESSERA_EXTRA_CONFIGS)
   get_filename_component(extra_path ${TESSERA_EXTRA_CONFIGS} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})

@@ -4,6 +4,8 @@ set -u
 tessera=$1
 npy_tool=$2
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
+# Every chip that has a file, as the command lists them.
+gpus="h200$(cd "$source_folder/src/plan/profiles" && LC_ALL=C && printf ', %s' *.def | sed 's/, h200[.]def//; s/[.]def//g')"
 unset TESSERA_DEVICE TESSERA_NUM_THREADS
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

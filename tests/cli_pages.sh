@@ -51,7 +51,7 @@ offers "bf16 e4m3 e5m2 f16 f32 f64 s32 s8 u8 " tessera run A.npy --dtype ""
 offers "f32 " tessera run A.npy --dtype = f3
 offers "f32 " tessera route 5 5 5 --dtype f32
 offers "--device --dtype --dtype-b " tessera run --d
-offers "a100 a40 auto cpu cuda:0 emu h100 h200 rtx3090 " tessera route --device ""
+offers "$(printf '%s\n' auto cpu cuda:0 emu ${gpus//,/} | LC_ALL=C sort | tr '\n' ' ')" tessera route --device ""
 offers "auto cpu cuda:0 emu " tessera run --device ""
 offers "A.npy B.npy " tessera run ""
 offers "B.npy " tessera run A.npy -o B

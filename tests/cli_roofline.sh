@@ -161,7 +161,7 @@ expect 1 "tessera roofline: none of the kernels named computes bf16 with a compr
 expect 1 "tessera roofline: nosuch.json: No such file or directory" $roofline --device a40 --from nosuch.json
 : >empty.json
 expect 1 "tessera roofline: empty.json: holds no results" $roofline --device a40 --from empty.json
-expect 2 "tessera roofline: --device needs one of this, h200, h100, a100, a40, rtx3090, not 'v100'" $roofline --device v100
+expect 2 "tessera roofline: --device needs one of this, $gpus, not 'v100'" $roofline --device v100
 expect 2 "tessera roofline: --sizes needs a whole number from 1 to 16384, not '0'" $roofline --sizes 0
 expect 2 "tessera roofline: --kernel needs kernels by name, or all, not 'auto'" $roofline --kernel auto
 expect 2 "tessera roofline: --compute tf32: not for bf16 operands" $roofline --compute tf32 --dtype bf16

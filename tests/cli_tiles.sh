@@ -49,5 +49,5 @@ expect 2 "tessera tiles: M is missing: usage is tessera tiles M [N K] [options]"
 expect 2 "tessera tiles: M needs a whole number from 1 to 2147483647, not '0'" $tiles 0
 expect 2 "tessera tiles: N needs a whole number from 1 to 2147483647, not 'x'" $tiles 5 x
 expect 2 "tessera tiles: unexpected argument '4': usage is tessera tiles M [N K] [options]" $tiles 1 2 3 4
-expect 2 "tessera tiles: --device needs one of this, h200, h100, a100, a40, rtx3090, not 'v100'" $tiles 5 --device v100
+expect 2 "tessera tiles: --device needs one of this, $gpus, not 'v100'" $tiles 5 --device v100
 finish

@@ -80,7 +80,7 @@ for command in run route verify; do
     run | verify) prints '^kernels: cpu-sequential cpu-tiled uncoalesced naive tiled' ;;
     esac
     devices="auto, cpu, emu, cuda:N"
-    [ $command != route ] || devices="$devices, h200, h100, a100, a40, rtx3090"
+    [ $command != route ] || devices="$devices, $gpus"
     expect 2 "tessera $command: --device needs one of $devices, not 'gpu'" "$tessera" $command --device gpu
     expect 2 "tessera $command: --device needs one of $devices, not 'cuda:'" "$tessera" $command --device cuda:
     expect 2 "tessera $command: --device needs one of $devices, not 'cuda:0x'" \
@@ -124,7 +124,7 @@ expect 2 "tessera profile: KERNEL is missing: usage is tessera profile KERNEL,..
 expect 2 "tessera profile: SIZE is missing: usage is tessera profile KERNEL,... SIZE,... [options]" "$tessera" profile naive
 expect 2 "tessera profile: SIZE needs a whole number from 1 to 1048576, not '0'" "$tessera" profile naive 0
 expect 2 "tessera profile: --sample needs a whole number from 0 to 1073741824, not '-1'" "$tessera" profile naive 8 --sample=-1
-expect 2 "tessera profile: --gpu needs one of h200, h100, a100, a40, rtx3090, not 'v100'" "$tessera" profile naive 8 --gpu v100
+expect 2 "tessera profile: --gpu needs one of $gpus, not 'v100'" "$tessera" profile naive 8 --gpu v100
 
 expect 2 "tessera run: A.npy is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run
 expect 2 "tessera run: B.npy is missing: usage is tessera run A.npy B.npy -o FILE [options]" "$tessera" run a

@@ -1,5 +1,5 @@
 /* Kernels that cut K and share a workspace, launched again and again; results that no row's number of neighbours may
- * change. On any device: the emulator in unit_repeat.c, a GPU in gpu_live.c. */
+ * change. On any device: the emulator in unit_emu_repeat.c, a GPU in gpu_live.c. */
 #ifndef TESTS_REPEAT_H
 #define TESTS_REPEAT_H
 

@@ -319,7 +319,7 @@ static void wrong_arguments_are_faults(void **state)
     tsr_device device = open_emulator(1);
     layout l = {5, 6, 7, 1, 0, 0, 0, 0, 0, 1, 0};
     for (int r = 0; r < ROW_COUNT; r++) {
-        if (!reads_whole_matrices(&configs[r]) || configs[r].tma) /* such maps are not even made: unit_tensor_spec.c */
+        if (!reads_whole_matrices(&configs[r]) || configs[r].tma) /* no such map is made: unit_core_tensor_spec.c */
             continue;
         choose_layout(r, &l, 0);
         tsr_gemm_args g = args_of(&configs[r], &l, x);

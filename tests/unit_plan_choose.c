@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "core/backend.h"
+#include "lab_gpu_choices.h"
 #include "plan/plan.h"
 #include "plan/price.h"
 #include "plan/price_common.h"
@@ -195,12 +197,12 @@ static void nothing_better_is_left_out(void **state)
                                  .after_ns = i % 7,
                                  .sharpness = 2.56};
         tsr_price all = {0}, some = {0};
-        settle(&tsr_profile_h200, &parts, INFINITY, &all);
-        settle(&tsr_profile_h200, &parts, all.ns, &some);
+        settle(tsr_profile_h200, &parts, INFINITY, &all);
+        settle(tsr_profile_h200, &parts, all.ns, &some);
         assert_true(some.ns == all.ns);
-        settle(&tsr_profile_h200, &parts, all.ns * 0.99, &some);
+        settle(tsr_profile_h200, &parts, all.ns * 0.99, &some);
         assert_true(some.ns == all.ns || some.ns == INFINITY);
-        settle(&tsr_profile_h200, &parts, 2000, &some);
+        settle(tsr_profile_h200, &parts, 2000, &some);
         assert_true(some.ns == INFINITY);
     }
 }
@@ -312,21 +314,40 @@ static void results_that_others_have_are_theirs(void **state)
     free(found);
 }
 
-/* Constants that an H100's profile does not name are the H200's. */
+static size_t constants_that_differ(const tsr_profile *x, const tsr_profile *y)
+{
+    size_t differ = 0;
+    for (size_t i = 0; i < sizeof *x / sizeof(double); i++)
+        differ += ((const double *)(const void *)x)[i] != ((const double *)(const void *)y)[i];
+    return differ;
+}
+
+/* Constants that an H100's profile does not name are the H200's; so are all of a chip that has no file. */
 static void chips_have_profiles(void **state)
 {
     (void)state;
-    const tsr_profile *const h100 = tsr_profile_named("NVIDIA H100 80GB HBM3"), *const other =
-                                                                                    tsr_profile_named("Some GPU");
-    assert_ptr_equal(h100, &tsr_profile_h100);
-    assert_ptr_equal(tsr_profile_named("NVIDIA H200"), &tsr_profile_h200);
-    assert_ptr_equal(other, &tsr_profile_h200);
-    size_t differ = 0;
-    for (size_t i = 0; i < sizeof *h100 / sizeof(double); i++)
-        differ += ((const double *)(const void *)h100)[i] != ((const double *)(const void *)other)[i];
+    const tsr_profile *const h200 = tsr_profile_named("NVIDIA H200"), *const h100 =
+                                                                          tsr_profile_named("NVIDIA H100 XYZ");
+    assert_ptr_equal(h200, tsr_profile_h200);
+    assert_ptr_equal(tsr_profile_named("NVIDIA H100 80GB HBM3"), h100);
+    assert_ptr_equal(tsr_profile_named("Some GPU"), h200);
+    assert_ptr_equal(tsr_profile_named("NVIDIA A4000"), h200); /* which is no A40 */
+    assert_ptr_not_equal(tsr_profile_named("NVIDIA A40"), h200);
+    assert_int_equal(constants_that_differ(tsr_profile_named("NVIDIA A40"), h200), 0);
+    const size_t differ = constants_that_differ(h100, h200);
     assert_true(differ > 0 && differ <= 12);
-    assert_true(h100->wgmma_l2_bytes < other->wgmma_l2_bytes);
-    assert_true(h100->host_first_ns == other->host_first_ns);
+    assert_true(h100->wgmma_l2_bytes < h200->wgmma_l2_bytes);
+    assert_true(h100->host_first_ns == h200->host_first_ns);
+}
+
+/* A chip's file has the name that the command gives it. */
+static void chips_have_their_files_names(void **state)
+{
+    (void)state;
+    char ids[256] = "";
+    for (size_t i = 0; tsr_chip_at(i) != NULL; i++)
+        snprintf(ids + strlen(ids), sizeof ids - strlen(ids), "%s%s", i > 0 ? "|" : "", tsr_chip_at(i)->id);
+    assert_string_equal(ids, LAB_GPU_CHOICES);
 }
 
 int main(void)
@@ -337,6 +358,7 @@ int main(void)
                                        cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
                                        cmocka_unit_test(a_cpu_stands_in_where_no_gpu_does),
                                        cmocka_unit_test(results_that_others_have_are_theirs),
-                                       cmocka_unit_test(chips_have_profiles)};
+                                       cmocka_unit_test(chips_have_profiles),
+                                       cmocka_unit_test(chips_have_their_files_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
  * another value from the start. Problems whose choice was not measured count in neither of two regrets compared.
  *
  * --set keeps those of RECORDS whose shape is in one of three sets, which go by a hash of "MxNxK" in all layouts, in
- * streams and in graphs alike: six tenths to fit constants to, two to say which of them go (ablate), two to judge what
+ * streams and in graphs alike: six tenths to fit constants to, two to say which of them go (ablate), two to check what
  * is left, once, at the end (report). --schedules names the schedules by which RECORDS were measured, where that was
  * not K whole (perf/schedules-2026-11-25-rows.csv); without it they are those that the library's own constants select.
  *
@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "lab/bench/regret.h"
+#include "lab/common/paper.h"
 #include "plan/profiles/profiles.h"
 
 typedef struct constant {
@@ -37,10 +38,12 @@ typedef struct constant {
 } constant;
 
 static const constant constants[] = {
+#define TSR_PROFILE_CHIP(...)
 #define TSR_PROFILE_GROUP(group, title, record, date) {title, NULL, #group, 0, 0, 0},
 #define TSR_PROFILE_CONSTANT(name, value, unit, without) \
     {#name, unit, NULL, value, without, offsetof(tsr_profile, name)},
 #include "plan/profiles/h200.def"
+#undef TSR_PROFILE_CHIP
 #undef TSR_PROFILE_GROUP
 #undef TSR_PROFILE_CONSTANT
 };
@@ -119,7 +122,7 @@ static int append(const char *path, lab_records *to)
     return items != NULL;
 }
 
-/* Shapes in three sets: to fit constants to, to say which of them go, and to judge what is left, once. */
+/* Shapes in three sets: to fit constants to, to say which of them go, and to check what is left, once. */
 typedef enum shape_set { SET_ALL, SET_FIT, SET_ABLATE, SET_REPORT } shape_set;
 static const char *const set_names[] = {"all", "fit", "ablate", "report"};
 
@@ -206,6 +209,14 @@ static int set_constant(settings *set, const char *text)
     return 0;
 }
 
+static int has_none_of_its_own(tsr_profile *profile)
+{
+    for (size_t i = 0; i < CONSTANTS; i++)
+        if (constants[i].unit != NULL && *member(profile, &constants[i]) != constants[i].value)
+            return 0;
+    return 1;
+}
+
 static int set_chip(settings *set, const char *id)
 {
     const lab_gpu_spec *gpu = lab_gpu_spec_find(id);
@@ -213,8 +224,8 @@ static int set_chip(settings *set, const char *id)
         fprintf(stderr, "fit: --chip needs one of " LAB_GPU_CHOICES ", not '%s'\n", id);
         return 0;
     }
-    set->profile = *tsr_profile_named(gpu->name);
-    if (tsr_profile_named(gpu->name) == &tsr_profile_h200 && strcmp(id, "h200") != 0)
+    set->profile = *lab_device_on_paper(gpu).profile;
+    if (strcmp(id, "h200") != 0 && has_none_of_its_own(&set->profile))
         fprintf(stderr, "fit: %s has no constants of its own: the H200's\n", id);
     return 1;
 }
@@ -325,7 +336,13 @@ static int by_cost(const void *x, const void *y)
     return a->cost < b->cost ? -1 : a->cost > b->cost ? 1 : a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* One line for each constant; `ranks` gets those that were asked about, and their number is returned. */
+/* Which no term stands for, to be taken out: a price without it would be none. */
+static int is_fact(const constant *c)
+{
+    return c->without == c->value;
+}
+
+/* One line for each constant but facts; `ranks` gets those that were asked about, and their number is returned. */
 static size_t ablate(settings *set, const outcome *all, rank ranks[CONSTANTS])
 {
     size_t count = 0;
@@ -336,7 +353,7 @@ static size_t ablate(settings *set, const outcome *all, rank ranks[CONSTANTS])
         const constant *const c = &constants[i];
         if (c->unit == NULL)
             group = c->group;
-        if (c->unit == NULL || !is_wanted(set, group))
+        if (c->unit == NULL || is_fact(c) || !is_wanted(set, group))
             continue;
         double *const value = member(&set->profile, c), kept = *value;
         outcome without = {NULL, 0};
@@ -458,7 +475,7 @@ int main(int count, char **words)
     static settings set = {.profile = {0}, .tolerance = 0.001};
     static rank ranks[CONSTANTS];
     outcome all = {NULL, 0};
-    set.profile = tsr_profile_h200;
+    set.profile = *tsr_profile_h200;
     enum { USAGE = 2 };
     if (!parse(count, words, &set))
         return USAGE;

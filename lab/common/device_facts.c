@@ -8,7 +8,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 
-/* The backend of a device name; the rooms that drive devices all have one, with or without hardware. */
+/* The backend of a device name; all are there, with or without hardware. */
 static const tsr_backend *backend_of(const char *device, int *ordinal)
 {
     *ordinal = 0;

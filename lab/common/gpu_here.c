@@ -24,6 +24,7 @@ static void describe(const tsr_device *device, lab_gpu_here *out)
         spec->lsu_lanes_per_clock = cuda->arch > 80 && cuda->arch < 90 ? 16 : 32;
     spec->id = "this";
     spec->name = out->name;
+    spec->driver_name = spec->priced_name = NULL;
     spec->arch = cuda->arch;
     spec->sms = cuda->sm_count;
     spec->clock_hz = 1e3 * cuda->core_clock_khz;

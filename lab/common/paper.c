@@ -45,7 +45,7 @@ tsr_device lab_device_on_paper(const lab_gpu_spec *gpu)
                          .launch_ns = TSR_CUDA_LAUNCH_NS};
     snprintf(device.id, sizeof device.id, "%s", gpu->id);
     snprintf(device.name, sizeof device.name, "%s", gpu->name);
-    device.profile = tsr_profile_named(gpu->name);
+    device.profile = tsr_profile_named(gpu->driver_name != NULL ? gpu->driver_name : gpu->name);
     return device;
 }
 

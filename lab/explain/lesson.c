@@ -265,7 +265,7 @@ static tsr_status run_once(lesson_run *run, tsr_emu_trace *trace, lesson_lanes *
     return status;
 }
 
-/* Does this CTA write the first element of the wanted tile? Kernels deal tiles to CTAs as they like. */
+/* Does this CTA write the first element of the wanted tile? Kernels distribute tiles to CTAs as they like. */
 static tsr_status try_cta(const lab_lesson *lesson, lesson_run *run, long long cta, int *is_it)
 {
     const size_t bytes = (size_t)lesson->elem_bytes_d;

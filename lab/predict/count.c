@@ -147,8 +147,8 @@ static int registers_of(const char *instance)
     return own ? own->registers : recorded ? recorded->registers : 0;
 }
 
-/* The CTAs that an SM holds at once in the middle of the launch, dealt out to SMs in turn; about that is what hardware
- * does. */
+/* The CTAs that an SM holds at once in the middle of the launch, distributed to SMs in turn; about that is what
+ * hardware does. */
 static void choose_sm(counting *c, const lab_gpu_spec *gpu, const tsr_config *config)
 {
     const lab_occupancy o = lab_occupancy_of(gpu, config->threads_x * config->threads_y, registers_of(config->instance),

@@ -175,8 +175,8 @@ static void shuffle(hierarchy *h)
     }
 }
 
-/* Deals the CTAs from `first` on. What an L1 holds from the CTAs before is gone by the time that they have walked all
- * of K, of which the streams may have only a part. */
+/* Distributes the CTAs from `first` on. What an L1 holds from the CTAs before is gone by the time that they have walked
+ * all of K, of which the streams may have only a part. */
 static void distribute(hierarchy *h, lab_stream *const *streams, long long first, long long count)
 {
     const int sms = h->options->gpu->sms;

@@ -27,13 +27,13 @@ enum {
     NORM = 3
 };
 
-/* What is asked. */
-typedef struct question {
+/* What a prediction is made of. */
+typedef struct inputs {
     const lab_counters *c;
     const lab_gpu_spec *gpu;
     const lab_time_constants *k;
     tsr_dtype dtype; /* of A */
-} question;
+} inputs;
 
 const char *const lab_eight_names[LAB_EIGHT] = {"SM %",   "memory %", "L1/TEX %", "L2 %",
                                                 "DRAM %", "L1 hit %", "L2 hit %", "memory GB/s"};
@@ -67,33 +67,33 @@ static int uses_wgmma(const lab_counters *c)
     return c->tensor_shared_bytes > 0;
 }
 
-static double mma_flops(const question *q)
+static double mma_flops(const inputs *in)
 {
-    return q->dtype == TSR_F64 ? MMA_F64_FLOPS : MMA_FLOPS;
+    return in->dtype == TSR_F64 ? MMA_F64_FLOPS : MMA_FLOPS;
 }
 
 /* FLOP of an SM's tensor cores in a clock. */
-static double tensor_rate(const question *q)
+static double tensor_rate(const inputs *in)
 {
-    if (q->dtype != TSR_F64)
-        return q->gpu->tensor_flops_per_clock;
-    return q->gpu->tensor64_flops_per_clock > 0 ? q->gpu->tensor64_flops_per_clock : 2 * q->gpu->fma64_per_clock;
+    if (in->dtype != TSR_F64)
+        return in->gpu->tensor_flops_per_clock;
+    return in->gpu->tensor64_flops_per_clock > 0 ? in->gpu->tensor64_flops_per_clock : 2 * in->gpu->fma64_per_clock;
 }
 
 /* wgmma needs far fewer instructions. */
-static double mma_instructions(const question *q)
+static double mma_instructions(const inputs *in)
 {
-    return uses_wgmma(q->c) ? 0 : q->c->tensor_flops / mma_flops(q);
+    return uses_wgmma(in->c) ? 0 : in->c->tensor_flops / mma_flops(in);
 }
 
-static double estimate_instructions(const question *q)
+static double estimate_instructions(const inputs *in)
 {
-    const lab_counters *const c = q->c;
+    const lab_counters *const c = in->c;
     const int warps = warps_of_cta(c);
     const double global = global_requests(c), shared = c->shared_load_merged.requests + c->shared_store.requests;
-    return c->warp_fma + mma_instructions(q) + global * (1 + per_global_access) + shared * (1 + per_shared_access) +
+    return c->warp_fma + mma_instructions(in) + global * (1 + per_global_access) + shared * (1 + per_shared_access) +
            c->barriers * warps * per_barrier +
-           (c->cut_copies * per_cut + c->store_branches * q->k->branch_instructions) * warps;
+           (c->cut_copies * per_cut + c->store_branches * in->k->branch_instructions) * warps;
 }
 
 static double more_of(double x, double y)
@@ -192,13 +192,13 @@ static void model_l2(const lab_counters *c, const tsr_gemm_desc *desc, const lab
 }
 
 /* Where the caches were not followed, eight loads wait together, for DRAM, if one of them misses L1. */
-static double wait_cycles(const question *q)
+static double wait_cycles(const inputs *in)
 {
     enum { AT_ONCE = 8 };
-    const lab_counters *const c = q->c;
+    const lab_counters *const c = in->c;
     if (c->l2.is_known)
-        return q->k->dram_wait_cycles * c->dram_waits + l2_wait_cycles * c->l2_waits;
-    return q->k->dram_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
+        return in->k->dram_wait_cycles * c->dram_waits + l2_wait_cycles * c->l2_waits;
+    return in->k->dram_wait_cycles * (1 - pow(1 - c->l1_load_miss_rate, AT_ONCE));
 }
 
 /* What one CTA asks of the units of an SM, in cycles if all four schedulers have a share of it. */
@@ -207,37 +207,37 @@ typedef struct cta_work {
 } cta_work;
 
 /* The CTA's share, if each warp starts so many instructions more than those of the mean. */
-static cta_work work_of(const question *q, const double busy[LAB_LIMIT_LATENCY], double more_instructions)
+static cta_work work_of(const inputs *in, const double busy[LAB_LIMIT_LATENCY], double more_instructions)
 {
-    const double share = q->gpu->sms / ctas_of(q->c);
-    const double rate = q->gpu->arch >= HOPPER && !uses_wgmma(q->c) ? mma_sync_share : 1;
-    return (cta_work){.issue = busy[LAB_LIMIT_ISSUE] * share + more_instructions * warps_of_cta(q->c) / SCHEDULERS,
+    const double share = in->gpu->sms / ctas_of(in->c);
+    const double rate = in->gpu->arch >= HOPPER && !uses_wgmma(in->c) ? mma_sync_share : 1;
+    return (cta_work){.issue = busy[LAB_LIMIT_ISSUE] * share + more_instructions * warps_of_cta(in->c) / SCHEDULERS,
                       .fma = busy[LAB_LIMIT_FMA] * share,
                       .tensor = busy[LAB_LIMIT_TENSOR] * share / rate,
                       .lsu = busy[LAB_LIMIT_LSU] * share};
 }
 
 /* Cycles in which a warp goes through its instructions, if it is alone on its scheduler. */
-static double warp_cycles(const question *q, const cta_work *work)
+static double warp_cycles(const inputs *in, const cta_work *work)
 {
-    const lab_counters *const c = q->c;
+    const lab_counters *const c = in->c;
     const double warps = ctas_of(c) * warps_of_cta(c), of_a_scheduler = (double)SCHEDULERS / warps_of_cta(c);
     const double fma_waits = more_of(work->fma * of_a_scheduler - c->warp_fma / warps, 0);
-    const double mma = more_of(q->k->mma_cycles, mma_flops(q) * SCHEDULERS / tensor_rate(q));
+    const double mma = more_of(in->k->mma_cycles, mma_flops(in) * SCHEDULERS / tensor_rate(in));
     return work->issue * of_a_scheduler + fma_waits + (uses_wgmma(c) ? work->tensor : 0) +
-           (mma_instructions(q) * mma + c->load.requests * q->k->load_cycles +
-            (c->store.requests + c->atomic.requests) * q->k->store_cycles) /
+           (mma_instructions(in) * mma + c->load.requests * in->k->load_cycles +
+            (c->store.requests + c->atomic.requests) * in->k->store_cycles) /
                warps;
 }
 
 /* Waits of a CTA on the way, in which none of its warps does anything: for loads; for the first copies; in each step of
  * K, where a CTA of one warp waits for nobody. */
-static double wait_of_cta(const question *q)
+static double wait_of_cta(const inputs *in)
 {
-    const lab_counters *const c = q->c;
+    const lab_counters *const c = in->c;
     const double ctas = ctas_of(c), others = 1 - 1.0 / warps_of_cta(c);
-    return start_cycles + c->waits / ctas * wait_cycles(q) + (c->copy.requests > 0 ? q->k->dram_wait_cycles : 0) +
-           c->barriers / ctas * q->k->step_cycles * others;
+    return start_cycles + c->waits / ctas * wait_cycles(in) + (c->copy.requests > 0 ? in->k->dram_wait_cycles : 0) +
+           c->barriers / ctas * in->k->step_cycles * others;
 }
 
 /* What a unit does for other warps than one: nothing if that one is alone. */
@@ -261,45 +261,45 @@ static double sm_cycles(const lab_counters *c, const cta_work *work, double alon
 }
 
 /* The same for CTAs whose warps start so many instructions more than those of the mean. */
-static double wave_cycles(const question *q, const lab_prediction *p, double more_instructions, double ctas)
+static double wave_cycles(const inputs *in, const lab_prediction *p, double more_instructions, double ctas)
 {
-    const cta_work work = work_of(q, p->busy, more_instructions);
-    return sm_cycles(q->c, &work, warp_cycles(q, &work) + wait_of_cta(q), ctas);
+    const cta_work work = work_of(in, p->busy, more_instructions);
+    return sm_cycles(in->c, &work, warp_cycles(in, &work) + wait_of_cta(in), ctas);
 }
 
-static void fill_busy(const question *q, lab_prediction *out)
+static void fill_busy(const inputs *in, lab_prediction *out)
 {
-    const lab_counters *const c = q->c;
-    const lab_gpu_spec *const gpu = q->gpu;
-    out->instructions = estimate_instructions(q);
+    const lab_counters *const c = in->c;
+    const lab_gpu_spec *const gpu = in->gpu;
+    out->instructions = estimate_instructions(in);
     out->busy[LAB_LIMIT_ISSUE] = out->instructions / SCHEDULERS / gpu->sms;
     out->busy[LAB_LIMIT_FMA] = (c->fma_f32 / gpu->fma_per_clock + c->fma_f64 / gpu->fma64_per_clock) / gpu->sms;
-    out->busy[LAB_LIMIT_TENSOR] = c->tensor_flops / tensor_rate(q) / gpu->sms;
+    out->busy[LAB_LIMIT_TENSOR] = c->tensor_flops / tensor_rate(in) / gpu->sms;
     out->busy[LAB_LIMIT_LSU] = lab_lsu_clocks(c, gpu) / gpu->sms;
     out->busy[LAB_LIMIT_L2] = out->l2_lookup_sectors * LAB_SECTOR_BYTES / gpu->l2_bytes_per_clock;
     out->busy[LAB_LIMIT_DRAM] = out->dram_bytes / gpu->memory_bytes_per_s * gpu->clock_hz;
 }
 
-static void fill_time(const question *q, lab_prediction *out)
+static void fill_time(const inputs *in, lab_prediction *out)
 {
-    const lab_counters *const c = q->c;
-    const int sms = q->gpu->sms;
+    const lab_counters *const c = in->c;
+    const int sms = in->gpu->sms;
     lab_limiter busiest = LAB_LIMIT_ISSUE;
     for (lab_limiter i = LAB_LIMIT_FMA; i <= LAB_LIMIT_LSU; i++)
         busiest = out->busy[i] > out->busy[busiest] ? i : busiest;
     const double ctas = ctas_of(c), held = out->occupancy.ctas > 0 ? out->occupancy.ctas : 1;
     const double full = floor(ctas / (held * sms)), rest = ctas - full * held * sms;
     const double more = (c->most_cut_copies - c->cut_copies / ctas) * per_cut +
-                        (c->most_store_branches - c->store_branches / ctas) * q->k->branch_instructions;
+                        (c->most_store_branches - c->store_branches / ctas) * in->k->branch_instructions;
     /* The launch ends with the slowest of its last CTAs. */
-    double cycles = full * wave_cycles(q, out, 0, held) + wave_cycles(q, out, more, ceil(rest / sms));
+    double cycles = full * wave_cycles(in, out, 0, held) + wave_cycles(in, out, more, ceil(rest / sms));
     out->limiter = cycles > 1.5 * out->busy[busiest] ? LAB_LIMIT_LATENCY : busiest;
     for (lab_limiter i = LAB_LIMIT_L2; i <= LAB_LIMIT_DRAM; i++)
         if (out->busy[i] > cycles) {
             cycles = out->busy[i];
             out->limiter = i;
         }
-    out->ns = cycles / q->gpu->clock_hz * 1e9 + launch_ns;
+    out->ns = cycles / in->gpu->clock_hz * 1e9 + launch_ns;
 }
 
 static void fill_eight(const lab_counters *c, const lab_gpu_spec *gpu, lab_prediction *out)
@@ -323,12 +323,12 @@ static void fill_eight(const lab_counters *c, const lab_gpu_spec *gpu, lab_predi
 void lab_predict_by(const lab_time_constants *constants, const lab_counters *counters, const tsr_gemm_desc *desc,
                     const lab_gpu_spec *gpu, lab_prediction *out)
 {
-    const question q = {.c = counters, .gpu = gpu, .k = constants, .dtype = desc->a.dtype};
+    const inputs in = {.c = counters, .gpu = gpu, .k = constants, .dtype = desc->a.dtype};
     *out = (lab_prediction){.occupancy =
                                 lab_occupancy_of(gpu, counters->threads, counters->registers, counters->shared_bytes)};
     model_l2(counters, desc, gpu, out);
-    fill_busy(&q, out);
-    fill_time(&q, out);
+    fill_busy(&in, out);
+    fill_time(&in, out);
     fill_eight(counters, gpu, out);
     if (counters->prepared_bytes > 0)
         out->prepare_ns =

@@ -67,7 +67,8 @@ tsr_status lab_cases_add(lab_case_list *list, const lab_case *c);
 int lab_has_schedules(const lab_kernel *kernel);
 
 /* Adds cases that force one schedule of each kind that the kernel has (tsr_schedule_kinds): all of them with every
- * layout, and with alpha 0 and beta 0 among the factors, if `full`; otherwise a pairwise cover. */
+ * layout, and with alpha 0 and beta 0 among the factors, if `full`; otherwise a pairwise cover. With K = 0, where K is
+ * legal whole alone, two cases for each orientation. */
 tsr_status lab_cases_add_schedules(const lab_kernel *kernel, int full, uint64_t seed, lab_case_list *out);
 
 /* Gives each case types that the kernel takes, at random where there are several, and scales likewise; cases with a

@@ -114,6 +114,30 @@ static tsr_status add_cover(const tsr_config *config, const extents *e, const sc
     return status;
 }
 
+/* K = 0, where K whole is the only partition that is legal, in each orientation: with C and without it. */
+static tsr_status add_without_k(const tsr_config *config, uint64_t seed, lab_case_list *out)
+{
+    enum { ONE_AND_ZERO = 1, HALF_AND_MINUS_ONE = 3 };
+    extents e = extents_of(config, 0);
+    e.k = 0;
+    const tsr_problem problem = problem_of(config, &e);
+    tsr_schedule schedules[TSR_MOST_SCHEDULES];
+    tsr_status status = TSR_OK;
+    const int count = tsr_schedule_kinds(config, &problem, schedules);
+    unsigned char levels[FACTORS] = {0};
+    while (!takes_layout(config, levels[F_LAYOUT]))
+        levels[F_LAYOUT]++;
+    for (int i = 0; i < 2 * count && status == TSR_OK; i++) {
+        schedule_text text;
+        const int reads_c = i % 2;
+        tsr_schedule_text(config, &problem, &schedules[i / 2], text);
+        levels[F_SCALARS] = reads_c ? HALF_AND_MINUS_ONE : ONE_AND_ZERO;
+        levels[F_BATCH] = levels[F_PAD] = (unsigned char)reads_c;
+        status = add(config, levels, &e, (const schedule_text *)&text, seed, out);
+    }
+    return status;
+}
+
 int lab_has_schedules(const lab_kernel *kernel)
 {
     return kernel->config != NULL && tsr_config_partitions_k(kernel->config);
@@ -136,5 +160,5 @@ tsr_status lab_cases_add_schedules(const lab_kernel *kernel, int full, uint64_t 
             tsr_schedule_text(config, &problem, &schedules[i], texts[i]);
         status = (full ? add_all : add_cover)(config, &e, texts, count, seed, out);
     }
-    return status;
+    return status == TSR_OK ? add_without_k(config, seed, out) : status;
 }

@@ -96,7 +96,8 @@ def route(a, b, **options):
 
     Operands are arrays, of which only shape, dtype, layout and place count, or shapes with dtype=:
     route((512, 768), (768, 256), dtype="float32"). Options are those of Plan but `out`: the result has tight rows.
-    device="h200", h100, a100, a40 or rtx3090: a GPU that need not be here, for shapes, operands in its memory.
+    device="h200", "a100" or another that `tessera route --help` lists: a GPU that need not be here, for shapes, operands
+    in its memory.
     """
     if _is_elsewhere(options.get("device")):
         return _route_elsewhere(a, b, **options)

@@ -1,4 +1,4 @@
-/* What a room that drives devices offers to plans: src/cpu, src/cuda and src/emu each export one of these. All
+/* What a backend, which drives devices, offers to plans: src/cpu, src/cuda and src/emu each export one of these. All
  * functions may be called from several threads at once, but for open and close. */
 #ifndef TSR_CORE_BACKEND_H
 #define TSR_CORE_BACKEND_H

@@ -1,4 +1,4 @@
-/* One device as plans see it: what it is, its limits and its peaks. Filled by the room that drives it. */
+/* One device as plans see it: what it is, its limits and its peaks. Filled by the backend that drives it. */
 #ifndef TSR_CORE_DEVICE_H
 #define TSR_CORE_DEVICE_H
 

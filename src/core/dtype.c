@@ -276,6 +276,13 @@ tsr_dtype tsr_dtype_result(tsr_dtype dtype)
     return tsr_element_of(dtype)->result;
 }
 
+int tsr_dtype_least_arch(tsr_dtype dtype, tsr_compute compute)
+{
+    const tsr_element *const element = tsr_element_of(dtype);
+    const int is_other = compute != TSR_COMPUTE_DEFAULT && compute == element->other_compute;
+    return is_other ? element->other_least_arch : element->least_arch;
+}
+
 int tsr_dtype_is_integer(tsr_dtype dtype)
 {
     return tsr_element_of(dtype)->is_integer;

@@ -21,9 +21,11 @@ typedef struct tsr_element {
     tsr_dtype result;                   /* C and D where nobody asks for a type */
     tsr_dtype bias;                     /* as D: what a bias has */
     tsr_compute compute, other_compute; /* what TSR_COMPUTE_DEFAULT stands for; what else may be asked for by name */
-    unsigned scales;                    /* TSR_SCALE_BIT of each mode that A or B may have */
-    int sparse24;                       /* 1: may be compressed 2:4 */
-    uint32_t infinity;                  /* of floats that may: its bits, above which lie NaN's */
+    /* The lowest compute capability, 89 for 8.9, whose units multiply it in each of these; 0: all do. */
+    int least_arch, other_least_arch;
+    unsigned scales;   /* TSR_SCALE_BIT of each mode that A or B may have */
+    int sparse24_k;    /* elements along K of 16 lines, compressed 2:4, that have 32 words of metadata; 0: never is */
+    uint32_t infinity; /* of floats that may: its bits, above which lie NaN's */
 } tsr_element;
 
 /* The dtype of that name; TSR_DTYPE_NONE: there is none. */
@@ -58,6 +60,9 @@ double tsr_compute_roundoff(tsr_compute compute);
  * one: bf16 for 8-bit floats, s32 for 8-bit integers, else the dtype itself. */
 tsr_compute tsr_dtype_compute(tsr_dtype dtype);
 tsr_dtype tsr_dtype_result(tsr_dtype dtype);
+
+/* The lowest compute capability of GPUs, 89 for 8.9, whose units multiply the type in that arithmetic; 0: all do. */
+int tsr_dtype_least_arch(tsr_dtype dtype, tsr_compute compute);
 
 int tsr_dtype_is_integer(tsr_dtype dtype);
 /* Of the smallest normal number: -126 for f32. */

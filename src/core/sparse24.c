@@ -21,7 +21,7 @@ tsr_lines24 tsr_lines24_of(const tsr_problem *p, char which)
 
 int tsr_has_sparse24(tsr_dtype dtype)
 {
-    return tsr_element_of(dtype)->sparse24;
+    return tsr_element_of(dtype)->sparse24_k != 0;
 }
 
 int tsr_fits24(const tsr_lines24 *o)
@@ -291,7 +291,7 @@ static long long padded(long long count, long long to)
 
 int tsr_lanes24_k(tsr_dtype dtype)
 {
-    return tsr_dtype_bytes(dtype) == 4 ? 32 : 64;
+    return tsr_element_of(dtype)->sparse24_k;
 }
 
 tsr_form24 tsr_form24_of(tsr_dtype dtype, long long lines, long long k)

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/sparse24.h"
 
 #define MOST_EXTENT       (1ll << 32)
@@ -67,7 +68,7 @@ static tsr_tensor_spec make_input(const tsr_config *config, const void *base, ts
     if (config->copies_transposed)
         return make(base, dtype, k, mn, ld, batch, batch_stride, span / (int)tsr_dtype_bytes(dtype), rows / share,
                     span);
-    if (dtype == TSR_F32)
+    if (tsr_element_of(dtype)->peak < TSR_PEAK_TF32) /* threads multiply it: boxes as they read them */
         return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, config->bk, rows, config->bk * 4)
                                : make(base, dtype, mn, k, ld, batch, batch_stride, SLAB, config->bk, 0);
     const int deep = config->bk > SPAN_K ? config->bk / SPAN_K : 1;

@@ -1,4 +1,4 @@
-/* Which tensor maps a config's launch needs, as numbers: the CUDA room hands them to the driver, the emulator checks
+/* Which tensor maps a config's launch needs, as numbers: the CUDA backend hands them to the driver, the emulator checks
  * them by the driver's documented rules. Both ask this one place, so that they cannot differ. */
 #ifndef TSR_CORE_TENSOR_SPEC_H
 #define TSR_CORE_TENSOR_SPEC_H

@@ -6,8 +6,8 @@
 #include "cpu/small/in_place.h"
 #include "cpu/split_k.h"
 
-/* What is asked about. */
-typedef struct question {
+/* The product that an algorithm is chosen for. */
+typedef struct product {
     const tsr_device *device;
     const tsr_cpu_device *cpu;
     const tsr_tiles *tiles;
@@ -15,58 +15,58 @@ typedef struct question {
     long long element_bytes;
     int is_wide; /* elements are computed with as they are stored */
     int threads;
-} question;
+} product;
 
 /* ---- GEMV ---- */
 
-static int is_gemv(const question *q, tsr_dtype dtype)
+static int is_gemv(const product *p, tsr_dtype dtype)
 {
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     return (g->m == 1 || g->n == 1) && (dtype == TSR_F32 || dtype == TSR_F64) && g->batch == 1 &&
-           tsr_gemv_fits(g, q->element_bytes);
+           tsr_gemv_fits(g, p->element_bytes);
 }
 
 /* 1 if one row's sums are those of tiles: no chains, and K in one block. */
-static int gives_tiles_bits(const question *q, tsr_dtype dtype)
+static int gives_tiles_bits(const product *p, tsr_dtype dtype)
 {
-    const tsr_gemm_args *const g = q->args;
-    return tsr_is_plain_row(dtype, g->m, g->n, g->k, g->trans_b) && tsr_k_block(q->tiles->kc, g->k) == g->k;
+    const tsr_gemm_args *const g = p->args;
+    return tsr_is_plain_row(dtype, g->m, g->n, g->k, g->trans_b) && tsr_k_block(p->tiles->kc, g->k) == g->k;
 }
 
 /* ---- skinny ---- */
 
 /* 1 if a few rows of D with the sums of tiles are faster by updates, which read B along its rows. */
-static int takes_updates(const question *q, tsr_dtype dtype)
+static int takes_updates(const product *p, tsr_dtype dtype)
 {
-    const tsr_gemm_args *const g = q->args;
-    return g->n > 1 && !g->trans_b && !tsr_is_swapped(q->cpu->isa, dtype) &&
+    const tsr_gemm_args *const g = p->args;
+    return g->n > 1 && !g->trans_b && !tsr_is_swapped(p->cpu->isa, dtype) &&
            (g->m == 1 || tsr_is_few(dtype, g->m, g->n, g->k, 0, !g->trans_a, 0));
 }
 
 /* 1 if a row with the sums of tiles is faster where a B along whose rows K runs is read once, and none of it packed; or
  * a few rows, if B lies beyond the inner caches. */
-static int takes_steps(const question *q, tsr_dtype dtype)
+static int takes_steps(const product *p, tsr_dtype dtype)
 {
     enum { TIMES_L2 = 16 };
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     return g->n > 1 && g->m <= TSR_STEPS_ROWS && g->trans_b && g->k < TSR_LONGEST_SUM &&
-           q->cpu->isa->store[dtype].steps &&
+           p->cpu->isa->store[dtype].steps &&
            (g->m == 1 ||
-            (double)g->n * (double)g->k * (double)q->element_bytes > TIMES_L2 * (double)q->device->l2_bytes);
+            (double)g->n * (double)g->k * (double)p->element_bytes > TIMES_L2 * (double)p->device->l2_bytes);
 }
 
 /* ---- small ---- */
 
 /* All columns are such as have a way of their own: no more of A than goes by is needed at once, and hardly anything of
  * B and D. */
-static int is_narrow(const question *q)
+static int is_narrow(const product *p)
 {
     const double most_elements = 1e15; /* of A: cycles are counted in 64 bits */
-    const tsr_gemm_args *const g = q->args;
-    return g->n < q->tiles->lanes && (double)g->m * (double)g->k < most_elements && tsr_tail_columns(q->tiles, g) > 0;
+    const tsr_gemm_args *const g = p->args;
+    return g->n < p->tiles->lanes && (double)g->m * (double)g->k < most_elements && tsr_tail_columns(p->tiles, g) > 0;
 }
 
-static int fits_caches(const question *q)
+static int fits_caches(const product *p)
 {
     enum {
         SURE_STEPS = 256,          /* products up to so many, and TSR_SURE_ROWS and columns, are small, whatever else */
@@ -74,63 +74,63 @@ static int fits_caches(const question *q)
         MAX_RESULTS = 480 * 1024,  /* elements of D */
         MAX_WORK = 24 << 20        /* of several threads: blocks are shared better */
     };
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     if (g->m <= TSR_SURE_ROWS && g->n <= TSR_SURE_COLUMNS && g->k <= SURE_STEPS)
         return 1;
-    return g->m * g->k * q->element_bytes <= MAX_BYTES && g->n * g->k * q->element_bytes <= MAX_BYTES &&
-           g->m * g->n <= MAX_RESULTS && (q->threads == 1 || tsr_work_of(g) < MAX_WORK);
+    return g->m * g->k * p->element_bytes <= MAX_BYTES && g->n * g->k * p->element_bytes <= MAX_BYTES &&
+           g->m * g->n <= MAX_RESULTS && (p->threads == 1 || tsr_work_of(g) < MAX_WORK);
 }
 
 /* Where threads share what is not packed. With both operands transposed packing is faster, for many threads it may be,
  * and problems of a batch are not shared here. */
-static double most_ops(const question *q)
+static double most_ops(const product *p)
 {
     enum { MAX_OPS = 64 << 20, FEW_THREADS = 4 };
-    const tsr_gemm_args *const g = q->args;
-    return (g->trans_a && g->trans_b) || g->batch > 1 || q->threads > FEW_THREADS ? TSR_ALONE_OPS : MAX_OPS;
+    const tsr_gemm_args *const g = p->args;
+    return (g->trans_a && g->trans_b) || g->batch > 1 || p->threads > FEW_THREADS ? TSR_ALONE_OPS : MAX_OPS;
 }
 
-static int is_small(const question *q)
+static int is_small(const product *p)
 {
-    const tsr_gemm_args *const g = q->args;
-    if (!q->is_wide)
+    const tsr_gemm_args *const g = p->args;
+    if (!p->is_wide)
         return 0;
-    const int narrow = is_narrow(q);
-    if (!narrow && !fits_caches(q))
+    const int narrow = is_narrow(p);
+    if (!narrow && !fits_caches(p))
         return 0;
-    return q->threads == 1 || 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch <= most_ops(q) ||
+    return p->threads == 1 || 2.0 * (double)g->m * (double)g->n * (double)g->k * (double)g->batch <= most_ops(p) ||
            (narrow && g->batch == 1);
 }
 
 /* ---- rank-k updates ---- */
 
-static int is_rank_k(const question *q)
+static int is_rank_k(const product *p)
 {
     enum {
         FEWEST_STEPS = 2,  /* where rows go one by one, or are narrowed: others are faster beyond */
         CACHED_STEPS = 8,  /* where D is in L3; small products do the same in L2 */
         LEAST_COLUMNS = 64 /* of rows worth going along */
     };
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     if (g->beta != 0)
         return 0;
-    if (tsr_is_past_caches(g, q->element_bytes, q->device))
-        return g->k <= (q->is_wide && tsr_rows_are_in_step(g, q->tiles) ? TSR_RANK_K_STEPS : FEWEST_STEPS);
-    return q->is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
-           (double)g->m * (double)g->n * (double)q->element_bytes > (double)q->device->l2_bytes;
+    if (tsr_is_past_caches(g, p->element_bytes, p->device))
+        return g->k <= (p->is_wide && tsr_rows_are_in_step(g, p->tiles) ? TSR_RANK_K_STEPS : FEWEST_STEPS);
+    return p->is_wide && g->k <= CACHED_STEPS && g->n >= LEAST_COLUMNS &&
+           (double)g->m * (double)g->n * (double)p->element_bytes > (double)p->device->l2_bytes;
 }
 
 /* ---- forms of an epilogue ---- */
 
 /* Who knows of no form gets one as a pass over D: only where that is in the inner caches, and little beside the
  * product. Rank-k updates write a D that is not; all others take the form where they have the sums. */
-static int takes_form(const question *q, tsr_algorithm algorithm)
+static int takes_form(const product *p, tsr_algorithm algorithm)
 {
     enum { MOST_BYTES = 128 * 1024 }; /* of D */
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     if (g->epilogue == TSR_EPILOGUE_NONE || (algorithm != TSR_SMALL && algorithm != TSR_RANK_K))
         return 1;
-    return algorithm == TSR_SMALL && (double)g->m * (double)g->n * (double)q->element_bytes <= MOST_BYTES;
+    return algorithm == TSR_SMALL && (double)g->m * (double)g->n * (double)p->element_bytes <= MOST_BYTES;
 }
 
 /* ---- K in parts ---- */
@@ -158,14 +158,14 @@ static int at_most(double value, int most)
 }
 
 /* Of `few` rows or columns of D with `many` results each. */
-static int k_parts_of_few(const question *q, long long few, long long many, int inner)
+static int k_parts_of_few(const product *p, long long few, long long many, int inner)
 {
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     const long long slice = inner ? SLICE_OF_DOTS : SLICE_OF_UPDATES,
                     least_steps = few * K_PART_OF_ROW > LEAST_K_PART_OF_FEW ? few * K_PART_OF_ROW : LEAST_K_PART_OF_FEW;
     const long long slices_of_one = (many + slice - 1) / slice;
     const double slices = (double)slices_of_one * (double)g->batch;
-    const double bytes = (double)many * (double)g->k * (double)q->element_bytes * (double)g->batch;
+    const double bytes = (double)many * (double)g->k * (double)p->element_bytes * (double)g->batch;
     if (slices >= (inner ? SLICES_OF_DOTS : K_PARTS) || bytes < K_SPLIT_BYTES)
         return 1;
     int parts = at_most((K_TASKS + slices - 1) / slices, K_PARTS);
@@ -173,13 +173,13 @@ static int k_parts_of_few(const question *q, long long few, long long many, int 
     return at_most(bytes / K_PART_BYTES, parts);
 }
 
-static int k_parts_of_tiles(const question *q)
+static int k_parts_of_tiles(const product *p)
 {
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     const double results = (double)g->m * (double)g->n * (double)g->batch, ops = 2 * results * (double)g->k;
     const long long more = g->m < g->n ? g->n : g->m;
-    if (results > MOST_TILED || ops < K_SPLIT_OPS || g->n < q->tiles->lanes ||
-        (double)more * (double)g->k * (double)q->element_bytes <= SMALL_OPERAND)
+    if (results > MOST_TILED || ops < K_SPLIT_OPS || g->n < p->tiles->lanes ||
+        (double)more * (double)g->k * (double)p->element_bytes <= SMALL_OPERAND)
         return 1;
     const int parts = at_most((double)g->k / LEAST_K_PART, K_PARTS);
     return at_most(ops / K_PART_OPS, parts);
@@ -187,16 +187,16 @@ static int k_parts_of_tiles(const question *q)
 
 /* How many parts of K are summed apart: 0, or 2 and more. The number of threads is not asked for, as bits depend on the
  * answer. `multiple`: of steps of K, that parts are long. */
-static int k_parts(const question *q, tsr_algorithm algorithm, int by_columns, long long multiple)
+static int k_parts(const product *p, tsr_algorithm algorithm, int by_columns, long long multiple)
 {
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     int parts;
     if (g->k < 2 * LEAST_K_PART || g->m <= 0 || g->n <= 0)
         return 0;
     if (algorithm == TSR_SKINNY)
-        parts = by_columns ? k_parts_of_few(q, g->n, g->m, !g->trans_a) : k_parts_of_few(q, g->m, g->n, g->trans_b);
+        parts = by_columns ? k_parts_of_few(p, g->n, g->m, !g->trans_a) : k_parts_of_few(p, g->m, g->n, g->trans_b);
     else
-        parts = k_parts_of_tiles(q);
+        parts = k_parts_of_tiles(p);
     if (parts < 2)
         return 0;
     const long long steps = tsr_part_steps(g->k, parts, multiple);
@@ -206,54 +206,54 @@ static int k_parts(const question *q, tsr_algorithm algorithm, int by_columns, l
 
 /* The same for sums of that shape, whatever the algorithm: prepared operands take another than those as stored. Tiles
  * and what gives their bits end a part where a block of K ends. */
-static int k_parts_of_shape(const question *q, tsr_dtype dtype, tsr_shape shape)
+static int k_parts_of_shape(const product *p, tsr_dtype dtype, tsr_shape shape)
 {
     const int is_tiles = shape == TSR_SHAPE_TILES;
-    if (q->args->k < 2 * LEAST_K_PART)
+    if (p->args->k < 2 * LEAST_K_PART)
         return 0;
-    return k_parts(q, is_tiles ? TSR_BLOCKED : TSR_SKINNY, shape == TSR_SHAPE_COLUMNS,
-                   is_tiles ? tsr_k_block(tsr_kc_of(q->cpu->isa, q->cpu->has_pairs, dtype), q->args->k)
+    return k_parts(p, is_tiles ? TSR_BLOCKED : TSR_SKINNY, shape == TSR_SHAPE_COLUMNS,
+                   is_tiles ? tsr_k_block(tsr_kc_of(p->cpu->isa, p->cpu->has_pairs, dtype), p->args->k)
                             : TSR_K_PART_UNIT);
 }
 
 /* ---- all of them ---- */
 
-static tsr_algorithm tiles_algorithm(const question *q, tsr_dtype dtype)
+static tsr_algorithm tiles_algorithm(const product *p, tsr_dtype dtype)
 {
-    const tsr_gemm_args *const g = q->args;
-    const int small = is_small(q) && takes_form(q, TSR_SMALL);
+    const tsr_gemm_args *const g = p->args;
+    const int small = is_small(p) && takes_form(p, TSR_SMALL);
     if (small && g->batch == 1 && tsr_are_small_extents(g->m, g->n, g->k))
         return TSR_SMALL;
-    if (is_rank_k(q) && takes_form(q, TSR_RANK_K))
+    if (is_rank_k(p) && takes_form(p, TSR_RANK_K))
         return TSR_RANK_K;
-    if (dtype == TSR_BF16 && q->cpu->pairs)
+    if (dtype == TSR_BF16 && p->cpu->pairs)
         return TSR_PAIRS;
     return small ? TSR_SMALL : TSR_BLOCKED;
 }
 
 /* 8-bit integers, whose sums depend on nothing. */
-static tsr_cpu_choice integers_choice(const question *q)
+static tsr_cpu_choice integers_choice(const product *p)
 {
-    const tsr_gemm_args *const g = q->args;
+    const tsr_gemm_args *const g = p->args;
     const int is_few = g->m <= TSR_INTEGER_ROWS || g->n <= TSR_INTEGER_ROWS;
     const tsr_algorithm algorithm = is_few ? TSR_SKINNY : TSR_BLOCKED;
     return (tsr_cpu_choice){algorithm, TSR_SHAPE_TILES,
-                            k_parts(q, algorithm, g->m > TSR_INTEGER_ROWS, TSR_K_PART_UNIT)};
+                            k_parts(p, algorithm, g->m > TSR_INTEGER_ROWS, TSR_K_PART_UNIT)};
 }
 
 tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, const tsr_gemm_args *args,
                                  unsigned conditions, int threads)
 {
     const tsr_cpu_device *const cpu = device->impl;
-    const question q = {.device = device,
-                        .cpu = cpu,
-                        .tiles = tsr_isa_tiles(cpu->isa, dtype),
-                        .args = args,
-                        .element_bytes = (long long)tsr_dtype_bytes(dtype),
-                        .is_wide = dtype == TSR_F32 || dtype == TSR_F64,
-                        .threads = threads};
+    const product p = {.device = device,
+                       .cpu = cpu,
+                       .tiles = tsr_isa_tiles(cpu->isa, dtype),
+                       .args = args,
+                       .element_bytes = (long long)tsr_dtype_bytes(dtype),
+                       .is_wide = dtype == TSR_F32 || dtype == TSR_F64,
+                       .threads = threads};
     if (dtype == TSR_S8 || dtype == TSR_U8)
-        return integers_choice(&q);
+        return integers_choice(&p);
     const int is_prepared = (conditions & TSR_HAS_PREPARED) != 0, ignores_m = (conditions & TSR_SUMS_IGNORE_M) != 0;
     const int trans_b = args->trans_b && !(conditions & TSR_SUMS_OF_TILES);
     const tsr_shape shape = ignores_m ? tsr_shape_for_any_m(dtype, args->n, args->k, args->trans_a, trans_b)
@@ -262,17 +262,17 @@ tsr_cpu_choice tsr_cpu_algorithm(const tsr_device *device, tsr_dtype dtype, cons
         return (tsr_cpu_choice){TSR_BLOCKED, shape, 0};
     if (shape == TSR_SHAPE_ANY_ROWS)
         return (tsr_cpu_choice){TSR_ANY_ROWS, shape, 0};
-    const int parts = ignores_m ? 0 : k_parts_of_shape(&q, dtype, shape);
-    if (!is_prepared && !parts && is_gemv(&q, dtype) && (shape != TSR_SHAPE_TILES || gives_tiles_bits(&q, dtype)))
+    const int parts = ignores_m ? 0 : k_parts_of_shape(&p, dtype, shape);
+    if (!is_prepared && !parts && is_gemv(&p, dtype) && (shape != TSR_SHAPE_TILES || gives_tiles_bits(&p, dtype)))
         return (tsr_cpu_choice){TSR_GEMV, shape, 0};
-    if (!is_prepared && shape == TSR_SHAPE_TILES && ((ignores_m && takes_updates(&q, dtype)) || takes_steps(&q, dtype)))
+    if (!is_prepared && shape == TSR_SHAPE_TILES && ((ignores_m && takes_updates(&p, dtype)) || takes_steps(&p, dtype)))
         return (tsr_cpu_choice){TSR_SKINNY, shape, parts};
     if (shape != TSR_SHAPE_TILES)
         return (tsr_cpu_choice){TSR_SKINNY, shape, parts};
     if (is_prepared || parts)
-        return (tsr_cpu_choice){!is_prepared && dtype == TSR_BF16 && q.cpu->pairs ? TSR_PAIRS : TSR_BLOCKED, shape,
+        return (tsr_cpu_choice){!is_prepared && dtype == TSR_BF16 && p.cpu->pairs ? TSR_PAIRS : TSR_BLOCKED, shape,
                                 parts};
-    return (tsr_cpu_choice){tiles_algorithm(&q, dtype), shape, 0};
+    return (tsr_cpu_choice){tiles_algorithm(&p, dtype), shape, 0};
 }
 
 tsr_gemm_args tsr_args_of(const tsr_problem *p)

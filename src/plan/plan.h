@@ -7,7 +7,7 @@
 #include "core/problem.h"
 #include "plan/schedules.h"
 
-/* One device of a context and the room that drives it. */
+/* One device of a context and the backend that drives it. */
 typedef struct tsr_target {
     const tsr_backend *backend;
     tsr_device device;

@@ -47,17 +47,31 @@ static void find_step(const tsr_config *config, const tsr_problem *p, tsr_skinny
     s->shared_bytes = slices * LINE_BYTES * (2. * config->bn + box + groups * config->bm);
 }
 
+/* Clusters of `size` CTAs, one CTA an SM, that the profile's chip has room for. */
+static double clusters_of(const tsr_profile *f, int size)
+{
+    const double clusters[] = {0,
+                               f->chip_sms,
+                               f->clusters_of_2,
+                               f->clusters_of_3,
+                               f->clusters_of_4,
+                               f->clusters_of_5,
+                               f->clusters_of_6,
+                               f->clusters_of_7,
+                               f->clusters_of_8};
+    return clusters[size];
+}
+
 /* `uncut`: what does not depend on how K is cut. */
 static tsr_skinny spread_of(const tsr_config *config, const tsr_problem *p, const tsr_device *device,
                             const tsr_skinny *uncut, const tsr_launch_config *launch)
 {
-    /* Clusters of one CTA an SM that an H200 holds, as its driver tells. */
-    enum { SMS = 132, MOST_CLUSTER = 8 };
-    static const double clusters[MOST_CLUSTER + 1] = {0, SMS, 66, 39, 30, 22, 17, 15, 15};
+    const tsr_profile *const f = uncut->f;
     const double sms = device->cuda.sm_count, per_sm = uncut->per_sm;
-    /* Those of 4 and more lie close together where two CTAs fit on an SM: seen from 60 CTAs on. */
+    /* Those of 4 and more lie close together where two CTAs fit on an SM. */
     const int size = launch->cluster;
-    const double usable = clusters[size] * size / SMS, spread_over = size >= 4 ? 60. / SMS : 1;
+    const double usable = clusters_of(f, size) * size / f->chip_sms,
+                 spread_over = size >= 4 ? f->skinny_clustered_sms / f->chip_sms : 1;
     tsr_skinny s = *uncut;
     const int parts = launch->schedule.cluster_k, split = launch->schedule.split_k;
     s.ctas = (double)launch->grid.x;
@@ -81,13 +95,14 @@ static double skinny_latency_ns(const tsr_skinny *s)
     return with_waiting(f, latency_ns, s->waiting);
 }
 
-/* CTAs that meet wait for the last one: wide tiles less, of two groups if their columns lie along the shorter side. */
-static double meeting_skew(const tsr_config *config, const tsr_skinny *s)
+/* CTAs that reduce a tile in a cluster wait for the last one: wide tiles less, of two groups if their columns lie along
+ * the shorter side. */
+static double reduction_skew(const tsr_config *config, const tsr_skinny *s)
 {
     const int is_wide = groups_of(config) == 2 && config->bm >= 2 * SLAB_LINES && !s->across;
-    return groups_of(config) > 2 ? s->f->skinny_meet_three_skew
-           : is_wide             ? s->f->skinny_meet_wide_skew
-                                 : s->f->skinny_meet_skew;
+    return groups_of(config) > 2 ? s->f->skinny_reduce_three_skew
+           : is_wide             ? s->f->skinny_reduce_wide_skew
+                                 : s->f->skinny_reduce_skew;
 }
 
 /* Two SMs share what rows that are not there cost: seen where more than half of the SMs have a CTA. */
@@ -138,7 +153,7 @@ static double skinny_step_ns(const tsr_config *config, const tsr_problem *p, con
     const double skew = config->cluster_n == 1 ? 1 : s->left > 1 ? part_skew : long_skew;
     const double apart_share = has_two ? wide_share : s->per_sm > 1 ? 1 : narrow_share;
     const double apart = s->ctas > s->sms / 2 ? 1 : apart_share;
-    return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? meeting_skew(config, s) : 1) *
+    return skew * (s->across && !has_two ? across_one_skew : 1) * (s->parts > 1 ? reduction_skew(config, s) : 1) *
            (config->bk * s->element_bytes > LINE_BYTES ? deep_skew : 1) * apart * longest_of(step);
 }
 
@@ -150,12 +165,11 @@ static double wave_times(const tsr_config *config, const tsr_skinny *s)
     return s->waves > 1 && groups_of(config) > 1 && last <= s->sms / 2 ? s->waves - 1 + few_share : s->waves;
 }
 
-/* 1 if whole tiles may go to D 16 bytes at a time (kernels/collective/wgmma_whole.h). */
-static int leaves_by_chunks(const tsr_problem *p)
+/* 1 if whole tiles may go to D, of A's type, 16 bytes at a time (kernels/collective/wgmma_whole.h). */
+static int leaves_by_chunks(const tsr_config *config, const tsr_problem *p)
 {
-    enum { CHUNK_ELEMS = 8, CHUNK_ELEMENT_BYTES = 2 };
-    return element_bytes(p) == CHUNK_ELEMENT_BYTES && tsr_dtype_bytes(p->op.d) == CHUNK_ELEMENT_BYTES &&
-           p->d.ld % CHUNK_ELEMS == 0;
+    enum { CHUNK_BYTES = 16 };
+    return !config->scaled && p->op.d == p->op.a && p->d.ld * (long long)tsr_dtype_bytes(p->op.d) % CHUNK_BYTES == 0;
 }
 
 /* Lines of a tile that threads take at once, four neighbours of a line each (collective/wgmma_reduce.h). */
@@ -170,9 +184,9 @@ static double lines_at_once(const tsr_config *config, const tsr_skinny *s)
 }
 
 /* What follows the products: the tile's sums go to the workspace as they lie in registers. Or to shared memory, from
- * where threads store lines of D, 8 neighbours at a time where they can (collective/wgmma_whole.h). Or clusters meet,
- * and each rank stores its share of the lines, four neighbours at a time by each thread, or one by one where D takes no
- * four at once. What threads of one group do takes longer beside other groups. */
+ * where threads store lines of D, 8 neighbours at a time where they can (collective/wgmma_whole.h). Or clusters reduce
+ * them, and each rank stores its share of the lines, four neighbours at a time by each thread, or one by one where D
+ * takes no four at once. What threads of one group do takes longer beside other groups. */
 static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, const tsr_skinny *s)
 {
     const tsr_profile *const f = s->f;
@@ -183,7 +197,7 @@ static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, cons
     const double lines = s->swap_ab ? fmin((double)p->m, s->rows) : fmin(config->bn, (double)p->m);
     if (s->left > 1)
         return 4 * values / leave_bytes_per_ns;
-    if (s->parts <= 1 && config->bm >= 64 && leaves_by_chunks(p)) {
+    if (s->parts <= 1 && config->bm >= 64 && leaves_by_chunks(config, p)) {
         const double begin_ns = f->skinny_whole_begin_ns, column_ns = f->skinny_column_ns,
                      chunk_ns = f->skinny_chunk_ns;
         const double width = s->swap_ab ? config->bn : config->bm;
@@ -192,12 +206,12 @@ static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, cons
     }
     const double begin_ns = f->skinny_begin_ns, swapped_ns = f->skinny_swapped_ns, plain_ns = f->skinny_plain_ns,
                  line_ns = f->skinny_line_ns, cut_line_ns = f->skinny_cut_line_ns; /* more */
-    const double meet_ns = groups > 2 ? f->skinny_meet_three_ns : f->skinny_meet_ns,
+    const double reduce_ns = groups > 2 ? f->skinny_reduce_three_ns : f->skinny_reduce_ns,
                  leave_ns = groups > 2 ? f->skinny_leave_three_ns : 0, rank_ns = f->skinny_rank_ns;
     const double sent_byte_ns = f->skinny_sent_byte_ns, times = ceil(lines / s->parts / lines_at_once(config, s));
     const double stored_ns = line_ns + (p->d.ld % 4 == 0 ? 0 : cut_line_ns);
     return begin_ns + beside * ((s->swap_ab ? swapped_ns : plain_ns) * config->bm + stored_ns * times) +
-           (s->parts > 1 ? meet_ns + leave_ns * values + rank_ns * (s->parts - 2) +
+           (s->parts > 1 ? reduce_ns + leave_ns * values + rank_ns * (s->parts - 2) +
                                sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
                          : 0);
 }

@@ -77,8 +77,8 @@ static double busiest_sm(const tsr_config *config, const tsr_device *device, dou
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double sms = device->cuda.sm_count, ctas = tiles * parts;
-    const double spread = floor(sms * f->cluster_k_spread_sms / 132),
-                 packed = floor(sms * f->cluster_k_packed_sms / 132) * config->sm_ctas;
+    const double spread = floor(sms * f->cluster_k_spread_sms / f->chip_sms),
+                 packed = floor(sms * f->cluster_k_packed_sms / f->chip_sms) * config->sm_ctas;
     return ctas <= spread * 2 ? ceil(ctas / spread) : config->sm_ctas * ceil(ctas / packed);
 }
 
@@ -88,7 +88,7 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
                          const tsr_launch_config *launch, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double meet_ns = f->cluster_k_meet_ns, bytes_per_ns = f->cluster_k_bytes_per_ns; /* of an SM */
+    const double reduce_ns = f->cluster_k_reduce_ns, bytes_per_ns = f->cluster_k_bytes_per_ns; /* of an SM */
     const double fill_ns = f->cluster_k_fill_ns,
                  alone_ns = f->cluster_k_alone_ns; /* the latter where the next grid does not begin early */
     const double short_steps = 16, parts = launch->schedule.cluster_k;
@@ -96,7 +96,7 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     const double per_sm = busiest_sm(config, device, tsr_cta_tiles(config, problem), launch->schedule.cluster_k);
     const double held = fmin(per_sm, config->sm_ctas);
     const double flops = 2.0 * config->bm * config->bn * config->bk * ceil(steps / parts);
-    const double adding_ns = parts > 1 ? meet_ns + per_sm * 4 * config->bm * config->bn / bytes_per_ns : 0;
+    const double adding_ns = parts > 1 ? reduce_ns + per_sm * 4 * config->bm * config->bn / bytes_per_ns : 0;
     /* A tile's way to memory, which other CTAs' products cover: all there is where K is short. By an H100, perf/LOG. */
     const double stored_ns = per_sm * f->cluster_k_value_ns * config->bm * config->bn;
     /* Of tiles with a short side; that of one with two long sides is in the efficiency. */

@@ -126,9 +126,9 @@ static double unit_ns(const tsr_wgmma *t, double products_ns)
     const tsr_profile *const f = t->f;
     const tsr_config *const config = t->config;
     const double tile_ns = f->wgmma_tile_ns + f->wgmma_tile_value_ns * config->bm * config->bn,
-                 meet_m_ns = f->wgmma_meet_m_ns, meet_n_ns = f->wgmma_meet_n_ns;
-    const double meet_ns = config->cluster_m > 1 ? meet_m_ns : config->cluster_n > 1 ? meet_n_ns : 0;
-    const double life_ns = products_ns + t->stored_ns + tile_ns + meet_ns;
+                 cluster_m_ns = f->wgmma_cluster_m_ns, cluster_n_ns = f->wgmma_cluster_n_ns;
+    const double cluster_ns = config->cluster_m > 1 ? cluster_m_ns : config->cluster_n > 1 ? cluster_n_ns : 0;
+    const double life_ns = products_ns + t->stored_ns + tile_ns + cluster_ns;
     if (!config->overlaps_stores)
         return life_ns + f->wgmma_shared_tile_ns;
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, t->path_ns));
@@ -148,14 +148,14 @@ static double stream_k_step_ns(const tsr_wgmma *t, double step_ns)
 static double parts_ns(const tsr_wgmma *t, const walk *w)
 {
     const tsr_profile *const f = t->f;
-    const double join_ns = f->wgmma_join_ns, latency_ns = f->wgmma_parts_latency_ns, threads = 128;
+    const double fixup_ns = f->wgmma_fixup_ns, latency_ns = f->wgmma_parts_latency_ns, threads = 128;
     const tsr_config *const config = t->config;
     const double groups = config->overlaps_stores ? 1 : 2, /* that share a tile */
         registers = (config->unaligned_a ? 200 : 240) - 20;
     const double values = (double)config->bm * config->bn / (threads * groups), batches = values / (registers - values);
     const double sums_ns = 4. * config->bm * config->bn / (f->wgmma_l2_bytes * t->ghz) + latency_ns * batches;
     /* A cluster has the end of a tile and the beginning of another. */
-    return join_ns + (w->parts - 1) * sums_ns + (config->overlaps_stores ? 0 : 2 * f->wgmma_shared_tile_ns);
+    return fixup_ns + (w->parts - 1) * sums_ns + (config->overlaps_stores ? 0 : 2 * f->wgmma_shared_tile_ns);
 }
 
 /* How often one cluster has a tile of which D lacks lower rows. Clusters take tiles `fit` apart, which go down a group
@@ -190,8 +190,8 @@ static void find_steps_ns(tsr_wgmma *t, double waiting)
 void tsr_wgmma_begin(tsr_wgmma *t, const tsr_config *config, const tsr_problem *p, const tsr_device *device)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double asked_ns =
-        f->wgmma_asked_ns; /* small tiles ask for all their first boxes before the grid in front has ended */
+    const double prefetch_ns =
+        f->wgmma_prefetch_ns; /* small tiles ask for all their first boxes before the grid in front has ended */
     /* Whole lines that stay in L2 come faster than parts of them; the others for all that. */
     const double kept_share = f->wgmma_kept_share, other_share = f->wgmma_other_share, by_sectors = f->wgmma_by_sectors,
                  within_sectors = f->wgmma_within_sectors;
@@ -231,7 +231,7 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_config *config, const tsr_problem *
     if (idle_a > 0)
         find_edges(t, p);
     t->idle = (m <= config->bm ? idle_a : 0) + (n <= config->bn ? idle_b : 0); /* and of all */
-    t->early_ns = config->bm * config->bn <= 64 * 64 ? asked_ns : 0;
+    t->early_ns = config->bm * config->bn <= 64 * 64 ? prefetch_ns : 0;
     find_steps_ns(t, 0);
 }
 

@@ -176,7 +176,7 @@ static int may_cut_k(const tsr_config *config, const tsr_problem *p)
     const tsr_op *const op = &p->op;
     if (!config->copies_transposed || !tsr_operand_is_aligned(p, 'd', QUAD_BYTES))
         return 0;
-    const int is_plain = (op->a == TSR_F32 || op->a == TSR_BF16 || op->a == TSR_F16) && !op->sparse24;
+    const int is_plain = (TSR_TYPE_BIT(op->a) & TSR_FLOAT_TYPES) && !op->sparse24;
     return op->c == TSR_F32 && op->d == TSR_F32 && is_plain && !(p->flags & TSR_BATCH_INVARIANT);
 }
 
