@@ -123,8 +123,9 @@ typedef enum tsr_dtype {
  * for 8-bit integers, f32 for the rest. Anything less precise is used only when named here: TSR_COMPUTE_TF32 for f32
  * operands (11 significant bits of each element, sums in f32), TSR_COMPUTE_FAST for 8-bit floats (sums stay in the
  * tensor cores, which keep about 14 bits of them; by default each 128 of K are summed in f32). These two name the least
- * accurate arithmetic that will do: a CPU, to which it would bring no speed, gives the bits of the default. In a
- * context with a GPU it does so only where no kernel of the GPU has that arithmetic. s32 wraps around. */
+ * accurate arithmetic that will do. A CPU, to which it would bring no speed, gives the bits of the default; in a
+ * context with a GPU it does so only where no kernel of the GPU has that arithmetic. A GPU multiplies in f32 what is
+ * faster so (few rows or columns), but for products with TSR_BATCH_INVARIANT. s32 wraps around. */
 typedef enum tsr_compute {
     TSR_COMPUTE_DEFAULT = 0,
     TSR_COMPUTE_F64,
