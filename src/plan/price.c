@@ -451,6 +451,15 @@ static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, 
                   cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
 }
 
+/* Rows of a tile's boxes that an operand does not have, where it has less than one tile: the copy engine takes longer
+ * for such rows than for others. Larger operands have them in their last tile alone. */
+static double idle_rows(const tsr_config *config, const tsr_problem *p)
+{
+    const int across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
+    const double rows = (double)(across ? p->n : p->m), columns = (double)(across ? p->m : p->n);
+    return fmax(0, config->bm - rows) + fmax(0, config->bn - columns);
+}
+
 /* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
 static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, const tsr_op *op)
 {
@@ -486,8 +495,10 @@ static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *prob
     const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
     const double stored_ns = config->pingpong ? kmajor_turn_ns(f, &problem->op) * config->bm * config->bn : 0;
     const double multiplied_ns = flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
+    const double idle_ns =
+        waves * steps * f->hopper_idle_row_clocks * idle_rows(config, problem) / (device->cuda.core_clock_khz * 1e-6);
     settle_beside(out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0),
-                  multiplied_ns + alone * value_ns * config->bm * config->bn + waves * steps * scales_ns +
+                  multiplied_ns + idle_ns + alone * value_ns * config->bm * config->bn + waves * steps * scales_ns +
                       fmax(0, waves * stored_ns - multiplied_ns) / 2,
                   input_ns(problem, device) + output_ns(problem, device), bytes);
 }
@@ -550,6 +561,15 @@ static void price_whole(const tsr_pricing *x, tsr_price *out)
     }
 }
 
+/* Prices of f32 and of tf32 are not so exact beside each other that a small difference counts: f32 for who allows tf32
+ * must be cheaper by a margin. */
+static void add_margin(const tsr_pricing *x, tsr_price *out)
+{
+    const tsr_profile *const f = tsr_profile_of(x->device);
+    if (x->problem->op.compute == TSR_COMPUTE_TF32 && tsr_op_of(&x->config->op).compute == TSR_COMPUTE_F32)
+        out->ns = out->ns * f->f32_for_tf32_share + f->f32_for_tf32_ns;
+}
+
 void tsr_price_launch(tsr_pricing *x, const tsr_launch_config *launch, double best_ns, tsr_price *out)
 {
     const double slower_ns = tsr_slower_launch_ns(x->config, x->device);
@@ -557,9 +577,11 @@ void tsr_price_launch(tsr_pricing *x, const tsr_launch_config *launch, double be
     switch (x->config->family) {
     case TSR_FAMILY_STREAM_K:
         tsr_price_stream_k(x->config, x->problem, x->device, launch, out);
+        add_margin(x, out);
         return;
     case TSR_FAMILY_CLUSTER_K:
         tsr_price_cluster_k(x->config, x->problem, x->device, launch, out);
+        add_margin(x, out);
         return;
     case TSR_FAMILY_THIN:
         tsr_price_thin(x->config, x->problem, x->device, launch, out);
@@ -580,4 +602,5 @@ void tsr_price_launch(tsr_pricing *x, const tsr_launch_config *launch, double be
         break;
     }
     out->rank_ns = out->ns;
+    add_margin(x, out);
 }
