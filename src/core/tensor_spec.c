@@ -59,6 +59,12 @@ static tsr_tensor_spec make_slices(const void *base, tsr_dtype dtype, long long 
     return spec;
 }
 
+/* 1 if tensor cores multiply the type as it is: not f32, which is cut to tf32 for them. */
+static int is_for_tensor_cores(tsr_dtype dtype)
+{
+    return tsr_element_of(dtype)->peak >= TSR_PEAK_TF32;
+}
+
 /* `rows` is the tile's extent along M or N, `share` how many CTAs cut the box among themselves. */
 static tsr_tensor_spec make_input(const tsr_config *config, const void *base, tsr_dtype dtype, int k_is_contiguous,
                                   long long mn, long long k, long long ld, long long batch, long long batch_stride,
@@ -68,7 +74,7 @@ static tsr_tensor_spec make_input(const tsr_config *config, const void *base, ts
     if (config->copies_transposed)
         return make(base, dtype, k, mn, ld, batch, batch_stride, span / (int)tsr_dtype_bytes(dtype), rows / share,
                     span);
-    if (tsr_element_of(dtype)->peak < TSR_PEAK_TF32) /* threads multiply it: boxes as they read them */
+    if (!is_for_tensor_cores(dtype)) /* boxes as threads read them */
         return k_is_contiguous ? make(base, dtype, k, mn, ld, batch, batch_stride, config->bk, rows, config->bk * 4)
                                : make(base, dtype, mn, k, ld, batch, batch_stride, SLAB, config->bk, 0);
     const int deep = config->bk > SPAN_K ? config->bk / SPAN_K : 1;
@@ -182,7 +188,7 @@ void tsr_config_tensor_specs(const tsr_config *config, const tsr_gemm_args *g, t
     const int element = (int)tsr_dtype_bytes((tsr_dtype)g->type_d);
     if (config->boxed_d && element == 2)
         make_output(g, config->bn % SPAN_K == 0 ? SPAN_K : SPAN_K / 2, WARP_ROWS, specs);
-    if (!config->swaps_ab && !config->scaled && !config->copies_transposed && g->type_a != (int)TSR_F32)
+    if (!config->swaps_ab && !config->scaled && !config->copies_transposed && is_for_tensor_cores((tsr_dtype)g->type_a))
         make_output(g, TSR_TENSOR_SWIZZLE_BYTES / element, OUTPUT_ROWS, specs);
 }
 
