@@ -29,16 +29,22 @@ enum {
     D_LIES_BADLY = 4,
     HAS_BLOCKS = 8,
     OF_EACH_COLUMN = 9,
-    HAS_C = 16, /* with HAS_BIAS also relu */
-    WITHOUT_C = TURNS ? 8 : 10,
-    WAYS = WITHOUT_C + (TURNS || BOXED ? 5 : 0)
+    HAS_C = 16,
+    HAS_RELU = 32, /* with HAS_BIAS */
+    USUAL = TURNS ? 8 : 10,
+    WAYS = USUAL + (TURNS || BOXED ? 7 : 0)
 };
-static const int ways_with_c[] = {HAS_C, HAS_C | HAS_SCALES, HAS_C | HAS_BIAS, HAS_C | HAS_SCALES | HAS_BIAS,
-                                  HAS_C | D_LIES_BADLY};
+static const int further_ways[] = {HAS_C,
+                                   HAS_C | HAS_SCALES,
+                                   HAS_C | HAS_BIAS | HAS_RELU,
+                                   HAS_C | HAS_SCALES | HAS_BIAS | HAS_RELU,
+                                   HAS_C | D_LIES_BADLY,
+                                   HAS_BIAS | HAS_RELU,
+                                   HAS_SCALES | HAS_BIAS | HAS_RELU};
 
 static int way_of(int index)
 {
-    return index < WITHOUT_C ? index : ways_with_c[index - WITHOUT_C];
+    return index < USUAL ? index : further_ways[index - USUAL];
 }
 enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, FIRST_N = 64 };
 
@@ -84,7 +90,7 @@ static tsr_gemm_args args_of(int way, matrices *x)
                            .beta = way & HAS_C ? 2 : 0,
                            .bias = way & HAS_BIAS ? x->bias : NULL,
                            .epilogue = !(way & HAS_BIAS) ? TSR_EPILOGUE_NONE
-                                       : way & HAS_C     ? TSR_EPILOGUE_BIAS_RELU
+                                       : way & HAS_RELU  ? TSR_EPILOGUE_BIAS_RELU
                                                          : TSR_EPILOGUE_BIAS,
                            .trans_b = 1,
                            .type_a = TSR_E4M3,
@@ -153,7 +159,7 @@ static void make(int index, void *memory)
                 value += 2 * tsr_bf16_to_f32(x->c[i * pitch_of_d(way) + j]);
             if (way & HAS_BIAS)
                 value += tsr_bf16_to_f32(x->bias[j]);
-            if (way & HAS_C && way & HAS_BIAS && value < 0)
+            if (way & HAS_RELU && value < 0)
                 value = 0;
             x->exact[i * pitch_of_d(way) + j] = tsr_f32_to_bf16(value);
         }

@@ -237,7 +237,7 @@ if(TARGET unit_emu_kmajor_boxed)
   mutant(laid_over_boxes_that_leave ${lean} "    tsr_tma_wait_read(LEAN_AREAS - 1);
 " "" "race")
   mutant(not_shown_to_the_copy_engine ${lean} "    tsr_fence_async_shared();
-" "" "race")
+" "" "asynchronous read of shared memory")
   mutant(left_before_all_is_laid ${lean} "first + 64 < BN)
         return" "first + 128 < BN)
         return" "")
@@ -249,7 +249,7 @@ if(TARGET unit_emu_kmajor_boxed)
   mutant(all_boxes_by_one_lane ${lean} "if (lane < LEAN_BOXES && m" "if (lane < 1 && m" "")
   mutant(c_over_boxes_that_leave ${kernel} "    tsr_tma_wait_read(0); /* D's" "    /* D's" "race")
   mutant(c_not_awaited ${kernel} "    tsr_mbarrier_wait(bar, parity);
-" "" "race")
+" "" "read of shared memory")
   mutant(c_of_the_first_phase ${kernel} "tsr_shared_store_u32(bar + 8, parity ^ 1)" "tsr_shared_store_u32(bar + 8, parity)" "")
   mutant(c_of_one_slab ${kernel} "bar, m + slab * 64, place.n" "bar, m, place.n" "")
   mutant(c_for_one_slab ${kernel} "tsr_mbarrier_arrive_expect(bar, SLABS * LEAN_BYTES)" "tsr_mbarrier_arrive_expect(bar, LEAN_BYTES)" "")
