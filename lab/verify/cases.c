@@ -346,6 +346,52 @@ static tsr_status add_all_factors(const lab_kernel *kernel, uint64_t seed, lab_c
     return status;
 }
 
+/* Types of the set; of a kernel without a config `only`. */
+static int list_types(unsigned types, tsr_dtype only, tsr_dtype out[TSR_DTYPE_COUNT])
+{
+    int count = 0;
+    out[0] = only;
+    for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
+        if (types >> dtype & 1)
+            out[count++] = (tsr_dtype)dtype;
+    return count > 0 ? count : 1;
+}
+
+/* What of C and D may lie at no multiple of 16 bytes. */
+typedef enum askew { NOTHING, BASE_OF_C, BASE_OF_D, ROWS_OF_C, ROWS_OF_D, PROBLEMS, ASKEW_KINDS } askew;
+
+/* A whole tile to each type of D, where all of C and D lies at multiples of 16 bytes but for one thing: kernels store
+ * such a D by other instructions, and have to see each of these. */
+static tsr_status add_askew(const lab_kernel *kernel, uint64_t seed, lab_case_list *out)
+{
+    enum { UNKNOWN_TILE = 64 };
+    tsr_dtype d[TSR_DTYPE_COUNT];
+    const int ds = list_types(kernel->config ? kernel->config->op.cd : 0, kernel->info.dtype_cd, d);
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < 2 * ASKEW_KINDS * ds && status == TSR_OK; i++) {
+        const askew kind = (askew)(i / 2 % ASKEW_KINDS);
+        lab_case c;
+        memset(&c, 0, sizeof c);
+        c.dtype_d = d[i / 2 / ASKEW_KINDS];
+        c.trans_b = i / 2 & 1;
+        c.m = kernel->bm > 0 ? kernel->bm : UNKNOWN_TILE;
+        c.n = kernel->bn > 0 ? kernel->bn : UNKNOWN_TILE;
+        c.k = kernel->bk > 0 ? kernel->bk : UNKNOWN_TILE;
+        c.alpha = 1.0;
+        c.beta = i % 2;
+        c.c_mode = LAB_C_APART;
+        c.offset[2] = kind == BASE_OF_C;
+        c.offset[3] = kind == BASE_OF_D;
+        c.pad[2] = kind == ROWS_OF_C;
+        c.pad[3] = kind == ROWS_OF_D;
+        c.batch_mode = kind == PROBLEMS ? LAB_BATCH_GAPS : LAB_BATCH_ONE;
+        c.batch = batch_of(c.batch_mode);
+        c.seed = seed;
+        status = lab_cases_add(out, &c);
+    }
+    return status;
+}
+
 tsr_status lab_cases_make(const lab_kernel *kernel, int full, int small, uint64_t seed, lab_case_list *out)
 {
     const int covers = full ? 4 : 1;
@@ -365,20 +411,11 @@ tsr_status lab_cases_make(const lab_kernel *kernel, int full, int small, uint64_
         status = add_all_factors(kernel, seed, out);
     if (status == TSR_OK && !small)
         status = add_large(full, seed, out);
+    if (status == TSR_OK) /* last: its types are not drawn, those of the others stay */
+        status = add_askew(kernel, seed, out);
     if (status != TSR_OK)
         lab_cases_free(out);
     return status;
-}
-
-/* Types of the set; of a kernel without a config `only`. */
-static int list_types(unsigned types, tsr_dtype only, tsr_dtype out[TSR_DTYPE_COUNT])
-{
-    int count = 0;
-    out[0] = only;
-    for (int dtype = TSR_DTYPE_NONE + 1; dtype < TSR_DTYPE_COUNT; dtype++)
-        if (types >> dtype & 1)
-            out[count++] = (tsr_dtype)dtype;
-    return count > 0 ? count : 1;
 }
 
 /* Scales as the types of the case and the sums of the kernel allow them. */
@@ -413,7 +450,8 @@ void lab_cases_set_types(const lab_kernel *kernel, uint64_t seed, lab_case_list 
         lab_case *const c = &list->items[i];
         c->dtype_a = a[as > 1 ? lab_random_below(&random, (uint64_t)as) : 0];
         c->dtype_b = b[bs > 1 ? lab_random_below(&random, (uint64_t)bs) : 0];
-        c->dtype_d = d[ds > 1 ? lab_random_below(&random, (uint64_t)ds) : 0];
+        if (c->dtype_d == TSR_DTYPE_NONE)
+            c->dtype_d = d[ds > 1 ? lab_random_below(&random, (uint64_t)ds) : 0];
         set_scales(kernel, &scales, c);
         if (!tsr_dtype_is_integer(c->dtype_d))
             continue;
