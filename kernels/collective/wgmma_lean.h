@@ -7,10 +7,11 @@
  *
  * A warp rounds its 16 rows 16 columns at a time and lays them into shared memory by stmatrix. How they leave:
  *
- *   BOXED_D = 0   64 columns are a piece, which the warp takes out 16 bytes a lane, so that whole lines leave
- *   BOXED_D = 1   the rows lie whole in shared memory, as boxes of 16 rows and 64 columns (32 where BN is no multiple
- * of 64), which the copy engine stores while the warp goes on with the next tile. A C that is read came to the same
- * place meanwhile, and its values are replaced by D's
+ *   BOXED_D = 0: 64 columns are a piece, which the warp takes out 16 bytes a lane, so that whole lines leave.
+ *
+ *   BOXED_D = 1: the rows lie whole in shared memory, as boxes of 16 rows and 64 columns, or 32 where BN is no multiple
+ *   of 64. The copy engine stores them while the warp goes on with the next tile. A C that is read came to the same
+ *   place meanwhile, and its values are replaced by D's. Only for launches whose maps of D, and C, there are.
  *
  * For kernels that name BN, a multiple of 32, sum_type, PIECE_BYTES, of which a piece takes LEAN_BYTES, and FEW_ENDS: 1
  * if few registers are free at the end of a tile; with BOXED_D also LEAN_AREAS, sets of rows of a warp, each of

@@ -94,8 +94,8 @@ enum {
     PIECE_BYTES = 16 * PITCH * 4,
     QUADS_OF_C = !PINGPONG,
     ADDS_C = PINGPONG,
-    FEW_ENDS = PINGPONG, /* half of the registers hold the other 64 rows meanwhile */
-    ENDS_LEAN = 1,
+    FEW_ENDS = PINGPONG,  /* half of the registers hold the other 64 rows meanwhile */
+    ENDS_LEAN = !BOXED_D, /* which has them for all tiles, or for none */
 
     SLAB_BYTES = 128 * 64, /* 64 rows */
     A_BYTES = BM * 128,
@@ -433,11 +433,11 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
         output_added(&e->out, TSR_TYPE_F32, e->rows, e->columns, piece, m, n, sum);
     else if (FEW_ENDS || !any_scaled_is_quads(e))
         output_any_scaled(e, piece, m, n, sum);
-    else if (!FEW_ENDS && e->out.type == TSR_TYPE_F32)
+    else if (e->out.type == TSR_TYPE_F32)
         output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
-    else if (lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
+    else if (ENDS_LEAN && lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
         output_lean_scaled(&e->out, TSR_TYPE_BF16, e->rows, e->columns, piece, m, n, sum);
-    else if (lean_fits_scaled(&e->out, e->columns))
+    else if (ENDS_LEAN && lean_fits_scaled(&e->out, e->columns))
         output_lean_scaled(&e->out, TSR_TYPE_F16, e->rows, e->columns, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_BF16)
         output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
