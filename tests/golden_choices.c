@@ -264,70 +264,32 @@ static const size_of_problem usual[] = {
     {2560, 2560, 2560, 1}, {0, 128, 128, 1},
 };
 
-static void state_usual(golden *file)
-{
-    int turn = 0; /* goes through the layouts */
-    for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++)
-        for (size_t t = 0; t < TYPES; t++)
-            for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++, turn++) {
-                const problem p = {.gpu = gpus[g],
-                                   .types = &all_types[t],
-                                   .trans_a = turn >> 1 & 1,
-                                   .trans_b = turn & 1,
-                                   .m = usual[i].m,
-                                   .n = usual[i].n,
-                                   .k = usual[i].k,
-                                   .batch = usual[i].batch,
-                                   .align = 256,
-                                   .workspace = TSR_WORKSPACE_LIMIT_BYTES};
-                state(file, &p);
-            }
-}
+/* How operands lie, and what there is of memory for copies. */
+typedef struct place {
+    unsigned align;
+    int pad; /* of A and B */
+    size_t workspace;
+} place;
 
-static void state_others(golden *file)
+/* The usual sizes on each GPU in each of these, layouts by turns. */
+static void state_sizes(golden *file, const types *of, size_t count, const place *places, size_t place_count)
 {
-    int turn = 0; /* goes through the layouts */
+    int turn = 0;
     for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++)
-        for (size_t t = 0; t < sizeof other_types / sizeof other_types[0]; t++)
-            for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++, turn++) {
-                const problem p = {.gpu = gpus[g],
-                                   .types = &other_types[t],
-                                   .trans_a = turn >> 1 & 1,
-                                   .trans_b = turn & 1,
-                                   .m = usual[i].m,
-                                   .n = usual[i].n,
-                                   .k = usual[i].k,
-                                   .batch = usual[i].batch,
-                                   .align = 256,
-                                   .workspace = TSR_WORKSPACE_LIMIT_BYTES};
-                state(file, &p);
-            }
-}
-
-/* 8-bit integers: aligned rows, rows that begin anywhere, and no memory for copies. */
-static void state_integers(golden *file)
-{
-    static const struct {
-        unsigned align;
-        int pad;
-        size_t workspace;
-    } ways[] = {{256, 0, TSR_WORKSPACE_LIMIT_BYTES}, {1, 3, TSR_WORKSPACE_LIMIT_BYTES}, {1, 3, 0}};
-    int turn = 0; /* goes through the layouts */
-    for (size_t g = 0; g < sizeof gpus / sizeof gpus[0]; g++)
-        for (size_t t = 0; t < sizeof integer_types / sizeof integer_types[0]; t++)
-            for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+        for (size_t t = 0; t < count; t++)
+            for (size_t w = 0; w < place_count; w++)
                 for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++, turn++) {
                     const problem p = {.gpu = gpus[g],
-                                       .types = &integer_types[t],
+                                       .types = &of[t],
                                        .trans_a = turn >> 1 & 1,
                                        .trans_b = turn & 1,
                                        .m = usual[i].m,
                                        .n = usual[i].n,
                                        .k = usual[i].k,
                                        .batch = usual[i].batch,
-                                       .pads = {ways[w].pad, ways[w].pad, 0, 0},
-                                       .align = ways[w].align,
-                                       .workspace = ways[w].workspace};
+                                       .pads = {places[w].pad, places[w].pad, 0, 0},
+                                       .align = places[w].align,
+                                       .workspace = places[w].workspace};
                     state(file, &p);
                 }
 }
@@ -414,14 +376,17 @@ static problem draw_problem(uint64_t *seed)
 /* The seed is one for which no problem is drawn twice. */
 int main(int argc, char **argv)
 {
+    /* Aligned rows, rows that begin anywhere, and no memory for copies. */
+    static const place places[] = {{256, 0, TSR_WORKSPACE_LIMIT_BYTES}, {1, 3, TSR_WORKSPACE_LIMIT_BYTES}, {1, 3, 0}};
     golden *const file = golden_open("choices", ABOUT, argc, argv);
     uint64_t seed = 5;
-    state_usual(file);
+    state_sizes(file, all_types, TYPES, places, 1);
     for (int i = 0; i < DRAWN; i++) {
         const problem p = draw_problem(&seed);
         state(file, &p);
     }
-    state_integers(file);
-    state_others(file);
+    state_sizes(file, integer_types, sizeof integer_types / sizeof integer_types[0], places,
+                sizeof places / sizeof places[0]);
+    state_sizes(file, other_types, sizeof other_types / sizeof other_types[0], places, 1);
     return golden_close(file);
 }

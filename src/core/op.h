@@ -53,20 +53,19 @@ typedef struct tsr_op_set {
     unsigned operands;  /* TSR_TAKES_ */
 } tsr_op_set;
 
-/* A set of one arithmetic: types of A and of B, of C and D; and the least of them. */
-#define TSR_OPS(AB_TYPES, CD_TYPES, COMPUTE, SCALES, OPERANDS)                                                        \
-    {                                                                                                                 \
-        .a = (AB_TYPES), .b = (AB_TYPES), .cd = (CD_TYPES), .scales = (SCALES), .computes = TSR_COMPUTE_BIT(COMPUTE), \
-        .epilogues = TSR_ALL_EPILOGUES, .operands = (OPERANDS)                                                        \
+/* A set of types of A and of B, and of C and D; the same of one arithmetic; the least of these. */
+#define TSR_OPS_IN(AB_TYPES, CD_TYPES, COMPUTES, SCALES, OPERANDS)                                      \
+    {                                                                                                   \
+        .a = (AB_TYPES), .b = (AB_TYPES), .cd = (CD_TYPES), .scales = (SCALES), .computes = (COMPUTES), \
+        .epilogues = TSR_ALL_EPILOGUES, .operands = (OPERANDS)                                          \
     }
-/* f32 without tensor cores, which also serves who allows tf32: of few rows or columns it is the faster one. */
-#define TSR_OP_F32                                                                                                    \
-    {                                                                                                                 \
-        .a = TSR_TYPE_BIT(TSR_F32), .b = TSR_TYPE_BIT(TSR_F32), .cd = TSR_TYPE_BIT(TSR_F32), .scales = TSR_ONE_SCALE, \
-        .computes = TSR_COMPUTE_BIT(TSR_COMPUTE_F32) | TSR_COMPUTE_BIT(TSR_COMPUTE_TF32),                             \
-        .epilogues = TSR_ALL_EPILOGUES, .operands = TSR_TAKES_WHOLE                                                   \
-    }
+#define TSR_OPS(AB_TYPES, CD_TYPES, COMPUTE, SCALES, OPERANDS) \
+    TSR_OPS_IN(AB_TYPES, CD_TYPES, TSR_COMPUTE_BIT(COMPUTE), SCALES, OPERANDS)
 #define TSR_OP(AB, CD, COMPUTE) TSR_OPS(TSR_TYPE_BIT(AB), TSR_TYPE_BIT(CD), COMPUTE, TSR_ONE_SCALE, TSR_TAKES_WHOLE)
+/* f32 without tensor cores, which also serves who allows tf32: of few rows or columns it is the faster one. */
+#define TSR_OP_F32                                           \
+    TSR_OPS_IN(TSR_TYPE_BIT(TSR_F32), TSR_TYPE_BIT(TSR_F32), \
+               TSR_COMPUTE_BIT(TSR_COMPUTE_F32) | TSR_COMPUTE_BIT(TSR_COMPUTE_TF32), TSR_ONE_SCALE, TSR_TAKES_WHOLE)
 
 /* 1 if the operation is in the set; otherwise 0 and the reason (core/reason.h). */
 int tsr_op_accepts(const tsr_op_set *set, const tsr_op *op, char *reason, size_t reason_bytes);
