@@ -30,7 +30,7 @@
 /* Exit codes of every command. CLI_CONTINUE is not one: it says that the arguments are good. */
 enum { CLI_CONTINUE = -1, CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
-enum { CLI_LIST_MAX = 512, CLI_NAME_MAX = 64 };
+enum { CLI_LIST_MAX = 512, CLI_NAME_MAX = 128 };
 
 typedef struct cli_message {
     char text[512];
@@ -100,13 +100,15 @@ cli_parse cli_parse_device;  /* const char *: auto, cpu, emu, cuda:N; points int
 /* The device where --device was not given (*device is NULL): $TESSERA_DEVICE, as the library's default context reads
  * it, else "auto". CLI_CONTINUE, or CLI_USAGE with the message printed. */
 int cli_default_device(const cli_command *command, const char **device);
-cli_parse cli_parse_kernel; /* const char *: name or instance of a kernel; points into argv */
+cli_parse cli_parse_kernel;          /* const char *: name or instance of a kernel; points into argv */
+cli_parse cli_parse_kernel_schedule; /* the same, with a schedule behind an @ or without */
 /* Comma lists, at least one value and at most CLI_LIST_MAX; an empty item is an error. */
-cli_parse cli_parse_ints;           /* cli_int_list, each in [min, max] */
-cli_parse cli_parse_dtypes;         /* cli_dtype_list */
-cli_parse cli_parse_layouts;        /* cli_layout_list */
-cli_parse cli_parse_kernels;        /* cli_name_list: kernels' names or instances; or "all" or "auto" alone */
-cli_parse cli_parse_kernels_or_all; /* const char *, points into argv: the same as text, but no "auto" */
+cli_parse cli_parse_ints;             /* cli_int_list, each in [min, max] */
+cli_parse cli_parse_dtypes;           /* cli_dtype_list */
+cli_parse cli_parse_layouts;          /* cli_layout_list */
+cli_parse cli_parse_kernels;          /* cli_name_list: kernels' names or instances; or "all" or "auto" alone */
+cli_parse cli_parse_kernel_schedules; /* the same, each with a schedule behind an @ or without, and "auto" */
+cli_parse cli_parse_kernels_or_all;   /* const char *, points into argv: the same as text, but no "auto" */
 
 /* ---- reading ------------------------------------------------------------------------------------------------------
  */

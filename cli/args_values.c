@@ -204,10 +204,33 @@ static int check_kernel(const char *text, const char *besides, cli_message *erro
                       text);
 }
 
+/* The same where a schedule may stand behind an @: what it may be is the library's to say, as it depends on the
+ * problem.
+ */
+static int check_kernel_schedule(const char *text, const char *besides, cli_message *error)
+{
+    char bare[CLI_NAME_MAX];
+    const size_t length = strcspn(text, "@");
+    if (text[length] == '\0' || length >= sizeof bare)
+        return check_kernel(text, besides, error);
+    memcpy(bare, text, length);
+    bare[length] = '\0';
+    return check_kernel(bare, besides, error);
+}
+
 int cli_parse_kernel(const cli_option *option, const char *text, void *to, cli_message *error)
 {
     (void)option;
     if (!check_kernel(text, "", error))
+        return 0;
+    *(const char **)to = text;
+    return 1;
+}
+
+int cli_parse_kernel_schedule(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    if (!check_kernel_schedule(text, "", error))
         return 0;
     *(const char **)to = text;
     return 1;
@@ -296,16 +319,46 @@ int cli_parse_kernels_or_all(const cli_option *option, const char *text, void *t
     return 1;
 }
 
-int cli_parse_kernels(const cli_option *option, const char *text, void *to, cli_message *error)
+typedef int name_check(const char *text, const char *besides, cli_message *error);
+
+static int parse_kernels(const char *text, name_check *check, cli_name_list *list, cli_message *error)
 {
-    (void)option;
-    cli_name_list *list = to;
-    int alone = strcmp(text, "all") == 0 || strcmp(text, "auto") == 0;
+    const int alone = strcmp(text, "all") == 0 || strcmp(text, "auto") == 0;
     list->count = 0;
     for (const char *rest = text; rest; list->count++) {
         char *item = list->values[list->count < CLI_LIST_MAX ? list->count : 0];
-        if (!next_item(&rest, list->count, item, error) || (!alone && !check_kernel(item, ", all or auto", error)))
+        if (!next_item(&rest, list->count, item, error))
+            return 0;
+        /* "wgmma_skinny@cluster-k=2,swap-ab=1" is one item: no kernel has an = in its name. */
+        while (strchr(item, '@') && rest && rest[strcspn(rest, "=@,")] == '=') {
+            char more[CLI_NAME_MAX];
+            const size_t used = strlen(item);
+            if (!next_item(&rest, list->count, more, error))
+                return 0;
+            if (used + 1 + strlen(more) >= CLI_NAME_MAX)
+                return cli_reject(error, "has an item of more than %d characters: '%.20s...'", CLI_NAME_MAX - 1, item);
+            snprintf(item + used, CLI_NAME_MAX - used, ",%s", more);
+        }
+        if (!alone && !check(item, ", all or auto", error))
             return 0;
     }
     return 1;
+}
+
+int cli_parse_kernels(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    return parse_kernels(text, check_kernel, to, error);
+}
+
+/* "auto" may stand beside kernels that are to be compared with it. */
+static int check_kernel_schedule_or_auto(const char *text, const char *besides, cli_message *error)
+{
+    return strcmp(text, "auto") == 0 || check_kernel_schedule(text, besides, error);
+}
+
+int cli_parse_kernel_schedules(const cli_option *option, const char *text, void *to, cli_message *error)
+{
+    (void)option;
+    return parse_kernels(text, check_kernel_schedule_or_auto, to, error);
 }

@@ -132,9 +132,9 @@ lab_types cli_bench_types(const cli_bench_settings *set, tsr_dtype dtype)
 int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, const lab_types *types,
                      cli_bench_entries *out)
 {
-    size_t room = 1;
+    size_t room = 1 + set->kernels.count;
     tsr_kernel_info info = {.struct_bytes = sizeof info};
-    while (tsr_kernel(room - 1, &info) == TSR_OK)
+    for (size_t i = 0; tsr_kernel(i, &info) == TSR_OK; i++)
         room++;
     out->count = 0;
     out->items = calloc(room, sizeof *out->items);
@@ -145,6 +145,12 @@ int cli_bench_choose(const cli_bench_settings *set, const lab_bench *bench, cons
         lab_kernel_list list;
         if (strcmp(asked, "auto") == 0) {
             out->count++; /* kernel NULL: the library chooses */
+            continue;
+        }
+        if (strchr(asked, '@')) { /* the library says what is wrong with the schedule there */
+            char unused[200];
+            if (lab_kernel_accepts_sparse(asked, bench->device.id, types, cli_bench_sparse(set), unused, sizeof unused))
+                out->items[out->count++].kernel = asked;
             continue;
         }
         if (lab_kernels_select(asked, bench->device.id, &list) != TSR_OK)

@@ -240,7 +240,7 @@ static const lab_record *find_record(const session *s, const char *asked, int64_
 }
 
 /* Measures the kernel, and says which of its instances ran; GFLOP/s, or NAN. */
-static double measure(session *s, const char *kernel, int64_t size, char instance[64])
+static double measure(session *s, const char *kernel, int64_t size, char instance[LAB_INSTANCE_BYTES])
 {
     lab_entry entry = {.kernel = kernel};
     lab_cell cell = {.types = s->set->types, .shape = {size, size, size, 1}, .entries = &entry, .entry_count = 1};
@@ -249,7 +249,7 @@ static double measure(session *s, const char *kernel, int64_t size, char instanc
     if (lab_cell_measure(&s->bench, &cell, &quick) == TSR_OK && entry.timing.rounds > 0) {
         const double n = (double)size;
         gflops = 2 * n * n * n / lab_median(entry.timing.round_ns, entry.timing.rounds);
-        snprintf(instance, 64, "%s", entry.instance);
+        snprintf(instance, LAB_INSTANCE_BYTES, "%s", entry.instance);
     }
     lab_cell_clear(&cell);
     return gflops;
@@ -261,7 +261,7 @@ static double measure(session *s, const char *kernel, int64_t size, char instanc
 static int add_point(session *s, const char *kernel, int64_t size)
 {
     cli_roof_point *p = &s->roof.points[s->roof.count];
-    char instance[64];
+    char instance[LAB_INSTANCE_BYTES];
     cli_message error;
     snprintf(instance, sizeof instance, "%s", kernel);
     *p = (cli_roof_point){.size = size, .measured_gflops = (double)NAN};

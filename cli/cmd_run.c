@@ -102,8 +102,9 @@ static const cli_option options[] = {
      AT(prune)},
     {.name = "--kernel",
      .value = "NAME",
-     .help = "run this kernel (default: the library chooses)",
-     .parse = cli_parse_kernel,
+     .help = "run this kernel, by a schedule behind an @ where it has several: wgmma@stream-k=12/132 (default: the "
+             "library chooses)",
+     .parse = cli_parse_kernel_schedule,
      AT(kernel)},
     {.name = "--device",
      .value = "D",

@@ -383,6 +383,10 @@ expect 2 "*" $bench --vs mkl
 expect 2 "*" "$tessera" bench --compare old.json --sizes 32
 expect 2 "*" "$tessera" bench --compare old.json --format csv
 # A kernel that was named and cannot run is told with its rule, once; where none is left, that is an error.
+expect 0 "tessera bench: without --kernel wgmma_skinny@cluster-k=2,swap-ab=1: it does not run on cpu" \
+    $bench --sizes 16 --kernel auto,wgmma_skinny@cluster-k=2,swap-ab=1
+expect 2 "tessera bench: --kernel needs the name of a kernel, all or auto, not 'swap-ab=1'; tessera info --kernels lists them" \
+    $bench --sizes 16 --kernel cpu-tiled,swap-ab=1
 expect 0 "tessera bench: without --kernel tiled: it does not run on cpu" \
     $bench --sizes 16,24 --kernel cpu-tiled,tiled --rounds 2
 prints '^cpu_tiled_f32 '

@@ -74,6 +74,17 @@ for device in cpu emu; do
 done
 rm large.npy
 
+# A kernel by a schedule of its own, and what is no schedule of it.
+make_matrix one.npy f32 1 512 c 5
+make_matrix wide.npy f32 512 128 c 6
+expect 0 "" run one.npy wide.npy -o parts.npy --device emu --kernel thin@split-k=3
+prints "thin_f32_1_a1 on emu"
+succeeds "$npy_tool" product one.npy wide.npy parts.npy
+none="tessera run: --kernel \"thin@split-k=99\" does not run f32 x f32 -> f32 on emu; nearest: thin_f32_1_a4: split-k = 99:"
+expect 1 "$none this instance has at most 64" run one.npy wide.npy -o parts.npy --device emu --kernel thin@split-k=99
+expect 2 "tessera run: --kernel needs the name of a kernel, not 'thim'; did you mean thin?" run one.npy wide.npy -o parts.npy \
+    --kernel thim@split-k=3
+
 # An epilogue: of the product, of C too, of a stack, and where nothing is multiplied; on the CPU and in the emulator.
 for dtype in f16 f32 f64; do
     make_matrix P.npy $dtype 9 6 c 11

@@ -308,7 +308,8 @@ static void plan_entry(const lab_bench *bench, const tsr_gemm_desc *cell_desc, l
     if (call->workspace_bytes > 0)
         status = tsr_device_alloc(bench->context, call->workspace_bytes, &call->workspace);
     if (status == TSR_OK)
-        snprintf(entry->instance, sizeof entry->instance, "%s", tsr_plan_kernel(call->plan));
+        snprintf(entry->instance, sizeof entry->instance, "%s%s", tsr_plan_kernel(call->plan),
+                 entry->kernel != NULL && strchr(entry->kernel, '@') ? strchr(entry->kernel, '@') : "");
     else if (entry->reason[0] == '\0')
         snprintf(entry->reason, sizeof entry->reason, "%.199s", tsr_last_error());
 }

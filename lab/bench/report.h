@@ -8,9 +8,12 @@
 
 typedef enum lab_format { LAB_TABLE, LAB_JSON, LAB_CSV, LAB_MD } lab_format;
 
+/* Of an instance's name, with a schedule behind an @. */
+enum { LAB_INSTANCE_BYTES = 128 };
+
 /* One line of results. Numbers that do not exist are NAN (JSON: null), texts "". */
 typedef struct lab_record {
-    char kernel[64], device[96], dtype[24], layout[4];
+    char kernel[LAB_INSTANCE_BYTES], device[96], dtype[24], layout[4];
     int64_t m, n, k, batch; /* batch: problems of the call, 1 if the line does not say */
     double time_us, time_us_min, spread, gflops, gbps, peak_pct;
     char peer[64]; /* name and version */

@@ -197,7 +197,7 @@ int lab_kernel_accepts_sparse(const char *kernel, const char *device, const lab_
         char reason[200];
         const int takes_a = (config->op.a & TSR_TYPE_BIT(types->a)) != 0;
         const unsigned sparse24 = flag || !lab_config_is_sparse(config) ? flag : TSR_SPARSE24_A;
-        if (!suits(config, device) || !picks(kernel, strlen(kernel), config))
+        if (!suits(config, device) || !picks(kernel, strcspn(kernel, "@"), config))
             continue;
         if (accepts(config, types, sparse24, reason, sizeof reason))
             return 1;
@@ -233,7 +233,7 @@ int lab_config_is_sparse(const tsr_config *config)
 int lab_kernel_is_sparse(const char *kernel)
 {
     for (size_t i = 0; i < tsr_config_count(); i++)
-        if (picks(kernel, strlen(kernel), tsr_config_at(i)))
+        if (picks(kernel, strcspn(kernel, "@"), tsr_config_at(i)))
             return lab_config_is_sparse(tsr_config_at(i));
     return 0;
 }

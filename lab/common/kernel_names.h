@@ -21,6 +21,9 @@ typedef struct lab_kernel_list {
     size_t count;
 } lab_kernel_list;
 
+/* In all of these a schedule may stand behind a kernel's or instance's name, "wgmma@stream-k=3/2", which none asks for.
+ */
+
 /* 1 if the instance multiplies whole A and B of such types. */
 int lab_instance_takes(const char *instance, const lab_types *types);
 
