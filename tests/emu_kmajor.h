@@ -1,7 +1,7 @@
 /* Kernel wgmma-kmajor in the emulator, e4m3 to bf16: right as it is, with the ends of collective/wgmma_lean.h and
- * without, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. For tests that name BN,
- * SLABS, TURNS, BOXED and MUTANT_KERNEL; TURNS: warp groups take turns, and there are no scales of blocks; BOXED: D
- * leaves, and C comes, by boxes. */
+ * without, tiles whole and in parts of K, and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong
+ * result. For tests that name BN, SLABS, TURNS, BOXED and MUTANT_KERNEL; TURNS: warp groups take turns, and there are
+ * no scales of blocks; BOXED: D leaves, and C comes, by boxes. */
 #ifndef TESTS_EMU_KMAJOR_H
 #define TESTS_EMU_KMAJOR_H
 
@@ -31,10 +31,12 @@ enum {
     OF_EACH_COLUMN = 9,
     HAS_C = 16,
     HAS_RELU = 32, /* with HAS_BIAS */
+    IN_PARTS = 64, /* three clusters share the two tiles' steps along K */
     USUAL = TURNS ? 8 : 10,
-    WAYS = USUAL + (TURNS || BOXED ? 7 : 0)
+    ENDS = TURNS || BOXED ? 7 : 0,
+    WAYS = USUAL + ENDS + (TURNS ? 2 : 4)
 };
-static const int further_ways[] = {HAS_C,
+static const int further_ends[] = {HAS_C,
                                    HAS_C | HAS_SCALES,
                                    HAS_C | HAS_BIAS | HAS_RELU,
                                    HAS_C | HAS_SCALES | HAS_BIAS | HAS_RELU,
@@ -42,16 +44,27 @@ static const int further_ways[] = {HAS_C,
                                    HAS_BIAS | HAS_RELU,
                                    HAS_SCALES | HAS_BIAS | HAS_RELU};
 
+static const int in_parts[] = {IN_PARTS, IN_PARTS | HAS_C | HAS_SCALES, IN_PARTS | HAS_BLOCKS,
+                               IN_PARTS | OF_EACH_COLUMN};
+
 static int way_of(int index)
 {
-    return index < USUAL ? index : further_ways[index - USUAL];
+    return index < USUAL ? index : index < USUAL + ENDS ? further_ends[index - USUAL] : in_parts[index - USUAL - ENDS];
 }
+
+static int has_each_column(int way)
+{
+    return (way & OF_EACH_COLUMN) == OF_EACH_COLUMN;
+}
+
+enum { TILES = 2, UNITS = 3, CLUSTER = 2 };
 enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, FIRST_N = 64 };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
     uint16_t d[M * (N + 4)], exact[M * (N + 4)], bias[N], c[M * (N + 4)];
     float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
+    unsigned char workspace[TSR_WORKSPACE_COUNTER_BYTES + 2 * UNITS * CLUSTER * BM * BN * sizeof(float)];
 } matrices;
 
 static const tsr_config config = {.instance = "mutant",
@@ -59,7 +72,7 @@ static const tsr_config config = {.instance = "mutant",
                                   .bm = BM,
                                   .bn = BN,
                                   .bk = 128,
-                                  .cluster_m = 2,
+                                  .cluster_m = CLUSTER,
                                   .cluster_n = 1,
                                   .persistent = 1,
                                   .copies_transposed = 1,
@@ -97,7 +110,11 @@ static tsr_gemm_args args_of(int way, matrices *x)
                            .type_b = TSR_E4M3,
                            .type_d = TSR_BF16,
                            .block_scales = (way & HAS_BLOCKS) != 0,
-                           .schedule = {.split_k = 1, .cluster_k = 1}};
+                           .workspace = x->workspace,
+                           .schedule = {.split_k = 1,
+                                        .cluster_k = 1,
+                                        .stream_k_tiles = way & IN_PARTS ? TILES : 0,
+                                        .stream_k_units = way & IN_PARTS ? UNITS : 0}};
 }
 
 /* -3 to 4, and its code. */
@@ -149,7 +166,7 @@ static void make(int index, void *memory)
                     part += a[i][k] * b[j][k];
                 sum += part;
                 value += (float)part * x->rows[block * M + i] *
-                         x->columns[way == OF_EACH_COLUMN ? block * N + j : (j + FIRST_N) / BLOCK * BLOCKS_K + block];
+                         x->columns[has_each_column(way) ? block * N + j : (j + FIRST_N) / BLOCK * BLOCKS_K + block];
             }
             if (!(way & HAS_BLOCKS))
                 value = (float)sum;
@@ -176,21 +193,25 @@ static tsr_status run(kernel_tma *kernel, int index, void *memory, unsigned long
                                  .mode_a = way & HAS_BLOCKS   ? TSR_SCALING_1X128
                                            : way & HAS_SCALES ? TSR_SCALING_VECTOR
                                                               : TSR_SCALING_TENSOR,
-                                 .mode_b = way == OF_EACH_COLUMN ? TSR_SCALING_1X128
-                                           : way & HAS_BLOCKS    ? TSR_SCALING_128X128
-                                           : way & HAS_SCALES    ? TSR_SCALING_VECTOR
-                                                                 : TSR_SCALING_TENSOR,
+                                 .mode_b = has_each_column(way) ? TSR_SCALING_1X128
+                                           : way & HAS_BLOCKS   ? TSR_SCALING_128X128
+                                           : way & HAS_SCALES   ? TSR_SCALING_VECTOR
+                                                                : TSR_SCALING_TENSOR,
                                  .stride_a = M,
-                                 .stride_b = way == OF_EACH_COLUMN ? N : BLOCKS_K,
-                                 .first_n = way == HAS_BLOCKS ? FIRST_N : 0,
+                                 .stride_b = has_each_column(way) ? N : BLOCKS_K,
+                                 .first_n = way & HAS_BLOCKS && !has_each_column(way) ? FIRST_N : 0,
                                  .type_bias = TSR_BF16,
                                  .is_used = is_used};
     memset(x->d, 0x55, sizeof x->d);
-    const tsr_emu_job job = {.cluster = 2,
-                             .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
+    memset(x->workspace, 0xff, sizeof x->workspace);
+    memset(x->workspace, 0, TSR_WORKSPACE_COUNTER_BYTES);
+    const tsr_grid of_units = {UNITS * CLUSTER, 1, 1};
+    const tsr_emu_job job = {.cluster = CLUSTER,
+                             .grid = way & IN_PARTS ? of_units : tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
                              .threads_x = 128 + 128 * GROUPS,
                              .shared_bytes = STAGES * ((BM + BN) * 132 + 16) +
-                                             4 * GROUPS * (BOXED ? 16 * (2 * SLABS * BN + 1) : 2560),
+                                             4 * GROUPS * (BOXED ? 16 * (2 * SLABS * BN + 1) : 2560) + 56,
+                             .workspace_bytes = sizeof x->workspace,
                              .seed = seed};
     return run_mutant(kernel, &config, &args, &scaling, job);
 }

@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 #include "plan/price.h"
 #include "plan/price_common.h"
+#include "plan/schedules.h"
 
 static int has_code(const tsr_config *config, const tsr_device *device, char *reason, size_t reason_bytes)
 {
@@ -350,15 +351,41 @@ static void chips_have_their_files_names(void **state)
     assert_string_equal(ids, LAB_GPU_CHOICES);
 }
 
+/* As many tiles may be shared as the workspace has counters for: one for each group of warps that adds up sums of its
+ * own. */
+static void shared_tiles_have_counters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *instance;
+        int of_tile;
+    } cases[] = {{"wgmma_bf16_bf16_p128x128_s6_c11", 1}, {"wgmma_bf16_bf16_p128x128_s6_c21", 2},
+                 {"wgmma_bf16_bf16_u128x256_s3", 2},     {"wgmma_kmajor_tf32_64x64_c1", 1},
+                 {"wgmma_kmajor_tf32_p128x192_c2", 4},   {"wgmma_kmajor_int8_128x128_c1", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_config *config = NULL;
+        for (size_t c = 0; c < tsr_config_count(); c++)
+            if (strcmp(tsr_config_at(c)->instance, cases[i].instance) == 0)
+                config = tsr_config_at(c);
+        assert_non_null(config);
+        const tsr_problem p = {.m = 1 << 20, .n = 1 << 20, .k = 4096, .batch = 1, .op = tsr_op_of(&config->op)};
+        const int most = TSR_WORKSPACE_COUNTER_BYTES / 4 / cases[i].of_tile;
+        tsr_schedule s = {.split_k = 1, .cluster_k = 1, .stream_k_tiles = most, .stream_k_units = 64};
+        assert_true(tsr_schedule_is_legal(config, &p, &s, NULL, 0));
+        s.stream_k_tiles = most + 1;
+        char reason[160];
+        assert_false(tsr_schedule_is_legal(config, &p, &s, reason, sizeof reason));
+        assert_non_null(strstr(reason, "counters"));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_take_what_is_listed_first),
-                                       cmocka_unit_test(prices_do_not_depend_on_each_other),
-                                       cmocka_unit_test(nothing_better_is_left_out),
-                                       cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
-                                       cmocka_unit_test(a_cpu_stands_in_where_no_gpu_does),
-                                       cmocka_unit_test(results_that_others_have_are_theirs),
-                                       cmocka_unit_test(chips_have_profiles),
-                                       cmocka_unit_test(chips_have_their_files_names)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_take_what_is_listed_first),   cmocka_unit_test(prices_do_not_depend_on_each_other),
+        cmocka_unit_test(nothing_better_is_left_out),        cmocka_unit_test(f64_goes_to_tensor_cores_made_for_it),
+        cmocka_unit_test(a_cpu_stands_in_where_no_gpu_does), cmocka_unit_test(results_that_others_have_are_theirs),
+        cmocka_unit_test(shared_tiles_have_counters),        cmocka_unit_test(chips_have_profiles),
+        cmocka_unit_test(chips_have_their_files_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

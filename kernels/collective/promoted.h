@@ -61,24 +61,24 @@ TSR_DEVICE void part_await(int batches_in_flight, sum_type part[TSR_WGMMA_REGIST
 
 /* All products of a tile in sums that leave the tensor cores after each stage. With scales the next stage is awaited
  * before the tensor cores are, and its few scales are read meanwhile. */
-TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
+TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int count, int group, int second_a, int second_b, int kind,
                                   sum_type sum[TSR_WGMMA_REGISTERS])
 {
     const int early = kind != NO_SCALES;
     sum_type part[TSR_WGMMA_REGISTERS];
     few_scales next = {{0}, {0}};
-    if (early && w->k_blocks > 0)
+    if (early && count > 0)
         stage_await(w, *at);
-    if (kind == FEW_SCALES && w->k_blocks > 0)
+    if (kind == FEW_SCALES && count > 0)
         next = few_scales_of_stage(w, at->stage, group);
-    for (int block = 0; block < w->k_blocks; block++) {
+    for (int block = 0; block < count; block++) {
         const unsigned stage = at->stage;
         const few_scales few = next;
         if (!early)
             stage_await(w, *at);
         multiply_stage(w, stage, group, 0, second_a, second_b, part);
         ring_advance(at, STAGES);
-        if (early && block + 1 < w->k_blocks) {
+        if (early && block + 1 < count) {
             stage_await(w, *at);
             if (kind == FEW_SCALES)
                 next = few_scales_of_stage(w, at->stage, group);
@@ -105,13 +105,13 @@ TSR_DEVICE void multiply_behind(const walk *w, ring *at, unsigned *previous, int
     ring_advance(at, STAGES);
 }
 
-TSR_DEVICE void multiply_overlapped(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
+TSR_DEVICE void multiply_overlapped(const walk *w, ring *at, int count, int group, int second_a, int second_b, int kind,
                                     sum_type sum[TSR_WGMMA_REGISTERS])
 {
     sum_type even[TSR_WGMMA_REGISTERS], odd[TSR_WGMMA_REGISTERS];
     few_scales few = {{0}, {0}};
     unsigned previous = at->stage;
-    int left = w->k_blocks;
+    int left = count;
     if (left == 0)
         return;
     stage_await(w, *at);
@@ -135,13 +135,13 @@ TSR_DEVICE void multiply_overlapped(const walk *w, ring *at, int group, int seco
 
 #if SLABS > 1
 /* The same for a warp group with several times 64 rows, each of which has the tensor cores in turn. */
-TSR_DEVICE void multiply_slabs(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
+TSR_DEVICE void multiply_slabs(const walk *w, ring *at, int count, int group, int second_a, int second_b, int kind,
                                sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
     sum_type part[TSR_WGMMA_REGISTERS];
-    if (w->k_blocks > 0)
+    if (count > 0)
         stage_await(w, *at);
-    for (int block = 0; block < w->k_blocks; block++) {
+    for (int block = 0; block < count; block++) {
         const unsigned stage = at->stage;
         ring_advance(at, STAGES);
         TSR_UNROLL
@@ -150,7 +150,7 @@ TSR_DEVICE void multiply_slabs(const walk *w, ring *at, int group, int second_a,
             multiply_stage(w, stage, group * SLABS + slab, 0, second_a, second_b, part);
             if (kind == FEW_SCALES)
                 few = few_scales_of_stage(w, stage, group * SLABS + slab);
-            if (slab == SLABS - 1 && block + 1 < w->k_blocks)
+            if (slab == SLABS - 1 && block + 1 < count)
                 stage_await(w, *at);
             part_await(0, part);
             promote(w, stage, group * SLABS + slab, kind, slab == SLABS - 1, &few, part, sum[slab]);
@@ -160,16 +160,16 @@ TSR_DEVICE void multiply_slabs(const walk *w, ring *at, int group, int second_a,
 #endif
 
 /* By whichever of these fits. */
-TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int group, int second_a, int second_b, int kind,
+TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int count, int group, int second_a, int second_b, int kind,
                                 sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
 #if SLABS > 1
-    multiply_slabs(w, at, group, second_a, second_b, kind, sum);
+    multiply_slabs(w, at, count, group, second_a, second_b, kind, sum);
 #else
     if (OVERLAPS && kind != MANY_SCALES)
-        multiply_overlapped(w, at, group, second_a, second_b, kind, sum[0]);
+        multiply_overlapped(w, at, count, group, second_a, second_b, kind, sum[0]);
     else
-        multiply_promoted(w, at, group, second_a, second_b, kind, sum[0]);
+        multiply_promoted(w, at, count, group, second_a, second_b, kind, sum[0]);
 #endif
 }
 

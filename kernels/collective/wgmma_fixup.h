@@ -12,9 +12,21 @@
 #include "ptx/shared.h"
 #include "ptx/vector.h"
 
+#if defined(ELEM_int8) /* whose sums are modulo 2^32 */
+typedef unsigned fixup_sum;
+typedef tsr_u32x4 fixup_quad;
+#define fixup_load  tsr_load_u32x4
+#define fixup_store tsr_store_u32x4
+#else
+typedef float fixup_sum;
+typedef tsr_f32x4 fixup_quad;
+#define fixup_load  tsr_load_f32x4
+#define fixup_store tsr_store_f32x4
+#endif
+
 /* A warp group's share of a tile that several units make. */
 typedef struct tile_fixup {
-    float *beginning, *others; /* where part 0 leaves its sums, and part i: at others + i * stride */
+    fixup_sum *beginning, *others; /* where part 0 leaves its sums, and part i: at others + i * stride */
     long long stride;
     unsigned *counter; /* parts that have come; 0 before and after */
     unsigned word_at;  /* of shared memory, the warp group's own */
@@ -23,7 +35,7 @@ typedef struct tile_fixup {
     int part, parts;
 } tile_fixup;
 
-TSR_DEVICE float *tile_fixup_at(const tile_fixup *fixup, int part)
+TSR_DEVICE fixup_sum *tile_fixup_at(const tile_fixup *fixup, int part)
 {
     return (part == 0 ? fixup->beginning : fixup->others + part * fixup->stride) + 4 * fixup->thread;
 }
@@ -40,26 +52,26 @@ TSR_DEVICE int tile_fixup_is_last(const tile_fixup *fixup, int arrives)
     return (int)tsr_shared_load_u32(fixup->word_at);
 }
 
-TSR_DEVICE void tile_fixup_leave(const tile_fixup *fixup, int count, const float *sum)
+TSR_DEVICE void tile_fixup_leave(const tile_fixup *fixup, int count, const fixup_sum *sum)
 {
-    float *const mine = tile_fixup_at(fixup, fixup->part);
+    fixup_sum *const mine = tile_fixup_at(fixup, fixup->part);
     TSR_UNROLL
     for (int i = 0; i < count / 4; i++) {
-        tsr_f32x4 four = {0, 0, 0, 0};
+        fixup_quad four = {0, 0, 0, 0};
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
             tsr_lane(four, j) = sum[4 * i + j];
-        tsr_store_f32x4(mine + 512 * i, four);
+        fixup_store(mine + 512 * i, four);
     }
 }
 
 /* `adds`, a constant: to what is in `sum`. */
-TSR_DEVICE void tile_fixup_take(const tile_fixup *fixup, int part, int adds, int count, float *sum)
+TSR_DEVICE void tile_fixup_take(const tile_fixup *fixup, int part, int adds, int count, fixup_sum *sum)
 {
-    const float *const from = tile_fixup_at(fixup, part);
+    const fixup_sum *const from = tile_fixup_at(fixup, part);
     TSR_UNROLL
     for (int i = 0; i < count / 4; i++) {
-        const tsr_f32x4 four = tsr_load_f32x4(from + 512 * i);
+        const fixup_quad four = fixup_load(from + 512 * i);
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
             sum[4 * i + j] = adds ? sum[4 * i + j] + tsr_lane(four, j) : tsr_lane(four, j);
@@ -69,7 +81,7 @@ TSR_DEVICE void tile_fixup_take(const tile_fixup *fixup, int part, int adds, int
 /* 1 in all threads of the warp group that comes last: sum[] is then that of all parts, part 0 plus part 1 plus part 2
  * and so on. What is in registers is not read again where the order allows it: the first two may change places. `count`
  * is a constant, a multiple of 4. */
-TSR_DEVICE int tile_fixup_sums(const tile_fixup *fixup, int count, float *sum)
+TSR_DEVICE int tile_fixup_sums(const tile_fixup *fixup, int count, fixup_sum *sum)
 {
     const int is_early = fixup->part <= 1; /* of the first two */
     if (fixup->part != 0 || !tile_fixup_is_last(fixup, 0)) {

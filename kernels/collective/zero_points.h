@@ -69,11 +69,11 @@ TSR_DEVICE int zero_point(const void *points, int mode, long long batch, long lo
     return is_unsigned ? ((const unsigned char *)points)[index] : ((const signed char *)points)[index];
 }
 
-/* Corrects the sums of a tile, by all threads of the warp group. `m` and `n`: its first row, the tile's first column.
- */
-TSR_DEVICE void zero_points_apply(const tsr_gemm_args *args, const tsr_scaling *s, long long z, unsigned area,
-                                  unsigned barrier, long long m, long long n, int is_unsigned_a, int is_unsigned_b,
-                                  int count, int *sum)
+/* Corrects the sums of a tile, by all threads of the warp group. `m` and `n`: its first row, the tile's first column;
+ * `steps`: of K, that are in the sums. */
+TSR_DEVICE void zero_points_apply(const tsr_gemm_args *args, const tsr_scaling *s, long long z, unsigned steps,
+                                  unsigned area, unsigned barrier, long long m, long long n, int is_unsigned_a,
+                                  int is_unsigned_b, int count, int *sum)
 {
     const int thread = (int)threadIdx.x % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
     tsr_named_barrier(barrier, 128);
@@ -95,8 +95,8 @@ TSR_DEVICE void zero_points_apply(const tsr_gemm_args *args, const tsr_scaling *
             (unsigned)zero_point(s->zero_b, s->mode_b, s->batch_b, z, s->first_n, n + column, args->n, is_unsigned_b);
         TSR_UNROLL
         for (int h = 0; h < 2; h++)
-            sum[i + 2 * h + c] = (int)((unsigned)sum[i + 2 * h + c] - za[h] * of_column - zb * of_row[h] +
-                                       (unsigned)args->k * za[h] * zb);
+            sum[i + 2 * h + c] =
+                (int)((unsigned)sum[i + 2 * h + c] - za[h] * of_column - zb * of_row[h] + steps * za[h] * zb);
     }
     tsr_named_barrier(barrier, 128);
 }

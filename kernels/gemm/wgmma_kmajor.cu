@@ -16,6 +16,10 @@
  *                                                               stage: BM x 128 bytes of A | BN x 128 bytes of B,
  *                                                               128-byte swizzle
  *
+ * STREAM_K = 1: where tiles would leave CTAs idle in the last round, the blocks along K of some tiles are shared out
+ * evenly first (collective/stream_k.h); the warp group whose part of a tile comes last adds all of them
+ * (collective/wgmma_fixup.h).
+ *
  * 8-bit floats: the tensor cores keep about 14 bits of a running sum. With PROMOTE each 128 of K are summed there, from
  * zero, and added to sums in f32 (DeepSeek-V3, 2024, section 3.3) beside other products (collective/promoted.h). Scales
  * of blocks multiply what is added; those of rows and columns, and of D, are the end's (tile/any_scaled.h). A and B may
@@ -38,6 +42,7 @@
  *   STAGES     of the ring
  *   PROMOTE    1: see above                   PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
  *   PIECE      columns that leave together: 32 or 64, a divisor of BN
+ *   STREAM_K   1: see above
  *   BOXED_D    1: a D of 16 bits lies whole in shared memory before it leaves; without PINGPONG
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. M, N, K below
@@ -83,6 +88,7 @@
 #include "collective/ring.h"
 #include "collective/ring_barriers.h"
 #include "collective/ring_begin.h"
+#include "collective/stream_k.h"
 
 enum {
     TILE_GROUPS = BM / 64 / SLABS, /* warp groups that multiply a tile */
@@ -106,8 +112,10 @@ enum {
     PIECES_AT = STAGES * STAGE_BYTES,
     FULL_AT = PIECES_AT + 4 * GROUPS * AREA_BYTES,
     EMPTY_AT = FULL_AT + 8 * STAGES,
-    C_FULL_AT = EMPTY_AT + 8 * STAGES,                 /* of each warp, with BOXED_D, and its phase */
-    SCALES_AT = C_FULL_AT + BOXED_D * 16 * 4 * GROUPS, /* of blocks, in each stage's turn */
+    C_FULL_AT = EMPTY_AT + 8 * STAGES, /* of each warp, with BOXED_D, and its phase */
+    STREAM_K_AT = C_FULL_AT + BOXED_D * 16 * 4 * GROUPS,
+    LAST_AT = STREAM_K_AT + STREAM_K * TILE_STREAM_K_BYTES, /* of each warp group: whether its part came last */
+    SCALES_AT = LAST_AT + STREAM_K * 8,                     /* of blocks, in each stage's turn */
     SCALED_ROWS = BM,
     SCALED_COLUMNS = BN,
 
@@ -121,7 +129,8 @@ enum {
     START = 1,  /* named barriers: where the consumers wait for the mbarriers, */
     ZEROS = 2,  /*   each warp group for its sums of bytes, */
     SCALES = 4, /*   the warp that copies scales for the mbarriers, too, */
-    ORDER = 5   /*   and with PINGPONG each warp group for its turn */
+    ORDER = 5,  /*   with PINGPONG each warp group for its turn, */
+    FIXUP = 7   /*   and each for the word that says whether its part of a tile came last */
 };
 
 #include "collective/wgmma_boxes.h"
@@ -135,6 +144,8 @@ typedef float sum_type;
 #define hold_sums tsr_wgmma_hold
 #endif
 
+#include "collective/wgmma_fixup.h"
+
 #include "collective/wgmma_pieces.h"
 #include "collective/wgmma_scaled.h"
 #if PROMOTE
@@ -146,11 +157,26 @@ typedef struct walk {
     tile_order raster; /* of clusters */
     unsigned shared, first, step;
     int rank, k_blocks;
+    int shares_k; /* 1: units are what shared memory says (collective/stream_k.h); 0: whole tiles, with no time lost */
     const tsr_scaling *scaling;
 #if PROMOTE
     block_scales scales; /* of a consumer: tiles begin at multiples of APART */
 #endif
 } walk;
+
+/* 1 if the cluster has a unit of this index. */
+TSR_DEVICE int has_unit(const walk *w, unsigned index)
+{
+    if (STREAM_K && TSR_UNLIKELY(w->shares_k))
+        return tile_has_unit(w->shared + STREAM_K_AT, index);
+    return w->first + index * w->step < w->raster.total;
+}
+
+TSR_DEVICE tile_unit unit_of(const walk *w, unsigned index)
+{
+    const tile_unit whole = {w->first + index * w->step, 0, w->k_blocks};
+    return STREAM_K && TSR_UNLIKELY(w->shares_k) ? tile_unit_of(w->shared + STREAM_K_AT, index) : whole;
+}
 
 /* Keeps the ring full. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
@@ -162,12 +188,13 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(&maps->b);
     }
     tsr_grid_wait();
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
-        const tile_place place = tile_order_place(&w->raster, unit);
+    for (unsigned index = 0; has_unit(w, index); index++) {
+        const tile_unit u = unit_of(w, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
         const int za = args->batch_a ? place.z : 0, zb = args->batch_b ? place.z : 0;
         TSR_ROLLED
-        for (int block = 0; block < w->k_blocks; block++) {
+        for (int block = u.first; block < u.first + u.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             if (tsr_elect()) {
@@ -186,12 +213,13 @@ TSR_DEVICE void produce_scales(const tsr_gemm_args *args, const walk *w)
 {
     ring at = {0, 0};
     tsr_grid_wait();
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
-        const tile_place place = tile_order_place(&w->raster, unit);
+    for (unsigned index = 0; has_unit(w, index); index++) {
+        const tile_unit u = unit_of(w, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
         const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
-        scale_copies scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n, 0, 1);
+        scale_copies scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n, u.first, 1);
         TSR_ROLLED
-        for (int block = 0; block < w->k_blocks; block++) {
+        for (int block = 0; block < u.count; block++) {
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES,
                                w->shared + FULL_AT + 8 * at.stage);
@@ -279,20 +307,21 @@ TSR_DEVICE void multiply_rows(const walk *w, unsigned at, int first, int accumul
 #endif
 }
 
-/* With PINGPONG: all products of a tile have been issued, and the other warp group has its turn. */
-TSR_DEVICE void pass_on(int group, int has_next)
+/* With PINGPONG: all products of unit `index` have been issued, and the other warp group has its turn, if there is one
+ * more. That is asked for only now, so that no register keeps it during the main loop. */
+TSR_DEVICE void pass_on(const walk *w, int group, unsigned index)
 {
-    if (PINGPONG && has_next)
+    if (PINGPONG && has_unit(w, index + 1))
         tsr_named_barrier_arrive(ORDER + 1 - (unsigned)group, 256);
 }
 
-/* All products of a tile in the tensor cores' sums. One batch stays in flight; the one before it is done, and so is its
- * stage. `has_next`: with PINGPONG, another tile comes behind this one. */
-TSR_DEVICE void multiply_straight(const walk *w, ring *at, int group, int has_next, int second_a, int second_b,
-                                  sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+/* The products of `count` blocks of a tile in the tensor cores' sums. One batch stays in flight; the one before it is
+ * done, and so is its stage. `index`: of the unit. */
+TSR_DEVICE void multiply_straight(const walk *w, ring *at, int count, int group, unsigned index, int second_a,
+                                  int second_b, sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
     unsigned previous = 0;
-    for (int block = 0; block < w->k_blocks; block++) {
+    for (int block = 0; block < count; block++) {
         stage_await(w, *at);
         multiply_rows(w, at->stage, first_slab(group), block > 0, second_a, second_b, sum);
         tsr_wgmma_wait(1);
@@ -301,15 +330,22 @@ TSR_DEVICE void multiply_straight(const walk *w, ring *at, int group, int has_ne
         previous = at->stage;
         ring_advance(at, STAGES);
     }
-    pass_on(group, has_next);
+    pass_on(w, group, index);
     hold_all_sums(sum);
     tsr_wgmma_wait(0);
     hold_all_sums(sum);
-    if (w->k_blocks > 0)
+    if (count > 0)
         release(w, previous);
 }
 
 #if defined(ELEM_int8)
+/* Of K, in some blocks of a tile. */
+TSR_DEVICE unsigned steps_of(const tsr_gemm_args *args, const tile_unit *u)
+{
+    const long long left = args->k - (long long)u->first * BK, all = (long long)u->count * BK;
+    return (unsigned)(left < all ? left : all);
+}
+
 TSR_DEVICE int has_zero_points(const tsr_scaling *s)
 {
     return s->zero_a || s->zero_b;
@@ -322,11 +358,11 @@ TSR_DEVICE unsigned zeros_of(const walk *w, int group)
 }
 
 /* The same with the sums of A's and B's bytes, for zero points. */
-TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int has_next, int second_a, int second_b,
-                                    sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int count, int group, unsigned index, int second_a,
+                                    int second_b, sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
     const unsigned zeros = zeros_of(w, group);
-    for (int block = 0; block < w->k_blocks; block++) {
+    for (int block = 0; block < count; block++) {
         const unsigned stage = w->shared + at->stage * STAGE_BYTES;
         stage_await(w, *at);
         multiply_rows(w, at->stage, first_slab(group), block > 0, second_a, second_b, sum);
@@ -341,7 +377,7 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int has_
         release(w, at->stage);
         ring_advance(at, STAGES);
     }
-    pass_on(group, has_next);
+    pass_on(w, group, index);
 }
 #endif
 
@@ -349,20 +385,18 @@ TSR_DEVICE void multiply_with_zeros(const walk *w, ring *at, int group, int has_
 #include "collective/promoted.h"
 #endif
 
-/* Tile `unit`. */
-TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit, ring *at, int group, int second_a,
-                         int second_b, sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
+/* Some blocks of a tile. */
+TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, const tile_unit *u, ring *at, int group,
+                         unsigned index, int second_a, int second_b, sum_type sum[SLABS][TSR_WGMMA_REGISTERS])
 {
-    const int has_next = PINGPONG && unit + w->step < w->raster.total;
 #if PROMOTE
-    (void)unit;
-    (void)has_next;
+    (void)index;
     if (!TSR_UNLIKELY(args->block_scales))
-        multiply_scaled(w, at, group, second_a, second_b, NO_SCALES, sum);
+        multiply_scaled(w, at, u->count, group, second_a, second_b, NO_SCALES, sum);
     else if (block_scales_are_few(&w->scales))
-        multiply_scaled(w, at, group, second_a, second_b, FEW_SCALES, sum);
+        multiply_scaled(w, at, u->count, group, second_a, second_b, FEW_SCALES, sum);
     else
-        multiply_scaled(w, at, group, second_a, second_b, MANY_SCALES, sum);
+        multiply_scaled(w, at, u->count, group, second_a, second_b, MANY_SCALES, sum);
 #else
 #if defined(ELEM_int8)
     const tsr_scaling *const s = w->scaling;
@@ -370,10 +404,10 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
         TSR_UNROLL
         for (unsigned slab = 0; slab < SLABS; slab++)
             zero_sums_begin(zeros_of(w, group) + slab * ZERO_AREA, ZEROS + (unsigned)group);
-        multiply_with_zeros(w, at, group, has_next, second_a, second_b, sum);
+        multiply_with_zeros(w, at, u->count, group, index, second_a, second_b, sum);
 #if !PINGPONG
-        const tile_place place = tile_order_place(&w->raster, unit); /* only now: see consume */
-        zero_points_apply(args, s, place.z, zeros_of(w, group), ZEROS + (unsigned)group,
+        const tile_place place = tile_order_place(&w->raster, u->tile); /* only now: see consume */
+        zero_points_apply(args, s, place.z, steps_of(args, u), zeros_of(w, group), ZEROS + (unsigned)group,
                           (place.m * CLUSTER_M + w->rank) * BM + group * 64, place.n * BN, second_a, second_b,
                           TSR_WGMMA_REGISTERS, sum[0]);
 #endif
@@ -381,7 +415,7 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, unsigned unit
     }
 #endif
     (void)args;
-    multiply_straight(w, at, group, has_next, second_a, second_b, sum);
+    multiply_straight(w, at, u->count, group, index, second_a, second_b, sum);
 #endif
 }
 
@@ -463,11 +497,11 @@ TSR_DEVICE int output_is_boxed(const tsr_gemm_args *args, const tsr_scaling *s)
            (args->epilogue == TSR_EPILOGUE_NONE || (unsigned long long)args->bias % 4 == 0);
 }
 
-/* Before tile `unit` is multiplied: requests C's rows of this warp. */
-TSR_DEVICE void request_c(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, unsigned unit,
+/* Before a tile is multiplied: requests C's rows of this warp. */
+TSR_DEVICE void request_c(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, unsigned tile,
                           int group, int warp, unsigned piece)
 {
-    const tile_place place = tile_order_place(&w->raster, unit);
+    const tile_place place = tile_order_place(&w->raster, tile);
     const int m = (place.m * CLUSTER_M + w->rank) * BM + group * SLABS * 64 + warp * 16;
     const unsigned bar = w->shared + C_FULL_AT + 16 * (unsigned)(group * 4 + warp);
     tsr_tma_wait_read(0); /* D's boxes of the tile before have left */
@@ -491,6 +525,29 @@ TSR_DEVICE void await_c(unsigned bar)
 }
 #endif
 
+/* 1 if all parts of 64 rows of the tile, number `rows` of the CTA's, are in `sum`; 0 if another part, which is not done
+ * yet, will add them up. As in wgmma a cluster has two places in the workspace: for the part of its first tile, unless
+ * that begins there, and for the beginning of its last. */
+TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int rows,
+                     sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    enum { PLACE = 64 * BN, PLACES = CLUSTER_M * BM / 64 };
+    const unsigned place = (unsigned)(w->rank * (BM / 64) + rows);
+    const tile_parts parts = tile_parts_of(w->shared + STREAM_K_AT, tile);
+    fixup_sum *const sums = (fixup_sum *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                            ((long long)parts.cluster * (2 * PLACES) + place) * PLACE;
+    const tile_fixup all = {.beginning = sums + PLACES * PLACE,
+                            .others = sums,
+                            .stride = 2 * PLACES * PLACE,
+                            .counter = (unsigned *)args->workspace + tile * PLACES + place,
+                            .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
+                            .barrier = FIXUP + (unsigned)group,
+                            .thread = (int)threadIdx.x % 128,
+                            .part = parts.part,
+                            .parts = parts.parts};
+    return tile_fixup_sums(&all, TSR_WGMMA_REGISTERS, (fixup_sum *)sum);
+}
+
 TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w, int group)
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32) % 4;
@@ -506,40 +563,40 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     const float alpha = any_alpha(args);
 #endif
     if (PINGPONG && group == 1)
-        ring_skip(&at, w->k_blocks, STAGES);
-    for (unsigned unit = w->first + (PINGPONG ? (unsigned)group * w->step : 0); unit < w->raster.total;
-         unit += (PINGPONG ? 2 : 1) * w->step) {
+        ring_skip(&at, unit_of(w, 0).count, STAGES);
+    for (unsigned index = PINGPONG ? (unsigned)group : 0; has_unit(w, index); index += PINGPONG ? 2 : 1) {
+        const tile_unit u = unit_of(w, index);
         sum_type sum[SLABS][TSR_WGMMA_REGISTERS];
         TSR_UNROLL
         for (int i = 0; i < SLABS * TSR_WGMMA_REGISTERS; i++)
             sum[i / TSR_WGMMA_REGISTERS][i % TSR_WGMMA_REGISTERS] = 0;
 #if BOXED_D
         if (is_boxed && args->beta != 0)
-            request_c(args, maps, w, unit, group, warp, piece);
+            request_c(args, maps, w, u.tile, group, warp, piece);
 #endif
         if (PINGPONG && args->beta != 0) {
-            const tile_place place = tile_order_place(&w->raster, unit);
+            const tile_place place = tile_order_place(&w->raster, u.tile);
             TSR_ROLLED
             for (int slab = 0; slab < SLABS; slab++)
                 prefetch_c(args, place.z, (place.m * CLUSTER_M + w->rank) * BM + slab * 64 + warp * 16, place.n * BN);
         }
-        if (PINGPONG && unit != w->first)
+        if (PINGPONG && index > 0)
             tsr_named_barrier(ORDER + (unsigned)group, 256);
 #if defined(ELEM_tf32)
-        multiply(w, args, unit, &at, group, 0, 0, sum);
+        multiply(w, args, &u, &at, group, index, 0, 0, sum);
 #else
         const int second_a = args->type_a == ANY_SECOND, second_b = args->type_b == ANY_SECOND;
         if (second_a && second_b)
-            multiply(w, args, unit, &at, group, 1, 1, sum);
+            multiply(w, args, &u, &at, group, index, 1, 1, sum);
         else if (second_a)
-            multiply(w, args, unit, &at, group, 1, 0, sum);
+            multiply(w, args, &u, &at, group, index, 1, 0, sum);
         else if (second_b)
-            multiply(w, args, unit, &at, group, 0, 1, sum);
+            multiply(w, args, &u, &at, group, index, 0, 1, sum);
         else
-            multiply(w, args, unit, &at, group, 0, 0, sum);
+            multiply(w, args, &u, &at, group, index, 0, 0, sum);
 #endif
         if (PINGPONG)
-            ring_skip(&at, w->k_blocks, STAGES);
+            ring_skip(&at, unit_of(w, index + 1).count, STAGES);
 #if BOXED_D
         if (is_boxed && args->beta != 0)
             await_c(w->shared + C_FULL_AT + 16 * (unsigned)(group * 4 + warp));
@@ -550,15 +607,19 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 TSR_UNROLL
             for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
                 sum[0][i] = sum[SLABS - 1][i];
-            /* Found only now, so that no register keeps it during the main loop. */
-            const tile_place place = tile_order_place(&w->raster, unit);
+            /* Found only now, so that no register keeps them during the main loop. */
+            const tile_unit of_slab = unit_of(w, index);
+            const tile_place place = tile_order_place(&w->raster, of_slab.tile);
 #if defined(ELEM_int8) && PINGPONG /* here, where one slab's sums are at hand */
             if (has_zero_points(w->scaling))
-                zero_points_apply(args, w->scaling, place.z, zeros_of(w, group) + (unsigned)slab * ZERO_AREA,
-                                  ZEROS + (unsigned)group, (place.m * CLUSTER_M + w->rank) * BM + slab * 64,
-                                  place.n * BN, args->type_a == ANY_SECOND, args->type_b == ANY_SECOND,
-                                  TSR_WGMMA_REGISTERS, sum[0]);
+                zero_points_apply(args, w->scaling, place.z, steps_of(args, &of_slab),
+                                  zeros_of(w, group) + (unsigned)slab * ZERO_AREA, ZEROS + (unsigned)group,
+                                  (place.m * CLUSTER_M + w->rank) * BM + slab * 64, place.n * BN,
+                                  args->type_a == ANY_SECOND, args->type_b == ANY_SECOND, TSR_WGMMA_REGISTERS, sum[0]);
 #endif
+            if (STREAM_K && TSR_UNLIKELY(of_slab.count < w->k_blocks) &&
+                !fixup(args, w, of_slab.tile, group, first_slab(group) + slab, sum[0]))
+                continue;
             const int row = (place.m * CLUSTER_M + w->rank) * BM + (first_slab(group) + slab) * 64 + warp * 16;
 #if defined(ELEM_tf32)
             any_out out = any_out_open(args, place.z, 0);
@@ -597,8 +658,10 @@ TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
     const unsigned arrivals = block_scales_arrivals(args);
 #else
     const unsigned arrivals = 1;
-    (void)args;
 #endif
+    if (STREAM_K && TSR_UNLIKELY(w->shares_k))
+        tile_stream_k_make(w->shared + STREAM_K_AT, w->raster.total, (unsigned)w->k_blocks,
+                           (unsigned)args->schedule.stream_k_tiles, w->first, w->step);
     ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, arrivals, 4 * TILE_GROUPS * CLUSTER_M);
     TSR_ROLLED
     for (unsigned warp = 0; BOXED_D && warp < 4 * GROUPS; warp++) {
@@ -618,6 +681,8 @@ TSR_KERNEL_SCALED(THREADS, CLUSTER_M)
         .step = gridDim.x / CLUSTER_M,
         .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
         .k_blocks = (int)((args.k + BK - 1) / BK),
+        /* alpha 0 reaches a plan for the whole K as K = 0: there are no blocks to share out. */
+        .shares_k = STREAM_K && args.schedule.stream_k_tiles > 0 && args.k > 0,
         .scaling = &scaling,
 #if PROMOTE
         .scales = block_scales_open(&args, &scaling)

@@ -76,11 +76,11 @@ tsr_status lab_scales_check(lab_scales_given scales, const lab_types *types);
 
 /* One kernel in a cell. */
 typedef struct lab_entry {
-    const char *kernel; /* as asked for: a kernel's name or an instance's, with a schedule behind an @ or without, or NULL
-                         * for the library's choice */
+    const char *kernel; /* as asked for: a kernel's name or an instance's, with a schedule behind an @ or without, or
+                         * NULL for the library's choice */
     char instance[LAB_INSTANCE_BYTES]; /* what ran, with the schedule if one was asked for; "" if the library refused */
-    char reason[200];   /* why nothing was measured; "" if something was */
-    int wrong_type;     /* refused because its configs are of other dtypes: not worth a word when all were asked for */
+    char reason[200];                  /* why nothing was measured; "" if something was */
+    int wrong_type; /* refused because its configs are of other dtypes: not worth a word when all were asked for */
     lab_contestant timing;
 } lab_entry;
 

@@ -42,9 +42,15 @@ static double skinny_tiles(const tsr_config *config, const tsr_problem *p, int s
     return rows * columns * (double)p->batch;
 }
 
+/* Kernels whose stream-K units are clusters (kernels/collective/stream_k.h). */
+static int has_cluster_units(const tsr_config *config)
+{
+    return config->family == TSR_FAMILY_WGMMA || config->family == TSR_FAMILY_WGMMA_KMAJOR;
+}
+
 static double tiles_of(const tsr_config *config, const tsr_problem *p, int swap_ab)
 {
-    return config->family == TSR_FAMILY_WGMMA          ? tsr_cluster_tiles(config, p)
+    return has_cluster_units(config)                   ? tsr_cluster_tiles(config, p)
            : config->family == TSR_FAMILY_WGMMA_SKINNY ? skinny_tiles(config, p, swap_ab)
                                                        : tsr_cta_tiles(config, p);
 }
@@ -67,10 +73,20 @@ static int has_cta_units(const tsr_config *config)
     return config->family == TSR_FAMILY_STREAM_K || config->family == TSR_FAMILY_MMA_F64;
 }
 
-/* That a tile needs which several units share. */
+/* That a tile needs which several units share: in wgmma one for each warp group that has rows of it, in wgmma_kmajor
+ * one for each 64 rows. */
 static int counters_of_tile(const tsr_config *config)
 {
-    return config->family == TSR_FAMILY_MMA_F64 ? F64_COUNTERS : tsr_config_cluster(config);
+    switch (config->family) {
+    case TSR_FAMILY_MMA_F64:
+        return F64_COUNTERS;
+    case TSR_FAMILY_WGMMA:
+        return tsr_config_cluster(config) * (config->overlaps_stores ? 1 : config->threads_x / 128 - 1);
+    case TSR_FAMILY_WGMMA_KMAJOR:
+        return tsr_config_cluster(config) * config->bm / 64;
+    default:
+        return 1;
+    }
 }
 
 /* So many that no tile has more than MOST_PARTS parts, for which mma-f64 has counters; where r units come to a tile,
@@ -105,6 +121,8 @@ static abilities abilities_of(const tsr_config *config)
         return (abilities){.split_k = MOST_PARTS};
     case TSR_FAMILY_WGMMA:
         return (abilities){.stream_k = 1};
+    case TSR_FAMILY_WGMMA_KMAJOR:
+        return (abilities){.stream_k = config->streams_k};
     case TSR_FAMILY_WGMMA_SKINNY:
         /* The split-K reduce knows no scales. */
         return (abilities){.split_k = config->scaled ? 0 : MOST_REDUCED_PARTS, .cluster_k = config->parts};
@@ -237,6 +255,7 @@ tsr_launch_config tsr_schedule_launch(const tsr_config *config, const tsr_proble
         l.workspace_bytes = schedule->split_k == 1 ? 0 : workspace_of((double)parts, config);
         break;
     case TSR_FAMILY_WGMMA:
+    case TSR_FAMILY_WGMMA_KMAJOR:
         wgmma_launch(config, &l);
         break;
     case TSR_FAMILY_WGMMA_SKINNY:
@@ -424,6 +443,7 @@ int tsr_schedule_candidates(const tsr_config *config, const tsr_problem *p, cons
             add_f64(config, p, device, &found);
         break;
     case TSR_FAMILY_WGMMA:
+    case TSR_FAMILY_WGMMA_KMAJOR:
         if (!keeps_k)
             add_wgmma(config, p, device, &found);
         break;

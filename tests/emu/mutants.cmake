@@ -169,8 +169,13 @@ if(TARGET unit_emu_kmajor)
   mutant(scales_of_the_first_stage ${blocks} "line->from += line->step;" "" "")
   mutant(scales_into_a_stage_in_use ${kernel} "tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             scale_copies_start" "scale_copies_start" "")
+  mutant(scales_of_the_first_part ${kernel} "m, n, u.first, 1)" "m, n, 0, 1)" "")
+  mutant(steps_of_the_first_part ${kernel} "block = u.first; block < u.first + u.count" "block = 0; block < u.count" "")
+  mutant(parts_not_added ${kernel} "!fixup(args, w, of_slab.tile, group, first_slab(group) + slab, sum[0])" "0" "")
+  mutant(parts_of_both_groups_in_one_place ${kernel} "(unsigned)(w->rank * (BM / 64) + rows)" "(unsigned)(w->rank * (BM / 64))" "")
+  mutant(parts_of_both_ctas_in_one_place ${kernel} "(unsigned)(w->rank * (BM / 64) + rows)" "(unsigned)rows" "")
   mutant(scales_not_counted ${kernel} "block_scales_arrivals(args)" "1" "")
-  tessera_mutants(unit_emu_kmajor ${kernel} -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=128 -DSLABS=1 -DSTAGES=3 -DCLUSTER_M=2 -DPIECE=32
+  tessera_mutants(unit_emu_kmajor ${kernel} -DELEM_fp8 -DSTREAM_K=1 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=128 -DSLABS=1 -DSTAGES=3 -DCLUSTER_M=2 -DPIECE=32
                   -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
@@ -183,23 +188,25 @@ if(TARGET unit_emu_kmajor_160)
     }" "")
   mutant(gives_back_the_next_stage ${promoted} "promote(w, stage, group" "promote(w, at->stage, group" "")
   mutant(scales_of_the_first_32 collective/block_scales.h "(unsigned)(SCALED_ROWS + i) * 4" "SCALED_ROWS * 4" "")
-  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=160 -DSLABS=1 -DSTAGES=3
+  tessera_mutants(unit_emu_kmajor_160 gemm/wgmma_kmajor.cu -DELEM_fp8 -DSTREAM_K=1 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=160 -DSLABS=1 -DSTAGES=3
                   -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
 if(TARGET unit_emu_kmajor_turns)
   set(kernel gemm/wgmma_kmajor.cu)
   mutant(stages_of_the_other_group ${kernel} "        if (PINGPONG)
-            ring_skip(&at, w->k_blocks, STAGES);
+            ring_skip(&at, unit_of(w, index + 1).count, STAGES);
 " "" "")
   mutant(first_stages_of_the_other_group ${kernel} "    if (PINGPONG && group == 1)
-        ring_skip(&at, w->k_blocks, STAGES);
+        ring_skip(&at, unit_of(w, 0).count, STAGES);
 " "" "")
+  mutant(stages_of_the_same_group ${kernel} "ring_skip(&at, unit_of(w, index + 1).count" "ring_skip(&at, u.count" "")
+  mutant(parts_of_both_slabs_in_one_place ${kernel} "first_slab(group) + slab, sum[0])" "first_slab(group), sum[0])" "")
   mutant(releases_of_both_groups ${kernel} "4 * TILE_GROUPS * CLUSTER_M" "4 * GROUPS * CLUSTER_M" "deadlock")
-  mutant(each_tile_twice ${kernel} "(PINGPONG ? 2 : 1) * w->step" "w->step" "")
+  mutant(each_tile_twice ${kernel} "index += PINGPONG ? 2 : 1" "index++" "")
   mutant(rows_of_a_shared_tile ${kernel} "PINGPONG ? 0 : group * SLABS" "group * SLABS" "")
   mutant(first_slab_twice ${kernel} "a + slab * SLAB_BYTES / 16 + 2 * k" "a + 2 * k" "")
-  mutant(turn_never_passed ${kernel} "if (PINGPONG && has_next)" "if (0)" "deadlock")
+  mutant(turn_never_passed ${kernel} "if (PINGPONG && has_unit(w, index + 1))" "if (0)" "deadlock")
   mutant(all_products_await_too_late ${kernel} "    hold_all_sums(sum);
     tsr_wgmma_wait(0);" "    hold_all_sums(sum);" "")
   mutant(stage_given_back_early ${kernel} "tsr_wgmma_wait(1);
@@ -207,7 +214,7 @@ if(TARGET unit_emu_kmajor_turns)
             release(w, previous);" "tsr_wgmma_wait(1);
         release(w, at->stage);" "")
   mutant(columns_of_the_eight_before collective/wgmma_lean.h "columns, n + first + 16 * j" "columns, n + first" "")
-  tessera_mutants(unit_emu_kmajor_turns ${kernel} -DELEM_fp8 -DPROMOTE=0 -DPINGPONG=1 -DBM=128 -DBN=64 -DSLABS=2 -DSTAGES=3
+  tessera_mutants(unit_emu_kmajor_turns ${kernel} -DELEM_fp8 -DSTREAM_K=1 -DPROMOTE=0 -DPINGPONG=1 -DBM=128 -DBN=64 -DSLABS=2 -DSTAGES=3
                   -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=24 -DCONSUMER_REGISTERS=240)
 endif()
 
@@ -219,7 +226,7 @@ if(TARGET unit_emu_kmajor_slabs)
   mutant(given_back_by_the_first_slab ${promoted} "kind, slab == SLABS - 1, &few" "kind, 1, &few" "")
   mutant(never_given_back ${promoted} "kind, slab == SLABS - 1, &few" "kind, 0, &few" "deadlock")
   mutant(stage_of_the_next_step ${promoted} "multiply_stage(w, stage, group * SLABS" "multiply_stage(w, at->stage, group * SLABS" "")
-  mutant(next_stage_not_awaited ${promoted} "slab == SLABS - 1 && block + 1 < w->k_blocks" "0" "")
+  mutant(next_stage_not_awaited ${promoted} "slab == SLABS - 1 && block + 1 < count" "0" "")
   mutant(rows_of_the_first_slab ${promoted} "multiply_stage(w, stage, group * SLABS + slab" "multiply_stage(w, stage, group * SLABS" "")
   mutant(scales_of_the_first_slab ${promoted} "few_scales_of_stage(w, stage, group * SLABS + slab)"
          "few_scales_of_stage(w, stage, group * SLABS)" "")
@@ -227,7 +234,7 @@ if(TARGET unit_emu_kmajor_slabs)
   mutant(sums_of_the_first_slab ${promoted} "part, sum[slab]" "part, sum[0]" "")
   mutant(first_slab_stored_twice ${kernel} "sum[0][i] = sum[SLABS - 1][i]" "sum[0][i] = sum[0][i]" "")
   mutant(stored_as_the_first_slab ${kernel} "(first_slab(group) + slab) * 64 + warp" "(group * SLABS) * 64 + warp" "")
-  tessera_mutants(unit_emu_kmajor_slabs ${kernel} -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
+  tessera_mutants(unit_emu_kmajor_slabs ${kernel} -DELEM_fp8 -DSTREAM_K=1 -DPROMOTE=1 -DPINGPONG=0 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
                   -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
@@ -258,7 +265,7 @@ if(TARGET unit_emu_kmajor_boxed)
   mutant(relu_forgotten ${lean} "has_form = end == LEAN_RELU ||" "has_form =" "")
   mutant(c_twice ${lean} "epilogue_add_c(&out->form, 2, two, value);" "epilogue_add_c(&out->form, 2, two, value), epilogue_add_c(&out->form, 2, two, value);" "")
   mutant(scale_of_the_row_before ${lean} "is_scaled ? tsr_mul_f32(factor[i % 2], of" "is_scaled ? tsr_mul_f32(factor[0], of" "")
-  tessera_mutants(unit_emu_kmajor_boxed ${kernel} -DELEM_fp8 -DPROMOTE=1 -DPINGPONG=0 -DBOXED_D=1 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
+  tessera_mutants(unit_emu_kmajor_boxed ${kernel} -DELEM_fp8 -DSTREAM_K=1 -DPROMOTE=1 -DPINGPONG=0 -DBOXED_D=1 -DBM=128 -DBN=128 -DSLABS=2 -DSTAGES=3
                   -DCLUSTER_M=2 -DPIECE=32 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
