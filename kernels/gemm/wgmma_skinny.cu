@@ -31,8 +31,8 @@
  * registers, and a second launch adds them, by all SMs at once (kernels/prep/reduce.cu). No CTA ever waits for one
  * outside its cluster.
  *
- * 8-bit floats lie along K, 128 of them a box; C and D are of several types and there are scales, as in wgmma_kmajor
- * (collective/skinny_eight.h).
+ * 8-bit floats and f32, which is multiplied as tf32, lie along K, 128 or 32 of them a box. With 8-bit floats C and D
+ * are of several types and there are scales, as in wgmma_kmajor (collective/skinny_eight.h).
  *
  * A tile whose K is not cut leaves by another, shorter way where D takes 16 bytes at once (collective/wgmma_whole.h).
  * Where tiles share nothing the producer asks for its boxes before it has met anybody, CTAs of its cluster included.
@@ -47,7 +47,8 @@
  *                64 or 128 along K                                when the copy engine has taken the one before
  *   WIDE         1: sums need more registers than a producer, which has a warp group of its own to give them away, and
  *                as much shared memory as there is, so that those of other ranks come to where the ring was
- *   ELEM_*       bf16, f16 or fp8, which also has      PROMOTE  1: sums leave the tensor cores each 128 of K
+ *   ELEM_*       bf16, f16, tf32 or fp8, which also    PROMOTE  1: sums leave the tensor cores each 128 of K
+ *                has
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
  * K is a multiple of 64. The grid is tiles * split_k CTAs, tiles rounded up to whole groups of SHARE, in clusters of
@@ -65,8 +66,11 @@
 #elif defined(ELEM_fp8)
 #define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
 #define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(ELEM_tf32)
+#define TSR_WGMMA_TYPES         "f32.tf32.tf32"
+#define TSR_WGMMA_ELEMENT_BYTES 4
 #else
-#error "give the element type: -DELEM_bf16, -DELEM_f16 or -DELEM_fp8"
+#error "give the element type: -DELEM_bf16, -DELEM_f16, -DELEM_fp8 or -DELEM_tf32"
 #endif
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
@@ -81,12 +85,13 @@
 #include "ptx/shared.h"
 #include "ptx/vector.h"
 #include "ptx/warpgroup.h"
-#include "ptx/wgmma.h"
+#include "ptx/wgmma_forms.h"
 
 enum {
-    SPAN = 128 / TSR_WGMMA_ELEMENT_BYTES,  /* elements of 128 bytes: the span of the swizzle */
-    BK = SPAN * DEEP,                      /* of a stage */
-    BK_MMA = 32 / TSR_WGMMA_ELEMENT_BYTES, /* along K of one instruction */
+    READS_MN = TSR_WGMMA_ELEMENT_BYTES == 2, /* tensor cores read such elements along M and N, too */
+    SPAN = 128 / TSR_WGMMA_ELEMENT_BYTES,    /* elements of 128 bytes: the span of the swizzle */
+    BK = SPAN * DEEP,                        /* of a stage */
+    BK_MMA = 32 / TSR_WGMMA_ELEMENT_BYTES,   /* along K of one instruction */
     LONG = 64 * GROUPS,
     CONSUMERS = 128 * GROUPS,
     THREADS = CONSUMERS + (WIDE ? 128 : 32),
@@ -239,12 +244,25 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 }
 
 #if !defined(ELEM_fp8)
+/* One instruction; `_is_mn`: constants. */
+TSR_DEVICE void multiply_step(unsigned long long a, unsigned long long b, int accumulate, int long_is_mn,
+                              int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
+{
+#if defined(ELEM_tf32)
+    (void)long_is_mn;
+    (void)short_is_mn;
+    tsr_wgmma_k_major(sum, a, b, accumulate);
+#else
+    tsr_wgmma(sum, a, b, accumulate, long_is_mn, short_is_mn);
+#endif
+}
+
 /* The products of the stage at `at`, or of its first `steps` instructions along K. */
 TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int is_first, int long_is_mn,
                                int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
 {
-    const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
-    const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2 * BK_MMA / 16;
+    const unsigned step_long = long_is_mn ? 128 * BK_MMA / 16 : 2; /* along K: 32 bytes, in units of 16 */
+    const unsigned step_short = short_is_mn ? 128 * BK_MMA / 16 : 2;
     const unsigned box_long = (long_is_mn ? BOX_BYTES : LONG * 128) / 16, box_steps = SPAN / BK_MMA;
     const unsigned box_short = (short_is_mn ? BOX_BYTES : (unsigned)p->rows_short * 128) / 16;
     const unsigned stage = p->shared + at.stage * (unsigned)p->stage_bytes;
@@ -256,9 +274,9 @@ TSR_DEVICE void multiply_stage(const part *p, ring at, int group, int steps, int
     tsr_wgmma_fence();
     TSR_UNROLL
     for (unsigned k = 0; k < (unsigned)steps; k++)
-        tsr_wgmma(sum, a + k / box_steps * box_long + k % box_steps * step_long,
-                  b + k / box_steps * box_short + k % box_steps * step_short, !is_first || k > 0, long_is_mn,
-                  short_is_mn);
+        multiply_step(a + k / box_steps * box_long + k % box_steps * step_long,
+                      b + k / box_steps * box_short + k % box_steps * step_short, !is_first || k > 0, long_is_mn,
+                      short_is_mn, sum);
     tsr_wgmma_commit();
 }
 
@@ -338,11 +356,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, c
         columns = any_columns_of(&to, to.out.type, mine.column);
 #else
     (void)scaling;
-    if (p->long_is_mn && p->short_is_mn)
+    if (READS_MN && p->long_is_mn && p->short_is_mn)
         multiply(p, group, 1, 1, sum);
-    else if (p->long_is_mn)
+    else if (READS_MN && p->long_is_mn)
         multiply(p, group, 1, 0, sum);
-    else if (p->short_is_mn)
+    else if (READS_MN && p->short_is_mn)
         multiply(p, group, 0, 1, sum);
     else
         multiply(p, group, 0, 0, sum);
