@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static double peak_flops(const tsr_op *op, const tsr_device *device)
+double tsr_price_peak_flops(const tsr_op *op, const tsr_device *device)
 {
     switch (tsr_op_peak(op->compute, op->a, device->kind != TSR_DEVICE_CPU)) {
     case TSR_PEAK_F64:
@@ -27,7 +27,7 @@ static double peak_flops(const tsr_op *op, const tsr_device *device)
 /* f64 is the one type that kernels multiply on tensor cores and elsewhere. */
 static double kernel_peak_flops(const tsr_config *config, const tsr_op *op, const tsr_device *device)
 {
-    return tsr_config_is_f64_tensor(config) ? device->peak_flops_f64_tensor : peak_flops(op, device);
+    return tsr_config_is_f64_tensor(config) ? device->peak_flops_f64_tensor : tsr_price_peak_flops(op, device);
 }
 
 static double work_flops(const tsr_problem *p)
@@ -59,7 +59,7 @@ double tsr_slower_launch_ns(const tsr_config *config, const tsr_device *device)
     return tsr_launch_ns(config, device) - tsr_launch_ns_of(tsr_profile_of(device), config, TSR_CUDA_LAUNCH_NS);
 }
 
-static void settle_beside(tsr_price *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
+void tsr_price_settle_beside(tsr_price *out, double launch_ns, double compute_ns, double memory_ns, double bytes)
 {
     const double work_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
     out->ns = launch_ns + work_ns;
@@ -70,9 +70,10 @@ static void settle_beside(tsr_price *out, double launch_ns, double compute_ns, d
 static void price_cpu(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
 {
     const double bytes = least_bytes(problem);
-    settle_beside(out, device->launch_ns,
-                  work_flops(problem) / (peak_flops(&problem->op, device) * config->efficiency) * 1e9,
-                  bytes / device->memory_bytes_per_s * 1e9, bytes);
+    tsr_price_settle_beside(out, device->launch_ns,
+                            work_flops(problem) / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) *
+                                1e9,
+                            bytes / device->memory_bytes_per_s * 1e9, bytes);
 }
 
 /* Nothing overlaps, and each element of D takes an operation more, as does the whole. So it never ties with a config
@@ -84,13 +85,12 @@ static void price_sequential(const tsr_config *config, const tsr_problem *proble
     const double bytes = least_bytes(problem), memory_ns = bytes / device->memory_bytes_per_s * 1e9;
     const double results = (double)problem->m * (double)problem->n * (double)problem->batch;
     const double compute_ns =
-        (work_flops(problem) + results + 1) / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
-    settle_beside(out, device->launch_ns, compute_ns, memory_ns, bytes);
+        (work_flops(problem) + results + 1) / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9;
+    tsr_price_settle_beside(out, device->launch_ns, compute_ns, memory_ns, bytes);
     out->ns = device->launch_ns + compute_ns + memory_ns;
 }
 
-/* What goes to and from the caches: each CTA reads its BM rows of A and BN columns of B once. */
-static double cached_bytes(const tsr_config *config, const tsr_problem *p, double ctas)
+double tsr_price_cached_bytes(const tsr_config *config, const tsr_problem *p, double ctas)
 {
     return (double)tsr_dtype_bytes(p->op.a) * ctas * (config->bm + config->bn) * (double)p->k +
            (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
@@ -99,11 +99,11 @@ static double cached_bytes(const tsr_config *config, const tsr_problem *p, doubl
 void tsr_price_settle(const tsr_config *config, const tsr_problem *p, const tsr_device *device, double work_ns,
                       tsr_price *out)
 {
-    const double bytes = cached_bytes(config, p, tsr_cta_tiles(config, p));
+    const double bytes = tsr_price_cached_bytes(config, p, tsr_cta_tiles(config, p));
     /* L2 serves what CTAs read again, at about three times the memory's rate. */
     const double l2_ns = bytes / (tsr_profile_of(device)->l2_share * device->memory_bytes_per_s) * 1e9;
     const double memory_ns = least_bytes(p) / device->memory_bytes_per_s * 1e9;
-    settle_beside(out, tsr_launch_ns(config, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
+    tsr_price_settle_beside(out, tsr_launch_ns(config, device), work_ns, l2_ns > memory_ns ? l2_ns : memory_ns, bytes);
 }
 
 /* `flops`: what the whole device computes or waits for while the slowest SM is busy. */
@@ -286,8 +286,7 @@ int tsr_output_is_whole(const tsr_problem *p)
     return p->n * element % 16 == 0 && p->d.ld * element % 16 == 0;
 }
 
-/* D's bytes to memory: the copy engine writes whole sectors; what threads store at any alignment, partial ones too. */
-static double output_ns(const tsr_problem *p, const tsr_device *device)
+double tsr_price_output_ns(const tsr_problem *p, const tsr_device *device)
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double whole_share = f->tensor_output_whole_share,
@@ -302,7 +301,7 @@ double tsr_lines_touched(const tsr_problem *p, char which)
     return lines_of_rows(tsr_problem_operand(p, which)->ld * tsr_problem_element(p, which));
 }
 
-static double input_ns(const tsr_problem *p, const tsr_device *device)
+double tsr_price_input_ns(const tsr_problem *p, const tsr_device *device)
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double share = f->tensor_input_share;
@@ -422,9 +421,11 @@ static void price_wmma_tiny(const tsr_config *config, const tsr_problem *problem
     const double ctas = tsr_cta_tiles(config, problem), per_sm = ceil(ctas / device->cuda.sm_count);
     const double lines = fmin(config->bm, (double)problem->m) + fmin(config->bn, (double)problem->n);
     const double full_step_ns = step_ns * (1 + lines_share * lines / (config->bm + config->bn));
-    settle_beside(out, start_ns + cta_ns * ctas,
-                  full_step_ns * ceil((double)problem->k / config->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
-                  input_ns(problem, device) + output_ns(problem, device), cached_bytes(config, problem, ctas));
+    tsr_price_settle_beside(out, start_ns + cta_ns * ctas,
+                            full_step_ns * ceil((double)problem->k / config->bk) *
+                                (1 + beside_share * fmax(0, per_sm - 1)),
+                            tsr_price_input_ns(problem, device) + tsr_price_output_ns(problem, device),
+                            tsr_price_cached_bytes(config, problem, ctas));
     out->gpu_ns = out->ns;
     out->launches = 1;
     out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
@@ -442,101 +443,15 @@ static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, 
     const double store_ns_per_value = by_engine ? f->mma_tma_engine_value_ns : f->mma_tma_thread_value_ns;
     const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count),
                  values = per_sm * config->bm * config->bn;
-    const double busy = fmin(1, values / warp_values / 8), peak = peak_flops(&problem->op, device) * config->efficiency;
+    const double busy = fmin(1, values / warp_values / 8),
+                 peak = tsr_price_peak_flops(&problem->op, device) * config->efficiency;
     const double flops = busy > 0 ? 2 * device->cuda.sm_count * values * (double)problem->k / busy : 0;
-    settle_beside(out, tsr_launch_ns(config, device) + fill_ns,
-                  flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
-                      tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step)),
-                  fmax(input_ns(problem, device), output_ns(problem, device)),
-                  cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
-}
-
-/* Rows of a tile's boxes that an operand does not have, for which the copy engine takes longer than for others. Larger
- * operands have them in their last tile alone, which counts where each SM has one tile. */
-static double idle_rows(const tsr_config *config, const tsr_problem *p, double waves)
-{
-    const int across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
-    const double rows = (double)(across ? p->n : p->m), columns = (double)(across ? p->m : p->n);
-    const double tall = waves <= 1 ? ceil(rows / config->bm) * config->bm : config->bm,
-                 wide = waves <= 1 ? ceil(columns / config->bn) * config->bn : config->bn;
-    return fmax(0, tall - rows) + fmax(0, wide - columns);
-}
-
-/* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
-static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, const tsr_op *op)
-{
-    if (config->boxed_d && tsr_dtype_bytes(op->d) == 2)
-        return f->kmajor_boxed_value_ns;
-    return tsr_dtype_bytes(op->a) == 1 && op->d == TSR_F32 ? f->kmajor_f32_value_ns : f->kmajor_value_ns;
-}
-
-/* With ping-pong: 0 where the end of a tile is as short as products of the other warp group (collective/wgmma_lean.h,
- * and quads of wgmma_pieces.h); else what a value takes, which products hide in part. Whether C is read is not known
- * here. */
-static double kmajor_turn_ns(const tsr_profile *f, const tsr_op *op)
-{
-    if (tsr_dtype_bytes(op->a) != 1 || tsr_dtype_bytes(op->d) == 2 || op->d == TSR_S32)
-        return 0;
-    return op->d == TSR_F32 ? f->kmajor_added_ns : f->kmajor_slow_end_ns;
-}
-
-/* Stream-K in wgmma_kmajor: what a cluster's share of the tiles in common costs beyond its products. */
-typedef struct kmajor_share {
-    double steps; /* along K; 0: all tiles are whole */
-    double l2_ns; /* of all of these, that an SM waits for L2 alone */
-    double fixup_ns;
-} kmajor_share;
-
-/* Units that begin at the same steps of different tiles ask for the same lines at the same time, which L2 answers
- * sooner than others'. Where units are no equal parts of tiles, they begin anywhere, and a tile has one part more.
- * Parts meet at a tile's end: somebody leaves sums, is told of, and is read, part after part. */
-static kmajor_share kmajor_share_of(const tsr_profile *f, const tsr_config *config, const tsr_device *device,
-                                    double steps, const tsr_schedule *s)
-{
-    const double shared = s->stream_k_tiles, units = s->stream_k_units;
-    if (shared == 0)
-        return (kmajor_share){0};
-    const int is_even = fmod(units, shared) == 0 && fmod(steps * shared, units) == 0;
-    const double parts = ceil(units / shared) + !is_even, own = ceil(steps * shared / units);
-    const double line_bytes = 128, bytes = line_bytes * (config->bm + (double)config->bn / config->cluster_m);
-    const double rate = (is_even ? f->kmajor_even_bytes : f->kmajor_alone_bytes) * device->cuda.core_clock_khz * 1e-6;
-    return (kmajor_share){.steps = own,
-                          .l2_ns = own * bytes / rate * fmin(1, units * config->cluster_m / device->cuda.sm_count),
-                          .fixup_ns = f->kmajor_fixup_ns + (parts - 1) * config->bm * config->bn * f->kmajor_sum_ns};
-}
-
-/* Clusters of tiles on a persistent grid, each of which has a share of the stream-K tiles and then whole ones; the SMs
- * of the last wave decide. A tile's end is beside nothing, as all of its warp groups store it together, but with
- * ping-pong. First physics: most constants are to be measured. */
-static void price_wgmma_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
-                               const tsr_schedule *s, tsr_price *out)
-{
-    const tsr_profile *const f = tsr_profile_of(device);
-    const double shared = s->stream_k_tiles, units = s->stream_k_units;
-    const double fill_ns = f->kmajor_fill_ns; /* until the first boxes have come */
-    const double value_ns = kmajor_value_ns(f, config, &problem->op);
-    const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
-    const double whole = ceil((tsr_cluster_tiles(config, problem) - shared) / (units > 0 ? units : clusters));
-    const double waves = whole + (shared > 0); /* tiles of a cluster, of which the first is a part */
-    const double steps = ceil((double)problem->k / config->bk), sms = clusters * cluster;
-    const kmajor_share share = kmajor_share_of(f, config, device, steps, s);
-    const double depth = whole * steps + share.steps; /* of a cluster */
-    const double flops = 2.0 * sms * config->bm * config->bn * depth * config->bk;
-    const double bytes = cached_bytes(config, problem, tsr_cta_tiles(config, problem));
-    const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
-    const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
-    const double stored_ns = config->pingpong ? kmajor_turn_ns(f, &problem->op) * config->bm * config->bn : 0;
-    const double multiplied_ns = flops / (peak_flops(&problem->op, device) * config->efficiency) * 1e9;
-    const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
-    /* Rows that are not there were seen to cost two halves of a tile as much as the whole. */
-    const double idle_depth = whole * steps + fmin(steps, 2 * share.steps);
-    const double idle_ns = idle_depth * f->hopper_idle_row_clocks * idle_rows(config, problem, waves) /
-                           (device->cuda.core_clock_khz * 1e-6);
-    settle_beside(out,
-                  tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0) + share.fixup_ns,
-                  multiplied_ns + waited_ns + idle_ns + alone * value_ns * config->bm * config->bn + depth * scales_ns +
-                      fmax(0, waves * stored_ns - multiplied_ns) / 2,
-                  input_ns(problem, device) + output_ns(problem, device), bytes);
+    tsr_price_settle_beside(
+        out, tsr_launch_ns(config, device) + fill_ns,
+        flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
+            tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step)),
+        fmax(tsr_price_input_ns(problem, device), tsr_price_output_ns(problem, device)),
+        tsr_price_cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
 }
 
 /* ---- one price for each family ---- */
@@ -623,7 +538,7 @@ void tsr_price_launch(tsr_pricing *x, const tsr_launch_config *launch, double be
         price_mma_f64(x->config, x->problem, x->device, launch, out);
         break;
     case TSR_FAMILY_WGMMA_KMAJOR:
-        price_wgmma_kmajor(x->config, x->problem, x->device, &launch->schedule, out);
+        tsr_price_kmajor(x->config, x->problem, x->device, launch, out);
         break;
     case TSR_FAMILY_WGMMA:
         tsr_price_wgmma(&x->of.wgmma, launch, best_ns - slower_ns, out);

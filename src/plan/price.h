@@ -1,6 +1,6 @@
 /* What a run by one schedule of a config is expected to take: a pure function of config, problem, device and schedule.
- * price.c has the families with one schedule, price_split.c those of f32 that partition K, price_wgmma.c and
- * price_skinny.c those of Hopper's tensor cores. */
+ * price.c has the families with one schedule, price_split.c those of f32 that partition K, price_wgmma.c,
+ * price_skinny.c and price_kmajor.c those of Hopper's tensor cores. */
 #ifndef TSR_PLAN_PRICE_H
 #define TSR_PLAN_PRICE_H
 

@@ -41,6 +41,21 @@ double tsr_price_partial_lines_ns(const tsr_problem *p, const tsr_device *device
 void tsr_price_settle(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, double work_ns,
                       tsr_price *out);
 
+/* The device's peak for the operation, in FLOP/s. */
+double tsr_price_peak_flops(const tsr_op *op, const tsr_device *device);
+
+/* What goes to and from the caches: each CTA reads its BM rows of A and BN columns of B once. */
+double tsr_price_cached_bytes(const tsr_config *config, const tsr_problem *p, double ctas);
+
+/* A and B from memory, and D to it: the copy engine writes whole sectors; what threads store at any alignment, partial
+ * ones too. */
+double tsr_price_input_ns(const tsr_problem *p, const tsr_device *device);
+double tsr_price_output_ns(const tsr_problem *p, const tsr_device *device);
+
+/* A launch, and behind it products beside memory, of which the longer one counts; `bytes` and what limits go to *out,
+ * too. */
+void tsr_price_settle_beside(tsr_price *out, double launch_ns, double compute_ns, double memory_ns, double bytes);
+
 /* What CTAs wait where many of them ask one slice of L2 for the same lines, each time a while: tiles
  * of tile_m x tile_n, fetched once for shared_m x shared_n CTAs, that walk `steps` along K beside each other. 0 unless
  * rows of A or B are shorter than a line and lie along M or N. */

@@ -231,6 +231,10 @@ void tsr_skinny_begin(tsr_skinny *s, const tsr_config *config, const tsr_problem
 void tsr_price_skinny(tsr_skinny *uncut, const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                       const tsr_launch_config *launch, double best_ns, tsr_price *out);
 
+/* That of a config of `wgmma-kmajor` (price_kmajor.c). */
+void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                      const tsr_launch_config *launch, tsr_price *out);
+
 /* Those of kernels in f32 that partition K (price_split.c). */
 void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                         const tsr_launch_config *launch, tsr_price *out);

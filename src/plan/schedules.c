@@ -42,17 +42,17 @@ static double skinny_tiles(const tsr_config *config, const tsr_problem *p, int s
     return rows * columns * (double)p->batch;
 }
 
-/* Kernels whose stream-K units are clusters (kernels/collective/stream_k.h). */
-static int has_cluster_units(const tsr_config *config)
-{
-    return config->family == TSR_FAMILY_WGMMA || config->family == TSR_FAMILY_WGMMA_KMAJOR;
-}
-
 static double tiles_of(const tsr_config *config, const tsr_problem *p, int swap_ab)
 {
-    return has_cluster_units(config)                   ? tsr_cluster_tiles(config, p)
-           : config->family == TSR_FAMILY_WGMMA_SKINNY ? skinny_tiles(config, p, swap_ab)
-                                                       : tsr_cta_tiles(config, p);
+    switch (config->family) {
+    case TSR_FAMILY_WGMMA: /* whose stream-K units are clusters (kernels/collective/stream_k.h) */
+    case TSR_FAMILY_WGMMA_KMAJOR:
+        return tsr_cluster_tiles(config, p);
+    case TSR_FAMILY_WGMMA_SKINNY:
+        return skinny_tiles(config, p, swap_ab);
+    default:
+        return tsr_cta_tiles(config, p);
+    }
 }
 
 static double steps_of(const tsr_config *config, const tsr_problem *p)

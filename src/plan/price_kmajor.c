@@ -1,0 +1,95 @@
+/* What a product takes with a config of `wgmma-kmajor`: its tiles' products, the ends of tiles, and what units that
+ * share tiles cost. Simpler than price_wgmma.c; no term is for the host. Constants: perf/LOG/types.md. */
+#include <math.h>
+
+#include "plan/price_common.h"
+#include "plan/price_hopper.h"
+
+/* Rows of a tile's boxes that an operand does not have, for which the copy engine takes longer than for others. Larger
+ * operands have them in their last tile alone, which counts where each SM has one tile. */
+static double idle_rows(const tsr_config *config, const tsr_problem *p, double waves)
+{
+    const int across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
+    const double rows = (double)(across ? p->n : p->m), columns = (double)(across ? p->m : p->n);
+    const double tall = waves <= 1 ? ceil(rows / config->bm) * config->bm : config->bm,
+                 wide = waves <= 1 ? ceil(columns / config->bn) * config->bn : config->bn;
+    return fmax(0, tall - rows) + fmax(0, wide - columns);
+}
+
+/* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
+static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, const tsr_op *op)
+{
+    if (config->boxed_d && tsr_dtype_bytes(op->d) == 2)
+        return f->kmajor_boxed_value_ns;
+    return tsr_dtype_bytes(op->a) == 1 && op->d == TSR_F32 ? f->kmajor_f32_value_ns : f->kmajor_value_ns;
+}
+
+/* With ping-pong: 0 where the end of a tile is as short as products of the other warp group (collective/wgmma_lean.h,
+ * and quads of wgmma_pieces.h); else what a value takes, which products hide in part. Whether C is read is not known
+ * here. */
+static double kmajor_turn_ns(const tsr_profile *f, const tsr_op *op)
+{
+    if (tsr_dtype_bytes(op->a) != 1 || tsr_dtype_bytes(op->d) == 2 || op->d == TSR_S32)
+        return 0;
+    return op->d == TSR_F32 ? f->kmajor_added_ns : f->kmajor_slow_end_ns;
+}
+
+/* Stream-K in wgmma_kmajor: what a cluster's share of the tiles in common costs beyond its products. */
+typedef struct kmajor_share {
+    double steps; /* along K; 0: all tiles are whole */
+    double l2_ns; /* of all of these, that an SM waits for L2 alone */
+    double fixup_ns;
+} kmajor_share;
+
+/* Units that begin at the same steps of different tiles ask for the same lines at the same time, which L2 answers
+ * sooner than others'. Where units are no equal parts of tiles, they begin anywhere, and a tile has one part more.
+ * Parts meet at a tile's end: somebody leaves sums, is told of, and is read, part after part. */
+static kmajor_share kmajor_share_of(const tsr_profile *f, const tsr_config *config, const tsr_device *device,
+                                    double steps, const tsr_schedule *s)
+{
+    const double shared = s->stream_k_tiles, units = s->stream_k_units;
+    if (shared == 0)
+        return (kmajor_share){0};
+    const int is_even = fmod(units, shared) == 0 && fmod(steps * shared, units) == 0;
+    const double parts = ceil(units / shared) + !is_even, own = ceil(steps * shared / units);
+    const double bytes = LINE_BYTES * (config->bm + (double)config->bn / config->cluster_m);
+    const double rate = (is_even ? f->kmajor_even_bytes : f->kmajor_alone_bytes) * clock_ghz(device);
+    return (kmajor_share){.steps = own,
+                          .l2_ns = own * bytes / rate * fmin(1, units * config->cluster_m / device->cuda.sm_count),
+                          .fixup_ns = f->kmajor_fixup_ns + (parts - 1) * config->bm * config->bn * f->kmajor_sum_ns};
+}
+
+/* Clusters of tiles on a persistent grid, each of which has a share of the stream-K tiles and then whole ones; the SMs
+ * of the last wave decide. A tile's end is beside nothing, as all of its warp groups store it together, but with
+ * ping-pong. First physics: most constants are to be measured. */
+void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                      const tsr_launch_config *launch, tsr_price *out)
+{
+    const tsr_schedule *const s = &launch->schedule;
+    const tsr_profile *const f = tsr_profile_of(device);
+    const double shared = s->stream_k_tiles, units = s->stream_k_units;
+    const double fill_ns = f->kmajor_fill_ns; /* until the first boxes have come */
+    const double value_ns = kmajor_value_ns(f, config, &problem->op);
+    const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
+    const double whole = ceil((tsr_cluster_tiles(config, problem) - shared) / (units > 0 ? units : clusters));
+    const double waves = whole + (shared > 0); /* tiles of a cluster, of which the first is a part */
+    const double steps = ceil((double)problem->k / config->bk), sms = clusters * cluster;
+    const kmajor_share share = kmajor_share_of(f, config, device, steps, s);
+    const double depth = whole * steps + share.steps; /* of a cluster */
+    const double flops = 2.0 * sms * config->bm * config->bn * depth * config->bk;
+    const double bytes = tsr_price_cached_bytes(config, problem, tsr_cta_tiles(config, problem));
+    const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
+    const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
+    const double stored_ns = config->pingpong ? kmajor_turn_ns(f, &problem->op) * config->bm * config->bn : 0;
+    const double multiplied_ns = flops / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9;
+    const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
+    /* Rows that are not there were seen to cost two halves of a tile as much as the whole. */
+    const double idle_depth = whole * steps + fmin(steps, 2 * share.steps);
+    const double idle_ns =
+        idle_depth * f->hopper_idle_row_clocks * idle_rows(config, problem, waves) / clock_ghz(device);
+    tsr_price_settle_beside(
+        out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0) + share.fixup_ns,
+        multiplied_ns + waited_ns + idle_ns + alone * value_ns * config->bm * config->bn + depth * scales_ns +
+            fmax(0, waves * stored_ns - multiplied_ns) / 2,
+        tsr_price_input_ns(problem, device) + tsr_price_output_ns(problem, device), bytes);
+}
