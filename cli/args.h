@@ -100,8 +100,8 @@ cli_parse cli_parse_device;  /* const char *: auto, cpu, emu, cuda:N; points int
 /* The device where --device was not given (*device is NULL): $TESSERA_DEVICE, as the library's default context reads
  * it, else "auto". CLI_CONTINUE, or CLI_USAGE with the message printed. */
 int cli_default_device(const cli_command *command, const char **device);
-cli_parse cli_parse_kernel;          /* const char *: name or instance of a kernel; points into argv */
-cli_parse cli_parse_kernel_schedule; /* the same, with a schedule behind an @ or without */
+cli_parse cli_parse_kernel; /* const char *: name or instance of a kernel, with a schedule behind an @ or without;
+                             * points into argv */
 /* Comma lists, at least one value and at most CLI_LIST_MAX; an empty item is an error. */
 cli_parse cli_parse_ints;             /* cli_int_list, each in [min, max] */
 cli_parse cli_parse_dtypes;           /* cli_dtype_list */

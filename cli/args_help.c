@@ -47,8 +47,7 @@ void cli_print_help(const cli_command *command)
         if (length > width && length <= HELP_WIDEST)
             width = length;
         has_kernels |= option->parse == cli_parse_kernel || option->parse == cli_parse_kernels_or_all ||
-                       option->parse == cli_parse_kernels || option->parse == cli_parse_kernel_schedule ||
-                       option->parse == cli_parse_kernel_schedules;
+                       option->parse == cli_parse_kernels || option->parse == cli_parse_kernel_schedules;
     }
     printf("tessera %s: %s\n\nusage: ", command->name, command->summary);
     snprintf(text, sizeof text, "tessera %s %s", command->name, command->usage);

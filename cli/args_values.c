@@ -204,9 +204,7 @@ static int check_kernel(const char *text, const char *besides, cli_message *erro
                       text);
 }
 
-/* The same where a schedule may stand behind an @: what it may be is the library's to say, as it depends on the
- * problem.
- */
+/* The same where a schedule may stand behind an @. The library says which are legal, as it depends on the problem. */
 static int check_kernel_schedule(const char *text, const char *besides, cli_message *error)
 {
     char bare[CLI_NAME_MAX];
@@ -219,15 +217,6 @@ static int check_kernel_schedule(const char *text, const char *besides, cli_mess
 }
 
 int cli_parse_kernel(const cli_option *option, const char *text, void *to, cli_message *error)
-{
-    (void)option;
-    if (!check_kernel(text, "", error))
-        return 0;
-    *(const char **)to = text;
-    return 1;
-}
-
-int cli_parse_kernel_schedule(const cli_option *option, const char *text, void *to, cli_message *error)
 {
     (void)option;
     if (!check_kernel_schedule(text, "", error))

@@ -15,8 +15,7 @@ static const cli_option options[] = {
     {.name = "--kernel",
      .value = "NAME[,NAME]|all|auto",
      .help = "kernels or instances of them, by a schedule behind an @ where they have several; a kernel's name takes "
-             "the instance that the library prefers; auto: the "
-             "library's choice (default all)",
+             "the instance that the library prefers; auto: the library's choice (default all)",
      .parse = cli_parse_kernel_schedules,
      AT(kernels)},
     {.name = "--instances", .help = "each instance of the kernels, not only the preferred one", AT(instances)},

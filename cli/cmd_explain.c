@@ -43,27 +43,17 @@ static int parse_pair(const cli_option *option, const char *text, void *to, cli_
 /* A kernel or instance, "wgmma-skinny" for "wgmma_skinny" too, with or without a schedule: "wgmma@stream-k=3/2". */
 static int parse_explained(const cli_option *option, const char *text, void *to, cli_message *error)
 {
-    static char name[128];
-    const char *bare;
+    static char name[CLI_NAME_MAX];
     cli_message unused;
-    const size_t length = strcspn(text, "@");
-    if (strlen(text) >= sizeof name)
-        return cli_parse_kernel(option, text, to, error);
-    for (int attempt = 0; attempt < 3; attempt++) {
+    for (int attempt = 0; attempt < 3 && strlen(text) < sizeof name; attempt++) {
         memcpy(name, text, strlen(text) + 1);
-        name[length] = '\0';
-        for (size_t i = 0; i < length && attempt > 0; i++)
+        for (size_t i = 0; i < strcspn(text, "@") && attempt > 0; i++)
             if (name[i] == (attempt == 1 ? '-' : '_'))
                 name[i] = attempt == 1 ? '_' : '-';
-        if (!cli_parse_kernel(option, name, &bare, &unused))
-            continue;
-        name[length] = text[length];
-        *(const char **)to = name;
-        return 1;
+        if (cli_parse_kernel(option, name, to, &unused))
+            return 1;
     }
-    memcpy(name, text, strlen(text) + 1);
-    name[length] = '\0';
-    return cli_parse_kernel(option, name, to, error);
+    return cli_parse_kernel(option, text, to, error);
 }
 
 #define AT(field) .offset = offsetof(settings, field)

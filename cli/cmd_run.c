@@ -104,7 +104,7 @@ static const cli_option options[] = {
      .value = "NAME",
      .help = "run this kernel, by a schedule behind an @ where it has several: wgmma@stream-k=12/132 (default: the "
              "library chooses)",
-     .parse = cli_parse_kernel_schedule,
+     .parse = cli_parse_kernel,
      AT(kernel)},
     {.name = "--device",
      .value = "D",
