@@ -324,9 +324,11 @@ static int parse_kernels(const char *text, name_check *check, cli_name_list *lis
             const size_t used = strlen(item);
             if (!next_item(&rest, list->count, more, error))
                 return 0;
-            if (used + 1 + strlen(more) >= CLI_NAME_MAX)
+            const size_t length = strlen(more);
+            if (used + 1 + length >= CLI_NAME_MAX)
                 return cli_reject(error, "has an item of more than %d characters: '%.20s...'", CLI_NAME_MAX - 1, item);
-            snprintf(item + used, CLI_NAME_MAX - used, ",%s", more);
+            item[used] = ',';
+            memcpy(item + used + 1, more, length + 1);
         }
         if (!alone && !check(item, ", all or auto", error))
             return 0;
