@@ -372,13 +372,19 @@ static int put_units(const lab_pipeline *p, int all, FILE *to)
     if (shown < p->unit_count)
         say(to, "  and %zu more units (--all): %zu of %zu have part of K, %zu all of it", p->unit_count - shown, cut,
             p->unit_count, p->unit_count - cut);
-    if (cut > 0 && p->cluster_reads + p->sent_bytes == 0)
+    const char *turns = has_turns(p) ? " \"0..63 +128\": 0..63 and as much from each 128 on." : "";
+    if (p->reduces)
+        say(to,
+            "A unit leaves the sums of its part of K in the workspace; a second launch (kernels/prep/reduce.cu) "
+            "adds the parts of each element and stores it.%s",
+            turns);
+    else if (cut > 0 && p->cluster_reads + p->sent_bytes == 0)
         say(to, "A unit with part of K leaves its sums in the workspace and counts; the one that counts last adds all "
                 "parts of the tile and stores it. The emulator runs CTAs in their order; on a GPU another one may be "
                 "last.");
     else if (cut > 0)
         say(to, "Units with part of K belong to a cluster: each CTA reduces its share of the tile and stores it.%s",
-            has_turns(p) ? " \"0..63 +128\": 0..63 and as much from each 128 on." : "");
+            turns);
     return 1;
 }
 

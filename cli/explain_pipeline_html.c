@@ -154,9 +154,10 @@ static void put_data(const lab_pipeline *p, FILE *to)
     fprintf(to,
             "\"m\":%" PRId64 ",\"n\":%" PRId64 ",\"k\":%" PRId64 ",\"bm\":%d,\"bn\":%d,\"threads\":%d,\"smem\":%d,"
             "\"elemBytes\":%d,\"cluster\":%d,\"ctas\":%" PRId64 ",\"cta\":%" PRId64
-            ",\"stages\":%d,\"ticks\":%g,\"wgmma\":%d,\"mma\":%d,\"fullArrivals\":%d,\"emptyArrivals\":%d,\n",
+            ",\"stages\":%d,\"ticks\":%g,\"wgmma\":%d,\"mma\":%d,"
+            "\"fullArrivals\":%d,\"emptyArrivals\":%d,\"reduces\":%d,\n",
             p->m, p->n, p->k, p->bm, p->bn, p->threads, p->smem_bytes, p->elem_bytes, p->cluster, p->ctas, p->cta,
-            p->stages, p->ticks, p->has_wgmma, p->has_mma, p->full_arrivals, p->empty_arrivals);
+            p->stages, p->ticks, p->has_wgmma, p->has_mma, p->full_arrivals, p->empty_arrivals, p->reduces);
     put_roles(p, to);
     put_steps(p, to);
     put_units(p, to);

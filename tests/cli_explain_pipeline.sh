@@ -99,6 +99,14 @@ succeeds cmp -s out first
 expect 0 "" $explain wgmma@stream-k=3/2 --m 64 --n 384 --k 512
 prints '^ +0 +0\.\.63 +128\.\.255 +0\.\.255 +2097152 +32 KiB +1 +- +-$'
 prints '^ +1 +0\.\.63 +128\.\.255 +256\.\.511 +2097152 +32 KiB +2 +32 KiB +the tile$'
+# Split-K: no CTA stores a tile, a second launch does; the CTA that is followed has a part of the tile's sums.
+expect 0 "" $explain wgmma_skinny@split-k=2 --m 16 --n 128 --k 1536 --block 1,0
+fits_terminal
+prints '^Followed: CTA [23]\.$'
+succeeds [ "$(grep -Ec '^ +[0-3] +0\.\.15 .* 3145728 +4 KiB +- +- +-$' out)" = 4 ]
+prints '^A unit leaves the sums of its part of K in the workspace; a second launch \(kernels/prep/reduce.cu\)$'
+expect 0 "" $explain wgmma_skinny@split-k=2 --m 16 --n 128 --k 1536 --format html --out page.html
+succeeds grep -q '"reduces":1' page.html
 
 # Either spelling, with a schedule or without.
 expect 0 "" $explain wgmma-skinny

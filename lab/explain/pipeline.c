@@ -231,16 +231,24 @@ static int holds(const lab_pipe_extent *extent, int64_t row, int64_t column)
     return row >= extent->row0 && row <= extent->row1 && column >= extent->column0 && column <= extent->column1;
 }
 
+/* Stores the wanted element of D, or where none stores any, has part of its sum. */
+static int makes(const pipe_listener *l, const lab_pipe_unit *u)
+{
+    const lab_pipe_extent sums = {u->a.row0, u->a.row1, u->b.column0, u->b.column1};
+    return holds(l->out->reduces ? &sums : &u->d, l->wanted_row, l->wanted_column);
+}
+
 void lab_pipe_keep(pipe_listener *l)
 {
     for (int r = 0; r < l->out->cluster && !l->out_of_memory; r++) {
         pipe_cta *cta = &l->ctas[r];
         const int64_t number = l->cluster * l->out->cluster + r;
         const size_t first = l->out->unit_count;
+        lab_pipe_end_threads(l, r);
         add_units(l, cta, number);
         int is_wanted = number == l->wanted_cta;
         for (size_t i = first; i < l->out->unit_count && l->wanted_cta < 0; i++)
-            is_wanted |= holds(&l->out->units[i].d, l->wanted_row, l->wanted_column);
+            is_wanted |= makes(l, &l->out->units[i]);
         if (is_wanted && !l->is_kept)
             keep(l, cta, r, number);
     }
@@ -412,6 +420,7 @@ static void describe(const lab_lesson_request *request, const tsr_step *main, la
     out->threads = config->threads_x * config->threads_y;
     out->smem_bytes = config->smem_bytes;
     out->elem_bytes = (int)tsr_dtype_bytes(request->types.a);
+    out->reduces = main->launch.reduces;
 }
 
 /* A's zeros as the kernel reads them: of each line the values that are kept; metadata is no part of it. */

@@ -102,6 +102,7 @@ typedef struct lab_pipeline {
     int most_in_flight; /* steps asked for and not yet given back */
     int most_batches;   /* of wgmma of one group in flight */
     int has_mma;
+    int reduces;          /* CTAs leave the sums of their parts of K, and a split-K reduce, a second launch, stores D */
     double cluster_reads; /* bytes read from other CTAs' shared memory */
     double sent_bytes;    /* that the copy engine brings to them */
     double ticks;

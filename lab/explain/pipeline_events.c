@@ -502,6 +502,12 @@ static void start_cluster(pipe_listener *l, int64_t cluster)
     l->cluster = cluster;
 }
 
+void lab_pipe_end_threads(pipe_listener *l, int rank)
+{
+    for (int i = rank * l->out->threads; i < (rank + 1) * l->out->threads; i++)
+        spend(l, &l->ctas[rank], &l->threads[i], i);
+}
+
 void lab_pipe_event(void *listener, const tsr_event *event)
 {
     pipe_listener *l = listener;

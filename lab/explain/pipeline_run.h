@@ -84,6 +84,8 @@ typedef struct pipe_listener {
 void lab_pipe_event(void *listener, const tsr_event *event);
 /* The cluster has ended: its units are noted and, if it is the wanted one, all that it did. */
 void lab_pipe_keep(pipe_listener *listener);
+/* Each thread of the cluster's CTA `rank` has ended: what it did since it last synchronised is noted. */
+void lab_pipe_end_threads(pipe_listener *listener, int rank);
 /* Forgets the cluster. */
 void lab_pipe_reset(pipe_listener *listener);
 
