@@ -287,9 +287,11 @@ static void multiply(const product *p, const void *a, const void *b, void *c)
 /* The worst error over u |A||B| of a 13 x 17 product. The sums are compared with long double, 64 bits of mantissa. */
 static double worst_error(tsr_dtype dtype, int64_t k)
 {
-    product p = tight(dtype, 0, 13, 17, k);
+    enum { ROWS = 13, COLUMNS = 17, STEPS = 256 };
+    product p = tight(dtype, 0, ROWS, COLUMNS, k);
     const size_t bytes = tsr_dtype_bytes(dtype);
-    void *a = malloc((size_t)(p.m * k) * bytes), *b = malloc((size_t)(k * p.n) * bytes), *c = malloc(13 * 17 * bytes);
+    void *a = malloc((size_t)(p.m * k) * bytes), *b = malloc((size_t)(k * p.n) * bytes);
+    void *c = malloc(ROWS * COLUMNS * bytes);
     double worst = 0;
     assert_true(a && b && c);
     lab_fill(LAB_FILL_NORMAL, 0.0, dtype, a, p.m * k, (uint64_t)k);
@@ -301,18 +303,33 @@ static double worst_error(tsr_dtype dtype, int64_t k)
         c = widened(dtype, c, p.m * p.n);
         dtype = TSR_F32;
     }
-    for (int64_t i = 0; i < p.m; i++)
-        for (int64_t j = 0; j < p.n; j++) {
-            long double sum = 0, size = 0;
-            for (int64_t l = 0; l < k; l++) {
-                const long double x = (long double)get(dtype, a, i * k + l) * (long double)get(dtype, b, l * p.n + j);
-                sum += x;
-                size += x < 0 ? -x : x;
-            }
-            const double error =
-                fabs((double)((long double)get(dtype, c, i * p.n + j) - sum)) / (double)size / unit_of(p.dtype);
-            worst = !(error <= worst) ? error : worst; /* NaN counts */
+    long double sums[ROWS * COLUMNS] = {0}, sizes[ROWS * COLUMNS] = {0};
+    for (int64_t l = 0; l < k; l += STEPS) {
+        static double lines[ROWS + COLUMNS][STEPS]; /* rows of A, columns of B: these steps of them */
+        const int64_t steps = k - l < STEPS ? k - l : STEPS;
+        for (int64_t s = 0; s < steps; s++) {
+            for (int64_t i = 0; i < ROWS; i++)
+                lines[i][s] = get(dtype, a, i * k + l + s);
+            for (int64_t j = 0; j < COLUMNS; j++)
+                lines[ROWS + j][s] = get(dtype, b, (l + s) * COLUMNS + j);
         }
+        for (int64_t at = 0; at < ROWS * COLUMNS; at++) {
+            const double *const x = lines[at / COLUMNS], *const y = lines[ROWS + at % COLUMNS];
+            long double sum = sums[at], size = sizes[at];
+            for (int64_t s = 0; s < steps; s++) {
+                const long double one = (long double)x[s] * (long double)y[s];
+                sum += one;
+                size += fabsl(one);
+            }
+            sums[at] = sum;
+            sizes[at] = size;
+        }
+    }
+    for (int64_t at = 0; at < ROWS * COLUMNS; at++) {
+        const double error =
+            fabs((double)((long double)get(dtype, c, at) - sums[at])) / (double)sizes[at] / unit_of(p.dtype);
+        worst = !(error <= worst) ? error : worst; /* NaN counts */
+    }
     free(a);
     free(b);
     free(c);
