@@ -120,18 +120,31 @@ static double rounded(tsr_dtype dtype, double value)
     return tsr_load_element(dtype, &element, 0);
 }
 
+/* Problem z of op(A), or of op(B) transposed, as doubles: `lines` of K elements each. */
+static double *lines_along_k(const matrix *x, long long z, int k_is_row, long long lines, long long k)
+{
+    double *const wide = malloc((size_t)(lines * k) * sizeof *wide + 1);
+    assert_non_null(wide);
+    for (long long i = 0; i < lines; i++)
+        for (long long q = 0; q < k; q++)
+            wide[i * k + q] = k_is_row ? get(x, z, q, i) : get(x, z, i, q);
+    return wide;
+}
+
 /* 0 if D is right in every bit, else the number of wrong elements, the first one printed. */
 static long long wrong_elements(const problem *p, const matrix *a, const matrix *b, const matrix *c, const matrix *d,
                                 const char *what)
 {
+    const long long k = p->alpha != 0 ? p->k : 0;
     long long wrong = 0;
-    for (long long z = 0; z < p->batch; z++)
+    for (long long z = 0; z < p->batch; z++) {
+        double *const rows = lines_along_k(a, z, p->trans_a, p->m, k);
+        double *const columns = lines_along_k(b, z, !p->trans_b, p->n, k);
         for (long long i = 0; i < p->m; i++)
             for (long long j = 0; j < p->n; j++) {
                 double sum = 0;
-                for (long long q = 0; q < (p->alpha != 0 ? p->k : 0); q++)
-                    sum += (p->trans_a ? get(a, z, q, i) : get(a, z, i, q)) *
-                           (p->trans_b ? get(b, z, j, q) : get(b, z, q, j));
+                for (long long q = 0; q < k; q++)
+                    sum += rows[i * k + q] * columns[j * k + q];
                 const double exact = p->alpha * sum + (p->beta != 0 ? p->beta * get(c, z, i, j) : 0);
                 const double want = rounded(p->dtype, exact), have = get(d, z, i, j);
                 if (have == want)
@@ -142,6 +155,9 @@ static long long wrong_elements(const problem *p, const matrix *a, const matrix 
                                 what, tsr_dtype_name(p->dtype), p->m, p->n, p->k, p->trans_a ? 't' : 'n',
                                 p->trans_b ? 't' : 'n', p->alpha, p->beta, p->pad, p->threads, z, i, j, have, want);
             }
+        free(rows);
+        free(columns);
+    }
     return wrong;
 }
 

@@ -69,6 +69,20 @@ static double element(const tsr_operand *operand, int64_t ld, const void *data, 
     return tsr_load_element(operand->dtype, data, batch * operand->batch_stride + place);
 }
 
+/* Elements of f32 along K from the first of a row of op(A), or of a column of op(B). */
+typedef struct line {
+    const float *first;
+    int64_t step;
+} line;
+
+static line line_of(const tsr_operand *operand, int64_t ld, const void *data, int64_t batch, int64_t at, int is_a)
+{
+    const int along_rows = is_a == (operand->trans != TSR_T);
+    assert_int_equal(operand->dtype, TSR_F32);
+    return (line){(const float *)data + batch * operand->batch_stride + at * (along_rows ? ld : 1),
+                  along_rows ? 1 : ld};
+}
+
 static float sum_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_args *args, int64_t batch, int64_t i,
                     int64_t j)
 {
@@ -85,10 +99,11 @@ static float sum_of(const model *m, const tsr_gemm_desc *desc, const tsr_run_arg
         k_end = 4096;
     if (m->fault == READS_BEYOND_ROW_OF_A && desc->a.trans == TSR_N && lda > desc->k)
         k_end++;
+    const line a_line = line_of(&desc->a, lda, args->a, batch, i, 1), b_line = line_of(&b, ldb, args->b, batch, j, 0);
     float sum = 0;
     for (int64_t k = 0; k < k_end; k++) {
-        float x = (float)element(&desc->a, lda, args->a, batch, i, k);
-        const float y = k < desc->k ? (float)element(&b, ldb, args->b, batch, k, j) : 0.0f;
+        float x = a_line.first[k * a_line.step];
+        const float y = k < desc->k ? b_line.first[k * b_line.step] : 0.0f;
         if (m->fault == HIDES_NAN && isnan(x))
             x = 0;
         sum = fmaf(x, y, sum);
