@@ -1,7 +1,7 @@
-/* Included before the sources of the register tiles (src/cpu/isa) in a build for AddressSanitizer, where checks of memory
- * accesses are calls. The run-time library checks an access of 32 or 64 bytes by several nested calls, which took half of
- * the time of the CPU engine's tests. The functions here take their place: they read 8 shadow bytes at once, and leave
- * what these do not plainly allow to the library, which decides and reports. */
+/* Included before the sources of the register tiles (src/cpu/isa) in a build for AddressSanitizer, where checks of
+ * memory accesses are calls. The run-time library checks an access of 32 or 64 bytes by several nested calls, which
+ * took half of the time of the CPU engine's tests. The functions here take their place: they read 8 shadow bytes at
+ * once, and leave what these do not plainly allow to the library, which decides and reports. */
 #ifndef TESTS_ASAN_CALLS_H
 #define TESTS_ASAN_CALLS_H
 
