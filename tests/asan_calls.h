@@ -17,7 +17,7 @@ void __asan_loadN(void *at, ptrdiff_t bytes);
 void __asan_storeN(void *at, ptrdiff_t bytes);
 
 /* One shadow byte for each 8 bytes of memory, 0: all of them may be used. Its place is part of gcc's and clang's ABI on
- * x86-64 Linux. */
+ * x86-64 Linux. `bytes` is at least 1; an access that touches 9 shadow bytes is left to the library. */
 __attribute__((no_sanitize("address"), always_inline)) static inline int tests_asan_allows(const void *at,
                                                                                            ptrdiff_t bytes)
 {

@@ -231,7 +231,7 @@ static int holds(const lab_pipe_extent *extent, int64_t row, int64_t column)
     return row >= extent->row0 && row <= extent->row1 && column >= extent->column0 && column <= extent->column1;
 }
 
-/* Stores the wanted element of D, or where none stores any, has part of its sum. */
+/* 1 if the unit stores the wanted element of D or, where no CTA stores D, has part of its sum. */
 static int makes(const pipe_listener *l, const lab_pipe_unit *u)
 {
     const lab_pipe_extent sums = {u->a.row0, u->a.row1, u->b.column0, u->b.column1};
