@@ -1,10 +1,12 @@
 /* The end of a tile whose sums are wgmma's, to a D of several types (tile/any_element.h): a warp lays PIECE columns of
- * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane.
+ * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane. Where D does not take
+ * four neighbours at once, a lane takes rows of one column, so that a store writes 32 neighbours (output_elements).
  *
  * For kernels that name BN, PIECE, PITCH (words from row to row of a piece), sum_type, and QUADS_OF_C: 1 if there are
  * registers for four rows of C, which then come by quads, too; ADDS_C: 1 if C meets the sums in registers instead,
  * before these are laid down; ENDS_LEAN: 1 if there are registers for the ends of collective/wgmma_lean.h; FEW_ENDS: 1
- * if only for the smaller of these, with ADDS_C. */
+ * if only for the smaller of these, with ADDS_C; ELEMENT_ROWS: rows of a column for which there are registers, 4 to 16;
+ * ELEMENT_PIECES: 1, or the number of pieces where the registers of a piece that was laid down must be free. */
 #ifndef TSR_COLLECTIVE_WGMMA_PIECES_H
 #define TSR_COLLECTIVE_WGMMA_PIECES_H
 
@@ -12,7 +14,7 @@
 #include "ptx/prefetch.h"
 #include "ptx/shared_vector.h"
 #include "ptx/warp.h"
-#include "tile/any_element.h"
+#include "tile/any_column.h"
 
 /* PIECE columns of the warp's 16 rows, from column `first` of the tile on, to shared memory. */
 TSR_DEVICE void leave_piece(unsigned piece, int first, const sum_type sum[TSR_WGMMA_REGISTERS])
@@ -30,22 +32,44 @@ TSR_DEVICE void leave_piece(unsigned piece, int first, const sum_type sum[TSR_WG
     tsr_warp_sync(TSR_ALL_LANES);
 }
 
-/* The warp's 16 rows of the tile, from row `m` and column `n` of D on, in pieces. */
-TSR_DEVICE void output(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+/* The same for `first` that is no constant: what is behind a piece is there once, not once for each. */
+TSR_DEVICE void leave_some_piece(unsigned piece, int first, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    enum { LANES = PIECE / 4, ROWS = 32 / LANES }; /* that take out a row; rows at once */
-    const int lane = (int)threadIdx.x % 32;
-    const unsigned take = piece + (unsigned)(lane / LANES * PITCH + lane % LANES * 4) * 4;
     TSR_UNROLL
-    for (int first = 0; first < BN; first += PIECE) {
-        leave_piece(piece, first, sum);
+    for (int at = 0; at < BN; at += PIECE)
+        if (at == first)
+            leave_piece(piece, at, sum);
+}
+
+/* The warp's 16 rows of the tile, from row `m` and column `n` of D on, to any D, with all that there may be of scales:
+ * 32 columns at a time, one a lane (tile/any_column.h). */
+TSR_DEVICE void output_elements(const any_scaled *e, unsigned piece, int m, int n,
+                                const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    unsigned amax = 0;
+    TSR_UNROLL_BY(ELEMENT_PIECES)
+    for (int first = 0; first < BN; first += 32) {
+        if (n + first >= e->out.n)
+            break;
+        if (first % PIECE == 0)
+            leave_some_piece(piece, first, sum);
         TSR_ROLLED
-        for (int row = 0; row < 16; row += ROWS) {
-            float four[4];
-            tsr_shared_load_f32x4(take + (unsigned)(row * PITCH) * 4, four);
-            any_output(out, m + row + lane / LANES, n + first + lane % LANES * 4, four);
+        for (int row = 0; row < 16; row += ELEMENT_ROWS) {
+            const int lane = tsr_again((int)threadIdx.x % 32); /* addresses are found anew: no register keeps them */
+            const any_column column = any_column_of(e, n + first + lane);
+            const unsigned take = piece + (unsigned)(row * PITCH + first % PIECE + lane) * 4;
+            int offset[ELEMENT_ROWS];
+            float bits[ELEMENT_ROWS];
+            TSR_UNROLL
+            for (int i = 0; i < ELEMENT_ROWS; i++) {
+                offset[i] = i;
+                bits[i] = tsr_shared_load_f32(take + (unsigned)(i * PITCH) * 4);
+            }
+            any_output_column(e, &column, m + row, offset, ELEMENT_ROWS, bits, &amax);
         }
     }
+    if (any_is_eight(e))
+        any_scaled_close(e->scaling, amax);
 }
 
 /* The same where C and D take four neighbours at once: many loads are under way together, and all that does not depend
@@ -176,38 +200,34 @@ TSR_DEVICE void output_added(const any_out *out, int type, const float *rows, co
     }
 }
 
-/* The warp's 16 rows of the tile, from row `m` of D on. */
-TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
+/* The warp's 16 rows of the tile, from row `m` of D on. 0: nothing was stored, for only output_elements can. */
+TSR_DEVICE int output_rows(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
     const int adds_c = ADDS_C && out->form.reads_c;
     if (!out->quads)
-        output(out, piece, m, n, sum);
-#if !defined(ELEM_tf32)
-    else if (FEW_ENDS && lean_fits_full(out, 0))
-        output_lean_any(out, 0, 0, piece, m, n, sum);
-    else if (!FEW_ENDS && adds_c && lean_fits_full(out, 0))
+        return 0;
+#if defined(ELEM_tf32)
+    if (adds_c)
+        output_added(out, TSR_TYPE_F32, 0, 0, piece, m, n, sum);
+    else
+        output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
+#else
+    if (adds_c && lean_fits_full(out, 0))
         output_lean_added(out, 0, 0, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE && out->type == TSR_TYPE_BF16)
         output_lean(out, TSR_TYPE_BF16, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE)
         output_lean(out, TSR_TYPE_F16, piece, m, n, sum);
-#endif
 #if defined(ELEM_int8)
     else if (adds_c && out->type == TSR_TYPE_S32)
         output_added(out, TSR_TYPE_S32, 0, 0, piece, m, n, sum);
     else if (out->type == TSR_TYPE_S32)
         output_quads(out, TSR_TYPE_S32, piece, m, n, sum);
 #endif
-#if defined(ELEM_tf32)
+    else if (adds_c && out->type == TSR_TYPE_F32)
+        output_added(out, TSR_TYPE_F32, 0, 0, piece, m, n, sum);
     else if (adds_c)
-        output_added(out, TSR_TYPE_F32, 0, 0, piece, m, n, sum);
-    else
-        output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
-#else
-    else if ((FEW_ENDS || adds_c) && out->type == TSR_TYPE_F32)
-        output_added(out, TSR_TYPE_F32, 0, 0, piece, m, n, sum);
-    else if (FEW_ENDS || adds_c)
-        output(out, piece, m, n, sum);
+        return 0;
     else if (out->type == TSR_TYPE_F32)
         output_quads(out, TSR_TYPE_F32, piece, m, n, sum);
     else if (out->type == TSR_TYPE_BF16)
@@ -215,6 +235,7 @@ TSR_DEVICE void output_rows(const any_out *out, unsigned piece, int m, int n, co
     else
         output_quads(out, TSR_TYPE_F16, piece, m, n, sum);
 #endif
+    return 1;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* The same as collective/wgmma_pieces.h for a tile of D^T: a warp's 16 rows are columns of D. A lane takes out four of
- * them, of one row of D. */
+ * them, of one row of D, or rows of one column. */
 #ifndef TSR_COLLECTIVE_WGMMA_TRANSPOSED_H
 #define TSR_COLLECTIVE_WGMMA_TRANSPOSED_H
 
@@ -29,20 +29,39 @@ TSR_DEVICE unsigned transposed_take(unsigned piece)
     return piece + (unsigned)(lane / 4 * TRANSPOSED_PITCH + lane % 4 * 4) * 4;
 }
 
-/* The tile's rows of D from `m` on, the warp's 16 columns from `n` on. */
-TSR_DEVICE void output_transposed(const any_out *out, unsigned piece, int m, int n,
-                                  const sum_type sum[TSR_WGMMA_REGISTERS])
+/* leave_transposed for `first` that is no constant. */
+TSR_DEVICE void leave_some_transposed(unsigned piece, int first, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    const int lane = (int)threadIdx.x % 32;
-    const unsigned take = transposed_take(piece);
     TSR_UNROLL
+    for (int at = 0; at < BN; at += PIECE)
+        if (at == first)
+            leave_transposed(piece, at, sum);
+}
+
+/* The tile's rows of D from `m` on, the warp's 16 columns from `n` on, to any D: half a warp has a column each, and the
+ * other half the same ones four rows below, which lie in other banks. */
+TSR_DEVICE void output_transposed_elements(const any_scaled *e, unsigned piece, int m, int n,
+                                           const sum_type sum[TSR_WGMMA_REGISTERS])
+{
+    unsigned amax = 0;
+    TSR_UNROLL_BY(ELEMENT_PIECES)
     for (int first = 0; first < BN; first += PIECE) {
-        leave_transposed(piece, first, sum);
+        if (m + first >= e->out.m)
+            break;
+        leave_some_transposed(piece, first, sum);
         TSR_ROLLED
-        for (int row = 0; row < PIECE; row += 8) {
-            float four[4];
-            tsr_shared_load_f32x4(take + (unsigned)(row * TRANSPOSED_PITCH) * 4, four);
-            any_output(out, m + first + row + lane / 4, n + lane % 4 * 4, four);
+        for (int row = 0; row < PIECE; row += 2 * ELEMENT_ROWS) {
+            const int lane = tsr_again((int)threadIdx.x % 32), below = lane / 16 * 4; /* as in output_elements */
+            const any_column column = any_column_of(e, n + lane % 16);
+            const unsigned take = piece + (unsigned)(below * TRANSPOSED_PITCH + lane % 16) * 4;
+            int offset[ELEMENT_ROWS];
+            float bits[ELEMENT_ROWS];
+            TSR_UNROLL
+            for (int i = 0; i < ELEMENT_ROWS; i++) {
+                offset[i] = i / 4 * 8 + i % 4;
+                bits[i] = tsr_shared_load_f32(take + (unsigned)((row + offset[i]) * TRANSPOSED_PITCH) * 4);
+            }
+            any_output_column(e, &column, m + first + row + below, offset, ELEMENT_ROWS, bits, &amax);
         }
     }
 }
@@ -73,21 +92,21 @@ TSR_DEVICE void output_transposed_quads(const any_out *out, int type, unsigned p
     }
 }
 
-TSR_DEVICE void output_columns(const any_out *out, unsigned piece, int m, int n,
-                               const sum_type sum[TSR_WGMMA_REGISTERS])
+/* The tile's rows of D from `m` on, the warp's 16 columns from `n` on. 0: nothing was stored, for only
+ * output_transposed_elements can. */
+TSR_DEVICE int output_columns(const any_out *out, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
     if (!out->quads || out->form.reads_c)
-        output_transposed(out, piece, m, n, sum);
-#if defined(ELEM_int8)
-    else if (out->type == TSR_TYPE_S32)
+        return 0;
+    if (any_is_whole(out))
         output_transposed_quads(out, TSR_TYPE_S32, piece, m, n, sum);
-#endif
     else if (out->type == TSR_TYPE_F32)
         output_transposed_quads(out, TSR_TYPE_F32, piece, m, n, sum);
     else if (out->type == TSR_TYPE_BF16)
         output_transposed_quads(out, TSR_TYPE_BF16, piece, m, n, sum);
     else
         output_transposed_quads(out, TSR_TYPE_F16, piece, m, n, sum);
+    return 1;
 }
 
 #endif

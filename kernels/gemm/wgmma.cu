@@ -89,6 +89,8 @@ enum {
     QUADS_OF_C = 1,
     ADDS_C = 0,
     FEW_ENDS = 0,
+    ELEMENT_ROWS = 16,
+    ELEMENT_PIECES = 1,
     ENDS_LEAN = 1
 };
 typedef float sum_type;
@@ -462,14 +464,14 @@ TSR_DEVICE void output_any_type(const tsr_gemm_args *args, const walk *w, unsign
 {
     const any_scaled scaled = any_scaled_open(args, w->scaling, z, 0);
     const any_out *const out = &scaled.out;
-    if (out->bytes == 1)
-        output_any_scaled(&scaled, piece, m, n, sum);
+    if (out->bytes == 1 && scaled.fours)
+        output_eight(&scaled, piece, m, n, sum);
     else if (lean_fits(out) && out->form.form == TSR_EPILOGUE_NONE)
         output_lean(out, OTHER_TYPE, piece, m, n, sum);
-    else if (out->quads || any_quads_of_c(out, args))
+    else if (out->bytes == 2 && (out->quads || any_quads_of_c(out, args)))
         output_quads(out, OTHER_TYPE, piece, m, n, sum);
     else
-        output(out, piece, m, n, sum);
+        output_elements(&scaled, piece, m, n, sum);
 }
 
 /* A warp group's rows of a tile, from row `m` and column `n` of D on. */

@@ -32,7 +32,8 @@
  * The end: to a D of 16 bits collective/wgmma_lean.h, with BOXED_D by boxes of the copy engine, which also brings C
  * while the tile is multiplied. Else a warp lays PIECE columns of its 16 rows into shared memory, as they are summed,
  * and takes them out four neighbours a lane, scales, adds C, rounds and stores; with PINGPONG it adds C before
- * (output_added). The producer fills the ring for the next tile meanwhile.
+ * (output_added). Rows of D that begin anywhere leave by neighbouring lanes (output_elements). The producer fills the
+ * ring for the next tile meanwhile.
  *
  *   ELEM_*     fp8, int8 or tf32              CLUSTER_M   CTAs of a cluster, whose tiles lie below each other: each
  *   BM, BN     tile of D                                  loads a share of B's part and sends it to all
@@ -100,7 +101,9 @@ enum {
     PIECE_BYTES = 16 * PITCH * 4,
     QUADS_OF_C = !PINGPONG,
     ADDS_C = PINGPONG,
-    FEW_ENDS = PINGPONG,  /* half of the registers hold the other 64 rows meanwhile */
+    FEW_ENDS = PINGPONG, /* half of the registers hold the other 64 rows meanwhile */
+    ELEMENT_ROWS = TSR_WGMMA_ELEMENT_BYTES == 1 ? 8 : (BN <= 128 ? 16 : 4),
+    ELEMENT_PIECES = 1,
     ENDS_LEAN = !BOXED_D, /* which has them for all tiles, or for none */
 
     SLAB_BYTES = 128 * 64, /* 64 rows */
@@ -421,9 +424,9 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, const tile_un
 }
 
 #if !defined(ELEM_tf32)
-/* output_any_scaled where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are loaded
- * before the first piece, so that one latency covers them; the main loop's registers are free by then. `type` is a
- * constant. */
+/* Scales of rows and columns where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are
+ * loaded before the first piece, so that one latency covers them; the main loop's registers are free by then. `type` is
+ * a constant. */
 TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piece, int m, int n,
                                     const sum_type sum[TSR_WGMMA_REGISTERS])
 {
@@ -458,16 +461,13 @@ TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piec
     }
 }
 
-/* The warp's 16 rows of the tile, from row `m` of D on. */
-TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
-                              const sum_type sum[TSR_WGMMA_REGISTERS])
+/* The warp's 16 rows of the tile, from row `m` of D on. 0: nothing was stored, for only output_elements can. */
+TSR_DEVICE int output_scaled(const any_scaled *e, unsigned piece, int m, int n, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    if (FEW_ENDS && lean_fits_full(&e->out, e->columns))
-        output_lean_any(&e->out, e->rows, e->columns, piece, m, n, sum);
-    else if (FEW_ENDS && e->out.quads && e->out.type == TSR_TYPE_F32)
-        output_added(&e->out, TSR_TYPE_F32, e->rows, e->columns, piece, m, n, sum);
-    else if (FEW_ENDS || !any_scaled_is_quads(e))
-        output_any_scaled(e, piece, m, n, sum);
+    if (any_is_eight(e) && e->fours)
+        output_eight(e, piece, m, n, sum);
+    else if (!any_scaled_is_quads(e))
+        return 0;
     else if (e->out.type == TSR_TYPE_F32)
         output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
@@ -478,6 +478,7 @@ TSR_DEVICE void output_scaled(const any_scaled *e, unsigned piece, int m, int n,
         output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
     else
         output_scaled_quads(e, TSR_TYPE_F16, piece, m, n, sum);
+    return 1;
 }
 #endif
 
@@ -624,10 +625,12 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             const int row = (place.m * CLUSTER_M + w->rank) * BM + (first_slab(group) + slab) * 64 + warp * 16;
 #if defined(ELEM_tf32)
             any_out out = any_out_open(args, place.z, 0);
+            out.quads |= any_quads_of_c(&out, args);
+            const any_scaled unscaled = any_unscaled(&out);
+            if (!output_rows(&out, piece, row, place.n * BN, sum[0]))
+                output_elements(&unscaled, piece, row, place.n * BN, sum[0]);
 #else
             any_scaled scaled = any_scaled_open(args, w->scaling, place.z, &alpha);
-            if (FEW_ENDS)
-                scaled.out.quads |= any_quads_of_c(&scaled.out, args);
 #if BOXED_D
             if (is_boxed) {
                 scaled.out.maps = maps;
@@ -637,14 +640,19 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
                 continue;
             }
 #endif
-            if (w->scaling->is_used || lean_fits_bias(&scaled.out)) {
-                output_scaled(&scaled, piece, row, place.n * BN, sum[0]);
-                continue;
-            }
-            any_out out = scaled.out;
+            const int is_scaled = !FEW_ENDS && (w->scaling->is_used || lean_fits_bias(&scaled.out));
+            if (!is_scaled)
+                scaled.out.quads |= any_quads_of_c(&scaled.out, args);
+            int is_stored;
+            if (FEW_ENDS)
+                is_stored = output_few(&scaled, piece, row, place.n * BN, sum[0]);
+            else if (is_scaled)
+                is_stored = output_scaled(&scaled, piece, row, place.n * BN, sum[0]);
+            else
+                is_stored = output_rows(&scaled.out, piece, row, place.n * BN, sum[0]);
+            if (!is_stored)
+                output_elements(&scaled, piece, row, place.n * BN, sum[0]);
 #endif
-            out.quads |= any_quads_of_c(&out, args);
-            output_rows(&out, piece, row, place.n * BN, sum[0]);
         }
     }
 #if BOXED_D

@@ -21,7 +21,8 @@
  *
  * The end: a tile leaves in pieces through shared memory. Where lines are rows of D each warp exchanges its own 16 of
  * them, where they are columns all warps of a group do, so that rows of 128 bytes and more of D are stored at once:
- * stores of 32 bytes a row, straight from registers, took 12% of all time at 4096.
+ * stores of 32 bytes a row, straight from registers, took 12% of all time at 4096. Rows of D that begin anywhere leave
+ * 32 neighbours a store (output_elements).
  *
  *   ELEM_tf32                                 CLUSTER_M   CTAs of a cluster, whose lines follow each other: each loads
  *   BM, BN     tile: lines, and rows of the               a share of the other operand's part and sends it to all
@@ -48,7 +49,7 @@
 #include "ptx/warp.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma_forms.h"
-#include "tile/any_element.h"
+#include "tile/any_column.h"
 
 #include "collective/order.h"
 #include "collective/ring.h"
@@ -255,9 +256,8 @@ TSR_DEVICE int quad_row(const quads *q, int i)
     return q->swap_ab ? 8 * i : i % 2 * 4 + i / 2;
 }
 
-/* PIECE of the other operand's rows to shared memory, and the thread's quads of D from there. */
-TSR_DEVICE void exchange(const quads *q, int group, int first, const float sum[TSR_WGMMA_REGISTERS],
-                         float four[QUADS][4])
+/* PIECE of the other operand's rows to shared memory. */
+TSR_DEVICE void leave_piece(const quads *q, int group, int first, const float sum[TSR_WGMMA_REGISTERS])
 {
     if (q->swap_ab) {
         tsr_named_barrier(PIECES + (unsigned)group, 128); /* the piece before has left */
@@ -280,26 +280,61 @@ TSR_DEVICE void exchange(const quads *q, int group, int first, const float sum[T
         }
         tsr_warp_sync(TSR_ALL_LANES);
     }
+}
+
+/* The same for `first` that is no constant: what is behind a piece is there once, not once for each. */
+TSR_DEVICE void leave_some_piece(const quads *q, int group, int first, const float sum[TSR_WGMMA_REGISTERS])
+{
+    TSR_UNROLL
+    for (int at = 0; at < BN; at += PIECE)
+        if (at == first)
+            leave_piece(q, group, at, sum);
+}
+
+/* PIECE of the other operand's rows to shared memory, and the thread's quads of D from there. */
+TSR_DEVICE void exchange(const quads *q, int group, int first, const float sum[TSR_WGMMA_REGISTERS],
+                         float four[QUADS][4])
+{
+    leave_piece(q, group, first, sum);
     TSR_UNROLL
     for (unsigned i = 0; i < QUADS; i++)
         tsr_shared_load_f32x4(q->take + i * q->next, four[i]);
 }
 
-/* The group's part of a tile of D. */
-TSR_DEVICE void output(const any_out *out, const quads *q, int group, const float sum[TSR_WGMMA_REGISTERS])
+/* The group's part of a tile of D where D does not take four neighbours at once: a lane has eight rows of a column
+ * (tile/any_column.h), twice a piece. Where D^T is computed a warp has every fourth row of a piece, and two times 32 of
+ * its columns; else 32 columns of its own 16 lines, which are two times eight neighbouring ones. */
+TSR_DEVICE void output_elements(const any_scaled *e, const quads *q, unsigned piece, int group, int line, int other,
+                                const float sum[TSR_WGMMA_REGISTERS])
 {
-    TSR_UNROLL
+    enum { ROWS = 8 };
+    const int warp = (int)threadIdx.x / 32 % 4, lane = (int)threadIdx.x % 32, step = q->swap_ab ? 4 : 1;
+    unsigned amax = 0;
+    TSR_ROLLED
     for (int first = 0; first < BN; first += PIECE) {
-        float four[QUADS][4];
-        exchange(q, group, first, sum, four);
-        const long long row = q->row + (q->swap_ab ? first : 0), column = q->column + (q->swap_ab ? 0 : first);
-        TSR_UNROLL
-        for (int i = 0; i < QUADS; i++)
-            any_output(out, row + quad_row(q, i), column, four[i]);
+        if (other + first >= (q->swap_ab ? e->out.m : e->out.n))
+            break;
+        leave_some_piece(q, group, first, sum);
+        TSR_ROLLED
+        for (int half = 0; half < 2; half++) {
+            const any_column column = any_column_of(e, q->swap_ab ? line + 32 * half + lane : other + first + lane);
+            const int row = q->swap_ab ? other + first + warp : line + warp / 2 * 32 + half * 16 + warp % 2 * 8;
+            int offset[ROWS];
+            float bits[ROWS];
+            TSR_UNROLL
+            for (int i = 0; i < ROWS; i++) {
+                /* The row of the piece that is a row of D: its columns are swizzled; or the fragment's of this line. */
+                const int across = (warp + 4 * i) * ACROSS_PITCH + 32 * half + (lane ^ 4 * (i % 2));
+                const int along = (warp * 16 + i % 2 * 8 + i / 4 * 4 + half * 2 + i / 2 % 2) * PITCH + lane;
+                offset[i] = i * step;
+                bits[i] = tsr_shared_load_f32(piece + (unsigned)(q->swap_ab ? across : along) * 4);
+            }
+            any_output_column(e, &column, row, offset, ROWS, bits, &amax);
+        }
     }
 }
 
-/* The same where C and D take four neighbours at once. */
+/* The group's part of a tile where C and D take four neighbours at once. */
 TSR_DEVICE void output_quads(const any_out *out, const quads *q, int group, const float sum[TSR_WGMMA_REGISTERS])
 {
     TSR_UNROLL
@@ -339,15 +374,18 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
         multiply(w, &at, group, sum);
         /* Found only now, so that no register keeps it during the main loop. */
         const tile_place place = tile_order_place(&w->raster, unit);
-        const quads q = quads_of(w, w->shared + PIECES_AT + (unsigned)group * PIECE_BYTES,
-                                 (place.m * CLUSTER_M + w->rank) * BM + group * 64, place.n * BN);
+        const unsigned piece = w->shared + PIECES_AT + (unsigned)group * PIECE_BYTES;
+        const int line = (place.m * CLUSTER_M + w->rank) * BM + group * 64, other = place.n * BN;
+        const quads q = quads_of(w, piece, line, other);
         any_out out = any_out_open(args, place.z, 0);
         out.type = TSR_TYPE_F32;
         out.quads |= any_quads_of_c(&out, args);
         if (out.quads)
             output_quads(&out, &q, group, sum);
-        else
-            output(&out, &q, group, sum);
+        else {
+            const any_scaled unscaled = any_unscaled(&out);
+            output_elements(&unscaled, &q, piece, group, line, other, sum);
+        }
     }
 }
 

@@ -68,6 +68,8 @@ enum {
     WORDS = BK / WORD_K,    /* of metadata of a lane in a stage */
     ROW_BYTES = 64 * DEPTH, /* of a line's values: the span of their swizzle */
     FEW_ENDS = 0,
+    ELEMENT_ROWS = MMAS == 1 ? 16 : 4,
+    ELEMENT_PIECES = MMAS == 1 ? 1 : BN / PIECE,
     QUADS_OF_C = 0,                   /* wide tiles would spill, */
     ADDS_C = MMAS == 1,               /* the widest here, */
     ENDS_LEAN = BM * BN <= 128 * 256, /* and the widest here, too */
@@ -308,12 +310,13 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 #endif
         if (ADDS_C)
             out.quads |= any_quads_of_c(&out, args);
+        const any_scaled unscaled = any_unscaled(&out);
         TSR_UNROLL
         for (int i = 0; i < MMAS; i++)
-            if (w->swap_ab)
-                output_columns(&out, piece, place.n * BN, line + 64 * i, sum[i]);
-            else
-                output_rows(&out, piece, line + 64 * i, place.n * BN, sum[i]);
+            if (w->swap_ab && !output_columns(&out, piece, place.n * BN, line + 64 * i, sum[i]))
+                output_transposed_elements(&unscaled, piece, place.n * BN, line + 64 * i, sum[i]);
+            else if (!w->swap_ab && !output_rows(&out, piece, line + 64 * i, place.n * BN, sum[i]))
+                output_elements(&unscaled, piece, line + 64 * i, place.n * BN, sum[i]);
     }
 }
 

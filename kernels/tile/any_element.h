@@ -168,17 +168,6 @@ TSR_DEVICE void any_store(const any_out *out, long long row, long long col, floa
             out->type == TSR_TYPE_BF16 ? tsr_narrow_bf16(value) : tsr_narrow_f16(value);
 }
 
-/* D[row, col .. col + 3], as far as they lie inside the matrix. */
-TSR_DEVICE void any_output(const any_out *out, long long row, long long col, const float bits[4])
-{
-    if (row >= out->m)
-        return;
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++)
-        if (col + i < out->n)
-            any_store(out, row, col + i, bits[i]);
-}
-
 /* The bias of four neighbours from `col` on, where there is a form. `type` is a constant. */
 TSR_DEVICE void any_bias_quad(const any_out *out, int type, long long col, float bias[4])
 {

@@ -3,6 +3,7 @@
 #ifndef TSR_TILE_ANY_SCALED_H
 #define TSR_TILE_ANY_SCALED_H
 
+#include "core/scaling.h"
 #include "ptx/fp8.h"
 #include "ptx/redux.h"
 #include "tile/any_element.h"
