@@ -21,12 +21,13 @@ enum {
     BLOCK = 128,
     BLOCKS_K = (K + BLOCK - 1) / BLOCK,
     BLOCKS_N = (N + BLOCK - 1) / BLOCK,
-    SEEDS = 2
+    SEEDS = 2,
+    BETA = 3
 };
 
 /* What the kernel has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 8 bytes. ACROSS: tiles' columns
  * lie along N, the longer side. */
-enum { HAS_SCALES = 1, HAS_BLOCKS = 2, HAS_BIAS = 4, D_LIES_BADLY = 8, ACROSS = 16, A_IS_E5M2 = 32 };
+enum { HAS_SCALES = 1, HAS_BLOCKS = 2, HAS_BIAS = 4, D_LIES_BADLY = 8, ACROSS = 16, A_IS_E5M2 = 32, HAS_C = 64 };
 
 static const int ways[] = {0,
                            HAS_SCALES | HAS_BIAS,
@@ -36,12 +37,15 @@ static const int ways[] = {0,
                            A_IS_E5M2,
                            HAS_BLOCKS,
                            HAS_BLOCKS | ACROSS,
+                           HAS_C,
+                           HAS_C | ACROSS | HAS_SCALES | HAS_BIAS,
+                           HAS_C | D_LIES_BADLY,
                            A_IS_E5M2 | ACROSS | D_LIES_BADLY};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
-    uint16_t d[M * (N + 1)], exact[M * (N + 1)], bias[N];
+    uint16_t c[M * (N + 1)], d[M * (N + 1)], exact[M * (N + 1)], bias[N];
     float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
 } matrices;
 
@@ -101,12 +105,16 @@ static void make(int way, void *memory)
         x->rows[i] = i % 3 == 0 ? -2.0f : i % 3 == 1 ? 0.5f : 1.0f;
     for (int j = 0; j < N * BLOCKS_K; j++)
         x->columns[j] = j % 5 == 0 ? 4.0f : j % 5 == 1 ? 0.25f : 1.0f;
+    for (int i = 0; i < M * (N + 1); i++)
+        x->c[i] = tsr_f32_to_bf16((float)(i % 13 * 7 - 40));
     memset(x->exact, 0x55, sizeof x->exact);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             float value = 0;
             for (int k = 0; k < K; k++)
                 value += scale_of(x, bits, i, j, k / BLOCK) * (float)(a[i][k] * b[j][k]);
+            if (bits & HAS_C)
+                value += (float)BETA * tsr_bf16_to_f32(x->c[i * pitch_of_d(bits) + j]);
             if (bits & HAS_BIAS)
                 value += tsr_bf16_to_f32(x->bias[j]);
             x->exact[i * pitch_of_d(bits) + j] = tsr_f32_to_bf16(value);
@@ -139,15 +147,18 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
     const tsr_dtype type_a = bits & A_IS_E5M2 ? TSR_E5M2 : TSR_E4M3;
     const tsr_gemm_args args = {.a = x->a,
                                 .b = x->b,
+                                .c = bits & HAS_C ? x->c : NULL,
                                 .d = x->d,
                                 .m = M,
                                 .n = N,
                                 .k = K,
                                 .lda = PITCH,
                                 .ldb = PITCH,
+                                .ldc = pitch_of_d(bits),
                                 .ldd = pitch_of_d(bits),
                                 .batch = 1,
                                 .alpha = 1,
+                                .beta = bits & HAS_C ? BETA : 0,
                                 .bias = bits & HAS_BIAS ? x->bias : NULL,
                                 .epilogue = bits & HAS_BIAS ? TSR_EPILOGUE_BIAS : TSR_EPILOGUE_NONE,
                                 .trans_b = 1,

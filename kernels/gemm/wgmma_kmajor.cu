@@ -527,25 +527,13 @@ TSR_DEVICE void await_c(unsigned bar)
 #endif
 
 /* 1 if all parts of 64 rows of the tile, number `rows` of the CTA's, are in `sum`; 0 if another part, which is not done
- * yet, will add them up. As in wgmma a cluster has two places in the workspace: for the part of its first tile, unless
- * that begins there, and for the beginning of its last. */
+ * yet, will add them up. */
 TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int rows,
                      sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    enum { PLACE = 64 * BN, PLACES = CLUSTER_M * BM / 64 };
-    const unsigned place = (unsigned)(w->rank * (BM / 64) + rows);
-    const tile_parts parts = tile_parts_of(w->shared + STREAM_K_AT, tile);
-    fixup_sum *const sums = (fixup_sum *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                            ((long long)parts.cluster * (2 * PLACES) + place) * PLACE;
-    const tile_fixup all = {.beginning = sums + PLACES * PLACE,
-                            .others = sums,
-                            .stride = 2 * PLACES * PLACE,
-                            .counter = (unsigned *)args->workspace + tile * PLACES + place,
-                            .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
-                            .barrier = FIXUP + (unsigned)group,
-                            .thread = (int)threadIdx.x % 128,
-                            .part = parts.part,
-                            .parts = parts.parts};
+    const tile_fixup all =
+        tile_fixup_of(args, w->shared + STREAM_K_AT, tile, CLUSTER_M * BM / 64, (unsigned)(w->rank * (BM / 64) + rows),
+                      64 * BN, w->shared + LAST_AT + 4 * (unsigned)group, FIXUP + (unsigned)group);
     return tile_fixup_sums(&all, TSR_WGMMA_REGISTERS, (fixup_sum *)sum);
 }
 
