@@ -250,6 +250,19 @@ TSR_DEVICE void tile_reduce_add(const tile_reduce *mine, int line, unsigned rank
     }
 }
 
+/* Four neighbours of C as they lie in memory: what makes floats of them would wait for each load. */
+TSR_DEVICE void tile_reduce_load_four(int bytes, const unsigned char *from, unsigned c[4])
+{
+    if (bytes == 4) {
+        const tsr_u32x4 four = tsr_load_u32x4((const unsigned *)(const void *)from);
+        TSR_UNROLL
+        for (int i = 0; i < 4; i++)
+            c[i] = tsr_lane(four, i);
+    } else {
+        tsr_load_u32x2((const unsigned *)(const void *)from, &c[0], &c[1]);
+    }
+}
+
 #if defined(OUT_any)
 /* Adds the rank's lines of the tile over the cluster, and stores them, whatever D is; line 0 of the tile is `row` of D.
  */
@@ -284,13 +297,26 @@ TSR_DEVICE int tile_reduce_is_quads(const any_scaled *e, const tsr_gemm_args *ar
     return e->out.bytes > 1 && (e->out.quads || any_quads_of_c(&e->out, args));
 }
 
-/* Four neighbours of D by one store; `c`: C's, where it is read. */
+/* What tile_reduce_load_four loaded, as any_load_quad has it. */
+TSR_DEVICE void tile_reduce_c_of(int type, const unsigned bits[4], float c[4])
+{
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const unsigned short half = (unsigned short)(bits[i / 2] >> 16 * (i % 2));
+        c[i] = any_bytes(type) == 4    ? tsr_f32_of_bits(bits[i])
+               : type == TSR_TYPE_BF16 ? tsr_widen_bf16(half)
+                                       : tsr_widen_f16(half);
+    }
+}
+
+/* Four neighbours of D by one store; `c_bits`: C's, where it is read. */
 TSR_DEVICE void tile_reduce_store_quad(const any_scaled *e, unsigned char *to, float row_factor,
-                                       const any_columns *columns, const float c[4], const float bits[4])
+                                       const any_columns *columns, const unsigned c_bits[4], const float bits[4])
 {
     const int type = e->out.type;
     epilogue form = e->out.form;
-    float value[4];
+    float value[4], c[4];
+    tile_reduce_c_of(type, c_bits, c);
     if (type == TSR_TYPE_S32) {
         any_store_quad(&e->out, TSR_TYPE_S32, to, c, 0, bits);
         return;
@@ -318,12 +344,13 @@ TSR_DEVICE void tile_reduce_finish_quads(const tile_reduce *mine, const any_scal
         return;
     TSR_ROLLED
     for (int line = mine->first; line < mine->end; line += REDUCE_LINES * mine->step) {
-        float factors[REDUCE_LINES], old[REDUCE_LINES][4] = {{0}}, total[REDUCE_LINES][4];
+        unsigned old[REDUCE_LINES][4] = {{0}};
+        float factors[REDUCE_LINES], total[REDUCE_LINES][4];
         TSR_UNROLL
         for (int i = 0; i < REDUCE_LINES; i++, c += mine->ldc) {
             factors[i] = tile_reduce_has(mine, line, i) ? any_row_factor(e, row + line + i * mine->step) : 0;
             if (e->out.form.reads_c && tile_reduce_has(mine, line, i))
-                any_load_quad(e->out.type, c, old[i]);
+                tile_reduce_load_four(e->out.bytes, c, old[i]);
         }
         tile_reduce_add(mine, line, rank, size, total);
         TSR_UNROLL
@@ -351,16 +378,26 @@ TSR_DEVICE void tile_reduce_finish_plain(const tile_reduce *mine, int wide, unsi
     }
 }
 
-/* Four neighbours of C from `from` on, or as many as there are. */
-TSR_DEVICE void tile_reduce_load_c(const tile_reduce *mine, int wide, const unsigned char *from, float c[4])
+/* Four neighbours of C from `from` on, or as many as there are, as they lie in memory. */
+TSR_DEVICE void tile_reduce_load_c(const tile_reduce *mine, int wide, const unsigned char *from, unsigned c[4])
 {
     if (mine->gives_four)
-        tile_load_four(wide, from, c);
+        tile_reduce_load_four(tile_bytes(wide), from, c);
     else
         TSR_UNROLL
     for (int i = 0; i < 4; i++)
         if (i < mine->left)
-            c[i] = tile_load(wide, from + i * tile_bytes(wide));
+            c[i] = wide ? ((const unsigned *)(const void *)from)[i] : ((const unsigned short *)(const void *)from)[i];
+}
+
+/* The same as floats. */
+TSR_DEVICE void tile_reduce_c_of(const tile_reduce *mine, int wide, const unsigned bits[4], float c[4])
+{
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const unsigned half = mine->gives_four ? bits[i / 2] >> 16 * (i % 2) : bits[i];
+        c[i] = wide ? tsr_f32_of_bits(bits[i]) : tile_widen((unsigned short)half);
+    }
 }
 
 TSR_DEVICE void tile_reduce_store(const tile_reduce *mine, int wide, unsigned char *to, const float value[4])
@@ -387,7 +424,8 @@ TSR_DEVICE void tile_reduce_finish_added(const tile_reduce *mine, int wide, unsi
             bias[i] = tile_load(wide, mine->e.bias + (mine->column + i) * tile_bytes(wide));
     TSR_ROLLED
     for (int line = mine->first; line < mine->end; line += REDUCE_LINES * mine->step) {
-        float old[REDUCE_LINES][4] = {{0}}, total[REDUCE_LINES][4];
+        unsigned old[REDUCE_LINES][4] = {{0}};
+        float total[REDUCE_LINES][4];
         TSR_UNROLL
         for (int i = 0; i < REDUCE_LINES; i++, c += mine->ldc)
             if (mine->e.reads_c && tile_reduce_has(mine, line, i))
@@ -398,8 +436,11 @@ TSR_DEVICE void tile_reduce_finish_added(const tile_reduce *mine, int wide, unsi
             if (tile_reduce_has(mine, line, i)) {
                 float value[4];
                 epilogue_scale(&mine->e, 4, total[i], value);
-                if (mine->e.reads_c)
-                    epilogue_add_c(&mine->e, 4, old[i], value);
+                if (mine->e.reads_c) {
+                    float more[4];
+                    tile_reduce_c_of(mine, wide, old[i], more);
+                    epilogue_add_c(&mine->e, 4, more, value);
+                }
                 if (has_form)
                     epilogue_form(&mine->e, 4, bias, value);
                 tile_reduce_store(mine, wide, d, value);

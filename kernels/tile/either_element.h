@@ -1,5 +1,6 @@
-/* D's element type in kernels/gemm/wgmma_skinny.cu: -DOUT_either, that of A, bf16 or f16, or f32, as args.type_d says; -DOUT_f32,
- * f32 alone; or -DOUT_any, the one that args.type_d names, which tile/any_scaled.h stores. `wide`: 1 if it is f32. */
+/* D's element type in kernels/gemm/wgmma_skinny.cu: -DOUT_either, that of A, bf16 or f16, or f32, as args.type_d says;
+ * -DOUT_f32, f32 alone; or -DOUT_any, the one that args.type_d names, which tile/any_scaled.h stores. `wide`: 1 if it
+ * is f32. */
 #ifndef TSR_TILE_EITHER_ELEMENT_H
 #define TSR_TILE_EITHER_ELEMENT_H
 
@@ -58,22 +59,7 @@ TSR_DEVICE void tile_store(int wide, unsigned char *to, float value)
         *(unsigned short *)(void *)to = tile_narrow(value);
 }
 
-/* Four neighbours, aligned to as many elements, by one access. */
-TSR_DEVICE void tile_load_four(int wide, const unsigned char *from, float value[4])
-{
-    if (wide) {
-        const tsr_f32x4 four = tsr_load_f32x4((const float *)(const void *)from);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            value[i] = tsr_lane(four, i);
-    } else {
-        unsigned pair[2];
-        tsr_load_u32x2((const unsigned *)(const void *)from, &pair[0], &pair[1]);
-        tile_unpack(pair[0], &value[0], &value[1]);
-        tile_unpack(pair[1], &value[2], &value[3]);
-    }
-}
-
+/* Four neighbours, aligned to as many elements, by one store. */
 TSR_DEVICE void tile_store_four(int wide, unsigned char *to, const float value[4])
 {
     if (wide) {
