@@ -2,6 +2,7 @@
  * share tiles cost. Simpler than price_wgmma.c; no term is for the host. Constants: perf/LOG/types.md. */
 #include <math.h>
 
+#include "core/dtype.h"
 #include "plan/price_common.h"
 #include "plan/price_hopper.h"
 
@@ -16,10 +17,16 @@ static double idle_rows(const tsr_config *config, const tsr_problem *p, double w
     return fmax(0, tall - rows) + fmax(0, wide - columns);
 }
 
-/* 1 if D's rows take no four neighbours at once: elements leave one by one. */
+/* Values of four bytes behind tf32 and 8-bit integers, which were measured; those behind 8-bit floats were not. */
+static int is_wide(const tsr_op *op)
+{
+    return tsr_dtype_bytes(op->d) == 4 && !tsr_dtype_is_fp8(op->a);
+}
+
+/* 1 if rows of such a D take no four neighbours at once: elements leave one by one. */
 static int is_ragged(const tsr_problem *p)
 {
-    return p->n % 4 != 0 || p->d.ld % 4 != 0;
+    return is_wide(&p->op) && (p->n % 4 != 0 || p->d.ld % 4 != 0);
 }
 
 /* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
@@ -50,7 +57,7 @@ static double kmajor_turn_ns(const tsr_profile *f, const tsr_problem *p)
 static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
 {
     const double bytes = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
-    return tsr_dtype_bytes(p->op.d) == 4 && !is_ragged(p)
+    return is_wide(&p->op) && !is_ragged(p)
                ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
                : tsr_price_output_ns(p, device);
 }
