@@ -202,7 +202,7 @@ static void only_where_it_may(void **state)
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
     assert_false(tsr_plan_main(&plan)->launch.reduces);
     assert_int_equal(plan.step_count, 1);
-    const shape brief = {"wgmma_skinny_bf16_bf16_16_g1", 8, 8, 5456, 1, 0, 0, 0, 0};
+    const shape brief = {"wgmma_skinny_bf16_bf16_16_g1", 8, 8, 5456, 1, 0, 0, 0, 0, 0};
     const tsr_problem short_k = problem_of(&brief);
     assert_int_equal(tsr_plan_build(&short_k, &target, 1, &plan), TSR_OK);
     assert_false(tsr_plan_main(&plan)->launch.reduces);

@@ -57,9 +57,8 @@ static double kmajor_turn_ns(const tsr_profile *f, const tsr_problem *p)
 static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
 {
     const double bytes = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
-    return is_wide(&p->op) && !is_ragged(p)
-               ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
-               : tsr_price_output_ns(p, device);
+    return is_wide(&p->op) && !is_ragged(p) ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
+                                            : tsr_price_output_ns(p, device);
 }
 
 /* What the boxes of `depth` steps take where rows do not begin at whole lines, so that each row of a box is parts of
