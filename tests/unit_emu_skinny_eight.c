@@ -26,8 +26,17 @@ enum {
 };
 
 /* What the kernel has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 8 bytes. ACROSS: tiles' columns
- * lie along N, the longer side. */
-enum { HAS_SCALES = 1, HAS_BLOCKS = 2, HAS_BIAS = 4, D_LIES_BADLY = 8, ACROSS = 16, A_IS_E5M2 = 32, HAS_C = 64 };
+ * lie along N, the longer side. WHOLE: K is not cut, so that a thread has more lines. */
+enum {
+    HAS_SCALES = 1,
+    HAS_BLOCKS = 2,
+    HAS_BIAS = 4,
+    D_LIES_BADLY = 8,
+    ACROSS = 16,
+    A_IS_E5M2 = 32,
+    HAS_C = 64,
+    WHOLE = 128
+};
 
 static const int ways[] = {0,
                            HAS_SCALES | HAS_BIAS,
@@ -40,12 +49,13 @@ static const int ways[] = {0,
                            HAS_C,
                            HAS_C | ACROSS | HAS_SCALES | HAS_BIAS,
                            HAS_C | D_LIES_BADLY,
+                           WHOLE | HAS_C | HAS_SCALES,
                            A_IS_E5M2 | ACROSS | D_LIES_BADLY};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
-    uint16_t c[M * (N + 1)], d[M * (N + 1)], exact[M * (N + 1)], bias[N];
+    uint16_t c[M * (N + 1) + 2], d[M * (N + 1)], exact[M * (N + 1)], bias[N]; /* d at a multiple of 16 bytes */
     float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
 } matrices;
 
@@ -141,7 +151,7 @@ static tsr_scaling scaling_of(const matrices *x, int bits)
 static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
 {
     matrices *const x = memory;
-    const int bits = ways[way], swap_ab = !(bits & ACROSS);
+    const int bits = ways[way], swap_ab = !(bits & ACROSS), parts = bits & WHOLE ? 1 : PARTS;
     const int along_m = (M + (swap_ab ? BM : BN) - 1) / (swap_ab ? BM : BN),
               along_n = (N + (swap_ab ? BN : BM) - 1) / (swap_ab ? BN : BM);
     const tsr_dtype type_a = bits & A_IS_E5M2 ? TSR_E5M2 : TSR_E4M3;
@@ -166,11 +176,11 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                 .type_b = TSR_E4M3,
                                 .type_d = TSR_BF16,
                                 .block_scales = (bits & HAS_BLOCKS) != 0,
-                                .schedule = {.split_k = PARTS, .cluster_k = PARTS, .swap_ab = swap_ab}};
+                                .schedule = {.split_k = parts, .cluster_k = parts, .swap_ab = swap_ab}};
     const tsr_scaling scaling = scaling_of(x, bits);
     memset(x->d, 0x55, sizeof x->d);
-    const tsr_emu_job job = {.cluster = PARTS,
-                             .grid = {along_m * along_n * PARTS, 1, 1},
+    const tsr_emu_job job = {.cluster = parts,
+                             .grid = {along_m * along_n * parts, 1, 1},
                              .threads_x = 2 * BN + 32,
                              .shared_bytes = RING_BYTES + STAGING_BYTES + 16 * STAGES + 16,
                              .seed = seed};
