@@ -24,6 +24,7 @@
 #include "ptx/shared.h"
 #include "ptx/shared_vector.h"
 #include "ptx/vector.h"
+#include "ptx/words.h"
 
 #include "collective/quotient.h"
 #include "tile/either_element.h"
@@ -250,19 +251,6 @@ TSR_DEVICE void tile_reduce_add(const tile_reduce *mine, int line, unsigned rank
     }
 }
 
-/* Four neighbours of C as they lie in memory: what makes floats of them would wait for each load. */
-TSR_DEVICE void tile_reduce_load_four(int bytes, const unsigned char *from, unsigned c[4])
-{
-    if (bytes == 4) {
-        const tsr_u32x4 four = tsr_load_u32x4((const unsigned *)(const void *)from);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            c[i] = tsr_lane(four, i);
-    } else {
-        tsr_load_u32x2((const unsigned *)(const void *)from, &c[0], &c[1]);
-    }
-}
-
 #if defined(OUT_any)
 /* Adds the rank's lines of the tile over the cluster, and stores them, whatever D is; line 0 of the tile is `row` of D.
  */
@@ -297,43 +285,6 @@ TSR_DEVICE int tile_reduce_is_quads(const any_scaled *e, const tsr_gemm_args *ar
     return e->out.bytes > 1 && (e->out.quads || any_quads_of_c(&e->out, args));
 }
 
-/* What tile_reduce_load_four loaded, as any_load_quad has it. */
-TSR_DEVICE void tile_reduce_c_of(int type, const unsigned bits[4], float c[4])
-{
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const unsigned short half = (unsigned short)(bits[i / 2] >> 16 * (i % 2));
-        c[i] = any_bytes(type) == 4    ? tsr_f32_of_bits(bits[i])
-               : type == TSR_TYPE_BF16 ? tsr_widen_bf16(half)
-                                       : tsr_widen_f16(half);
-    }
-}
-
-/* Four neighbours of D by one store; `c_bits`: C's, where it is read. */
-TSR_DEVICE void tile_reduce_store_quad(const any_scaled *e, unsigned char *to, float row_factor,
-                                       const any_columns *columns, const unsigned c_bits[4], const float bits[4])
-{
-    const int type = e->out.type;
-    epilogue form = e->out.form;
-    float value[4], c[4];
-    tile_reduce_c_of(type, c_bits, c);
-    if (type == TSR_TYPE_S32) {
-        any_store_quad(&e->out, TSR_TYPE_S32, to, c, 0, bits);
-        return;
-    }
-    TSR_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const float sum = any_sum(bits[i]);
-        form.alpha = tsr_mul_f32(row_factor, columns->scale[i]);
-        epilogue_scale(&form, 1, &sum, &value[i]);
-    }
-    if (form.reads_c)
-        epilogue_add_c(&form, 4, c, value);
-    if (form.form != TSR_EPILOGUE_NONE)
-        epilogue_form(&form, 4, columns->bias, value);
-    any_store_four(type, to, value);
-}
-
 /* The same where D takes four neighbours at once, and C gives them so. `columns`: of the thread's, loaded before. */
 TSR_DEVICE void tile_reduce_finish_quads(const tile_reduce *mine, const any_scaled *e, const any_columns *columns,
                                          long long row, unsigned rank, unsigned size)
@@ -350,13 +301,19 @@ TSR_DEVICE void tile_reduce_finish_quads(const tile_reduce *mine, const any_scal
         for (int i = 0; i < REDUCE_LINES; i++, c += mine->ldc) {
             factors[i] = tile_reduce_has(mine, line, i) ? any_row_factor(e, row + line + i * mine->step) : 0;
             if (e->out.form.reads_c && tile_reduce_has(mine, line, i))
-                tile_reduce_load_four(e->out.bytes, c, old[i]);
+                tsr_load_words(e->out.bytes == 4, c, old[i]); /* floats are made later: that waits for the load */
         }
         tile_reduce_add(mine, line, rank, size, total);
         TSR_UNROLL
         for (int i = 0; i < REDUCE_LINES; i++, d += mine->ldd)
-            if (tile_reduce_has(mine, line, i))
-                tile_reduce_store_quad(e, d, factors[i], columns, old[i], total[i]);
+            if (tile_reduce_has(mine, line, i)) {
+                float more[4];
+                any_quad_of(e->out.type, old[i], more);
+                if (e->out.type == TSR_TYPE_S32)
+                    any_store_quad(&e->out, TSR_TYPE_S32, d, more, 0, total[i]);
+                else
+                    any_scaled_store_quad(e, e->out.type, d, factors[i], columns, more, total[i]);
+            }
     }
 }
 #else
@@ -378,11 +335,12 @@ TSR_DEVICE void tile_reduce_finish_plain(const tile_reduce *mine, int wide, unsi
     }
 }
 
-/* Four neighbours of C from `from` on, or as many as there are, as they lie in memory. */
+/* Four neighbours of C from `from` on, or as many as there are, as they lie in memory: what makes floats of them would
+ * wait for each load. */
 TSR_DEVICE void tile_reduce_load_c(const tile_reduce *mine, int wide, const unsigned char *from, unsigned c[4])
 {
     if (mine->gives_four)
-        tile_reduce_load_four(tile_bytes(wide), from, c);
+        tsr_load_words(wide, from, c);
     else
         TSR_UNROLL
     for (int i = 0; i < 4; i++)

@@ -164,20 +164,7 @@ typedef struct walk {
 #endif
 } walk;
 
-/* 1 if the cluster has a unit of this index. */
-TSR_DEVICE int has_unit(const walk *w, unsigned index)
-{
-    if (STREAM_K && TSR_UNLIKELY(w->shares_k))
-        return tile_has_unit(w->shared + STREAM_K_AT, index);
-    return w->first + index * w->step < w->raster.total;
-}
-
-/* It. Whole tiles are counted in registers: reading the partition takes 0.15 us of a short product. */
-TSR_DEVICE tile_unit unit_of(const walk *w, unsigned index)
-{
-    const tile_unit whole = {w->first + index * w->step, 0, w->k_blocks};
-    return STREAM_K && TSR_UNLIKELY(w->shares_k) ? tile_unit_of(w->shared + STREAM_K_AT, index) : whole;
-}
+#include "collective/walk_units.h"
 
 /* Keeps the ring full. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
@@ -454,7 +441,7 @@ TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piec
         for (int i = 0; i < STEPS; i++)
             if (i * ROWS < left)
                 any_scaled_store_quad(e, type, d + i * step_bytes + first * any_bytes(type), row_factors[i],
-                                      &columns[first / PIECE], four[i]);
+                                      &columns[first / PIECE], 0, four[i]);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "ptx/fp8.h"
 #include "ptx/pack.h"
 #include "ptx/vector.h"
+#include "ptx/words.h"
 
 #if defined(ELEM_int8)
 enum { ANY_SECOND = TSR_TYPE_U8 }; /* of A's and B's two types */
@@ -187,23 +188,24 @@ TSR_DEVICE void any_bias_quad(const any_out *out, int type, long long col, float
         bias[i] = any_load(type, out->form.bias, col + i);
 }
 
-/* Four neighbours of C by one load, as they are summed: integers as bits. `type` is a constant. */
+/* What tsr_load_words loaded of four neighbours of C, as they are summed: integers as bits. */
+TSR_DEVICE void any_quad_of(int type, const unsigned bits[4], float c[4])
+{
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const unsigned short half = (unsigned short)(bits[i / 2] >> 16 * (i % 2));
+        c[i] = any_bytes(type) == 4    ? tsr_f32_of_bits(bits[i])
+               : type == TSR_TYPE_BF16 ? tsr_widen_bf16(half)
+                                       : tsr_widen_f16(half);
+    }
+}
+
+/* Four neighbours of C by one load. `type` is a constant. */
 TSR_DEVICE void any_load_quad(int type, const unsigned char *from, float c[4])
 {
-    if (any_bytes(type) == 4) {
-        const tsr_f32x4 four = tsr_load_f32x4((const float *)(const void *)from);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            c[i] = tsr_lane(four, i);
-    } else {
-        unsigned pair[2];
-        tsr_load_u32x2((const unsigned *)(const void *)from, &pair[0], &pair[1]);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const unsigned short half = (unsigned short)(pair[i / 2] >> 16 * (i % 2));
-            c[i] = type == TSR_TYPE_BF16 ? tsr_widen_bf16(half) : tsr_widen_f16(half);
-        }
-    }
+    unsigned bits[4] = {0, 0, 0, 0};
+    tsr_load_words(any_bytes(type) == 4, from, bits);
+    any_quad_of(type, bits, c);
 }
 
 /* Four values, of s32 their bits, by one store; `type` is a constant. */

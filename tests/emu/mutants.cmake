@@ -352,7 +352,7 @@ if(TARGET unit_emu_skinny_eight)
   mutant(scale_of_the_first_line ${reduce} "any_row_factor(e, row + line + i * mine->step)" "any_row_factor(e, row + line)"
          "")
   mutant(c_of_the_first_line ${reduce} "c += mine->ldc) {" "c += 0) {" "")
-  mutant(c_forgotten ${reduce} "if (form.reads_c)
+  mutant(c_forgotten tile/any_scaled.h "if (c && form.reads_c)
         epilogue_add_c(&form, 4, c, value);" "" "")
   mutant(c_by_quads_everywhere ${reduce} "any_quads_of_c(&e->out, args)" "e->out.form.reads_c" "")
   mutant(columns_not_cleared ${kernel} "if (!p->short_is_mn && p->rows_short < BN)" "if (0)" "")
