@@ -17,10 +17,11 @@ static double idle_rows(const tsr_config *config, const tsr_problem *p, double w
     return fmax(0, tall - rows) + fmax(0, wide - columns);
 }
 
-/* Values of four bytes behind tf32 and 8-bit integers, which were measured; those behind 8-bit floats were not. */
+/* Values of four bytes behind tf32 and 8-bit integers, which were measured; those behind 8-bit floats and compressed
+ * operands were not. */
 static int is_wide(const tsr_op *op)
 {
-    return tsr_dtype_bytes(op->d) == 4 && !tsr_dtype_is_fp8(op->a);
+    return tsr_dtype_bytes(op->d) == 4 && !tsr_dtype_is_fp8(op->a) && !op->sparse24;
 }
 
 /* 1 if rows of such a D take no four neighbours at once: elements leave one by one. */
@@ -69,6 +70,8 @@ static double cut_rows_ns(const tsr_profile *f, const tsr_config *config, const 
     const int across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
     const double rows = config->bm * (tsr_lines_touched(p, across ? 'b' : 'a') - 1) +
                         (double)config->bn / config->cluster_m * (tsr_lines_touched(p, across ? 'a' : 'b') - 1);
+    if (p->op.sparse24)
+        return 0; /* not measured */
     const double share = ctas > device->cuda.sm_count / 2.0 ? 1 : f->kmajor_few_share;
     return depth * rows * f->kmajor_cut_row_clocks * share / clock_ghz(device);
 }
