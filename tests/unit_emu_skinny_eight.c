@@ -21,12 +21,22 @@ enum {
     BLOCK = 128,
     BLOCKS_K = (K + BLOCK - 1) / BLOCK,
     BLOCKS_N = (N + BLOCK - 1) / BLOCK,
-    SEEDS = 2
+    SEEDS = 2,
+    BETA = 3
 };
 
 /* What the kernel has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 8 bytes. ACROSS: tiles' columns
- * lie along N, the longer side. */
-enum { HAS_SCALES = 1, HAS_BLOCKS = 2, HAS_BIAS = 4, D_LIES_BADLY = 8, ACROSS = 16, A_IS_E5M2 = 32 };
+ * lie along N, the longer side. WHOLE: K is not cut, so that a thread has more lines. */
+enum {
+    HAS_SCALES = 1,
+    HAS_BLOCKS = 2,
+    HAS_BIAS = 4,
+    D_LIES_BADLY = 8,
+    ACROSS = 16,
+    A_IS_E5M2 = 32,
+    HAS_C = 64,
+    WHOLE = 128
+};
 
 static const int ways[] = {0,
                            HAS_SCALES | HAS_BIAS,
@@ -36,12 +46,16 @@ static const int ways[] = {0,
                            A_IS_E5M2,
                            HAS_BLOCKS,
                            HAS_BLOCKS | ACROSS,
+                           HAS_C,
+                           HAS_C | ACROSS | HAS_SCALES | HAS_BIAS,
+                           HAS_C | D_LIES_BADLY,
+                           WHOLE | HAS_C | HAS_SCALES,
                            A_IS_E5M2 | ACROSS | D_LIES_BADLY};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH];
-    uint16_t d[M * (N + 1)], exact[M * (N + 1)], bias[N];
+    uint16_t c[M * (N + 1) + 2], d[M * (N + 1)], exact[M * (N + 1)], bias[N]; /* d at a multiple of 16 bytes */
     float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
 } matrices;
 
@@ -101,12 +115,16 @@ static void make(int way, void *memory)
         x->rows[i] = i % 3 == 0 ? -2.0f : i % 3 == 1 ? 0.5f : 1.0f;
     for (int j = 0; j < N * BLOCKS_K; j++)
         x->columns[j] = j % 5 == 0 ? 4.0f : j % 5 == 1 ? 0.25f : 1.0f;
+    for (int i = 0; i < M * (N + 1); i++)
+        x->c[i] = tsr_f32_to_bf16((float)(i % 13 * 7 - 40));
     memset(x->exact, 0x55, sizeof x->exact);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             float value = 0;
             for (int k = 0; k < K; k++)
                 value += scale_of(x, bits, i, j, k / BLOCK) * (float)(a[i][k] * b[j][k]);
+            if (bits & HAS_C)
+                value += (float)BETA * tsr_bf16_to_f32(x->c[i * pitch_of_d(bits) + j]);
             if (bits & HAS_BIAS)
                 value += tsr_bf16_to_f32(x->bias[j]);
             x->exact[i * pitch_of_d(bits) + j] = tsr_f32_to_bf16(value);
@@ -133,21 +151,24 @@ static tsr_scaling scaling_of(const matrices *x, int bits)
 static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
 {
     matrices *const x = memory;
-    const int bits = ways[way], swap_ab = !(bits & ACROSS);
+    const int bits = ways[way], swap_ab = !(bits & ACROSS), parts = bits & WHOLE ? 1 : PARTS;
     const int along_m = (M + (swap_ab ? BM : BN) - 1) / (swap_ab ? BM : BN),
               along_n = (N + (swap_ab ? BN : BM) - 1) / (swap_ab ? BN : BM);
     const tsr_dtype type_a = bits & A_IS_E5M2 ? TSR_E5M2 : TSR_E4M3;
     const tsr_gemm_args args = {.a = x->a,
                                 .b = x->b,
+                                .c = bits & HAS_C ? x->c : NULL,
                                 .d = x->d,
                                 .m = M,
                                 .n = N,
                                 .k = K,
                                 .lda = PITCH,
                                 .ldb = PITCH,
+                                .ldc = pitch_of_d(bits),
                                 .ldd = pitch_of_d(bits),
                                 .batch = 1,
                                 .alpha = 1,
+                                .beta = bits & HAS_C ? BETA : 0,
                                 .bias = bits & HAS_BIAS ? x->bias : NULL,
                                 .epilogue = bits & HAS_BIAS ? TSR_EPILOGUE_BIAS : TSR_EPILOGUE_NONE,
                                 .trans_b = 1,
@@ -155,11 +176,11 @@ static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long l
                                 .type_b = TSR_E4M3,
                                 .type_d = TSR_BF16,
                                 .block_scales = (bits & HAS_BLOCKS) != 0,
-                                .schedule = {.split_k = PARTS, .cluster_k = PARTS, .swap_ab = swap_ab}};
+                                .schedule = {.split_k = parts, .cluster_k = parts, .swap_ab = swap_ab}};
     const tsr_scaling scaling = scaling_of(x, bits);
     memset(x->d, 0x55, sizeof x->d);
-    const tsr_emu_job job = {.cluster = PARTS,
-                             .grid = {along_m * along_n * PARTS, 1, 1},
+    const tsr_emu_job job = {.cluster = parts,
+                             .grid = {along_m * along_n * parts, 1, 1},
                              .threads_x = 2 * BN + 32,
                              .shared_bytes = RING_BYTES + STAGING_BYTES + 16 * STAGES + 16,
                              .seed = seed};

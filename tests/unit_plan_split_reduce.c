@@ -20,14 +20,15 @@ typedef struct shape {
     long long m, n, k, batch;
     int trans_a, trans_b, pad; /* pad: leading dimensions that the copy engine cannot take */
     double beta;
+    int is_f32; /* D is */
 } shape;
 
 static const shape shapes[] = {
-    {"wgmma_skinny_bf16_bf16_128_g1s2", 40, 70, 9000, 1, 0, 0, 0, 0},
-    {"wgmma_skinny_bf16_bf16_128_g1s2", 129, 100, 6400, 1, 1, 1, 0, 2},
-    {"wgmma_skinny_bf16_bf16_64_g1@split-k=24", 60, 100, 24000, 2, 0, 1, 0, -1},
-    {"wgmma_skinny_bf16_bf16_128_g1s2", 100, 64, 9001, 1, 1, 0, 3, 1},
-    {"wgmma_skinny_bf16_f32_128_g1", 33, 50, 9000, 1, 0, 0, 0, 2},
+    {"wgmma_skinny_bf16_bf16_128_g1s2", 40, 70, 9000, 1, 0, 0, 0, 0, 0},
+    {"wgmma_skinny_bf16_bf16_128_g1s2", 129, 100, 6400, 1, 1, 1, 0, 2, 0},
+    {"wgmma_skinny_bf16_bf16_64_g1@split-k=24", 60, 100, 24000, 2, 0, 1, 0, -1, 0},
+    {"wgmma_skinny_bf16_bf16_128_g1s2", 100, 64, 9001, 1, 1, 0, 3, 1, 0},
+    {"wgmma_skinny_bf16_bf16_128_g1", 33, 50, 9000, 1, 0, 0, 0, 2, 1},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -42,7 +43,7 @@ static tsr_target open_target(void)
 
 static tsr_problem problem_of(const shape *s)
 {
-    const tsr_dtype out = strstr(s->kernel, "_f32_") ? TSR_F32 : TSR_BF16;
+    const tsr_dtype out = s->is_f32 ? TSR_F32 : TSR_BF16;
     const uint32_t align = s->pad ? 2 : 16;
     tsr_problem p = {.m = s->m, .n = s->n, .k = s->k, .batch = s->batch};
     p.op = (tsr_op){.a = TSR_BF16, .b = TSR_BF16, .c = out, .d = out, .compute = TSR_COMPUTE_F32};
@@ -171,7 +172,7 @@ static void without_a_product(void **state)
 {
     (void)state;
     tsr_target target = open_target();
-    const shape s = {"wgmma_skinny_bf16_f32_128_g1", 20, 30, 9000, 1, 0, 0, 0, 3};
+    const shape s = {"wgmma_skinny_bf16_bf16_128_g1", 20, 30, 9000, 1, 0, 0, 0, 3, 1};
     const tsr_problem p = problem_of(&s);
     tsr_planned plan;
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
@@ -201,7 +202,7 @@ static void only_where_it_may(void **state)
     assert_int_equal(tsr_plan_build(&p, &target, 1, &plan), TSR_OK);
     assert_false(tsr_plan_main(&plan)->launch.reduces);
     assert_int_equal(plan.step_count, 1);
-    const shape brief = {"wgmma_skinny_bf16_bf16_16_g1", 8, 8, 5456, 1, 0, 0, 0, 0};
+    const shape brief = {"wgmma_skinny_bf16_bf16_16_g1", 8, 8, 5456, 1, 0, 0, 0, 0, 0};
     const tsr_problem short_k = problem_of(&brief);
     assert_int_equal(tsr_plan_build(&short_k, &target, 1, &plan), TSR_OK);
     assert_false(tsr_plan_main(&plan)->launch.reduces);

@@ -7,10 +7,13 @@
 #ifndef TSR_COLLECTIVE_WGMMA_FIXUP_H
 #define TSR_COLLECTIVE_WGMMA_FIXUP_H
 
+#include "core/gemm_args.h"
 #include "ptx/atomic.h"
 #include "ptx/barrier.h"
 #include "ptx/shared.h"
 #include "ptx/vector.h"
+
+#include "collective/stream_k.h"
 
 #if defined(ELEM_int8) /* whose sums are modulo 2^32 */
 typedef unsigned fixup_sum;
@@ -34,6 +37,27 @@ typedef struct tile_fixup {
     int thread;        /* in the warp group */
     int part, parts;
 } tile_fixup;
+
+/* What cluster of tiles `tile` of the partition at `partition` has: `places` warp groups' sums, of which this is number
+ * `place`, `floats` each. A cluster has two sets of them in the workspace: for the part of its first tile, unless that
+ * begins there, and for the beginning of its last. By all threads of the warp group. */
+TSR_DEVICE tile_fixup tile_fixup_of(const tsr_gemm_args *args, unsigned partition, unsigned tile, int places,
+                                    unsigned place, int floats, unsigned word_at, unsigned barrier)
+{
+    const tile_parts parts = tile_parts_of(partition, tile);
+    fixup_sum *const sums = (fixup_sum *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
+                            ((long long)parts.cluster * (2 * places) + place) * floats;
+    const tile_fixup all = {.beginning = sums + places * floats,
+                            .others = sums,
+                            .stride = 2LL * places * floats,
+                            .counter = (unsigned *)args->workspace + tile * (unsigned)places + place,
+                            .word_at = word_at,
+                            .barrier = barrier,
+                            .thread = (int)threadIdx.x % 128,
+                            .part = parts.part,
+                            .parts = parts.parts};
+    return all;
+}
 
 TSR_DEVICE fixup_sum *tile_fixup_at(const tile_fixup *fixup, int part)
 {

@@ -20,12 +20,30 @@
 
 #include "ptx/bulk.h"
 #include "ptx/cluster.h"
+#include "ptx/prefetch.h"
 #include "ptx/shared.h"
 #include "ptx/shared_vector.h"
 #include "ptx/vector.h"
+#include "ptx/words.h"
 
 #include "collective/quotient.h"
-#include "tile/wgmma_element.h"
+#include "tile/either_element.h"
+
+/* By D's type: an element's bytes, and a sum of two sums. */
+#if defined(OUT_any)
+#define tile_type_bytes any_bytes
+#else
+#define tile_type_bytes(type) tile_bytes((type) == TSR_TYPE_F32)
+#endif
+#if defined(ELEM_int8)
+typedef int sum_type; /* whose bits lie where floats do */
+#define tile_add(a, b) tsr_f32_of_bits(tsr_bits_of_f32(a) + tsr_bits_of_f32(b))
+#define tile_float     any_bits
+#else
+typedef float sum_type;
+#define tile_add(a, b)  ((a) + (b))
+#define tile_float(sum) (sum)
+#endif
 
 enum {
     SWAPPED_QUADS = LONG / 4, /* of a line */
@@ -62,17 +80,16 @@ TSR_DEVICE int tile_lines_of(int lines, int each, unsigned rank)
 /* What a thread does with its CTA's sums, and what a rank adds up and stores: lines that are contiguous in D. A thread
  * takes the same four elements of every `step`th line. */
 typedef struct tile_reduce {
-    tile_element *d; /* the thread's first element */
-    const tile_element *c;
-    long long ldd, ldc;                          /* from one of its lines to the next */
+    unsigned char *d; /* the thread's first element */
+    const unsigned char *c;
+    long long ldd, ldc;                          /* bytes from one of its lines to the next */
     unsigned leave_at[2], leave_key, line_bytes; /* of the accumulators' two rows */
     unsigned take_at, staging_at; /* the thread's four elements of its own sums, and of the first slice */
     unsigned slice_bytes;         /* of the rank's lines, from each of the others */
     int first, end, step;         /* its first line, and the end of the rank's */
     int lines, each;              /* of the tile, that D has; of a rank */
     int left;                     /* elements from its first one to the end of the line in D */
-    int takes_four;               /* D takes four elements at once, */
-    int is_plain;                 /*   and they are the sums but for their scale */
+    int takes_four, gives_four;   /* D takes four elements at once, and C gives them so */
     int column;                   /* of the first element, in D */
     epilogue e;
 } tile_reduce;
@@ -88,6 +105,7 @@ TSR_DEVICE tile_reduce tile_reduce_of(const tsr_gemm_args *args, unsigned outgoi
     const int in_step = swap_ab ? thread / SWAPPED_QUADS : thread / PLAIN_QUADS, quad = thread - in_step * quads;
     const long long m = swap_ab ? short_at : long_at, n = swap_ab ? long_at : short_at, columns_left = args->n - n;
     const int width = swap_ab ? LONG : rows_short, before = (int)rank * each;
+    const long long bytes = tile_type_bytes(args->type_d);
     tile_reduce mine;
     mine.lines = lines;
     mine.each = each;
@@ -110,30 +128,41 @@ TSR_DEVICE tile_reduce tile_reduce_of(const tsr_gemm_args *args, unsigned outgoi
     mine.take_at = outgoing + (unsigned)mine.first * mine.line_bytes + in_line;
     mine.staging_at = staging + (unsigned)in_step * mine.line_bytes + in_line;
     mine.left = (columns_left < width ? (int)columns_left : width) - 4 * quad;
-    mine.d = (tile_element *)args->d + z * args->batch_d + (m + mine.first) * args->ldd + n + 4 * quad;
-    mine.c = (const tile_element *)args->c + z * args->batch_c + (m + mine.first) * args->ldc + n + 4 * quad;
-    mine.ldd = mine.step * args->ldd;
-    mine.ldc = mine.step * args->ldc;
+    mine.d = (unsigned char *)args->d + (z * args->batch_d + (m + mine.first) * args->ldd + n + 4 * quad) * bytes;
+    mine.c = (const unsigned char *)args->c + (z * args->batch_c + (m + mine.first) * args->ldc + n + 4 * quad) * bytes;
+    mine.ldd = mine.step * args->ldd * bytes;
+    mine.ldc = mine.step * args->ldc * bytes;
     mine.column = (int)n + 4 * quad;
     mine.e = epilogue_of(args);
-    mine.takes_four = ((unsigned long long)args->d | (unsigned long long)args->ldd * OUT_BYTES |
-                       (unsigned long long)args->batch_d * OUT_BYTES) %
-                              (4 * OUT_BYTES) ==
-                          0 &&
-                      mine.left >= 4;
-    mine.is_plain = mine.takes_four && !mine.e.reads_c && mine.e.form == TSR_EPILOGUE_NONE;
+    mine.takes_four =
+        ((unsigned long long)args->d | (unsigned long long)((args->ldd | args->batch_d) * bytes)) % (4 * bytes) == 0 &&
+        mine.left >= 4;
+    mine.gives_four =
+        ((unsigned long long)args->c | (unsigned long long)((args->ldc | args->batch_c) * bytes)) % (4 * bytes) == 0 &&
+        mine.left >= 4;
     return mine;
 }
 
+/* C's lines that the thread will add come to L2, while products run. */
+TSR_DEVICE void tile_reduce_prefetch_c(const tile_reduce *mine)
+{
+    const unsigned char *c = mine->c;
+    if (!mine->e.reads_c || mine->left <= 0)
+        return;
+    TSR_ROLLED
+    for (int line = mine->first; line < mine->end; line += mine->step, c += mine->ldc)
+        tsr_prefetch_l2(c);
+}
+
 /* A thread's accumulators to the outgoing sums. */
-TSR_DEVICE void tile_reduce_leave(const tile_reduce *mine, int swap_ab, const float *sum)
+TSR_DEVICE void tile_reduce_leave(const tile_reduce *mine, int swap_ab, const sum_type *sum)
 {
     TSR_UNROLL
     for (int h = 0; h < 2; h++) {
         unsigned at = mine->leave_at[h];
         TSR_UNROLL
         for (int j = 0; j < BN / 8; j++) {
-            const float low = sum[4 * j + 2 * h], high = sum[4 * j + 2 * h + 1];
+            const float low = tile_float(sum[4 * j + 2 * h]), high = tile_float(sum[4 * j + 2 * h + 1]);
             if (swap_ab) {
                 tsr_shared_store_f32(at, low);
                 tsr_shared_store_f32(at + mine->line_bytes, high);
@@ -165,7 +194,7 @@ TSR_DEVICE void tile_reduce_send(const tile_reduce *mine, unsigned outgoing, uns
 /* A warp group's sums of part `index` to the workspace, for a launch that adds all parts: 16 bytes of each lane side by
  * side, for each 8 columns, and the same of all parts next to each other. `group` counts the groups of all tiles. */
 TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, int rows_short, int index,
-                                   const float *sum)
+                                   const sum_type *sum)
 {
     enum { BLOCK = 128 }; /* floats of a warp's 8 columns */
     const unsigned eights = (unsigned)rows_short / 8, block = group * eights * 4 + threadIdx.x / 32 % 4;
@@ -178,26 +207,47 @@ TSR_DEVICE void tile_leave_to_next(const tsr_gemm_args *args, unsigned group, in
         tsr_f32x4 four = {0, 0, 0, 0};
         TSR_UNROLL
         for (int j = 0; j < 4; j++)
-            tsr_lane(four, j) = sum[4 * i + j];
+            tsr_lane(four, j) = tile_float(sum[4 * i + j]);
         tsr_store_f32x4(to, four);
         to += 4 * BLOCK * args->schedule.split_k;
     }
 }
 
-/* The thread's four elements of its `i`th line, added over `size` ranks in their order. */
-TSR_DEVICE void tile_reduce_add(const tile_reduce *mine, unsigned i, unsigned rank, unsigned size, float total[4])
+/* Lines of a thread that are under way together, so that one latency covers them. */
+enum { REDUCE_LINES = 4 };
+
+/* 1 if the thread has line `line` + `i` steps. */
+TSR_DEVICE int tile_reduce_has(const tile_reduce *mine, int line, int i)
 {
-    const unsigned on = i * (unsigned)mine->step * mine->line_bytes, own = mine->take_at + on;
+    return line + i * mine->step < mine->end;
+}
+
+/* The thread's four elements of its lines from `line` on, added over `size` ranks in their order. */
+TSR_DEVICE void tile_reduce_add(const tile_reduce *mine, int line, unsigned rank, unsigned size,
+                                float total[REDUCE_LINES][4])
+{
+    const unsigned on = (unsigned)(line - mine->first) * mine->line_bytes, own = mine->take_at + on;
+    const unsigned pitch = (unsigned)mine->step * mine->line_bytes;
     unsigned other = mine->staging_at + on;
-    tsr_shared_load_f32x4(rank == 0 ? own : other, total);
+    TSR_UNROLL
+    for (int i = 0; i < REDUCE_LINES; i++)
+        if (tile_reduce_has(mine, line, i))
+            tsr_shared_load_f32x4((rank == 0 ? own : other) + (unsigned)i * pitch, total[i]);
     other += rank == 0 ? 0 : mine->slice_bytes;
+    TSR_ROLLED
     for (unsigned r = 1; r < size; r++) {
-        float more[4];
-        tsr_shared_load_f32x4(r == rank ? own : other, more);
+        float more[REDUCE_LINES][4];
+        TSR_UNROLL
+        for (int i = 0; i < REDUCE_LINES; i++)
+            if (tile_reduce_has(mine, line, i))
+                tsr_shared_load_f32x4((r == rank ? own : other) + (unsigned)i * pitch, more[i]);
         other += r == rank ? 0 : mine->slice_bytes;
         TSR_UNROLL
+        for (int i = 0; i < REDUCE_LINES; i++)
+            if (tile_reduce_has(mine, line, i))
+                TSR_UNROLL
         for (int j = 0; j < 4; j++)
-            total[j] += more[j];
+            total[i][j] = tile_add(total[i][j], more[i][j]);
     }
 }
 
@@ -209,79 +259,160 @@ TSR_DEVICE void tile_reduce_finish_any(const tile_reduce *mine, const any_scaled
 {
     unsigned amax = 0;
     TSR_ROLLED
-    for (int i = 0; mine->first + i * mine->step < mine->end; i++) {
-        float total[4];
-        tile_reduce_add(mine, (unsigned)i, rank, size, total);
-        if (mine->left > 0)
-            any_scaled_output(e, row + mine->first + i * mine->step, mine->column, total, &amax);
+    for (int line = mine->first; line < mine->end; line += REDUCE_LINES * mine->step) {
+        float total[REDUCE_LINES][4];
+        tile_reduce_add(mine, line, rank, size, total);
+        TSR_ROLLED
+        for (int i = 0; tile_reduce_has(mine, line, i) && i < REDUCE_LINES; i++) {
+            const long long at = row + line + i * mine->step;
+            if (mine->left > 0 && e->out.type == TSR_TYPE_S32)
+                any_output(&e->out, at, mine->column, total[0]);
+            else if (mine->left > 0)
+                any_scaled_output(e, at, mine->column, total[0], &amax);
+            TSR_UNROLL
+            for (int j = 0; j + 1 < REDUCE_LINES; j++)
+                TSR_UNROLL
+            for (int k = 0; k < 4; k++)
+                total[j][k] = total[j + 1][k];
+        }
     }
     any_scaled_close(e->scaling, amax);
 }
 
-/* The same where D takes four neighbours at once (any_scaled_is_quads). `columns`: of the thread's, loaded
- * before. Scales of rows are loaded some at a time, so that one latency covers them. */
+/* 1 if tile_reduce_finish_quads may be called. */
+TSR_DEVICE int tile_reduce_is_quads(const any_scaled *e, const tsr_gemm_args *args)
+{
+    return e->out.bytes > 1 && (e->out.quads || any_quads_of_c(&e->out, args));
+}
+
+/* The same where D takes four neighbours at once, and C gives them so. `columns`: of the thread's, loaded before. */
 TSR_DEVICE void tile_reduce_finish_quads(const tile_reduce *mine, const any_scaled *e, const any_columns *columns,
                                          long long row, unsigned rank, unsigned size)
 {
-    enum { LOADS = 4 };
-    const int type = e->out.type;
-    const long long step_bytes = mine->step * e->out.ldd * any_bytes(type);
-    unsigned char *d = e->out.d + ((row + mine->first) * e->out.ldd + mine->column) * any_bytes(type);
-    const int lines = mine->left > 0 ? mine->end : 0;
-    for (int line = mine->first, i = 0; line < lines; line += LOADS * mine->step) {
-        float factors[LOADS];
+    unsigned char *d = mine->d;
+    const unsigned char *c = mine->c;
+    if (mine->left <= 0)
+        return;
+    TSR_ROLLED
+    for (int line = mine->first; line < mine->end; line += REDUCE_LINES * mine->step) {
+        unsigned old[REDUCE_LINES][4] = {{0}};
+        float factors[REDUCE_LINES], total[REDUCE_LINES][4];
         TSR_UNROLL
-        for (int j = 0; j < LOADS; j++)
-            factors[j] = line + j * mine->step < lines ? any_row_factor(e, row + line + j * mine->step) : 0;
+        for (int i = 0; i < REDUCE_LINES; i++, c += mine->ldc) {
+            factors[i] = tile_reduce_has(mine, line, i) ? any_row_factor(e, row + line + i * mine->step) : 0;
+            if (e->out.form.reads_c && tile_reduce_has(mine, line, i))
+                tsr_load_words(e->out.bytes == 4, c, old[i]); /* floats are made later: that waits for the load */
+        }
+        tile_reduce_add(mine, line, rank, size, total);
         TSR_UNROLL
-        for (int j = 0; j < LOADS; j++, i++, d += step_bytes)
-            if (line + j * mine->step < lines) {
-                float total[4];
-                tile_reduce_add(mine, (unsigned)i, rank, size, total);
-                any_scaled_store_quad(e, type, d, factors[j], columns, total);
+        for (int i = 0; i < REDUCE_LINES; i++, d += mine->ldd)
+            if (tile_reduce_has(mine, line, i)) {
+                float more[4];
+                any_quad_of(e->out.type, old[i], more);
+                if (e->out.type == TSR_TYPE_S32)
+                    any_store_quad(&e->out, TSR_TYPE_S32, d, more, 0, total[i]);
+                else
+                    any_scaled_store_quad(e, e->out.type, d, factors[i], columns, more, total[i]);
             }
     }
 }
 #else
-/* Four neighbours of the thread's `i`th line, or as many of them as D has. */
-TSR_DEVICE void tile_reduce_store(const tile_reduce *mine, long long i, const float total[4])
+/* The lines of a thread whose values are the sums but for their scale, and leave by fours. */
+TSR_DEVICE void tile_reduce_finish_plain(const tile_reduce *mine, int wide, unsigned rank, unsigned size)
 {
-    tile_element *d = mine->d + i * mine->ldd;
-    float value[4];
-    epilogue_scale(&mine->e, 4, total, value);
-    if (mine->is_plain) {
-        tile_store_four(d, value);
-        return;
-    }
-    if (mine->e.reads_c) {
-        const tile_element *c = mine->c + i * mine->ldc;
+    unsigned char *d = mine->d;
+    TSR_ROLLED
+    for (int line = mine->first; line < mine->end; line += REDUCE_LINES * mine->step) {
+        float total[REDUCE_LINES][4];
+        tile_reduce_add(mine, line, rank, size, total);
         TSR_UNROLL
-        for (int j = 0; j < 4; j++)
-            if (j < mine->left) {
-                const float old = tile_widen(c[j]);
-                epilogue_add_c(&mine->e, 1, &old, value + j);
+        for (int i = 0; i < REDUCE_LINES; i++, d += mine->ldd)
+            if (tile_reduce_has(mine, line, i)) {
+                float value[4];
+                epilogue_scale(&mine->e, 4, total[i], value);
+                tile_store_four(wide, d, value);
             }
     }
-    epilogue_form_row(&mine->e, mine->e.bias + mine->column, mine->left, 4, value);
-    if (mine->takes_four) {
-        tile_store_four(d, value);
-        return;
-    }
+}
+
+/* Four neighbours of C from `from` on, or as many as there are, as they lie in memory: what makes floats of them would
+ * wait for each load. */
+TSR_DEVICE void tile_reduce_load_c(const tile_reduce *mine, int wide, const unsigned char *from, unsigned c[4])
+{
+    if (mine->gives_four)
+        tsr_load_words(wide, from, c);
+    else
+        TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        if (i < mine->left)
+            c[i] = wide ? ((const unsigned *)(const void *)from)[i] : ((const unsigned short *)(const void *)from)[i];
+}
+
+/* The same as floats. */
+TSR_DEVICE void tile_reduce_c_of(const tile_reduce *mine, int wide, const unsigned bits[4], float c[4])
+{
     TSR_UNROLL
-    for (int j = 0; j < 4; j++)
-        if (j < mine->left)
-            d[j] = tile_narrow(value[j]);
+    for (int i = 0; i < 4; i++) {
+        const unsigned half = mine->gives_four ? bits[i / 2] >> 16 * (i % 2) : bits[i];
+        c[i] = wide ? tsr_f32_of_bits(bits[i]) : tile_widen((unsigned short)half);
+    }
+}
+
+TSR_DEVICE void tile_reduce_store(const tile_reduce *mine, int wide, unsigned char *to, const float value[4])
+{
+    if (mine->takes_four)
+        tile_store_four(wide, to, value);
+    else
+        TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        if (i < mine->left)
+            tile_store(wide, to + i * tile_bytes(wide), value[i]);
+}
+
+/* The same where C or a bias is added, or elements are stored one by one. */
+TSR_DEVICE void tile_reduce_finish_added(const tile_reduce *mine, int wide, unsigned rank, unsigned size)
+{
+    const int has_form = mine->e.form != TSR_EPILOGUE_NONE;
+    unsigned char *d = mine->d;
+    const unsigned char *c = mine->c;
+    float bias[4] = {0, 0, 0, 0};
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        if (has_form && i < mine->left)
+            bias[i] = tile_load(wide, mine->e.bias + (mine->column + i) * tile_bytes(wide));
+    TSR_ROLLED
+    for (int line = mine->first; line < mine->end; line += REDUCE_LINES * mine->step) {
+        unsigned old[REDUCE_LINES][4] = {{0}};
+        float total[REDUCE_LINES][4];
+        TSR_UNROLL
+        for (int i = 0; i < REDUCE_LINES; i++, c += mine->ldc)
+            if (mine->e.reads_c && tile_reduce_has(mine, line, i))
+                tile_reduce_load_c(mine, wide, c, old[i]);
+        tile_reduce_add(mine, line, rank, size, total);
+        TSR_UNROLL
+        for (int i = 0; i < REDUCE_LINES; i++, d += mine->ldd)
+            if (tile_reduce_has(mine, line, i)) {
+                float value[4];
+                epilogue_scale(&mine->e, 4, total[i], value);
+                if (mine->e.reads_c) {
+                    float more[4];
+                    tile_reduce_c_of(mine, wide, old[i], more);
+                    epilogue_add_c(&mine->e, 4, more, value);
+                }
+                if (has_form)
+                    epilogue_form(&mine->e, 4, bias, value);
+                tile_reduce_store(mine, wide, d, value);
+            }
+    }
 }
 
 /* Adds the rank's lines of the tile over the cluster, and stores them. */
-TSR_DEVICE void tile_reduce_finish(const tile_reduce *mine, unsigned rank, unsigned size)
+TSR_DEVICE void tile_reduce_finish(const tsr_gemm_args *args, const tile_reduce *mine, unsigned rank, unsigned size)
 {
-    float total[4];
-    TSR_UNROLL_BY(4)
-    for (unsigned i = 0; mine->first + (int)i * mine->step < mine->end; i++) {
-        tile_reduce_add(mine, i, rank, size, total);
-        tile_reduce_store(mine, i, total);
-    }
+    if (mine->takes_four && !mine->e.reads_c && mine->e.form == TSR_EPILOGUE_NONE)
+        tile_reduce_finish_plain(mine, tile_is_wide(args), rank, size);
+    else
+        tile_reduce_finish_added(mine, tile_is_wide(args), rank, size);
 }
 #endif
 

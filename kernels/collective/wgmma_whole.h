@@ -16,21 +16,21 @@
 #include "ptx/shared.h"
 #include "ptx/vector.h"
 #include "ptx/warp.h"
-#include "tile/wgmma_element.h"
+#include "tile/either_element.h"
 
-enum { WHOLE_CHUNK = 16, WHOLE_ELEMS = WHOLE_CHUNK / OUT_BYTES };
+enum { WHOLE_CHUNK = 16, WHOLE_ELEMS = 8 };
 
 #if defined(OUT_f32) || defined(OUT_any) /* leave by the other way */
 #define tile_whole_is_possible(args) 0
 #define tile_whole_output(...)       ((void)0)
 #else
-/* 1 if D takes chunks and is the sums but for their scale and a bias. Narrow tiles have few sums: their code is not
- * worth its place. */
+/* 1 if D has 16 bits, takes chunks and is the sums but for their scale and a bias. Narrow tiles have few sums: their
+ * code is not worth its place. */
 TSR_DEVICE int tile_whole_is_possible(const tsr_gemm_args *args)
 {
-    const unsigned long long all = (unsigned long long)args->d | (unsigned long long)args->ldd * OUT_BYTES |
-                                   (unsigned long long)args->batch_d * OUT_BYTES;
-    return BN >= 64 && all % WHOLE_CHUNK == 0 && args->beta == 0 &&
+    const unsigned long long all =
+        (unsigned long long)args->d | (unsigned long long)args->ldd * 2 | (unsigned long long)args->batch_d * 2;
+    return BN >= 64 && !tile_is_wide(args) && all % WHOLE_CHUNK == 0 && args->beta == 0 &&
            (args->epilogue == TSR_EPILOGUE_NONE || args->epilogue == TSR_EPILOGUE_BIAS);
 }
 
@@ -41,15 +41,16 @@ enum { WHOLE_BIAS = BN > 128 ? (BN + 63) / 64 : 2 }; /* words of a lane */
  * Beyond D's `columns` any value does. */
 TSR_DEVICE void tile_whole_bias(const epilogue *e, int swap_ab, int at, int columns, unsigned bias[WHOLE_BIAS])
 {
+    const unsigned short *const from = (const unsigned short *)(const void *)e->bias;
     const int last = columns - 1;
     TSR_UNROLL
     for (int i = 0; i < (swap_ab ? 2 : (BN + 63) / 64); i++) {
         const int column = at + (swap_ab ? 8 * i : 64 * i + 2 * (int)(threadIdx.x % 32));
         if (swap_ab)
-            bias[i] = tsr_bits_of_f32(tile_widen(e->bias[column < last ? column : last]));
+            bias[i] = tsr_bits_of_f32(tile_widen(from[column < last ? column : last]));
         else
-            bias[i] = (unsigned)e->bias[column < last ? column : last] |
-                      (unsigned)e->bias[column + 1 < last ? column + 1 : last] << 16;
+            bias[i] = (unsigned)from[column < last ? column : last] |
+                      (unsigned)from[column + 1 < last ? column + 1 : last] << 16;
     }
 }
 
@@ -110,7 +111,7 @@ TSR_DEVICE void tile_whole_leave(const epilogue *e, int has_bias, const unsigned
 }
 
 /* 8 neighbours of a line, or those that D has. */
-TSR_DEVICE void tile_whole_store_chunk(tile_element *to, int left, const unsigned value[4])
+TSR_DEVICE void tile_whole_store_chunk(unsigned short *to, int left, const unsigned value[4])
 {
     if (left >= WHOLE_ELEMS) {
         tsr_u32x4 chunk = {0, 0, 0, 0};
@@ -123,12 +124,12 @@ TSR_DEVICE void tile_whole_store_chunk(tile_element *to, int left, const unsigne
     TSR_UNROLL
     for (int i = 0; i < WHOLE_ELEMS - 1; i++)
         if (i < left)
-            to[i] = (tile_element)(value[i / 2] >> 16 * (i % 2));
+            to[i] = (unsigned short)(value[i / 2] >> 16 * (i % 2));
 }
 
 /* All consumers: `lines` lines of `width` elements, from `d` on, which is a multiple of 16 bytes as `ldd` is. Several
  * loads are under way before the first store. */
-TSR_DEVICE void tile_whole_store(unsigned shared, int swap_ab, tile_element *d, long long ldd, int lines, int width)
+TSR_DEVICE void tile_whole_store(unsigned shared, int swap_ab, unsigned short *d, long long ldd, int lines, int width)
 {
     enum { AHEAD = 4 };
     const unsigned chunks = (swap_ab ? LONG : BN) / 8, all = (unsigned)lines * chunks;
@@ -159,7 +160,7 @@ TSR_DEVICE void tile_whole_output(const tsr_gemm_args *args, unsigned shared, in
     const int m = swap_ab ? short_at : long_at, n = swap_ab ? long_at : short_at, most = swap_ab ? LONG : rows_short;
     const long long left = args->n - n;
     const int width = left < most ? (int)left : most;
-    tile_element *const d = (tile_element *)args->d + z * args->batch_d + m * args->ldd + n;
+    unsigned short *const d = (unsigned short *)args->d + z * args->batch_d + m * args->ldd + n;
     const epilogue e = epilogue_of(args);
     const int has_bias = args->epilogue != TSR_EPILOGUE_NONE;
     unsigned bias[WHOLE_BIAS] = {0};

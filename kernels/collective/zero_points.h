@@ -69,20 +69,44 @@ TSR_DEVICE int zero_point(const void *points, int mode, long long batch, long lo
     return is_unsigned ? ((const unsigned char *)points)[index] : ((const signed char *)points)[index];
 }
 
-/* Corrects the sums of a tile, by all threads of the warp group. `m` and `n`: its first row, the tile's first column;
- * `steps`: of K, that are in the sums. */
-TSR_DEVICE void zero_points_apply(const tsr_gemm_args *args, const tsr_scaling *s, long long z, unsigned steps,
-                                  unsigned area, unsigned barrier, long long m, long long n, int is_unsigned_a,
-                                  int is_unsigned_b, int count, int *sum)
+/* An operand's zero points, as zero_point takes them, of a problem with `extent` rows or columns. */
+typedef struct zero_side {
+    const void *points;
+    int mode, is_unsigned;
+    long long batch, first, extent;
+} zero_side;
+
+TSR_DEVICE zero_side zero_side_of_a(const tsr_gemm_args *args, const tsr_scaling *s, int is_unsigned)
+{
+    const zero_side a = {s->zero_a, s->mode_a, is_unsigned, s->batch_a, s->first_m, args->m};
+    return a;
+}
+
+TSR_DEVICE zero_side zero_side_of_b(const tsr_gemm_args *args, const tsr_scaling *s, int is_unsigned)
+{
+    const zero_side b = {s->zero_b, s->mode_b, is_unsigned, s->batch_b, s->first_n, args->n};
+    return b;
+}
+
+TSR_DEVICE unsigned zero_side_point(const zero_side *side, long long z, long long at)
+{
+    return (unsigned)zero_point(side->points, side->mode, side->batch, z, side->first, at, side->extent,
+                                side->is_unsigned);
+}
+
+/* Corrects the sums of a tile, by all threads of the warp group. `rows`, `columns`: of the accumulators, whose first
+ * ones are number `row_at` and `column_at` of the problem; `steps`: of K, that are in the sums. */
+TSR_DEVICE void zero_points_correct(const zero_side *rows, const zero_side *columns, long long z, unsigned steps,
+                                    unsigned area, unsigned barrier, long long row_at, long long column_at, int count,
+                                    int *sum)
 {
     const int thread = (int)threadIdx.x % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
     tsr_named_barrier(barrier, 128);
-    unsigned za[2], of_row[2];
+    unsigned of_point[2], of_row[2];
     TSR_UNROLL
     for (int h = 0; h < 2; h++) {
         const unsigned at = area + (unsigned)(row + 8 * h) * 8;
-        za[h] = (unsigned)zero_point(s->zero_a, s->mode_a, s->batch_a, z, s->first_m, m + row + 8 * h, args->m,
-                                     is_unsigned_a);
+        of_point[h] = zero_side_point(rows, z, row_at + row + 8 * h);
         of_row[h] = tsr_shared_load_u32(at) + tsr_shared_load_u32(at + 4);
     }
     TSR_UNROLL
@@ -91,14 +115,22 @@ TSR_DEVICE void zero_points_apply(const tsr_gemm_args *args, const tsr_scaling *
     for (int c = 0; c < 2; c++) {
         const int column = 2 * i + lane % 4 * 2 + c;
         const unsigned of_column = tsr_shared_load_u32(area + ZERO_SUMS_COLUMNS + (unsigned)column * 4);
-        const unsigned zb =
-            (unsigned)zero_point(s->zero_b, s->mode_b, s->batch_b, z, s->first_n, n + column, args->n, is_unsigned_b);
+        const unsigned point = zero_side_point(columns, z, column_at + column);
         TSR_UNROLL
         for (int h = 0; h < 2; h++)
-            sum[i + 2 * h + c] =
-                (int)((unsigned)sum[i + 2 * h + c] - za[h] * of_column - zb * of_row[h] + steps * za[h] * zb);
+            sum[i + 2 * h + c] = (int)((unsigned)sum[i + 2 * h + c] - of_point[h] * of_column - point * of_row[h] +
+                                       steps * of_point[h] * point);
     }
     tsr_named_barrier(barrier, 128);
+}
+
+/* The same where A has the rows. `m` and `n`: its first row, the tile's first column. */
+TSR_DEVICE void zero_points_apply(const tsr_gemm_args *args, const tsr_scaling *s, long long z, unsigned steps,
+                                  unsigned area, unsigned barrier, long long m, long long n, int is_unsigned_a,
+                                  int is_unsigned_b, int count, int *sum)
+{
+    const zero_side rows = zero_side_of_a(args, s, is_unsigned_a), columns = zero_side_of_b(args, s, is_unsigned_b);
+    zero_points_correct(&rows, &columns, z, steps, area, barrier, m, n, count, sum);
 }
 
 #endif

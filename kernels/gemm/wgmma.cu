@@ -427,27 +427,14 @@ TSR_DEVICE void pass_by(const walk *w, ring *at, int count, int pass_on)
         tsr_named_barrier_arrive(ORDER + (unsigned)pass_on, 256);
 }
 
-/* 1 if all parts of the tile are in `sum`; 0 if another part, which is not done yet, will add them up. A cluster has
- * two places in the workspace: for the part of its first tile, unless that begins there, and for the beginning of its
- * last. */
-TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int thread,
+/* 1 if all parts of the tile are in `sum`; 0 if another part, which is not done yet, will add them up. */
+TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group,
                      float sum[MMAS][TSR_WGMMA_REGISTERS])
 {
-    enum { PLACE = WM * BN, PLACES = CLUSTER * (PINGPONG ? 1 : CONSUMERS) };
     const unsigned rank = (unsigned)(w->rank_m * CLUSTER_N + w->rank_n);
-    const unsigned place = PINGPONG ? rank : rank * CONSUMERS + (unsigned)group;
-    const tile_parts parts = tile_parts_of(w->shared + STREAM_K_AT, tile);
-    float *const sums = (float *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                        ((long long)parts.cluster * (2 * PLACES) + place) * PLACE;
-    const tile_fixup all = {.beginning = sums + PLACES * PLACE,
-                            .others = sums,
-                            .stride = 2 * PLACES * PLACE,
-                            .counter = (unsigned *)args->workspace + tile * PLACES + place,
-                            .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
-                            .barrier = 1 + (unsigned)group,
-                            .thread = thread,
-                            .part = parts.part,
-                            .parts = parts.parts};
+    const tile_fixup all = tile_fixup_of(args, w->shared + STREAM_K_AT, tile, CLUSTER * (PINGPONG ? 1 : CONSUMERS),
+                                         PINGPONG ? rank : rank * CONSUMERS + (unsigned)group, WM * BN,
+                                         w->shared + LAST_AT + 4 * (unsigned)group, 1 + (unsigned)group);
     return tile_fixup_sums(&all, MMAS * TSR_WGMMA_REGISTERS, sum[0]);
 }
 
@@ -495,7 +482,6 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
 {
     const int row = PINGPONG ? 0 : group * WM;
 #if defined(OUT_any)
-    const int thread = (int)threadIdx.x % 128;
     (void)maps;
 #else
     tile_boxes boxes = {.shared = w->shared + BOXES_AT + (unsigned)group * (EPILOGUE_BOXES * BOX_BYTES),
@@ -542,8 +528,7 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
             ring_skip(&at, tile_unit_of(partition, index + 1).count, STAGES);
         if (idle)
             continue;
-        if (u.count < (int)tile_stream_k_word(partition, STREAM_K_K_BLOCKS) &&
-            !fixup(args, w, u.tile, group, thread, sum))
+        if (u.count < (int)tile_stream_k_word(partition, STREAM_K_K_BLOCKS) && !fixup(args, w, u.tile, group, sum))
             continue;
 #if defined(OUT_any)
         output_group(args, w, group, m, n, place.z, sum);

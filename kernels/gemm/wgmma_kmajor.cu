@@ -167,20 +167,7 @@ typedef struct walk {
 #endif
 } walk;
 
-/* 1 if the cluster has a unit of this index. */
-TSR_DEVICE int has_unit(const walk *w, unsigned index)
-{
-    if (STREAM_K && TSR_UNLIKELY(w->shares_k))
-        return tile_has_unit(w->shared + STREAM_K_AT, index);
-    return w->first + index * w->step < w->raster.total;
-}
-
-/* It. Whole tiles are counted in registers: reading the partition takes 0.15 us of a short product. */
-TSR_DEVICE tile_unit unit_of(const walk *w, unsigned index)
-{
-    const tile_unit whole = {w->first + index * w->step, 0, w->k_blocks};
-    return STREAM_K && TSR_UNLIKELY(w->shares_k) ? tile_unit_of(w->shared + STREAM_K_AT, index) : whole;
-}
+#include "collective/walk_units.h"
 
 /* Keeps the ring full. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
@@ -457,7 +444,7 @@ TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piec
         for (int i = 0; i < STEPS; i++)
             if (i * ROWS < left)
                 any_scaled_store_quad(e, type, d + i * step_bytes + first * any_bytes(type), row_factors[i],
-                                      &columns[first / PIECE], four[i]);
+                                      &columns[first / PIECE], 0, four[i]);
     }
 }
 
@@ -528,25 +515,13 @@ TSR_DEVICE void await_c(unsigned bar)
 #endif
 
 /* 1 if all parts of 64 rows of the tile, number `rows` of the CTA's, are in `sum`; 0 if another part, which is not done
- * yet, will add them up. As in wgmma a cluster has two places in the workspace: for the part of its first tile, unless
- * that begins there, and for the beginning of its last. */
+ * yet, will add them up. */
 TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, int rows,
                      sum_type sum[TSR_WGMMA_REGISTERS])
 {
-    enum { PLACE = 64 * BN, PLACES = CLUSTER_M * BM / 64 };
-    const unsigned place = (unsigned)(w->rank * (BM / 64) + rows);
-    const tile_parts parts = tile_parts_of(w->shared + STREAM_K_AT, tile);
-    fixup_sum *const sums = (fixup_sum *)((char *)args->workspace + TSR_WORKSPACE_COUNTER_BYTES) +
-                            ((long long)parts.cluster * (2 * PLACES) + place) * PLACE;
-    const tile_fixup all = {.beginning = sums + PLACES * PLACE,
-                            .others = sums,
-                            .stride = 2 * PLACES * PLACE,
-                            .counter = (unsigned *)args->workspace + tile * PLACES + place,
-                            .word_at = w->shared + LAST_AT + 4 * (unsigned)group,
-                            .barrier = FIXUP + (unsigned)group,
-                            .thread = (int)threadIdx.x % 128,
-                            .part = parts.part,
-                            .parts = parts.parts};
+    const tile_fixup all =
+        tile_fixup_of(args, w->shared + STREAM_K_AT, tile, CLUSTER_M * BM / 64, (unsigned)(w->rank * (BM / 64) + rows),
+                      64 * BN, w->shared + LAST_AT + 4 * (unsigned)group, FIXUP + (unsigned)group);
     return tile_fixup_sums(&all, TSR_WGMMA_REGISTERS, (fixup_sum *)sum);
 }
 

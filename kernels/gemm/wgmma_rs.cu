@@ -19,6 +19,9 @@
  * warp, of four k and four pairs, meet each of the 32 banks once. Elements of the next stage come into a second set of
  * registers while the products of this one run.
  *
+ * STREAM_K = 1: where tiles would leave CTAs idle in the last round, the blocks along K of some tiles are shared out
+ * evenly first, as in wgmma-kmajor (collective/stream_k.h, collective/wgmma_fixup.h).
+ *
  * The end: a tile leaves in pieces through shared memory. Where lines are rows of D each warp exchanges its own 16 of
  * them, where they are columns all warps of a group do, so that rows of 128 bytes and more of D are stored at once:
  * stores of 32 bytes a row, straight from registers, took 12% of all time at 4096. Rows of D that begin anywhere leave
@@ -28,6 +31,7 @@
  *   BM, BN     tile: lines, and rows of the               a share of the other operand's part and sends it to all
  *              other operand                  RASTER      tile rows walked together (collective/order.h)
  *   STAGES     of the ring                    PRODUCER_, CONSUMER_REGISTERS   of a thread (setmaxnreg)
+ *   STREAM_K   1: see above
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any. M, N, K below
  * 2^31 - 512. */
@@ -55,6 +59,8 @@
 #include "collective/ring.h"
 #include "collective/ring_barriers.h"
 #include "collective/ring_begin.h"
+#include "collective/stream_k.h"
+#include "collective/wgmma_fixup.h"
 
 enum {
     GROUPS = BM / 64, /* warp groups that multiply */
@@ -76,9 +82,12 @@ enum {
     PIECES_AT = STAGES * STAGE_BYTES,
     FULL_AT = PIECES_AT + GROUPS * PIECE_BYTES,
     EMPTY_AT = FULL_AT + 8 * STAGES,
+    STREAM_K_AT = EMPTY_AT + 8 * STAGES,
+    LAST_AT = STREAM_K_AT + STREAM_K * TILE_STREAM_K_BYTES, /* of each warp group: whether its part came last */
 
-    START = 1, /* named barriers: where the consumers wait for the mbarriers, */
-    PIECES = 2 /*   and each warp group for its piece */
+    START = 1,  /* named barriers: where the consumers wait for the mbarriers, */
+    PIECES = 2, /*   each warp group for its piece, */
+    FIXUP = 4   /*   and for the word that says whether its part of a tile came last */
 };
 
 #include "collective/wgmma_boxes.h"
@@ -88,8 +97,11 @@ typedef struct walk {
     tile_order raster; /* of clusters, over lines and rows of the other operand */
     unsigned shared, first, step;
     int rank, k_blocks;
-    int swap_ab; /* B has the lines */
+    int shares_k; /* 1: shared memory has the partition (collective/stream_k.h); 0: all tiles are whole */
+    int swap_ab;  /* B has the lines */
 } walk;
+
+#include "collective/walk_units.h"
 
 /* Keeps the ring full. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const walk *w)
@@ -103,13 +115,14 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
         tsr_tma_prefetch_map(other);
     }
     tsr_grid_wait();
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
-        const tile_place place = tile_order_place(&w->raster, unit);
+    for (unsigned index = 0; has_unit(w, index); index++) {
+        const tile_unit u = unit_of(w, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
         const int line = (place.m * CLUSTER_M + w->rank) * BM;
         const int zl = (w->swap_ab ? batch_b : batch_a) ? place.z : 0,
                   zx = (w->swap_ab ? batch_a : batch_b) ? place.z : 0;
         TSR_ROLLED
-        for (int block = 0; block < w->k_blocks; block++) {
+        for (int block = u.first; block < u.first + u.count; block++) {
             const unsigned full = w->shared + FULL_AT + 8 * at.stage, to = w->shared + at.stage * STAGE_BYTES;
             tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
             if (tsr_elect()) {
@@ -187,17 +200,17 @@ TSR_DEVICE void keep(const fragments a, unsigned *kept)
         *kept |= a[i / 4][i % 4];
 }
 
-/* All products of a tile. One batch stays in flight; the one before it is done, and so are its stage and its fragments:
- * these lie in two sets of registers by turns. */
-TSR_DEVICE void multiply(const walk *w, ring *at, int group, float sum[TSR_WGMMA_REGISTERS])
+/* The products of `count` blocks of a tile. One batch stays in flight; the one before it is done, and so are its stage
+ * and its fragments: these lie in two sets of registers by turns. */
+TSR_DEVICE void multiply(const walk *w, ring *at, int count, int group, float sum[TSR_WGMMA_REGISTERS])
 {
     fragments a[2];
     unsigned previous = 0, kept = 0;
     TSR_ROLLED
-    for (int two = 0; two < w->k_blocks; two += 2) {
+    for (int two = 0; two < count; two += 2) {
         TSR_UNROLL
         for (int turn = 0; turn < 2; turn++) {
-            if (two + turn == w->k_blocks)
+            if (two + turn == count)
                 break;
             multiply_stage(w, *at, group, two + turn > 0, a[turn], sum);
             tsr_wgmma_wait(1);
@@ -212,9 +225,9 @@ TSR_DEVICE void multiply(const walk *w, ring *at, int group, float sum[TSR_WGMMA
     tsr_wgmma_hold(sum);
     tsr_wgmma_wait(0);
     tsr_wgmma_hold(sum);
-    if (w->k_blocks > 0)
+    if (count > 0)
         release(w, previous);
-    if (w->k_blocks < 0) /* never, which the assembler does not know */
+    if (count < 0) /* never, which the assembler does not know */
         tsr_shared_store_u32(w->shared, kept);
 }
 
@@ -362,18 +375,31 @@ TSR_DEVICE void output_quads(const any_out *out, const quads *q, int group, cons
     }
 }
 
+/* 1 if all parts of the group's lines of a tile are in `sum`; 0 if another part, which is not done yet, will add them
+ * up. */
+TSR_DEVICE int fixup(const tsr_gemm_args *args, const walk *w, unsigned tile, int group, float sum[TSR_WGMMA_REGISTERS])
+{
+    const tile_fixup all =
+        tile_fixup_of(args, w->shared + STREAM_K_AT, tile, CLUSTER_M * GROUPS, (unsigned)(w->rank * GROUPS + group),
+                      64 * BN, w->shared + LAST_AT + 4 * (unsigned)group, FIXUP + (unsigned)group);
+    return tile_fixup_sums(&all, TSR_WGMMA_REGISTERS, sum);
+}
+
 TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 {
     ring at = {0, 0};
     tsr_grid_wait();
-    for (unsigned unit = w->first; unit < w->raster.total; unit += w->step) {
+    for (unsigned index = 0; has_unit(w, index); index++) {
         float sum[TSR_WGMMA_REGISTERS];
         TSR_UNROLL
         for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
             sum[i] = 0;
-        multiply(w, &at, group, sum);
-        /* Found only now, so that no register keeps it during the main loop. */
-        const tile_place place = tile_order_place(&w->raster, unit);
+        multiply(w, &at, tsr_warp_uniform(unit_of(w, index).count), group, sum);
+        /* Found only now, so that no register keeps them during the main loop. */
+        const tile_unit u = unit_of(w, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
+        if (STREAM_K && TSR_UNLIKELY(u.count < w->k_blocks) && !fixup(args, w, u.tile, group, sum))
+            continue;
         const unsigned piece = w->shared + PIECES_AT + (unsigned)group * PIECE_BYTES;
         const int line = (place.m * CLUSTER_M + w->rank) * BM + group * 64, other = place.n * BN;
         const quads q = quads_of(w, piece, line, other);
@@ -390,8 +416,11 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const walk *w, int group)
 }
 
 /* By one lane, before its warp and others begin. */
-TSR_DEVICE void make_barriers(const walk *w)
+TSR_DEVICE void make_barriers(const tsr_gemm_args *args, const walk *w)
 {
+    if (STREAM_K && TSR_UNLIKELY(w->shares_k))
+        tile_stream_k_make(w->shared + STREAM_K_AT, w->raster.total, (unsigned)w->k_blocks,
+                           (unsigned)args->schedule.stream_k_tiles, w->first, w->step);
     ring_barriers_make(w->shared + FULL_AT, w->shared + EMPTY_AT, STAGES, 1, 4 * GROUPS * CLUSTER_M);
     tsr_mbarrier_fence_init();
 }
@@ -405,13 +434,15 @@ TSR_KERNEL_TMA(THREADS, CLUSTER_M)
                     .step = gridDim.x / CLUSTER_M,
                     .rank = CLUSTER_M > 1 ? (int)tsr_cluster_rank() : 0,
                     .k_blocks = tsr_warp_uniform((int)(((unsigned)args.k + BK - 1) / BK)),
+                    /* alpha 0 reaches a plan for the whole K as K = 0: there are no blocks to share out. */
+                    .shares_k = STREAM_K && args.schedule.stream_k_tiles > 0 && args.k > 0,
                     .swap_ab = swap_ab};
 
     tsr_grid_launch_dependents();
     if (group == GROUPS) {
         const int is_first = tsr_warp_uniform((int)threadIdx.x / 32) == 4 * GROUPS;
         if (is_first && tsr_elect())
-            make_barriers(&w);
+            make_barriers(&args, &w);
         tsr_warp_sync(TSR_ALL_LANES);
         ring_begin(CLUSTER_M, 1, START, THREADS);
         tsr_registers_lower(PRODUCER_REGISTERS);

@@ -31,7 +31,7 @@
  * registers, and a second launch adds them, by all SMs at once (kernels/prep/reduce.cu). No CTA ever waits for one
  * outside its cluster.
  *
- * 8-bit floats and f32, which is multiplied as tf32, lie along K, 128 or 32 of them a box. With 8-bit floats C and D
+ * Operands of 8 bits and f32, which is multiplied as tf32, lie along K, 128 or 32 of them a box. With 8 bits C and D
  * are of several types and there are scales, as in wgmma_kmajor (collective/skinny_eight.h).
  *
  * A tile whose K is not cut leaves by another, shorter way where D takes 16 bytes at once (collective/wgmma_whole.h).
@@ -47,8 +47,9 @@
  *                64 or 128 along K                                when the copy engine has taken the one before
  *   WIDE         1: sums need more registers than a producer, which has a warp group of its own to give them away, and
  *                as much shared memory as there is, so that those of other ranks come to where the ring was
- *   ELEM_*       bf16, f16, tf32 or fp8, which also    PROMOTE  1: sums leave the tensor cores each 128 of K
- *                has
+ *   ELEM_*       of A and B: bf16, f16, tf32, int8 or    PROMOTE  1: sums leave the tensor cores each 128 of K
+ *                fp8, which also has
+ *   OUT_*        of C and D: either, the type of A or f32 (args.type_d), f32 alone, or any (tile/any_element.h)
  *
  * Assumes: bases, leading dimensions and batch strides of A and B are multiples of 16 bytes; C and D any; with DEEP = 2
  * K is a multiple of 64. The grid is tiles * split_k CTAs, tiles rounded up to whole groups of SHARE, in clusters of
@@ -66,12 +67,16 @@
 #elif defined(ELEM_fp8)
 #define TSR_WGMMA_TYPES         "f32.e4m3.e4m3"
 #define TSR_WGMMA_ELEMENT_BYTES 1
+#elif defined(ELEM_int8)
+#define TSR_WGMMA_TYPES         "s32.s8.s8"
+#define TSR_WGMMA_ELEMENT_BYTES 1
 #elif defined(ELEM_tf32)
 #define TSR_WGMMA_TYPES         "f32.tf32.tf32"
 #define TSR_WGMMA_ELEMENT_BYTES 4
 #else
-#error "give the element type: -DELEM_bf16, -DELEM_f16, -DELEM_fp8 or -DELEM_tf32"
+#error "give the element type: -DELEM_bf16, -DELEM_f16, -DELEM_fp8, -DELEM_int8 or -DELEM_tf32"
 #endif
+#define HAS_EIGHT_BITS   (TSR_WGMMA_ELEMENT_BYTES == 1)
 #define TSR_WGMMA_N      BN
 #define TSR_SHARED_ALIGN 1024 /* the span of the swizzle's pattern */
 #define TILE_SLICES      DEEP
@@ -178,7 +183,9 @@ TSR_DEVICE void prefetch_early(const part *p, const sources *from)
 /* Keeps the ring full. With AT_ONCE one lane alone is here, and how the operands lie is a constant. */
 TSR_DEVICE void fill(const part *p, const sources *from, int long_is_mn, int short_is_mn)
 {
-    const int stages = short_is_mn ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES) : MOST_STAGES;
+    const int stages = HAS_EIGHT_BITS ? p->stages
+                       : short_is_mn  ? RING_BYTES / (LONG_BYTES + SHORT_MN_BYTES)
+                                      : MOST_STAGES;
     const unsigned stage_bytes = LONG_BYTES + (short_is_mn ? SHORT_MN_BYTES : SHORT_K_BYTES);
     const unsigned box_bytes = LONG_BYTES + (short_is_mn ? SHORT_MN_BYTES : (unsigned)p->rows_short * 128 * DEEP);
     int k = p->first * BK;
@@ -208,11 +215,11 @@ TSR_DEVICE void release(const part *p, unsigned stage)
     }
 }
 
-#if defined(ELEM_fp8)
+#if HAS_EIGHT_BITS
 #include "collective/skinny_eight.h"
 #endif
 
-/* The producer, one warp. `scaling`: NULL for operands of 16 bits. */
+/* The producer, one warp. `scaling`: NULL but for operands of 8 bits. */
 TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, const tsr_scaling *scaling,
                         const part *p)
 {
@@ -243,7 +250,7 @@ TSR_DEVICE void produce(const tsr_gemm_args *args, const tsr_tensor_maps *maps, 
     tsr_grid_launch_dependents();
 }
 
-#if !defined(ELEM_fp8)
+#if !HAS_EIGHT_BITS
 /* One instruction; `_is_mn`: constants. */
 TSR_DEVICE void multiply_step(unsigned long long a, unsigned long long b, int accumulate, int long_is_mn,
                               int short_is_mn, float sum[TSR_WGMMA_REGISTERS])
@@ -304,7 +311,7 @@ TSR_DEVICE void multiply(const part *p, int group, int long_is_mn, int short_is_
 
 /* The CTA's sums to its shared memory, where the ring was: all loads have come, and all consumers must be done. Then to
  * the ranks that add them up. */
-TSR_DEVICE void leave_sums(const part *p, const tile_reduce *mine, const float sum[TSR_WGMMA_REGISTERS])
+TSR_DEVICE void leave_sums(const part *p, const tile_reduce *mine, const sum_type sum[TSR_WGMMA_REGISTERS])
 {
     const int warp = tsr_warp_uniform((int)threadIdx.x / 32), lane = (int)threadIdx.x % 32;
     tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
@@ -335,11 +342,11 @@ TSR_DEVICE tile_reduce share_of(const tsr_gemm_args *args, const part *p)
                           p->z, p->lines, p->lines_each, p->rank, row, column);
 }
 
-/* `scaling`: NULL for operands of 16 bits. */
+/* `scaling`: NULL but for operands of 8 bits. */
 TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, const part *p, int group)
 {
     const tile_reduce mine = share_of(args, p);
-    float sum[TSR_WGMMA_REGISTERS];
+    sum_type sum[TSR_WGMMA_REGISTERS];
     if (p->count == 0)
         TSR_UNROLL
     for (int i = 0; i < TSR_WGMMA_REGISTERS; i++)
@@ -347,12 +354,14 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, c
     if (!p->short_is_mn && p->rows_short < BN)
         clear_beyond(p);
     tsr_grid_wait();
-#if defined(ELEM_fp8)
+    if (!p->is_left)
+        tile_reduce_prefetch_c(&mine);
+#if HAS_EIGHT_BITS
     const float alpha = any_alpha(args);
     multiply_eight_part(args, scaling, p, group, sum);
     const any_scaled to = any_scaled_open(args, scaling, p->z, &alpha);
     any_columns columns = {{1, 1, 1, 1}, {0, 0, 0, 0}};
-    if (any_scaled_is_quads(&to)) /* while others' sums come */
+    if (tile_reduce_is_quads(&to, args)) /* while others' sums come */
         columns = any_columns_of(&to, to.out.type, mine.column);
 #else
     (void)scaling;
@@ -376,14 +385,14 @@ TSR_DEVICE void consume(const tsr_gemm_args *args, const tsr_scaling *scaling, c
     else if (is_whole)
         tile_whole_output(args, p->shared, p->swap_ab, p->short_at, p->rows_short, p->long_at, p->z, p->lines, sum);
     else
-#if defined(ELEM_fp8)
-        finish_eight(p, &mine, &to, &columns);
+#if HAS_EIGHT_BITS
+        finish_eight(args, p, &mine, &to, &columns);
 #else
-        tile_reduce_finish(&mine, p->rank, p->size);
+        tile_reduce_finish(args, &mine, p->rank, p->size);
 #endif
 }
 
-#if defined(ELEM_fp8)
+#if HAS_EIGHT_BITS
 #define ENTRY   TSR_KERNEL_SCALED_ANY_CLUSTER
 #define SCALING &scaling
 #else
@@ -402,6 +411,9 @@ ENTRY(THREADS, CTAS)
 #if defined(ELEM_fp8) && PROMOTE
     if (TSR_UNLIKELY(args.block_scales))
         make_room_for_scales(&p);
+#elif defined(ELEM_int8)
+    if (TSR_UNLIKELY(has_zero_points(&scaling)))
+        make_room_for_zeros(&p);
 #endif
     if (warp >= 4 * GROUPS) {
         if (is_asking)

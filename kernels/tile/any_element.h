@@ -11,6 +11,7 @@
 #include "ptx/fp8.h"
 #include "ptx/pack.h"
 #include "ptx/vector.h"
+#include "ptx/words.h"
 
 #if defined(ELEM_int8)
 enum { ANY_SECOND = TSR_TYPE_U8 }; /* of A's and B's two types */
@@ -168,6 +169,17 @@ TSR_DEVICE void any_store(const any_out *out, long long row, long long col, floa
             out->type == TSR_TYPE_BF16 ? tsr_narrow_bf16(value) : tsr_narrow_f16(value);
 }
 
+/* D[row, col .. col + 3], as far as they lie inside the matrix. */
+TSR_DEVICE void any_output(const any_out *out, long long row, long long col, const float bits[4])
+{
+    if (row >= out->m)
+        return;
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++)
+        if (col + i < out->n)
+            any_store(out, row, col + i, bits[i]);
+}
+
 /* The bias of four neighbours from `col` on, where there is a form. `type` is a constant. */
 TSR_DEVICE void any_bias_quad(const any_out *out, int type, long long col, float bias[4])
 {
@@ -176,23 +188,24 @@ TSR_DEVICE void any_bias_quad(const any_out *out, int type, long long col, float
         bias[i] = any_load(type, out->form.bias, col + i);
 }
 
-/* Four neighbours of C by one load, as they are summed: integers as bits. `type` is a constant. */
+/* What tsr_load_words loaded of four neighbours of C, as they are summed: integers as bits. */
+TSR_DEVICE void any_quad_of(int type, const unsigned bits[4], float c[4])
+{
+    TSR_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const unsigned short half = (unsigned short)(bits[i / 2] >> 16 * (i % 2));
+        c[i] = any_bytes(type) == 4    ? tsr_f32_of_bits(bits[i])
+               : type == TSR_TYPE_BF16 ? tsr_widen_bf16(half)
+                                       : tsr_widen_f16(half);
+    }
+}
+
+/* Four neighbours of C by one load. `type` is a constant. */
 TSR_DEVICE void any_load_quad(int type, const unsigned char *from, float c[4])
 {
-    if (any_bytes(type) == 4) {
-        const tsr_f32x4 four = tsr_load_f32x4((const float *)(const void *)from);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++)
-            c[i] = tsr_lane(four, i);
-    } else {
-        unsigned pair[2];
-        tsr_load_u32x2((const unsigned *)(const void *)from, &pair[0], &pair[1]);
-        TSR_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const unsigned short half = (unsigned short)(pair[i / 2] >> 16 * (i % 2));
-            c[i] = type == TSR_TYPE_BF16 ? tsr_widen_bf16(half) : tsr_widen_f16(half);
-        }
-    }
+    unsigned bits[4] = {0, 0, 0, 0};
+    tsr_load_words(any_bytes(type) == 4, from, bits);
+    any_quad_of(type, bits, c);
 }
 
 /* Four values, of s32 their bits, by one store; `type` is a constant. */

@@ -172,9 +172,10 @@ TSR_DEVICE float any_row_factor(const any_scaled *e, long long row)
     return e->rows ? tsr_mul_f32(e->out.form.alpha, e->rows[row]) : e->out.form.alpha;
 }
 
-/* Four neighbours by one store, `row_factor` being that of their row; `type` is a constant. */
+/* Four neighbours by one store, `row_factor` being that of their row; `c`: what any_quad_of gave, where C is read; NULL
+ * where nobody does. */
 TSR_DEVICE void any_scaled_store_quad(const any_scaled *e, int type, unsigned char *to, float row_factor,
-                                      const any_columns *columns, const float bits[4])
+                                      const any_columns *columns, const float *c, const float bits[4])
 {
     epilogue form = e->out.form;
     float value[4];
@@ -184,6 +185,8 @@ TSR_DEVICE void any_scaled_store_quad(const any_scaled *e, int type, unsigned ch
         form.alpha = tsr_mul_f32(row_factor, columns->scale[i]);
         epilogue_scale(&form, 1, &sum, &value[i]);
     }
+    if (c && form.reads_c)
+        epilogue_add_c(&form, 4, c, value);
     if (form.form != TSR_EPILOGUE_NONE)
         epilogue_form(&form, 4, columns->bias, value);
     any_store_four(type, to, value);

@@ -27,9 +27,12 @@ static extents extents_of(const tsr_config *config, int steps)
     const int64_t rest = config->k_multiple > 1 ? config->k_multiple : 5;
     int bm, bn;
     tsr_config_tile(config, 1, 2, &bm, &bn);
-    return (extents){.m = (int64_t)bm * at_least_one(config->swaps_ab ? 1 : config->cluster_m) + 3,
-                     .n = (int64_t)bn * at_least_one(config->cluster_n) + 5,
-                     .k = steps * (int64_t)config->bk + rest};
+    extents e = {.m = (int64_t)bm * at_least_one(config->swaps_ab ? 1 : config->cluster_m) + 3,
+                 .n = (int64_t)bn * at_least_one(config->cluster_n) + 5,
+                 .k = steps * (int64_t)config->bk + rest};
+    if (config->mn_major_lines) /* whichever way tiles lie, there are as many */
+        e.m = e.n = e.m > e.n ? e.m : e.n;
+    return e;
 }
 
 static tsr_problem problem_of(const tsr_config *config, const extents *e)
@@ -67,6 +70,8 @@ static lab_case case_of(const unsigned char *levels, const extents *e, const cha
 static int takes_layout(const tsr_config *config, int layout)
 {
     const int trans_a = layout & 1, trans_b = layout >> 1;
+    if (config->mn_major_lines && !trans_a && trans_b)
+        return 0;
     return !(config->a_layout == TSR_ONLY_N && trans_a) && !(config->a_layout == TSR_ONLY_T && !trans_a) &&
            !(config->b_layout == TSR_ONLY_N && trans_b) && !(config->b_layout == TSR_ONLY_T && !trans_b);
 }

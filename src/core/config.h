@@ -200,7 +200,7 @@ struct tsr_config {
     tsr_layouts a_layout, b_layout; /* which transposes of A and B it takes */
     int copies_transposed;          /* CUDA: 1 if plans may copy A and B transposed for it */
     int boxed_d;          /* CUDA: 1 if a D of 16 bits leaves, and such a C comes, by boxes of a warp's 16 rows */
-    int streams_k;        /* CUDA, wgmma-kmajor: 1 if units may share the steps along K of a tile (stream-K) */
+    int streams_k;        /* CUDA, wgmma-kmajor, wgmma-rs: 1 if units may share the steps along K of a tile */
     int copies_short;     /* CUDA: 1 if plans may copy the operand of D's shorter side transposed where it does not lie
                            * along K, though the kernel could read it: its lines are short then, and many */
     int mn_major_lines;   /* CUDA: 1 if one operand must lie along M or N and the other one along K: nn, tt. Of

@@ -2,6 +2,7 @@
  * share tiles cost. Simpler than price_wgmma.c; no term is for the host. Constants: perf/LOG/types.md. */
 #include <math.h>
 
+#include "core/dtype.h"
 #include "plan/price_common.h"
 #include "plan/price_hopper.h"
 
@@ -16,9 +17,25 @@ static double idle_rows(const tsr_config *config, const tsr_problem *p, double w
     return fmax(0, tall - rows) + fmax(0, wide - columns);
 }
 
-/* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
-static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, const tsr_op *op)
+/* Values of four bytes behind tf32 and 8-bit integers, which were measured; those behind 8-bit floats and compressed
+ * operands were not. */
+static int is_wide(const tsr_op *op)
 {
+    return tsr_dtype_bytes(op->d) == 4 && !tsr_dtype_is_fp8(op->a) && !op->sparse24;
+}
+
+/* 1 if rows of such a D take no four neighbours at once: elements leave one by one. */
+static int is_ragged(const tsr_problem *p)
+{
+    return is_wide(&p->op) && (p->n % 4 != 0 || p->d.ld % 4 != 0);
+}
+
+/* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
+static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
+{
+    const tsr_op *const op = &p->op;
+    if (is_ragged(p))
+        return f->kmajor_ragged_ns;
     if (config->boxed_d && tsr_dtype_bytes(op->d) == 2)
         return f->kmajor_boxed_value_ns;
     return tsr_dtype_bytes(op->a) == 1 && op->d == TSR_F32 ? f->kmajor_f32_value_ns : f->kmajor_value_ns;
@@ -27,11 +44,36 @@ static double kmajor_value_ns(const tsr_profile *f, const tsr_config *config, co
 /* With ping-pong: 0 where the end of a tile is as short as products of the other warp group (collective/wgmma_lean.h,
  * and quads of wgmma_pieces.h); else what a value takes, which products hide in part. Whether C is read is not known
  * here. */
-static double kmajor_turn_ns(const tsr_profile *f, const tsr_op *op)
+static double kmajor_turn_ns(const tsr_profile *f, const tsr_problem *p)
 {
+    const tsr_op *const op = &p->op;
+    if (is_ragged(p))
+        return f->kmajor_ragged_turn_ns;
     if (tsr_dtype_bytes(op->a) != 1 || tsr_dtype_bytes(op->d) == 2 || op->d == TSR_S32)
         return 0;
     return op->d == TSR_F32 ? f->kmajor_added_ns : f->kmajor_slow_end_ns;
+}
+
+/* Storing D beside nothing else: four bytes a value leave faster than mma.sync's kernels store them. */
+static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
+{
+    const double bytes = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
+    return is_wide(&p->op) && !is_ragged(p) ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
+                                            : tsr_price_output_ns(p, device);
+}
+
+/* What the boxes of `depth` steps take where rows do not begin at whole lines, so that each row of a box is parts of
+ * two: two SMs have a way to L2 together, which fewer CTAs than half of the SMs have for themselves. */
+static double cut_rows_ns(const tsr_profile *f, const tsr_config *config, const tsr_problem *p,
+                          const tsr_device *device, double depth, double ctas)
+{
+    const int across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
+    const double rows = config->bm * (tsr_lines_touched(p, across ? 'b' : 'a') - 1) +
+                        (double)config->bn / config->cluster_m * (tsr_lines_touched(p, across ? 'a' : 'b') - 1);
+    if (p->op.sparse24)
+        return 0; /* not measured */
+    const double share = ctas > device->cuda.sm_count / 2.0 ? 1 : f->kmajor_few_share;
+    return depth * rows * f->kmajor_cut_row_clocks * share / clock_ghz(device);
 }
 
 /* Stream-K in wgmma_kmajor: what a cluster's share of the tiles in common costs beyond its products. */
@@ -69,7 +111,7 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
     const tsr_profile *const f = tsr_profile_of(device);
     const double shared = s->stream_k_tiles, units = s->stream_k_units;
     const double fill_ns = f->kmajor_fill_ns; /* until the first boxes have come */
-    const double value_ns = kmajor_value_ns(f, config, &problem->op);
+    const double value_ns = kmajor_value_ns(f, config, problem);
     const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
     const double whole = ceil((tsr_cluster_tiles(config, problem) - shared) / (units > 0 ? units : clusters));
     const double waves = whole + (shared > 0); /* tiles of a cluster, of which the first is a part */
@@ -80,8 +122,10 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
     const double bytes = tsr_price_cached_bytes(config, problem, tsr_cta_tiles(config, problem));
     const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
     const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
-    const double stored_ns = config->pingpong ? kmajor_turn_ns(f, &problem->op) * config->bm * config->bn : 0;
-    const double multiplied_ns = flops / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9;
+    const double stored_ns = config->pingpong ? kmajor_turn_ns(f, problem) * config->bm * config->bn : 0;
+    const double ctas = fmin(sms, tsr_cta_tiles(config, problem) - shared * cluster + units * cluster);
+    const double multiplied_ns = fmax(flops / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9,
+                                      cut_rows_ns(f, config, problem, device, depth, ctas));
     const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
     /* Rows that are not there were seen to cost two halves of a tile as much as the whole. */
     const double idle_depth = whole * steps + fmin(steps, 2 * share.steps);
@@ -91,5 +135,5 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
         out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0) + share.fixup_ns,
         multiplied_ns + waited_ns + idle_ns + alone * value_ns * config->bm * config->bn + depth * scales_ns +
             fmax(0, waves * stored_ns - multiplied_ns) / 2,
-        tsr_price_input_ns(problem, device) + tsr_price_output_ns(problem, device), bytes);
+        tsr_price_input_ns(problem, device) + kmajor_output_ns(f, problem, device), bytes);
 }

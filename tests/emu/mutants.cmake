@@ -306,7 +306,7 @@ if(TARGET unit_emu_rs)
   mutant(beyond_the_last_column ${kernel} "column >= out->n" "0" "")
   mutant(c_of_the_first_quad ${kernel} "c + quad_row(q, i) * out->ldc" "c" "")
   mutant(bias_of_the_first_piece ${kernel} "TSR_TYPE_F32, column, bias" "TSR_TYPE_F32, q->column, bias" "")
-  tessera_mutants(unit_emu_rs ${kernel} -DELEM_tf32 -DBM=128 -DBN=64 -DSTAGES=3 -DCLUSTER_M=2 -DRASTER=4
+  tessera_mutants(unit_emu_rs ${kernel} -DELEM_tf32 -DSTREAM_K=0 -DBM=128 -DBN=64 -DSTAGES=3 -DCLUSTER_M=2 -DRASTER=4
                   -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
@@ -337,15 +337,24 @@ if(TARGET unit_emu_skinny_eight)
   mutant(scales_beyond_the_last ${blocks} "asked < left ? asked : left" "asked" "")
   mutant(scales_of_the_first_square ${blocks} "(at + inner) >> SHIFT" "(at + inner) >> 30" "")
   mutant(lines_of_the_wrong_side ${eight} "p->swap_ab ? p->short_at : p->long_at" "p->long_at" "")
-  mutant(columns_beyond_the_tile ${reduce} "if (mine->left > 0)
-            any_scaled_output" "any_scaled_output" "")
-  mutant(lines_beyond_the_rank ${reduce} "mine->left > 0 ? mine->end : 0" "mine->left > 0 ? mine->end + mine->step : 0" "")
-  mutant(quads_beyond_the_tile ${reduce} "mine->left > 0 ? mine->end : 0" "mine->end" "")
-  mutant(one_line_of_sums ${reduce} "tile_reduce_add(mine, (unsigned)i, rank, size, total);
-                any_scaled_store_quad" "tile_reduce_add(mine, 0, rank, size, total);
-                any_scaled_store_quad" "")
-  mutant(scale_of_the_first_line ${reduce} "any_row_factor(e, row + line + j * mine->step)" "any_row_factor(e, row + line)"
+  mutant(columns_beyond_the_tile ${reduce} "else if (mine->left > 0)
+                any_scaled_output" "else
+                any_scaled_output" "")
+  mutant(one_line_of_all ${reduce} "total[j][k] = total[j + 1][k]" "total[j][k] = total[j][k]" "")
+  mutant(lines_beyond_the_rank ${reduce} "return line + i * mine->step < mine->end;"
+         "return line + i * mine->step < mine->end + mine->step;" "")
+  mutant(quads_beyond_the_tile ${reduce} "if (mine->left <= 0)
+        return;
+    TSR_ROLLED" "TSR_ROLLED" "")
+  mutant(one_line_of_sums ${reduce} "const unsigned on = (unsigned)(line - mine->first)" "const unsigned on = 0 * (unsigned)(line)" "")
+  mutant(one_of_lines_together ${reduce} "(unsigned)i * pitch, total[i]" "0 * pitch, total[i]" "")
+  mutant(one_of_others_lines_together ${reduce} "(unsigned)i * pitch, more[i]" "0 * pitch, more[i]" "")
+  mutant(scale_of_the_first_line ${reduce} "any_row_factor(e, row + line + i * mine->step)" "any_row_factor(e, row + line)"
          "")
+  mutant(c_of_the_first_line ${reduce} "c += mine->ldc) {" "c += 0) {" "")
+  mutant(c_forgotten tile/any_scaled.h "if (c && form.reads_c)
+        epilogue_add_c(&form, 4, c, value);" "" "")
+  mutant(c_by_quads_everywhere ${reduce} "any_quads_of_c(&e->out, args)" "e->out.form.reads_c" "")
   mutant(columns_not_cleared ${kernel} "if (!p->short_is_mn && p->rows_short < BN)" "if (0)" "")
   tessera_mutants(unit_emu_skinny_eight ${kernel} -DELEM_fp8 -DOUT_any -DPROMOTE=1 -DBN=64 -DGROUPS=2 -DRING_BYTES=49152
                   -DCTAS=1 -DSHARE=1 -DPARTS=4 -DDEEP=1 -DAT_ONCE=0 -DWIDE=0)
@@ -437,7 +446,7 @@ if(TARGET unit_emu_skinny)
     if (WIDE" "if (WIDE" "race")
   mutant(sent_to_the_wrong_place collective/wgmma_reduce.h "staging + place * bytes" "staging + (place + 1) * bytes" "")
   mutant(sent_to_the_wrong_rank collective/wgmma_reduce.h "cta + to * step" "cta + to * step + 1" "")
-  mutant(own_lines_looked_for_in_staging collective/wgmma_reduce.h "r == rank ? own : other, more" "other, more" "")
+  mutant(own_lines_looked_for_in_staging collective/wgmma_reduce.h "(r == rank ? own : other)" "(other)" "")
   mutant(stage_too_small ${kernel} "(full, box_bytes)" "(full, box_bytes + 16)" "deadlock")
   # Tiles that share what they load.
   mutant(released_to_itself_alone ${kernel} "if (SHARE == 1) {
@@ -447,7 +456,7 @@ if(TARGET unit_emu_skinny)
         tsr_tma_load_multicast" "if (share > 2)
         tsr_tma_load_multicast" "deadlock")
   mutant(empty_counts_one_sharer collective/skinny_part.h "4 * GROUPS * SHARE" "4 * GROUPS" "")
-  tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1 -DPARTS=4
+  tessera_mutants(unit_emu_skinny ${kernel} -DELEM_bf16 -DOUT_either -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1 -DPARTS=4
                   -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
 
@@ -457,7 +466,7 @@ if(TARGET unit_emu_skinny_wide)
   mutant(empty_ring_not_told ${kernel} "tsr_mbarrier_arrive(p->shared + STAGING_FREE_AT" "tsr_mbarrier_arrive(p->shared + EMPTY_AT" "deadlock")
   mutant(told_too_early ${kernel} "    tsr_named_barrier(ALL_CONSUMERS, CONSUMERS);
     if (WIDE" "    if (WIDE" "race")
-  tessera_mutants(unit_emu_skinny_wide ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
+  tessera_mutants(unit_emu_skinny_wide ${kernel} -DELEM_bf16 -DOUT_either -DBN=32 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
                   -DPARTS=4 -DSHARE=2 -DDEEP=1 -DAT_ONCE=1 -DWIDE=1)
 endif()
 
@@ -473,7 +482,7 @@ if(TARGET unit_emu_skinny_whole)
         tile_whole_store" "race")
   mutant(lines_beyond collective/wgmma_whole.h "all = (unsigned)lines * chunks" "all = (unsigned)(lines + 1) * chunks" "")
   mutant(lines_overlap collective/wgmma_whole.h "WHOLE_CHUNK * ((swap_ab ? LONG : BN) / 8 + 1)" "WHOLE_CHUNK * ((swap_ab ? LONG : BN) / 8 - 1)" "race")
-  tessera_mutants(unit_emu_skinny_whole ${kernel} -DELEM_bf16 -DOUT_bf16 -DBN=72 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
+  tessera_mutants(unit_emu_skinny_whole ${kernel} -DELEM_bf16 -DOUT_either -DBN=72 -DGROUPS=1 -DRING_BYTES=49152 -DCTAS=1
                   -DPARTS=4 -DSHARE=1 -DDEEP=1 -DAT_ONCE=1 -DWIDE=0)
 endif()
 
