@@ -21,7 +21,8 @@ enum {
     SEEDS = IS_SANITIZED ? 2 : 4
 };
 
-/* What the end has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. HAS_BLOCKS, alone: one
+/* What the end has to do: bits. D_LIES_BADLY: its rows begin at multiples of 8 bytes, not of 16. D_BEGINS_ANYWHERE: at
+ * multiples of 2. HAS_BLOCKS, alone: one
  * scale for each 128 of K, of B for 128 columns, which begin within a tile. Both kinds of scales: of each column. */
 enum {
     HAS_SCALES = 1,
@@ -32,9 +33,11 @@ enum {
     HAS_C = 16,
     HAS_RELU = 32, /* with HAS_BIAS */
     IN_PARTS = 64, /* three clusters share the two tiles' steps along K */
+    D_BEGINS_ANYWHERE = 128,
     USUAL = TURNS ? 8 : 10,
     ENDS = TURNS || BOXED ? 7 : 0,
-    WAYS = USUAL + ENDS + (TURNS ? 2 : 4)
+    ANYWHERE = 3,
+    WAYS = USUAL + ENDS + ANYWHERE + (TURNS ? 2 : 4)
 };
 static const int further_ends[] = {HAS_C,
                                    HAS_C | HAS_SCALES,
@@ -44,12 +47,21 @@ static const int further_ends[] = {HAS_C,
                                    HAS_BIAS | HAS_RELU,
                                    HAS_SCALES | HAS_BIAS | HAS_RELU};
 
+static const int anywhere[] = {D_BEGINS_ANYWHERE, D_BEGINS_ANYWHERE | HAS_C | HAS_SCALES | HAS_BIAS | HAS_RELU,
+                               D_BEGINS_ANYWHERE | HAS_C | HAS_BIAS};
+
 static const int in_parts[] = {IN_PARTS, IN_PARTS | HAS_C | HAS_SCALES, IN_PARTS | HAS_BLOCKS,
                                IN_PARTS | OF_EACH_COLUMN};
 
 static int way_of(int index)
 {
-    return index < USUAL ? index : index < USUAL + ENDS ? further_ends[index - USUAL] : in_parts[index - USUAL - ENDS];
+    if (index < USUAL)
+        return index;
+    index -= USUAL;
+    if (index < ENDS)
+        return further_ends[index];
+    index -= ENDS;
+    return index < ANYWHERE ? anywhere[index] : in_parts[index - ANYWHERE];
 }
 
 static int has_each_column(int way)
@@ -82,7 +94,7 @@ static const tsr_config config = {.instance = "mutant",
 
 static int pitch_of_d(int way)
 {
-    return way & D_LIES_BADLY ? N + 4 : N;
+    return way & D_BEGINS_ANYWHERE ? N + 1 : way & D_LIES_BADLY ? N + 4 : N;
 }
 
 static tsr_gemm_args args_of(int way, matrices *x)

@@ -16,7 +16,7 @@ enum {
     STAGES = 3,
     PITCH = 336,
     SEEDS = IS_SANITIZED ? 2 : 4,
-    WAYS = 4
+    WAYS = 8
 };
 enum { STAGE_BYTES = BM * 64 + BN * 128 + BM * 8, MOST = 512 * 400 };
 
@@ -24,7 +24,7 @@ typedef struct matrices {
     uint16_t sparse[LINES * K], other[ROWS * PITCH + K * 72]; /* lines along K; either way */
     uint16_t values[MOST], form[2 * MOST];
     unsigned char metadata[MOST];
-    float d[LINES * ROWS], exact[LINES * ROWS], bias[LINES];
+    float d[(LINES + 1) * (ROWS + 1)], exact[(LINES + 1) * (ROWS + 1)], bias[LINES];
 } matrices;
 
 static const tsr_config config = {.instance = "mutant",
@@ -38,10 +38,16 @@ static const tsr_config config = {.instance = "mutant",
                                   .persistent = 1,
                                   .tma = 1};
 
-/* How the operands lie: bit 0: B is compressed; bit 1: the other one lies along K. */
+/* How the matrices lie: bit 0: B is compressed; bit 1: the other operand lies along K; bit 2: D's rows begin at odd
+ * multiples of 4 bytes, too. */
+static int pitch_of_d(int way)
+{
+    return (way & 1 ? LINES : ROWS) + (way >> 2);
+}
+
 static tsr_gemm_args args_of(int way, matrices *x)
 {
-    const int swap_ab = way & 1, along_k = way >> 1;
+    const int swap_ab = way & 1, along_k = way >> 1 & 1;
     return (tsr_gemm_args){.a = swap_ab ? (void *)x->other : (void *)x->form,
                            .b = swap_ab ? (void *)x->form : (void *)x->other,
                            .d = x->d,
@@ -50,7 +56,7 @@ static tsr_gemm_args args_of(int way, matrices *x)
                            .k = K,
                            .lda = along_k ? PITCH : 72,
                            .ldb = along_k ? PITCH : 72,
-                           .ldd = swap_ab ? LINES : ROWS,
+                           .ldd = pitch_of_d(way),
                            .batch = 1,
                            .alpha = 1,
                            .bias = x->bias,
@@ -72,7 +78,7 @@ static float small(uint32_t *state)
 static void make(int way, void *memory)
 {
     matrices *const x = memory;
-    const int swap_ab = way & 1, along_k = way >> 1;
+    const int swap_ab = way & 1, along_k = way >> 1 & 1, pitch = pitch_of_d(way);
     const tsr_lines24 o = {.dtype = TSR_BF16, .lines = LINES, .k = K, .line_step = K, .k_step = 1, .matrices = 1};
     uint32_t state = (uint32_t)way + 1;
     memset(x, 0, sizeof *x);
@@ -87,13 +93,14 @@ static void make(int way, void *memory)
     for (int row = 0; row < ROWS; row++)
         for (int k = 0; k < K; k++)
             x->other[along_k ? row * PITCH + k : k * 72 + row] = tsr_f32_to_bf16(small(&state));
+    memset(x->exact, 0x55, sizeof x->exact);
     for (int line = 0; line < LINES; line++)
         for (int row = 0; row < ROWS; row++) {
             float sum = x->bias[swap_ab ? line : row];
             for (int k = 0; k < K; k++)
                 sum += tsr_bf16_to_f32(x->sparse[line * K + k]) *
                        tsr_bf16_to_f32(x->other[along_k ? row * PITCH + k : k * 72 + row]);
-            x->exact[swap_ab ? row * LINES + line : line * ROWS + row] = sum < 0 ? 0 : sum;
+            x->exact[swap_ab ? row * pitch + line : line * pitch + row] = sum < 0 ? 0 : sum;
         }
 }
 

@@ -261,13 +261,15 @@ TSR_DEVICE void store_rows(const tsr_gemm_args *args, const piece *p, double sum
     const long long row = p->row0 + warp / WARPS_N * WM + lane_row, col = p->col0 + warp % WARPS_N * WN + lane_col;
     TSR_ROLLED
     for (int at = 0; at < WM * WN; at += 32 * IN_FLIGHT) { /* sums in the order of rows */
-        double value[IN_FLIGHT];
+        double value[IN_FLIGHT], old[IN_FLIGHT];
         TSR_UNROLL
-        for (int i = 0; i < IN_FLIGHT; i++)
+        for (int i = 0; i < IN_FLIGHT; i++) {
             value[i] = own[((at + 32 * i) / WN + lane_row) * PITCH + (at + 32 * i) % WN + lane_col];
+            old[i] = out.e.reads_c ? output_load_one(&out, row + (at + 32 * i) / WN, col + (at + 32 * i) % WN) : 0;
+        }
         TSR_UNROLL
         for (int i = 0; i < IN_FLIGHT; i++)
-            output_one(&out, row + (at + 32 * i) / WN, col + (at + 32 * i) % WN, value[i]);
+            output_one(&out, row + (at + 32 * i) / WN, col + (at + 32 * i) % WN, old[i], value[i]);
     }
     tsr_barrier(); /* the next piece's tiles may come */
 }
@@ -287,10 +289,17 @@ TSR_DEVICE void store(const tsr_gemm_args *args, const piece *p, double sum[ROWS
     const long long col = p->col0 + warp % WARPS_N * WN + thread % 4 * 2;
     TSR_UNROLL
     for (int i = 0; i < ROWS_16; i++) {
+        double old[COLS_8][4] = {{0}};
+        if (out.e.reads_c)
+            TSR_UNROLL
+        for (int j = 0; j < COLS_8; j++) {
+            output_load_pair(&out, row + 16 * i, col + 8 * j, WIDTH == 2, &old[j][0]);
+            output_load_pair(&out, row + 16 * i + 8, col + 8 * j, WIDTH == 2, &old[j][2]);
+        }
         TSR_UNROLL
         for (int j = 0; j < COLS_8; j++) {
-            output_pair(&out, row + 16 * i, col + 8 * j, &sum[i][j][0], WIDTH == 2);
-            output_pair(&out, row + 16 * i + 8, col + 8 * j, &sum[i][j][2], WIDTH == 2);
+            output_pair(&out, row + 16 * i, col + 8 * j, &old[j][0], &sum[i][j][0], WIDTH == 2);
+            output_pair(&out, row + 16 * i + 8, col + 8 * j, &old[j][2], &sum[i][j][2], WIDTH == 2);
         }
     }
 }
