@@ -366,6 +366,9 @@ static void price_tensor(const tsr_config *config, const tsr_problem *problem, c
     const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
     const double busy = fmin(1, per_sm * config->threads_x * config->threads_y / 32 / 8);
     price_loaded_by_threads(config, problem, device, busy > 0 ? per_sm * (double)problem->k / busy : 0, per_sm, out);
+    /* As in f64: an SM has registers for one such tile. In 16 bits not measured. */
+    if (problem->op.compute == TSR_COMPUTE_TF32 && config->bm * config->bn >= 128 * 256)
+        out->ns += tsr_profile_of(device)->tensor_alone_ns * per_sm;
 }
 
 /* Steps along K that an SM makes, more where few warps do: of units with `share` steps each, and beside them and behind
@@ -399,7 +402,7 @@ static void price_mma_f64(const tsr_config *config, const tsr_problem *problem, 
                          f64_steps(f, config, units_per_sm, share, whole_per_sm, steps);
     price_loaded_by_threads(config, problem, device, depth, whole_per_sm + (units > 0), out);
     if (config->sm_ctas == 1) /* nothing else runs while a tile's first operands come, and while it is stored */
-        out->ns += f->mma_f64_alone_ns * whole_per_sm;
+        out->ns += f->tensor_alone_ns * whole_per_sm;
     if (units == 0)
         return;
     const double parts = units / shared + (fmod(units, shared) != 0), group = parts > 16 ? 8 : 4,

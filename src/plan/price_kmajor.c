@@ -24,10 +24,10 @@ static int is_wide(const tsr_op *op)
     return tsr_dtype_bytes(op->d) == 4 && !tsr_dtype_is_fp8(op->a) && !op->sparse24;
 }
 
-/* 1 if rows of such a D take no four neighbours at once: elements leave one by one. */
+/* 1 if rows of D take no four neighbours at once: lanes store single elements. */
 static int is_ragged(const tsr_problem *p)
 {
-    return is_wide(&p->op) && (p->n % 4 != 0 || p->d.ld % 4 != 0);
+    return p->n % 4 != 0 || p->d.ld % 4 != 0;
 }
 
 /* What storing a value of D takes, where nothing is multiplied meanwhile: boxes leave by themselves. */
@@ -48,18 +48,21 @@ static double kmajor_turn_ns(const tsr_profile *f, const tsr_problem *p)
 {
     const tsr_op *const op = &p->op;
     if (is_ragged(p))
-        return f->kmajor_ragged_turn_ns;
+        return f->kmajor_ragged_ns;
     if (tsr_dtype_bytes(op->a) != 1 || tsr_dtype_bytes(op->d) == 2 || op->d == TSR_S32)
         return 0;
     return op->d == TSR_F32 ? f->kmajor_added_ns : f->kmajor_slow_end_ns;
 }
 
-/* Storing D beside nothing else: four bytes a value leave faster than mma.sync's kernels store them. */
+/* Storing D beside nothing else: four bytes a value leave faster than mma.sync's kernels store them. Where lanes store
+ * single elements, so many of these leave at most, of any type. */
 static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
 {
-    const double bytes = (double)tsr_dtype_bytes(p->op.d) * (double)p->m * (double)p->n * (double)p->batch;
-    return is_wide(&p->op) && !is_ragged(p) ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
+    const double values = (double)p->m * (double)p->n * (double)p->batch,
+                 bytes = values * (double)tsr_dtype_bytes(p->op.d);
+    const double whole_ns = is_wide(&p->op) ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
                                             : tsr_price_output_ns(p, device);
+    return is_ragged(p) ? fmax(whole_ns, values / f->kmajor_ragged_per_ns) : whole_ns;
 }
 
 /* What the boxes of `depth` steps take where rows do not begin at whole lines, so that each row of a box is parts of
@@ -101,6 +104,13 @@ static kmajor_share kmajor_share_of(const tsr_profile *f, const tsr_config *conf
                           .fixup_ns = f->kmajor_fixup_ns + (parts - 1) * config->bm * config->bn * f->kmajor_sum_ns};
 }
 
+/* A config's efficiency is that of large problems, whose products wait for power: the share of their time that they
+ * take where they keep all SMs busy for `busy_ns`. Of tf32 it was not seen. */
+static double kmajor_power(const tsr_profile *f, const tsr_problem *p, double busy_ns)
+{
+    return tsr_dtype_bytes(p->op.a) == 1 ? 1 - f->kmajor_short_gain * exp(-busy_ns / f->kmajor_short_ns) : 1;
+}
+
 /* Clusters of tiles on a persistent grid, each of which has a share of the stream-K tiles and then whole ones; the SMs
  * of the last wave decide. A tile's end is beside nothing, as all of its warp groups store it together, but with
  * ping-pong. First physics: most constants are to be measured. */
@@ -114,26 +124,34 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
     const double value_ns = kmajor_value_ns(f, config, problem);
     const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
     const double whole = ceil((tsr_cluster_tiles(config, problem) - shared) / (units > 0 ? units : clusters));
+    const double tiles = tsr_cta_tiles(config, problem);
     const double waves = whole + (shared > 0); /* tiles of a cluster, of which the first is a part */
     const double steps = ceil((double)problem->k / config->bk), sms = clusters * cluster;
     const kmajor_share share = kmajor_share_of(f, config, device, steps, s);
     const double depth = whole * steps + share.steps; /* of a cluster */
     const double flops = 2.0 * sms * config->bm * config->bn * depth * config->bk;
-    const double bytes = tsr_price_cached_bytes(config, problem, tsr_cta_tiles(config, problem));
+    const double bytes = tsr_price_cached_bytes(config, problem, tiles);
     const double scales_ns = tsr_scales_ns(f, config, problem, 'b');
     const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
     const double stored_ns = config->pingpong ? kmajor_turn_ns(f, problem) * config->bm * config->bn : 0;
-    const double ctas = fmin(sms, tsr_cta_tiles(config, problem) - shared * cluster + units * cluster);
-    const double multiplied_ns = fmax(flops / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9,
-                                      cut_rows_ns(f, config, problem, device, depth, ctas));
-    const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
+    const double ctas = fmin(sms, tiles - shared * cluster + units * cluster);
     /* Rows that are not there were seen to cost two halves of a tile as much as the whole. */
     const double idle_depth = whole * steps + fmin(steps, 2 * share.steps);
-    const double idle_ns =
-        idle_depth * f->hopper_idle_row_clocks * idle_rows(config, problem, waves) / clock_ghz(device);
+    const double idle = idle_rows(config, problem, waves);
+    const double engine_ns =
+        idle_depth *
+        (f->hopper_idle_row_clocks * idle + LINE_BYTES / f->skinny_engine_bytes * (config->bm + config->bn)) /
+        clock_ghz(device);
+    const double long_ns = flops / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9;
+    const double products_ns = long_ns * kmajor_power(f, problem, long_ns * tiles / fmax(1, waves * sms));
+    const double multiplied_ns = fmax(idle > 0 ? fmax(products_ns, engine_ns) : products_ns,
+                                      cut_rows_ns(f, config, problem, device, depth, ctas));
+    const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
+    const double computed_ns = multiplied_ns + waited_ns + alone * value_ns * config->bm * config->bn +
+                               depth * scales_ns + fmax(0, waves * stored_ns - multiplied_ns) / 2;
+    const double memory_ns = tsr_price_input_ns(problem, device) + kmajor_output_ns(f, problem, device);
     tsr_price_settle_beside(
         out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0) + share.fixup_ns,
-        multiplied_ns + waited_ns + idle_ns + alone * value_ns * config->bm * config->bn + depth * scales_ns +
-            fmax(0, waves * stored_ns - multiplied_ns) / 2,
-        tsr_price_input_ns(problem, device) + kmajor_output_ns(f, problem, device), bytes);
+        computed_ns, memory_ns, bytes);
+    out->ns += overlapped_by(f->kmajor_sharpness, computed_ns, memory_ns) - fmax(computed_ns, memory_ns);
 }

@@ -209,7 +209,9 @@ static double skinny_end_ns(const tsr_config *config, const tsr_problem *p, cons
     const double reduce_ns = groups > 2 ? f->skinny_reduce_three_ns : f->skinny_reduce_ns,
                  leave_ns = groups > 2 ? f->skinny_leave_three_ns : 0, rank_ns = f->skinny_rank_ns;
     const double sent_byte_ns = f->skinny_sent_byte_ns, times = ceil(lines / s->parts / lines_at_once(config, s));
-    const double stored_ns = line_ns + (p->d.ld % 4 == 0 ? 0 : cut_line_ns);
+    const double stored_ns = line_ns + (p->d.ld % 4 == 0                ? 0
+                                        : tsr_dtype_bytes(p->op.a) == 1 ? f->skinny_cut_any_ns
+                                                                        : cut_line_ns);
     return begin_ns + beside * ((s->swap_ab ? swapped_ns : plain_ns) * config->bm + stored_ns * times) +
            (s->parts > 1 ? reduce_ns + leave_ns * values + rank_ns * (s->parts - 2) +
                                sent_byte_ns * 4 * values * (s->parts - 1) / s->parts
