@@ -1,5 +1,5 @@
-/* Kernel wgmma-rs in the emulator, tf32: right as it is for both layouts that it takes, and caught in each of its
- * mutants (emu/mutants.cmake), by a fault or a wrong result. */
+/* Kernel wgmma-rs in the emulator, tf32: right as it is for both layouts that it takes, tiles whole and in parts of K,
+ * and caught in each of its mutants (emu/mutants.cmake), by a fault or a wrong result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,11 +21,18 @@
 enum { M = 152, N = 148, K = 172, BM = 128, BN = 64, STAGES = 3, SEEDS = IS_SANITIZED ? 1 : 2 };
 
 /* Bits. D_LIES_BADLY: its rows do not begin at multiples of 16 bytes. IS_NN: else both operands are stored transposed.
- */
-enum { IS_NN = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_C = 8, WAYS = 16 };
+ * IN_PARTS, with one of the layouts and all else there is: four clusters share the three tiles' steps along K. */
+enum { IS_NN = 1, HAS_BIAS = 2, D_LIES_BADLY = 4, HAS_C = 8, IN_PARTS = 16, WAYS = 18 };
+enum { TILES = 3, UNITS = 4, CLUSTER = 2 };
+
+static int way_of(int index)
+{
+    return index < IN_PARTS ? index : IN_PARTS | HAS_BIAS | HAS_C | (index & IS_NN);
+}
 
 typedef struct matrices {
     float a[M * K], b[N * K], bias[N], c[M * N], d[M * (N + 1)], exact[M * (N + 1)];
+    unsigned char workspace[TSR_WORKSPACE_COUNTER_BYTES + 2 * UNITS * CLUSTER * BM * BN * sizeof(float)];
 } matrices;
 
 static const tsr_config config = {.instance = "mutant",
@@ -33,7 +40,7 @@ static const tsr_config config = {.instance = "mutant",
                                   .bm = BM,
                                   .bn = BN,
                                   .bk = 32,
-                                  .cluster_m = 2,
+                                  .cluster_m = CLUSTER,
                                   .cluster_n = 1,
                                   .persistent = 1,
                                   .copies_transposed = 1,
@@ -69,7 +76,12 @@ static tsr_gemm_args args_of(int way, matrices *x)
                            .type_a = TSR_F32,
                            .type_b = TSR_F32,
                            .type_d = TSR_F32,
-                           .schedule = {.split_k = 1, .cluster_k = 1, .swap_ab = is_nn}};
+                           .workspace = x->workspace,
+                           .schedule = {.split_k = 1,
+                                        .cluster_k = 1,
+                                        .swap_ab = is_nn,
+                                        .stream_k_tiles = way & IN_PARTS ? TILES : 0,
+                                        .stream_k_units = way & IN_PARTS ? UNITS : 0}};
 }
 
 /* -4 to 3. */
@@ -80,8 +92,9 @@ static float small(uint32_t *state)
 }
 
 /* All sums are integers that f32 has. */
-static void make(int way, void *memory)
+static void make(int index, void *memory)
 {
+    const int way = way_of(index);
     matrices *const x = memory;
     const int is_nn = way & IS_NN, pitch = pitch_of_d(way);
     uint32_t state = (uint32_t)way + 1;
@@ -104,15 +117,20 @@ static void make(int way, void *memory)
         }
 }
 
-static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
+static tsr_status run(kernel_tma *kernel, int index, void *memory, unsigned long long seed)
 {
+    const int way = way_of(index);
     matrices *const x = memory;
     const tsr_gemm_args args = args_of(way, x);
     memset(x->d, 0x55, sizeof x->d);
-    const tsr_emu_job job = {.cluster = 2,
-                             .grid = tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
+    memset(x->workspace, 0xff, sizeof x->workspace);
+    memset(x->workspace, 0, TSR_WORKSPACE_COUNTER_BYTES);
+    const tsr_grid of_units = {UNITS * CLUSTER, 1, 1};
+    const tsr_emu_job job = {.cluster = CLUSTER,
+                             .grid = way & IN_PARTS ? of_units : tsr_config_grid(&config, &args, seed % 2 ? 2 : 8),
                              .threads_x = 128 + 2 * BM,
-                             .shared_bytes = STAGES * ((BM + BN) * 128 + 16) + BM / 64 * 10240,
+                             .shared_bytes = STAGES * ((BM + BN) * 128 + 16) + BM / 64 * 10240 + 56,
+                             .workspace_bytes = sizeof x->workspace,
                              .seed = seed};
     return run_mutant(kernel, &config, &args, NULL, job);
 }

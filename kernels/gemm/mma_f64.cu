@@ -47,6 +47,7 @@
 
 #include "ptx/barrier.h"
 #include "ptx/grid.h"
+#include "ptx/prefetch.h"
 #include "ptx/warp.h"
 
 #include "collective/raster.h"
@@ -214,6 +215,21 @@ TSR_DEVICE void multiply(const tsr_gemm_args *args, const piece *p, double sum[R
     }
 }
 
+/* C on its way to L2 while the piece is multiplied. */
+TSR_DEVICE void prefetch_c(const tsr_gemm_args *args, const piece *p)
+{
+    enum { LINE = 128 / 8, LINES = BN / LINE };
+    const double *const c = (const double *)args->c + p->z * args->batch_c;
+    if (!epilogue_of(args).reads_c)
+        return;
+    TSR_ROLLED
+    for (int i = (int)threadIdx.x; i < BM * LINES; i += THREADS) {
+        const long long row = p->row0 + i / LINES, col = p->col0 + i % LINES * LINE;
+        if (row < args->m && col < args->n)
+            tsr_prefetch_l2(c + row * args->ldc + col);
+    }
+}
+
 TSR_DEVICE void multiply_piece(const tsr_gemm_args *args, const piece *p, double sum[ROWS_16][COLS_8][4])
 {
     TSR_UNROLL
@@ -240,7 +256,7 @@ TSR_DEVICE void store_rows(const tsr_gemm_args *args, const piece *p, double sum
     enum {
         PITCH = WN + 8, /* the two rows of a quarter warp's stores lie in different banks */
         ROWS = WN < 32 ? 32 / WN : 1,
-        IN_FLIGHT = 4
+        IN_FLIGHT = WM * WN < 512 ? WM * WN / 32 : 16
     };
     const pair_out out = pair_out_open(args, p->z);
     const int thread = tsr_again((int)threadIdx.x), warp = thread / 32, lane = thread % 32;
@@ -326,6 +342,7 @@ TSR_KERNEL_CTAS(THREADS, CTAS)
         const piece now = piece_of(&args, number);
         if (now.steps == 0)
             return;
+        prefetch_c(&args, &now);
         multiply_piece(&args, &now, sum);
         const piece p = piece_of(&args, (unsigned)tsr_again((int)number)); /* no registers for it meanwhile */
         if (p.steps == steps_of_tile(&args) || hand_over(&args, &p, sum))

@@ -6,15 +6,23 @@
 #include "plan/price_common.h"
 #include "plan/price_hopper.h"
 
-/* Rows of a tile's boxes that an operand does not have, for which the copy engine takes longer than for others. Larger
- * operands have them in their last tile alone, which counts where each SM has one tile. */
-static double idle_rows(const tsr_config *config, const tsr_problem *p, double waves)
+/* Rows of a tile's boxes that an operand does not have, for which the copy engine takes longer than for others: of all
+ * tiles, or with `last` of the last one of either side. */
+static double idle_rows(const tsr_config *config, const tsr_problem *p, int last)
 {
     const int across = tsr_config_lies_across(config, &p->op, p->a.trans == TSR_T);
     const double rows = (double)(across ? p->n : p->m), columns = (double)(across ? p->m : p->n);
-    const double tall = waves <= 1 ? ceil(rows / config->bm) * config->bm : config->bm,
-                 wide = waves <= 1 ? ceil(columns / config->bn) * config->bn : config->bn;
+    const double tall = last ? ceil(rows / config->bm) * config->bm : config->bm,
+                 wide = last ? ceil(columns / config->bn) * config->bn : config->bn;
     return fmax(0, tall - rows) + fmax(0, wide - columns);
+}
+
+/* What the copy engine takes for the boxes of `steps`, of whose rows so many are not there. */
+static double engine_ns(const tsr_profile *f, const tsr_config *config, const tsr_device *device, double steps,
+                        double idle)
+{
+    const double rows = config->bm + config->bn;
+    return steps * (f->hopper_idle_row_clocks * idle + LINE_BYTES / f->skinny_engine_bytes * rows) / clock_ghz(device);
 }
 
 /* Values of four bytes behind tf32 and 8-bit integers, which were measured; those behind 8-bit floats and compressed
@@ -63,6 +71,13 @@ static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const
     const double whole_ns = is_wide(&p->op) ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
                                             : tsr_price_output_ns(p, device);
     return is_ragged(p) ? fmax(whole_ns, values / f->kmajor_ragged_per_ns) : whole_ns;
+}
+
+/* Reading both operands once. Lines that two boxes have parts of come from memory once. */
+static double kmajor_input_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
+{
+    const double elements = (double)p->k * (double)(p->m + p->n) * (double)p->batch;
+    return elements * (double)tsr_dtype_bytes(p->op.a) / (f->tensor_input_share * device->memory_bytes_per_s) * 1e9;
 }
 
 /* What the boxes of `depth` steps take where rows do not begin at whole lines, so that each row of a box is parts of
@@ -135,21 +150,19 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
     const double alone = config->pingpong ? fmin(1, waves) : waves; /* tiles of an SM that it stores and does no more */
     const double stored_ns = config->pingpong ? kmajor_turn_ns(f, problem) * config->bm * config->bn : 0;
     const double ctas = fmin(sms, tiles - shared * cluster + units * cluster);
-    /* Rows that are not there were seen to cost two halves of a tile as much as the whole. */
-    const double idle_depth = whole * steps + fmin(steps, 2 * share.steps);
-    const double idle = idle_rows(config, problem, waves);
-    const double engine_ns =
-        idle_depth *
-        (f->hopper_idle_row_clocks * idle + LINE_BYTES / f->skinny_engine_bytes * (config->bm + config->bn)) /
-        clock_ghz(device);
+    /* Rows that no tile has were seen to cost two halves of a tile as much as the whole. Those that the last tile lacks
+     * count where an SM has nothing else. */
+    const double all_ns =
+        engine_ns(f, config, device, whole * steps + fmin(steps, 2 * share.steps), idle_rows(config, problem, 0));
+    const double last_ns = waves <= 1 ? engine_ns(f, config, device, depth, idle_rows(config, problem, 1)) : 0;
     const double long_ns = flops / (tsr_price_peak_flops(&problem->op, device) * config->efficiency) * 1e9;
     const double products_ns = long_ns * kmajor_power(f, problem, long_ns * tiles / fmax(1, waves * sms));
-    const double multiplied_ns = fmax(idle > 0 ? fmax(products_ns, engine_ns) : products_ns,
-                                      cut_rows_ns(f, config, problem, device, depth, ctas));
+    const double multiplied_ns =
+        fmax(fmax(products_ns, cut_rows_ns(f, config, problem, device, depth, ctas)), fmax(all_ns, last_ns));
     const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
     const double computed_ns = multiplied_ns + waited_ns + alone * value_ns * config->bm * config->bn +
                                depth * scales_ns + fmax(0, waves * stored_ns - multiplied_ns) / 2;
-    const double memory_ns = tsr_price_input_ns(problem, device) + kmajor_output_ns(f, problem, device);
+    const double memory_ns = kmajor_input_ns(f, problem, device) + kmajor_output_ns(f, problem, device);
     tsr_price_settle_beside(
         out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0) + share.fixup_ns,
         computed_ns, memory_ns, bytes);

@@ -333,7 +333,14 @@ if(TARGET unit_emu_rs)
   mutant(elements_of_the_first_half ${kernel} "line + 32 * half + lane" "line + lane" "")
   mutant(elements_in_the_order_of_rows ${kernel} "i / 4 * 4 + half * 2 + i / 2 % 2" "half * 4 + i / 2" "")
   mutant(elements_of_the_first_warps ${kernel} "line + warp / 2 * 32 + half" "line + half" "")
-  tessera_mutants(unit_emu_rs ${kernel} -DELEM_tf32 -DSTREAM_K=0 -DBM=128 -DBN=64 -DSTAGES=3 -DCLUSTER_M=2 -DRASTER=4
+  set(fixup collective/wgmma_fixup.h)
+  mutant(steps_of_the_first_part ${kernel} "block = u.first; block < u.first + u.count" "block = 0; block < u.count" "")
+  mutant(parts_not_added ${kernel} "!fixup(args, w, u.tile, group, sum)" "0" "")
+  mutant(parts_of_both_groups_in_one_place ${kernel} "(unsigned)(w->rank * GROUPS + group)" "(unsigned)(w->rank * GROUPS)" "")
+  mutant(parts_of_both_ctas_in_one_place ${kernel} "(unsigned)(w->rank * GROUPS + group)" "(unsigned)group" "")
+  mutant(parts_of_all_tiles_in_one_place ${fixup} "parts.cluster * (2 * places) + place" "place" "")
+  mutant(parts_come_one_too_few ${fixup} "come + 1 == (unsigned)fixup->parts" "come + 2 == (unsigned)fixup->parts" "")
+  tessera_mutants(unit_emu_rs ${kernel} -DELEM_tf32 -DSTREAM_K=1 -DBM=128 -DBN=64 -DSTAGES=3 -DCLUSTER_M=2 -DRASTER=4
                   -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
