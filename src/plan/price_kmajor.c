@@ -73,11 +73,13 @@ static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const
     return is_ragged(p) ? fmax(whole_ns, values / f->kmajor_ragged_per_ns) : whole_ns;
 }
 
-/* Reading both operands once. Lines that two boxes have parts of come from memory once. */
+/* Reading both operands once, where rows are parts of lines somewhat more than once. */
 static double kmajor_input_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
 {
-    const double elements = (double)p->k * (double)(p->m + p->n) * (double)p->batch;
-    return elements * (double)tsr_dtype_bytes(p->op.a) / (f->tensor_input_share * device->memory_bytes_per_s) * 1e9;
+    const double a = (double)p->m * pow(tsr_lines_touched(p, 'a'), f->kmajor_lines_power),
+                 b = (double)p->n * pow(tsr_lines_touched(p, 'b'), f->kmajor_lines_power);
+    return (double)tsr_dtype_bytes(p->op.a) * (double)p->batch * (double)p->k * (a + b) /
+           (f->tensor_input_share * device->memory_bytes_per_s) * 1e9;
 }
 
 /* What the boxes of `depth` steps take where rows do not begin at whole lines, so that each row of a box is parts of
