@@ -344,6 +344,32 @@ if(TARGET unit_emu_rs)
                   -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
+if(TARGET unit_emu_skinny_zeros)
+  set(kernel gemm/wgmma_skinny.cu)
+  set(eight collective/skinny_eight.h)
+  set(zeros collective/zero_points.h)
+  mutant(no_room_for_sums ${eight} "p->stages = MOST_STAGES - 1;" "" "")
+  mutant(steps_beyond_k ${eight} "(left < BK ? left : BK)" "BK" "")
+  mutant(steps_of_the_whole ${eight} "p->z, steps_of(args, p), area" "p->z, (unsigned)args->k, area" "")
+  mutant(not_released ${eight} "        tsr_warp_sync(TSR_ALL_LANES);
+        release(p, at.stage);" "" "deadlock")
+  mutant(sums_of_both_groups_in_one_place ${eight} "STAGE_BYTES + (unsigned)group * ZERO_AREA;" "STAGE_BYTES;" "")
+  mutant(rows_of_the_first_group ${eight} "zero_sums_add(area, stage + (unsigned)group * BOX_BYTES" "zero_sums_add(area, stage" "")
+  mutant(points_of_the_wrong_operand ${eight} "        rows = zero_side_of_b(args, s, second_long);
+        columns = zero_side_of_a(args, s, second_short);" "" "")
+  mutant(points_of_the_first_group ${eight} "p->long_at + 64 * group, p->short_at, TSR" "p->long_at, p->short_at, TSR" "")
+  mutant(sums_not_cleared ${zeros} "if (thread + 128 * i < 128 + BN)" "if (0)" "")
+  mutant(half_of_a_row ${zeros} "tsr_shared_load_u32(at) + tsr_shared_load_u32(at + 4)" "tsr_shared_load_u32(at)" "")
+  mutant(types_of_bytes_alike ${zeros} "is_unsigned ? tsr_sum4_u8(four[k], sum) : tsr_sum4_s8(four[k], sum)"
+         "tsr_sum4_s8(four[k], sum)" "")
+  mutant(types_of_points_alike ${zeros} "is_unsigned ? ((const unsigned char *)points)[index] : ((const signed char *)points)[index]"
+         "((const signed char *)points)[index]" "")
+  mutant(points_beyond_the_last ${zeros} "!points || at >= extent" "!points" "")
+  mutant(one_point_of_all ${zeros} "z * batch + first + at : 0" "z * batch + first : 0" "")
+  tessera_mutants(unit_emu_skinny_zeros ${kernel} -DELEM_int8 -DOUT_any -DPROMOTE=0 -DBN=64 -DGROUPS=2 -DRING_BYTES=73728
+                  -DCTAS=1 -DSHARE=1 -DPARTS=4 -DDEEP=1 -DAT_ONCE=0 -DWIDE=0)
+endif()
+
 if(TARGET unit_emu_skinny_eight)
   set(kernel gemm/wgmma_skinny.cu)
   set(eight collective/skinny_eight.h)
