@@ -125,7 +125,10 @@ static kmajor_share kmajor_share_of(const tsr_profile *f, const tsr_config *conf
  * take where they keep all SMs busy for `busy_ns`. Of tf32 it was not seen. */
 static double kmajor_power(const tsr_profile *f, const tsr_problem *p, double busy_ns)
 {
-    return tsr_dtype_bytes(p->op.a) == 1 ? 1 - f->kmajor_short_gain * exp(-busy_ns / f->kmajor_short_ns) : 1;
+    enum { NOTHING_LEFT = 40 }; /* beyond that exp() would underflow, which raises an exception that callers may trap */
+    return tsr_dtype_bytes(p->op.a) == 1
+               ? 1 - f->kmajor_short_gain * exp(-fmin(busy_ns / f->kmajor_short_ns, NOTHING_LEFT))
+               : 1;
 }
 
 /* Clusters of tiles on a persistent grid, each of which has a share of the stream-K tiles and then whole ones; the SMs
