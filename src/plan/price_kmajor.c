@@ -133,7 +133,7 @@ static double kmajor_power(const tsr_profile *f, const tsr_problem *p, double bu
 
 /* Clusters of tiles on a persistent grid, each of which has a share of the stream-K tiles and then whole ones; the SMs
  * of the last wave decide. A tile's end is beside nothing, as all of its warp groups store it together, but with
- * ping-pong. First physics: most constants are to be measured. */
+ * ping-pong. */
 void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                       const tsr_launch_config *launch, tsr_price *out)
 {
