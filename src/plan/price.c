@@ -301,12 +301,11 @@ double tsr_lines_touched(const tsr_problem *p, char which)
     return lines_of_rows(tsr_problem_operand(p, which)->ld * tsr_problem_element(p, which));
 }
 
-double tsr_price_input_ns(const tsr_problem *p, const tsr_device *device)
+double tsr_price_input_ns(const tsr_problem *p, const tsr_device *device, double lines_power)
 {
-    const tsr_profile *const f = tsr_profile_of(device);
-    const double share = f->tensor_input_share;
-    const double a = (double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), f->tensor_lines_power);
-    const double b = (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), f->tensor_lines_power);
+    const double share = tsr_profile_of(device)->tensor_input_share;
+    const double a = (double)p->m * (double)p->k * pow(tsr_lines_touched(p, 'a'), lines_power);
+    const double b = (double)p->k * (double)p->n * pow(tsr_lines_touched(p, 'b'), lines_power);
     return (double)tsr_dtype_bytes(p->op.a) * (double)p->batch * (a + b) / (share * device->memory_bytes_per_s) * 1e9;
 }
 
@@ -424,11 +423,11 @@ static void price_wmma_tiny(const tsr_config *config, const tsr_problem *problem
     const double ctas = tsr_cta_tiles(config, problem), per_sm = ceil(ctas / device->cuda.sm_count);
     const double lines = fmin(config->bm, (double)problem->m) + fmin(config->bn, (double)problem->n);
     const double full_step_ns = step_ns * (1 + lines_share * lines / (config->bm + config->bn));
-    tsr_price_settle_beside(out, start_ns + cta_ns * ctas,
-                            full_step_ns * ceil((double)problem->k / config->bk) *
-                                (1 + beside_share * fmax(0, per_sm - 1)),
-                            tsr_price_input_ns(problem, device) + tsr_price_output_ns(problem, device),
-                            tsr_price_cached_bytes(config, problem, ctas));
+    tsr_price_settle_beside(
+        out, start_ns + cta_ns * ctas,
+        full_step_ns * ceil((double)problem->k / config->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
+        tsr_price_input_ns(problem, device, f->tensor_lines_power) + tsr_price_output_ns(problem, device),
+        tsr_price_cached_bytes(config, problem, ctas));
     out->gpu_ns = out->ns;
     out->launches = 1;
     out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
@@ -453,7 +452,7 @@ static void price_mma_tma(const tsr_config *config, const tsr_problem *problem, 
         out, tsr_launch_ns(config, device) + fill_ns,
         flops / peak * 1e9 + fmax(0, per_sm - 1) * fill_ns + values * store_ns_per_value +
             tsr_line_queue_ns(f, problem, config->bm, config->bn, 1, 1, ceil((double)problem->k / step)),
-        fmax(tsr_price_input_ns(problem, device), tsr_price_output_ns(problem, device)),
+        fmax(tsr_price_input_ns(problem, device, f->tensor_lines_power), tsr_price_output_ns(problem, device)),
         tsr_price_cached_bytes(config, problem, tsr_cta_tiles(config, problem)));
 }
 

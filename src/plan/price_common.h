@@ -48,8 +48,8 @@ double tsr_price_peak_flops(const tsr_op *op, const tsr_device *device);
 double tsr_price_cached_bytes(const tsr_config *config, const tsr_problem *p, double ctas);
 
 /* A and B from memory, and D to it: the copy engine writes whole sectors; what threads store at any alignment, partial
- * ones too. */
-double tsr_price_input_ns(const tsr_problem *p, const tsr_device *device);
+ * ones too. Rows that are parts of lines are read more than once, by this power of the lines that they touch. */
+double tsr_price_input_ns(const tsr_problem *p, const tsr_device *device, double lines_power);
 double tsr_price_output_ns(const tsr_problem *p, const tsr_device *device);
 
 /* A launch, and behind it products beside memory, of which the longer one counts; `bytes` and what limits go to *out,

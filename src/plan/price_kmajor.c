@@ -32,7 +32,7 @@ static int is_wide(const tsr_op *op)
     return tsr_dtype_bytes(op->d) == 4 && !tsr_dtype_is_fp8(op->a) && !op->sparse24;
 }
 
-/* 1 if rows of D take no four neighbours at once: lanes store single elements. */
+/* 1 if D cannot take four neighbours by one store: lanes store single elements. */
 static int is_ragged(const tsr_problem *p)
 {
     return p->n % 4 != 0 || p->d.ld % 4 != 0;
@@ -71,15 +71,6 @@ static double kmajor_output_ns(const tsr_profile *f, const tsr_problem *p, const
     const double whole_ns = is_wide(&p->op) ? bytes / (f->kmajor_output_share * device->memory_bytes_per_s) * 1e9
                                             : tsr_price_output_ns(p, device);
     return is_ragged(p) ? fmax(whole_ns, values / f->kmajor_ragged_per_ns) : whole_ns;
-}
-
-/* Reading both operands once, where rows are parts of lines somewhat more than once. */
-static double kmajor_input_ns(const tsr_profile *f, const tsr_problem *p, const tsr_device *device)
-{
-    const double a = (double)p->m * pow(tsr_lines_touched(p, 'a'), f->kmajor_lines_power),
-                 b = (double)p->n * pow(tsr_lines_touched(p, 'b'), f->kmajor_lines_power);
-    return (double)tsr_dtype_bytes(p->op.a) * (double)p->batch * (double)p->k * (a + b) /
-           (f->tensor_input_share * device->memory_bytes_per_s) * 1e9;
 }
 
 /* What the boxes of `depth` steps take where rows do not begin at whole lines, so that each row of a box is parts of
@@ -167,7 +158,8 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
     const double waited_ns = fmax(0, share.l2_ns - share.steps / fmax(1, depth) * multiplied_ns);
     const double computed_ns = multiplied_ns + waited_ns + alone * value_ns * config->bm * config->bn +
                                depth * scales_ns + fmax(0, waves * stored_ns - multiplied_ns) / 2;
-    const double memory_ns = kmajor_input_ns(f, problem, device) + kmajor_output_ns(f, problem, device);
+    const double memory_ns =
+        tsr_price_input_ns(problem, device, f->kmajor_lines_power) + kmajor_output_ns(f, problem, device);
     tsr_price_settle_beside(
         out, tsr_launch_ns(config, device) + fill_ns + (cluster > 1 ? f->kmajor_cluster_ns : 0) + share.fixup_ns,
         computed_ns, memory_ns, bytes);
