@@ -21,9 +21,9 @@ enum {
     SEEDS = IS_SANITIZED ? 2 : 4
 };
 
-/* What the end has to do: bits. D_LIES_BADLY: its rows begin at multiples of 8 bytes, not of 16. D_BEGINS_ANYWHERE: at
- * multiples of 2. HAS_BLOCKS, alone: one
- * scale for each 128 of K, of B for 128 columns, which begin within a tile. Both kinds of scales: of each column. */
+/* What the end has to do: bits. D_LIES_BADLY: its rows begin at multiples of 8 bytes, not of 16. D_BEGINS_ANYWHERE:
+ * at multiples of 2. HAS_BLOCKS, alone: one scale for each 128 of K, of B for 128 columns, which begin within a tile.
+ * Both kinds of scales: of each column. */
 enum {
     HAS_SCALES = 1,
     HAS_BIAS = 2,

@@ -1,29 +1,11 @@
 /* Kernel wgmma_skinny with 8-bit floats in the emulator, to bf16, K cut over a cluster: right as it is, with scales of
  * rows and columns or of blocks, and caught in each of its mutants (emu/mutants.cmake). */
 
-#define MUTANTS_SCALED
 #define MUTANT_KERNEL(name) unit_emu_skinny_eight_mutant_##name
-#include "tma_mutants.h"
+enum { RING_BYTES = 49152 };
+#include "emu_skinny_eight.h"
 
-/* Two tiles along either side, the last one with few lines; more steps along K in a part than stages, and a part of
- * one. */
-enum {
-    M = 70,
-    N = 200,
-    K = 1000,
-    BM = 64,
-    BN = 128,
-    RING_BYTES = 49152,
-    STAGES = RING_BYTES / (128 * (BM + BN)),
-    STAGING_BYTES = BM * BN * 3,
-    PARTS = 2,
-    PITCH = 1008,
-    BLOCK = 128,
-    BLOCKS_K = (K + BLOCK - 1) / BLOCK,
-    BLOCKS_N = (N + BLOCK - 1) / BLOCK,
-    SEEDS = 2,
-    BETA = 3
-};
+enum { BLOCK = 128, BLOCKS_K = (K + BLOCK - 1) / BLOCK, BLOCKS_N = (N + BLOCK - 1) / BLOCK, BETA = 3 };
 
 /* What the kernel has to do: bits. D_LIES_BADLY: its rows do not begin at multiples of 8 bytes. ACROSS: tiles' columns
  * lie along N, the longer side. WHOLE: K is not cut, so that a thread has more lines. */
@@ -58,19 +40,6 @@ typedef struct matrices {
     uint16_t c[M * (N + 1) + 2], d[M * (N + 1)], exact[M * (N + 1)], bias[N]; /* d at a multiple of 16 bytes */
     float rows[M * BLOCKS_K], columns[N * BLOCKS_K];
 } matrices;
-
-static const tsr_config config = {.instance = "mutant",
-                                  .kind = TSR_CONFIG_CUDA,
-                                  .bm = BM,
-                                  .bn = BN,
-                                  .bk = 128,
-                                  .cluster_m = 1,
-                                  .cluster_n = 1,
-                                  .parts = 4,
-                                  .swaps_ab = 1,
-                                  .copies_transposed = 1,
-                                  .scaled = 1,
-                                  .tma = 1};
 
 static int pitch_of_d(int bits)
 {
@@ -151,40 +120,19 @@ static tsr_scaling scaling_of(const matrices *x, int bits)
 static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
 {
     matrices *const x = memory;
-    const int bits = ways[way], swap_ab = !(bits & ACROSS), parts = bits & WHOLE ? 1 : PARTS;
-    const int along_m = (M + (swap_ab ? BM : BN) - 1) / (swap_ab ? BM : BN),
-              along_n = (N + (swap_ab ? BN : BM) - 1) / (swap_ab ? BN : BM);
-    const tsr_dtype type_a = bits & A_IS_E5M2 ? TSR_E5M2 : TSR_E4M3;
-    const tsr_gemm_args args = {.a = x->a,
-                                .b = x->b,
-                                .c = bits & HAS_C ? x->c : NULL,
-                                .d = x->d,
-                                .m = M,
-                                .n = N,
-                                .k = K,
-                                .lda = PITCH,
-                                .ldb = PITCH,
-                                .ldc = pitch_of_d(bits),
-                                .ldd = pitch_of_d(bits),
-                                .batch = 1,
-                                .alpha = 1,
-                                .beta = bits & HAS_C ? BETA : 0,
-                                .bias = bits & HAS_BIAS ? x->bias : NULL,
-                                .epilogue = bits & HAS_BIAS ? TSR_EPILOGUE_BIAS : TSR_EPILOGUE_NONE,
-                                .trans_b = 1,
-                                .type_a = (int)type_a,
-                                .type_b = TSR_E4M3,
-                                .type_d = TSR_BF16,
-                                .block_scales = (bits & HAS_BLOCKS) != 0,
-                                .schedule = {.split_k = parts, .cluster_k = parts, .swap_ab = swap_ab}};
+    const int bits = ways[way];
+    tsr_gemm_args args = skinny_args(x->a, x->b, x->d, pitch_of_d(bits), bits & WHOLE ? 1 : PARTS, !(bits & ACROSS));
+    args.c = bits & HAS_C ? x->c : NULL;
+    args.beta = bits & HAS_C ? BETA : 0;
+    args.bias = bits & HAS_BIAS ? x->bias : NULL;
+    args.epilogue = bits & HAS_BIAS ? TSR_EPILOGUE_BIAS : TSR_EPILOGUE_NONE;
+    args.type_a = bits & A_IS_E5M2 ? TSR_E5M2 : TSR_E4M3;
+    args.type_b = TSR_E4M3;
+    args.type_d = TSR_BF16;
+    args.block_scales = (bits & HAS_BLOCKS) != 0;
     const tsr_scaling scaling = scaling_of(x, bits);
     memset(x->d, 0x55, sizeof x->d);
-    const tsr_emu_job job = {.cluster = parts,
-                             .grid = {along_m * along_n * parts, 1, 1},
-                             .threads_x = 2 * BN + 32,
-                             .shared_bytes = RING_BYTES + STAGING_BYTES + 16 * STAGES + 16,
-                             .seed = seed};
-    return run_mutant(kernel, &config, &args, &scaling, job);
+    return run_skinny(kernel, &args, &scaling, seed);
 }
 
 MUTANT_TEST(WAYS, SEEDS, matrices, make, run)

@@ -1,25 +1,9 @@
 /* Kernel wgmma_skinny with 8-bit integers in the emulator, to s32: right as it is, with zero points of rows and columns
  * and without, and caught in each of its mutants (emu/mutants.cmake). */
 
-#define MUTANTS_SCALED
 #define MUTANT_KERNEL(name) unit_emu_skinny_zeros_mutant_##name
-#include "tma_mutants.h"
-
-/* Two tiles along either side, the last one with few lines; more steps along K in a part than stages, and a part of
- * one. Zero points take one of the stages. */
-enum {
-    M = 70,
-    N = 200,
-    K = 1000,
-    BM = 64,
-    BN = 128,
-    RING_BYTES = 73728,
-    STAGES = RING_BYTES / (128 * (BM + BN)),
-    STAGING_BYTES = BM * BN * 3,
-    PARTS = 2,
-    PITCH = 1008,
-    SEEDS = 2
-};
+enum { RING_BYTES = 73728 }; /* zero points take one of the stages */
+#include "emu_skinny_eight.h"
 
 /* What the kernel has to do: bits. ACROSS: tiles' columns lie along N, the longer side. WHOLE: K is not cut. D is s32
  * and its rows begin at odd multiples of 4 bytes with D_LIES_BADLY. ONE_FOR_ALL: a zero point for the whole operand. */
@@ -48,19 +32,6 @@ typedef struct matrices {
     unsigned char a[M * PITCH], b[N * PITCH], zero_a[M], zero_b[N];
     int d[M * (N + 1)], exact[M * (N + 1)];
 } matrices;
-
-static const tsr_config config = {.instance = "mutant",
-                                  .kind = TSR_CONFIG_CUDA,
-                                  .bm = BM,
-                                  .bn = BN,
-                                  .bk = 128,
-                                  .cluster_m = 1,
-                                  .cluster_n = 1,
-                                  .parts = 4,
-                                  .swaps_ab = 1,
-                                  .copies_transposed = 1,
-                                  .scaled = 1,
-                                  .tma = 1};
 
 static int pitch_of_d(int bits)
 {
@@ -111,38 +82,17 @@ static void make(int way, void *memory)
 static tsr_status run(kernel_tma *kernel, int way, void *memory, unsigned long long seed)
 {
     matrices *const x = memory;
-    const int bits = ways[way], swap_ab = !(bits & ACROSS), parts = bits & WHOLE ? 1 : PARTS;
-    const int along_m = (M + (swap_ab ? BM : BN) - 1) / (swap_ab ? BM : BN),
-              along_n = (N + (swap_ab ? BN : BM) - 1) / (swap_ab ? BN : BM);
-    const tsr_gemm_args args = {.a = x->a,
-                                .b = x->b,
-                                .d = x->d,
-                                .m = M,
-                                .n = N,
-                                .k = K,
-                                .lda = PITCH,
-                                .ldb = PITCH,
-                                .ldc = pitch_of_d(bits),
-                                .ldd = pitch_of_d(bits),
-                                .batch = 1,
-                                .alpha = 1,
-                                .trans_b = 1,
-                                .type_a = bits & A_IS_U8 ? TSR_U8 : TSR_S8,
-                                .type_b = bits & B_IS_U8 ? TSR_U8 : TSR_S8,
-                                .type_d = TSR_S32,
-                                .schedule = {.split_k = parts, .cluster_k = parts, .swap_ab = swap_ab}};
-    const int mode = bits & ONE_FOR_ALL ? TSR_SCALING_TENSOR : TSR_SCALING_VECTOR;
+    const int bits = ways[way], mode = bits & ONE_FOR_ALL ? TSR_SCALING_TENSOR : TSR_SCALING_VECTOR;
+    tsr_gemm_args args = skinny_args(x->a, x->b, x->d, pitch_of_d(bits), bits & WHOLE ? 1 : PARTS, !(bits & ACROSS));
+    args.type_a = bits & A_IS_U8 ? TSR_U8 : TSR_S8;
+    args.type_b = bits & B_IS_U8 ? TSR_U8 : TSR_S8;
+    args.type_d = TSR_S32;
     const tsr_scaling scaling = {.zero_a = bits & ZERO_A ? x->zero_a : NULL,
                                  .zero_b = bits & ZERO_B ? x->zero_b : NULL,
                                  .mode_a = mode,
                                  .mode_b = mode};
     memset(x->d, 0x55, sizeof x->d);
-    const tsr_emu_job job = {.cluster = parts,
-                             .grid = {along_m * along_n * parts, 1, 1},
-                             .threads_x = 2 * BN + 32,
-                             .shared_bytes = RING_BYTES + STAGING_BYTES + 16 * STAGES + 16,
-                             .seed = seed};
-    return run_mutant(kernel, &config, &args, &scaling, job);
+    return run_skinny(kernel, &args, &scaling, seed);
 }
 
 MUTANT_TEST(WAYS, SEEDS, matrices, make, run)
