@@ -1,6 +1,6 @@
 /* The end of a tile whose sums are wgmma's, to a D of several types (tile/any_element.h): a warp lays PIECE columns of
- * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane. Where D does not take
- * four neighbours at once, a lane takes rows of one column, so that a store writes 32 neighbours (output_elements).
+ * its 16 rows into shared memory, as they are summed, and takes them out four neighbours a lane. Where D cannot take
+ * these by one store, a lane takes rows of one column, so that a store writes 32 neighbours (output_elements).
  *
  * For kernels that name BN, PIECE, PITCH (words from row to row of a piece), sum_type, and QUADS_OF_C: 1 if there are
  * registers for four rows of C, which then come by quads, too; ADDS_C: 1 if C meets the sums in registers instead,

@@ -1,5 +1,5 @@
-/* The end of a tile whose sums are wgmma's, to a D of 8 bits (tile/any_scaled.h) that takes four neighbours at once,
- * and the choice of ends, with scales or without, of kernels with FEW_ENDS.
+/* The end of a tile whose sums are wgmma's, to a D of 8 bits (tile/any_scaled.h) that takes four neighbours by one
+ * store, and the choice of ends, with scales or without, of kernels with FEW_ENDS.
  *
  * For kernels that include collective/wgmma_pieces.h. */
 #ifndef TSR_COLLECTIVE_WGMMA_SCALED_H

@@ -411,9 +411,9 @@ TSR_DEVICE void multiply(const walk *w, const tsr_gemm_args *args, const tile_un
 }
 
 #if !defined(ELEM_tf32)
-/* Scales of rows and columns where D takes four neighbours at once (any_scaled_is_quads). All scales and the bias are
- * loaded before the first piece, so that one latency covers them; the main loop's registers are free by then. `type` is
- * a constant. */
+/* Scales of rows and columns where D takes four neighbours by one store (any_scaled_is_quads). All scales and the bias
+ * are loaded before the first piece, so that one latency covers them; the main loop's registers are free by then.
+ * `type` is a constant. */
 TSR_DEVICE void output_scaled_quads(const any_scaled *e, int type, unsigned piece, int m, int n,
                                     const sum_type sum[TSR_WGMMA_REGISTERS])
 {

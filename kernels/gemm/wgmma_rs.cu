@@ -314,7 +314,7 @@ TSR_DEVICE void exchange(const quads *q, int group, int first, const float sum[T
         tsr_shared_load_f32x4(q->take + i * q->next, four[i]);
 }
 
-/* The group's part of a tile of D where D does not take four neighbours at once: a lane has eight rows of a column
+/* The group's part of a tile of D where D cannot take four neighbours by one store: a lane has eight rows of a column
  * (tile/any_column.h), twice a piece. Where D^T is computed a warp has every fourth row of a piece, and two times 32 of
  * its columns; else 32 columns of its own 16 lines, which are two times eight neighbouring ones. */
 TSR_DEVICE void output_elements(const any_scaled *e, const quads *q, unsigned piece, int group, int line, int other,
@@ -347,7 +347,7 @@ TSR_DEVICE void output_elements(const any_scaled *e, const quads *q, unsigned pi
     }
 }
 
-/* The group's part of a tile where C and D take four neighbours at once. */
+/* The group's part of a tile where C and D take four neighbours by one access. */
 TSR_DEVICE void output_quads(const any_out *out, const quads *q, int group, const float sum[TSR_WGMMA_REGISTERS])
 {
     TSR_UNROLL

@@ -1,7 +1,7 @@
-/* The end of a product where D takes no four neighbours at once, as where its rows begin anywhere. Neighbouring lanes
- * have neighbouring columns, so that a warp's store writes neighbours of a row, and a lane has several rows of its
- * column at a time, whose loads are under way together. Types, and what there is of C, scales and forms, are branches
- * around all of these rows, which the whole grid takes alike. */
+/* The end of a product where D cannot take four neighbours by one store, as where its rows begin anywhere.
+ * Neighbouring lanes have neighbouring columns, so that a warp's store writes neighbours of a row, and a lane has
+ * several rows of its column at a time, whose loads are under way together. Types, and what there is of C, scales and
+ * forms, are branches around all of these rows, which the whole grid takes alike. */
 #ifndef TSR_TILE_ANY_COLUMN_H
 #define TSR_TILE_ANY_COLUMN_H
 
