@@ -458,9 +458,9 @@ TSR_DEVICE int output_scaled(const any_scaled *e, unsigned piece, int m, int n, 
     else if (e->out.type == TSR_TYPE_F32)
         output_scaled_quads(e, TSR_TYPE_F32, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits_scaled(&e->out, e->columns) && e->out.type == TSR_TYPE_BF16)
-        output_lean_scaled(&e->out, TSR_TYPE_BF16, e->rows, e->columns, piece, m, n, sum);
+        output_lean_scaled(&e->out, TSR_TYPE_BF16, 1, e->rows, e->columns, piece, m, n, sum);
     else if (ENDS_LEAN && lean_fits_scaled(&e->out, e->columns))
-        output_lean_scaled(&e->out, TSR_TYPE_F16, e->rows, e->columns, piece, m, n, sum);
+        output_lean_scaled(&e->out, TSR_TYPE_F16, 1, e->rows, e->columns, piece, m, n, sum);
     else if (e->out.type == TSR_TYPE_BF16)
         output_scaled_quads(e, TSR_TYPE_BF16, piece, m, n, sum);
     else
