@@ -114,14 +114,14 @@ static void settle_gpu(const tsr_config *config, const tsr_problem *p, const tsr
                      out);
 }
 
-/* A kernel without tensor cores that needs all the threads an SM can hold. The compute term grows when the last wave
- * leaves SMs idle, and a CTA at the edge computes its whole tile. */
+/* A kernel without tensor cores, one element a thread. The compute term grows when the last CTAs leave SMs idle, and a
+ * CTA at the edge computes its whole tile. */
 static void price_simt(const tsr_config *config, const tsr_problem *problem, const tsr_device *device, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double ctas = tsr_cta_tiles(config, problem);
-    const double threads = config->threads_x * config->threads_y;
-    double per_sm = floor(device->cuda.threads_per_sm / threads);
+    const double warp = 32, lanes = warp * ceil(config->threads_x * config->threads_y / warp); /* as an SM sees them */
+    double per_sm = floor(device->cuda.threads_per_sm / lanes);
     if (per_sm > device->cuda.blocks_per_sm)
         per_sm = device->cuda.blocks_per_sm;
     if (per_sm < 1)
@@ -129,9 +129,14 @@ static void price_simt(const tsr_config *config, const tsr_problem *problem, con
     const double slots = per_sm * device->cuda.sm_count;
     const double thread_ns =
         f->simt_thread_ns; /* of a CTA's life that nothing covers; measured on batches of small problems */
-    settle_gpu(config, problem, device, 2.0 * ceil(ctas / slots) * slots * config->bm * config->bn * (double)problem->k,
-               out);
-    out->ns += ctas / device->cuda.sm_count * threads * thread_ns;
+    const double rounds = ceil(ctas / slots);
+    const double busy = ceil(ctas / device->cuda.sm_count) * device->cuda.sm_count; /* CTAs, as many on each SM */
+    settle_gpu(config, problem, device, 2.0 * busy * lanes * (double)problem->k, out);
+    const double work_ns = out->ns - tsr_launch_ns(config, device);
+    /* Small products wait for each step along K, its loads and two barriers, the longer the more CTAs of an SM do. */
+    const double beside = fmin(1, ctas / slots), step_ns = f->simt_step_ns * (1 + f->simt_beside_share * beside);
+    const double waited_ns = config->bk > 1 ? rounds * ceil((double)problem->k / config->bk) * step_ns : 0;
+    out->ns += fmax(0, waited_ns - work_ns) + ctas / device->cuda.sm_count * lanes * thread_ns;
 }
 
 double tsr_price_uncovered_ns(const tsr_problem *p, const tsr_device *device, int stores)
