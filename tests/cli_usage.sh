@@ -154,6 +154,9 @@ expect 2 "tessera route: --out-dtype e4m3: no result of f32 operands" "$tessera"
 expect 2 "tessera route: --dtype s32: operands of a product may not be s32" "$tessera" route 4 4 4 --dtype s32
 expect 2 "tessera route: --compute fast: not for f32 operands" "$tessera" route 4 4 4 --compute fast
 expect 1 "tessera route: --align 24: must be a power of two" "$tessera" route 4 4 4 --align 24
+# A K that an instance does not take is the reason, not the tensor map that it would lead to.
+expect 0 "" "$tessera" route 8088 472 40 --dtype f16 --device h200 --all
+prints '^wgmma_skinny_f16_f16_32_g1d2 .*K = 40 is no multiple of 64$'
 expect 0 "" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device cpu
 prints '^cpu_(tiled|sequential)_f32 .*<- chosen$'
 expect 0 "" "$tessera" route 4 4 4 --dtype f32 --compute tf32 --sparse a --device h200

@@ -46,6 +46,9 @@ typedef void kernel_scaled(const tsr_gemm_args args, const tsr_tensor_maps maps,
     X(thin_transposed, TSR_F32, TSR_F32, 4, 128, 256, 1, 4 * 128 * 4 + 16, 1)           \
     X(thin_columns, TSR_F32, TSR_F32, 128, 4, 256, 1, 4 * 8 * 128 * 4 + 16, 1)          \
     X(thin_columns_along_k, TSR_BF16, TSR_F32, 128, 2, 256, 1, 4 * 2 * 128 * 4 + 16, 1) \
+    X(thin_mma, TSR_BF16, TSR_BF16, 16, 64, 64, 1, 2 * 2 * (2304 + 512) + 16, 8)        \
+    X(thin_mma_columns, TSR_F16, TSR_F32, 64, 32, 64, 1, 2 * 3 * (2304 + 1024) + 16, 8) \
+    X(thin_mma_along_k, TSR_BF16, TSR_F32, 32, 64, 256, 1, 2 * 96 * 576 + 16, 8)        \
     X(cluster_k, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                  \
     X(sparse24, TSR_BF16, TSR_BF16, 128, 128, 128, 1, 3 * 25600, 8)                     \
     X(sparse24_tf32, TSR_F32, TSR_F32, 128, 128, 128, 1, 3 * 25600, 4)                  \
@@ -101,9 +104,10 @@ enum { MUTANTS = sizeof mutants / sizeof mutants[0] };
 /* Tails along all of M, N and K, more steps along K than stages, several tiles, every transpose, a batch. */
 static const struct shape {
     int m, n, k, batch, trans_a, trans_b;
-} shapes[] = {{65, 70, 141, 1, 0, 0},  {130, 33, 75, 2, 0, 1}, {64, 128, 128, 1, 1, 0}, {31, 66, 37, 1, 1, 1},
-              {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},  {3, 125, 72, 1, 1, 0},   {5, 125, 255, 1, 0, 1}};
-enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2 };
+} shapes[] = {{65, 70, 141, 1, 0, 0}, {130, 33, 75, 2, 0, 1},  {64, 128, 128, 1, 1, 0},
+              {31, 66, 37, 1, 1, 1},  {128, 128, 64, 2, 0, 0}, {5, 125, 71, 1, 0, 0},
+              {3, 125, 72, 1, 1, 0},  {5, 125, 255, 1, 0, 1},  {21, 45, 1100, 1, 0, 1}};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], MOST = 2 * 160 * 160, SEEDS = 2, LONG_K = 1000 };
 
 /* Kernels that cut K: into so many units of all tiles (one more than so many of each tile in f64), or parts of each
  * tile.
@@ -161,15 +165,25 @@ static int is_thin_of_columns(const base *b)
     return b == &bases[BASE_thin_columns] || b == &bases[BASE_thin_columns_along_k];
 }
 
-static int is_thin(const base *b)
+static int is_thin_mma(const base *b)
 {
-    return b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || b == &bases[BASE_thin_64] || is_thin_transposed(b) ||
-           is_thin_of_columns(b);
+    return b == &bases[BASE_thin_mma] || b == &bases[BASE_thin_mma_columns] || b == &bases[BASE_thin_mma_along_k];
 }
 
-/* Each form of thin takes its large operand in one layout only: B, or beside few columns A. */
+static int is_thin(const base *b)
+{
+    return is_thin_mma(b) || b == &bases[BASE_thin] || b == &bases[BASE_thin_16] || b == &bases[BASE_thin_64] ||
+           is_thin_transposed(b) || is_thin_of_columns(b);
+}
+
+/* Each form of thin takes its large operand in one layout only: B, or beside few columns A. With tensor cores the other
+ * one lies along K; long ones of K are for rings of many steps. */
 static int takes_layout(const base *b, const tsr_gemm_args *g)
 {
+    if (g->k >= LONG_K && b != &bases[BASE_thin_mma_along_k])
+        return 0;
+    if (is_thin_mma(b))
+        return g->trans_a == (b == &bases[BASE_thin_mma_columns]) && g->trans_b == (b != &bases[BASE_thin_mma]);
     if (is_thin_of_columns(b))
         return g->trans_a == (b == &bases[BASE_thin_columns]);
     return !is_thin(b) || g->trans_b == is_thin_transposed(b);
@@ -268,10 +282,12 @@ static int units_of(const base *b, const struct shape *s)
 
 static tsr_gemm_args args_of(const base *b, const struct shape *s, matrices *x)
 {
-    const int align = b->align_elems;
-    const long long lda = ((s->trans_a ? s->m : s->k) + align - 1) / align * align;
-    const long long ldb = ((s->trans_b ? s->k : s->n) + align - 1) / align * align;
-    const long long ldd = b == &bases[BASE_mma_other] ? s->n : (s->n + align - 1) / align * align; /* takes any D */
+    const int align = b->align_elems, takes_any_d = b == &bases[BASE_mma_other] || is_thin_mma(b);
+    const int align_a = b == &bases[BASE_thin_mma_columns] ? 1 : align, /* the large operand may lie anywhere */
+        align_b = is_thin_mma(b) && align_a != 1 ? 1 : align;
+    const long long lda = ((s->trans_a ? s->m : s->k) + align_a - 1) / align_a * align_a;
+    const long long ldb = ((s->trans_b ? s->k : s->n) + align_b - 1) / align_b * align_b;
+    const long long ldd = takes_any_d ? s->n : (s->n + align - 1) / align * align;
     return (tsr_gemm_args){
         .a = x->a,
         .b = x->b,
@@ -335,7 +351,8 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .b_bytes = g->schedule.swap_ab ? bytes : 0,
                              .grid = grid_of(b, g),
                              .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
-                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k] || is_f64_tensor(b),
+                             .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k] || is_f64_tensor(b) ||
+                                             b == &bases[BASE_tiled],
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,

@@ -59,6 +59,11 @@ tsr_grid tsr_config_grid(const tsr_config *config, const tsr_gemm_args *args, in
     return (tsr_grid){tiles_m * tiles_n, 1, z};
 }
 
+int tsr_config_takes_unaligned(const tsr_config *config)
+{
+    return config->unaligned_a || config->unaligned_b;
+}
+
 int tsr_config_is_f64_tensor(const tsr_config *config)
 {
     return config->family == TSR_FAMILY_MMA_F64;

@@ -186,7 +186,8 @@ struct tsr_config {
     int raster;           /* of `wgmma`: tile rows that are walked together, column after column */
     int persistent;       /* 1: at most one CTA for each SM, which walks over tiles and problems */
     int sm_ctas;     /* CUDA: CTAs that an SM holds at once; configs whose schedules depend on it say it, others 0 */
-    int unaligned_a; /* CUDA: 1 if rows of A may begin anywhere; of `wgmma` */
+    int unaligned_a; /* CUDA: 1 if rows of A may begin anywhere; of `wgmma` and `thin-mma` */
+    int unaligned_b; /* CUDA: the same of B; of `thin-mma` */
     int align_elems; /* pointers and leading dimensions must be multiples of this; 0 and 1: any */
     int any_cd;      /* CUDA: 1 if that is not for C and D, which may lie anywhere */
 
@@ -244,6 +245,9 @@ int tsr_config_lies_across(const tsr_config *config, const tsr_op *op, int trans
 
 /* CTAs of a cluster, at least 1. */
 int tsr_config_cluster(const tsr_config *config);
+
+/* 1 if rows of one operand may begin anywhere, though the config has align_elems for the other one. */
+int tsr_config_takes_unaligned(const tsr_config *config);
 
 /* 1 if the config multiplies f64 on tensor cores. */
 int tsr_config_is_f64_tensor(const tsr_config *config);

@@ -42,9 +42,10 @@ static emu_copy *add_copy(emu_copies *copies, const tsr_allocator *allocator)
     return &copies->items[copies->count++];
 }
 
-void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned from_bytes)
+/* `skip`: of from_bytes, what nobody may ask for and may lie beyond an operand. */
+static void start_copy(void *to, const void *from, unsigned bytes, unsigned skip, unsigned from_bytes,
+                       const void *place)
 {
-    const void *place = __builtin_return_address(0);
     emu_thread *thread = tsr_emu_self();
     emu_shared *shared = &thread->cta->shared;
     const size_t offset = (uintptr_t)to - (uintptr_t)shared->bytes;
@@ -61,7 +62,7 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     if (rule)
         tsr_emu_break(rule, place);
     if (from_bytes)
-        tsr_emu_check(from, from_bytes, 0, place);
+        tsr_emu_check((const char *)from + skip, from_bytes - skip, 0, place);
     if (!tsr_emu_shared_start_copy(shared, offset, bytes, &thread->clock, &fault)) {
         fault.is_write = 1;
         fault.size = bytes;
@@ -71,8 +72,10 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
     if (!copy)
         tsr_emu_fail_thread(&(emu_fault){.kind = EMU_NO_MEMORY}, place);
     *copy = (emu_copy){.offset = offset, .bytes = bytes, .group = thread->copies.committed};
-    if (from_bytes)
-        memcpy(copy->data, from, from_bytes);
+    if (from_bytes) {
+        memset(copy->data, 0xff, skip); /* not a number in 16 bits */
+        memcpy(copy->data + skip, (const char *)from + skip, from_bytes - skip);
+    }
     tsr_emu_watch_put(thread, TSR_WATCH_COPY, bytes, from_bytes ? (uintptr_t)from : 0, place);
     tsr_emu_watch_put(thread, EMU_RECORD_TO, bytes, offset - thread->window, place);
     if (thread->cta->trace)
@@ -84,6 +87,20 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
                                          .from = from_bytes ? (uintptr_t)from : 0,
                                          .bytes = from_bytes,
                                          .place = place});
+}
+
+void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned from_bytes)
+{
+    start_copy(to, from, bytes, 0, from_bytes, __builtin_return_address(0));
+}
+
+/* Declared where kernels call it (kernels/ptx/async_copy_behind.h), not in a header that all of them include. */
+void tsr_emu_copy_start_behind(void *to, const void *from, unsigned skip, unsigned from_bytes);
+
+void tsr_emu_copy_start_behind(void *to, const void *from, unsigned skip, unsigned from_bytes)
+{
+    start_copy(to, from, 16, skip < from_bytes ? skip : 0, skip < from_bytes ? from_bytes : 0,
+               __builtin_return_address(0));
 }
 
 void tsr_emu_copy_commit(void)

@@ -35,6 +35,13 @@ static int alignment_fits(const tsr_viewed_problem *v, const tsr_config *config,
     return 1;
 }
 
+static int k_fits(const tsr_config *config, const tsr_problem *p, char *reason, size_t reason_bytes)
+{
+    if (config->k_multiple > 1 && p->k % config->k_multiple != 0)
+        return tsr_refuse(reason, reason_bytes, "K = %lld is no multiple of %d", (long long)p->k, config->k_multiple);
+    return 1;
+}
+
 /* Kernels with tensor maps keep coordinates in 32 bits, and a map's strides end below 2^40 bytes. */
 static int tensors_fit(const tsr_config *config, const tsr_problem *p, char *reason, size_t reason_bytes)
 {
@@ -100,10 +107,11 @@ static int gpu_fits(const tsr_config *config, const tsr_problem *p, const tsr_cu
         return tsr_refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d", bm, bn);
     if ((config->persistent || config->swaps_ab) && (!tsr_mul_size(tiles, p->batch, &tiles) || tiles > MAX_GRID_X))
         return tsr_refuse(reason, reason_bytes, "D has more than 2^31 - 1 tiles of %d x %d in all", bm, bn);
-    if (config->unaligned_a && p->a.ld > MOST_COORDINATE / (2 * TSR_TENSOR_LINE_ROWS))
+    if (config->unaligned_a && config->tma && p->a.ld > MOST_COORDINATE / (2 * TSR_TENSOR_LINE_ROWS))
         return tsr_refuse(reason, reason_bytes, "A's leading dimension exceeds %lld",
                           MOST_COORDINATE / (2 * TSR_TENSOR_LINE_ROWS));
-    return !config->tma || tensors_fit(config, p, reason, reason_bytes);
+    /* Before maps, which such a K may leave without an extent. */
+    return k_fits(config, p, reason, reason_bytes) && (!config->tma || tensors_fit(config, p, reason, reason_bytes));
 }
 
 static int can_transpose(const tsr_viewed_problem *v)
@@ -121,6 +129,13 @@ static void transpose_layouts(const tsr_viewed_problem *v, const tsr_config *con
     if (config->mn_major_lines) { /* tn: the smaller operand */
         if (v->given.a.trans == TSR_T && v->given.b.trans == TSR_N)
             *pads |= v->given.m <= v->given.n ? TSR_PAD_A | TSR_TRANSPOSE_A : TSR_PAD_B | TSR_TRANSPOSE_B;
+        return;
+    }
+    if (tsr_config_takes_unaligned(config)) { /* the other operand alone */
+        if (!config->unaligned_a && v->given.a.trans == TSR_T)
+            *pads |= TSR_PAD_A | TSR_TRANSPOSE_A;
+        if (!config->unaligned_b && v->given.b.trans == TSR_N)
+            *pads |= TSR_PAD_B | TSR_TRANSPOSE_B;
         return;
     }
     if (v->given.a.trans == TSR_T && !(v->given.op.sparse24 & TSR_SPARSE24_A))
@@ -156,9 +171,7 @@ int tsr_config_fits(const tsr_config *config, const tsr_problem *p, char *reason
                                    : tsr_refuse(reason, reason_bytes, "A and B both lie along K");
     if (!tiles_are_countable(config, p))
         return tsr_refuse(reason, reason_bytes, "D has more than 2^30 tiles of %d x %d in all", config->bm, config->bn);
-    if (config->k_multiple > 1 && p->k % config->k_multiple != 0)
-        return tsr_refuse(reason, reason_bytes, "K = %lld is no multiple of %d", (long long)p->k, config->k_multiple);
-    return 1;
+    return k_fits(config, p, reason, reason_bytes);
 }
 
 /* The checks that configs share, before anything is computed. */

@@ -20,6 +20,8 @@
 static int takes_any(const tsr_config *config, const tsr_problem *problem, char which)
 {
     const long long stride_bytes = problem->a.batch_stride * tsr_problem_element(problem, 'a');
+    if (config->family == TSR_FAMILY_THIN && tsr_config_takes_unaligned(config))
+        return which == 'a' ? config->unaligned_a : which == 'b' ? config->unaligned_b : 1;
     if (config->family == TSR_FAMILY_THIN) /* it takes vectors of one operand alone */
         return which != (config->bm < config->bn ? 'b' : 'a');
     if (config->any_cd && which > 'b')

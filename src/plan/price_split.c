@@ -113,12 +113,41 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
     out->rank_ns = ns;
 }
 
+/* A CTA's warps take steps along K of a tile, each bound by its bytes or by what becomes of them, the more the more
+ * eights of rows the small operand has; an SM has one CTA. The large operand is read once for each tile along the short
+ * side. */
+static void price_thin_mma(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                           const tsr_launch_config *launch, tsr_price *out)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    const int has_few_rows = config->unaligned_b; /* else few columns */
+    const int is_along_k = has_few_rows ? config->b_layout == TSR_ONLY_T : config->a_layout == TSR_ONLY_N;
+    const double lines = (double)(has_few_rows ? problem->m : problem->n), parts = launch->schedule.split_k;
+    const double ctas = tsr_cta_tiles(config, problem) * parts, sms = device->cuda.sm_count;
+    const double eights = ceil(fmin(lines, config->bm) / 8), panels = ceil((double)problem->k / config->bk / parts);
+    const double byte_ns = is_along_k ? f->thin_mma_along_ns + eights * f->thin_mma_along_eight_ns
+                                      : f->thin_mma_ns + eights * f->thin_mma_eight_ns;
+    const double memory_ns = fmin(ctas, sms) / (f->thin_reach * device->memory_bytes_per_s * 1e-9);
+    const double panel_ns = 2.0 * config->bn * config->bk * fmax(byte_ns, memory_ns);
+    const double cta_ns =
+        f->thin_mma_cta_ns + eights * (is_along_k ? f->thin_mma_along_cta_eight_ns : f->thin_mma_cta_eight_ns);
+    const double sums_ns = parts > 1 ? f->thin_mma_handover_ns + parts * f->thin_mma_part_ns : 0;
+    tsr_price_settle(config, problem, device, ceil(ctas / sms) * (panels * panel_ns + cta_ns) + sums_ns, out);
+    out->gpu_ns = out->ns;
+    out->launches = 1;
+    out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
+}
+
 /* The large operand is read once for each tile along the short side, from memory or, the second time, from L2. A CTA
  * takes a while whatever it has to do: measured on batches of small problems, perf/LOG. */
 void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                     const tsr_launch_config *launch, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
+    if (tsr_config_takes_unaligned(config)) {
+        price_thin_mma(config, problem, device, launch, out);
+        return;
+    }
     const double fill_ns = f->thin_fill_ns, handover_ns = f->thin_handover_ns,
                  reach = f->thin_reach;                            /* of the memory's peak */
     const double cta_ns = f->thin_cta_ns, row_ns = f->thin_row_ns; /* of a CTA's life */

@@ -342,6 +342,21 @@ static void add_clusters(const tsr_config *config, const tsr_problem *p, tsr_sch
     }
 }
 
+/* Parts of K that keep SMs equally busy, each with some panels: of tiles of `thin-mma`, of which an SM has one. */
+static int thin_mma_parts(const tsr_device *device, double tiles, double panels)
+{
+    enum { LEAST_PANELS = 4 };
+    const double sms = device->cuda.sm_count, overhead = 3; /* of a CTA, in panels */
+    double least = INFINITY;
+    int best = 1;
+    for (int parts = 1; parts <= MOST_PARTS && (parts == 1 || parts * LEAST_PANELS <= panels); parts++) {
+        const double taken = ceil(tiles * parts / sms) * (ceil(panels / parts) + overhead);
+        if (taken < least)
+            least = taken, best = parts;
+    }
+    return best;
+}
+
 /* Parts of K: so many that the CTAs fill the device once, each with a panel of A at least. */
 static tsr_schedule thin_schedule(const tsr_config *config, const tsr_problem *p, const tsr_device *device)
 {
@@ -349,7 +364,9 @@ static tsr_schedule thin_schedule(const tsr_config *config, const tsr_problem *p
     const double slots = (double)device->cuda.sm_count * config->sm_ctas, tiles = tsr_cta_tiles(config, p);
     const double panels = steps_of(config, p);
     if (tiles > 0 && tiles <= MOST_COUNTERS && panels >= 2)
-        s.split_k = (int)fmax(1, fmin(fmin(floor(slots / tiles), panels), MOST_PARTS));
+        s.split_k = tsr_config_takes_unaligned(config)
+                        ? thin_mma_parts(device, tiles, panels)
+                        : (int)fmax(1, fmin(fmin(floor(slots / tiles), panels), MOST_PARTS));
     if (tsr_schedule_launch(config, p, &s).workspace_bytes > p->workspace_limit_bytes)
         s.split_k = 1;
     return s;

@@ -61,6 +61,9 @@ base(thin_16 gemm/thin.cu -DELEM_bf16 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=3 -DALIGNE
 base(thin_64 gemm/thin.cu -DELEM_f64 -DBM=4 -DBK=32 -DDEPTH=4 -DCTAS=2 -DALIGNED=0 -DALONG_K=0 -DCOLUMNS=0)
 base(thin_64_transposed gemm/thin.cu -DELEM_f64 -DBM=2 -DBK=64 -DDEPTH=4 -DCTAS=2 -DALIGNED=0 -DALONG_K=1 -DCOLUMNS=0)
 base(thin_16_transposed gemm/thin.cu -DELEM_f16 -DBM=2 -DBK=64 -DDEPTH=8 -DCTAS=2 -DALIGNED=0 -DALONG_K=1 -DCOLUMNS=0)
+base(thin_mma gemm/thin_mma.cu -DELEM_bf16 -DOUT_either -DSMALL=16 -DWARPS=2 -DSTAGES=2 -DALONG_K=0 -DCOLUMNS=0)
+base(thin_mma_columns gemm/thin_mma.cu -DELEM_f16 -DOUT_either -DSMALL=32 -DWARPS=2 -DSTAGES=3 -DALONG_K=0 -DCOLUMNS=1)
+base(thin_mma_along_k gemm/thin_mma.cu -DELEM_bf16 -DOUT_either -DSMALL=32 -DWARPS=8 -DSTAGES=2 -DALONG_K=1 -DCOLUMNS=0)
 
 base(sparse24 gemm/sparse24.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=64 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
 base(sparse24_tf32 gemm/sparse24.cu -DELEM_tf32 -DBM=128 -DBN=128 -DBK=32 -DWM=64 -DWN=64 -DSTAGES=3 -DBAND=8 -DCTAS=2)
@@ -399,6 +402,56 @@ rung_mutant(cluster_k_first_step cluster_k ${file} "first == 0 ? rest : BK, (ele
 rung_mutant(cluster_k_step_lost cluster_k ${file} "steps * (rank + 1) / parts - first" "steps * (rank + 1) / parts - first - (rank == 1)" "")
 rung_mutant(cluster_k_tile_of_cta cluster_k ${file} "index = blockIdx.x / parts" "index = blockIdx.x % (gridDim.x / parts)" "")
 rung_mutant(cluster_k_quad_beside cluster_k ${file} "q % (BN / 4) * 4" "q % (BN / 4) * 4 + 4" "")
+
+set(file gemm/thin_mma.cu)
+foreach(base thin_mma thin_mma_along_k)
+  rung_mutant(${base}_copies_unready ${base} ${file} "tsr_copy_wait(STAGES - 1);" "tsr_copy_wait(STAGES);" "")
+  rung_mutant(${base}_others_unready ${base} ${file} "await_all(); /* all chunks" "/* all chunks" "")
+  rung_mutant(${base}_overwritten ${base} ${file} "await_all(); /* they may" "/* they may" "")
+  rung_mutant(${base}_one_stage ${base} ${file} "stage == STAGES - 1 ? 0 : stage + 1; /* the oldest" "stage; /* the oldest" "")
+  rung_mutant(${base}_one_skew ${base} ${file} "(unsigned)line * (unsigned)t->ld_large) % CHUNK" "0u * (unsigned)line) % CHUNK" "")
+  rung_mutant(${base}_no_skew ${base} ${file} "return tile_shift(first, next, 2 * skew)" "return tile_shift(first, next, 0 * skew)" "")
+  rung_mutant(${base}_one_chunk ${base} ${file} "tsr_load_u32x4(from + 4)" "tsr_load_u32x4(from)" "")
+  rung_mutant(${base}_what_comes_before ${base} ${file} "return chunk == 0 ? 2 * skew : 0;" "return chunk == 0 ? 0 * skew : 0;"
+              "out of bounds")
+  rung_mutant(${base}_chunk_beyond ${base} ${file} "left < CHUNK ? 2 * (unsigned)left : 16;
+}
+
+TSR_DEVICE unsigned skipped" "16;
+}
+
+TSR_DEVICE unsigned skipped" "out of bounds")
+  rung_mutant(${base}_rows_exchanged ${base} ${file} "lane, i / 4, i / 2 % 2)" "lane, i / 4, 1 - i / 2 % 2)" "")
+  rung_mutant(${base}_columns_alike ${base} ${file} "lane % 4 * 2 + i % 2) * LARGE" "lane % 4 * 2) * LARGE" "")
+  rung_mutant(${base}_sums_unready ${base} ${file} "sum[i / 4][j][i % 4];
+    tsr_barrier();" "sum[i / 4][j][i % 4];" "")
+  rung_mutant(${base}_one_warp ${base} ${file} "total[i] += shared[w * SUMS + at]" "total[i] += shared[at]" "")
+  rung_mutant(${base}_counter_relaxed ${base} ${file} "tsr_add_acquire_release(counter, 1)" "tsr_add_relaxed(counter, 1)" "race")
+  rung_mutant(${base}_counter_stays ${base} ${file} "tsr_store_release(counter, 0)" "(void)counter" "")
+  rung_mutant(${base}_last_is_first ${base} ${file} "if (*word != parts - 1)" "if (*word != 0)" "")
+  rung_mutant(${base}_column_guard ${base} ${file} "if (col < t.cols)" "if (col < LARGE)" "")
+  rung_mutant(${base}_grid_wait ${base} ${file} "tsr_grid_wait();" "" "griddepcontrol.wait")
+  rung_mutant(${base}_one_epilogue ${base} ${file} "if (e->form != TSR_EPILOGUE_NONE)" "if (0)" "")
+endforeach()
+rung_mutant(thin_mma_sums_too_early thin_mma ${file} "tsr_copy_wait(0);
+    tsr_barrier();" "tsr_copy_wait(0);" "race")
+rung_mutant(thin_mma_half_a_pair thin_mma ${file} "tsr_lane(rows[2 * i], q) >> 16" "tsr_lane(rows[2 * i], q)" "")
+rung_mutant(thin_mma_k_of_the_first thin_mma ${file} "i % 2 + i / 2 * 8" "i % 2" "")
+rung_mutant(thin_mma_plain_places thin_mma ${file} "chunk ^ row / 4 % 2; /* ldmatrix" "chunk; /* ldmatrix" "")
+rung_mutant(thin_mma_eight_rows thin_mma ${file} "return (t->eights + 1) / 2 * 16;" "return 8 * t->eights;" "never written")
+rung_mutant(thin_mma_whole_step_beyond thin_mma ${file} "k + STEP <= t.k" "k < t.k" "out of bounds")
+rung_mutant(thin_mma_lines_beyond thin_mma ${file} "line < left ? wanted_bytes" "line < STEP ? wanted_bytes" "out of bounds")
+rung_mutant(thin_mma_rows_beyond thin_mma ${file} "row < t->rows ? CHUNK : 0" "row < SMALL ? CHUNK : 0" "out of bounds")
+rung_mutant(thin_mma_last_rows_beyond thin_mma ${file} "row < t->rows ? left - chunk * CHUNK : 0" "left - chunk * CHUNK" "out of bounds")
+rung_mutant(thin_mma_columns_as_rows thin_mma_columns ${file} "COLUMNS ? row0 + row : col0 + col, shared" "col0 + col, shared" "")
+rung_mutant(thin_mma_batch thin_mma ${file} "p.batch_large = args->batch_b" "p.batch_large = 0" "")
+rung_mutant(thin_mma_columns_ld thin_mma_columns ${file} "p.ld_large = args->lda" "p.ld_large = args->ldb" "")
+rung_mutant(thin_mma_along_k_of_the_first_warp thin_mma_along_k ${file} "warp * (STEP / CHUNK) + lane % 4" "0 * warp + lane % 4" "")
+rung_mutant(thin_mma_along_k_last_chunk thin_mma_along_k ${file} "warp * 32 < LARGE" "warp * 64 < LARGE" "")
+rung_mutant(thin_mma_along_k_rows_beyond thin_mma_along_k ${file} "row < t->cols ? bytes : 0" "bytes" "out of bounds")
+rung_mutant(thin_mma_along_k_small_beyond thin_mma_along_k ${file} "row < t->rows ? wanted_bytes(all, 0, lane) : 0"
+            "wanted_bytes(all, 0, lane)" "out of bounds")
+rung_mutant(thin_mma_along_k_half thin_mma_along_k ${file} "tsr_lane(four, 2 * i + 1)" "tsr_lane(four, 2 * i)" "")
 
 # Forms of an epilogue. The bias of one's neighbour, past the end, left out or added to each part of K; relu left out, or
 # made of every form.
