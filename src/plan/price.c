@@ -130,11 +130,13 @@ static void price_simt(const tsr_config *config, const tsr_problem *problem, con
     const double thread_ns =
         f->simt_thread_ns; /* of a CTA's life that nothing covers; measured on batches of small problems */
     const double rounds = ceil(ctas / slots);
-    const double busy = ceil(ctas / device->cuda.sm_count) * device->cuda.sm_count; /* CTAs, as many on each SM */
+    /* As many CTAs on each SM. Without shared memory an SM that is not full waits as long as a full one. */
+    const double busy = config->bk > 1 ? ceil(ctas / device->cuda.sm_count) * device->cuda.sm_count : rounds * slots;
     settle_gpu(config, problem, device, 2.0 * busy * lanes * (double)problem->k, out);
     const double work_ns = out->ns - tsr_launch_ns(config, device);
     /* Small products wait for each step along K, its loads and two barriers, the longer the more CTAs of an SM do. */
-    const double beside = fmin(1, ctas / slots), step_ns = f->simt_step_ns * (1 + f->simt_beside_share * beside);
+    const double beside = fmin(1, ctas / slots), deep = fmax(1, config->bk / 16.); /* measured up to 16 of K */
+    const double step_ns = f->simt_step_ns * deep * (1 + f->simt_beside_share * beside);
     const double waited_ns = config->bk > 1 ? rounds * ceil((double)problem->k / config->bk) * step_ns : 0;
     out->ns += fmax(0, waited_ns - work_ns) + ctas / device->cuda.sm_count * lanes * thread_ns;
 }
