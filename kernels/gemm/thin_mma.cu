@@ -1,4 +1,4 @@
-/* thin-mma: D = alpha * op(A) * op(B) + beta * C on tensor cores, for 5 to 64 rows or columns of D beside a large
+/* thin-mma: D = alpha * op(A) * op(B) + beta * C on tensor cores, for up to 64 rows or columns of D beside a large
  * operand in 16 bits whose rows begin anywhere.
  *
  * New against thin: mma.sync multiplies, so that the large operand may meet 64 rows and still be bound by memory. Other
@@ -81,7 +81,7 @@ enum {
     STAGES_BYTES = (ALONG_K ? 1 : WARPS) * STAGES * STAGE,
     SUMS = SMALL * LARGE,
     EACH = (SUMS + THREADS - 1) / THREADS, /* sums that a thread finishes */
-    AT_ONCE = 2,                           /* parts of K whose sums are on their way together */
+    IN_FLIGHT = 2,                         /* parts of K whose sums are on their way together */
     WORD_AT = STAGES_BYTES
 };
 
@@ -478,17 +478,17 @@ TSR_KERNEL_CTAS(THREADS, 1)
         for (int i = 0; i < EACH; i++)
             total[i] = 0;
         TSR_ROLLED
-        for (unsigned s = 0; s < parts; s += AT_ONCE) {
-            float of_part[AT_ONCE][EACH];
+        for (unsigned s = 0; s < parts; s += IN_FLIGHT) {
+            float of_part[IN_FLIGHT][EACH];
             TSR_UNROLL
-            for (unsigned j = 0; j < AT_ONCE; j++)
+            for (unsigned j = 0; j < IN_FLIGHT; j++)
                 TSR_UNROLL
             for (int i = 0; i < EACH; i++)
                 of_part[j][i] = s + j < parts && (thread + i * THREADS) / LARGE < t.rows
                                     ? slots[(long long)(s + j) * SUMS + thread + i * THREADS]
                                     : 0;
             TSR_UNROLL
-            for (int j = 0; j < AT_ONCE; j++)
+            for (int j = 0; j < IN_FLIGHT; j++)
                 TSR_UNROLL
             for (int i = 0; i < EACH; i++)
                 total[i] += of_part[j][i];

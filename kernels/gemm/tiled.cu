@@ -42,7 +42,7 @@ enum { THREADS = TILE * TILE };
 
 TSR_KERNEL(THREADS)
 {
-    tsr_grid_wait(); /* it may start early, which small products gain by */
+    tsr_grid_wait(); /* programmatic dependent launch: small products gain */
 
     elem(*const As)[TILE] = (elem(*)[TILE])TSR_SHARED;
     elem(*const Bs)[TILE] = As + TILE;

@@ -7,8 +7,7 @@
 #include "ptx/async_copy.h"
 
 #if TSR_EMU
-/* `skip` bytes are not read, and hold nothing that may be used. */
-void tsr_emu_copy_start_behind(void *to, const void *from, unsigned skip, unsigned from_bytes);
+#include "ptx/emulator_behind.h"
 #endif
 
 /* tsr_copy_async_16, whose first `skip` bytes (less than 16) may be anybody's; nothing is read where from_bytes is not

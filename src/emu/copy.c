@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/emulated_machine.h"
+#include "ptx/emulator_behind.h"
 
 void tsr_emu_copies_free(emu_copies *copies, const tsr_allocator *allocator)
 {
@@ -42,7 +43,7 @@ static emu_copy *add_copy(emu_copies *copies, const tsr_allocator *allocator)
     return &copies->items[copies->count++];
 }
 
-/* `skip`: of from_bytes, what nobody may ask for and may lie beyond an operand. */
+/* `skip`: of from_bytes, the first ones, which are not read. */
 static void start_copy(void *to, const void *from, unsigned bytes, unsigned skip, unsigned from_bytes,
                        const void *place)
 {
@@ -93,9 +94,6 @@ void tsr_emu_copy_start(void *to, const void *from, unsigned bytes, unsigned fro
 {
     start_copy(to, from, bytes, 0, from_bytes, __builtin_return_address(0));
 }
-
-/* Declared where kernels call it (kernels/ptx/async_copy_behind.h), not in a header that all of them include. */
-void tsr_emu_copy_start_behind(void *to, const void *from, unsigned skip, unsigned from_bytes);
 
 void tsr_emu_copy_start_behind(void *to, const void *from, unsigned skip, unsigned from_bytes)
 {

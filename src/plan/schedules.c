@@ -342,7 +342,8 @@ static void add_clusters(const tsr_config *config, const tsr_problem *p, tsr_sch
     }
 }
 
-/* Parts of K that keep SMs equally busy, each with some panels: of tiles of `thin-mma`, of which an SM has one. */
+/* Parts of K that keep SMs equally busy, each with some panels: of tiles of `thin-mma`, of which an SM has one. What a
+ * CTA costs beside its panels: perf/h200-2026-11-30-thin-mma.csv. */
 static int thin_mma_parts(const tsr_device *device, double tiles, double panels)
 {
     enum { LEAST_PANELS = 4 };
