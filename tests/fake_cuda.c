@@ -167,10 +167,19 @@ static unsigned fake_cuLaunchKernelEx(const tsr_cu_config *driver_config, tsr_cu
     return end(result);
 }
 
+/* What was there before is anything but zeros. */
+static void *new_memory(size_t bytes)
+{
+    void *const memory = aligned_alloc(256, bytes);
+    if (memory)
+        memset(memory, 0xa5, bytes < 4096 ? bytes : 4096);
+    return memory;
+}
+
 CALL(cuMemGetInfo, 1, (size_t * free_bytes, size_t *total_bytes), *free_bytes = 1000;
      *total_bytes = state.memory_bytes;)
 CALL(cuMemAlloc, 1, (tsr_cu_pointer * pointer, size_t bytes), state.allocations++; state.last_alloc_bytes = bytes;
-     *pointer = (tsr_cu_pointer)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);) /* as a driver aligns */
+     *pointer = (tsr_cu_pointer)(uintptr_t)new_memory((bytes + 255) / 256 * 256);) /* as a driver aligns */
 CALL(cuMemFree, 1, (tsr_cu_pointer pointer), state.allocations--; free((void *)(uintptr_t)pointer);)
 CALL(cuMemAllocHost, 1, (void **pointer, size_t bytes), state.pinned++; *pointer = malloc(bytes);)
 CALL(cuMemFreeHost, 1, (void *pointer), state.pinned--; free(pointer);)

@@ -466,6 +466,36 @@ static void public_calls_reach_the_driver(void **unused)
     assert_int_equal(fake.state->retained, 1); /* the test's own device */
 }
 
+/* Operands in host memory are copied to whole chunks of 16 bytes, with zeros behind them. */
+static int staged_ends_are_zeros; /* as the launch found them: it may not leave by an assertion */
+
+static void see_staged_operands(const tsr_gemm_args *args)
+{
+    static const unsigned char zeros[16];
+    staged_ends_are_zeros = memcmp((const char *)args->a + 5 * sizeof(float), zeros, 12) == 0 &&
+                            memcmp((const char *)args->b + 3 * sizeof(float), zeros, 4) == 0;
+}
+
+static void staged_operands_end_with_a_chunk(void **unused)
+{
+    static float a[5], b[3], d[15];
+    tsr_context *context = NULL;
+    (void)unused;
+    if (!tsr_toolkit_version)
+        skip(); /* no device code to launch */
+    fake.state->any_function = 1;
+    fake.state->kernel = see_staged_operands;
+    assert_int_equal(tsr_context_create("cuda:0", NULL, &context), TSR_OK);
+    tsr_gemm_desc desc = tsr_gemm_desc_make(TSR_F32, 5, 3, 1);
+    desc.kernel = "tiled_f32_t16";
+    const tsr_run_args args = tsr_run_args_make(a, b, d);
+    assert_int_equal(tsr_gemm(context, &desc, &args), TSR_OK);
+    assert_int_equal(fake.state->launches, 1);
+    assert_true(staged_ends_are_zeros);
+    assert_int_equal(fake.state->allocations, 0);
+    tsr_context_destroy(context);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_fresh, close_and_check)
 
 int main(int argc, char **argv)
@@ -489,6 +519,7 @@ int main(int argc, char **argv)
         TEST(has_code_says_why_not),
         TEST(ptx_is_loaded_where_machine_code_does_not_run),
         TEST(public_calls_reach_the_driver),
+        TEST(staged_operands_end_with_a_chunk),
     };
     (void)argc;
     fake_cuda_start(argv, FAKE_CUDA_DIR);

@@ -34,6 +34,21 @@ static void copy_rows(const tsr_plan *plan, char which, char *caller, char *tigh
         }
 }
 
+/* cp.async copies chunks of 16 bytes, in part where an operand ends inside one. memcheck counts all 16. */
+enum { CHUNK_BYTES = 16 };
+
+/* Room for an operand on the device, up to whole chunks, with zeros behind it if it will be read. */
+static tsr_status allocate_chunks(tsr_target *target, int read, void *stream, staged *out)
+{
+    static char zeros[CHUNK_BYTES];
+    const long long whole = (out->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
+    const tsr_status status = target->backend->alloc(&target->device, (size_t)whole, &out->device);
+    if (status != TSR_OK || !read || whole == out->bytes)
+        return status;
+    return target->backend->upload(&target->device, (char *)out->device + whole - CHUNK_BYTES, zeros, CHUNK_BYTES,
+                                   stream);
+}
+
 /* Allocates the device buffer and, if `read`, fills it from `caller`. `keep`: what comes back must not go straight to
  * the caller, whose memory holds what a second try would need. */
 static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read, int keep, void *stream, staged *out)
@@ -43,7 +58,7 @@ static tsr_status stage(tsr_plan *plan, char which, const void *caller, int read
     const tsr_problem *p = &plan->planned.problem;
     const tsr_matrix *device_operand = tsr_problem_operand(&plan->planned.device_problem, which);
     out->bytes = tsr_operand_bytes(&plan->planned.device_problem, which);
-    tsr_status status = target->backend->alloc(&target->device, (size_t)out->bytes, &out->device);
+    const tsr_status status = allocate_chunks(target, read, stream, out);
     if (status != TSR_OK)
         return status;
     if (keep || !is_tight(tsr_problem_operand(p, which), device_operand, p->batch)) {
