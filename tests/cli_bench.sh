@@ -209,7 +209,8 @@ rm rows.json long.json
 # Vectors, which were padded then, and what later configs get were not timed as they are now.
 # -16 was new to the fit before the last one. The others are of FP32, and batches of older code: 26-regret-f32 has the configs
 # as they were then: for few columns others are chosen now, which nobody timed there. Those of 22 lack the ones for a
-# short K, too. tiled had no programmatic dependent launch in any of them, and is dearer there than it is now.
+# short K, too, and have two products of 8 rows for which thin with one row was slow; 29-regret-f32 has it fast there.
+# tiled had no programmatic dependent launch in those before 30, and is dearer there than it is now.
 recorded=${source_folder:?}/perf/h200-2026-11
 regret_below() { # FILE JUDGED MEAN WORST
     sampled 7 || return 0
@@ -226,7 +227,9 @@ regret_below 22-regret-14 62 1.045 1.36
 regret_below 22-fp32 10 1.02 1.06
 regret_below 26-regret-f32 84 1.035 1.38
 regret_below 22-regret-f32 10 1.06 1.34
-regret_below 22-regret-f32-2 29 1.06 1.45
+regret_below 22-regret-f32-2 29 1.095 1.65
+regret_below 29-regret-f32 68 1.06 1.41
+regret_below 30-regret-f32 135 1.03 1.26
 regret_below 27-regret-short-k 39 1.095 1.47
 regret_below 22-batches 34 1.05 1.34
 # An H100, by its own constants.

@@ -25,7 +25,7 @@ static double stream_k_ns(const tsr_config *config, const tsr_device *device, do
                           const tsr_schedule *s)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double handover_ns = f->stream_k_handover_ns,
+    const double handover_ns = f->stream_k_handover_ns + f->stream_k_value_ns * config->bm * config->bn,
                  bytes_per_ns = f->stream_k_bytes_per_ns; /* of an SM; measured on an H200, perf/LOG */
     const double sms = device->cuda.sm_count, slots = sms * config->sm_ctas;
     const double step_flops = 2.0 * config->bm * config->bn * config->bk;
@@ -46,6 +46,14 @@ static double stream_k_ns(const tsr_config *config, const tsr_device *device, do
     return mixed * rounds * held * step_flops / sm_rate(config, device, held) + sums_ns;
 }
 
+/* Operands that lie along K come from memory in pieces of a step, 64 bytes of each row, at a part of its rate. */
+static double beside_pieces(const tsr_profile *f, const tsr_problem *p, const tsr_device *device, double ns)
+{
+    const double rows = (p->a.trans == TSR_N ? (double)p->m : 0) + (p->b.trans == TSR_T ? (double)p->n : 0);
+    const double bytes = rows * (double)p->k * (double)p->batch * (double)tsr_dtype_bytes(p->op.a);
+    return overlapped_by(f->pieces_sharpness, ns, bytes / (f->pieces_share * device->memory_bytes_per_s) * 1e9);
+}
+
 /* B that must be transposed by copies of 4 bytes, 128 columns of it for so few rows of A. */
 static double short_rows(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
 {
@@ -63,7 +71,7 @@ void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, co
                       stream_k_ns(config, device, tsr_cta_tiles(config, problem), steps, &launch->schedule);
     /* A CTA begins its next tile when the one before is stored. */
     const double rounds = ceil(tsr_cta_tiles(config, problem) / ((double)device->cuda.sm_count * config->sm_ctas));
-    tsr_price_settle(config, problem, device, ns + fmax(1, rounds) * fill_ns, out);
+    tsr_price_settle(config, problem, device, beside_pieces(f, problem, device, ns) + fmax(1, rounds) * fill_ns, out);
     const double per_sm = ceil(tsr_cta_tiles(config, problem) / device->cuda.sm_count);
     out->ns += tsr_price_uncovered_ns(problem, device, 1) + tsr_price_elements_ns(f, config, problem, per_sm, ns);
     if (tsr_is_stored_by_quads(problem))
@@ -108,7 +116,8 @@ void tsr_price_cluster_k(const tsr_config *config, const tsr_problem *problem, c
         parts == 1 && per_sm <= held ? flops_ns + stored_ns : overlapped(STEP_SHARPNESS, flops_ns, stored_ns);
     const double ns = multiplied_ns + adding_ns;
     const int is_alone = steps > short_steps * parts;
-    tsr_price_settle(config, problem, device, ns + fill_ns + (is_alone ? alone_ns : 0), out);
+    tsr_price_settle(config, problem, device,
+                     beside_pieces(f, problem, device, ns) + fill_ns + (is_alone ? alone_ns : 0), out);
     out->ns += tsr_price_uncovered_ns(problem, device, 1) + tsr_price_partial_lines_ns(problem, device);
     out->rank_ns = ns;
 }
@@ -138,6 +147,37 @@ static void price_thin_mma(const tsr_config *config, const tsr_problem *problem,
     out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
 }
 
+/* The large operand of f32 comes from memory once, and nearly from L2 where tiles read it again, since these run
+ * together. A CTA loads a row of the
+ * panel after the other, whatever the SM's other CTA does, and takes a while beside its steps. */
+static void price_thin_f32(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                           const tsr_launch_config *launch, tsr_price *out)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    const int has_few_rows = config->bm < config->bn;
+    const double few = has_few_rows ? config->bm : config->bn,
+                 large_lines = (double)(has_few_rows ? problem->n : problem->m);
+    const double parts = launch->schedule.split_k;
+    const double per_sm = ceil(tsr_cta_tiles(config, problem) * parts / device->cuda.sm_count),
+                 held = fmin(per_sm, config->sm_ctas);
+    const double step_ns = (f->thin_f32_step_ns + f->thin_f32_step_row_ns * few) *
+                           (config->align_elems > 1 ? 1 : f->thin_f32_elements_share);
+    const double chain_ns = ceil((double)problem->k / parts) * step_ns * ceil(per_sm / fmax(1, held)),
+                 life_ns = per_sm * (f->thin_f32_cta_ns + f->thin_f32_row_ns * few);
+    /* More than this no SM multiplies: it limits on chips with fewer multiply-adds a second than the H200. */
+    const double flops = 2 * few * 128 * ceil((double)problem->k / parts) * per_sm,
+                 flops_ns = held > 0 ? flops / sm_rate(config, device, held) : 0;
+    const double reach = few > 4 ? f->thin_f32_reach : f->thin_reach; /* of the latter, lanes have more on their way */
+    const double again = ceil((double)(has_few_rows ? problem->m : problem->n) / few) - 1;
+    const double bytes = (double)tsr_dtype_bytes(problem->op.b) * (double)problem->k * large_lines *
+                         (double)problem->batch * (1 + f->thin_f32_again_share * again);
+    const double sums_ns = parts * few * 128 * sizeof(float) / f->thin_sums_bytes_per_ns;
+    tsr_price_settle(config, problem, device,
+                     f->thin_fill_ns + (parts > 1 ? fmax(f->thin_handover_ns, sums_ns) : 0) +
+                         fmax(fmax(chain_ns, flops_ns) + life_ns, bytes / (reach * device->memory_bytes_per_s) * 1e9),
+                     out);
+}
+
 /* The large operand is read once for each tile along the short side, from memory or, the second time, from L2. A CTA
  * takes a while whatever it has to do: measured on batches of small problems, perf/LOG. */
 void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
@@ -146,6 +186,10 @@ void tsr_price_thin(const tsr_config *config, const tsr_problem *problem, const 
     const tsr_profile *const f = tsr_profile_of(device);
     if (tsr_config_takes_unaligned(config)) {
         price_thin_mma(config, problem, device, launch, out);
+        return;
+    }
+    if (problem->op.b == TSR_F32) {
+        price_thin_f32(config, problem, device, launch, out);
         return;
     }
     const double fill_ns = f->thin_fill_ns, handover_ns = f->thin_handover_ns,
