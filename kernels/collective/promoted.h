@@ -9,7 +9,7 @@
  *   SLABS times 64 rows for a warp group: wgmma s | add s | wgmma s | add s | wgmma s + 1 ...
  *                                         slab 0  |       | slab 1  |       | slab 0
  *
- * For wgmma_kmajor.cu, whose `walk`, stage_await, multiply_stage and release these use. */
+ * For wgmma_kmajor.cu, whose `walk`, has_unit, stage_await, multiply_stage and release these use. */
 #ifndef TSR_COLLECTIVE_PROMOTED_H
 #define TSR_COLLECTIVE_PROMOTED_H
 
@@ -171,6 +171,26 @@ TSR_DEVICE void multiply_scaled(const walk *w, ring *at, int count, int group, i
     else
         multiply_promoted(w, at, count, group, second_a, second_b, kind, sum[0]);
 #endif
+}
+
+/* Keeps the ring full of the stages' scales of blocks, by a warp of its own: the producer has no time for them. */
+TSR_DEVICE void produce_scales(const tsr_gemm_args *args, const walk *w)
+{
+    ring at = {0, 0};
+    tsr_grid_wait();
+    for (unsigned index = 0; has_unit(w, index); index++) {
+        const tile_unit u = unit_of(w, index);
+        const tile_place place = tile_order_place(&w->raster, u.tile);
+        const int m = (place.m * CLUSTER_M + w->rank) * BM, n = place.n * BN;
+        scale_copies scales = scale_copies_of(w->scaling, 0, place.z, args->m, args->n, m, n, u.first, 1);
+        TSR_ROLLED
+        for (int block = 0; block < u.count; block++) {
+            tsr_mbarrier_wait(w->shared + EMPTY_AT + 8 * at.stage, at.parity ^ 1);
+            scale_copies_start(&scales, (unsigned char *)TSR_SHARED + SCALES_AT + at.stage * SCALES_BYTES,
+                               w->shared + FULL_AT + 8 * at.stage);
+            ring_advance(&at, STAGES);
+        }
+    }
 }
 
 #endif

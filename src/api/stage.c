@@ -40,7 +40,7 @@ enum { CHUNK_BYTES = 16 };
 /* Room for an operand on the device, up to whole chunks, with zeros behind it if it will be read. */
 static tsr_status allocate_chunks(tsr_target *target, int read, void *stream, staged *out)
 {
-    static char zeros[CHUNK_BYTES];
+    static const char zeros[CHUNK_BYTES];
     const long long whole = (out->bytes + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES;
     const tsr_status status = target->backend->alloc(&target->device, (size_t)whole, &out->device);
     if (status != TSR_OK || !read || whole == out->bytes)

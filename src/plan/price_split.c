@@ -147,9 +147,9 @@ static void price_thin_mma(const tsr_config *config, const tsr_problem *problem,
     out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
 }
 
-/* The large operand of f32 comes from memory once, and nearly from L2 where tiles read it again, since these run
- * together. A CTA loads a row of the
- * panel after the other, whatever the SM's other CTA does, and takes a while beside its steps. */
+/* The large operand of f32 comes from memory once, and nearly all of it from L2 where tiles read it again, since these
+ * run together. A CTA takes so long for each step along K, whatever the SM's other CTA does, and for its begin and end.
+ */
 static void price_thin_f32(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                            const tsr_launch_config *launch, tsr_price *out)
 {
@@ -167,7 +167,8 @@ static void price_thin_f32(const tsr_config *config, const tsr_problem *problem,
     /* More than this no SM multiplies: it limits on chips with fewer multiply-adds a second than the H200. */
     const double flops = 2 * few * 128 * ceil((double)problem->k / parts) * per_sm,
                  flops_ns = held > 0 ? flops / sm_rate(config, device, held) : 0;
-    const double reach = few > 4 ? f->thin_f32_reach : f->thin_reach; /* of the latter, lanes have more on their way */
+    /* With up to four rows a tile, lanes have twice as many loads on their way. */
+    const double reach = few > 4 ? f->thin_f32_reach : f->thin_reach;
     const double again = ceil((double)(has_few_rows ? problem->m : problem->n) / few) - 1;
     const double bytes = (double)tsr_dtype_bytes(problem->op.b) * (double)problem->k * large_lines *
                          (double)problem->batch * (1 + f->thin_f32_again_share * again);
