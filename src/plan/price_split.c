@@ -54,20 +54,13 @@ static double beside_pieces(const tsr_profile *f, const tsr_problem *p, const ts
     return overlapped_by(f->pieces_sharpness, ns, bytes / (f->pieces_share * device->memory_bytes_per_s) * 1e9);
 }
 
-/* B that must be transposed by copies of 4 bytes, 128 columns of it for so few rows of A. */
-static double short_rows(const tsr_profile *f, const tsr_config *config, const tsr_problem *p)
-{
-    const int is_copied = config->align_elems <= 1 && config->bm <= 16 && p->b.trans == TSR_T;
-    return is_copied ? 1 + f->transposed_copy_fmas / config->bm : 1;
-}
-
 void tsr_price_stream_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                         const tsr_launch_config *launch, tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
     const double fill_ns = f->stream_k_fill_ns;
     const double steps = ceil((double)problem->k / config->bk);
-    const double ns = fmax(tsr_price_transposing(f, config, problem), short_rows(f, config, problem)) *
+    const double ns = fmax(tsr_price_transposing(f, config, problem), 1) *
                       stream_k_ns(config, device, tsr_cta_tiles(config, problem), steps, &launch->schedule);
     /* A CTA begins its next tile when the one before is stored. */
     const double rounds = ceil(tsr_cta_tiles(config, problem) / ((double)device->cuda.sm_count * config->sm_ctas));
