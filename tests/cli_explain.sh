@@ -141,12 +141,13 @@ prints '^  copy A '
 expect 0 "" $explain mma --compute tf32
 expect 0 "" $explain wmma --dtype f16
 prints '^Which lane holds which element of a WMMA fragment is not documented'
-# What the tensor cores multiply: 64 along K by fragments of 16; an edge of K is filled up with zeros.
+# What the tensor cores multiply, a step along K after the other; an edge is filled up with zeros.
 prints '^ +0  A\[0\.\.15,0\.\.15\] +B\[0\.\.15,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
-prints '^ +3  A\[0\.\.15,48\.\.63\] +B\[48\.\.63,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
-succeeds [ "$(sed -n '/^products of warp 0/,/^$/p' out | wc -l)" = 7 ]
-expect 0 "" $explain wmma --dtype f16 --layout tt --m 40 --n 50 --k 20
-prints '^ +1  A\[0\.\.15,16\.\.19\] +B\[16\.\.19,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
+prints '^ +7  A\[16\.\.31,0\.\.15\] +B\[0\.\.15,48\.\.63\] +C\[16\.\.31,48\.\.63\]$'
+expect 0 "" $explain wmma --dtype f16 --layout tt --m 40 --n 50 --k 20 --all
+prints '^ +3  A\[0\.\.15,0\.\.15\] +B\[0\.\.15,48\.\.49\] +C\[0\.\.15,48\.\.49\]$'
+prints '^ +8  A\[0\.\.15,16\.\.19\] +B\[16\.\.19,0\.\.15\] +C\[0\.\.15,0\.\.15\]$'
+succeeds [ "$(sed -n '/^products of warp 0/,/^$/p' out | wc -l)" = 19 ]
 expect 0 "" $explain mma_f64_64x64_a2 --layout tn --k 18
 prints '^ +0  A\[0\.\.15,0\.\.3\] +B\[0\.\.3,0\.\.7\] +C\[0\.\.15,0\.\.7\]$'
 prints '^ +7  A\[16\.\.31,0\.\.3\] +B\[0\.\.3,24\.\.31\] +C\[16\.\.31,24\.\.31\]$'

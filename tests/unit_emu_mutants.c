@@ -30,6 +30,7 @@ typedef void kernel_scaled(const tsr_gemm_args args, const tsr_tensor_maps maps,
     X(buffered, TSR_F32, TSR_F32, 128, 128, 16, 16, 3 * 2 * 8 * 132 * 4, 1)             \
     X(warptile, TSR_F32, TSR_F32, 64, 64, 64, 1, 4 * 16 * 136 * 4, 1)                   \
     X(wmma, TSR_BF16, TSR_BF16, 128, 128, 256, 1, 2 * 128 * 40 * 2, 1)                  \
+    X(wmma_small, TSR_F16, TSR_F32, 32, 32, 128, 1, 2 * 32 * 72 * 2, 1)                 \
     X(mma, TSR_BF16, TSR_BF16, 64, 64, 128, 1, 4 * 32 * 128 * 2, 8)                     \
     X(mma_other, TSR_BF16, TSR_F16, 64, 64, 64, 1, 4 * 32 * 128 * 2, 8)                 \
     X(mma_f64, TSR_F64, TSR_F64, 64, 64, 128, 1, 4 * 16 * 128 * 8 + 16, 2)              \
@@ -352,7 +353,7 @@ static tsr_status run(const base *b, kernel *function, const char *name, const t
                              .grid = grid_of(b, g),
                              .cluster = b == &bases[BASE_cluster_k] ? CLUSTER : 1,
                              .is_dependent = is_thin(b) || b == &bases[BASE_cluster_k] || is_f64_tensor(b) ||
-                                             b == &bases[BASE_tiled],
+                                             b == &bases[BASE_tiled] || b == &bases[BASE_wmma_small],
                              .threads_x = b->threads_x,
                              .threads_y = b->threads_y,
                              .shared_bytes = b->shared_bytes,

@@ -465,7 +465,7 @@ static void test_roundings_of_one_sign(void **state)
     (void)state;
     expect_right("cpu", "cpu-sequential", TSR_F32, STEPS_MAX, 1);
     expect_right("cpu", "cpu-tiled", TSR_F32, STEPS_MAX, 0);
-    expect_right("emu", "wmma_f16_f32_32x32_a1", TSR_F16, 2048, 0);
+    expect_right("emu", "wmma_small_f16_f32_32x32_a1", TSR_F16, 2048, 0);
     expect_right("emu", "mma_bf16_f32_128x128_a1", TSR_BF16, 4096, 0);
 }
 

@@ -596,7 +596,7 @@ static void prepared_operands_are_padded_once(void **state)
         memset(d, 0xff, 2 * M * N);
         assert_int_equal(tsr_prepare(r.plan, 'b', b, &pb), TSR_OK);
         if (m == 1)
-            other.kernel = "wmma_bf16_32x32_a1";
+            other.kernel = "wmma_small_bf16_32x32_a1";
         run s = run_make(context, &other, a, NULL, d);
         s.args.prepared_b = pb;
         assert_int_equal(tsr_plan_run(s.plan, &s.args), TSR_OK);

@@ -25,7 +25,6 @@
  *   BK        32       step along K
  *   WM, WN    32, 64   tile of a warp
  *   ALIGNED   0 1      1: loads of 16 bytes from global memory, else of one element
- *   EARLY              defined: may be launched while the grid before it runs, and lets the next one start
  *   ELEM_*    bf16 f16    A and B; OUT_f32: C and D are f32
  *   shared    the larger of both layouts of both tiles, or 1280 bytes of scratch for each warp
  *
@@ -36,13 +35,9 @@
  *
  * Measured on an H200, 2026-11-21, bf16: 59 TFLOP/s at 2048, 55 at 4096: 9 and 7% of cuBLAS. */
 #include "ptx/barrier.h"
-#ifdef EARLY
-#include "ptx/grid.h"
-#endif
 #include "ptx/warp.h"
-#include "ptx/wmma.h"
-#include "tile/tensor_element.h"
 #include "tile/tensor_line.h"
+#include "tile/wmma_fragment.h"
 
 enum {
     WARPS_N = BN / WN,
@@ -53,18 +48,6 @@ enum {
     SCRATCH_PITCH = 20,
     SCRATCH = 16 * SCRATCH_PITCH /* floats of a warp */
 };
-
-#if defined(ELEM_bf16)
-typedef tsr_wmma_bf16 fragment;
-#define load_a   tsr_wmma_load_a_bf16
-#define load_b   tsr_wmma_load_b_bf16
-#define multiply tsr_wmma_multiply_bf16
-#else
-typedef tsr_wmma_f16 fragment;
-#define load_a   tsr_wmma_load_a_f16
-#define load_b   tsr_wmma_load_b_f16
-#define multiply tsr_wmma_multiply_f16
-#endif
 
 /* sum += what the tiles in shared memory give for the warp's place (m, n). a_k and b_k: k is contiguous in them;
  * constants, since instructions differ. */
@@ -98,10 +81,6 @@ TSR_KERNEL(THREADS)
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int m = warp / WARPS_N * WM, n = warp % WARPS_N * WN;
 
-#ifdef EARLY
-    tsr_grid_launch_dependents();
-    tsr_grid_wait();
-#endif
     for (long long z = blockIdx.z; z < args.batch; z += gridDim.z) {
         const elem *const a = (const elem *)args.a + z * args.batch_a, *const b =
                                                                            (const elem *)args.b + z * args.batch_b;

@@ -72,6 +72,18 @@ static int reads_along_k(const tsr_config *config)
 }
 
 /* Sizes that were left out: two blocks each way and some steps of K, of the kernel's smallest tile. */
+/* Four steps along K, or two: where they are as deep as the tile is high, and where `rows_and_columns` along four would
+ * be more elements than 16 bits can tell apart, which the products of tensor cores are told by. */
+static int64_t default_k(const tsr_config *config, int64_t rows_and_columns)
+{
+    enum { TOLD_APART = 1 << 15 };
+    if (config->bk == 1)
+        return 4;
+    const int64_t four = 4 * (int64_t)config->bk;
+    const int is_too_large = (config->op.a & (TSR_TYPE_BIT(TSR_F16) | TSR_TYPE_BIT(TSR_BF16))) && rows_and_columns * four > TOLD_APART;
+    return config->bk == config->bm || lab_config_is_sparse(config) || is_too_large ? four / 2 : four;
+}
+
 static void fill_in_sizes(lab_lesson_request *request)
 {
     const tsr_config *smallest = NULL;
@@ -93,9 +105,7 @@ static void fill_in_sizes(lab_lesson_request *request)
     if (!request->n)
         request->n = 2 * smallest->bn;
     if (!request->k)
-        request->k = smallest->bk == 1                                                ? 4
-                     : smallest->bk == smallest->bm || lab_config_is_sparse(smallest) ? 2 * smallest->bk
-                                                                                      : 4 * smallest->bk;
+        request->k = default_k(smallest, request->m + request->n);
 }
 
 static tsr_status check_config(const tsr_config *config, size_t workspace_bytes)

@@ -147,7 +147,7 @@ typedef enum tsr_family {
     TSR_FAMILY_THIN,
     TSR_FAMILY_TENSOR, /* wmma and mma.sync, tiles loaded by threads */
     TSR_FAMILY_MMA_F64,
-    TSR_FAMILY_WMMA_TINY,
+    TSR_FAMILY_WMMA_SMALL,
     TSR_FAMILY_MMA_TMA,
     TSR_FAMILY_WGMMA,
     TSR_FAMILY_WGMMA_SKINNY,

@@ -418,23 +418,23 @@ static void price_mma_f64(const tsr_config *config, const tsr_problem *problem, 
                (is_uneven ? f->mma_f64_second_ns : 0);
 }
 
-/* A small tile that starts early, for products of a few steps along K. Its CTAs wait out each of them: nothing is under
- * way but what their threads load, element by element, and further CTAs of an SM wait beside. Constants: measured on an
- * H200, perf/LOG. */
-static void price_wmma_tiny(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
-                            tsr_price *out)
+/* A small tile for products of a few steps along K, each of which waits for memory, the longer the more CTAs ask for
+ * elements. Where an SM has many CTAs, the instructions count that each of them takes. Constants: measured on an H200,
+ * perf/LOG. */
+static void price_wmma_small(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                             tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    const double start_ns = f->wmma_tiny_start_ns, cta_ns = f->wmma_tiny_cta_ns, step_ns = f->wmma_tiny_step_ns,
-                 lines_share = f->wmma_tiny_lines_share, beside_share = f->wmma_tiny_beside_share;
-    const double ctas = tsr_cta_tiles(config, problem), per_sm = ceil(ctas / device->cuda.sm_count);
+    const double sms = device->cuda.sm_count, ctas = tsr_cta_tiles(config, problem);
     const double lines = fmin(config->bm, (double)problem->m) + fmin(config->bn, (double)problem->n);
-    const double full_step_ns = step_ns * (1 + lines_share * lines / (config->bm + config->bn));
-    tsr_price_settle_beside(
-        out, start_ns + cta_ns * ctas,
-        full_step_ns * ceil((double)problem->k / config->bk) * (1 + beside_share * fmax(0, per_sm - 1)),
-        tsr_price_input_ns(problem, device, f->tensor_lines_power) + tsr_price_output_ns(problem, device),
-        tsr_price_cached_bytes(config, problem, ctas));
+    const double filled = (double)problem->k / config->bk * lines / (config->bm + config->bn);
+    const double waits_ns =
+        f->wmma_small_step_ns * ceil((double)problem->k / config->bk) + f->wmma_small_cta_ns * fmin(ctas, sms) * filled;
+    const double busy_ns = ceil(ctas / sms) * (f->wmma_small_life_ns + f->wmma_small_busy_ns * filled);
+    tsr_price_settle_beside(out, f->wmma_small_start_ns, fmax(waits_ns, busy_ns),
+                            tsr_price_input_ns(problem, device, f->tensor_lines_power) +
+                                tsr_price_output_ns(problem, device),
+                            tsr_price_cached_bytes(config, problem, ctas));
     out->gpu_ns = out->ns;
     out->launches = 1;
     out->ns = tsr_launched_ns(f, 1, out->gpu_ns) + tsr_slower_launch_ns(config, device);
@@ -506,8 +506,8 @@ static void price_whole(const tsr_pricing *x, tsr_price *out)
     case TSR_FAMILY_TENSOR:
         price_tensor(x->config, x->problem, x->device, out);
         return;
-    case TSR_FAMILY_WMMA_TINY:
-        price_wmma_tiny(x->config, x->problem, x->device, out);
+    case TSR_FAMILY_WMMA_SMALL:
+        price_wmma_small(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_MMA_TMA:
         price_mma_tma(x->config, x->problem, x->device, out);

@@ -30,6 +30,8 @@ base(buffered gemm/double_buffered.cu ${regtile} -DSTAGES=3 -DCTAS=2 -DEARLY=0 -
 base(warptile gemm/warptile.cu -DELEM_f32 -DBM=64 -DBN=64 -DBK=16 -DWM=64 -DWN=32 -DTM=8 -DTN=8 -DSTAGES=4 -DCTAS=4
      -DBAND=16 -DALIGNED=0)
 base(wmma gemm/wmma.cu -DELEM_bf16 -DBM=128 -DBN=128 -DBK=32 -DWM=32 -DWN=64 -DALIGNED=0)
+# Elements of both operands loaded together, for small products.
+base(wmma_small gemm/wmma_small.cu -DELEM_f16 -DOUT_f32 -DBM=32 -DBN=32 -DBK=64)
 base(mma gemm/mma.cu -DELEM_bf16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=32 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=2 -DBAND=8
      -DALIGNED=1)
 base(mma_other gemm/mma.cu -DELEM_bf16 -DOUT_f16 -DBM=64 -DBN=64 -DBK=32 -DWM=32 -DWN=64 -DSTAGES=4 -DCTAS=4 -DFRAGMENTS=1
@@ -148,6 +150,22 @@ rung_mutant(wmma_warp_sync wmma ${file} "SCRATCH_PITCH);
 rung_mutant(wmma_pitch wmma ${file} "(a_k ? BK : BM) + 8" "(a_k ? BK : BM) + 16" "")
 rung_mutant(wmma_layout wmma ${file} "(unsigned)pitch_b, b_k)" "(unsigned)pitch_b, !b_k)" "")
 rung_mutant(wmma_lines_guard wmma tile/tensor_line.h "first_line + line < lines ?" "first_line + line <= lines ?" "")
+
+set(file gemm/wmma_small.cu)
+rung_mutant(wmma_small_tiles_barrier wmma_small ${file} "tsr_barrier(); /* these tiles" "/* these tiles" "race")
+rung_mutant(wmma_small_reuse_barrier wmma_small ${file} "tsr_barrier(); /* nobody reads the tiles before" "(void)0; /*" "race")
+rung_mutant(wmma_small_scratch_barrier wmma_small ${file} "tsr_barrier(); /* the scratch" "/* the scratch" "race")
+rung_mutant(wmma_small_ahead wmma_small ${file} "at, k0 + BK);" "at, k0);" "")
+rung_mutant(wmma_small_pass_rows wmma_small ${file} "pass ? args.m : 0" "args.m" "")
+rung_mutant(wmma_small_pass_output wmma_small ${file} "out.m = x.m;" "" "")
+rung_mutant(wmma_small_batch_barrier wmma_small ${file} "tsr_barrier(); /* the next problem" "/* the next problem" "race")
+set(file tile/tensor_elements.h)
+rung_mutant(wmma_small_line_guard wmma_small ${file} "lines - first_line - thread / width" "lines + 1 - first_line - thread / width" "")
+rung_mutant(wmma_small_length_guard wmma_small ${file} "at < length ?" "at <= length ?" "")
+rung_mutant(wmma_small_first_line wmma_small ${file} "(first_line + thread / width) * ld" "(first_line + thread / width + 1) * ld" "")
+rung_mutant(wmma_small_place_across wmma_small ${file} ": at * pitch + across" ": across * pitch + at" "")
+rung_mutant(wmma_small_place_along wmma_small ${file} "? across * pitch + at" "? at * pitch + across" "")
+rung_mutant(wmma_small_step wmma_small ${file} "threads / width * (along_k" "2 * threads / width * (along_k" "")
 
 set(file gemm/mma.cu)
 rung_mutant(mma_wait mma ${file} "tsr_copy_wait(STAGES - 2);
