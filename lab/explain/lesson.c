@@ -80,7 +80,8 @@ static int64_t default_k(const tsr_config *config, int64_t rows_and_columns)
     if (config->bk == 1)
         return 4;
     const int64_t four = 4 * (int64_t)config->bk;
-    const int is_too_large = (config->op.a & (TSR_TYPE_BIT(TSR_F16) | TSR_TYPE_BIT(TSR_BF16))) && rows_and_columns * four > TOLD_APART;
+    const int is_too_large =
+        (config->op.a & (TSR_TYPE_BIT(TSR_F16) | TSR_TYPE_BIT(TSR_BF16))) && rows_and_columns * four > TOLD_APART;
     return config->bk == config->bm || lab_config_is_sparse(config) || is_too_large ? four / 2 : four;
 }
 
