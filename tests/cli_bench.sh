@@ -225,13 +225,14 @@ regret_below 22-regret-12 130 1.04 1.47
 regret_below 22-regret-13 44 1.05 1.38
 regret_below 22-regret-14 60 1.045 1.42
 regret_below 22-fp32 10 1.02 1.06
-regret_below 26-regret-f32 84 1.035 1.38
-regret_below 22-regret-f32 10 1.06 1.34
+regret_below 26-regret-f32 69 1.035 1.38
+regret_below 22-regret-f32 9 1.06 1.34
 regret_below 22-regret-f32-2 29 1.095 1.65
-regret_below 29-regret-f32 68 1.06 1.41
+regret_below 29-regret-f32 67 1.06 1.41
 regret_below 30-regret-f32 135 1.03 1.26
-regret_below 27-regret-short-k 39 1.095 1.47
-regret_below 22-batches 34 1.05 1.34
+regret_below 27-regret-short-k 29 1.05 1.25
+regret_below 30-regret-short-k 29 1.07 1.26
+regret_below 22-batches 32 1.05 1.34
 # An H100, by its own constants.
 recorded=${source_folder:?}/perf/h100-2026-11
 regret_below 25-layers 40 1.015 1.11

@@ -247,7 +247,33 @@ static void price_regtile(const tsr_config *config, const tsr_problem *problem, 
     price_edges(config, problem, device, edge, tsr_price_transposing(tsr_profile_of(device), config, problem), out);
 }
 
-/* The same where a tile at the edge is copied like any other. */
+/* Register tiles for a short K, whose CTAs copy and store element by element. What their warps issue decides beside the
+ * way of the stages from memory: multiply-adds, reads of fragments, copies, stores, and what a warp takes whatever its
+ * tile. Constants: measured on an H200 in graphs, perf/LOG. */
+static void price_short_k(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
+                          tsr_price *out)
+{
+    const tsr_profile *const f = tsr_profile_of(device);
+    enum { SHARPNESS = 2, SCHEDULERS = 4 };
+    const double ghz = device->cuda.core_clock_khz * 1e-6, threads = config->threads_x * config->threads_y;
+    const double rows = (double)config->bm / config->threads_y, columns = (double)config->bn / config->threads_x;
+    const double stages = config->smem_bytes / (4. * config->bk * (config->bm + config->bn + 8));
+    const double tiles = tsr_cta_tiles(config, problem), per_sm = ceil(tiles / device->cuda.sm_count);
+    const double steps = ceil((double)problem->k / config->bk);
+    const double issued = steps * config->bk * (rows * columns + (rows + columns) / 4) +
+                          (double)problem->k * (config->bm + config->bn) / threads * f->short_k_copy_clocks +
+                          rows * columns * f->short_k_value_clocks + f->short_k_warp_clocks;
+    const double of_cta = threads / 32 / SCHEDULERS; /* warps of a scheduler */
+    const double issue = per_sm * of_cta * issued / f->short_k_issue_share;
+    const double waits = ceil(per_sm / config->sm_ctas) * f->short_k_stage_clocks * steps / (stages - 1) +
+                         issued * fmax(1, fmin(per_sm, config->sm_ctas) * of_cta);
+    tsr_price_settle_beside(out, tsr_slower_launch_ns(config, device) + f->short_k_start_ns,
+                            overlapped(SHARPNESS, issue, waits) / ghz,
+                            least_bytes(problem) / (f->short_k_memory_share * device->memory_bytes_per_s) * 1e9,
+                            tsr_price_cached_bytes(config, problem, tiles));
+}
+
+/* As price_regtile, where a tile at the edge is copied like any other. */
 static void price_warptile(const tsr_config *config, const tsr_problem *problem, const tsr_device *device,
                            tsr_price *out)
 {
@@ -490,6 +516,9 @@ static void price_whole(const tsr_pricing *x, tsr_price *out)
         return;
     case TSR_FAMILY_SIMT:
         price_simt(x->config, x->problem, x->device, out);
+        return;
+    case TSR_FAMILY_SHORT_K:
+        price_short_k(x->config, x->problem, x->device, out);
         return;
     case TSR_FAMILY_REGTILE:
         price_regtile(x->config, x->problem, x->device, out);
