@@ -299,7 +299,8 @@ typedef struct tsr_gemm_desc {
 #pragma GCC diagnostic ignored "-Wzero-as-null-pointer-constant"
 #endif
 
-/* A descriptor with one dtype for all operands, tight rows, host memory and no batch; change what differs. */
+/* A descriptor with one dtype for all operands, tight rows, host memory and no batch; change what differs. For matrices
+ * in a GPU's memory: tsr_gemm_desc_make_device. */
 static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
 {
     tsr_operand operand = {dtype, TSR_N, TSR_HOST, 0, 0, 0, {0, 0}};
@@ -320,6 +321,17 @@ static inline tsr_gemm_desc tsr_gemm_desc_make(tsr_dtype dtype, int64_t m, int64
     desc.broadcast = 0;
     desc.reserved = 0;
     desc.scale_mode_a = desc.scale_mode_b = TSR_SCALE_TENSOR;
+    return desc;
+}
+
+/* The same for matrices in a GPU's memory, where its allocators (cuMemAlloc, cudaMalloc) let them begin: at multiples
+ * of 256 bytes. With the 0 of tsr_gemm_desc_make, which promises no more than an element, most of the fast kernels
+ * first copy A and B to aligned rows. For a matrix that begins within another one, lower its align_bytes. */
+static inline tsr_gemm_desc tsr_gemm_desc_make_device(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    tsr_gemm_desc desc = tsr_gemm_desc_make(dtype, m, n, k);
+    desc.a.memory = desc.b.memory = desc.c.memory = desc.d.memory = TSR_DEVICE;
+    desc.a.align_bytes = desc.b.align_bytes = desc.c.align_bytes = desc.d.align_bytes = 256;
     return desc;
 }
 

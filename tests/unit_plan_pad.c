@@ -192,6 +192,27 @@ static void the_route_tells_what_is_padded(void **state)
     tsr_context_destroy(context);
 }
 
+/* Who says that matrices lie in device memory as allocators give it pays for no copy; who does not, does. */
+static void device_memory_is_aligned(void **state)
+{
+    (void)state;
+    tsr_context *context = NULL;
+    assert_int_equal(tsr_context_create("emu", NULL, &context), TSR_OK);
+    tsr_gemm_desc device = tsr_gemm_desc_make_device(TSR_E4M3, 512, 512, 512);
+    tsr_gemm_desc plain = tsr_gemm_desc_make(TSR_E4M3, 512, 512, 512);
+    plain.a.memory = plain.b.memory = plain.c.memory = plain.d.memory = TSR_DEVICE;
+    device.b.trans = plain.b.trans = TSR_T;
+    device.c.dtype = device.d.dtype = plain.c.dtype = plain.d.dtype = TSR_BF16;
+    tsr_plan *plans[2] = {NULL, NULL};
+    assert_int_equal(tsr_plan_create(context, &device, &plans[0]), TSR_OK);
+    assert_int_equal(tsr_plan_create(context, &plain, &plans[1]), TSR_OK);
+    assert_int_equal(tsr_plan_workspace_bytes(plans[0]), 0);
+    assert_true(tsr_plan_workspace_bytes(plans[1]) > 0);
+    tsr_plan_release(plans[0]);
+    tsr_plan_release(plans[1]);
+    tsr_context_destroy(context);
+}
+
 /* ---- runs ---- */
 
 typedef struct run {
@@ -773,6 +794,7 @@ int main(void)
         cmocka_unit_test(alignment_is_base_and_strides),
         cmocka_unit_test(vectors_are_seen_as_aligned_rows),
         cmocka_unit_test(the_route_tells_what_is_padded),
+        cmocka_unit_test(device_memory_is_aligned),
         cmocka_unit_test(a_padded_run_gives_the_same_bits),
         cmocka_unit_test(the_short_operand_is_copied_transposed),
         cmocka_unit_test(prepared_vectors_serve_any_leading_dimension),
