@@ -10,8 +10,8 @@ typedef struct tile_elements {
     unsigned short element[EACH];
 } tile_elements;
 
-/* Elements of `height` lines of `width` each, from line first_line and element `first` on; what lies outside `lines` or
- * `length` becomes 0. `threads` is a multiple of `width`. */
+/* Elements of lines of which a tile has `width` each, from line first_line and element `first` on; what lies outside
+ * `lines` or `length` becomes 0. `threads` is a multiple of `width`. */
 TSR_DEVICE void tile_load_lines(tile_elements *e, const unsigned short *matrix, long long ld, long long first_line,
                                 long long lines, long long first, long long length, int width, int threads, int thread)
 {

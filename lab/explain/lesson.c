@@ -71,7 +71,6 @@ static int reads_along_k(const tsr_config *config)
     return config->copies_transposed && config->a_layout == TSR_ONLY_N && config->b_layout == TSR_ONLY_T;
 }
 
-/* Sizes that were left out: two blocks each way and some steps of K, of the kernel's smallest tile. */
 /* Four steps along K, or two: where they are as deep as the tile is high, and where `rows_and_columns` along four would
  * be more elements than 16 bits can tell apart, which the products of tensor cores are told by. */
 static int64_t default_k(const tsr_config *config, int64_t rows_and_columns)
@@ -85,6 +84,7 @@ static int64_t default_k(const tsr_config *config, int64_t rows_and_columns)
     return config->bk == config->bm || lab_config_is_sparse(config) || is_too_large ? four / 2 : four;
 }
 
+/* Sizes that were left out: two blocks each way and some steps of K, of the kernel's smallest tile. */
 static void fill_in_sizes(lab_lesson_request *request)
 {
     const tsr_config *smallest = NULL;
