@@ -118,7 +118,7 @@ static void test_copies(void **state)
 {
     (void)state;
     traced t = {.trace = {.cta = 0, .limit = 1000000}};
-    run(&t, "double_buffered_f32_s2_a1", 3, 3, 8);
+    run(&t, "double_buffered_f32_s3_a1", 3, 3, 8);
     size_t real = 0, zeros = 0;
     for (size_t i = 0; i < t.trace.count; i++) {
         const tsr_trace_event *event = &t.trace.events[i];

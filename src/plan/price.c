@@ -254,11 +254,13 @@ static void price_short_k(const tsr_config *config, const tsr_problem *problem, 
                           tsr_price *out)
 {
     const tsr_profile *const f = tsr_profile_of(device);
-    enum { SHARPNESS = 2, SCHEDULERS = 4 };
-    const double ghz = device->cuda.core_clock_khz * 1e-6, threads = config->threads_x * config->threads_y;
+    enum { SHARPNESS = 2, SCHEDULERS = 4, CLOCK_FLOPS = 2 * 128 /* of an SM */ };
+    const double sms = device->cuda.sm_count, threads = config->threads_x * config->threads_y;
+    /* Of multiply-adds, so that the emulated device weighs this against other kernels as the GPU does. */
+    const double ghz = kernel_peak_flops(config, &problem->op, device) / (sms * CLOCK_FLOPS) * 1e-9;
     const double rows = (double)config->bm / config->threads_y, columns = (double)config->bn / config->threads_x;
     const double stages = config->smem_bytes / (4. * config->bk * (config->bm + config->bn + 8));
-    const double tiles = tsr_cta_tiles(config, problem), per_sm = ceil(tiles / device->cuda.sm_count);
+    const double tiles = tsr_cta_tiles(config, problem), per_sm = ceil(tiles / sms);
     const double steps = ceil((double)problem->k / config->bk);
     const double issued = steps * config->bk * (rows * columns + (rows + columns) / 4) +
                           (double)problem->k * (config->bm + config->bn) / threads * f->short_k_copy_clocks +
