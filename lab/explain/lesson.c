@@ -71,16 +71,16 @@ static int reads_along_k(const tsr_config *config)
     return config->copies_transposed && config->a_layout == TSR_ONLY_N && config->b_layout == TSR_ONLY_T;
 }
 
-/* Four steps along K, or two: where they are as deep as the tile is high, and where `rows_and_columns` along four would
- * be more elements than 16 bits can tell apart, which the products of tensor cores are told by. */
+/* Four steps along K. Two where a step is as deep as the tile is high, and where A and B, of `rows_and_columns`, would
+ * have more elements than 16 bits have values: a lesson tells the products of tensor cores by an element's value. */
 static int64_t default_k(const tsr_config *config, int64_t rows_and_columns)
 {
-    enum { TOLD_APART = 1 << 15 };
+    enum { MOST_ELEMENTS = 1 << 15 };
     if (config->bk == 1)
         return 4;
     const int64_t four = 4 * (int64_t)config->bk;
     const int is_too_large =
-        (config->op.a & (TSR_TYPE_BIT(TSR_F16) | TSR_TYPE_BIT(TSR_BF16))) && rows_and_columns * four > TOLD_APART;
+        (config->op.a & (TSR_TYPE_BIT(TSR_F16) | TSR_TYPE_BIT(TSR_BF16))) && rows_and_columns * four > MOST_ELEMENTS;
     return config->bk == config->bm || lab_config_is_sparse(config) || is_too_large ? four / 2 : four;
 }
 

@@ -1,19 +1,7 @@
-/* D (16 x 16, f32) = 3 * op(A) * op(B), A and B 16 x 16 of 16 bits (WMMA_bf16 or WMMA_f16), stored by columns where
+/* D (16 x 16, f32) = 3 * op(A) * op(B), A and B 16 x 16 of 16 bits (ELEM_bf16 or ELEM_f16), stored by columns where
  * trans_a and trans_b say so. One warp. */
 #include "ptx/barrier.h"
-#include "ptx/wmma.h"
-
-#ifdef WMMA_bf16
-typedef tsr_wmma_bf16 fragment;
-#define load_a   tsr_wmma_load_a_bf16
-#define load_b   tsr_wmma_load_b_bf16
-#define multiply tsr_wmma_multiply_bf16
-#else
-typedef tsr_wmma_f16 fragment;
-#define load_a   tsr_wmma_load_a_f16
-#define load_b   tsr_wmma_load_b_f16
-#define multiply tsr_wmma_multiply_f16
-#endif
+#include "tile/wmma_fragment.h"
 
 enum { STRIDE = 24 };
 
