@@ -32,7 +32,8 @@ enum {
     FEWEST_COLUMNS = 256,           /* but many threads together read faster than a few with long rows */
     COPY_BYTES = 64 * 1024,         /* of a copy of x in a spare buffer */
     IN_PLACE_BYTES = 16 * 1024,     /* of an x whose rows leave each other in the cache wherever they lie */
-    IN_ONE_PLACE_BYTES = 64 * 1024, /* or close to each other, */
+    IN_PLACE_RESULTS = 128,         /* of each row of x, which a copy of it would cost more than it gains */
+    IN_ONE_PLACE_BYTES = 64 * 1024, /* of rows of x that leave each other there if they are close to each other, */
     APART_BYTES = 128,              /* but by so much more, at least, than a multiple of TSR_CONFLICT_BYTES */
     GATHER_ELEMS = 1024             /* of a strided vector that is copied to a spare buffer rather than to scratch */
 };
@@ -80,10 +81,10 @@ static void set_x(stream *s, const char *data, const void *packed, int inner, lo
     s->x_batch = (packed && batch ? s->rows * s->k : batch) * bytes;
 }
 
-/* Rows of x leave each other in the cache, where they lie. */
-static int lies_well(long long rows, long long k, long long row_bytes, long long bytes)
+/* Rows of x leave each other in the cache where they lie, or so few results of each are not worth a copy. */
+static int lies_well(long long rows, long long k, long long results, long long row_bytes, long long bytes)
 {
-    return rows * k * bytes <= IN_PLACE_BYTES ||
+    return rows * k * bytes <= IN_PLACE_BYTES || results <= IN_PLACE_RESULTS ||
            (rows * row_bytes <= IN_ONE_PLACE_BYTES && row_bytes % TSR_CONFLICT_BYTES >= APART_BYTES);
 }
 
@@ -117,7 +118,7 @@ static stream describe(const tsr_job *job)
     s.zen4 = device->isa->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
     s.c_row = g->ldc * job->d_bytes;
     s.d_row = g->ldd * job->d_bytes;
-    s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.x_row, bytes);
+    s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.results, s.x_row, bytes);
     if (s.in_place) {
         s.groups = s.x;
         s.groups_batch = s.x_batch;
@@ -569,7 +570,7 @@ int tsr_skinny_dots(const tsr_store *store, const tsr_gemm_args *g, tsr_shape sh
     const long long rows = by_columns ? g->n : g->m, results = by_columns ? g->m : g->n;
     const long long x_row = (by_columns ? g->ldb : g->lda) * bytes, copy_row = tsr_round_up(g->k * bytes, 64) + 64;
     if (!inner || g->alpha != 1 || g->beta != 0 || rows == 1 ||
-        (x_inner ? !lies_well(rows, g->k, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
+        (x_inner ? !lies_well(rows, g->k, results, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
         results * g->k * bytes >= 2 * TASK_BYTES)
         return 0;
     const char *const x = by_columns ? g->b : g->a;
