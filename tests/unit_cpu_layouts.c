@@ -141,7 +141,7 @@ static void larger(tsr_device *device, tsr_dtype dtype)
 static void narrow(tsr_device *device, tsr_dtype dtype)
 {
     for (int round = 0; round < 60; round++)
-        check_layouts(device, dtype, random_int(25, 150), random_int(0, 2) * 16 + random_int(2, 9), random_int(1, 511));
+        check_layouts(device, dtype, random_int(12, 150), random_int(0, 2) * 16 + random_int(2, 9), random_int(1, 511));
 }
 
 /* Few steps of K, D of up to a few vectors, which go row by row (and with beta tile by tile). */
