@@ -81,8 +81,8 @@ static void set_x(stream *s, const char *data, const void *packed, int inner, lo
     s->x_batch = (packed && batch ? s->rows * s->k : batch) * bytes;
 }
 
-/* Rows of x leave each other in the cache where they lie, or so few results of each are not worth a copy. */
-static int lies_well(long long rows, long long k, long long results, long long row_bytes, long long bytes)
+/* 1 if rows of x leave each other in the cache where they lie, or so few results of each are not worth a copy. */
+static int stays_in_place(long long rows, long long k, long long results, long long row_bytes, long long bytes)
 {
     return rows * k * bytes <= IN_PLACE_BYTES || results <= IN_PLACE_RESULTS ||
            (rows * row_bytes <= IN_ONE_PLACE_BYTES && row_bytes % TSR_CONFLICT_BYTES >= APART_BYTES);
@@ -118,7 +118,7 @@ static stream describe(const tsr_job *job)
     s.zen4 = device->isa->zen4 && (double)s.results * (double)s.k * (double)bytes > (double)job->device->l2_bytes;
     s.c_row = g->ldc * job->d_bytes;
     s.d_row = g->ldd * job->d_bytes;
-    s.in_place = s.dots && s.x_step == job->wide_bytes && lies_well(s.rows, s.k, s.results, s.x_row, bytes);
+    s.in_place = s.dots && s.x_step == job->wide_bytes && stays_in_place(s.rows, s.k, s.results, s.x_row, bytes);
     if (s.in_place) {
         s.groups = s.x;
         s.groups_batch = s.x_batch;
@@ -570,7 +570,7 @@ int tsr_skinny_dots(const tsr_store *store, const tsr_gemm_args *g, tsr_shape sh
     const long long rows = by_columns ? g->n : g->m, results = by_columns ? g->m : g->n;
     const long long x_row = (by_columns ? g->ldb : g->lda) * bytes, copy_row = tsr_round_up(g->k * bytes, 64) + 64;
     if (!inner || g->alpha != 1 || g->beta != 0 || rows == 1 ||
-        (x_inner ? !lies_well(rows, g->k, results, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
+        (x_inner ? !stays_in_place(rows, g->k, results, x_row, bytes) : rows * copy_row > COPY_BYTES) ||
         results * g->k * bytes >= 2 * TASK_BYTES)
         return 0;
     const char *const x = by_columns ? g->b : g->a;

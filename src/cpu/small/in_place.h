@@ -47,14 +47,14 @@ static inline __attribute__((always_inline)) long long tsr_transposed_cycles(con
 static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *g)
 {
     const int lanes = tiles->lanes, columns = (int)(g->n & (lanes - 1)); /* lanes: a power of two */
-    const int alone = g->n == columns;
-    /* One or two vectors of rows: down D's rows only, in f32, and where these columns are all, two to four of them. */
-    const int down =
-        g->trans_a && lanes == 16 && (alone ? g->m >= lanes && columns > 1 && columns <= 4 : g->m >= 3 * lanes / 4);
-    if (columns == 0 || (g->m < 2 * lanes && !down) || !tiles->narrow)
+    const int alone = g->n == columns, few = columns <= 4;
+    int least_rows = 2 * lanes; /* down D's rows in f32 fewer pay, too, but for one column or many that are all */
+    if (g->trans_a && lanes == 16 && (!alone || (few && columns > 1)))
+        least_rows = alone ? 16 : 12;
+    if (columns == 0 || g->m < least_rows || !tiles->narrow)
         return 0;
     enum { MANY_STEPS = 4096 }; /* of all rows */
-    const int tight = columns <= 4 && lanes == 16 && (alone || g->m * g->k >= MANY_STEPS);
+    const int tight = few && lanes == 16 && (alone || g->m * g->k >= MANY_STEPS);
     if (!g->trans_a && (columns > lanes / 2 || (tiles->half && !tight)))
         return 0;
     if (g->trans_a)
