@@ -19,7 +19,9 @@
 #include "ptx/matrix.h"
 #include "ptx/mbarrier.h"
 #include "ptx/shared.h"
+#include "ptx/shared_vector.h"
 #include "ptx/tma.h"
+#include "ptx/vector.h"
 #include "ptx/warp.h"
 #include "ptx/warpgroup.h"
 #include "ptx/wgmma.h"
@@ -77,11 +79,11 @@ TSR_DEVICE void tile_add_bias(const epilogue *e, int end, const float bias[2], f
         epilogue_add_bias(2, bias, value);
 }
 
-/* The thread's share of one box: BOX_VALUES values of `sum`, in the accumulators' order. `end`, a constant: END_ANY and
- * its like. `bias`: of tile_box_bias, where there is a form. Boxes begin at multiples of 1024
- * bytes: to go two chunks further is an exclusive or, whatever the swizzle is. */
-TSR_DEVICE void tile_write_box(const epilogue *e, int end, unsigned box, int thread, unsigned bias,
-                               const float sum[BOX_VALUES])
+/* The thread's share of the first `columns` of one box, in the accumulators' order. `end`, a constant: END_ANY and its
+ * like. `columns`, a constant: a multiple of 16. `bias`: of tile_box_bias, where there is a form. Boxes begin at
+ * multiples of 1024 bytes: to go two chunks further is an exclusive or, whatever the swizzle is. */
+TSR_DEVICE void tile_write_columns(const epilogue *e, int end, int columns, unsigned box, int thread, unsigned bias,
+                                   const float sum[BOX_VALUES])
 {
     const int lane = thread % 32;
 #if defined(OUT_f32)
@@ -89,7 +91,7 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int end, unsigned box, int thr
     const int row = thread / 32 * 16 + lane / 4;
     const unsigned first = box + (unsigned)(row * 128 + (lane % 4 / 2 ^ row % 8) * 16 + lane % 2 * 8);
     TSR_UNROLL
-    for (int j = 0; j < BOX_COLS / 8; j++)
+    for (int j = 0; j < columns / 8; j++)
         TSR_UNROLL
     for (int h = 0; h < 2; h++) {
         const unsigned address = (first ^ (unsigned)(j * 32)) + (unsigned)(h * 8 * 128); /* two chunks further */
@@ -112,7 +114,7 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int end, unsigned box, int thr
     const int row = thread / 32 * 16 + lane % 16;
     const unsigned first = box + (unsigned)(row * 128 + (lane / 16 ^ row % 8) * 16);
     TSR_UNROLL
-    for (int j = 0; j < BOX_COLS / 16; j++) {
+    for (int j = 0; j < columns / 16; j++) {
         const unsigned address = first ^ (unsigned)(j * 32); /* two chunks further */
         unsigned pair[4];
         float value[8];
@@ -141,6 +143,12 @@ TSR_DEVICE void tile_write_box(const epilogue *e, int end, unsigned box, int thr
         tsr_store_matrix_x4(address, pair);
     }
 #endif
+}
+
+TSR_DEVICE void tile_write_box(const epilogue *e, int end, unsigned box, int thread, unsigned bias,
+                               const float sum[BOX_VALUES])
+{
+    tile_write_columns(e, end, BOX_COLS, box, thread, bias, sum);
 }
 
 /* 1 if the copy engine can write D and read C: the host's rule for making their maps (core/tensor_spec.h). */
@@ -184,6 +192,41 @@ TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m,
             }
         }
     }
+}
+
+/* The columns beyond whole boxes, not added to C, through a buffer for boxes: a warp writes its 16 rows there and
+ * stores them by chunks of 16 bytes. Whole boxes may leave, so D takes these. */
+TSR_DEVICE void tile_output_chunks(const tsr_gemm_args *args, tile_boxes *boxes, int end, int m, int n, int z,
+                                   const float sum[BOX_VALUES])
+{
+    enum { COLUMNS = BN % BOX_COLS, CHUNKS = COLUMNS * OUT_BYTES / 16, OF_CHUNK = 16 / OUT_BYTES };
+    const epilogue e = epilogue_of(args);
+    const unsigned box = boxes->shared + (unsigned)boxes->next * BOX_BYTES;
+    const int lane = boxes->thread % 32;
+    unsigned bias = 0;
+    if (end == END_BIAS || (end == END_ANY && e.form))
+        bias = tile_box_bias(&e, lane, n, (int)args->n);
+    boxes->next = boxes->next + 1 < EPILOGUE_BOXES ? boxes->next + 1 : 0;
+    if (boxes->thread == 0)
+        tsr_tma_wait_read(EPILOGUE_BOXES - 1);
+    tsr_named_barrier(1 + (unsigned)boxes->group, 128);
+    tile_write_columns(&e, end, COLUMNS, box, boxes->thread, bias, sum);
+    tsr_warp_sync(TSR_ALL_LANES);
+    TSR_UNROLL
+    for (int i = lane; i < 16 * CHUNKS; i += 32) {
+        const int row = boxes->thread / 32 * 16 + i / CHUNKS, chunk = i % CHUNKS;
+        unsigned word[4];
+        tsr_shared_load_u32x4(box + (unsigned)(row * 128 + (chunk ^ row % 8) * 16), word);
+        if (m + row < args->m && n + chunk * OF_CHUNK < args->n) {
+            tsr_u32x4 out = {word[0], word[1], word[2], word[3]};
+            tsr_store_u32x4((unsigned *)(void *)((tile_element *)args->d + z * args->batch_d + (m + row) * args->ldd +
+                                                 n + chunk * OF_CHUNK),
+                            out);
+        }
+    }
+    tsr_fence_async_shared();
+    if (boxes->thread == 0)
+        tsr_tma_commit(); /* an empty group, in the buffer's turn */
 }
 
 /* All boxes of one set of accumulators. */
@@ -236,8 +279,13 @@ TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *ma
         tile_output_boxes(args, maps, END_BIAS, boxes, m, n, z, sum);
     else
         tile_output_boxes(args, maps, END_ANY, boxes, m, n, z, sum);
-    if (BN % BOX_COLS)
-        tile_output_direct(args, boxes->thread, m, n, z, BN / BOX_COLS * BOX_COLS, sum);
+    if (BN % BOX_COLS) {
+        const int first = BN / BOX_COLS * BOX_COLS;
+        if (args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE && BN % BOX_COLS % 16 == 0)
+            tile_output_chunks(args, boxes, END_PLAIN, m, n + first, z, sum + first / 2);
+        else
+            tile_output_direct(args, boxes->thread, m, n, z, first, sum);
+    }
 }
 
 #endif

@@ -35,6 +35,14 @@ int tsr_config_cluster(const tsr_config *config)
     return config->cluster_m > 0 && config->cluster_n > 0 ? config->cluster_m * config->cluster_n : 1;
 }
 
+/* Of 132 SMs of an H100 or H200 clusters of 4 and 8 find 120 (cuOccupancyMaxActiveClusters: 30 and 15). */
+int tsr_config_clusters(const tsr_config *config, int sm_count)
+{
+    const int cluster = tsr_config_cluster(config);
+    const int usable = cluster > 2 ? sm_count - sm_count / 11 : sm_count;
+    return usable >= cluster ? usable / cluster : 1;
+}
+
 static tsr_grid persistent_grid(const tsr_config *config, const tsr_gemm_args *args, int sm_count)
 {
     const int cluster = tsr_config_cluster(config);
@@ -44,7 +52,7 @@ static tsr_grid persistent_grid(const tsr_config *config, const tsr_gemm_args *a
         (config->op.operands == TSR_TAKES_SPARSE24 || config->mn_major_lines) && args->schedule.swap_ab;
     const long long m = lies_across ? args->n : args->m, n = lies_across ? args->m : args->n;
     const long long tiles = ((m + bm - 1) / bm) * ((n + bn - 1) / bn) * args->batch;
-    const long long fit = sm_count >= cluster ? sm_count / cluster : 1;
+    const long long fit = tsr_config_clusters(config, sm_count);
     return (tsr_grid){(tiles < fit ? tiles : fit) * cluster, 1, 1};
 }
 

@@ -222,6 +222,10 @@ struct tsr_config {
     tsr_cpu_repack *repack;
 };
 
+/* Clusters of a config that `sm_count` SMs of Hopper hold at the same time, one CTA an SM; at least 1. Those of more
+ * than two CTAs leave some SMs idle, as a cluster lies within a GPC. */
+int tsr_config_clusters(const tsr_config *config, int sm_count);
+
 /* One CTA for each BM x BN tile of D: x counts tiles (row-major over D's tiles), z counts problems of the batch up to
  * 65535 (kernels stride on). A persistent config: whole clusters, as many as there are tiles for them or as fit on
  * `sm_count` SMs, all along x. */

@@ -133,7 +133,7 @@ void tsr_price_kmajor(const tsr_config *config, const tsr_problem *problem, cons
     const double shared = s->stream_k_tiles, units = s->stream_k_units;
     const double fill_ns = f->kmajor_fill_ns; /* until the first boxes have come */
     const double value_ns = kmajor_value_ns(f, config, problem);
-    const double cluster = tsr_config_cluster(config), clusters = fmax(1, floor(device->cuda.sm_count / cluster));
+    const double cluster = tsr_config_cluster(config), clusters = tsr_config_clusters(config, device->cuda.sm_count);
     const double whole = ceil((tsr_cluster_tiles(config, problem) - shared) / (units > 0 ? units : clusters));
     const double tiles = tsr_cta_tiles(config, problem);
     const double waves = whole + (shared > 0); /* tiles of a cluster, of which the first is a part */

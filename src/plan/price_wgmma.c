@@ -117,20 +117,33 @@ static int stays_in_l2(const tsr_profile *f, const tsr_problem *p)
            f->wgmma_l2_kept_bytes;
 }
 
+/* Of a tile that groups share: its end, which nothing hides. A third group that shifts rows of A is done later. */
+static double shared_tile_ns(const tsr_wgmma *t)
+{
+    return t->config->unaligned_a ? t->f->wgmma_shared_tile_ns : t->f->wgmma_cooperative_tile_ns;
+}
+
+/* Of clusters: their CTAs meet for each tile. */
+static double cluster_ns(const tsr_wgmma *t)
+{
+    const int along_m = t->config->cluster_m > 1, along_n = t->config->cluster_n > 1;
+    if (along_m && along_n)
+        return t->f->wgmma_cluster_both_ns;
+    return along_m ? t->f->wgmma_cluster_m_ns : along_n ? t->f->wgmma_cluster_n_ns : 0;
+}
+
 /* What the groups of a CTA take for a part of K of a tile, one after the other. They take turns: one stores what the
  * other multiplies after, so that it takes its products' time, or half of its life; or, where threads store D, what the
  * SM's way to L2 takes, for each row of a tile ends within lines twice. Groups that share a tile hide nothing for each
- * other. CTAs of a cluster meet for each tile. */
+ * other. */
 static double unit_ns(const tsr_wgmma *t, double products_ns)
 {
     const tsr_profile *const f = t->f;
     const tsr_config *const config = t->config;
-    const double tile_ns = f->wgmma_tile_ns + f->wgmma_tile_value_ns * config->bm * config->bn,
-                 cluster_m_ns = f->wgmma_cluster_m_ns, cluster_n_ns = f->wgmma_cluster_n_ns;
-    const double cluster_ns = config->cluster_m > 1 ? cluster_m_ns : config->cluster_n > 1 ? cluster_n_ns : 0;
-    const double life_ns = products_ns + t->stored_ns + tile_ns + cluster_ns;
+    const double tile_ns = f->wgmma_tile_ns + f->wgmma_tile_value_ns * config->bm * config->bn;
+    const double life_ns = products_ns + t->stored_ns + tile_ns + cluster_ns(t);
     if (!config->overlaps_stores)
-        return life_ns + f->wgmma_shared_tile_ns;
+        return life_ns + shared_tile_ns(t);
     return overlapped(STEP_SHARPNESS, products_ns, overlapped(STEP_SHARPNESS, life_ns / 2, t->path_ns));
 }
 
@@ -155,7 +168,7 @@ static double parts_ns(const tsr_wgmma *t, const walk *w)
     const double values = (double)config->bm * config->bn / (threads * groups), batches = values / (registers - values);
     const double sums_ns = 4. * config->bm * config->bn / (f->wgmma_l2_bytes * t->ghz) + latency_ns * batches;
     /* A cluster has the end of a tile and the beginning of another. */
-    return fixup_ns + (w->parts - 1) * sums_ns + (config->overlaps_stores ? 0 : 2 * f->wgmma_shared_tile_ns);
+    return fixup_ns + (w->parts - 1) * sums_ns + (config->overlaps_stores ? 0 : 2 * shared_tile_ns(t));
 }
 
 /* How often one cluster has a tile of which D lacks lower rows. Clusters take tiles `fit` apart, which go down a group
@@ -206,7 +219,7 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_config *config, const tsr_problem *
     t->f = f;
     t->ghz = clock_ghz(device);
     t->cluster = tsr_config_cluster(config);
-    t->fit = fmax(1, floor(device->cuda.sm_count / t->cluster));
+    t->fit = tsr_config_clusters(config, device->cuda.sm_count);
     t->tiles = tsr_cluster_tiles(config, p);
     t->steps = ceil((double)p->k / config->bk);
     t->requests = (requests_for_lines(p, 'a') / (fmax(1, ceil(m / config->bm)) * config->cluster_n) +
@@ -235,6 +248,16 @@ void tsr_wgmma_begin(tsr_wgmma *t, const tsr_config *config, const tsr_problem *
     find_steps_ns(t, 0);
 }
 
+/* Cooperative groups, and clusters that share both operands, multiply so fast where they are alone that long products
+ * wait for power. Of the tiles' products, those past D's edges too. */
+static double power_ns(const tsr_wgmma *t)
+{
+    const tsr_config *const c = t->config;
+    if ((c->overlaps_stores && t->cluster <= 2) || c->unaligned_a)
+        return 0;
+    return 2. * c->bm * c->bn * c->bk * t->steps * t->tiles * t->cluster / t->f->wgmma_power_flops;
+}
+
 void tsr_price_wgmma(tsr_wgmma *t, const tsr_launch_config *launch, double best_ns, tsr_price *out)
 {
     const tsr_profile *const f = t->f;
@@ -260,7 +283,7 @@ void tsr_price_wgmma(tsr_wgmma *t, const tsr_launch_config *launch, double best_
         .floor_ns = f->wgmma_floor_ns - f->wgmma_floor_early_share * t->early_ns,
         .fill_ns = f->wgmma_fill_ns - t->early_ns + f->hopper_cta_ns * w.ctas +
                    first_request_ns(f, t->requests * w.ctas * waves, waiting),
-        .work_ns = overlapped(STEP_SHARPNESS, waves_ns, t->l2_ns),
+        .work_ns = fmax(overlapped(STEP_SHARPNESS, waves_ns, t->l2_ns), power_ns(t)),
         .memory_ns = t->memory_ns * (1 + idle_share * (1 - w.ctas / sms)),
         .after_ns = t->stored_ns + value_ns * values + uncovered_share * t->output_ns / waves +
                     (w.stream_k_steps > 0 ? parts_ns(t, &w) : 0),

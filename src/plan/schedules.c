@@ -378,11 +378,11 @@ static tsr_schedule thin_schedule(const tsr_config *config, const tsr_problem *p
 static void add_wgmma(const tsr_config *config, const tsr_problem *p, const tsr_device *device, schedules *to)
 {
     enum { LEAST_STEPS = 4, MOST_EVEN_PARTS = 8 }; /* of a cluster's part; of each tile, where all have equally many */
-    const double fit = fmax(1, floor(device->cuda.sm_count / (double)tsr_config_cluster(config)));
+    const double fit = tsr_config_clusters(config, device->cuda.sm_count);
     const double tiles = tsr_cluster_tiles(config, p), over = fmod(tiles, fit), steps = steps_of(config, p);
     double shared[2 + MOST_EVEN_PARTS], units[2 + MOST_EVEN_PARTS];
     int count = 0;
-    if (over == 0)
+    if (over == 0 || tsr_config_cluster(config) > 2) /* whose times are not known */
         return;
     shared[count] = over, units[count++] = fit;
     if (tiles > fit)

@@ -83,6 +83,27 @@ if(TARGET unit_emu_hopper)
     -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=4 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
 endif()
 
+# Clusters along both sides, cooperative groups, columns beyond whole boxes.
+if(TARGET unit_emu_wgmma_columns)
+  set(kernel gemm/wgmma.cu)
+  set(output collective/wgmma_output.h)
+  mutant(a_to_one_column ${kernel} "mask_a |= 1u << (w->rank_m * CLUSTER_N + n)" "mask_a |= 1u << (w->rank_m * CLUSTER_N)" "deadlock")
+  mutant(b_to_one_row ${kernel} "mask_b |= 1u << (m * CLUSTER_N + w->rank_n)" "mask_b |= 1u << w->rank_n" "deadlock")
+  mutant(chunks_below_d ${output} "m + row < args->m && n + chunk" "n + chunk" "")
+  mutant(chunks_beside_d ${output} " && n + chunk * OF_CHUNK < args->n" "" "")
+  mutant(chunks_without_swizzle ${output} "(chunk ^ row % 8) * 16), word" "chunk * 16), word" "")
+  mutant(chunks_of_the_first_warp ${output} "boxes->thread / 32 * 16 + i / CHUNKS" "i / CHUNKS" "")
+  mutant(chunks_before_their_values ${output} "tsr_warp_sync(TSR_ALL_LANES);\n    TSR_UNROLL\n    for (int i = lane" "TSR_UNROLL\n    for (int i = lane" "race")
+  mutant(chunks_while_a_box_leaves ${output} "tsr_tma_wait_read(EPILOGUE_BOXES - 1);\n    tsr_named_barrier(1 + (unsigned)boxes->group, 128);\n    tile_write_columns" "(void)0;\n    tsr_named_barrier(1 + (unsigned)boxes->group, 128);\n    tile_write_columns" "race")
+  mutant(chunks_not_gathered ${output} "tsr_named_barrier(1 + (unsigned)boxes->group, 128);\n    tile_write_columns" "tile_write_columns" "race")
+  mutant(chunks_of_the_first_box ${output} "sum + first / 2" "sum" "")
+  mutant(chunks_with_c ${output} "args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE" "args->epilogue == TSR_EPILOGUE_NONE" "")
+  mutant(columns_of_a_whole_box ${output} "tile_write_columns(&e, end, COLUMNS, box" "tile_write_columns(&e, end, 16, box" "")
+  tessera_mutants(
+    unit_emu_wgmma_columns ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=0 -DBM=128 -DBN=96 -DSTAGES=3 -DCLUSTER_M=2
+    -DCLUSTER_N=2 -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=2 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
+endif()
+
 if(TARGET unit_emu_wgmma_sparse)
   set(kernel gemm/wgmma_sparse24.cu)
   set(columns collective/wgmma_transposed.h)
