@@ -32,6 +32,7 @@ __attribute__((constructor)) static void reset(void)
     state.bus_id = "0000:FF:1F.0";
     state.memory_bytes = (size_t)140 << 30;
     state.function_most_threads = 1024;
+    state.clusters = 15;
     for (size_t i = 0; i < sizeof h200 / sizeof h200[0]; i++)
         state.attributes[h200[i][0]] = h200[i][1];
 }
@@ -135,6 +136,9 @@ CALL(cuModuleGetFunction, 1, (tsr_cu_function * function, tsr_cu_module module, 
      else *function = (tsr_cu_function)(void *)(strncmp(name, "microbench_", 11) == 0 ? &microbench_bytes
                                                                                       : &function_bytes);)
 CALL(cuFuncLoad, 1, (tsr_cu_function function), (void)function; state.function_loads++;)
+CALL(cuOccupancyMaxActiveClusters, 1, (int *clusters, tsr_cu_function function, const tsr_cu_config *config),
+     (void)function;
+     state.clusters_asked_of = *(const tsr_cu_launch_config *)(const void *)config; *clusters = state.clusters;)
 CALL(cuFuncGetAttribute, 1, (int *value, unsigned attribute, tsr_cu_function function), (void)function;
      *value = attribute == TSR_CU_FUNC_MAX_THREADS_PER_BLOCK ? state.function_most_threads : -1;)
 CALL(cuFuncSetAttribute, 1, (tsr_cu_function function, unsigned attribute, int value), (void)function;

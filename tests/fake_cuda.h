@@ -33,6 +33,7 @@ typedef struct fake_cuda {
     const char *name, *bus_id;
     size_t memory_bytes;
     int function_most_threads;
+    int clusters;                              /* of any kernel, at the same time */
     void (*kernel)(const tsr_gemm_args *args); /* what launches do; NULL: nothing */
     /* Modules have every function, which $FAKE_CUDA_ANY_FUNCTION sets for programs that do not know the fake driver;
      * otherwise the image is the name of the only one. */
@@ -56,7 +57,8 @@ typedef struct fake_cuda {
     int seen_failing;
     int raised_smem_bytes; /* by cuFuncSetAttribute; 0: never */
     size_t last_alloc_bytes;
-    fake_launch launch; /* the last */
+    tsr_cu_launch_config clusters_asked_of; /* by the last cuOccupancyMaxActiveClusters */
+    fake_launch launch;                     /* the last */
 } fake_cuda;
 
 /* Of the loaded library. reset brings back an H200's figures and no failures; `foreign` is a context that the test may

@@ -242,6 +242,55 @@ static void launches_say_what_is_special(void **unused)
     device.cuda.arch = arch;
 }
 
+/* Clusters that do not all run at the same time would take twice as long: the driver's number counts, where it is less
+ * than the SMs let expect. Pairs find room on each TPC, and grids of a schedule are the planner's. */
+static void persistent_grids_have_no_cluster_too_many(void **unused)
+{
+    tsr_config large = config, pairs = config;
+    const tsr_gemm_args args = {.m = 16 * 1000, .n = 8 * 4, .k = 5, .batch = 1};
+    const struct {
+        int clusters;
+        const char *missing_call, *fail_call;
+        unsigned grid;
+    } cases[] = {{15, NULL, NULL, 120},
+                 {14, NULL, NULL, 112},
+                 {16, NULL, NULL, 120},
+                 {0, NULL, NULL, 120},
+                 {14, "cuOccupancyMaxActiveClusters", NULL, 120},
+                 {14, NULL, "cuOccupancyMaxActiveClusters", 120}};
+    (void)unused;
+    large.persistent = pairs.persistent = 1;
+    large.cluster_m = pairs.cluster_m = 2;
+    large.cluster_n = 4;
+    pairs.cluster_n = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_loaded *loaded = NULL;
+        tsr_cuda_close(&device);
+        fake.state->missing_call = cases[i].missing_call;
+        assert_int_equal(tsr_cuda_open(0, &options, &device), TSR_OK);
+        fake.state->missing_call = NULL;
+        fake.state->clusters = cases[i].clusters;
+        fail_with(cases[i].fail_call, 1);
+        assert_int_equal(load(&large, &loaded), TSR_OK);
+        tsr_launch launch = {.config = &large, .loaded = loaded, .args = &args};
+        assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+        assert_int_equal(fake.state->launch.grid[0], cases[i].grid);
+        launch.grid = (tsr_grid){16 * 8, 1, 1};
+        assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+        assert_int_equal(fake.state->launch.grid[0], 16 * 8);
+    }
+    assert_int_equal(fake.state->clusters_asked_of.block_x, 32);
+    assert_int_equal(fake.state->clusters_asked_of.block_y, 4);
+    assert_int_equal(fake.state->clusters_asked_of.smem_bytes, 2048);
+    fake.state->fail_call = NULL;
+    fake.state->clusters = 1;
+    const tsr_loaded *loaded = NULL;
+    assert_int_equal(load(&pairs, &loaded), TSR_OK);
+    const tsr_launch launch = {.config = &pairs, .loaded = loaded, .args = &args};
+    assert_int_equal(tsr_cuda_launch(&device, &launch), TSR_OK);
+    assert_int_equal(fake.state->launch.grid[0], 132);
+}
+
 static void launch_needs_the_rows_own_code(void **unused)
 {
     const tsr_gemm_args args = {.m = 1, .n = 1, .k = 1, .batch = 1};
@@ -508,6 +557,7 @@ int main(int argc, char **argv)
         TEST(threads_load_one_module),
         TEST(launches_pass_everything_on),
         TEST(empty_and_oversized_grids),
+        TEST(persistent_grids_have_no_cluster_too_many),
         TEST(launches_say_what_is_special),
         TEST(launch_needs_the_rows_own_code),
         TEST(a_failing_launch_is_no_death),

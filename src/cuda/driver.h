@@ -158,6 +158,8 @@ enum {
 /* Calls of newer drivers; NULL where the driver lacks them. */
 #define TSR_DRIVER_NEWER_CALLS(X)                                                                  \
     X(func_load, cuFuncLoad, (tsr_cu_function function), 12040)                                    \
+    X(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters,                                 \
+      (int *clusters, tsr_cu_function function, const tsr_cu_config *config), 12000)               \
     X(stream_begin_capture, cuStreamBeginCapture, (tsr_cu_stream stream, unsigned mode), 12000)    \
     X(stream_end_capture, cuStreamEndCapture, (tsr_cu_stream stream, tsr_cu_graph * graph), 12000) \
     X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \

@@ -15,6 +15,8 @@ struct tsr_loaded {
     tsr_cu_module module; /* one for all entries of an image */
     int has_shared;       /* the module is an earlier entry's, which unloads it */
     tsr_cu_function function;
+    int clusters; /* of a persistent config with more than two CTAs in one: so many run at the same time; 0: not known
+                   */
     tsr_loaded *next;
 };
 

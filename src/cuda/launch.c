@@ -89,11 +89,22 @@ static tsr_cu_result start(const tsr_device *device, const tsr_launch *launch, c
                                          parameters, NULL);
 }
 
+/* The schedule's grid, or the config's, of no more clusters than run at the same time. */
+static tsr_grid grid_of(const tsr_device *device, const tsr_launch *launch)
+{
+    if (launch->grid.x > 0)
+        return launch->grid;
+    tsr_grid grid = tsr_config_grid(launch->config, launch->args, device->cuda.sm_count);
+    const long long most = (long long)launch->loaded->clusters * tsr_config_cluster(launch->config);
+    if (most > 0 && grid.x > most)
+        grid.x = most;
+    return grid;
+}
+
 tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 {
     const tsr_config *config = launch->config;
-    const tsr_grid grid =
-        launch->grid.x > 0 ? launch->grid : tsr_config_grid(config, launch->args, device->cuda.sm_count);
+    tsr_grid grid;
     tsr_tensor_maps maps;
     /* The driver reads as many as the kernel takes, during the call. */
     const tsr_scaling none = {.type_bias = launch->args ? launch->args->type_d : TSR_TYPE_NONE};
@@ -107,6 +118,7 @@ tsr_status tsr_cuda_launch(tsr_device *device, const tsr_launch *launch)
 
     if (!launch->loaded || launch->loaded->config != config)
         return tsr_fail(TSR_INTERNAL, "%s: %s is launched before it is loaded", device->id, config->instance);
+    grid = grid_of(device, launch);
     if (grid.x <= 0 || grid.y <= 0 || grid.z <= 0)
         return TSR_OK; /* D has no elements */
     if (grid.x > MOST_GRID_X || grid.y > MOST_GRID_YZ || grid.z > MOST_GRID_YZ)

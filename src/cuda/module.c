@@ -107,6 +107,27 @@ static tsr_status find_module(tsr_device *device, tsr_loaded *out)
                                     : fail_load(device, out->config, "cuModuleLoadDataEx", result, compiler_log);
 }
 
+/* How many clusters of more than two CTAs run at the same time, which GPUs of one name differ in, as their GPCs have
+ * different numbers of SMs: a cluster too many in a persistent grid would start when the first ones have ended. A
+ * driver that does not tell leaves the number of tsr_config_clusters. */
+static int count_clusters(const tsr_cuda *cuda, const tsr_config *config, tsr_cu_function function)
+{
+    const int cluster = tsr_config_cluster(config);
+    int clusters = 0;
+    if (!config->persistent || cluster <= 2 || !cuda->driver.occupancy_max_active_clusters)
+        return 0;
+    const tsr_cu_launch_config launch = {.grid_x = (unsigned)cluster,
+                                         .grid_y = 1,
+                                         .grid_z = 1,
+                                         .block_x = (unsigned)config->threads_x,
+                                         .block_y = (unsigned)config->threads_y,
+                                         .block_z = 1,
+                                         .smem_bytes = (unsigned)config->smem_bytes};
+    const tsr_cu_result result =
+        cuda->driver.occupancy_max_active_clusters(&clusters, function, (const tsr_cu_config *)(const void *)&launch);
+    return result == TSR_CU_SUCCESS && clusters > 0 ? clusters : 0;
+}
+
 /* The module, the config's function, and all of that on the GPU now: by default the driver would load it at the first
  * launch, which must not happen while a graph is captured. */
 static tsr_status load_function(tsr_device *device, tsr_loaded *out)
@@ -124,6 +145,8 @@ static tsr_status load_function(tsr_device *device, tsr_loaded *out)
         status = fail_load(device, config, "cuFuncLoad", result, "");
     else
         status = raise_limits(device, config, out->function);
+    if (status == TSR_OK)
+        out->clusters = count_clusters(cuda, config, out->function);
     if (status != TSR_OK && !out->has_shared)
         cuda->driver.module_unload(out->module);
     return status;
