@@ -67,8 +67,9 @@ static inline int tsr_tail_columns(const tsr_tiles *tiles, const tsr_gemm_args *
 }
 
 /* Up to two vectors of D's rows, A stored transposed, a few steps of K: each row is written as soon as it is summed,
- * with B in registers, unless vectors down D's few columns are faster, or tiles, which ask for D's lines ahead. Cycles
- * measured: 2.2 to 3 a row; transposed tiles of up to five columns take a fifth less than is counted elsewhere. */
+ * with B in registers, unless vectors down D's few columns are faster, or, but on a Zen 4 (tiles->half), tiles, which
+ * ask for D's lines ahead. Cycles measured: 2.2 to 3 a row; transposed tiles of up to five columns take a fifth less
+ * than is counted elsewhere. */
 static inline __attribute__((always_inline)) int tsr_goes_down_columns(const tsr_tiles *tiles, const tsr_gemm_args *g,
                                                                        long long bytes)
 {
@@ -78,7 +79,7 @@ static inline __attribute__((always_inline)) int tsr_goes_down_columns(const tsr
         !tiles->transposed)
         return 0;
     if (g->n >= lanes)
-        return (g->n & (lanes - 1)) == 0 || g->m * g->n * bytes <= NEAR_BYTES;
+        return (g->n & (lanes - 1)) == 0 || tiles->half || g->m * g->n * bytes <= NEAR_BYTES;
     const long long transposed = tsr_transposed_cycles(tiles, g, (int)g->n) * (g->n <= FEW_COLUMNS ? 4 : 5);
     return transposed + 5 * TSR_TILE_CYCLES / 2 > g->m * (2 * g->k + 7);
 }
@@ -115,22 +116,23 @@ typedef enum tsr_traversal {
 
 /* D's rows are written one after the other: for up to 8 steps of K, unless transposed tiles need not transpose much of
  * D, and for some more where D is not in L1 and nothing must be transposed, since tiles of so few steps wait for its
- * lines. */
+ * lines. Not so on a Zen 4 (tiles->half), where A's columns go by tiles unless D is larger than L2. */
 static inline __attribute__((always_inline)) tsr_traversal
 tsr_few_steps_traversal(const tsr_tiles *tiles, const tsr_gemm_args *g, long long bytes, int transposed)
 {
     enum {
         FEW_TRANSPOSED_ROWS = 16, /* of D, with fewer of which transposed tiles are as fast */
         NEAR_BYTES = 24 * 1024,   /* of D, but for those that are in L1 anyway */
+        ZEN4_BYTES = 1024 * 1024, /* a Zen 4's L2 */
         FEWEST_STEPS = 4,         /* of K, with more a column or two of tiles is as fast as rows, */
         FEW_STEPS = 12            /* with more D's lines are not waited for */
     };
-    const long long d_bytes = g->m * g->n * bytes;
+    const long long d_bytes = g->m * g->n * bytes, near_bytes = tiles->half ? ZEN4_BYTES : NEAR_BYTES;
     if (!transposed && tsr_goes_down_columns(tiles, g, bytes))
         return TSR_DOWN_COLUMNS;
     if (g->n <= 3 * tiles->lanes &&
         (g->m <= tiles->rows[0] ||                                                     /* a tile or two */
-         (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= NEAR_BYTES)))) /* A's columns, one by one */
+         (g->trans_a && g->k > 1 && (g->n <= tiles->lanes || d_bytes <= near_bytes)))) /* A's columns, one by one */
         return TSR_BY_TILES;
     if (!transposed && g->k > FEWEST_STEPS && (!g->trans_a || g->m > 4) && g->n > 3 * tiles->lanes &&
         g->n <= 5 * tiles->lanes + tiles->lanes / 4 && d_bytes <= TSR_CACHED_BYTES)
