@@ -12,6 +12,7 @@
 
 #include "core/dtype.h"
 #include "plan/plan.h"
+#include "plan/profiles/profiles.h"
 
 typedef struct measured {
     const char *instance; /* NULL: a shape, and its best time */
@@ -385,12 +386,27 @@ static void cpu_rows_never_tie(void **state)
     }
 }
 
+/* What core knows without a profile is what the driver told of a chip. */
+static void clusters_are_the_profiles(void **state)
+{
+    (void)state;
+    const tsr_profile *const f = tsr_profile_h200;
+    const struct {
+        int m, n;
+        double clusters;
+    } cases[] = {{1, 1, f->chip_sms}, {2, 1, f->clusters_of_2}, {2, 2, f->clusters_of_4}, {4, 2, f->clusters_of_8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tsr_config config = {.cluster_m = cases[i].m, .cluster_n = cases[i].n};
+        assert_int_equal(tsr_config_clusters(&config, (int)f->chip_sms), (int)cases[i].clusters);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_preferred_instance_is_fast), cmocka_unit_test(cost_grows_with_the_problem),
         cmocka_unit_test(hopper_rows_differ_as_measured), cmocka_unit_test(skinny_parts_are_as_measured),
         cmocka_unit_test(k_is_cut_where_it_pays),         cmocka_unit_test(cpu_rows_never_tie),
-        cmocka_unit_test(wgmma_shares_what_fits)};
+        cmocka_unit_test(wgmma_shares_what_fits),         cmocka_unit_test(clusters_are_the_profiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,23 +194,20 @@ TSR_DEVICE void tile_output_direct(const tsr_gemm_args *args, int thread, int m,
     }
 }
 
-/* The columns beyond whole boxes, not added to C, through a buffer for boxes: a warp writes its 16 rows there and
- * stores them by chunks of 16 bytes. Whole boxes may leave, so D takes these. */
-TSR_DEVICE void tile_output_chunks(const tsr_gemm_args *args, tile_boxes *boxes, int end, int m, int n, int z,
+/* The columns beyond whole boxes, not added to C and without a form, through a buffer for boxes: a warp writes its 16
+ * rows there and stores them by chunks of 16 bytes. Whole boxes may leave, so D takes these. */
+TSR_DEVICE void tile_output_chunks(const tsr_gemm_args *args, tile_boxes *boxes, int m, int n, int z,
                                    const float sum[BOX_VALUES])
 {
     enum { COLUMNS = BN % BOX_COLS, CHUNKS = COLUMNS * OUT_BYTES / 16, OF_CHUNK = 16 / OUT_BYTES };
     const epilogue e = epilogue_of(args);
     const unsigned box = boxes->shared + (unsigned)boxes->next * BOX_BYTES;
     const int lane = boxes->thread % 32;
-    unsigned bias = 0;
-    if (end == END_BIAS || (end == END_ANY && e.form))
-        bias = tile_box_bias(&e, lane, n, (int)args->n);
     boxes->next = boxes->next + 1 < EPILOGUE_BOXES ? boxes->next + 1 : 0;
     if (boxes->thread == 0)
         tsr_tma_wait_read(EPILOGUE_BOXES - 1);
     tsr_named_barrier(1 + (unsigned)boxes->group, 128);
-    tile_write_columns(&e, end, COLUMNS, box, boxes->thread, bias, sum);
+    tile_write_columns(&e, END_PLAIN, COLUMNS, box, boxes->thread, 0, sum);
     tsr_warp_sync(TSR_ALL_LANES);
     TSR_UNROLL
     for (int i = lane; i < 16 * CHUNKS; i += 32) {
@@ -282,7 +279,7 @@ TSR_DEVICE void tile_output(const tsr_gemm_args *args, const tsr_tensor_maps *ma
     if (BN % BOX_COLS) {
         const int first = BN / BOX_COLS * BOX_COLS;
         if (args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE && BN % BOX_COLS % 16 == 0)
-            tile_output_chunks(args, boxes, END_PLAIN, m, n + first, z, sum + first / 2);
+            tile_output_chunks(args, boxes, m, n + first, z, sum + first / 2);
         else
             tile_output_direct(args, boxes->thread, m, n, z, first, sum);
     }

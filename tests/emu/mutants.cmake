@@ -98,7 +98,7 @@ if(TARGET unit_emu_wgmma_columns)
   mutant(chunks_not_gathered ${output} "tsr_named_barrier(1 + (unsigned)boxes->group, 128);\n    tile_write_columns" "tile_write_columns" "race")
   mutant(chunks_of_the_first_box ${output} "sum + first / 2" "sum" "")
   mutant(chunks_with_c ${output} "args->beta == 0 && args->epilogue == TSR_EPILOGUE_NONE" "args->epilogue == TSR_EPILOGUE_NONE" "")
-  mutant(columns_of_a_whole_box ${output} "tile_write_columns(&e, end, COLUMNS, box" "tile_write_columns(&e, end, 16, box" "")
+  mutant(half_of_the_columns ${output} "tile_write_columns(&e, END_PLAIN, COLUMNS, box" "tile_write_columns(&e, END_PLAIN, 16, box" "")
   tessera_mutants(
     unit_emu_wgmma_columns ${kernel} -DELEM_bf16 -DOUT_bf16 -DPINGPONG=0 -DBM=128 -DBN=96 -DSTAGES=3 -DCLUSTER_M=2
     -DCLUSTER_N=2 -DCONSUMERS=2 -DEPILOGUE_BOXES=1 -DRASTER=2 -DPRODUCER_REGISTERS=40 -DCONSUMER_REGISTERS=232)
